@@ -1,6 +1,6 @@
-//! Two axes with their grid, ticks and units, the same in every chart of one quantity against
-//! another. plotters gives the scales; its own ticks are none at all on a logarithmic axis of less
-//! than a decade, so where they stand is decided here.
+//! Two axes with grid, ticks and units, the same in every chart of one quantity over another.
+//! plotters provides the scales; its own ticks are missing on a logarithmic axis of less than a
+//! decade, so the ticks are chosen here.
 
 use plotters::chart::ChartContext;
 use plotters::coord::ranged1d::AsRangedCoord;
@@ -10,20 +10,20 @@ use crate::frame::{MARGIN, Refusal, WIDTH};
 use crate::svg::{Anchor, Backend, Sheet, UNIT};
 
 // In px.
-/// Room for the ticks of the y axis, left of the plot.
+/// Room for the tick labels of the y axis, left of the plot.
 pub(crate) const LEFT: u32 = 76;
 /// Room right of the plot.
 pub(crate) const RIGHT: u32 = 24;
 /// Width of the plot.
 pub(crate) const PLOT_WIDTH: u32 = WIDTH - LEFT - RIGHT;
-/// Room for the ticks and the words of the x axis, below the plot.
+/// Room for the tick labels and the title of the x axis, below the plot.
 pub(crate) const BELOW: u32 = 46;
-/// Room for the words of the y axis, above the plot.
+/// Room for the title of the y axis, above the plot.
 pub(crate) const ABOVE: u32 = 24;
 
 pub(crate) type Chart<'a, X, Y> = ChartContext<'a, Backend, Cartesian2d<X, Y>>;
 
-/// Where the plot lies between its axes, and the height of the sheet, in px.
+/// Location of the plot between its axes, and the height of the sheet, in px.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) left: u32,
@@ -32,7 +32,8 @@ pub(crate) struct Place {
     pub(crate) height: u32,
 }
 
-/// What an axis says: its quantity with the unit (may be empty for y), where its ticks are, and how one reads.
+/// Title of an axis with its unit (may be empty for y), positions of its ticks, and the label of a
+/// tick.
 pub(crate) struct Axis<'a> {
     pub(crate) words: &'a str,
     pub(crate) ticks: &'a [f64],
@@ -103,8 +104,8 @@ fn ticks(axis: &Axis<'_>, map: impl Fn(f64) -> i32) -> Vec<i32> {
     axis.ticks.iter().map(|&value| map(value)).collect()
 }
 
-/// From `low` to `high` about `n` round numbers: multiples of 1, 2 or 5 times a power of ten, at
-/// least of `least_step`.
+/// About `n` round numbers from `low` to `high`: multiples of 1, 2 or 5 times a power of ten, at
+/// least `least_step` apart.
 pub(crate) fn round_steps(low: f64, high: f64, n: usize, least_step: f64) -> Vec<f64> {
     let rough = ((high - low) / n.max(1) as f64).max(least_step);
     let decade = 10f64.powf(rough.log10().floor());

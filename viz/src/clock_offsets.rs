@@ -1,8 +1,9 @@
-//! The clocks of hosts over the run: how each departs from going evenly, how sure that is, and how
-//! far what was measured lies off.
+//! Offsets of the clocks of hosts over the run: their deviation from a straight line, its
+//! uncertainty, and the residuals of the measurements.
 //!
-//! Offsets are days and drifts are milliseconds: so of each clock its straight line from the start
-//! to the end of the run is left out. What is left is what a straight line would get wrong.
+//! Offsets are days and drifts amount to milliseconds, so the straight line from the start to the
+//! end of the run is subtracted from each clock. The rest is the error that a straight line would
+//! make.
 
 mod draw;
 
@@ -11,11 +12,11 @@ use crate::Text;
 /// The offset of a clock at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffsetPoint {
-    /// Since the start of the run, ns.
+    /// Time since the start of the run, ns.
     pub at_ns: i64,
-    /// Offset from the reference, less a straight line, ns.
+    /// Offset from the reference minus a straight line, ns.
     pub offset_ns: i64,
-    /// Half of the band around it, ns; below 0 counts as 0.
+    /// Half the width of the uncertainty band, ns; below 0 counts as 0.
     pub error_ns: i64,
 }
 
@@ -36,7 +37,7 @@ struct HostClock {
 }
 
 impl ClockOffsets {
-    /// None yet; `finding` is what one should see, `subtitle` what it is of.
+    /// A picture without clocks yet; `finding` is the title, `subtitle` names the run.
     pub fn new(finding: Text, subtitle: Text) -> ClockOffsets {
         ClockOffsets {
             finding,
@@ -45,8 +46,8 @@ impl ClockOffsets {
         }
     }
 
-    /// Adds the clock of a host: its curve with two standard deviations, and the offsets that were
-    /// measured, with their bounds. A clock without a curve is left out.
+    /// Adds the clock of a host: its offsets with two standard deviations, and the measured offsets
+    /// with their bounds. A clock without offsets is left out.
     pub fn push(
         &mut self,
         host: Text,
@@ -66,7 +67,7 @@ impl ClockOffsets {
 }
 
 impl HostClock {
-    /// The curve at a time, ns.
+    /// Offset at a time, ns, interpolated.
     fn at(&self, at_ns: i64) -> i64 {
         let behind = self.curve.partition_point(|point| point.at_ns <= at_ns);
         let left = &self.curve[behind.saturating_sub(1)];
@@ -81,7 +82,7 @@ impl HostClock {
             .saturating_add((change * part).round() as i64)
     }
 
-    /// What was measured less the curve there.
+    /// The measured offsets minus the smoothed offset at the same time.
     fn residuals(&self) -> impl Iterator<Item = OffsetPoint> {
         self.measured.iter().map(|point| OffsetPoint {
             offset_ns: point.offset_ns.saturating_sub(self.at(point.at_ns)),

@@ -1,30 +1,30 @@
-//! Curves: one measured quantity against another, as lines or as points.
+//! Curves: one measured quantity over another, as lines or as points.
 //!
-//! For measurements whose every axis is different: time against time, a count against a time, a part
-//! against a number. What cannot be drawn (no number; on a logarithmic axis zero and below) is left
-//! out, and the legend says how much.
+//! For measurements whose axes differ from picture to picture: time over time, a count over a time,
+//! a share over a number. Values that cannot be drawn (NaN; zero and below on a logarithmic axis)
+//! are left out, and the legend gives their number.
 
 mod draw;
 
 use crate::Text;
 
-/// How the numbers of an axis are to be read.
+/// How the numbers of an axis are formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// Times in ns: ticks in the unit that suits them.
+    /// Times in ns, with ticks in a suitable unit.
     Time,
-    /// Numbers without a unit, or with one that the words of the axis say.
+    /// Numbers without a unit, or with one that the title of the axis gives.
     Number,
 }
 
-/// What one axis shows.
+/// An axis.
 #[derive(Debug, Clone)]
 pub struct CurveAxis {
-    /// What it is, without the unit of times.
+    /// Its title, without the unit of times.
     pub words: Text,
-    /// How its numbers are to be read.
+    /// How its numbers are formatted.
     pub quantity: Quantity,
-    /// Whether equal distances are equal ratios.
+    /// Whether the scale is logarithmic.
     pub is_logarithmic: bool,
 }
 
@@ -38,7 +38,7 @@ impl CurveAxis {
         }
     }
 
-    /// The same, logarithmic.
+    /// This axis with a logarithmic scale.
     #[must_use]
     pub fn logarithmic(self) -> CurveAxis {
         CurveAxis {
@@ -57,7 +57,7 @@ pub enum Stroke {
     Points,
 }
 
-/// One quantity against another, for one or several things.
+/// One quantity over another, for one or several curves.
 #[derive(Debug, Clone)]
 pub struct Curves {
     finding: Text,
@@ -71,13 +71,13 @@ pub struct Curves {
 struct Curve {
     name: Text,
     stroke: Stroke,
-    /// By x.
+    /// Ascending by x.
     points: Vec<(f64, f64)>,
     n_left_out: usize,
 }
 
 impl Curves {
-    /// A picture with these words above it, without a curve yet.
+    /// A picture without curves yet.
     pub fn new(
         finding: impl Into<Text>,
         subtitle: impl Into<Text>,

@@ -1,9 +1,9 @@
-//! The distribution of durations: how long an operation usually takes, and how long at worst.
+//! Histogram of durations: how long an operation usually takes, and how long at most.
 //!
-//! A histogram on a logarithmic axis of time, since durations of one operation lie decades apart.
-//! A bar's area is what it counts, so that bars may be of unequal width; that would hide the few
-//! that took longest, so every bar has a least height, and a low one a ring above it. Median, mean, 99th
-//! percentile and the longest stand above the bars by name.
+//! The axis of time is logarithmic, since durations of one operation span decades. The area of a
+//! bar is proportional to its count, so bars may differ in width. The few longest durations must
+//! remain visible, so every bar has a minimum height, and a low one has a ring above it. Median,
+//! mean, 99th percentile and maximum are marked above the bars.
 
 mod draw;
 
@@ -18,52 +18,52 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// A bar of some width and some height, else `None`. What lies below 1 ns is drawn at the
-    /// lower end of the axis.
+    /// A bar of positive width and count, else `None`. Durations below 1 ns are drawn at the lower
+    /// end of the axis.
     pub fn new(from_ns: i64, to_ns: i64, n: u64) -> Option<Bar> {
         (from_ns < to_ns && n > 0).then_some(Bar { from_ns, to_ns, n })
     }
 
-    /// The ends on the logarithmic axis, in ns above 0.
+    /// The ends on the logarithmic axis, ns, above 0.
     fn ends(self) -> (f64, f64) {
         let from = (self.from_ns as f64).max(0.5);
         (from, (self.to_ns as f64).max(from * 1.09))
     }
 
-    /// Count for each eighth of a doubling of time: the count itself where the bar is that wide.
+    /// Count per eighth of a doubling of time: the count itself if the bar has that width.
     fn height(self) -> f64 {
         let (from, to) = self.ends();
         self.n as f64 / (8.0 * (to / from).log2())
     }
 }
 
-/// What is marked above the bars, in ns.
+/// The durations marked above the bars, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DurationMarks {
-    /// Half of the durations are at most this long.
+    /// Median.
     pub median_ns: i64,
-    /// The mean.
+    /// Mean.
     pub mean_ns: i64,
-    /// All but one in a hundred are at most this long.
+    /// 99th percentile.
     pub p99_ns: i64,
-    /// The longest.
+    /// Maximum.
     pub max_ns: i64,
 }
 
-/// The durations of one operation's instances.
+/// The durations of the instances of one operation.
 ///
 /// # Source
-/// Hoefler et al., section 1.2: the distribution beside the one number that it is reduced to.
+/// Hoefler et al., section 1.2: show the distribution beside the one number that summarizes it.
 #[derive(Debug, Clone)]
 pub struct Durations {
     heading: Heading,
     marks: DurationMarks,
-    /// By time, at least one.
+    /// Ascending by time, at least one.
     bars: Vec<Bar>,
 }
 
 impl Durations {
-    /// A histogram of these bars, which are not to overlap; `None` without any.
+    /// A histogram of these bars, which must not overlap; `None` without any.
     pub fn new(
         heading: Heading,
         marks: DurationMarks,

@@ -1,5 +1,5 @@
-//! What every picture has around it: the width of the sheet, the title, the lines under it, and
-//! how what is drawn on it reports back.
+//! The frame of every picture: the width of the sheet, the title, the lines below it, and what
+//! happens if drawing fails.
 
 use std::convert::Infallible;
 
@@ -11,11 +11,11 @@ use crate::text::wrap;
 
 /// Width of every picture, in px.
 pub(crate) const WIDTH: u32 = 960;
-/// Space left free at the left and the right edge, in px.
+/// Margin at the left and the right edge, in px.
 pub(crate) const MARGIN: u32 = 16;
 
-/// Characters in a line of the heading: 18 px bold in the widest of the fonts that viewers take
-/// (DejaVu Sans, 0.7 em a character) still fit the sheet.
+/// Characters per line of the title: with 18 px bold in the widest of the usual fonts (DejaVu Sans,
+/// 0.7 em per character) they still fit the sheet.
 const HEADING_CHARS: usize = 76;
 const SUBTITLE_CHARS: usize = 140;
 // In px.
@@ -23,12 +23,12 @@ const TOP: u32 = 10;
 const TITLE_LINE: u32 = 24;
 const SUBTITLE_LINE: u32 = 16;
 
-/// What plotters says when it refuses a layout, which it can in principle only.
+/// The error of plotters when it refuses a layout, which is possible in theory only.
 pub(crate) type Refusal = DrawingAreaErrorKind<Infallible>;
-/// What plotters answers.
+/// Result of drawing.
 pub(crate) type Drawn = Result<(), Refusal>;
 
-/// The words at the top: what one should see, and of what the picture is.
+/// The text at the top: the finding, and what the picture is of.
 #[derive(Debug, Clone)]
 pub(crate) struct Head {
     title: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// The finding as a title of up to three lines, `subtitle` below in up to two.
+    /// The finding as a title of up to three lines, `subtitle` below it in up to two.
     pub(crate) fn new(finding: &Text, subtitle: &str) -> Head {
         Head {
             title: wrap(finding.as_str(), HEADING_CHARS, 3),
@@ -44,7 +44,7 @@ impl Head {
         }
     }
 
-    /// Where the words end, in px from the top.
+    /// Lower end of the text, in px from the top.
     pub(crate) fn bottom(&self) -> u32 {
         TOP + TITLE_LINE * self.title.len() as u32 + SUBTITLE_LINE * self.subtitle.len() as u32
     }
@@ -63,7 +63,7 @@ impl Head {
     }
 }
 
-/// Says on the picture that plotters refused to draw; its words stay readable all the same.
+/// Writes on the picture that plotters refused to draw; its texts remain readable.
 pub(crate) fn report_refusal(drawn: Drawn, sheet: &Sheet, (x, y): (u32, u32)) {
     if let Err(error) = drawn {
         let at = (x as i32 * UNIT, y as i32 * UNIT);

@@ -1,10 +1,10 @@
-//! Ranks x something, as shaded cells: the picture behind [`OrderMap`](crate::OrderMap) and
+//! Heat map of ranks and another quantity: the base of [`OrderMap`](crate::OrderMap) and
 //! [`WaitsOverTime`](crate::WaitsOverTime).
 //!
-//! A cell's shade is one of a few steps of one hue, whose lightness alone tells them apart; the
-//! steps stand in the legend with numbers, and so does a number in each cell that has room. What
-//! is not known is hatched, never a step. Up to [`MAX_ROWS`] ranks have a row each; more share
-//! rows, in [`bands`](band::bands).
+//! The shade of a cell is one of a few steps of one hue, distinguished by lightness alone; the
+//! legend gives their values, and so does a number in each cell that has room. Unknown values are
+//! hatched, never shaded. Up to [`MAX_ROWS`] ranks have a row each; more share rows, see
+//! [`bands`](band::bands).
 
 pub(crate) mod band;
 mod draw;
@@ -12,9 +12,9 @@ mod draw;
 use crate::Text;
 use crate::frame::Head;
 
-/// The largest number of rows that stand for ranks.
+/// The largest number of rows for ranks.
 pub(crate) const MAX_ROWS: usize = 64;
-/// Number of steps that a cell can be shaded in.
+/// Number of shades.
 pub(crate) const N_STEPS: usize = 7;
 
 /// A picture, ready to be drawn.
@@ -22,40 +22,40 @@ pub(crate) const N_STEPS: usize = 7;
 pub(crate) struct HeatMap {
     /// Title and the lines under it.
     pub(crate) head: Head,
-    /// The same title, whole.
+    /// The same title, not cut.
     pub(crate) finding: Text,
-    /// The picture in words.
+    /// The picture described in words.
     pub(crate) description: String,
-    /// Each with a cell for each column.
+    /// Rows, each with a cell per column.
     pub(crate) rows: Vec<Row>,
     pub(crate) n_columns: usize,
     pub(crate) axis: Axis,
-    /// What the steps mean, the lightest first.
+    /// Meaning of the shades, the lightest first.
     pub(crate) steps: [String; N_STEPS],
-    /// What a cell without shade means.
+    /// Meaning of an empty cell.
     pub(crate) blank: &'static str,
-    /// What hatching means.
+    /// Meaning of hatching.
     pub(crate) hatching: &'static str,
-    /// What the bars beside the rows show, in two lines.
+    /// Meaning of the bars beside the rows, in two lines.
     pub(crate) bars: [&'static str; 2],
 }
 
-/// What stands below the columns.
+/// The axis below the columns.
 #[derive(Debug)]
 pub(crate) struct Axis {
     pub(crate) name: String,
-    /// Places, in columns from the left border of the first, with what is written there.
+    /// Positions of ticks, in columns from the left border of the first, with their labels.
     pub(crate) ticks: Vec<(f64, String)>,
 }
 
-/// One rank, or a band of ranks.
+/// The row of one rank or of a band of ranks.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// Whose row: `rank 3`.
+    /// Name of the row: `rank 3`.
     pub(crate) name: String,
     /// What neighbouring rows have in common: the host.
     pub(crate) group: Text,
-    /// Whether the row stands apart, above the others.
+    /// Whether the row is separate from the others, above them.
     pub(crate) is_apart: bool,
     pub(crate) tooltip: String,
     pub(crate) cells: Vec<Cell>,
@@ -65,7 +65,7 @@ pub(crate) struct Row {
 #[derive(Debug)]
 pub(crate) struct Cell {
     pub(crate) shade: Shade,
-    /// The number for the cell, where there is room.
+    /// The number in the cell, if there is room.
     pub(crate) number: String,
     pub(crate) tooltip: String,
 }
@@ -81,15 +81,15 @@ pub(crate) enum Shade {
 /// A bar beside a row.
 #[derive(Debug)]
 pub(crate) struct Bar {
-    /// Length, from 0 to 1; `None` where it is not known.
+    /// Length, from 0 to 1; `None` if it is not known.
     pub(crate) length: Option<f64>,
     pub(crate) number: String,
-    /// Whether the bar measures what is unknown, and is hatched.
+    /// Whether the bar measures something unknown, and is hatched.
     pub(crate) is_hatched: bool,
 }
 
 impl Shade {
-    /// The step whose upper limit is the first to reach `value`, the last beyond all.
+    /// The first step whose upper limit is at least `value`; the last step for larger values.
     pub(crate) fn step(value: u64, limits: &[u64; N_STEPS]) -> Shade {
         let idx = limits.iter().position(|&limit| value <= limit);
         Shade::Step(idx.unwrap_or(N_STEPS - 1))

@@ -1,11 +1,11 @@
-//! The load-imbalance graph: where the last to arrive comes from.
+//! The load-imbalance graph: where the rank that arrives last is.
 //!
-//! From left to right the communicator, its hosts, their ranks. The width of an edge is how often
-//! the last to arrive came from there. The heaviest path, from the communicator always to the
-//! heaviest, leads to the suspect.
+//! From left to right: the communicator, its hosts, their ranks. The width of an edge is how often
+//! the last arrival came from there. The heaviest path, which follows the widest edge at each node,
+//! leads to the suspect.
 //!
-//! Many ranks are not drawn one by one: on each host those that came last much more often than
-//! their fair share, and one band for its other ranks; hosts beyond a number share a band too.
+//! Many ranks are not drawn one by one: each host shows the ranks that arrive last much more often
+//! than their fair share, and one band for its other ranks; hosts beyond a number share a band too.
 
 mod draw;
 mod plan;
@@ -15,21 +15,21 @@ use std::cmp::Reverse;
 use crate::Text;
 use crate::timemap::Heading;
 
-/// What one rank did to the others.
+/// How often a rank arrived last, and what that cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LateRank {
     /// World rank.
     pub rank: u32,
-    /// How often it came last.
+    /// How often it arrived last.
     pub last: u64,
-    /// What the others waited in all that its coming ended, ns.
+    /// Sum of the waits of the others in these instances, ns.
     pub wait_caused_ns: i64,
 }
 
-/// Who is to blame: never anyone but what lies on the heaviest path.
+/// What the graph marks as the cause; always on the heaviest path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
-    /// Nobody in particular.
+    /// No single rank or host.
     Nobody,
     /// The host on the heaviest path as a whole.
     Host,
@@ -40,15 +40,15 @@ pub enum Blame {
 /// The load-imbalance graph of one operation on one communicator.
 ///
 /// # Source
-/// Bongo et al. 2004, section 3. We differ: seen from outside, the joining points between
-/// communicator and ranks are the hosts.
+/// Bongo et al. 2004, section 3. Difference: without messages inside the collective, the joins
+/// between communicator and ranks are the hosts.
 #[derive(Debug, Clone)]
 pub struct Imbalance {
     heading: Heading,
     communicator: Text,
     blame: Blame,
     hosts: Vec<Host>,
-    /// How often it is known who came last.
+    /// Number of instances whose last rank is known.
     resolved: u64,
     n_ranks: usize,
 }
@@ -57,13 +57,13 @@ pub struct Imbalance {
 struct Host {
     name: Text,
     ranks: Vec<LateRank>,
-    /// How often one of them came last.
+    /// How often one of its ranks arrived last.
     last: u64,
 }
 
 impl Imbalance {
-    /// A graph without hosts yet. `heading.n_instances` counts all instances; those of which it is
-    /// known who came last are the sum of [`LateRank::last`].
+    /// A graph without hosts yet. `heading.n_instances` counts all instances; the sum of
+    /// [`LateRank::last`] counts those whose last rank is known.
     pub fn new(heading: Heading, communicator: Text, blame: Blame) -> Imbalance {
         Imbalance {
             heading,
@@ -75,8 +75,8 @@ impl Imbalance {
         }
     }
 
-    /// Adds a host with its ranks. Of hosts and of ranks that weigh the same the one that comes
-    /// first here is on the heaviest path.
+    /// Adds a host with its ranks. Of equally heavy hosts or ranks, the one added first is on the
+    /// heaviest path.
     pub fn push(&mut self, name: Text, ranks: impl IntoIterator<Item = LateRank>) {
         let ranks: Vec<LateRank> = ranks.into_iter().collect();
         let last = sum(ranks.iter().map(|rank| rank.last));
@@ -85,7 +85,7 @@ impl Imbalance {
         self.hosts.push(Host { name, ranks, last });
     }
 
-    /// Index of the heaviest host, and of its heaviest rank; `None` if nobody was ever last.
+    /// Index of the heaviest host, and of its heaviest rank; `None` if no rank was ever last.
     fn heaviest(&self) -> Option<(usize, usize)> {
         let host = first_most(self.hosts.iter().map(|host| host.last))?;
         let rank = first_most(self.hosts[host].ranks.iter().map(|rank| rank.last))?;
@@ -108,7 +108,7 @@ fn wait_caused<'a>(ranks: impl IntoIterator<Item = &'a LateRank>) -> i64 {
     waits.fold(0, i64::saturating_add)
 }
 
-/// Index of the first of the greatest, unless all are 0.
+/// Index of the first maximum, unless all are 0.
 fn first_most(weights: impl Iterator<Item = u64>) -> Option<usize> {
     let heaviest = weights
         .enumerate()

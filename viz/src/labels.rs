@@ -1,13 +1,13 @@
-//! Labels along an edge that do not overlap, each as near as possible to what it names.
+//! Labels along an edge that do not overlap, each as close as possible to what it names.
 
-/// Where a label went: its lane (0 is nearest to the plot) and the middle of its text, in px.
+/// Position of a label: its lane (0 is nearest to the plot) and the middle of its text, in px.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Placed {
     pub(crate) lane: usize,
     pub(crate) center: f64,
 }
 
-/// A label's wish: the middle it would like and the width it needs, in px.
+/// A requested position: the preferred middle and the width of a label, in px.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LabelRequest {
     pub(crate) center: f64,
@@ -17,21 +17,21 @@ pub(crate) struct LabelRequest {
 /// The labels along one edge.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LabelStrip {
-    /// One per wish, in the same order.
+    /// One per request, in the same order.
     pub(crate) placed: Vec<Placed>,
     pub(crate) n_lanes: usize,
-    /// Height that the lines from labels to what they name need, in px: the further a label had
-    /// to move, the more, so that these lines do not lie flat on each other.
+    /// Height of the leader lines between labels and what they name, in px: it grows with the
+    /// largest shift, so that the lines do not overlap.
     pub(crate) leader_height: f64,
 }
 
-/// More lanes than these are opened only where labels would not fit otherwise.
+/// More lanes are opened only if labels would not fit otherwise.
 const MAX_LANES: usize = 4;
-/// Up to here, in px, a label may move before another lane is opened.
+/// A label may move up to this far, in px, before another lane is opened.
 const MAX_SHIFT: f64 = 60.0;
 
-/// Places labels between `left` and `right`, in the order of their wishes, neighbours in different
-/// lanes. Within a lane the sum of squared shifts is least.
+/// Places labels between `left` and `right`, in the order of their requests, neighbours in
+/// different lanes. Within a lane the sum of squared shifts is minimal.
 pub(crate) fn spread(requests: &[LabelRequest], left: f64, right: f64) -> LabelStrip {
     let mut order: Vec<usize> = (0..requests.len()).collect();
     order.sort_by(|&a, &b| {
@@ -62,7 +62,7 @@ pub(crate) fn spread(requests: &[LabelRequest], left: f64, right: f64) -> LabelS
                 placed[idx] = Placed { lane, center };
             }
         }
-        // A label whose text still stands over what it names has not moved.
+        // A label whose text still covers what it names counts as not moved.
         let shifts = placed.iter().zip(requests);
         let shifts =
             shifts.map(|(placed, wish)| (placed.center - wish.center).abs() - wish.width / 2.0);
@@ -79,8 +79,8 @@ pub(crate) fn spread(requests: &[LabelRequest], left: f64, right: f64) -> LabelS
     strip
 }
 
-/// Least-squares positions without overlap, for wishes sorted by middle: isotonic regression of
-/// the wishes less the room that the labels before them need.
+/// Least-squares positions without overlap, for requests sorted by middle: isotonic regression of
+/// the requested positions minus the widths of the labels before them.
 fn spread_lane(row: &[LabelRequest], left: f64, right: f64) -> Vec<f64> {
     let mut offsets = Vec::with_capacity(row.len());
     for (idx, wish) in row.iter().enumerate() {
@@ -105,7 +105,7 @@ fn spread_lane(row: &[LabelRequest], left: f64, right: f64) -> Vec<f64> {
     let shifts = blocks
         .iter()
         .flat_map(|&(mean, n)| std::iter::repeat_n(mean, n));
-    // The lower bound is applied last: a label that is too long by itself runs out at the right.
+    // The lower bound is applied last: a label that is too wide extends beyond the right end.
     shifts
         .zip(&offsets)
         .map(|(mean, offset)| mean.min(highest).max(left) + offset)

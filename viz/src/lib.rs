@@ -1,16 +1,15 @@
 //! Pictures from plain data.
 //!
-//! The last step of a datum's journey: what the analysis or a measurement found, as small owned
-//! structs, becomes an SVG picture or an HTML page in a `String`. This crate reads and writes no
-//! files, knows no MPI and no traces, and cannot fail: its inputs cannot hold nonsense. The same
-//! input gives the same bytes.
+//! Small owned structs, filled from an analysis or a measurement, become an SVG picture or an HTML
+//! page in a `String`. This crate reads and writes no files, knows neither MPI nor traces, and
+//! cannot fail: its input types exclude invalid values. The same input gives the same bytes.
 //!
-//! A picture (a [`Timemap`], an [`OrderMap`] ...) is drawn to a file of its own by
-//! [`Picture::to_svg`], and a [`Report`] shows any number of pictures in one page by
-//! [`Report::to_html`]. The pictures go into the report as data, not as finished SVG: only so can
-//! the report give each its own ids and keep its style from leaking into the next.
+//! A picture (a [`Timemap`], an [`OrderMap`] ...) becomes an SVG file by [`Picture::to_svg`], and a
+//! [`Report`] shows any number of pictures in one page by [`Report::to_html`]. The report takes
+//! pictures as data, not as finished SVG, so that it can give each its own ids and keep their
+//! styles apart.
 //!
-//! Every string from outside passes through [`Text`], which makes control characters inert.
+//! Every string from outside passes through [`Text`], which makes control characters harmless.
 #![forbid(unsafe_code)]
 
 mod axes;

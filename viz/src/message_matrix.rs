@@ -1,4 +1,4 @@
-//! The matrix of messages: who sent to whom, and how long that took.
+//! The message matrix: who sends to whom, and how long it takes.
 
 use collbench_text::quantity::{counted_grouped, duration, grouped};
 use plotters_backend::BackendCoord;
@@ -8,23 +8,22 @@ use crate::svg::{Anchor, Sheet, UNIT, text_width};
 use crate::timemap::{Heading, StageTime};
 use crate::{Text, style};
 
-/// What went from one process to another.
+/// The messages from one process to another.
 #[derive(Debug, Clone, Copy)]
 pub struct Traffic {
     /// Index of the sender.
     pub from: usize,
     /// Index of the receiver.
     pub to: usize,
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Their bytes.
+    /// Sum of their bytes.
     pub bytes: u64,
-    /// Mean transfer of a message, where it is known.
+    /// Mean transfer time of a message, if it is known.
     pub transfer: Option<StageTime>,
 }
 
-/// Senders x receivers: a field for each pair between which messages went, shaded by their mean
-/// transfer.
+/// Senders x receivers: a cell for each pair with messages, shaded by the mean transfer time.
 #[derive(Debug, Clone)]
 pub struct MessageMatrix {
     heading: Heading,
@@ -41,12 +40,12 @@ const LABEL: f64 = 13.0;
 const ABOVE: f64 = 46.0;
 const LEGEND: f64 = 40.0;
 const N_STEPS: usize = 7;
-/// More fields than this are drawn without a tooltip each: the picture stays small.
+/// With more cells than this, cells have no tooltips, to keep the picture small.
 const MAX_TOOLTIPS: usize = 4_096;
 
 impl MessageMatrix {
-    /// A matrix of these processes, those of one host together. Traffic of others is left out; of several
-    /// entries for a pair the last is on top.
+    /// A matrix of these processes, grouped by host. Traffic of other processes is ignored; of
+    /// several entries for a pair the last one is visible.
     pub fn new(
         heading: Heading,
         processes: Vec<(Text, Text)>,
@@ -161,13 +160,14 @@ impl MessageMatrix {
         }
     }
 
-    /// Processes whose names are told, so many fields apart: the first of each host rather than others.
+    /// Processes whose names are shown, at least `every` cells apart; the first of each host is
+    /// preferred.
     fn named(&self, every: usize) -> Vec<usize> {
         let n = self.processes.len();
         let (mut named, mut free, mut first) = (Vec::new(), 0, 0);
         for run in self.processes.chunk_by(|a, b| a.1 == b.1) {
             let end = first + run.len();
-            // In front of the first of the next host.
+            // Just before the first of the next host.
             let last = if end == n {
                 n
             } else {
@@ -184,7 +184,7 @@ impl MessageMatrix {
         named
     }
 
-    /// As many names as there is room for; hosts where the rows of one stand together.
+    /// As many names as there is room for, and hosts whose rows are adjacent.
     fn draw_names(&self, sheet: &Sheet, top: f64, cell: f64) {
         let every = (LABEL / cell).ceil().max(1.0) as usize;
         for number in self.named(every) {
@@ -192,7 +192,7 @@ impl MessageMatrix {
             let name = self.processes[number].0.cut(10);
             sheet.text(at(LEFT - 8.0, y), Anchor::End, "minor", &name);
         }
-        // Names of columns need more room than a field: numbers stand for them.
+        // Names of columns are wider than a cell, so numbers are shown.
         let widest = text_width("000", 11.0) + 6.0;
         let every = (widest / cell).ceil().max(1.0) as usize;
         for number in self.named(every) {
@@ -214,7 +214,8 @@ impl MessageMatrix {
     }
 }
 
-/// The processes in the order of the hosts as they come, else in their own.
+/// The processes grouped by host, in the order of the first process of each; otherwise in their own
+/// order.
 fn by_host(processes: &[(Text, Text)]) -> Vec<usize> {
     let mut hosts: Vec<&Text> = Vec::new();
     let mut order: Vec<(usize, usize)> = Vec::new();
@@ -237,7 +238,7 @@ fn draw_legend(sheet: &Sheet, y: f64, longest: i64) {
         *x += text_width(words, 11.0) + 12.0;
     };
     text(&mut x, "mean transfer");
-    // The first two steps have one colour: what is short is short.
+    // The first two steps have the same colour: short times do not matter.
     for number in 1..N_STEPS {
         let (from, to) = (at(x, y - 6.0), at(x + 24.0, y + 6.0));
         sheet.rectangle(&format!("field{number}"), from, to);
@@ -247,7 +248,7 @@ fn draw_legend(sheet: &Sheet, y: f64, longest: i64) {
     }
 }
 
-/// In which step a time lies, in equal steps up to the longest.
+/// The step of a time, in equal steps up to the longest.
 fn step(ns: i64, longest: i64) -> usize {
     let part = ns.max(0) as f64 / longest.max(1) as f64;
     ((part * N_STEPS as f64).ceil() as usize).clamp(1, N_STEPS) - 1

@@ -1,8 +1,8 @@
-//! In which order ranks come, or leave: how often each rank was at each position.
+//! The order of arrivals or departures: how often each rank was at each position.
 //!
-//! Only positions that are decided are counted: a rank has one in an instance where the clocks can
-//! tell it from both its neighbours. What is undecided has bars of its own beside the rows and is
-//! never spread over the positions; a row's cells and its bar add up to all instances.
+//! Only resolved positions are counted: a rank has a position in an instance if the clocks
+//! distinguish it from both its neighbours. Unresolved instances have a bar of their own beside the
+//! row and are never spread over positions; the cells and the bar of a row add up to all instances.
 
 use collbench_text::quantity::{counted_grouped, grouped, part_percent, whole_percent};
 
@@ -11,21 +11,21 @@ use crate::heat_map::band::{self, RankOnHost, bands};
 use crate::heat_map::{Axis, Bar, Cell, HeatMap, N_STEPS, Row, Shade};
 use crate::{Heading, Text};
 
-/// Which order it is.
+/// Which order is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Of entering.
+    /// Order of entering.
     Arrival,
-    /// Of leaving.
+    /// Order of leaving.
     Departure,
 }
 
-/// What the columns of an order are.
+/// The columns of an order map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Positions {
-    /// So many positions, the first one first.
+    /// One column per position, the first one first.
     Each(usize),
-    /// Tenths of the order.
+    /// One column per tenth of the order.
     Tenths,
 }
 
@@ -38,9 +38,9 @@ impl Positions {
     }
 }
 
-/// How often each rank was at each position of an order, as data.
+/// How often each rank was at each position of an order.
 ///
-/// More than 64 ranks share rows, of which each cell shows the highest of its ranks, so that one
+/// More than 64 ranks share rows, whose cells show the highest value of their ranks, so that one
 /// rank that is always last stays visible among a thousand; more than 64 positions share columns.
 #[derive(Debug, Clone)]
 pub struct OrderMap {
@@ -50,30 +50,30 @@ pub struct OrderMap {
     ranks: Vec<Counted>,
 }
 
-/// Upper limits of the steps, in percent of the instances.
+/// Upper limits of the shades, in percent of the instances.
 const LIMITS: [u64; N_STEPS] = [2, 5, 10, 20, 40, 70, 100];
-/// More positions than this share columns.
+/// More positions share columns.
 const MAX_COLUMNS: usize = 64;
 
-/// One rank's counts.
+/// Counts of one rank.
 #[derive(Debug, Clone)]
 struct Counted {
     rank: RankOnHost,
     counts: Vec<u64>,
-    /// Instances in which its position is not decided.
+    /// Instances in which its position is not resolved.
     n_undecided: u64,
     n_instances: u64,
 }
 
 impl Counted {
-    /// Instances at the positions of a column.
+    /// Number of instances at the positions of a column.
     fn at(&self, column: &std::ops::Range<usize>) -> u64 {
         self.counts[column.clone()]
             .iter()
             .fold(0, |sum, n| sum.saturating_add(*n))
     }
 
-    /// `n` of its instances in parts per million: ranks are compared by it.
+    /// `n` as parts per million of its instances, for comparisons between ranks.
     fn share_of(&self, n: u64) -> u64 {
         let n_instances = u128::from(self.n_instances.max(1));
         (u128::from(n) * 1_000_000 / n_instances) as u64
@@ -91,8 +91,9 @@ impl OrderMap {
         }
     }
 
-    /// Adds a rank. `grouped(position)` is asked once for each position: the instances in which the
-    /// rank was there. In the rest of the heading's instances its position is undecided.
+    /// Adds a rank. `count(position)` is called once per position and returns the number of
+    /// instances with the rank there. In the other instances of the heading its position is
+    /// unresolved.
     pub fn push(&mut self, rank: u32, host: Text, count: impl FnMut(usize) -> u64) {
         let counts: Vec<u64> = (0..self.positions.len()).map(count).collect();
         let n_decided = counts.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
@@ -135,7 +136,7 @@ impl OrderMap {
         }
     }
 
-    /// The positions of each column.
+    /// Range of positions of each column.
     fn columns(&self) -> Vec<std::ops::Range<usize>> {
         let n = self.positions.len();
         let mut size = 1;
@@ -168,7 +169,7 @@ impl OrderMap {
         };
         let name = format!("{what} in the order of {end}: 1 {verb} first, {last} {verb} last");
         let n = columns.len();
-        // The first and the last always, and some between that are not too near to them.
+        // The first and the last, and some in between that are not too close to them.
         let step = n.div_ceil(16).max(1);
         let between = (1..n.saturating_sub(1)).filter(|idx| (idx + 1) % step == 0);
         let between = between.filter(|idx| idx + step <= n);
@@ -263,7 +264,7 @@ impl OrderMap {
         }
     }
 
-    /// Where the ranks of a row mostly are.
+    /// The most frequent positions of the ranks of a row.
     fn row_tooltip(
         &self,
         name: &str,
@@ -334,7 +335,8 @@ impl OrderMap {
     }
 }
 
-/// The first of the ranks with the largest share of its instances, in parts per million.
+/// The first of the ranks with the largest share of its instances, and this share in parts per
+/// million.
 fn most(members: &[Counted], n: impl Fn(&Counted) -> u64) -> Option<(&Counted, u64)> {
     let shares = members
         .iter()

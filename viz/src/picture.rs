@@ -1,49 +1,49 @@
-//! Any picture, for files of its own and for the report.
+//! Any picture, for a file of its own or for the report.
 
 use crate::{
     ClockOffsets, Comparison, Curves, Durations, Imbalance, MessageMatrix, OrderMap, Serialization,
     SideBySide, Timemap, Tree, WaitsOverTime,
 };
 
-/// A picture as data, not yet drawn.
+/// A picture as data, before it is drawn.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Picture {
     /// Mean time in each stage, one line per thread.
     Timemap(Timemap),
-    /// Time until each has left, against the order of departure.
+    /// Time until each rank has left, over the order of departure.
     Serialization(Serialization),
-    /// How many instances took how long.
+    /// Histogram of durations.
     Durations(Durations),
     /// How often each rank was at each position of an order.
     OrderMap(OrderMap),
-    /// What each rank waited when.
+    /// Waiting of each rank over time.
     WaitsOverTime(WaitsOverTime),
-    /// Where the last to arrive comes from.
+    /// Where the last rank to arrive is.
     Imbalance(Imbalance),
-    /// One thread under several configurations.
+    /// One thread in several configurations.
     Comparison(Comparison),
-    /// How the clocks of hosts went.
+    /// Offsets of the clocks of hosts over the run.
     ClockOffsets(ClockOffsets),
     /// Timemaps of several traces on the same scales.
     SideBySide(SideBySide),
-    /// One measured quantity against another.
+    /// One measured quantity over another.
     Curves(Curves),
-    /// The tree that ran.
+    /// The tree of an operation.
     Tree(Tree),
-    /// Who sent to whom.
+    /// Who sends to whom.
     MessageMatrix(MessageMatrix),
 }
 
 impl Picture {
-    /// The picture as an SVG document for a file of its own.
+    /// The picture as an SVG document of its own.
     pub fn to_svg(&self) -> String {
         self.draw("collbench")
     }
 
-    /// The picture as an `svg` element whose ids and styles all lie under `id`, so that several
-    /// can stand in one page. `id` must be unique in the page and made of ASCII letters, digits
-    /// and hyphens.
+    /// The picture as an `svg` element whose ids and styles are all below `id`, so that a page can
+    /// have several. `id` must be unique in the page and consist of ASCII letters, digits and
+    /// hyphens.
     pub(crate) fn draw(&self, id: &str) -> String {
         match self {
             Picture::Timemap(timemap) => timemap.draw(id),

@@ -1,14 +1,14 @@
-//! The report: one HTML page that shows everything, by itself.
+//! The report: one self-contained HTML page.
 //!
-//! One file, no network: it opens from `file://` on any machine, also years later. The template
-//! is checked when the crate is compiled and escapes every value but the pictures, which this
-//! crate draws itself.
+//! One file, no network: it opens from `file://` on any machine, also years later. The template is
+//! checked at compile time and escapes every value except the pictures, which this crate draws
+//! itself.
 //!
-//! All is there without script. The page's own script adds to it: the figures of a mark at the
-//! pointer or by arrow keys, zoom, one operation at a time, sorting and filtering of tables. It
-//! finds what it needs in the page (titles of marks, headings, keys of cells), so nothing is
-//! there for it alone that could fall out of step, and no data has to be written as JSON in a
-//! script. The policy names it by its hash: no other script runs, whatever a trace smuggles in.
+//! Everything is readable without scripts. The page's own script adds figures of a mark at the
+//! pointer or with arrow keys, zoom, one operation at a time, and sorting and filtering of tables.
+//! It takes all its data from the page (titles of marks, headings, keys of cells), so there is no
+//! second copy that could differ and no JSON in a script. The content security policy names the
+//! script by its hash: no other script runs, whatever a trace contains.
 
 use std::ops::RangeFrom;
 
@@ -21,25 +21,25 @@ mod table;
 use table::TableView;
 pub use table::{Align, Cell, Column, Table};
 
-/// The page's script. Its first and last line make it the same for parsers of HTML and of XML.
+/// The page's script. Its first and last line make HTML and XML parsers treat it alike.
 const SCRIPT: &str = include_str!("../templates/report.js");
 
-/// What the policy of the page lets run: [`SCRIPT`] and nothing else. A test tells the new value
-/// when the script changes.
+/// What the policy of the page allows to run: [`SCRIPT`] and nothing else. When the script changes,
+/// a test prints the new value.
 const SCRIPT_HASH: &str = "sha256-Rla55+6+xW+op8K0SLcQgSyyrx/i/JTznW8YtuEH+sc=";
 
-/// What the page shows.
+/// Content of the page.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// Title of the page.
     pub title: Text,
-    /// What ran and how much of it was waiting, in a sentence or two below the title.
+    /// The program and its share of waiting, in a sentence or two below the title.
     pub lead: Text,
-    /// What ran in full: command, ranks, hosts, library, clock.
+    /// The run in detail: command, ranks, hosts, library, clock.
     pub facts: Vec<Fact>,
-    /// What is wrong, if anything, and what to do: the first thing to read. One statement a line.
+    /// What is wrong, if anything, and what to do; shown first. One statement per line.
     pub verdict: Text,
-    /// What limits the quality of what is shown.
+    /// Limits of the quality of the data.
     pub remarks: Vec<Remark>,
     /// The operations, by time.
     pub operations: Table,
@@ -47,50 +47,50 @@ pub struct Report {
     pub ranks: Table,
     /// Pictures of the whole run.
     pub figures: Vec<Figure>,
-    /// Pictures of single operations, the first to be looked at first.
+    /// Pictures of single operations, the most important first.
     pub groups: Vec<FigureGroup>,
 }
 
-/// One row of what ran.
+/// A name and a value.
 #[derive(Debug, Clone)]
 pub struct Fact {
-    /// What it is: `hosts`.
+    /// Name: `hosts`.
     pub name: Text,
-    /// Its value: `n01, n02`.
+    /// Value: `n01, n02`.
     pub value: Text,
 }
 
 /// One remark on the quality of the data.
 #[derive(Debug, Clone)]
 pub struct Remark {
-    /// Short code, the same as in the JSON.
+    /// Short code, as in the JSON.
     pub code: Text,
-    /// The remark for a person.
+    /// The remark as a sentence.
     pub text: Text,
 }
 
-/// The pictures of one operation, in the order in which they are to be read. The page shows one
-/// group at a time where scripts run, else all.
+/// The pictures of one operation, in reading order. With scripts the page shows one group at a
+/// time, otherwise all.
 #[derive(Debug, Clone, Default)]
 pub struct FigureGroup {
-    /// The operation, with what else tells it apart: `MPI_Allreduce, MPI_COMM_WORLD, 8 bytes`.
+    /// The operation, identified by: `MPI_Allreduce, MPI_COMM_WORLD, 8 bytes`.
     pub heading: Text,
-    /// Its row in [`Report::operations`], from 0, which then leads here.
+    /// Its row in [`Report::operations`], from 0, which then links to it.
     pub row: Option<usize>,
-    /// What one should see, as a sentence; may be empty.
+    /// The finding, as a sentence; may be empty.
     pub finding: Text,
-    /// What to know about it: calls, time, share of waiting.
+    /// Its main figures: calls, time, share of waiting.
     pub facts: Vec<Fact>,
     /// Its pictures.
     pub figures: Vec<Figure>,
 }
 
-/// A picture with what is said about it.
+/// A picture with its texts.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// Heading above it: what kind of picture it is, `Timemap`.
+    /// Heading above the picture: its kind, `Timemap`.
     pub heading: Text,
-    /// Caption below it: how to read it.
+    /// Caption below the picture: how to read it.
     pub caption: Text,
     /// The picture.
     pub picture: Picture,
@@ -99,7 +99,7 @@ pub struct Figure {
 impl Report {
     /// The page.
     pub fn to_html(&self) -> String {
-        // Counted through the page, so that no two figures have the same id.
+        // Numbered across the page, so that no two figures have the same id.
         let mut numbers = 1..;
         let leads = |(n, group): (usize, &FigureGroup)| Some((group.row?, group_id(n)));
         let links = (1..).zip(&self.groups).filter_map(leads).collect();
@@ -171,7 +171,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// What the verdict says, statement by statement.
+    /// The statements of the verdict.
     fn statements(&self) -> impl Iterator<Item = &str> {
         let lines = self.report.verdict.as_str().lines();
         lines.filter(|line| !line.trim().is_empty())
@@ -190,6 +190,6 @@ struct DrawnFigure<'a> {
     id: String,
     heading: &'a Text,
     caption: &'a Text,
-    /// Markup, drawn by this crate.
+    /// Markup drawn by this crate.
     svg: String,
 }

@@ -1,9 +1,8 @@
-//! The serialization curve: what each further rank pays for leaving after others.
+//! The serialization curve: the cost of leaving after others.
 //!
 //! x is the position in the order of departure, y the time until the rank at that position has
-//! left. The height of the curve's start is the latency that the operation introduces for anyone,
-//! its slope is the serialization: flatter is better. A straight line stands beside the curve
-//! where one describes it.
+//! left. The start of the curve is the latency of the operation for every rank, and its slope is
+//! the serialization: flatter is better. A straight line is drawn beside the curve if it fits.
 
 mod draw;
 
@@ -13,9 +12,9 @@ use crate::timemap::{Heading, StageTime};
 /// The mean time at one position in the order of departure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departure {
-    /// Position among those that leave, the first is 0.
+    /// Position in the order of departure, from 0.
     pub position: u32,
-    /// Up latency and departure wait of who leaves at this position.
+    /// Up latency plus departure wait of the rank at this position.
     pub time: StageTime,
 }
 
@@ -27,8 +26,8 @@ pub struct StraightLine {
 }
 
 impl StraightLine {
-    /// A line through (0, `at_first_ns`) that rises by `per_rank_ns` a position; `None` unless both
-    /// are numbers of this world: finite, below 1e18.
+    /// A line through (0, `at_first_ns`) with a slope of `per_rank_ns` per position; `None` unless
+    /// both are finite and below 1e18.
     pub fn new(at_first_ns: f64, per_rank_ns: f64) -> Option<StraightLine> {
         let is_sane = |v: f64| v.abs() < 1e18;
         (is_sane(at_first_ns) && is_sane(per_rank_ns)).then_some(StraightLine {
@@ -42,10 +41,10 @@ impl StraightLine {
     }
 }
 
-/// The serialization curves of one operation: one, or one for each of several configurations.
+/// The serialization curves of one operation, one per configuration.
 ///
 /// # Source
-/// Bongo et al. 2004, section 4 and figure 3b. We add the straight line.
+/// Bongo et al. 2004, section 4 and figure 3b. The straight line is an addition.
 #[derive(Debug, Clone)]
 pub struct Serialization {
     heading: Heading,
@@ -58,13 +57,14 @@ pub struct Serialization {
 #[derive(Debug, Clone)]
 struct Curve {
     name: Text,
-    /// By position, each position once.
+    /// Ascending by position, each position once.
     departures: Vec<Departure>,
     line: Option<StraightLine>,
 }
 
 impl Serialization {
-    /// Curves of an operation of `n_ranks` ranks (of the largest, if they differ), none yet.
+    /// Curves of an operation of `n_ranks` ranks (the largest number, if configurations differ),
+    /// none yet.
     pub fn new(heading: Heading, n_ranks: u32) -> Serialization {
         Serialization {
             heading,
@@ -74,7 +74,7 @@ impl Serialization {
         }
     }
 
-    /// The curves are of nodes of a tree, each of which serves so many, not of all ranks.
+    /// Makes these the curves of nodes of a tree, each of which serves that many processes.
     #[must_use]
     pub fn of_nodes(self) -> Serialization {
         Serialization {
@@ -83,9 +83,9 @@ impl Serialization {
         }
     }
 
-    /// Adds a curve. Positions may be left out: where ranks are many, a position can stand for
-    /// those around it. Of several departures at one position the first counts; positions from
-    /// the number of ranks on are none.
+    /// Adds a curve. Positions may be missing: with many ranks, one position can represent those
+    /// around it. Of several departures at one position the first one counts; positions from the
+    /// number of ranks on are ignored.
     pub fn push(
         &mut self,
         name: Text,

@@ -1,20 +1,21 @@
-//! The look of all pictures: one style sheet, so that a colour means the same in each.
+//! The look of all pictures: one style sheet, so that a colour has the same meaning in each.
 //!
-//! Series are told apart by colour and by dash, never by colour alone: Okabe and Ito's colours, the
-//! strongest against white first, and no dash pattern twice. Some viewers of SVG know no custom
-//! properties, so the colours are written out. One rule a line: each is put under the picture's id.
+//! Series differ in colour and in dash pattern, never in colour alone: Okabe and Ito's colours, the
+//! strongest against white first, and no dash pattern twice. Some SVG viewers do not support custom
+//! properties, so the colours are written out. One rule per line: each is put below the picture's
+//! id.
 
 const N_COLORS: usize = 7;
-/// Number of dash patterns; up to here no two series share one.
+/// Number of dash patterns; up to this many series have different ones.
 pub(crate) const N_DASHES: usize = 8;
 
-/// The classes of the `idx`-th series. Colours and dashes repeat with different periods, so that no
-/// pair repeats below 56.
+/// The classes of series `idx`. Colours and dashes repeat with different periods, so no pair
+/// repeats below 56.
 pub(crate) fn series(idx: usize) -> String {
     format!("k{} d{}", idx % N_COLORS, idx % N_DASHES)
 }
 
-/// The class of the `idx`-th dash pattern alone.
+/// The class of dash pattern `idx` alone.
 pub(crate) fn dash(idx: usize) -> String {
     format!("d{}", idx % N_DASHES)
 }
@@ -59,7 +60,7 @@ circle{stroke-dasharray:none}
 .inner{fill-opacity:.32;stroke:none}
 ";
 
-/// What differs on a dark screen.
+/// Differences on a dark screen.
 pub(crate) const DARK: &str = "\
 text{fill:#e6e6e6}
 .paper{fill:#161616}
@@ -79,7 +80,7 @@ text{fill:#e6e6e6}
 .k4,.extreme{stroke:#fff;fill:#fff}
 ";
 
-/// Rules that charts of one quantity against another add to [`LIGHT`].
+/// Rules that charts of one quantity over another add to [`LIGHT`].
 pub(crate) const CHART_LIGHT: &str = "\
 .point{stroke:none}
 .fit polyline,polyline.fit-line{stroke:#4d4d4d;stroke-width:1px;stroke-dasharray:5 4;fill:none}
@@ -89,14 +90,14 @@ pub(crate) const CHART_LIGHT: &str = "\
 .bar:hover rect{fill-opacity:.6}
 ";
 
-/// What of these differs on a dark screen.
+/// Differences of [`CHART_LIGHT`] on a dark screen.
 pub(crate) const CHART_DARK: &str = "\
 .fit polyline,polyline.fit-line{stroke:#b8b8b8}
 .slow{fill:#f07d22;stroke:#f07d22}
 .ring,.mark{stroke:#e6e6e6}
 ";
 
-/// More rules for heat maps, on light paper. The steps are told apart by lightness.
+/// Rules of heat maps, on light paper. The shades differ in lightness.
 pub(crate) const HEAT_LIGHT: &str = "\
 .blank{fill:none;pointer-events:all}
 .step0{fill:#deebf7}
@@ -116,7 +117,7 @@ pub(crate) const HEAT_LIGHT: &str = "\
 .bar{fill:#767676}
 ";
 
-/// More rules for heat maps, on a dark screen.
+/// Rules of heat maps, on a dark screen.
 pub(crate) const HEAT_DARK: &str = "\
 .step0{fill:#1d2b3a}
 .step1{fill:#1e3c58}
@@ -132,8 +133,8 @@ pub(crate) const HEAT_DARK: &str = "\
 .bar{fill:#8c8c8c}
 ";
 
-/// Rules that trees and matrices of messages add to [`HEAT_LIGHT`], on light paper: edges in the
-/// same steps, the longest apart from all others, as the fields of a matrix.
+/// Rules that trees and message matrices add to [`HEAT_LIGHT`], on light paper: edges have the same
+/// steps as cells of a matrix, and the longest differs from all others.
 pub(crate) const TREE_LIGHT: &str = "\
 .way{fill:none;stroke-linejoin:round}
 .edge0 polyline{stroke:#9ecae1;stroke-width:1.2px}
@@ -155,7 +156,7 @@ pub(crate) const TREE_LIGHT: &str = "\
 .border{stroke:#8c8c8c;stroke-width:1px;fill:none}
 ";
 
-/// What of these differs on a dark screen.
+/// Differences of [`TREE_LIGHT`] on a dark screen.
 pub(crate) const TREE_DARK: &str = "\
 .edge0 polyline,.edge1 polyline{stroke:#205078}
 .edge2 polyline{stroke:#2a6aa0}
@@ -184,7 +185,7 @@ pub(crate) const GRAPH_LIGHT: &str = "\
 .never{fill:none;stroke:#a6a6a6;stroke-width:1px;stroke-dasharray:1.5 4}
 ";
 
-/// What of these differs on a dark screen.
+/// Differences of [`GRAPH_LIGHT`] on a dark screen.
 pub(crate) const GRAPH_DARK: &str = "\
 .node{fill:#212121;stroke:#8c8c8c}
 .culprit{stroke:#e6e6e6}
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(dashes.len(), N_DASHES);
     }
 
-    /// Relative luminance of the steps of a heat map, by WCAG.
+    /// Relative luminance of the shades of a heat map, by WCAG.
     fn step_luminances(rules: &str) -> Vec<f64> {
         let steps = (0..N_STEPS).map(|step| {
             let rule = rules.split(&format!(".step{step}{{fill:#")).nth(1).unwrap();

@@ -1,11 +1,11 @@
-//! SVG from plotters, by a backend of our own.
+//! SVG from plotters, by our own backend.
 //!
-//! plotters gives scales, ticks, axes and layout; its own SVG backend has whole pixels only, no
-//! class or title anywhere, and fixed colours. [`Backend`] instead draws in logical units of
-//! 1/10 px and leaves colour, width and font to the style sheet: a [`Sheet`] is shared between
-//! the backend and who draws, and the group that is open on the sheet when plotters draws gives
-//! what is drawn its class, data attributes and title. Trap: what plotters fixes in pixels (tick
-//! marks) must be asked for in tenths as well.
+//! plotters provides scales, ticks, axes and layout; its own SVG backend has whole pixels only, no
+//! classes or titles, and fixed colours. [`Backend`] draws in logical units of 1/10 px and leaves
+//! colour, width and font to the style sheet. A [`Sheet`] is shared between the backend and its
+//! user: the group that is open on the sheet while plotters draws determines class, data attributes
+//! and title. Note: sizes that plotters takes in pixels (tick marks) must be given in tenths as
+//! well.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use crate::text::escape;
 /// Logical units per px.
 pub(crate) const UNIT: i32 = 10;
 
-/// Which end of a text lies at its point.
+/// Which end of a text is at its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -40,7 +40,7 @@ impl Anchor {
     }
 }
 
-/// The SVG document being written. Clones share it.
+/// The SVG document under construction. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Sheet {
     body: Rc<RefCell<String>>,
@@ -58,7 +58,7 @@ impl Sheet {
         }
     }
 
-    /// A plotters backend that draws into the group open on this sheet.
+    /// A plotters backend that draws into the open group of this sheet.
     pub(crate) fn backend(&self) -> Backend {
         Backend {
             sheet: self.clone(),
@@ -69,7 +69,7 @@ impl Sheet {
         self.body.borrow_mut().push_str(markup);
     }
 
-    /// Runs `draw` with a group open: all that is drawn meanwhile carries `class`, the attributes
+    /// Runs `draw` inside a group: everything drawn meanwhile has `class`, the attributes
     /// `data-{name}`, and `title` as its tooltip (none if empty).
     pub(crate) fn group<T>(
         &self,
@@ -113,7 +113,7 @@ impl Sheet {
         ));
     }
 
-    /// Rectangles between two corners each, as one shape; logical units.
+    /// Rectangles given by two corners each, as one shape; logical units.
     pub(crate) fn rectangles(&self, class: &str, corners: &[(BackendCoord, BackendCoord)]) {
         let mut path = String::new();
         for &(from, to) in corners {
@@ -135,7 +135,7 @@ impl Sheet {
         ));
     }
 
-    /// A rectangle filled with the hatching of the picture called `id`.
+    /// A rectangle with the hatching of the picture `id`.
     pub(crate) fn hatched(&self, id: &str, from: BackendCoord, to: BackendCoord) {
         self.write(&format!(
             "<rect fill=\"url(#{id}-hatch)\"{}/>\n",
@@ -143,7 +143,7 @@ impl Sheet {
         ));
     }
 
-    /// A circle, by its class filled or not; logical units.
+    /// A circle, filled or not according to its class; logical units.
     pub(crate) fn ring(&self, class: &str, middle: BackendCoord, radius: i32) {
         self.write(&format!(
             "<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>\n",
@@ -154,13 +154,13 @@ impl Sheet {
         ));
     }
 
-    /// An area between `corners`, which looks as its group does; logical units.
+    /// An area between `corners`, in the style of its group; logical units.
     pub(crate) fn polygon(&self, corners: &[BackendCoord]) {
         let points = point_list(corners.iter().copied());
         self.write(&format!("<polygon points=\"{points}\"/>\n"));
     }
 
-    /// An open line through `points`; logical units. Without a class it looks as its group does.
+    /// An open line through `points`; logical units. Without a class it has the style of its group.
     pub(crate) fn polyline(&self, class: &str, points: &[BackendCoord]) {
         let class = match class {
             "" => String::new(),
@@ -172,9 +172,9 @@ impl Sheet {
         ));
     }
 
-    /// The whole document, an `svg` element whose ids and style rules all lie under `id`.
+    /// The whole document, an `svg` element whose ids and style rules are all below `id`.
     ///
-    /// `style` holds lines `selector{..}`; `dark` is the same for the dark scheme.
+    /// `style` has lines `selector{..}`; `dark` has those of the dark scheme.
     pub(crate) fn finish(
         &self,
         id: &str,
@@ -205,7 +205,7 @@ impl Sheet {
     }
 }
 
-/// Every selector of the rules, one rule a line, put under `id`.
+/// The rules, one per line, with every selector below `id`.
 fn scoped(id: &str, rules: &str) -> String {
     let mut under_id = String::new();
     for (selectors, body) in rules.lines().filter_map(|rule| rule.split_once('{')) {
@@ -215,7 +215,7 @@ fn scoped(id: &str, rules: &str) -> String {
     under_id
 }
 
-/// Logical units as px with at most one decimal.
+/// Logical units in px with at most one decimal.
 fn tenths(v: i32) -> String {
     let sign = if v < 0 { "-" } else { "" };
     let (whole, tenth) = (
@@ -252,8 +252,8 @@ fn point_list(points: impl IntoIterator<Item = BackendCoord>) -> String {
     list
 }
 
-/// Width of `text` in px when set in a sans-serif font of `size` px: an estimate, on the wide
-/// side, since the font is the viewer's.
+/// Width of `text` in px in a sans-serif font of `size` px: an upper estimate, since the font is
+/// the viewer's.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let ems: f64 = text
         .chars()
@@ -269,7 +269,7 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     ems * size
 }
 
-/// Draws for plotters into the group open on a [`Sheet`]. See the module's documentation.
+/// Draws for plotters into the open group of a [`Sheet`]; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct Backend {
     sheet: Sheet,
@@ -340,7 +340,7 @@ impl DrawingBackend for Backend {
         Ok(())
     }
 
-    // The default of this and of the next method draws single pixels.
+    // The default of this method and of the next one draws single pixels.
     fn draw_circle<S: BackendStyle>(
         &mut self,
         center: BackendCoord,
@@ -379,7 +379,7 @@ impl DrawingBackend for Backend {
             HPos::Center => Anchor::Middle,
             HPos::Right => Anchor::End,
         };
-        // Not every viewer knows dominant-baseline.
+        // Not every viewer supports dominant-baseline.
         let drop = match style.anchor().v_pos {
             VPos::Top => 0.76,
             VPos::Center => 0.35,

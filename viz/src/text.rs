@@ -1,20 +1,19 @@
-//! Text from outside, made harmless once, where it comes in.
+//! Text from outside, made harmless once, where it enters.
 //!
-//! Names in a trace (hosts, communicators, commands) are written by others. Escaping of markup is
-//! the business of each output format; what no format may carry is taken out here, by the type.
+//! Names in a trace (hosts, communicators, commands) come from other people. Each output format
+//! escapes markup itself; characters that no format can represent are replaced here, by the type.
 
 use std::fmt;
 
 use collbench_text::inert::is_active;
 
-/// Text without control characters: what cannot be shown is replaced by what can be seen.
+/// Text without control characters: these are replaced by visible ones.
 ///
 /// C0 controls and DEL become their control pictures (ESC becomes `␛`), so that a terminal escape
-/// is inert also for those who `cat` the output; other controls, the marks that reverse the
-/// direction of writing, what cannot be seen, and what XML 1.0 cannot hold become U+FFFD. Line
-/// feed stays. Markup is left as it is: each output escapes it in its own way. What is longer
-/// than [`Text::MAX_CHARS`] is cut, with an ellipsis at its end: nobody reads it, and a page of
-/// it does not open.
+/// is harmless also when the output is printed with `cat`. Other controls, direction marks,
+/// invisible characters, and characters that XML 1.0 does not allow become U+FFFD. Line feeds are
+/// kept. Markup is not changed: each output format escapes it. Text longer than [`Text::MAX_CHARS`]
+/// is cut, with an ellipsis at its end, so that a page of it still opens.
 ///
 /// ```
 /// # use collbench_viz::Text;
@@ -27,12 +26,12 @@ impl Text {
     /// The largest number of characters.
     pub const MAX_CHARS: usize = 4_000;
 
-    /// The harmless text.
+    /// The text without control characters.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The text cut to `n_chars` characters, with an ellipsis in place of the last one if cut.
+    /// The text cut to `n_chars` characters; if cut, an ellipsis replaces the last one.
     pub(crate) fn cut(&self, n_chars: usize) -> String {
         cut(&self.0, n_chars)
     }
@@ -68,7 +67,7 @@ fn harmless(c: char) -> char {
         '\n' => c,
         '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',
-        // The last two XML 1.0 cannot hold.
+        // XML 1.0 does not allow the last two.
         _ if is_active(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => '\u{fffd}',
         _ => c,
     }
@@ -83,8 +82,8 @@ pub(crate) fn cut(text: &str, n_chars: usize) -> String {
     short
 }
 
-/// `text` broken at spaces, but not between a number and its unit, into at most `n_lines` lines of at
-/// most `n_chars` characters; what does not fit is cut with an ellipsis.
+/// `text` broken at spaces, but not between a number and its unit, into at most `n_lines` lines of
+/// at most `n_chars` characters; the rest is cut with an ellipsis.
 pub(crate) fn wrap(text: &str, n_chars: usize, n_lines: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
@@ -110,7 +109,7 @@ pub(crate) fn wrap(text: &str, n_chars: usize, n_lines: usize) -> Vec<String> {
     lines.iter().map(|line| cut(line, n_chars)).collect()
 }
 
-/// The words of `text`, a number and its unit as one.
+/// The words of `text`; a number and its unit are one word.
 fn words_with_units(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -127,8 +126,7 @@ fn words_with_units(text: &str) -> Vec<String> {
     words
 }
 
-/// `text` with the five characters of markup escaped, for element content and attribute values of
-/// XML alike.
+/// `text` with the five markup characters escaped, for element content and attribute values of XML.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

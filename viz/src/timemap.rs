@@ -1,21 +1,22 @@
-//! The timemap: where on its path each thread spends its time.
+//! The timemap: where each thread spends its time on the path of an operation.
 //!
-//! x is the mean time spent, cumulated stage by stage; y is the stage, in the order in which a
-//! thread passes them; one line per thread. A stage is a row: a thread's line enters it at the top
-//! and leaves it at the bottom, and how far it moved to the right meanwhile is the time it spent.
+//! x is the mean time, accumulated stage by stage; y is the stage, in the order in which a thread
+//! goes through them; one line per thread. Each stage is a row: a thread's line enters it at the
+//! top and leaves it at the bottom, and its horizontal distance in between is the time spent.
 //!
-//! x = 0 is where the thread enters the bottommost wrapper, the core: the way down ends there and
-//! lies at x < 0. The core itself lies at x > 0, from 0 to its duration, in a row of its own with a
-//! bar of its length, and the way up starts where the core ends. Seen from outside, x = 0 is the
-//! arrival of the last rank and the core ends with the departure of the first. A mean core below
-//! zero (a clock error) is drawn as it is, to the left of 0.
+//! x = 0 is where the thread enters the innermost wrapper, the core: the path to the root ends
+//! there and lies at x < 0. The core lies at x > 0, from 0 to its duration, in a row of its own
+//! with a bar of its length, and the path from the root starts where the core ends. Without
+//! messages inside the collective, x = 0 is the arrival of the last rank and the core ends with the
+//! departure of the first. A mean core below zero (a clock error) is drawn as it is, to the left of
+//! 0.
 //!
-//! The way up has rows of its own, below the core. The paper's figure 2 leaves open whether both
-//! ways share the rows; separate rows can be read when threads cross, and a stage of the way up
-//! (leaving) need not mirror one of the way down (waiting).
+//! The stages from the root have rows of their own, below the core. The paper's figure 2 leaves
+//! open whether both directions share rows; separate rows stay readable when threads cross, and a
+//! stage from the root (leaving) need not correspond to one to the root (waiting).
 //!
-//! What is not resolvable is a gap in the line, never a length. Beyond a gap the line goes on as if
-//! the gap had taken no time, so positions further from x = 0 than a gap are least values.
+//! An unresolved time is a gap in the line, never a length. After a gap the line continues as if
+//! the gap had taken no time, so positions further from x = 0 than a gap are lower bounds.
 
 mod band;
 mod comparison;
@@ -29,34 +30,34 @@ pub use side_by_side::SideBySide;
 
 use crate::Text;
 
-/// What a timemap says and of what.
+/// What a timemap shows, and of which operation.
 #[derive(Debug, Clone)]
 pub struct Heading {
-    /// What one should see in the picture, as a sentence; its title.
+    /// The finding, as a sentence; the title of the picture.
     pub finding: Text,
-    /// The operation, with what else tells it apart: `MPI_Allreduce, world, 8 B`.
+    /// The operation, identified by: `MPI_Allreduce, world, 8 B`.
     pub operation: Text,
-    /// Number of instances behind the means.
+    /// Number of instances over which the means are taken.
     pub n_instances: u64,
 }
 
-/// The stages of the path, in the order in which a thread passes them.
+/// The stages of the path, in the order in which a thread goes through them.
 ///
-/// Flat stage indexes, as [`Timemap::push`] uses them, count `down` first, then `core` if there is
-/// one, then `up`.
+/// Flat stage indexes, as [`Timemap::push`] uses them, count `down` first (to the root), then
+/// `core` if there is one, then `up` (from the root).
 #[derive(Debug, Clone, Default)]
 pub struct Stages {
-    /// Names of the stages towards the root, the first entered first. May be empty: a timemap
-    /// without arrival waits, of a path seen from outside, has none.
+    /// Names of the stages to the root, in order. May be empty, as in a timemap without arrival
+    /// waits of an operation without messages.
     pub down: Vec<Text>,
-    /// Name of the bottommost wrapper; `None` where the operation has none to be seen.
+    /// Name of the innermost wrapper; `None` if the operation has no visible one.
     pub core: Option<Text>,
-    /// Names of the stages back, the first entered first.
+    /// Names of the stages from the root, in order.
     pub up: Vec<Text>,
 }
 
 impl Stages {
-    /// The five stages of a collective seen from outside.
+    /// The five stages of a collective without messages inside.
     pub fn seen_from_outside() -> Stages {
         Stages {
             down: vec!["wait inside the host".into(), "wait across hosts".into()],
@@ -68,12 +69,12 @@ impl Stages {
         }
     }
 
-    /// Number of stages, down, core and up together.
+    /// Number of stages: down, core and up together.
     pub fn len(&self) -> usize {
         self.down.len() + usize::from(self.core.is_some()) + self.up.len()
     }
 
-    /// Whether there is no stage at all.
+    /// Whether there are no stages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -89,7 +90,7 @@ impl Stages {
     }
 }
 
-/// Mean time of one thread in one stage, with the number of samples behind it.
+/// Mean time of one thread in one stage, with its number of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageTime {
     mean_ns: i64,
@@ -99,7 +100,7 @@ pub struct StageTime {
 impl StageTime {
     /// The mean of `n` samples, in ns; `None` without samples.
     ///
-    /// Below zero is allowed: a difference of two clocks can be.
+    /// It may be negative: a difference of two clocks can be.
     pub fn new(mean_ns: i64, n: u64) -> Option<StageTime> {
         (n > 0).then_some(StageTime { mean_ns, n })
     }
@@ -113,15 +114,14 @@ impl StageTime {
     }
 }
 
-/// Whose line it is.
+/// The thread of a line.
 #[derive(Debug, Clone)]
 pub struct Line {
     /// Name of the thread: `rank 3`.
     pub name: Text,
-    /// Host it runs on.
+    /// Host of the thread.
     pub host: Text,
-    /// Class of similar paths, where known. Lines are coloured and banded by class, without one
-    /// by host.
+    /// Class of similar paths, if known. Lines are coloured and banded by class, or else by host.
     pub class: Option<Text>,
 }
 
@@ -139,15 +139,15 @@ impl Line {
     }
 }
 
-/// The mean time of each thread in each stage, as data.
+/// The mean time of each thread in each stage.
 ///
-/// Up to [`Timemap::MAX_SINGLE_LINES`] threads are drawn a line each. More become bands of
-/// quantiles, one per class or host (one for all, with the medians of the hosts, where these are
-/// many), and the threads with the longest and the shortest ways are drawn and named.
+/// Up to [`Timemap::MAX_SINGLE_LINES`] threads have a line each. More are drawn as bands of
+/// quantiles, one per class or host (if these are many: one for all, with the medians of the
+/// hosts); the threads with the longest and the shortest paths are drawn and named.
 ///
 /// # Source
-/// Bongo et al. 2004, section 4 and figure 2. We differ: the way up has rows of its own, and many
-/// threads are banded.
+/// Bongo et al. 2004, section 4 and figure 2. Differences: the stages from the root have rows of
+/// their own, and many threads are drawn as bands.
 #[derive(Debug, Clone)]
 pub struct Timemap {
     heading: Heading,
@@ -179,9 +179,10 @@ impl Sides {
 #[derive(Debug, Clone)]
 struct Thread {
     line: Line,
-    /// One per stage, flat.
+    /// One per stage, by flat index.
     times: Vec<Option<StageTime>>,
-    /// Cumulated time at the `n_stages + 1` borders of the stages, in ns; 0 at the core's upper.
+    /// Accumulated time at the `n_stages + 1` borders of the stages, in ns; 0 at the begin of the
+    /// core.
     borders_ns: Vec<i64>,
 }
 
@@ -198,7 +199,7 @@ impl Thread {
 }
 
 impl Timemap {
-    /// The largest number of threads drawn a line each.
+    /// Largest number of threads with a line each.
     pub const MAX_SINGLE_LINES: usize = 24;
 
     /// A timemap of these stages, without threads yet.
@@ -221,17 +222,19 @@ impl Timemap {
         }
     }
 
-    /// Shows the uncertainty of the alignment of clocks around x = 0, plus and minus, in ns.
+    /// Shows the uncertainty of the clock alignment around x = 0, plus and minus, in ns.
     #[must_use]
     pub fn with_clock_error(mut self, uncertainty_ns: u64) -> Timemap {
         self.clock_error_ns = Some(uncertainty_ns);
         self
     }
 
-    /// The same threads without their way down, for what arrival waits would hide: seen from
-    /// outside, the way down is nothing else. `finding` is what one should see now.
+    /// The same threads without the stages to the root, which may hide everything else: without
+    /// messages inside the collective they are nothing but arrival waits. `finding` is the new
+    /// title.
     ///
     /// # Source
+    ///
     /// Bongo et al. 2004, section 4: figure 2a with arrival waits, 2b without.
     #[must_use]
     pub fn without_down(&self, finding: Text) -> Timemap {
@@ -255,8 +258,8 @@ impl Timemap {
         timemap
     }
 
-    /// Adds a thread. `time(stage_idx)` is asked once for each stage, in the order of [`Stages`];
-    /// `None` is not resolvable.
+    /// Adds a thread. `time(stage_idx)` is called once per stage, in the order of [`Stages`];
+    /// `None`: not resolved.
     pub fn push(&mut self, line: Line, time: impl FnMut(usize) -> Option<StageTime>) {
         let times: Vec<_> = (0..self.stages.len()).map(time).collect();
         let borders_ns = cumulate(&times, self.stages.down.len());
@@ -268,8 +271,8 @@ impl Timemap {
     }
 }
 
-/// Positions of the borders of stages: 0 after the first `n_down` stages, times added up from
-/// there both ways.
+/// Positions of the borders of stages: 0 after the first `n_down` stages, with times accumulated
+/// from there in both directions.
 fn cumulate(times: &[Option<StageTime>], n_down: usize) -> Vec<i64> {
     let spent = |time: &Option<StageTime>| time.map_or(0, |time| time.mean_ns);
     let (down, rest) = times.split_at(n_down.min(times.len()));

@@ -1,10 +1,10 @@
-//! The tree itself: who is below whom, what each edge takes and what each node waits.
+//! The tree of an operation: parents and children, transfer times and waits.
 //!
-//! Drawn like a listing of folders: a row for each process, below its parent and further to the
-//! right, so that a tree of a hundred processes can be read as one of eight. Children that are on
-//! one host stand together, and the host is named once for all of them. Lines are the edges, the
-//! thicker and darker the longer a transfer takes; the fill of a node is how long its process
-//! waits. Beside each row stand the numbers, with bars.
+//! Drawn like a listing of folders: one row per process, below its parent and further to the right,
+//! so that a tree of a hundred processes can be read like one of eight. Children on one host are
+//! adjacent, and the host is named once for all of them. Lines are the edges, thicker and darker
+//! for longer transfers; the fill of a node is the wait of its process. Figures with bars are
+//! beside each row.
 
 mod draw;
 
@@ -16,26 +16,27 @@ use crate::timemap::{Heading, StageTime};
 pub struct TreeNode {
     /// Name of the process: `rank 3`.
     pub name: Text,
-    /// Host it runs on.
+    /// Host of the process.
     pub host: Text,
-    /// Index of its parent in the list of nodes; `None`: it has none.
+    /// Index of its parent in the list of nodes; `None` without a parent.
     pub parent: Option<usize>,
-    /// Name of whom it sends to towards the root, if that is not its parent here.
+    /// Name of the process that it sends to on the path to the root, if that is not its parent
+    /// here.
     pub other_parent: Option<Text>,
-    /// Mean transfer to the parent, or to that other one.
+    /// Mean transfer time to the parent, or to that other process.
     pub down: Option<StageTime>,
-    /// Mean transfer from the parent.
+    /// Mean transfer time from the parent.
     pub up: Option<StageTime>,
-    /// Mean time that its process waits there, see [`Waits`].
+    /// Mean wait of its process there, see [`Waits`].
     pub wait: Option<StageTime>,
 }
 
 /// What processes wait for in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waits {
-    /// At their own node, on the way to the root, for those who come later.
+    /// At their own node, for later arrivals on the path to the root.
     ForOthers,
-    /// At the node of their parent, in a tree that only leads away from the root.
+    /// At the node of their parent behind their siblings, in a tree that only leads from the root.
     ForSiblings,
 }
 
@@ -48,17 +49,17 @@ impl Waits {
     }
 }
 
-/// A tree that instances of an operation went through.
+/// The tree of some instances of an operation.
 ///
 /// # Source
-/// Bongo et al. 2004, figure 1: the tree of an allreduce over hosts. We draw the one that was seen,
-/// with its times.
+/// Bongo et al. 2004, figure 1: the tree of an allreduce over hosts. Here the observed one is
+/// drawn, with its times.
 #[derive(Debug, Clone)]
 pub struct Tree {
     heading: Heading,
     nodes: Vec<TreeNode>,
     waits: Waits,
-    /// In the order in which they are drawn.
+    /// Rows in the order in which they are drawn.
     rows: Vec<Row>,
 }
 
@@ -71,8 +72,8 @@ struct Row {
 }
 
 impl Tree {
-    /// A tree of these nodes. A parent that does not exist is none; nodes that no way leads to from
-    /// one without a parent are left out.
+    /// A tree of these nodes. A parent that does not exist counts as none; nodes that cannot be
+    /// reached from a node without a parent are left out.
     pub fn new(heading: Heading, waits: Waits, nodes: Vec<TreeNode>) -> Tree {
         let rows = rows(&nodes);
         Tree {
@@ -96,7 +97,7 @@ fn rows(nodes: &[TreeNode]) -> Vec<Row> {
             None => open.push((node, 0, None)),
         }
     }
-    // Those on the parent's host first, then host by host as they come.
+    // Children on the parent's host first, then host by host in the order of their first child.
     for (parent, list) in children.iter_mut().enumerate() {
         let hosts: Vec<&Text> = list.iter().map(|&child| &nodes[child].host).collect();
         let own = &nodes[parent].host;

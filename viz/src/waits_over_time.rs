@@ -1,8 +1,8 @@
-//! Who waits when: the part of each stretch of the run that each rank spends waiting.
+//! Waiting over time: the share of each interval of the run that each rank spends waiting.
 //!
-//! The scale follows the longest wait in the picture, for a program that waits 1 % of the time has
-//! its pattern too; the legend says what the shades mean. A stretch in which calls began and none
-//! of their waits is known is hatched; one without any call is blank.
+//! The scale follows the longest wait in the picture, since a program that waits 1 % of the time
+//! has a pattern, too; the legend gives the values of the shades. An interval in which calls began
+//! and none of their waits is known is hatched; one without calls is blank.
 
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -16,24 +16,24 @@ use crate::frame::Head;
 use crate::heat_map::band::{self, RankOnHost, bands};
 use crate::heat_map::{Axis, Bar, Cell, HeatMap, MAX_ROWS, N_STEPS, Row, Shade};
 
-/// What one rank did in one stretch of the run.
+/// What one rank did in one interval of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TimeBin {
-    /// Time waited, ns; `None` where calls began and none of their waits is known.
+    /// Time waited, ns; `None` if calls began and none of their waits is known.
     pub wait_ns: Option<u64>,
     /// Time in calls, ns.
     pub call_ns: u64,
-    /// Calls that began.
+    /// Number of calls that began.
     pub n_calls: u64,
-    /// Those of them whose wait is not known: `wait_ns` is then the least.
+    /// Number of these calls whose wait is not known: `wait_ns` is then a lower bound.
     pub n_unknown: u64,
 }
 
-/// What each rank waited in each stretch of the run, as data.
+/// The waits of each rank in each interval of the run.
 ///
-/// More than 64 ranks share rows, which show the mean of their ranks; the ranks that wait the
-/// least and the most in all then stand above them, for who waits least among many is often the
-/// one that the others wait for.
+/// More than 64 ranks share rows, which show the mean of their ranks; the ranks that wait the least
+/// and the most in total are then shown above them, since the rank that waits least among many is
+/// often the one that the others wait for.
 #[derive(Debug, Clone)]
 pub struct WaitsOverTime {
     finding: Text,
@@ -42,7 +42,7 @@ pub struct WaitsOverTime {
     ranks: Vec<RankWaits>,
 }
 
-/// One rank's stretches.
+/// The intervals of one rank.
 #[derive(Debug, Clone)]
 struct RankWaits {
     rank: RankOnHost,
@@ -50,7 +50,7 @@ struct RankWaits {
 }
 
 impl RankWaits {
-    /// All that is known to be waited; `None` where nothing is.
+    /// Sum of the known waits; `None` if none is known.
     fn wait_ns(&self) -> Option<u64> {
         sum(self.bins.iter().filter_map(|bin| bin.wait_ns))
     }
@@ -60,12 +60,12 @@ impl RankWaits {
     }
 }
 
-/// The sum as far as it can be held; `None` of nothing.
+/// The sum, saturating; `None` without values.
 fn sum(values: impl Iterator<Item = u64>) -> Option<u64> {
     values.reduce(u64::saturating_add)
 }
 
-/// The mean of what several ranks did in one stretch.
+/// Mean over several ranks in one interval.
 struct Mean {
     wait_ns: Option<u64>,
     call_ns: u64,
@@ -86,8 +86,8 @@ fn mean(ranks: &[&RankWaits], bin_idx: usize) -> Mean {
 }
 
 impl WaitsOverTime {
-    /// A picture of `n_bins` stretches of the run, `bin_ns` each, without ranks yet. `finding` is
-    /// what one should see.
+    /// A picture of `n_bins` intervals of the run, `bin_ns` each, without ranks yet. `finding` is
+    /// the title.
     pub fn new(finding: Text, bin_ns: NonZeroU64, n_bins: usize) -> WaitsOverTime {
         WaitsOverTime {
             finding,
@@ -97,7 +97,7 @@ impl WaitsOverTime {
         }
     }
 
-    /// Adds a rank. `bin(idx)` is asked once for each stretch, from the start of the run on.
+    /// Adds a rank. `bin(idx)` is called once per interval, from the start of the run on.
     pub fn push(&mut self, rank: u32, host: Text, bin: impl FnMut(usize) -> TimeBin) {
         let bins = (0..self.n_bins).map(bin).collect();
         self.ranks.push(RankWaits {
@@ -145,7 +145,7 @@ impl WaitsOverTime {
         }
     }
 
-    /// Parts per billion of a stretch.
+    /// `ns` as parts per billion of an interval.
     fn part(&self, ns: u64) -> u64 {
         let part = u128::from(ns) * u128::from(BILLION) / u128::from(self.bin_ns.get());
         u64::try_from(part).unwrap_or(u64::MAX)
@@ -155,7 +155,7 @@ impl WaitsOverTime {
     fn rows(&self) -> Vec<SharedRow<'_>> {
         let ranks: Vec<&RankOnHost> = self.ranks.iter().map(|rank| &rank.rank).collect();
         let mut rows = Vec::new();
-        // Least among what is partly unknown would be a guess.
+        // The least of partly unknown waits would be a guess.
         if ranks.len() > MAX_ROWS && self.ranks.iter().all(|rank| rank.n_unknown() == 0) {
             let least = self.ranks.iter().min_by_key(|rank| rank.wait_ns());
             let most = self.ranks.iter().rev().max_by_key(|rank| rank.wait_ns());
@@ -238,7 +238,7 @@ impl WaitsOverTime {
         format!("{} to {}", time(bins.start), time(bins.end))
     }
 
-    /// What a row waits in all, and when the most.
+    /// Total wait of a row, and the interval in which it waits most.
     fn row_tooltip(&self, name: &str, host: &Text, row: &SharedRow<'_>, cells: &[Mean]) -> String {
         let of_mean = if row.ranks.len() > 1 {
             "on average "
@@ -346,19 +346,19 @@ impl WaitsOverTime {
     }
 }
 
-/// A row: the ranks that share it, or one that stands out, and how.
+/// A row: the ranks that share it, or one that stands out, and in which respect.
 struct SharedRow<'a> {
     ranks: Vec<&'a RankWaits>,
     apart: Option<&'static str>,
 }
 
 impl SharedRow<'_> {
-    /// Whether not all its waits are known.
+    /// Whether some of its waits are not known.
     fn is_least(&self) -> bool {
         self.ranks.iter().any(|rank| rank.n_unknown() > 0)
     }
 
-    /// Mean of what its ranks wait in all; `None` where nothing is known.
+    /// Mean of the total waits of its ranks; `None` if none is known.
     fn wait_ns(&self) -> Option<u64> {
         let known: Vec<u64> = self
             .ranks
@@ -370,7 +370,7 @@ impl SharedRow<'_> {
     }
 }
 
-/// What a stretch holds, for a tooltip.
+/// The content of an interval, for a tooltip.
 fn words(row: &SharedRow<'_>, mean: &Mean) -> String {
     let on_average = if row.ranks.len() > 1 {
         " on average"
@@ -389,16 +389,16 @@ fn words(row: &SharedRow<'_>, mean: &Mean) -> String {
     )
 }
 
-/// A duration; beyond 292 years, those.
+/// A duration, at most 292 years.
 fn clipped(ns: u64) -> String {
     duration(i64::try_from(ns).unwrap_or(i64::MAX))
 }
 
 const BILLION: u64 = 1_000_000_000;
 
-/// Upper limits of the steps, in parts per billion. The last is the first round number (1, 2, 3,
-/// 4, 5 or 7 times a power of ten) to reach `highest`, at most the whole; the others are fixed
-/// parts of it.
+/// Upper limits of the shades, in parts per billion. The last is the first round number (1, 2, 3,
+/// 4, 5 or 7 times a power of ten) that is at least `highest`, at most the whole; the others are
+/// fixed parts of it.
 fn limits(highest: u64) -> [u64; N_STEPS] {
     let tens = (0..=9).map(|exponent| 10u64.pow(exponent));
     let rounds = tens.flat_map(|ten| [1, 2, 3, 4, 5, 7].map(|digit| 100 * digit * ten));
@@ -407,8 +407,8 @@ fn limits(highest: u64) -> [u64; N_STEPS] {
     [2, 5, 10, 20, 40, 70, 100].map(|percent| top * percent / 100)
 }
 
-/// Parts per billion in percent, with up to two digits that mean something below ten: `20 %`,
-/// `1.4 %`, `0.05 %`.
+/// Parts per billion in percent, with up to two significant digits below ten: `20 %`, `1.4 %`,
+/// `0.05 %`.
 fn part_in_percent(part: u64) -> String {
     let percent = part as f64 / 1e7;
     let n_decimals = match percent {

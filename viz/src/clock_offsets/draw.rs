@@ -13,7 +13,7 @@ use crate::svg::{Anchor, Sheet, UNIT};
 const CURVES_HEIGHT: u32 = 280;
 const RESIDUALS_HEIGHT: u32 = 150;
 const LEGEND_ROW: u32 = 20;
-/// Clocks that have a band; of more these would hide one another.
+/// Most clocks with an uncertainty band; more bands would hide one another.
 const MAX_BANDS: usize = 3;
 
 /// Low and high, in `unit`.
@@ -24,7 +24,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// For values from the least to the greatest of `ends`, and 0.
+    /// Scale from the least to the greatest of `ends`, 0 included.
     fn of(ends: impl Iterator<Item = i64>) -> Scale {
         let (low, high) = ends.fold((0, 1), |(low, high), ns| (ns.min(low), ns.max(high)));
         let (low, high) = (low as f64, high as f64);
@@ -40,7 +40,7 @@ impl Scale {
         ns as f64 / self.unit.ns
     }
 
-    /// Within the plot.
+    /// Clamps a value to the plot.
     fn shown(&self, ns: i64) -> f64 {
         self.value(ns).clamp(self.range.0, self.range.1)
     }
@@ -191,7 +191,7 @@ impl ClockOffsets {
 }
 
 impl HostClock {
-    /// How far it bends and how sure that is, in words.
+    /// Largest deviation from a straight line and its uncertainty, as a sentence.
     fn summary(&self) -> String {
         let offsets = || self.curve.iter().map(|point| point.offset_ns);
         let most = offsets().map(i64::saturating_abs).max().unwrap_or(0);

@@ -15,18 +15,18 @@ const PLOT_HEIGHT: u32 = 320;
 const LEGEND_ROW: u32 = 20;
 const TICKS: usize = 9;
 
-/// An axis with its ends and ticks, as plotters is given them: logarithms where it is logarithmic.
+/// An axis with its ends and ticks as plotters gets them: as logarithms if it is logarithmic.
 struct Scale {
     is_logarithmic: bool,
     ends: (f64, f64),
     ticks: Vec<f64>,
-    /// What a linear axis of times counts in.
+    /// Unit of a linear axis of times.
     unit: Option<TimeUnit>,
     words: String,
 }
 
 impl Scale {
-    /// For these values.
+    /// Scale for these values.
     fn of(axis: &CurveAxis, values: impl Iterator<Item = f64>) -> Scale {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
             (low.min(v), high.max(v))
@@ -45,7 +45,7 @@ impl Scale {
                 words: format!("{words} (logarithmic)"),
             };
         }
-        // The least that can be told apart at this magnitude, where all values are one.
+        // The least distinguishable range at this magnitude, if all values are equal.
         let least = (high.abs().max(low.abs()) * 1e-9).max(1e-9);
         let air = ((high - low) * 0.04).max(least);
         let (low, high) = (low - air, high + air);

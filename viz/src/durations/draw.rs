@@ -16,7 +16,7 @@ const LANE: u32 = 15;
 const LEGEND: u32 = 26;
 /// Height of the lowest bar.
 const LEAST_HEIGHT: i32 = 3;
-/// Below this a bar has a ring above it.
+/// Bars lower than this have a ring above them.
 const LOW: i32 = 6;
 
 /// A duration with its name, and the class of its line.
@@ -30,11 +30,11 @@ struct Layout {
     head: Head,
     place: Place,
     labels: LabelStrip,
-    /// Room above the highest bar, for the labels.
+    /// Room above the highest bar for the labels.
     strip: f64,
     /// Ends of the axis of time, in ns.
     x: (f64, f64),
-    /// Height of the highest bar, in instances for each eighth of a doubling.
+    /// Height of the highest bar, instances per eighth of a doubling.
     most: f64,
 }
 
@@ -78,7 +78,7 @@ impl Durations {
         let all = ends.chain(marks.iter().map(|mark| (mark.ns, mark.ns)));
         let wide = |(low, high): (f64, f64), end: (f64, f64)| (low.min(end.0), high.max(end.1));
         let (low, high) = all.fold((f64::INFINITY, 0.0), wide);
-        // A little air at both ends, in equal parts of the logarithm.
+        // A margin at both ends, equal on the logarithmic axis.
         let air = (high / low).powf(0.03).max(1.05);
         let x = (low / air, high * air);
         let requests: Vec<LabelRequest> = marks
@@ -139,7 +139,7 @@ impl Durations {
             let (from, to) = bar.ends();
             let (left, bottom) = at(from, 0.0);
             let (right, top) = at(to, bar.height());
-            // A hair of paper between neighbours where there is room for it.
+            // A thin gap between neighbours if there is room for it.
             let gap = if right - left > 4 * UNIT { UNIT / 2 } else { 0 };
             let corners = (
                 (left + gap, bottom),
@@ -171,12 +171,12 @@ impl Durations {
         Ok(())
     }
 
-    /// Whether a bar holds only durations of the slowest hundredth.
+    /// Whether a bar contains only durations above the 99th percentile.
     fn is_slow(&self, bar: &Bar) -> bool {
         bar.from_ns > self.marks.p99_ns
     }
 
-    /// The words below the picture, with samples of what they explain, where there is any of it.
+    /// The text below the picture, with samples of the marks that it explains.
     fn draw_legend(&self, sheet: &Sheet, layout: &Layout, id: &str) {
         let middle = layout.place.bottom + BELOW + 12;
         let px = |x: u32, y: u32| (x as i32 * UNIT, y as i32 * UNIT);

@@ -1,4 +1,4 @@
-//! Ranks to rows.
+//! Assigns ranks to rows.
 
 use std::ops::Range;
 
@@ -7,15 +7,16 @@ use collbench_text::quantity::counted_grouped;
 use super::MAX_ROWS;
 use crate::Text;
 
-/// A rank, and where it runs.
+/// A rank and its host.
 #[derive(Debug, Clone)]
 pub(crate) struct RankOnHost {
     pub(crate) rank: u32,
     pub(crate) host: Text,
 }
 
-/// Index ranges of the ranks that share a row: one each up to [`MAX_ROWS`], else equally many (a
-/// power of two), of one host each unless there are more hosts in turn than rows.
+/// Index ranges of the ranks that share a row: one rank each up to [`MAX_ROWS`], else equally many
+/// (a power of two). The ranks of a row are on one host, unless hosts alternate in more runs than
+/// there are rows.
 pub(crate) fn bands(ranks: &[&RankOnHost]) -> Vec<Range<usize>> {
     let mut runs = runs(ranks);
     if runs.len() > MAX_ROWS {
@@ -39,7 +40,7 @@ pub(crate) fn bands(ranks: &[&RankOnHost]) -> Vec<Range<usize>> {
     runs.into_iter().flat_map(cut).collect()
 }
 
-/// Neighbours on the same host.
+/// Runs of neighbouring ranks on the same host.
 fn runs(ranks: &[&RankOnHost]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (idx, rank) in ranks.iter().enumerate() {
@@ -51,7 +52,7 @@ fn runs(ranks: &[&RankOnHost]) -> Vec<Range<usize>> {
     runs
 }
 
-/// `rank 5`, `ranks 16-31`, `ranks 16..45` where some between are missing.
+/// Name of a band: `rank 5`, `ranks 16-31`, `ranks 16..45` if some in between are missing.
 pub(crate) fn name(band: &[&RankOnHost]) -> String {
     let ranks = || band.iter().map(|member| member.rank);
     let (Some(low), Some(high)) = (ranks().min(), ranks().max()) else {
@@ -64,7 +65,7 @@ pub(crate) fn name(band: &[&RankOnHost]) -> String {
     }
 }
 
-/// The host that all of a band run on; their number where they are several.
+/// The host of all ranks of a band; the number of hosts if there are several.
 pub(crate) fn host(band: &[&RankOnHost]) -> Text {
     let Some(first) = band.first() else {
         return Text::default();

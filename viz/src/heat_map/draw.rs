@@ -10,32 +10,32 @@ use crate::text::cut;
 
 // All in px.
 const LEFT: f64 = 196.0;
-/// Names of rows end before the cells; what rows have in common starts at the edge.
+/// Names of rows end before the cells; names of groups start at the edge.
 const NAME_WIDTH: f64 = 96.0;
 const GROUP_LEFT: f64 = MARGIN as f64;
 const GROUP_WIDTH: f64 = 70.0;
 const PLOT_WIDTH: f64 = 640.0;
-/// Between the cells and the bars beside them.
+/// Gap between the cells and the bars beside them.
 const BAR_GAP: f64 = 16.0;
 const BAR_WIDTH: f64 = 44.0;
-/// All rows together, where they are neither too high nor too low for that.
+/// Height of all rows together, if rows are then neither too high nor too low.
 const ROWS_HEIGHT: f64 = 448.0;
 const ROW_HEIGHT: std::ops::RangeInclusive<f64> = 10.0..=34.0;
-/// Lines of small text need so much.
+/// Height of a line of small text.
 const TEXT_LINE: f64 = 13.0;
-/// Least height of a row that stands apart: it is always named.
+/// Least height of a separate row: it is always named.
 const APART_HEIGHT: f64 = 14.0;
-/// Between the rows that stand apart and the others.
+/// Gap between the separate rows and the others.
 const APART: f64 = 10.0;
 const AXIS: f64 = 44.0;
 const LEGEND_ROW: f64 = 20.0;
 const SWATCH: (f64, f64) = (24.0, 12.0);
 const SMALL: f64 = 11.0;
 
-/// More cells than this have a tooltip for each row only: the picture stays small.
+/// With more cells only rows have a tooltip, to keep the picture small.
 const MAX_CELL_TOOLTIPS: usize = 1_280;
 
-/// Where things lie, in px.
+/// Locations of the parts, in px.
 struct Layout {
     top: f64,
     rows: Vec<Place>,
@@ -45,7 +45,7 @@ struct Layout {
     height: u32,
 }
 
-/// Where a row is.
+/// Location of a row, in px.
 #[derive(Clone, Copy)]
 struct Place {
     y: f64,
@@ -55,13 +55,13 @@ struct Place {
 }
 
 impl Place {
-    /// Where a line of text stands that is in the middle of the row.
+    /// Baseline of a line of text in the middle of the row.
     fn baseline(self) -> f64 {
         self.y + self.height / 2.0 + 4.0
     }
 }
 
-/// One entry of the legend, at its place.
+/// One entry of the legend and its position.
 struct Entry {
     shade: Shade,
     text: String,
@@ -143,7 +143,7 @@ impl HeatMap {
         }
     }
 
-    /// The entries of the legend from `top` on, and where they end.
+    /// The entries of the legend from `top` on, and their lower end.
     fn legend(&self, top: f64) -> (Vec<Entry>, f64) {
         let steps = self.steps.iter().enumerate();
         let steps = steps.map(|(step, text)| (Shade::Step(step), text.as_str()));
@@ -167,7 +167,7 @@ impl HeatMap {
         (entries, y + LEGEND_ROW / 2.0 + 6.0)
     }
 
-    /// A frame around the rows, those that stand apart in one of their own.
+    /// Frames around the rows, one around those that are separate.
     fn draw_frames(&self, sheet: &Sheet, layout: &Layout) {
         let rows = || self.rows.iter().zip(&layout.rows);
         for is_apart in [true, false] {
@@ -179,7 +179,7 @@ impl HeatMap {
         }
     }
 
-    /// Names of rows and of what neighbours have in common, as many as have room.
+    /// Names of rows and of groups, as many as there is room for.
     fn draw_names(&self, sheet: &Sheet, layout: &Layout) {
         let mut free = layout.top;
         for (idx, (row, &place)) in self.rows.iter().zip(&layout.rows).enumerate() {
@@ -228,7 +228,7 @@ impl HeatMap {
     }
 }
 
-/// A group for each cell, with its tooltip, and its number where there is room.
+/// A group for each cell with its tooltip, and with its number if there is room.
 fn draw_cells(sheet: &Sheet, row: &Row, layout: &Layout, place: Place, id: &str) {
     for (column, cell) in row.cells.iter().enumerate() {
         let (from, to) = cell_corners(layout, place, column, column + 1);
@@ -252,7 +252,7 @@ fn draw_cells(sheet: &Sheet, row: &Row, layout: &Layout, place: Place, id: &str)
     }
 }
 
-/// One path for all cells of a step, neighbours as one rectangle.
+/// One path for all cells of a shade, with neighbours as one rectangle.
 fn draw_stretches(sheet: &Sheet, row: &Row, layout: &Layout, place: Place, id: &str) {
     let mut shapes: Vec<(Shade, Vec<(BackendCoord, BackendCoord)>)> = Vec::new();
     let mut column = 0;
@@ -332,7 +332,7 @@ fn class(shade: Shade) -> String {
     }
 }
 
-/// px to logical units.
+/// px in logical units.
 fn at(x: f64, y: f64) -> BackendCoord {
     let unit = f64::from(UNIT);
     ((x * unit).round() as i32, (y * unit).round() as i32)

@@ -1,4 +1,4 @@
-//! Drawing of a load-imbalance graph: three columns, and edges as wide as they weigh.
+//! Drawing of a load-imbalance graph: three columns, and edges of proportional width.
 
 use collbench_text::quantity::{counted_grouped, duration, fine_percent, grouped};
 
@@ -14,16 +14,16 @@ const ROOT: (i32, i32) = (MARGIN as i32, 176);
 const HOST: (i32, i32) = (256, 476);
 const LEAF: (i32, i32) = (560, 574);
 const LEAF_TEXT: i32 = 582;
-/// Width of an edge that all came over.
+/// Width of an edge that stands for all instances.
 const FULL: f64 = 28.0;
 const LEAF_ROW: i32 = 36;
 const HOST_ROW: i32 = 56;
 const BETWEEN_HOSTS: i32 = 8;
 const LEGEND_ROW: i32 = 20;
-/// Points of an edge's side.
+/// Points on each side of an edge.
 const N_STEPS: i32 = 12;
 
-/// What an entry below the graph shows a sample of.
+/// Samples in the legend below the graph.
 #[derive(Debug, Clone, Copy)]
 enum Sample {
     Edge,
@@ -32,7 +32,7 @@ enum Sample {
     Nothing,
 }
 
-/// A host with its place: top and bottom of its row.
+/// A host and its row: top and bottom.
 struct Row<'a> {
     node: HostNode<'a>,
     top: i32,
@@ -116,7 +116,7 @@ impl Imbalance {
         }
     }
 
-    /// How wide an edge is, in px.
+    /// Width of an edge, in px.
     fn width(&self, last: u64) -> f64 {
         let part = last as f64 / self.resolved.max(1) as f64;
         if last == 0 {
@@ -163,7 +163,7 @@ impl Imbalance {
         let side = |shift: f64| {
             (0..=N_STEPS).map(move |step| {
                 let t = f64::from(step) / f64::from(N_STEPS);
-                // Level at both ends.
+                // Horizontal at both ends.
                 let rise = t * t * (3.0 - 2.0 * t);
                 let x = from.0 + (to.0 - from.0) * t;
                 let y = from.1 + (to.1 - from.1) * rise + shift;
@@ -268,7 +268,7 @@ impl Imbalance {
         });
     }
 
-    /// What stands below the graph, each with a sample of what it explains.
+    /// Entries of the legend: a sample and its text.
     fn legend(&self, rows: &[Row<'_>]) -> Vec<(Sample, String)> {
         let words = "width of an edge: how often a rank of that branch arrives last";
         let mut legend = vec![(Sample::Edge, words.to_owned())];
@@ -331,7 +331,7 @@ impl HostNode<'_> {
         }
     }
 
-    /// The title as far as there is room in the host's box.
+    /// The title as far as the host's box has room.
     fn short_title(&self) -> String {
         cut(&self.title(), 26)
     }
@@ -356,7 +356,7 @@ impl Leaf<'_> {
         }
     }
 
-    /// What it cost; empty where nobody waited.
+    /// The cost; empty if no rank waited.
     fn second_line(&self, resolved: u64) -> String {
         if self.last() == 0 {
             return String::new();
@@ -419,7 +419,7 @@ fn often(last: u64, resolved: u64) -> String {
     }
 }
 
-/// The middles of edges of these widths that lie one upon the other around `middle`.
+/// Middles of edges of these widths, stacked around `middle`.
 fn stacked(middle: i32, widths: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
     let all: f64 = widths.clone().sum();
     let mut top = f64::from(middle) - all / 2.0;

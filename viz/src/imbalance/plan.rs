@@ -1,26 +1,26 @@
-//! Who has a place of its own in a load-imbalance graph, and who shares one.
+//! Which ranks and hosts are drawn separately in a load-imbalance graph, and which share a place.
 
 use std::cmp::Reverse;
 
 use super::{Host, Imbalance, LateRank};
 
-/// Up to here every rank is drawn by itself.
+/// Up to this many ranks all are drawn separately.
 const MAX_SINGLE_RANKS: usize = 16;
-/// Of more ranks so many at most, besides the heaviest.
+/// With more ranks, at most this many are drawn separately in addition to the heaviest.
 const MAX_STANDING_OUT: usize = 8;
-/// Up to here every host is drawn by itself; of more hosts those that matter, so many at most.
+/// Up to this many hosts all are drawn separately; with more, at most this many.
 const MAX_HOSTS: usize = 10;
-/// Of many hosts that do not matter so many are drawn by themselves all the same, to compare with.
+/// Least number of hosts that are drawn separately, for comparison.
 const MIN_HOSTS: usize = 3;
 
-/// A host of its own, or several that share a place.
+/// One host, or several that share a place.
 pub(super) struct HostNode<'a> {
     pub(super) hosts: Vec<&'a Host>,
     pub(super) leaves: Vec<Leaf<'a>>,
     pub(super) is_heaviest: bool,
 }
 
-/// A rank of its own, or several that share a place.
+/// One rank, or several that share a place.
 pub(super) struct Leaf<'a> {
     pub(super) ranks: Vec<&'a LateRank>,
     pub(super) is_heaviest: bool,
@@ -80,8 +80,9 @@ impl Imbalance {
         nodes
     }
 
-    /// The hosts to draw by themselves, in their order: all of few; else the heaviest, those with
-    /// ranks that stand out, and those that came last at least twice as often as their fair share.
+    /// The hosts to draw separately, in their order: all if they are few; else the heaviest, those
+    /// with ranks that stand out, and those that arrived last at least twice as often as their fair
+    /// share.
     fn hosts_to_draw(&self, standing_out: &[(usize, usize)]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.hosts.len()).collect();
         if self.hosts.len() <= MAX_HOSTS {
@@ -105,17 +106,17 @@ impl Imbalance {
         order
     }
 
-    /// Whether so many ranks came last at least twice as often as their fair share, and so much
-    /// more often that it is not by lot: a few of a thousand ranks come last twice by lot.
+    /// Whether this number of ranks arrived last at least twice as often as their fair share, and
+    /// significantly so: by chance a few of a thousand ranks arrive last twice.
     fn is_often(&self, last: u64, n_ranks: usize) -> bool {
         let fair = self.resolved as f64 * n_ranks as f64 / self.n_ranks.max(1) as f64;
         let last = last as f64;
         last >= 2.0 * fair && last >= fair + 5.0 * fair.sqrt() + 3.0
     }
 
-    /// Host and rank of those to draw by themselves: all of few; else the end of the heaviest path,
-    /// and those that came last at least twice as often as their fair share, the most frequent of
-    /// them.
+    /// Host and rank of those to draw separately: all if they are few; else the end of the heaviest
+    /// path, and the ranks that arrived last at least twice as often as their fair share, the most
+    /// frequent first.
     fn standing_out(&self) -> Vec<(usize, usize)> {
         let all = self.hosts.iter().enumerate().flat_map(|(host_idx, host)| {
             let ranks = host.ranks.iter().enumerate();
@@ -136,14 +137,14 @@ impl Imbalance {
     }
 }
 
-/// The ranks of a host that are drawn by themselves, and one leaf for the others.
+/// The ranks of a host that are drawn separately, and one leaf for the others.
 fn leaves<'a>(
     host: &'a Host,
     is_single: &dyn Fn(usize) -> bool,
     is_heaviest: impl Fn(usize) -> bool,
 ) -> Vec<Leaf<'a>> {
     let n_single = (0..host.ranks.len()).filter(|&idx| is_single(idx)).count();
-    // A band of one is that one.
+    // A band of one rank is that rank.
     let is_alone = n_single + 1 == host.ranks.len();
     let mut leaves = Vec::new();
     let mut others = Vec::new();

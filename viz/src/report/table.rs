@@ -2,25 +2,25 @@
 
 use crate::Text;
 
-/// Where the text of a column stands.
+/// Alignment of the text of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// For words.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
 /// The head of a column.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// Its name, with the unit if all cells share one.
+    /// Name, with the unit if all cells share one.
     pub name: Text,
-    /// Where its text stands.
+    /// Alignment of its cells.
     pub align: Align,
 }
 
-/// A cell, with what it is sorted by.
+/// A cell with its sort key.
 #[derive(Debug, Clone)]
 pub struct Cell {
     text: Text,
@@ -28,8 +28,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A text that stands for a number: `163 ms` for 162,900,000. Cells of a column are sorted by
-    /// it, so it has the same unit in all of them.
+    /// A number with its text: `163 ms` for 162,900,000. The cells of a column are sorted by `key`,
+    /// so all keys must have the same unit.
     pub fn number(text: impl Into<Text>, key: i64) -> Cell {
         Cell {
             text: text.into(),
@@ -37,7 +37,7 @@ impl Cell {
         }
     }
 
-    /// A text that says why there is no number: last, however the column is sorted.
+    /// A text instead of a number; sorted last in either direction.
     pub fn words(text: impl Into<Text>) -> Cell {
         Cell {
             text: text.into(),
@@ -46,8 +46,8 @@ impl Cell {
     }
 }
 
-/// A table, whose rows have a cell for each column. The first column names the row. A column with
-/// a number in any cell is sorted by numbers, others by their words.
+/// A table whose rows have a cell per column. The first column names the row. A column with a
+/// number in any cell is sorted by numbers, other columns by their text.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     columns: Vec<Column>,
@@ -55,7 +55,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of `N` columns; the type sees to it that every row has as many cells.
+    /// A table of `N` columns; the type ensures that every row has as many cells.
     pub fn new<const N: usize>(
         columns: [Column; N],
         rows: impl IntoIterator<Item = [Cell; N]>,
@@ -67,22 +67,22 @@ impl Table {
     }
 }
 
-/// A table with its place in the page.
+/// A table and how the page shows it.
 pub(super) struct TableView<'a> {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) caption: &'static str,
     pub(super) table: &'a Table,
-    /// Whether a long table is folded, not cut to a part that can be scrolled.
+    /// Whether a long table is folded instead of being scrolled.
     pub(super) folds: bool,
-    /// Where rows lead to: the row, and an id in the page.
+    /// Links of rows: the row, and an id in the page.
     pub(super) links: Vec<(usize, String)>,
 }
 
 impl TableView<'_> {
-    /// Longer tables are folded, or cut.
+    /// Longer tables are folded, or scrolled.
     const MAX_OPEN_ROWS: usize = 40;
-    /// Of those that are not folded, longer ones are cut.
+    /// Rows that are visible at a time in a longer table that is not folded.
     const MAX_ROWS_IN_SIGHT: usize = 16;
 
     pub(super) fn is_empty(&self) -> bool {
@@ -101,13 +101,13 @@ impl TableView<'_> {
         self.table.rows.len()
     }
 
-    /// The heads of the columns: class and name.
+    /// Heads of the columns: class and name.
     pub(super) fn heads(&self) -> impl Iterator<Item = (&'static str, &Text)> {
         let columns = self.table.columns.iter();
         columns.map(|column| (column.align.class(), &column.name))
     }
 
-    /// The rows: where each leads to, and its cells.
+    /// Rows: the link of each, and its cells.
     pub(super) fn rows(&self) -> impl Iterator<Item = (Option<&str>, Vec<CellView<'_>>)> {
         self.table.rows.iter().enumerate().map(|(idx, row)| {
             let link = self.links.iter().find(|(row, _)| *row == idx);

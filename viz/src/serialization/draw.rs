@@ -13,10 +13,10 @@ use crate::text::cut;
 
 const PLOT_HEIGHT: u32 = 300;
 const LEGEND_ROW: u32 = 20;
-/// More departures than this are drawn without a point for each.
+/// With more departures they are drawn without points.
 const MAX_POINTS: usize = 64;
 
-/// The scales: time in `unit`, positions one by one.
+/// The scales: times in `unit`, positions as integers.
 struct Scale {
     unit: TimeUnit,
     x: (f64, f64),
@@ -64,7 +64,7 @@ impl Serialization {
     fn scale(&self) -> Scale {
         let departures = || self.curves.iter().flat_map(|curve| &curve.departures);
         let times = departures().map(|departure| departure.time.mean_ns());
-        // The height above 0 is a finding of its own, so 0 belongs to the picture.
+        // The height above 0 is a result, so the axis includes 0.
         let (low, high) = times.fold((0i64, 0i64), |(l, h), ns| (l.min(ns), h.max(ns)));
         let (low, high) = (low as f64, (high as f64).max(low as f64 + 1.0));
         let unit = TimeUnit::for_axis(high.max(-low));
@@ -119,7 +119,7 @@ impl Serialization {
         }
         for (idx, curve) in self.curves.iter().enumerate() {
             if let Some(line) = curve.line {
-                // As far as it lies inside the plot.
+                // The part inside the plot.
                 let points = (0..=200).map(|step| last * f64::from(step) / 200.0);
                 let points = points.map(|x| (x, line.at(x) / scale.unit.ns));
                 let points = points.filter(|(_, y)| (scale.y.0..=scale.y.1).contains(y));
@@ -185,7 +185,7 @@ impl Curve {
         1 + u32::from(self.line.is_some())
     }
 
-    /// First and last departure in words.
+    /// First and last departure as a sentence.
     fn summary(&self) -> String {
         match (self.departures.first(), self.departures.last()) {
             (Some(first), Some(last)) => format!(

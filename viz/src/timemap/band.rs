@@ -12,16 +12,16 @@ pub(super) struct Spread {
     pub(super) p95: i64,
 }
 
-/// A stretch of stages without a gap: the first stage, and the spread at its upper border and at
-/// every lower border up to the stretch's end.
+/// Consecutive stages without a gap: the first stage, and the quantiles at its begin and at the end
+/// of each stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) first_stage: usize,
     pub(super) borders: Vec<Spread>,
 }
 
-/// The bands of `threads` over `n_stages` stages. A stage that is resolvable for none of them is a
-/// gap; where it is for some, the spread at its borders is that of those.
+/// The bands of `threads` over `n_stages` stages. A stage that no thread resolves is a gap; if some
+/// resolve it, the quantiles at its borders are those of these threads.
 pub(super) fn band(threads: &[&Thread], n_stages: usize) -> Vec<Stretch> {
     stretches(n_stages, |stage| {
         threads.iter().any(|thread| thread.times[stage].is_some())
@@ -45,7 +45,7 @@ pub(super) fn band(threads: &[&Thread], n_stages: usize) -> Vec<Stretch> {
     .collect()
 }
 
-/// The maximal runs of stages that are `drawn`, as first stage and end.
+/// The maximal runs of stages that are `drawn`, as (first stage, end).
 pub(super) fn stretches(n_stages: usize, drawn: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for stage in (0..n_stages).filter(|&stage| drawn(stage)) {
@@ -68,7 +68,7 @@ fn spread(values: &mut [i64]) -> Spread {
     }
 }
 
-/// The `percent` quantile of sorted values, linear between neighbours; 0 without values.
+/// The `percent` quantile of sorted values, interpolated linearly; 0 without values.
 pub(super) fn quantile(sorted: &[i64], percent: usize) -> i64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return 0;
@@ -78,7 +78,7 @@ pub(super) fn quantile(sorted: &[i64], percent: usize) -> i64 {
         i128::from(sorted[idx]),
         i128::from(sorted[(idx + 1).min(last)]),
     );
-    // Between two i64, hence an i64 again.
+    // A value between two i64 is an i64.
     (low + (high - low) * rest as i128 / 100) as i64
 }
 

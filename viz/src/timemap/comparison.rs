@@ -1,8 +1,8 @@
-//! The comparison timemap: one thread under several configurations.
+//! The comparison timemap: one thread in several configurations.
 //!
-//! As in a timemap x is the mean time spent, cumulated stage by stage, and 0 where the thread enters
-//! the bottommost wrapper; here each line is the same thread, or what stands for its class, under
-//! another configuration. Ways through different trees have different numbers of stages, so y is
+//! As in a timemap, x is the mean time, accumulated stage by stage, and 0 where the thread enters
+//! the innermost wrapper; here each line is the same thread, or the representative of its class, in
+//! another configuration. Paths through different trees have different numbers of stages, so y is
 //! scaled: all lines begin at the same first level and end at the same last one.
 
 use collbench_text::quantity::{TimeUnit, counted_grouped, duration, grouped, tick};
@@ -21,31 +21,33 @@ use crate::{Text, style};
 const LEFT: u32 = 196;
 const PLOT_HEIGHT: u32 = 340;
 const LEGEND_ROW: u32 = 20;
-/// From one line of a name to the next.
+/// Distance between the lines of a name.
 const NAME_LINE: f64 = 14.0;
 
-/// One thread under several configurations.
+/// One thread in several configurations.
 ///
 /// # Source
-/// Bongo et al. 2004, section 4 and figure 3a. We differ: the way up follows below the way down.
+/// Bongo et al. 2004, section 4 and figure 3a. Difference: the stages from the root follow below
+/// those to the root.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     heading: Heading,
     paths: Vec<Path>,
 }
 
-/// The thread's way under one configuration.
+/// The thread's path in one configuration.
 #[derive(Debug, Clone)]
 struct Path {
     name: Text,
     stages: Stages,
     times: Vec<Option<StageTime>>,
-    /// Cumulated time at the borders of the stages, in ns; 0 at the core's upper.
+    /// Accumulated time at the borders of the stages, in ns; 0 at the begin of the core.
     borders_ns: Vec<i64>,
 }
 
 impl Comparison {
-    /// A comparison without configurations yet. `heading.n_instances` are those of all of them.
+    /// A comparison without configurations yet. `heading.n_instances` counts the instances of all
+    /// of them.
     pub fn new(heading: Heading) -> Comparison {
         Comparison {
             heading,
@@ -53,9 +55,9 @@ impl Comparison {
         }
     }
 
-    /// Adds a configuration by the stages that the thread passes under it; the first is what the
-    /// others are compared with. `time(stage_idx)` is asked once for each stage, in the order of
-    /// [`Stages`]; `None` is not resolvable.
+    /// Adds a configuration by the stages that the thread goes through; the first configuration is
+    /// the baseline. `time(stage_idx)` is called once per stage, in the order of [`Stages`];
+    /// `None`: not resolved.
     pub fn push(
         &mut self,
         name: Text,
@@ -119,20 +121,20 @@ impl Comparison {
         )
     }
 
-    /// The stages, where all configurations have the same.
+    /// The stages, if all configurations have the same.
     fn same_stages(&self) -> Option<&Stages> {
         let (first, others) = self.paths.split_first()?;
         let is_same = |path: &Path| path.stages.names().eq(first.stages.names());
         (!first.stages.is_empty() && others.iter().all(is_same)).then_some(&first.stages)
     }
 
-    /// What x = 0 is.
+    /// What x = 0 means.
     fn zero_words(&self) -> String {
         let stages = self.same_stages();
         stages.map_or("0".to_owned(), Stages::zero_words)
     }
 
-    /// What stands beside the plot: the stages where they are the same for all, else the ends.
+    /// The labels beside the plot: the stages if they are the same for all, else the ends.
     fn draw_levels(&self, sheet: &Sheet, place: Place) {
         let px = |x: u32, y: f64| (x as i32 * UNIT, (y * f64::from(UNIT)) as i32);
         let (top, height) = (f64::from(place.top), f64::from(PLOT_HEIGHT));
@@ -255,7 +257,7 @@ impl Path {
         self.times.iter().all(Option::is_some)
     }
 
-    /// The ways down and up, and both together against the baseline's.
+    /// The times to the root and from the root, and their sum compared with the baseline's.
     fn summary(&self, baseline: Option<&Path>) -> String {
         let all = |path: &Path| path.down_ns().saturating_add(path.up_ns());
         let mut words = format!(

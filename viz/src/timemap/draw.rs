@@ -1,4 +1,4 @@
-//! Drawing of a timemap: layout and style here, scale and axis from plotters.
+//! Drawing of a timemap: layout and style are done here, scale and axis by plotters.
 
 use collbench_text::quantity::{TimeUnit, counted_grouped, duration, tick};
 use plotters::chart::ChartContext;
@@ -31,7 +31,7 @@ const LEGEND_COLUMNS: usize = 3;
 
 type Chart<'a> = ChartContext<'a, Backend, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
-/// Where things lie, in px, and the scale.
+/// Locations of the parts, in px, and the scale.
 struct Layout {
     head: Head,
     starts: LabelStrip,
@@ -123,7 +123,7 @@ impl Timemap {
         }
     }
 
-    /// The least and the greatest x, 0 included; as wide as 1 ns at least.
+    /// The least and the greatest x, 0 included; at least 1 ns wide.
     pub(super) fn extent_ns(&self) -> (f64, f64) {
         let borders = self.threads.iter().flat_map(|thread| &thread.borders_ns);
         let (low, high) = borders.fold((0, 0), |(l, h): (i64, i64), &x| (l.min(x), h.max(x)));
@@ -217,7 +217,7 @@ impl Timemap {
         Ok(())
     }
 
-    /// Backgrounds: every other row, the core's, hatching where nothing is resolvable, and the
+    /// Backgrounds: every other row, the core's row, hatching where nothing is resolved, and the
     /// clock error.
     fn draw_rows(&self, sheet: &Sheet, chart: &Chart<'_>, layout: &Layout, id: &str) {
         let (left, right) = (LEFT as i32 * UNIT, (LEFT + PLOT_WIDTH) as i32 * UNIT);
@@ -285,7 +285,7 @@ impl Timemap {
         (!means.is_empty()).then(|| (stage, quantile(&means, 50)))
     }
 
-    /// The bar of the core's length, under the lines.
+    /// The bar of the core's length, below the lines.
     fn draw_core(&self, sheet: &Sheet, chart: &Chart<'_>, layout: &Layout) {
         let Some((stage, length_ns)) = self.core_length() else {
             return;
@@ -295,7 +295,7 @@ impl Timemap {
         sheet.rectangle("core-bar", from, (end, chart_y(chart, stage as f64 + 0.8)));
     }
 
-    /// The words that stand over the lines: the core's length, and what is not resolvable.
+    /// Texts on top of the lines: the core's length, and what is not resolved.
     fn draw_words(&self, sheet: &Sheet, chart: &Chart<'_>, layout: &Layout) {
         let (left, right) = (LEFT as i32 * UNIT, (LEFT + PLOT_WIDTH) as i32 * UNIT);
         for stage in 0..self.stages.len() {
@@ -316,7 +316,7 @@ impl Timemap {
         let y = chart_y(chart, stage as f64 + 0.5) + 4 * UNIT;
         let room = (text_width(&text, 11.0) * f64::from(UNIT)) as i32 + 8 * UNIT;
         let (begin, end) = (end.min(zero), end.max(zero));
-        // Behind the bar, in front of it, or, where it leaves no room, in it.
+        // Right of the bar, left of it, or inside it if there is no room.
         let (x, anchor) = if end + room <= right {
             (end + 6 * UNIT, Anchor::Start)
         } else if begin - room >= left {
@@ -433,7 +433,7 @@ fn draw_medians(chart: &mut Chart<'_>, layout: &Layout, stretches: &[Stretch]) -
     Ok(())
 }
 
-/// Names at the starts of lines above the first row, at their ends below the last.
+/// Names at the starts of lines above the first row, and at their ends below the last.
 fn draw_labels(sheet: &Sheet, chart: &Chart<'_>, plan: &Plan<'_>, layout: &Layout, n_rows: f64) {
     let px = |v: f64| (v * f64::from(UNIT)) as i32;
     let mut texts: Vec<(BackendCoord, &str)> = Vec::new();

@@ -1,5 +1,5 @@
-//! What a timemap shows of its threads, decided before anything is placed: which have a line of
-//! their own, which share a band, who is named, and the legend.
+//! Which threads of a timemap have a line of their own, which share a band, which are named, and
+//! the legend; decided before the layout.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,16 +10,16 @@ use collbench_text::quantity::{counted_grouped, duration};
 use super::{Sides, Thread, Timemap};
 use crate::style::{self, N_DASHES};
 
-/// More groups than this share one band.
+/// More groups share one band.
 const MAX_BANDS: usize = 6;
-/// More groups than this are not drawn as medians either.
+/// More groups are not drawn as medians either.
 const MAX_MEDIANS: usize = 64;
 
-/// A line that is drawn by itself.
+/// A line that is drawn separately.
 pub(super) struct Single<'a> {
     pub(super) thread: &'a Thread,
     pub(super) class: String,
-    /// Label where the line starts, and where it ends; empty for none.
+    /// Label at the start of the line; `end`: at its end; empty for none.
     pub(super) start: String,
     pub(super) end: String,
 }
@@ -30,7 +30,7 @@ pub(super) struct Group<'a> {
     pub(super) threads: Vec<&'a Thread>,
 }
 
-/// What a picture shows, decided before anything is placed.
+/// Content of a picture, decided before the layout.
 pub(super) struct Plan<'a> {
     pub(super) singles: Vec<Single<'a>>,
     pub(super) bands: Vec<(Group<'a>, String)>,
@@ -45,7 +45,7 @@ pub(super) struct Entry {
     pub(super) text: String,
 }
 
-/// What an entry of the legend shows a sample of.
+/// Samples in the legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sample {
     Line,
@@ -97,7 +97,7 @@ impl Timemap {
         plan
     }
 
-    /// One line per thread: each with a look of its own where there are few, else by group.
+    /// One line per thread: each with its own style if there are few, else in that of its group.
     fn plan_singles<'a>(&'a self, groups: &[Group<'a>]) -> Plan<'a> {
         let few = self.threads.len() <= N_DASHES;
         let by_group = !few && (2..=MAX_BANDS).contains(&groups.len());
@@ -210,9 +210,9 @@ impl Timemap {
         plan
     }
 
-    /// The threads with the longest and the shortest ways, the first of equals.
+    /// The threads with the longest and the shortest paths, the first of equal ones.
     ///
-    /// A thread that lacks a stage that others could resolve has no length to compare.
+    /// A thread without a stage that others resolve has no length to compare.
     fn extremes(&self) -> Vec<Extreme> {
         let n_down = self.stages.down.len();
         let mut extremes: Vec<Extreme> = Vec::new();
@@ -252,8 +252,8 @@ impl Timemap {
         extremes
     }
 
-    /// Indexes of the threads with the longest and the shortest `way` through `stages`; `None`
-    /// where all are equal.
+    /// Indexes of the threads with the longest and the shortest path through `stages`, measured by
+    /// `way`; `None` if all are equal.
     fn longest_and_shortest(
         &self,
         stages: Range<usize>,
@@ -275,7 +275,7 @@ impl Timemap {
     }
 }
 
-/// A thread that stands out, and how.
+/// A thread that stands out, and in which respect.
 struct Extreme {
     thread_idx: usize,
     down: Option<&'static str>,

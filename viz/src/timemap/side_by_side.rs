@@ -1,7 +1,7 @@
-//! Several timemaps side by side, on the same scales: one column for each trace.
+//! Several timemaps side by side, on the same scales: one column per trace.
 //!
-//! The columns share the rows and the axis of time, so that what is longer is longer. In a column
-//! few threads have a thin line each, many share a band; the median of all is the thick line.
+//! The columns share rows and time axis, so lengths can be compared. In a column few threads have a
+//! thin line each, many are drawn as a band; the thick line is the median of all.
 
 use collbench_text::quantity::{TimeUnit, counted_grouped, duration, tick};
 
@@ -20,22 +20,22 @@ const BETWEEN: f64 = 20.0;
 const COLUMN_HEAD: f64 = 54.0;
 const AXIS: f64 = 44.0;
 const LEGEND: f64 = 26.0;
-/// Columns beside one another; more start another row of columns.
+/// Columns beside one another; more columns continue below.
 const MAX_COLUMNS: usize = 4;
-/// Characters that fit into a column's width, per px.
+/// Characters per px of a column's width.
 const CHARS_PER_PX: f64 = 0.125;
 
 /// Timemaps of the same stages side by side.
 ///
 /// # Source
-/// Bongo et al. 2004, section 4, where timemaps of configurations are compared by eye.
+/// Bongo et al. 2004, section 4, compares timemaps of configurations by eye.
 #[derive(Debug, Clone)]
 pub struct SideBySide {
     heading: Heading,
     columns: Vec<(Text, Timemap)>,
 }
 
-/// The scale of time, shared by all columns.
+/// The time scale, shared by all columns.
 struct Scale {
     unit: TimeUnit,
     /// In ns.
@@ -46,8 +46,8 @@ struct Scale {
 }
 
 impl SideBySide {
-    /// The timemaps with the names of their columns, the baseline first; `None` without any, or
-    /// where their stages are not the same: rows would not correspond.
+    /// The timemaps with the names of their columns, the baseline first; `None` without any, or if
+    /// their stages differ: rows would not correspond.
     pub fn new(heading: Heading, columns: Vec<(Text, Timemap)>) -> Option<SideBySide> {
         let (_, first) = columns.first()?;
         let is_same = |(_, timemap): &(Text, Timemap)| {
@@ -142,7 +142,7 @@ impl SideBySide {
     }
 }
 
-/// One timemap in its place, in px.
+/// One timemap and its location, in px.
 struct Column<'a> {
     timemap: &'a Timemap,
     scale: &'a Scale,
@@ -241,7 +241,7 @@ impl Column<'_> {
         sheet.text(px(middle, y), Anchor::Middle, "minor", &words);
     }
 
-    /// The median of each stage in its row, on the side where the line is not.
+    /// The median of each stage in its row, on the side away from the line.
     fn draw_numbers(&self, sheet: &Sheet, n_stages: usize) {
         for stage in 0..n_stages {
             let means = self.timemap.means(stage);

@@ -1,5 +1,5 @@
-//! A timemap in words: numbers beside the rows, tooltips, and the description for those who
-//! cannot see it.
+//! The texts of a timemap: figures beside the rows, tooltips, and the description for screen
+//! readers.
 
 use collbench_text::quantity::{counted_grouped, duration, grouped};
 
@@ -31,7 +31,7 @@ impl Timemap {
         }
     }
 
-    /// The sorted means of the threads that could resolve `stage`.
+    /// The sorted means of the threads that resolve `stage`.
     pub(super) fn means(&self, stage: usize) -> Vec<i64> {
         let times = self.threads.iter().filter_map(|thread| thread.times[stage]);
         let mut means: Vec<i64> = times.map(|time| time.mean_ns).collect();
@@ -61,7 +61,7 @@ impl Timemap {
         lines
     }
 
-    /// Whose line it is and every time behind it, with its number of samples.
+    /// The thread and all its times, with numbers of samples.
     pub(super) fn tooltip(&self, thread: &Thread) -> String {
         let stages = self
             .stages
@@ -94,7 +94,7 @@ impl Timemap {
         )
     }
 
-    /// The picture in words.
+    /// The picture described in words.
     pub(super) fn description(&self) -> String {
         let mut text = format!(
             "Timemap of {}: cumulative mean time in each stage, for {} over {}.",

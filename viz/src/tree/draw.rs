@@ -10,18 +10,18 @@ use crate::svg::{Anchor, Sheet, UNIT};
 use crate::timemap::StageTime;
 
 // All in px.
-/// Where the tree ends: names of processes stand behind their nodes.
+/// Right end of the tree; names of processes follow after their nodes.
 const TREE: (f64, f64) = (MARGIN as f64 + 8.0, 330.0);
 const NAME_WIDTH: f64 = 66.0;
 const HOST_LEFT: f64 = 402.0;
 const HOST_WIDTH: f64 = 118.0;
 const BARS_LEFT: f64 = 530.0;
 const BARS_RIGHT: f64 = WIDTH as f64 - MARGIN as f64;
-/// Beside a bar there is room for its number.
+/// Room for the number beside a bar.
 const NUMBER_WIDTH: f64 = 58.0;
-/// And for the name of another parent.
+/// Room for the name of another parent.
 const NOTE_WIDTH: f64 = 52.0;
-/// The parent stands above, wherever the root's data go: who reads "up" and "down" looks the wrong way.
+/// The parent is drawn above the node, so "up" and "down" would be ambiguous.
 const TO_PARENT: &str = "transfer to parent";
 const ROW_HEIGHT: (f64, f64) = (13.0, 26.0);
 const ROWS_HEIGHT: f64 = 460.0;
@@ -38,7 +38,7 @@ struct Column {
     left: f64,
     width: f64,
     times: Vec<Option<StageTime>>,
-    /// What is said behind each of them.
+    /// Note after each value.
     notes: Vec<String>,
     longest: i64,
 }
@@ -142,7 +142,7 @@ impl Tree {
                 let other = other.filter(|_| name == TO_PARENT);
                 other.map_or(String::new(), |other| format!(" to {}", other.cut(10)))
             });
-            // Where nobody waits, there is nothing to compare.
+            // If no process waits, there is nothing to compare.
             if times.iter().any(Option::is_some) && longest > 0 {
                 columns.push(Column {
                     name,
@@ -164,7 +164,7 @@ impl Tree {
         columns
     }
 
-    /// Rows of one host that follow one another, as one field.
+    /// Consecutive rows of one host as one field.
     fn draw_hosts(&self, sheet: &Sheet, top: f64, height: f64) {
         let head = at(HOST_LEFT, top - 8.0);
         sheet.text(head, Anchor::Start, "minor", "host");
@@ -285,10 +285,10 @@ impl Tree {
     }
 }
 
-/// Number of steps in which times are shown.
+/// Number of shades of times.
 const N_STEPS: usize = 7;
 
-/// In which step a time lies, in equal steps up to the longest.
+/// The step of a time, in equal steps up to the longest.
 fn step(ns: i64, longest: i64) -> usize {
     let part = ns.max(0) as f64 / longest.max(1) as f64;
     ((part * N_STEPS as f64).ceil() as usize).clamp(1, N_STEPS) - 1

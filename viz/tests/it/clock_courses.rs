@@ -1,4 +1,4 @@
-//! The clocks of hosts as people meet them, and what must hold for any.
+//! Examples of clock offsets, and properties of all.
 
 use crate::examples::{HOSTILE, assert_inert, assert_well_formed};
 use collbench_viz::{ClockOffsets, OffsetPoint, Picture};
@@ -17,8 +17,7 @@ fn point(at_ns: i64, offset_ns: i64, error_ns: i64) -> OffsetPoint {
     }
 }
 
-/// Two clocks over 100 s: one bends up by 4 us, one down by 1 us; a burst of the first was
-/// disturbed.
+/// Two clocks over 100 s: one deviates by +4 us, one by -1 us; a burst of the first was disturbed.
 fn two() -> ClockOffsets {
     let finding = "The clock of n2 departs from a straight line by up to 4 us";
     let mut clocks = ClockOffsets::new(finding.into(), "Against n1".into());
@@ -48,7 +47,7 @@ fn each_clock_has_a_curve_a_band_and_its_bursts_twice() {
         with.count()
     };
     assert_eq!(of_class("outer"), 2);
-    // A curve, and a line in the legend.
+    // An offset curve, and a line in the legend.
     assert_eq!(of_class("line"), 4);
     assert_eq!(of_class("point"), 20);
     assert!(

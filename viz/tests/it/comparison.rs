@@ -1,4 +1,4 @@
-//! Timemaps of several traces or configurations, and what must hold for any.
+//! Examples of comparisons of traces and configurations, and properties of all.
 
 use crate::examples::{
     HOSTILE, allreduce, assert_inert, assert_well_formed, heading, rank, times_ns,

@@ -1,4 +1,4 @@
-//! Curves of measurements, and what must hold for any.
+//! Examples of curves of measurements, and properties of all.
 
 use crate::examples::{HOSTILE, assert_inert, assert_well_formed};
 use collbench_viz::{CurveAxis, Curves, Picture, Quantity, Stroke};

@@ -1,4 +1,4 @@
-//! Distributions of durations as people meet them, and what must hold for any.
+//! Examples of histograms of durations, and properties of all.
 
 use crate::examples::{HOSTILE, assert_inert, assert_well_formed, heading};
 use collbench_viz::{Bar, DurationMarks, Durations, Heading, Picture};
@@ -9,7 +9,7 @@ fn svg(durations: Durations) -> String {
     Picture::from(durations).to_svg()
 }
 
-/// Eight bars for each doubling from 1 us on: a hill, and three instances far from it.
+/// Eight bars per doubling from 1 us on: one peak, and three instances far from it.
 fn hill() -> Durations {
     let edge = |step: u32| (1_000.0 * 2f64.powf(f64::from(step) / 8.0)).round() as i64;
     let bars = (0..120).filter_map(|step| {

@@ -1,4 +1,4 @@
-//! Heat maps as people meet them, kept as files that open in a browser, and what must hold for any.
+//! Examples of heat maps, as snapshots that open in a browser, and properties of all.
 
 use std::num::NonZeroU64;
 
@@ -13,8 +13,8 @@ fn svg(picture: impl Into<Picture>) -> String {
 
 const N_INSTANCES: u64 = 2_500;
 
-/// The arrivals of ranks of which one, `late`, comes last in nine of ten instances; the others
-/// come around their own place. `n_undecided` of the instances are undecided for each.
+/// Arrivals of ranks of which one, `late`, arrives last in nine of ten instances; the others arrive
+/// around their own position. `n_undecided` instances are unresolved for each.
 fn arrivals(n_ranks: u64, ranks_per_host: u64, late: u64, n_undecided: u64) -> OrderMap {
     let finding = format!("Rank {late} arrives last in 90 % of the instances");
     let positions = match n_ranks {
@@ -43,7 +43,7 @@ fn arrivals(n_ranks: u64, ranks_per_host: u64, late: u64, n_undecided: u64) -> O
     map
 }
 
-/// Ranks that wait for one, `late`, in the middle of a run of 1.28 s, in stretches of 10 ms.
+/// Ranks that wait for one, `late`, in the middle of a run of 1.28 s, in intervals of 10 ms.
 fn waits(n_ranks: u64, ranks_per_host: u64, late: u64, unknown: Option<u64>) -> WaitsOverTime {
     let bin_ns = NonZeroU64::new(10_000_000).unwrap();
     let finding = "Waiting takes 21 % of the time, most from 400 ms to 800 ms";
@@ -77,7 +77,7 @@ fn waits(n_ranks: u64, ranks_per_host: u64, late: u64, unknown: Option<u64>) -> 
     map
 }
 
-// Kept pictures.
+// Snapshots.
 
 #[test]
 fn the_arrivals_of_four_ranks() {
@@ -117,7 +117,7 @@ fn the_waits_of_a_thousand_ranks_are_in_bands_under_the_extremes() {
     );
 }
 
-// What a picture must show.
+// Content of the pictures.
 
 fn rows<'a>(document: &'a Document<'a>) -> Vec<Node<'a, 'a>> {
     let nodes = document.descendants();

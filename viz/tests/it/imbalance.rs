@@ -1,4 +1,4 @@
-//! Load-imbalance graphs as people meet them, and what must hold for any.
+//! Examples of load-imbalance graphs, and properties of all.
 
 use crate::examples::{HOSTILE, assert_inert, assert_well_formed, heading, scattered};
 use collbench_viz::{Blame, Heading, Imbalance, LateRank, Picture};
@@ -9,7 +9,7 @@ fn svg(imbalance: Imbalance) -> String {
     Picture::from(imbalance).to_svg()
 }
 
-/// Ranks that come last by lot, but for one of them or one host of them.
+/// Ranks that arrive last at random, except for one of them or one host of them.
 fn graph(n_ranks: u32, per_host: u32, blame: Blame, finding: &str) -> Imbalance {
     let mut imbalance = Imbalance::new(heading(finding), "MPI_COMM_WORLD".into(), blame);
     for host in 0..n_ranks / per_host {

@@ -1,4 +1,4 @@
-//! The report as people meet it, kept as a file that opens in a browser, and what must hold.
+//! An example of the report, as a snapshot that opens in a browser, and properties of all.
 
 use crate::examples::{HOSTILE, allreduce};
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -90,7 +90,7 @@ fn report() -> Report {
     }
 }
 
-/// The page is XML as well as HTML, so that a strict parser can check it.
+/// The page is XML as well as HTML, so a strict parser can check it.
 fn parse(page: &str) -> Document<'_> {
     let options = ParsingOptions {
         allow_dtd: true,
@@ -125,7 +125,7 @@ fn an_empty_report_is_a_page_without_sections() {
     assert_eq!(elements(&document, "section").count(), 0);
 }
 
-/// The text of the one script of a page.
+/// The text of the only script of a page.
 fn script(page: &str) -> &str {
     let scripts: Vec<&str> = page.split("<script").skip(1).collect();
     assert_eq!(scripts.len(), 1);
@@ -208,7 +208,7 @@ fn pictures_keep_their_ids_and_styles_to_themselves() {
             assert!(is_scoped || rule.starts_with("@media"), "{rule}");
         }
     }
-    // What refers to an id finds it.
+    // References to ids lead to existing ones.
     for node in document.descendants() {
         let named = ["aria-labelledby"]
             .iter()

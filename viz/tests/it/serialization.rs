@@ -1,4 +1,4 @@
-//! Serialization curves as people meet them, and what must hold for any.
+//! Examples of serialization curves, and properties of all.
 
 use crate::examples::{HOSTILE, assert_inert, assert_well_formed, heading};
 use collbench_viz::{Departure, Heading, Picture, Serialization, StageTime, StraightLine};
@@ -16,7 +16,7 @@ fn departure(position: u32, mean_ns: i64) -> Departure {
     }
 }
 
-/// Ranks that leave one after the other, unevenly.
+/// Ranks that leave one after the other, at uneven distances.
 fn leaving(n_ranks: u32, every: usize) -> Serialization {
     let heading = heading("Ranks leave one after the other, each 1.20 us after the one before");
     let mut serialization = Serialization::new(heading, n_ranks);

@@ -1,4 +1,4 @@
-//! Timemaps as people meet them, kept as files that open in a browser, and what must hold for any.
+//! Examples of timemaps, as snapshots that open in a browser, and properties of all.
 
 use crate::examples::{HOSTILE, allreduce, assert_inert, heading, rank, times_ns};
 use collbench_viz::{Heading, Line, Picture, StageTime, Stages, Timemap};
@@ -9,7 +9,7 @@ fn svg(timemap: Timemap) -> String {
     Picture::from(timemap).to_svg()
 }
 
-// Kept pictures.
+// Snapshots.
 
 #[test]
 fn four_ranks_on_two_hosts() {
@@ -108,7 +108,7 @@ fn without_ranks_the_picture_says_so() {
     Document::parse(&svg).unwrap();
 }
 
-// What must hold.
+// Properties.
 
 /// The groups drawn for single threads.
 fn lines<'a>(document: &'a Document<'a>) -> Vec<Node<'a, 'a>> {

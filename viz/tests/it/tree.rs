@@ -1,4 +1,4 @@
-//! Trees and matrices of messages: what must stand in the pictures.
+//! Content of pictures of trees and message matrices.
 
 use collbench_viz::{Heading, MessageMatrix, Picture, StageTime, Traffic, Tree, TreeNode, Waits};
 
@@ -110,10 +110,10 @@ fn who_sends_to_another_than_its_parent_says_so_and_draws_no_edge_of_it() {
     assert!(svg.contains(">9.00 us to rank 1</text>"), "{svg}");
     assert!(svg.contains("transfer to rank 1: 9.00 us"));
     assert_eq!(svg.matches("9.00 us to rank").count(), 1);
-    // One edge takes as long as any; the other one is drawn as what it is on the way back.
+    // One edge takes as long as any; the other one is drawn like the way back.
     assert_eq!(svg.matches("class=\"edge6\"").count(), 2);
     assert_eq!(svg.matches("class=\"edge0\"").count(), 2);
-    // Nobody waits: no column, no legend.
+    // No process waits: no column, no legend.
     assert!(!svg.contains(">wait for") && !svg.contains("node: mean wait"));
 }
 
@@ -180,7 +180,7 @@ fn a_matrix_has_the_processes_of_a_host_together_wherever_their_ranks_are() {
     let rows: Vec<&str> = texts.map(|text| &text[..1]).collect();
     assert_eq!(rows, ["0", "2", "4", "1", "3", "5"]);
     assert!(svg.contains("rank 1 (n1) to rank 4 (n0): 10 messages, 80 bytes"));
-    // Its field is at the fourth sender and the third receiver, in the colour of the slowest.
+    // Its cell is at the fourth sender and the third receiver, in the colour of the slowest.
     let number = |class: &str, name: &str| -> f64 {
         let rectangle = svg.split(&format!("<rect class=\"{class}\"")).nth(1);
         let value = rectangle.and_then(|found| found.split(&format!(" {name}=\"")).nth(1));

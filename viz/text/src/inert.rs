@@ -4,8 +4,8 @@ use std::path::Path;
 
 use unicode_width::UnicodeWidthChar;
 
-/// `text` in at most `width` columns, with control characters, terminal escapes and
-/// direction marks as visible escapes; cut in the middle of nothing, marked by `...`.
+/// `text` in at most `width` columns, with control characters, terminal escapes and direction marks
+/// as visible escapes; if it is cut, it ends with `...`.
 #[must_use]
 pub fn line(text: &str, width: usize) -> String {
     let mut out = String::new();
@@ -30,7 +30,7 @@ pub fn line(text: &str, width: usize) -> String {
     out
 }
 
-/// Columns that a terminal takes for a text, at most: marks that combine count one each.
+/// Largest number of columns that a terminal needs for a text: combining marks count as one each.
 #[must_use]
 pub fn columns(text: &str) -> usize {
     text.chars().map(column).sum()
@@ -40,7 +40,7 @@ fn column(c: char) -> usize {
     c.width().unwrap_or(0).max(1)
 }
 
-/// The first `width` characters of `text`, marked by `...` if there are more; nothing else is
+/// The first `width` characters of `text`, followed by `...` if there are more; nothing else is
 /// changed.
 #[must_use]
 pub fn cut(text: &str, width: usize) -> String {
@@ -50,8 +50,8 @@ pub fn cut(text: &str, width: usize) -> String {
     }
 }
 
-/// The first of several texts, `width` characters of them together, marked by `...` if there are
-/// more; nothing else is changed.
+/// The first of several texts, `width` characters in total, followed by `...` if there are more;
+/// nothing else is changed.
 #[must_use]
 pub fn cut_all(texts: &[String], width: usize) -> Vec<String> {
     let mut left = width;
@@ -62,14 +62,14 @@ pub fn cut_all(texts: &[String], width: usize) -> Vec<String> {
             break;
         }
         kept.push(cut(text, left));
-        // An empty text is none the less one.
+        // An empty text counts as one character.
         left = left.saturating_sub(text.chars().count().max(1));
     }
     kept
 }
 
-/// Whether a character does something other than stand there: controls, marks of direction, and
-/// what cannot be seen.
+/// Whether a character does anything but show a glyph: controls, direction marks, and invisible
+/// characters.
 #[must_use]
 pub fn is_active(c: char) -> bool {
     c.is_control()
@@ -84,11 +84,11 @@ pub fn path(path: &Path) -> String {
     line(&path.to_string_lossy(), MAX_PATH)
 }
 
-/// The longest path that Linux takes.
+/// The longest path that Linux allows.
 const MAX_PATH: usize = 4096;
 
-/// Ranks in words: `0-3, 7`; of more than eight ranges the first, and how many ranks there are.
-/// `ranks` ascend.
+/// Ranks as ranges: `0-3, 7`; with more than eight ranges the first ones, and the number of ranks.
+/// `ranks` must be ascending.
 #[must_use]
 pub fn ranks(ranks: &[u32]) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
@@ -101,7 +101,7 @@ pub fn ranks(ranks: &[u32]) -> String {
     rank_ranges(&ranges)
 }
 
-/// Ranges of ranks in words, each `(first, last)`.
+/// Ranges of ranks as text, each `(first, last)`.
 #[must_use]
 pub fn rank_ranges(ranges: &[(u32, u32)]) -> String {
     let mut words: Vec<String> = ranges

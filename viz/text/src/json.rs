@@ -1,4 +1,4 @@
-//! Any document as JSON, inert also for terminals.
+//! Documents as JSON, harmless for terminals too.
 
 use std::io::{self, Write};
 
@@ -16,12 +16,12 @@ pub fn document(content: &impl Serialize) -> String {
     let written = content.serialize(&mut serializer);
     debug_assert!(written.is_ok(), "writing to memory cannot fail");
     bytes.push(b'\n');
-    // Nothing is replaced: what was written is text.
+    // Not lossy: the bytes were written as UTF-8.
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Bytes that a value takes in a document, in so many objects and arrays.
+/// Size of a value in a document, inside `depth` objects and arrays, bytes.
 #[must_use]
 pub fn n_bytes(content: &impl Serialize, depth: usize) -> u64 {
     let mut count = Count(0);
@@ -39,7 +39,7 @@ pub fn n_bytes(content: &impl Serialize, depth: usize) -> u64 {
     count.0
 }
 
-/// Counts what is written.
+/// Counts the bytes that are written.
 struct Count(u64);
 
 impl Write for Count {
@@ -53,22 +53,22 @@ impl Write for Count {
     }
 }
 
-/// One value on a line, and arrays of nothing but scalars on one line: a rank's figures are
-/// hundreds of numbers.
+/// One value per line, and arrays of scalars on one line: the figures of a rank are hundreds of
+/// numbers.
 ///
-/// Escapes what serde_json leaves as it is and a terminal would obey: C1 controls, DEL, marks of
-/// direction. The values stay the same.
+/// Escapes characters that serde_json leaves unchanged and that a terminal would interpret: C1
+/// controls, DEL, direction marks. The values do not change.
 #[derive(Default)]
 struct InertFormatter {
-    /// Arrays and objects that were begun and not ended.
+    /// Arrays and objects that are open.
     open: Vec<Open>,
 }
 
 struct Open {
-    /// Whether each value has a line of its own: in objects, and in arrays whose first value is
-    /// an array or object.
+    /// Whether each value has a line of its own: in objects, and in arrays whose first value is an
+    /// array or object.
     on_lines: bool,
-    /// Whether nothing of the first value was written yet.
+    /// Whether nothing of the first value has been written yet.
     at_first: bool,
     is_empty: bool,
 }
@@ -150,7 +150,7 @@ impl Formatter for InertFormatter {
             return Ok(());
         };
         array.is_empty = false;
-        // Of what kind the first value is, is known when it begins.
+        // The kind of the first value is known when it begins.
         array.at_first = first;
         match (array.on_lines, first) {
             (_, true) => Ok(()),

@@ -1,8 +1,8 @@
-//! Numbers and foreign text as people read them: one place for both, below everything that prints or
-//! draws.
+//! Quantities and foreign text in readable form: one place for both, below everything that prints
+//! or draws.
 //!
-//! [`quantity`] has durations with a unit, counts and shares; [`inert`] makes names and paths that others
-//! wrote harmless for terminals and readers, [`json`] does so for documents.
+//! [`quantity`] formats durations with a unit, counts and shares; [`inert`] makes names and paths
+//! that others wrote harmless for terminals and readers, [`json`] does so for documents.
 #![forbid(unsafe_code)]
 
 pub mod inert;

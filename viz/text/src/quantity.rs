@@ -1,14 +1,14 @@
-//! Numbers as people read them: durations with a unit, counts, shares in percent.
+//! Quantities in readable form: durations with a unit, counts, shares in percent.
 //!
-//! Pictures and their captions group the digits of large counts ([`grouped`], [`counted_grouped`]); lines of
-//! text do not ([`counted`]).
+//! Pictures and their captions group the digits of large counts ([`grouped`], [`counted_grouped`]);
+//! lines of text do not ([`counted`]).
 
-/// A unit of time to show durations in.
+/// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeUnit {
     /// Its symbol.
     pub name: &'static str,
-    /// How many ns it is.
+    /// Length in ns.
     pub ns: f64,
 }
 
@@ -29,7 +29,8 @@ const UNITS: [TimeUnit; 4] = [
 ];
 
 impl TimeUnit {
-    /// The largest unit of which `extent_ns` holds at least two: the axis then has whole numbers.
+    /// The largest unit that fits at least twice into `extent_ns`, so that an axis has whole
+    /// numbers.
     #[must_use]
     pub fn for_axis(extent_ns: f64) -> TimeUnit {
         let fits = UNITS
@@ -40,7 +41,7 @@ impl TimeUnit {
     }
 }
 
-/// A duration to three significant digits, whole below 1 us: `812 ns`, `8.81 us`, `1,234 s`.
+/// A duration with three significant digits, whole below 1 us: `812 ns`, `8.81 us`, `1,234 s`.
 #[must_use]
 pub fn duration(ns: i64) -> String {
     let magnitude = ns.unsigned_abs();
@@ -50,7 +51,7 @@ pub fn duration(ns: i64) -> String {
     }
     for unit in &UNITS[1..] {
         let value = magnitude as f64 / unit.ns;
-        // The bounds are where rounding would add a digit.
+        // The bounds are those at which rounding would add a digit.
         if value < 9.995 {
             return format!("{sign}{value:.2} {}", unit.name);
         } else if value < 99.95 {
@@ -65,8 +66,8 @@ pub fn duration(ns: i64) -> String {
     )
 }
 
-/// A time since the start of the run. What a rank was in when the first one left `MPI_Init`, such as
-/// `MPI_Init` itself, began before that.
+/// A time since the start of the run. Times are negative before the first rank left `MPI_Init`:
+/// `MPI_Init` itself began earlier.
 #[must_use]
 pub fn instant(ns: i64) -> String {
     match ns {
@@ -75,7 +76,8 @@ pub fn instant(ns: i64) -> String {
     }
 }
 
-/// A duration that may be a small part of a ns, as a slope is: `0.42 ns`, else as [`duration`].
+/// A duration that may be a small part of a ns, as a slope is: `0.42 ns`; otherwise like
+/// [`duration`].
 #[must_use]
 pub fn fine_duration(ns: f64) -> String {
     if ns == 0.0 || ns.abs() >= 99.95 {
@@ -85,7 +87,7 @@ pub fn fine_duration(ns: f64) -> String {
     format!("{ns:.*} ns", n_decimals as usize)
 }
 
-/// A round number of ns in the unit that leaves it shortest, for ticks: `200 ns`, `1 us`, `0.5 s`.
+/// A round number of ns in the unit in which it is shortest, for ticks: `200 ns`, `1 us`, `0.5 s`.
 #[must_use]
 pub fn round_duration(ns: f64) -> String {
     let fits = UNITS.into_iter().rev().find(|unit| ns >= 0.999 * unit.ns);
@@ -107,20 +109,20 @@ pub fn grouped(n: u64) -> String {
     grouped
 }
 
-/// A count with its noun, in the plural (by s) unless it is one: `1 rank`, `1,024 ranks`.
+/// A count with its noun, with a plural s unless it is one: `1 rank`, `1,024 ranks`.
 #[must_use]
 pub fn counted_grouped(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// A count with its noun, in the plural (by s) unless it is one: `1 call`, `1024 calls`.
+/// A count with its noun, with a plural s unless it is one: `1 call`, `1024 calls`.
 #[must_use]
 pub fn counted(n: impl TryInto<u64>, noun: &str) -> String {
     let n = n.try_into().unwrap_or(u64::MAX);
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// A count, exactly up to six digits; beyond, three of them: `12.3M`.
+/// A count: exact up to six digits, three significant digits beyond: `12.3M`.
 #[must_use]
 pub fn short_count(n: u64) -> String {
     if n < 1_000_000 {
@@ -143,7 +145,7 @@ pub fn short_count(n: u64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// A size of a file in whole units of powers of 1000, never below 10 of them: `9999 B`, `89 MB`.
+/// A file size in whole units of powers of 1000, at least 10 of them: `9999 B`, `89 MB`.
 #[must_use]
 pub fn file_size(bytes: u64) -> String {
     match bytes {
@@ -165,7 +167,7 @@ pub fn short_bytes(bytes: u64) -> String {
     }
 }
 
-/// A part in whole percent; `-` of nothing.
+/// A part in whole percent; `-` if the whole is 0.
 #[must_use]
 pub fn percent(part: i64, whole: i64) -> String {
     if whole <= 0 {
@@ -174,7 +176,7 @@ pub fn percent(part: i64, whole: i64) -> String {
     share(part as f64 / whole as f64)
 }
 
-/// A share in whole percent, with "<1" and ">99" where rounding would say none or all.
+/// A share in whole percent, with "<1" and ">99" where rounding would give 0 or 100.
 #[must_use]
 pub fn share(share: f64) -> String {
     let percent = share * 100.0;
@@ -187,7 +189,7 @@ pub fn share(share: f64) -> String {
     }
 }
 
-/// A tick's value without the noise of its last bits, in groups of three digits where whole.
+/// The value of a tick without floating-point noise, whole numbers in groups of three digits.
 #[must_use]
 pub fn tick(value: f64) -> String {
     let rounded = (value * 1e3).round() / 1e3;
@@ -199,15 +201,15 @@ pub fn tick(value: f64) -> String {
     format!("{}", rounded + 0.0)
 }
 
-/// A part in percent, rounded to whole ones; of nothing 0.
+/// A part in whole percent, rounded; 0 if the whole is 0.
 #[must_use]
 pub fn whole_percent(part: u64, whole: u64) -> u64 {
     let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
-    // At most 100 times a u64, over at least 1.
+    // The product is at most 100 times a u64, and the divisor at least 1.
     u64::try_from((part * 200 + whole) / (whole * 2)).unwrap_or(u64::MAX)
 }
 
-/// A part in whole percent, with "<1" and ">99" where rounding would say none or all.
+/// A part in whole percent, with "<1" and ">99" where rounding would give 0 or 100.
 #[must_use]
 pub fn part_percent(part: u64, whole: u64) -> String {
     match whole_percent(part, whole) {
@@ -217,8 +219,8 @@ pub fn part_percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// A part of a whole in percent where parts are small, two significant digits: `45 %`, `1.6 %`,
-/// `0.24 %`; never 0 or 100 by rounding; `-` of nothing.
+/// A part of a whole in percent with two significant digits: `45 %`, `1.6 %`, `0.24 %`; never
+/// rounded to 0 or 100; `-` if the whole is 0.
 #[must_use]
 pub fn fine_percent(part: u64, whole: u64) -> String {
     if whole == 0 {

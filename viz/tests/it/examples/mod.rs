@@ -1,15 +1,15 @@
-//! Inputs that several tests share, and what must hold for any picture.
-// Not every test needs all of it.
+//! Inputs that several tests share, and properties of all pictures.
+// Not every test uses everything here.
 #![allow(dead_code)]
 
 use collbench_viz::{Heading, Line, StageTime, Stages, Timemap};
 use roxmltree::Document;
 
-/// A name that tries what a name in a trace could try.
+/// A name with everything that a hostile trace could contain.
 pub(crate) const HOSTILE: &str =
     "</title></style></script><script>alert(1)</script>\u{1b}]0;x\u{7}\u{202e}\"'&\r\u{0}\u{fffe}";
 
-/// A number in 0..n that depends on `seed` alone.
+/// A number in 0..n that depends on `seed` only.
 pub(crate) fn scattered(seed: u64, n: u64) -> u64 {
     let mut x = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x ^= x >> 31;
@@ -33,7 +33,7 @@ pub(crate) fn rank(rank: u64, host: u64) -> Line {
     }
 }
 
-/// The times in ns of an allreduce whose last rank arrives last.
+/// Times in ns of an allreduce whose last rank arrives last.
 pub(crate) fn times_ns(n_ranks: u64, ranks_per_host: u64, rank: u64) -> [i64; 5] {
     let host = rank / ranks_per_host;
     let is_last_host = host == (n_ranks - 1) / ranks_per_host;
@@ -68,7 +68,7 @@ pub(crate) fn allreduce(n_ranks: u64, ranks_per_host: u64) -> Timemap {
     timemap
 }
 
-/// The picture can be read, was drawn, and leaves nothing out of its frame.
+/// Asserts that the picture is well-formed, was drawn, and has nothing outside its frame.
 pub(crate) fn assert_well_formed(svg: &str) {
     let document = Document::parse(svg).unwrap();
     assert!(!svg.contains("could not be drawn"), "{svg}");
@@ -104,7 +104,7 @@ pub(crate) fn assert_well_formed(svg: &str) {
     }
 }
 
-/// Whatever was written into it, the picture carries it as text.
+/// Asserts that the picture contains any hostile text as plain text.
 pub(crate) fn assert_inert(svg: &str) {
     assert!(svg.chars().all(|c| c == '\n' || !c.is_control()));
     assert!(!svg.contains(['\u{202e}', '\u{fffe}']));
