@@ -7,9 +7,9 @@ mod drift;
 mod figures;
 mod folder;
 mod measure;
+mod participants;
 mod pictures;
 mod quality;
-mod roll;
 mod simulation;
 mod table;
 

@@ -38,7 +38,7 @@ pub(crate) use table::{empty_table, write_machine};
 /// Batches that one worker times before it is the other one's turn.
 const BATCHES_PER_TURN: u64 = 10;
 /// On a busy machine, batches are timed up to this many times over until enough are undisturbed.
-const TURNS_MADE_UP: u64 = 5;
+const MAX_RETRIED_TURNS: u64 = 5;
 /// Calls that one worker makes before it is the other one's turn: long enough to have some
 /// chunks made ready, short enough that most turns are not preempted.
 const CALLS_PER_TURN: u64 = 100_000;
@@ -244,7 +244,7 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
 
 /// Turns of batches at most: on a busy machine many are preempted, and are made up for.
 fn most_turns(options: &Options) -> u64 {
-    options.batches.div_ceil(BATCHES_PER_TURN) * TURNS_MADE_UP
+    options.batches.div_ceil(BATCHES_PER_TURN) * MAX_RETRIED_TURNS
 }
 
 /// Whether neither process was preempted during a pair of batches.

@@ -12,7 +12,7 @@ use collbench_instrument::{Clock, Scheme};
 use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 
-use super::roll::Roll;
+use super::participants::Participants;
 use super::{Options, folder};
 
 /// Exchanges in a burst.
@@ -92,13 +92,14 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
         (Some(path), 0) => clock.and_then(|clock| folder::make(path).map(|()| clock)),
         _ => clock,
     };
-    let (Some((roll, clock)), Some(begin)) = (Roll::call(&world, source, ready)?, begin) else {
+    let (Some((all, clock)), Some(begin)) = (Participants::gather(&world, source, ready)?, begin)
+    else {
         return Ok(None);
     };
-    let Roll {
+    let Participants {
         participants,
         has_one_clock,
-    } = roll;
+    } = all;
     let own = participants
         .iter()
         .position(|(rank, _)| *rank == world.rank());
@@ -119,7 +120,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
             let so_far = tick(clock);
             let exchanges = group.with_first(own, so_far, long_burst(options.exchanges));
             let synchronizations = group.synchronize(own, so_far);
-            let bursts = group.over_time(own, so_far, options);
+            let bursts = group.bursts_over_time(own, so_far, options);
             let mut lengths = vec![0u64; participants.len()];
             let length = tick(clock).ns(TICKS_OF_LENGTH);
             group.comm.all_gather_into(&length, &mut lengths[..]);
@@ -200,7 +201,7 @@ impl Group {
             // In turns: what the machine is doing besides meets both.
             for _ in 0..REPETITIONS {
                 for (schedule, ticks) in schedules.iter().zip(&mut ticks) {
-                    ticks.push(self.go_through(schedule, own, tick));
+                    ticks.push(self.measure_pairs(schedule, own, tick));
                 }
             }
             let of_size = schemes.into_iter().zip(ticks);
@@ -214,7 +215,7 @@ impl Group {
     }
 
     /// How long it takes until all pairs are done, in ticks.
-    fn go_through(&mut self, pairs: &[Pair], own: usize, tick: TickLength) -> u64 {
+    fn measure_pairs(&mut self, pairs: &[Pair], own: usize, tick: TickLength) -> u64 {
         self.comm.barrier();
         let begin = self.now();
         for &Pair { reference, local } in pairs {
@@ -229,7 +230,7 @@ impl Group {
     }
 
     /// A burst with each every so often, as long as was asked for.
-    fn over_time(
+    fn bursts_over_time(
         &mut self,
         own: usize,
         tick: TickLength,

@@ -66,7 +66,7 @@ fn subtitle(figures: &Figures) -> String {
 
 /// The pairs to draw, and the words that say which.
 fn chosen(figures: &Figures, by: impl Fn(&PairFigures) -> f64) -> (Vec<&PairFigures>, String) {
-    let pairs = spread_out(&figures.pairs, by);
+    let pairs = sample_evenly(&figures.pairs, by);
     let words = match figures.pairs.len() {
         n if n > pairs.len() => format!("; {DRAWN} of {n} drawn, from the smallest to the largest"),
         _ => String::new(),
@@ -76,7 +76,7 @@ fn chosen(figures: &Figures, by: impl Fn(&PairFigures) -> f64) -> (Vec<&PairFigu
 
 /// All of a few; of more, in the order of a figure, the least, the greatest, and some in between at
 /// equal distances in that order.
-fn spread_out<T>(all: &[T], by: impl Fn(&T) -> f64) -> Vec<&T> {
+fn sample_evenly<T>(all: &[T], by: impl Fn(&T) -> f64) -> Vec<&T> {
     let mut sorted: Vec<&T> = all.iter().collect();
     if sorted.len() <= DRAWN {
         return sorted;
@@ -314,10 +314,10 @@ mod tests {
     #[test]
     fn of_many_the_least_the_greatest_and_some_in_between_are_drawn() {
         let many: Vec<f64> = (0..63).map(|i| f64::from(i * 37 % 63)).collect();
-        let drawn = spread_out(&many, |x| *x);
+        let drawn = sample_evenly(&many, |x| *x);
         assert_eq!(drawn, [&0.0, &12.0, &24.0, &37.0, &49.0, &62.0]);
         let few = [3.0, 1.0, 2.0];
-        assert_eq!(spread_out(&few, |x| *x), [&3.0, &1.0, &2.0]);
+        assert_eq!(sample_evenly(&few, |x| *x), [&3.0, &1.0, &2.0]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use collbench_stats::random::Random;
 use serde::Serialize;
 
 /// Values of N that are tried.
-const TRIED: [u32; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
+const PATIENCES: [u32; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 /// Runs of the rule for each N and pair.
 const RUNS: u64 = 200;
 
@@ -62,7 +62,7 @@ pub(super) fn of_stop_rule(pairs: &[Vec<u64>]) -> Vec<Quality> {
             above_least_percent: above / runs as f64,
         }
     };
-    TRIED.into_iter().map(quality).collect()
+    PATIENCES.into_iter().map(quality).collect()
 }
 
 #[cfg(test)]

@@ -13,12 +13,12 @@ use super::worker::{Batch, Goodbye, Hello, Part, SingleCalls, ns_per_tick};
 use crate::machine::Machine;
 
 /// The most that recording may add to a call, in times of two clock readings: median of batches.
-pub(super) const BATCHES_BAR: f64 = 1.5;
+pub(super) const BATCHES_TARGET: f64 = 1.5;
 /// The same for the mean over all calls, with making the trace's pages ready.
-const ALL_CALLS_BAR: f64 = 3.0;
+const ALL_CALLS_TARGET: f64 = 3.0;
 
 /// The most that recording may add to making and freeing a communicator, in times of these calls.
-const COMMUNICATOR_BAR: f64 = 0.05;
+const COMMUNICATOR_TARGET: f64 = 0.05;
 
 /// Records of one measured call: of a nonblocking operation its initiation and its completion, of
 /// a constructor that and giving the communicator back.
@@ -59,10 +59,10 @@ impl Yardstick {
     }
 
     /// The bar for a call of so many records, each of which may cost `of_a_record` in two readings.
-    fn bar(self, of_a_record: f64, n_records: usize) -> f64 {
+    fn target(self, of_a_record: f64, n_records: usize) -> f64 {
         match self {
             Self::TwoReadings => of_a_record * n_records as f64,
-            Self::PlainCall => COMMUNICATOR_BAR,
+            Self::PlainCall => COMMUNICATOR_TARGET,
         }
     }
 }
@@ -255,7 +255,7 @@ impl Figures {
                 Yardstick::TwoReadings => two_readings,
                 Yardstick::PlainCall => Some(plain_ns),
             },
-            yardstick.bar(ALL_CALLS_BAR, records_per_call(measured.operation)),
+            yardstick.target(ALL_CALLS_TARGET, records_per_call(measured.operation)),
         );
         Ok(Self {
             schema: "collbench.bench.overhead/1",
@@ -336,7 +336,7 @@ fn batch_figures(measured: &Measured, rates: &Rates) -> BatchFigures {
         added.map(|spread| spread.median),
         compared.map(|spread| spread.median),
     );
-    let bar = yardstick.bar(BATCHES_BAR, records_per_call(measured.operation));
+    let bar = yardstick.target(BATCHES_TARGET, records_per_call(measured.operation));
     BatchFigures {
         calls_per_batch: measured.batch,
         plain_ns: plain,

@@ -35,7 +35,7 @@ pub(super) struct Worker {
     child: Child,
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    complaints: PathBuf,
+    stderr_file: PathBuf,
 }
 
 /// The same program without and with recording.
@@ -95,10 +95,10 @@ impl Worker {
     fn start(
         name: &'static str,
         mut command: Command,
-        complaints: PathBuf,
+        stderr_file: PathBuf,
     ) -> anyhow::Result<Self> {
         remove_launcher_variables(&mut command);
-        let to = File::create(&complaints).with_context(|| complaints.display().to_string())?;
+        let to = File::create(&stderr_file).with_context(|| stderr_file.display().to_string())?;
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -113,7 +113,7 @@ impl Worker {
             child,
             requests: Some(requests),
             answers: BufReader::new(answers),
-            complaints,
+            stderr_file,
         })
     }
 
@@ -158,7 +158,7 @@ impl Worker {
             Ok(status) => status.to_string(),
             Err(error) => error.to_string(),
         };
-        let said = std::fs::read(&self.complaints).unwrap_or_default();
+        let said = std::fs::read(&self.stderr_file).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).trim().to_owned();
         anyhow::anyhow!("{} failed ({status}): {said}", self.name)
     }

@@ -21,7 +21,7 @@ use self::figures::Figures;
 use self::job::{Introduction, Job};
 use super::trace::Recorded;
 use super::worker::{Batch, Goodbye, Request};
-use super::{BATCHES_PER_TURN, Format, Options, TURNS_MADE_UP, figures::settings};
+use super::{BATCHES_PER_TURN, Format, MAX_RETRIED_TURNS, Options, figures::settings};
 use crate::machine::{Machine, file_system};
 
 pub(super) use self::worker::serve;
@@ -41,17 +41,17 @@ const RECORDED: [Layers; 3] = [
     Layers {
         name: "calls",
         list: "calls",
-        slowdown_bar: Some(15.0),
+        slowdown_target: Some(15.0),
     },
     Layers {
         name: "calls and messages",
         list: "calls,messages",
-        slowdown_bar: None,
+        slowdown_target: None,
     },
     Layers {
         name: "all layers",
         list: "calls,io,rma,messages,algorithms,switches",
-        slowdown_bar: Some(40.0),
+        slowdown_target: Some(40.0),
     },
 ];
 /// Number of jobs; the first one is not recorded.
@@ -65,7 +65,7 @@ struct Layers {
     /// For `collbench-record --layers`.
     list: &'static str,
     /// Percent by which the call may be slowed down.
-    slowdown_bar: Option<f64>,
+    slowdown_target: Option<f64>,
 }
 
 /// A batch of each job, in the order of the jobs; each the mean of its ranks.
@@ -182,7 +182,7 @@ fn is_undisturbed(round: &Round) -> bool {
 }
 
 fn most_turns(options: &Options) -> u64 {
-    options.batches.div_ceil(BATCHES_PER_TURN) * TURNS_MADE_UP
+    options.batches.div_ceil(BATCHES_PER_TURN) * MAX_RETRIED_TURNS
 }
 
 /// What differs from job to job besides recording would be taken for its cost.

@@ -22,11 +22,11 @@ use super::pair::Pair;
 use super::table::{empty_table, spread_row, verdict, write_machine};
 use super::trace::Recorded;
 use super::worker::{Goodbye, Hello, Request, Switches, answer, ns_per_tick};
-use super::{BATCHES_PER_TURN, Format, Options, TURNS_MADE_UP};
+use super::{BATCHES_PER_TURN, Format, MAX_RETRIED_TURNS, Options};
 use crate::machine::Machine;
 
 /// What a call may cost more where two threads call at once.
-const BAR: f64 = 1.2;
+const TARGET: f64 = 1.2;
 /// Fewer rounds than these give no verdict.
 const LEAST_ROUNDS: usize = 100;
 
@@ -99,7 +99,7 @@ impl Communicator {
 
 /// What the second thread is told, and tells.
 #[derive(Default)]
-struct Desk {
+struct Handover {
     /// Number of the batch that is wanted, from 1; [`OVER`]: no more.
     wanted: AtomicU64,
     size: AtomicU64,
@@ -116,7 +116,7 @@ struct Desk {
 
 const OVER: u64 = u64::MAX;
 
-impl Desk {
+impl Handover {
     /// The second thread.
     fn serve(&self, communicator: Communicator, clock: Clock) {
         for batch in 1.. {
@@ -158,18 +158,22 @@ pub(super) fn serve(clock: Clock) -> anyhow::Result<()> {
     }
     let [first, second] = [Communicator::new()?, Communicator::new()?];
     answer(&Hello::of(clock)?)?;
-    let desk = &Desk::default();
+    let handover = &Handover::default();
     let served = std::thread::scope(|scope| {
-        scope.spawn(move || desk.serve(second, clock));
-        let served = make_rounds(clock, first, desk);
-        desk.wanted.store(OVER, Ordering::Release);
+        scope.spawn(move || handover.serve(second, clock));
+        let served = make_rounds(clock, first, handover);
+        handover.wanted.store(OVER, Ordering::Release);
         served
     });
     drop(universe);
     served
 }
 
-fn make_rounds(clock: Clock, communicator: Communicator, desk: &Desk) -> anyhow::Result<()> {
+fn make_rounds(
+    clock: Clock,
+    communicator: Communicator,
+    handover: &Handover,
+) -> anyhow::Result<()> {
     let (mut batch, mut calls) = (0, 0);
     for line in io::stdin().lock().lines() {
         match serde_json::from_str(&line?).context("a request")? {
@@ -178,7 +182,7 @@ fn make_rounds(clock: Clock, communicator: Communicator, desk: &Desk) -> anyhow:
                 for _ in 0..n {
                     batch += 1;
                     calls += 3 * size;
-                    rounds.push(round(clock, communicator, desk, (batch, size))?);
+                    rounds.push(round(clock, communicator, handover, (batch, size))?);
                 }
                 answer(&rounds)?;
             }
@@ -192,26 +196,26 @@ fn make_rounds(clock: Clock, communicator: Communicator, desk: &Desk) -> anyhow:
 fn round(
     clock: Clock,
     communicator: Communicator,
-    desk: &Desk,
+    handover: &Handover,
     (batch, size): (u64, u64),
 ) -> anyhow::Result<Round> {
     let before = Switches::so_far()?;
     let (alone, failed_alone) = communicator.barriers(clock, size);
-    desk.size.store(size, Ordering::Relaxed);
-    desk.wanted.store(batch, Ordering::Release);
-    spin_until(&desk.ready, batch);
-    desk.begun.store(batch, Ordering::Release);
+    handover.size.store(size, Ordering::Relaxed);
+    handover.wanted.store(batch, Ordering::Release);
+    spin_until(&handover.ready, batch);
+    handover.begun.store(batch, Ordering::Release);
     let (own, failed) = communicator.barriers(clock, size);
     let preempted = Switches::so_far()?.since(before).preempted;
-    while desk.done.load(Ordering::Acquire) != batch {
+    while handover.done.load(Ordering::Acquire) != batch {
         std::thread::yield_now();
     }
-    if failed_alone | failed != 0 || desk.failed.load(Ordering::Relaxed) != 0 {
+    if failed_alone | failed != 0 || handover.failed.load(Ordering::Relaxed) != 0 {
         bail!("a call of the MPI library failed");
     }
     let other = Batch {
-        begin: desk.begin.load(Ordering::Relaxed),
-        end: desk.end.load(Ordering::Relaxed),
+        begin: handover.begin.load(Ordering::Relaxed),
+        end: handover.end.load(Ordering::Relaxed),
     };
     let both = own
         .end
@@ -221,7 +225,7 @@ fn round(
         alone_ticks: alone.ticks(),
         together_ticks: (own.ticks() + other.ticks()) / 2,
         overlap_ticks: both.unwrap_or(0),
-        preempted: preempted + desk.preempted.load(Ordering::Relaxed),
+        preempted: preempted + handover.preempted.load(Ordering::Relaxed),
     })
 }
 
@@ -282,7 +286,7 @@ pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<
     pair.ask_in_turn::<Vec<Round>>(0, &request)?;
     let mut rounds: Vec<[Round; 2]> = Vec::new();
     let is_undisturbed = |pair: &&[Round; 2]| pair.iter().all(Round::is_valid);
-    for turn in 0..options.batches.div_ceil(BATCHES_PER_TURN) * TURNS_MADE_UP {
+    for turn in 0..options.batches.div_ceil(BATCHES_PER_TURN) * MAX_RETRIED_TURNS {
         let [plain, recorded] = pair.ask_in_turn::<Vec<Round>>(turn, &request)?;
         rounds.extend(plain.into_iter().zip(recorded).map(<[Round; 2]>::from));
         if rounds.iter().filter(is_undisturbed).count() as u64 >= options.batches {
@@ -337,10 +341,10 @@ pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<
         alone,
         together,
         ratio,
-        bar: BAR,
+        bar: TARGET,
         met: ratio
             .filter(|_| valid.len() >= LEAST_ROUNDS)
-            .map(|ratio| ratio <= BAR),
+            .map(|ratio| ratio <= TARGET),
         rounds: valid.len(),
         disturbed: rounds.len() - valid.len(),
     };

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{JOBS, Layers, Measured, RANKS, RECORDED, Round, is_undisturbed};
 use crate::machine::Machine;
 use crate::overhead::figures::{
-    BATCHES_BAR, ClockFigures, Invalid, LEAST_BATCHES, first_line, hundredths, name_of_clock,
+    BATCHES_TARGET, ClockFigures, Invalid, LEAST_BATCHES, first_line, hundredths, name_of_clock,
     ratio, rounded,
 };
 use crate::overhead::table::{empty_table, verdict, write_clock, write_invalid, write_machine};
@@ -119,10 +119,10 @@ impl Figures {
             Share {
                 ns: rounded(ns),
                 ratio,
-                bar: BATCHES_BAR,
+                bar: BATCHES_TARGET,
                 met: ratio
                     .filter(|_| are_enough)
-                    .map(|ratio| ratio <= BATCHES_BAR),
+                    .map(|ratio| ratio <= BATCHES_TARGET),
             }
         };
         let recorded: Vec<RecordedFigures> = (1..JOBS)
@@ -283,9 +283,9 @@ fn recorded_figures(
         ns: rounded(ns),
         added_ns: rounded(added),
         slowdown_percent: slowdown(plain),
-        bar_percent: layers.slowdown_bar,
+        bar_percent: layers.slowdown_target,
         met: slowdown(plain_for_verdict)
-            .zip(layers.slowdown_bar)
+            .zip(layers.slowdown_target)
             .map(|(percent, bar)| percent <= bar),
         bytes_per_call: hundredths(sum(|rank| rank.records) * 32.0 / calls),
         message_ends_per_call: hundredths(sum(|rank| rank.message_ends) / calls),

@@ -19,9 +19,9 @@ use crate::overhead::pair::{
 use crate::overhead::worker::{Batch, Goodbye, Hello, Request};
 
 /// How long the ranks of a job may take until they are there.
-const PATIENCE: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a launcher may take to end when its ranks have been told to.
-const PATIENCE_AT_END: Duration = Duration::from_secs(20);
+const END_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What a rank says when it is ready.
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub(super) struct Job {
     /// By rank.
     ranks: Vec<Rank>,
     introduction: Introduction,
-    complaints: PathBuf,
+    stderr_file: PathBuf,
     trace: PathBuf,
 }
 
@@ -78,7 +78,7 @@ impl Job {
             None => ("the job without recording".to_owned(), "plain"),
             Some(layers) => (format!("the job with {}", layers.name), layers.list),
         };
-        let [meeting, complaints, trace] =
+        let [meeting, stderr_file, trace] =
             ["socket", "err", "trace"].map(|end| directory.join(format!("{file}.{end}")));
         let listener =
             UnixListener::bind(&meeting).with_context(|| meeting.display().to_string())?;
@@ -114,7 +114,7 @@ impl Job {
                 command.env(variable, "1");
             }
         }
-        let to = File::create(&complaints).with_context(|| complaints.display().to_string())?;
+        let to = File::create(&stderr_file).with_context(|| stderr_file.display().to_string())?;
         let child = command
             .stdin(Stdio::null())
             .stdout(to.try_clone()?)
@@ -131,15 +131,15 @@ impl Job {
                 granularity_ticks: 0,
                 anchor: [0; 5],
             },
-            complaints,
+            stderr_file,
             trace,
         };
-        job.meet(&listener)?;
+        job.accept_ranks(&listener)?;
         Ok(job)
     }
 
     /// Waits until each rank has said that it is there.
-    fn meet(&mut self, listener: &UnixListener) -> anyhow::Result<()> {
+    fn accept_ranks(&mut self, listener: &UnixListener) -> anyhow::Result<()> {
         listener.set_nonblocking(true)?;
         let begin = Instant::now();
         let mut came: Vec<(RankHello, Rank)> = Vec::new();
@@ -169,11 +169,11 @@ impl Job {
                     if self.child.try_wait()?.is_some() {
                         return Err(self.failure());
                     }
-                    if begin.elapsed() > PATIENCE {
+                    if begin.elapsed() > START_TIMEOUT {
                         bail!(
                             "{}: its ranks did not start within {} s; its output: {}",
                             self.name,
-                            PATIENCE.as_secs(),
+                            START_TIMEOUT.as_secs(),
                             self.said()
                         );
                     }
@@ -263,7 +263,7 @@ impl Job {
     }
 
     fn said(&self) -> String {
-        let said = std::fs::read(&self.complaints).unwrap_or_default();
+        let said = std::fs::read(&self.stderr_file).unwrap_or_default();
         String::from_utf8_lossy(&said).trim().to_owned()
     }
 
@@ -271,7 +271,7 @@ impl Job {
     fn end(&mut self) -> std::io::Result<std::process::ExitStatus> {
         self.ranks.clear();
         let begin = Instant::now();
-        while begin.elapsed() < PATIENCE_AT_END {
+        while begin.elapsed() < END_TIMEOUT {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(status);
             }

@@ -15,7 +15,7 @@ use crate::overhead::call::allreduce_of_all;
 use crate::overhead::worker::{Goodbye, Hello, Request, answer_to, time_batches};
 
 /// Calls before each batch, which bring the ranks together.
-const CALLS_TO_MEET: u64 = 16;
+const CALLS_TO_SYNCHRONIZE: u64 = 16;
 
 /// Serves requests that come by the socket at `meeting`, until told to finish. Where nobody asks any
 /// more it ends the job: another rank may have got a request that this one will never get.
@@ -42,10 +42,10 @@ pub(in crate::overhead) fn serve(meeting: &Path, clock: Clock) -> anyhow::Result
     for line in BufReader::new(stream).lines() {
         match serde_json::from_str(&line?).context("a request")? {
             Request::Batches { n, size } => {
-                let meet = || allreduces(clock, CALLS_TO_MEET).1;
+                let meet = || allreduces(clock, CALLS_TO_SYNCHRONIZE).1;
                 let call = |n| allreduces(clock, n);
                 answer_to(&mut answers, &time_batches(clock, (n, size), meet, call)?)?;
-                calls += size + n * (CALLS_TO_MEET + size);
+                calls += size + n * (CALLS_TO_SYNCHRONIZE + size);
             }
             Request::Finish => return answer_to(&mut answers, &Goodbye::of(clock, calls)),
             other => bail!("{other:?}: not a request for ranks"),

@@ -15,21 +15,21 @@ const ENTRY: usize = KEY + 1 + NAME;
 
 /// All processes of the job, as each of them knows them.
 #[derive(Debug)]
-pub(super) struct Roll {
+pub(super) struct Participants {
     /// World rank and host of each process that takes part; the first is the reference.
     pub(super) participants: Vec<(i32, String)>,
     /// Whether all of them read one clock.
     pub(super) has_one_clock: bool,
 }
 
-impl Roll {
+impl Participants {
     /// All processes call at once; `ready` is what this one needs for going on.
     ///
     /// Gives `None` where another process is not ready: that one says why.
     ///
     /// # Errors
     /// Why this process is not ready.
-    pub(super) fn call<T>(
+    pub(super) fn gather<T>(
         world: &SimpleCommunicator,
         source: ClockSource,
         ready: anyhow::Result<T>,
@@ -78,7 +78,7 @@ impl Roll {
 mod tests {
     use super::*;
 
-    fn roll(hosts: &[(u8, &str)]) -> Roll {
+    fn participants(hosts: &[(u8, &str)]) -> Participants {
         let mut entries = Vec::new();
         for (key, name) in hosts {
             let mut entry = [0u8; ENTRY];
@@ -87,23 +87,23 @@ mod tests {
             entry[KEY + 1..][..name.len()].copy_from_slice(name.as_bytes());
             entries.extend(entry);
         }
-        Roll::of(&entries)
+        Participants::of(&entries)
     }
 
     #[test]
     fn of_several_hosts_the_first_process_of_each_takes_part() {
-        let roll = roll(&[(1, "a"), (2, "b"), (1, "a"), (3, "b"), (3, "b")]);
+        let all = participants(&[(1, "a"), (2, "b"), (1, "a"), (3, "b"), (3, "b")]);
         let expected = [(0, "a"), (1, "b"), (3, "b")];
-        let found = roll.participants.iter();
+        let found = all.participants.iter();
         let found: Vec<_> = found.map(|(rank, name)| (*rank, name.as_str())).collect();
         assert_eq!(found, expected);
-        assert!(!roll.has_one_clock);
+        assert!(!all.has_one_clock);
     }
 
     #[test]
     fn of_one_host_all_processes_take_part() {
-        let roll = roll(&[(1, "a"), (1, "a"), (1, "a")]);
-        assert_eq!(roll.participants.len(), 3);
-        assert!(roll.has_one_clock);
+        let all = participants(&[(1, "a"), (1, "a"), (1, "a")]);
+        assert_eq!(all.participants.len(), 3);
+        assert!(all.has_one_clock);
     }
 }
