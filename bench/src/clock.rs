@@ -1,7 +1,7 @@
-//! What clocks of a job can be made to agree on: round trips, drift, and what measuring them costs.
+//! Measures round trips between hosts, the drift of their clocks, and the cost of measuring these.
 //!
-//! Every figure is taken with the schedule, the exchange and the stop rule of the recorder, over the
-//! MPI library at hand.
+//! All measurements use the schedule, the exchange and the stop rule of the recorder, over the MPI
+//! library in use.
 
 mod drift;
 mod figures;
@@ -81,10 +81,10 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Measures, or simulates, and writes the result, in process 0.
+/// Measures or simulates, and writes the result, in process 0.
 ///
 /// # Errors
-/// Says what is missing, or which file could not be written.
+/// States what is missing, or which file could not be written.
 pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if let Some(n_hosts) = options.simulate {
         if let Some(path) = &options.output {

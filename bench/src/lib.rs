@@ -1,8 +1,8 @@
 //! Measurement programs for MPI collectives: the command collbench-bench.
 //!
-//! [`overhead`] asks what recording costs on this machine, [`clock`] how well the clocks of hosts can
-//! be compared, and at which price. Every result says on which machine, with which MPI library and
-//! clock and by which command line it was measured, and which of its measurements were invalid.
+//! [`overhead`] measures the cost of recording on this machine, [`clock`] how well the clocks of
+//! hosts can be compared, and at what cost. Every result states the machine, the MPI library, the
+//! clock and the command line of the measurement, and which measurements were invalid.
 
 pub mod clock;
 mod machine;
@@ -53,7 +53,7 @@ enum Measurement {
     Clock(clock::Options),
 }
 
-/// Runs the command with the arguments of this process; gives its exit status.
+/// Runs the command with the arguments of this process; returns its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
     let options = Options::parse();
@@ -90,7 +90,7 @@ fn run(options: Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The page of the command, and behind it those of its measurements.
+/// The page of the command, followed by those of its measurements.
 fn write_man_pages(mut command: clap::Command, output: &mut Vec<u8>) -> io::Result<()> {
     command.build();
     let measurements: Vec<clap::Command> = command
@@ -105,7 +105,7 @@ fn write_man_pages(mut command: clap::Command, output: &mut Vec<u8>) -> io::Resu
     Ok(())
 }
 
-/// Whether whoever read the output has gone, which is no failure of ours.
+/// Whether the reader of the output has gone, which is not an error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()

@@ -1,29 +1,29 @@
-//! On what a result was measured.
+//! The machine of a measurement.
 
 use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
 
-/// The machine, as far as figures depend on it. Unknown is `None`.
+/// Properties of the machine that influence figures. `None`: unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Machine {
-    /// Its name.
+    /// Host name.
     pub host: Option<String>,
-    /// The processor, in its maker's words.
+    /// Model of the processor.
     pub cpu: Option<String>,
-    /// Cores that this process may use.
+    /// Number of cores that this process may use.
     pub cores: Option<usize>,
-    /// Whether the processor says that it is a virtual one.
+    /// Whether the processor reports that it is virtual.
     pub is_virtual: Option<bool>,
     /// Operating system and version of its kernel.
     pub kernel: Option<String>,
-    /// Load average of the last minute when the measurement began.
+    /// Load average of the last minute at the begin of the measurement.
     pub load: Option<f64>,
 }
 
 impl Machine {
-    /// The machine that this process runs on.
+    /// The machine of this process.
     #[must_use]
     pub fn here() -> Self {
         let line = |path: &str| {
@@ -51,7 +51,7 @@ impl Machine {
     }
 }
 
-/// What kind of file system holds `path`, and how many bytes are free there for this user.
+/// Type of the file system of `path`, and bytes that are free there for this user.
 pub(crate) fn file_system(path: &Path) -> std::io::Result<(String, u64)> {
     use std::os::unix::ffi::OsStrExt;
     let name = std::ffi::CString::new(path.as_os_str().as_bytes())?;
@@ -61,7 +61,7 @@ pub(crate) fn file_system(path: &Path) -> std::io::Result<(String, u64)> {
     if unsafe { libc::statfs(name.as_ptr(), &mut found) } != 0 {
         return Err(std::io::Error::last_os_error());
     }
-    // Numbers of linux/magic.h and of the file systems themselves.
+    // Numbers from linux/magic.h and from the file systems themselves.
     let kind = match found.f_type as u32 {
         0xef53 => "ext4",
         0x0102_1994 => "tmpfs",

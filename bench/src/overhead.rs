@@ -1,14 +1,14 @@
-//! What recording costs on this machine.
+//! The cost of recording on this machine.
 //!
-//! The same program, this one, runs twice at the same time: as it is, and below
-//! collbench-record. They take turns, so whatever the machine is doing besides meets both. Each
-//! times batches of a collective operation on `MPI_COMM_SELF` (the least that can be called,
-//! so that the recorder's part is seen), then many calls at one go with all that belongs to
-//! them, then single calls for the pauses. The measure of it is two readings of the recorder's
-//! clock: no recorder with two stamps per call can be cheaper.
+//! This program runs twice at the same time: without recording, and below collbench-record. Both
+//! take turns, so other load on the machine affects both. Each times batches of a collective
+//! operation on `MPI_COMM_SELF` (the shortest possible call, so that the recorder's part is
+//! visible), then many calls at one go with everything that belongs to them, then single calls for
+//! the pauses. The yardstick is two readings of the recorder's clock: no recorder with two
+//! timestamps per call can be cheaper.
 //!
-//! The figures are differences of two processes. That the second one was recorded, and that
-//! every call was, is checked with its trace.
+//! The figures are differences of two processes. The trace shows whether the second one was
+//! recorded, and every call of it.
 
 mod call;
 mod figures;
@@ -35,12 +35,12 @@ use worker::{Batch, Part, Request};
 pub(crate) use figures::settings;
 pub(crate) use table::{empty_table, write_machine};
 
-/// Batches that one worker times before it is the other one's turn.
+/// Batches that one worker times before the other one's turn.
 const BATCHES_PER_TURN: u64 = 10;
-/// On a busy machine, batches are timed up to this many times over until enough are undisturbed.
+/// On a busy machine, up to this many times the batches are timed until enough are undisturbed.
 const MAX_RETRIED_TURNS: u64 = 5;
-/// Calls that one worker makes before it is the other one's turn: long enough to have some
-/// chunks made ready, short enough that most turns are not preempted.
+/// Calls that one worker makes before the other one's turn: enough that some chunks are made ready,
+/// and few enough that most turns are not preempted.
 const CALLS_PER_TURN: u64 = 100_000;
 
 /// Measures what recording a call costs, compared with two clock readings
@@ -138,7 +138,7 @@ impl ClockName {
 /// Measures and writes the result.
 ///
 /// # Errors
-/// Says which of the two programs failed and why, or what about the trace is not as it must be.
+/// States which of the two programs failed and why, or what is wrong with the trace.
 pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if options.worker {
         let clock = worker::clock_of(options.clock.map(ClockName::source))?;
@@ -184,7 +184,8 @@ fn check_surroundings() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The walk: start both, let them take turns at three things, end both, read the trace.
+/// The measurement: starts both workers, lets them take turns at three tasks, ends both, reads the
+/// trace.
 fn measure(options: &Options) -> anyhow::Result<Measured> {
     let machine = Machine::here();
     let directory = tempfile::Builder::new()
@@ -242,7 +243,7 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
     })
 }
 
-/// Turns of batches at most: on a busy machine many are preempted, and are made up for.
+/// Largest number of turns with batches: on a busy machine many are preempted and repeated.
 fn most_turns(options: &Options) -> u64 {
     options.batches.div_ceil(BATCHES_PER_TURN) * MAX_RETRIED_TURNS
 }
@@ -273,7 +274,7 @@ fn check_room(
     Ok(())
 }
 
-/// Splits `total` into turns of `most` and collects what comes of them.
+/// Splits `total` into turns of at most `most` and collects their results.
 fn take_turns<T>(
     total: u64,
     most: u64,
@@ -285,8 +286,9 @@ fn take_turns<T>(
 }
 
 impl Pair {
-    /// Lets one worker after the other answer; who is first alternates, so that a machine that
-    /// gets slower or faster by and by favours neither. Gives the plain one's answer first.
+    /// Asks both workers one after the other. The first one alternates, so that a machine that
+    /// gradually becomes slower or faster favours neither. Returns the answer of the plain one
+    /// first.
     fn ask_in_turn<Answer: serde::de::DeserializeOwned>(
         &mut self,
         turn: u64,

@@ -1,4 +1,4 @@
-//! collbench-bench: see [`collbench_bench::main`].
+//! The command `collbench-bench`; see [`collbench_bench::main`].
 
 fn main() -> std::process::ExitCode {
     collbench_bench::main()

@@ -1,49 +1,50 @@
-//! Offsets over time: how fast two clocks drift apart, and how well one measurement is told by
-//! its neighbours.
+//! Offsets over time: the drift between two clocks, and the error of predicting a burst from its
+//! neighbours.
 
 use collbench_formats::OffsetSample;
 use collbench_instrument::exchange::TickLength;
 use serde::Serialize;
 
-/// A burst is disturbed where its shortest round trip is longer by this ratio than that of the best
-/// burst: something held up every one of its exchanges, one way more than the other.
+/// A burst counts as disturbed if its shortest round trip exceeds that of the best burst by this
+/// factor: something delayed every one of its exchanges, and one direction more than the other.
 const DISTURBED: f64 = 1.5;
 
-/// One burst of exchanges, by its shortest one.
+/// One burst of exchanges, represented by the shortest one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Burst {
-    /// Since the first burst, on the reference clock, ns.
+    /// Time since the first burst on the reference clock, ns.
     pub(super) at_ns: i64,
-    /// Local less reference, less that of the first burst that is not disturbed, ns.
+    /// Local minus reference, minus the offset of the first undisturbed burst, ns.
     pub(super) offset_ns: i64,
-    /// The smallest round trip, ns: the offset is off by half of it at most.
+    /// The smallest round trip, ns: the error of the offset is at most half of it.
     pub(super) rtt_ns: u64,
-    /// Too slow to count.
+    /// Whether it is disturbed and does not count.
     pub(super) is_disturbed: bool,
 }
 
-/// How fast one clock runs against another.
+/// Drift of one clock against another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Drift {
-    /// Local against reference.
+    /// Local against reference, ppm.
     pub(super) ppm: f64,
-    /// Two standard errors, by how the bursts lie about the line.
+    /// Two standard errors, from the residuals of the bursts.
     pub(super) error_ppm: f64,
 }
 
-/// The shortest exchange of a burst.
+/// The exchange of a burst with the shortest round trip.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shortest {
     /// When it was sent, in ticks of the reference.
     t1: u64,
-    /// Local less reference, in halves of a ns.
+    /// Local minus reference, in halves of a ns.
     twice_offset: i128,
-    /// The round trip, ns.
+    /// Round trip, ns.
     pub(super) rtt_ns: u64,
 }
 
 impl Shortest {
-    /// Of these exchanges, on clocks of these tick lengths; `None` without a possible one.
+    /// The shortest of these exchanges, on clocks with these tick lengths; `None` without a
+    /// possible one.
     pub(super) fn of(
         samples: &[OffsetSample],
         [reference, local]: [TickLength; 2],
@@ -65,24 +66,24 @@ impl Shortest {
             .min_by_key(|shortest| shortest.rtt_ns)
     }
 
-    /// Local less reference, ns: where both are one clock, the error of the measurement.
+    /// Local minus reference, ns: between processes with one clock, the error of the measurement.
     pub(super) fn offset_ns(&self) -> f64 {
         self.twice_offset as f64 / 2.0
     }
 }
 
-/// Whether a burst with this smallest round trip is disturbed, where the best one has `least_ns`.
+/// Whether a burst with this smallest round trip is disturbed, if the best one has `least_ns`.
 pub(super) fn is_disturbed(rtt_ns: u64, least_ns: u64) -> bool {
     rtt_ns as f64 > DISTURBED * least_ns as f64
 }
 
-/// Bursts of one pair, relative to the first.
+/// Bursts of one pair, relative to the first undisturbed one.
 pub(super) fn bursts(shortest: &[Shortest], reference: TickLength) -> Vec<Burst> {
     let Some(least_ns) = shortest.iter().map(|each| each.rtt_ns).min() else {
         return Vec::new();
     };
     let is_disturbed = |each: &Shortest| is_disturbed(each.rtt_ns, least_ns);
-    // The best one is not.
+    // The best one is not disturbed.
     let zero = shortest.iter().find(|each| !is_disturbed(each));
     let zero = zero.map_or(0, |each| each.twice_offset);
     let burst = |each: &Shortest| Burst {
@@ -95,11 +96,12 @@ pub(super) fn bursts(shortest: &[Shortest], reference: TickLength) -> Vec<Burst>
     shortest.iter().map(burst).collect()
 }
 
-/// The slope of the offset by weighted least squares, disturbed bursts left out; `None` with fewer
-/// than three others.
+/// The slope of the offset by weighted least squares over undisturbed bursts; `None` with fewer
+/// than three of them.
 ///
-/// The standard deviation of a burst is taken to be the half of what its round trip has above the
-/// smallest one (a delay on one way shifts the offset by half), but not below the median of that.
+/// The standard deviation of a burst is assumed to be half the excess of its round trip over the
+/// smallest one (a delay in one direction shifts the offset by half of it), but at least the median
+/// of these.
 pub(super) fn drift(bursts: &[Burst]) -> Option<Drift> {
     let bursts: Vec<&Burst> = bursts.iter().filter(|burst| !burst.is_disturbed).collect();
     let least_ns = bursts.iter().map(|burst| burst.rtt_ns).min()?;
@@ -135,8 +137,8 @@ pub(super) fn drift(bursts: &[Burst]) -> Option<Drift> {
     })
 }
 
-/// By how much each burst but the first and the last differs from the line through its two
-/// neighbours, ns, without sign; disturbed bursts left out.
+/// Absolute difference of each undisturbed burst, except the first and the last, from the line
+/// through its two neighbours, ns.
 pub(super) fn held_out(bursts: &[Burst]) -> Vec<f64> {
     let counted: Vec<&Burst> = bursts.iter().filter(|burst| !burst.is_disturbed).collect();
     let errors = counted.windows(3).filter_map(|three| {
@@ -217,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_shortest_exchange_tells_the_offset_whatever_the_tick() {
-        // Local: three ticks a ns, 1,000,000 ns ahead; 400 ns there, 400 back.
+        // Local clock: three ticks per ns, 1,000,000 ns ahead; 400 ns in each direction.
         let local = TickLength::of(3_000, 1_000);
         let exchange = |t1: u64, there: u64, back: u64| OffsetSample {
             t1,

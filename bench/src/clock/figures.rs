@@ -1,4 +1,4 @@
-//! From what was measured to the figures of the result.
+//! From the measurements to the figures of the result.
 
 use collbench_formats::ClockSource;
 use collbench_instrument::Scheme;
@@ -12,10 +12,10 @@ use super::quality::{self, Quality};
 use crate::machine::Machine;
 use crate::overhead::settings;
 
-/// Steps of a histogram for each doubling.
+/// Steps of a histogram per doubling.
 const STEPS: f64 = 8.0;
 
-/// The document, `collbench.bench.clock/1`.
+/// The document `collbench.bench.clock/1`.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures {
     schema: &'static str,
@@ -40,24 +40,24 @@ pub(super) struct Participant {
     pub(super) host: String,
 }
 
-/// The reference with one other.
+/// Figures of the reference with one other participant.
 #[derive(Debug, Serialize)]
 pub(super) struct PairFigures {
     #[serde(flatten)]
     pub(super) local: Participant,
     pub(super) round_trip_ns: Option<Spread>,
     pub(super) histogram: Vec<Step>,
-    /// Local against reference; `None` with fewer than three bursts that are not disturbed.
+    /// Local against reference; `None` with fewer than three undisturbed bursts.
     pub(super) drift: Option<Drift>,
     pub(super) bursts: Vec<Burst>,
     pub(super) n_disturbed: usize,
-    /// By how much a burst differs from the line through its neighbours.
+    /// Difference of a burst from the line through its neighbours.
     pub(super) held_out_ns: Option<Spread>,
-    /// Where both are one clock: by how much a burst, not disturbed, is off.
+    /// Error of an undisturbed burst, if both processes have one clock.
     pub(super) error_ns: Option<Spread>,
 }
 
-/// `n` round trips from `from_ns` to below `to_ns`.
+/// `n` round trips in [`from_ns`, `to_ns`).
 #[derive(Debug, Serialize)]
 pub(super) struct Step {
     pub(super) from_ns: f64,
@@ -65,7 +65,7 @@ pub(super) struct Step {
     pub(super) n: usize,
 }
 
-/// A group in both schemes.
+/// Times of a group in both schemes.
 #[derive(Debug, Serialize)]
 pub(super) struct Synchronization {
     pub(super) hosts: usize,
@@ -81,7 +81,7 @@ impl Figures {
             .map(|index| {
                 let rtts = round_trips(measured, index);
                 let (rank, _) = measured.participants[index];
-                // The first one waits for the other to come, and for connections.
+                // The first one includes waiting for the other process, and setting up connections.
                 let expected = options.exchanges as usize - 1;
                 if rtts.len() < expected {
                     invalid.push(format!(
@@ -162,7 +162,7 @@ impl PairFigures {
     }
 }
 
-/// Round trips with a participant, ns, but for the first one.
+/// Round trips with a participant except the first, ns.
 fn round_trips(measured: &Measured, index: usize) -> Vec<u64> {
     let ticks = [measured.ticks[0], measured.ticks[index]];
     let samples = measured.exchanges[index - 1].iter().skip(1);
@@ -187,7 +187,7 @@ fn synchronizations(measured: &Measured) -> Vec<Synchronization> {
     sizes.into_iter().map(of_size).collect()
 }
 
-/// In steps of equal ratio, those without any left out.
+/// Histogram with steps of equal ratio, without empty ones.
 fn histogram(rtts: &[u64]) -> Vec<Step> {
     let step = |rtt: u64| ((rtt.max(1) as f64).log2() * STEPS).floor();
     let mut steps: Vec<f64> = rtts.iter().map(|&rtt| step(rtt)).collect();

@@ -1,14 +1,14 @@
-//! The folder of the pictures.
+//! The directory of the pictures.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
 
-/// Makes the folder where it is missing, and finds out whether anything can be written there.
+/// Creates the directory if it is missing, and checks that it can be written to.
 ///
 /// # Errors
-/// Names the folder.
+/// Names the directory.
 pub(super) fn make(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder)
         .and_then(|()| tempfile::tempfile_in(folder).map(drop))

@@ -1,4 +1,4 @@
-//! The measurements themselves, in all processes of the job at once.
+//! The measurements, in all processes of the job at once.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -20,25 +20,25 @@ const BURST: StopRule = StopRule::burst(10);
 /// How often each group synchronizes in each scheme.
 const REPETITIONS: usize = 5;
 
-/// What process 0 has in the end.
+/// The measurements, as process 0 has them at the end.
 #[derive(Debug)]
 pub(super) struct Measured {
-    /// World rank and host of each process that took part; the first is the reference.
+    /// World rank and host of each participating process; the first is the reference.
     pub(super) participants: Vec<(i32, String)>,
-    /// Whether all of them read one clock.
+    /// Whether all participants read the same clock.
     pub(super) has_one_clock: bool,
     pub(super) n_ranks: i32,
     pub(super) clock: ClockSource,
-    /// The length of a tick of each participant, over the whole run.
+    /// Tick length of each participant, over the whole run.
     pub(super) ticks: Vec<TickLength>,
-    /// By participant but the first.
+    /// By participant, without the first.
     pub(super) exchanges: Vec<Vec<OffsetSample>>,
     pub(super) synchronizations: Vec<Synchronized>,
-    /// By participant but the first, one after the other.
+    /// By participant, without the first; bursts in order.
     pub(super) bursts: Vec<Vec<Vec<OffsetSample>>>,
 }
 
-/// How long a group took, each time, in ticks of the reference.
+/// Duration of each synchronization of a group, in ticks of the reference.
 #[derive(Debug)]
 pub(super) struct Synchronized {
     pub(super) hosts: usize,
@@ -46,7 +46,7 @@ pub(super) struct Synchronized {
     pub(super) ticks: Vec<u64>,
 }
 
-/// Processes of MPI as a transport.
+/// A communicator as the transport of the recorder's exchanges.
 struct Group {
     clock: Clock,
     comm: SimpleCommunicator,
@@ -72,10 +72,10 @@ impl Transport for Group {
     }
 }
 
-/// Measures; gives something in process 0 only.
+/// Measures; returns the measurements in process 0 only.
 ///
 /// # Errors
-/// Says what this process lacks.
+/// States what this process lacks.
 pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
     let source = options.source();
     let clock = Clock::of(source)
@@ -87,7 +87,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
         world.size() > 1,
         "clocks are measured between processes: start the command with a launcher, as in mpirun -n 2"
     );
-    // What cannot be written is said before anything is measured.
+    // A directory that cannot be written to is reported before anything is measured.
     let ready = match (&options.output, world.rank()) {
         (Some(path), 0) => clock.and_then(|clock| folder::make(path).map(|()| clock)),
         _ => clock,
@@ -114,7 +114,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
             let own = own.unwrap_or(0);
             let tick = |clock: Clock| match source {
                 ClockSource::Tsc => tick_between(begin.into(), clock.anchor().into()),
-                // They count in ns, each in its own.
+                // These count in ns, each in its own.
                 ClockSource::MonotonicRaw | ClockSource::Monotonic => TickLength::NANOSECOND,
             };
             let so_far = tick(clock);
@@ -125,7 +125,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
             let length = tick(clock).ns(TICKS_OF_LENGTH);
             group.comm.all_gather_into(&length, &mut lengths[..]);
             if has_one_clock {
-                // Each has measured the same length, no two of them to the same result.
+                // Each measured the same length, with slightly different results.
                 let of_first = lengths[0];
                 lengths.fill(of_first);
             }
@@ -148,7 +148,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
     Ok(measured)
 }
 
-/// In which lengths of a tick go from process to process.
+/// Unit in which tick lengths are sent between processes.
 const TICKS_OF_LENGTH: u64 = 1 << 50;
 
 fn tick_between(begin: [u64; 5], end: [u64; 5]) -> TickLength {
@@ -170,7 +170,7 @@ impl Group {
         self.comm.size() as usize
     }
 
-    /// The first one asks each other in turn; gives what it has got.
+    /// The first process asks each other one in turn; returns the exchanges.
     fn with_first(
         &mut self,
         own: usize,
@@ -188,7 +188,7 @@ impl Group {
         asked.collect()
     }
 
-    /// Groups of two and four and so on up to all, in both schemes.
+    /// Groups of 2, 4, ... up to all, in both schemes.
     fn synchronize(&mut self, own: usize, tick: TickLength) -> Vec<Synchronized> {
         let n = self.len();
         let mut sizes: Vec<usize> = (1..=n.ilog2()).map(|exponent| 1 << exponent).collect();
@@ -198,7 +198,7 @@ impl Group {
             let schemes = [Scheme::Linear, Scheme::Rounds];
             let schedules = schemes.map(|scheme| rounds(hosts, scheme).concat());
             let mut ticks = [Vec::new(), Vec::new()];
-            // In turns: what the machine is doing besides meets both.
+            // Alternately, so that other load on the machine affects both.
             for _ in 0..REPETITIONS {
                 for (schedule, ticks) in schedules.iter().zip(&mut ticks) {
                     ticks.push(self.measure_pairs(schedule, own, tick));
@@ -214,7 +214,7 @@ impl Group {
         all
     }
 
-    /// How long it takes until all pairs are done, in ticks.
+    /// Time until all pairs have finished, in ticks.
     fn measure_pairs(&mut self, pairs: &[Pair], own: usize, tick: TickLength) -> u64 {
         self.comm.barrier();
         let begin = self.now();
@@ -229,7 +229,7 @@ impl Group {
         self.now() - begin
     }
 
-    /// A burst with each every so often, as long as was asked for.
+    /// One burst with each participant per interval, for the requested duration.
     fn bursts_over_time(
         &mut self,
         own: usize,
@@ -255,7 +255,7 @@ impl Group {
             for (of_peer, samples) in bursts.iter_mut().zip(self.with_first(own, tick, BURST)) {
                 of_peer.push(samples);
             }
-            // A burst that is late is not followed by those that it has kept from coming.
+            // A late burst is not followed by those that it delayed.
             due = begin.elapsed().max(due + interval);
         }
     }

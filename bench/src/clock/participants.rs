@@ -1,4 +1,4 @@
-//! Who takes part: the first process of each host, or all where there is one clock.
+//! The participants: the first process of each host, or all processes if they have one clock.
 
 use anyhow::Context;
 use collbench_formats::ClockSource;
@@ -6,26 +6,26 @@ use collbench_instrument::{host_identity, host_key};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives};
 
-/// Characters of a host's name that are kept.
+/// Bytes of a host's name in an entry.
 const NAME: usize = 64;
-/// Bytes that tell hosts apart, at the beginning of an entry; then one that tells whether the process
-/// can go on; then the name.
+/// An entry: this number of bytes that identify the host, then one byte that states whether the
+/// process is ready, then the name.
 const KEY: usize = 16;
 const ENTRY: usize = KEY + 1 + NAME;
 
-/// All processes of the job, as each of them knows them.
+/// The participants of the job, the same in every process.
 #[derive(Debug)]
 pub(super) struct Participants {
-    /// World rank and host of each process that takes part; the first is the reference.
+    /// World rank and host of each participating process; the first is the reference.
     pub(super) participants: Vec<(i32, String)>,
-    /// Whether all of them read one clock.
+    /// Whether all participants read the same clock.
     pub(super) has_one_clock: bool,
 }
 
 impl Participants {
-    /// All processes call at once; `ready` is what this one needs for going on.
+    /// Collective over all processes; `ready` is what this process needs to continue.
     ///
-    /// Gives `None` where another process is not ready: that one says why.
+    /// Returns `None` if another process is not ready: that one reports why.
     ///
     /// # Errors
     /// Why this process is not ready.

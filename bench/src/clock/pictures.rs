@@ -1,4 +1,4 @@
-//! The figures as pictures.
+//! Pictures of the figures.
 
 use std::fs;
 use std::path::Path;
@@ -13,13 +13,13 @@ use super::quality::Quality;
 use super::simulation::Simulation;
 use super::table;
 
-/// Pairs drawn in one picture: more lines nobody can tell apart.
+/// Most pairs in one picture: more lines could not be distinguished.
 const DRAWN: usize = 6;
 
 /// A picture with the name of its file.
 pub(super) type Named = (&'static str, Curves);
 
-/// Writes them into a folder.
+/// Writes pictures into a directory.
 ///
 /// # Errors
 /// Names the file.
@@ -32,7 +32,7 @@ pub(super) fn write(pictures: &[Named], folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Those of a measurement.
+/// Pictures of a measurement.
 pub(super) fn of_figures(figures: &Figures) -> Vec<Named> {
     vec![
         ("round-trips", round_trips(figures)),
@@ -44,7 +44,7 @@ pub(super) fn of_figures(figures: &Figures) -> Vec<Named> {
     ]
 }
 
-/// Those of a simulation.
+/// Pictures of a simulation.
 pub(super) fn of_simulation(simulation: &Simulation) -> Vec<Named> {
     vec![("synchronization-simulated", simulated(simulation))]
 }
@@ -64,7 +64,7 @@ fn subtitle(figures: &Figures) -> String {
     )
 }
 
-/// The pairs to draw, and the words that say which.
+/// The pairs to draw, and a text that says which they are.
 fn chosen(figures: &Figures, by: impl Fn(&PairFigures) -> f64) -> (Vec<&PairFigures>, String) {
     let pairs = sample_evenly(&figures.pairs, by);
     let words = match figures.pairs.len() {
@@ -74,8 +74,8 @@ fn chosen(figures: &Figures, by: impl Fn(&PairFigures) -> f64) -> (Vec<&PairFigu
     (pairs, words)
 }
 
-/// All of a few; of more, in the order of a figure, the least, the greatest, and some in between at
-/// equal distances in that order.
+/// All of a few; of more, sorted by a figure, the least, the greatest, and some in between at equal
+/// distances in that order.
 fn sample_evenly<T>(all: &[T], by: impl Fn(&T) -> f64) -> Vec<&T> {
     let mut sorted: Vec<&T> = all.iter().collect();
     if sorted.len() <= DRAWN {
@@ -86,7 +86,7 @@ fn sample_evenly<T>(all: &[T], by: impl Fn(&T) -> f64) -> Vec<&T> {
     (0..DRAWN).map(|i| sorted[i * last / (DRAWN - 1)]).collect()
 }
 
-/// The range of a figure over the pairs, in words.
+/// The range of a figure over the pairs, as text.
 fn range(figures: impl Iterator<Item = f64>, shown: impl Fn(f64) -> String) -> Option<String> {
     let spread = Spread::of(figures)?;
     Some(match spread.n {
@@ -191,7 +191,7 @@ fn held_out(figures: &Figures) -> Curves {
     curves
 }
 
-/// The stop rule as the recorder has it.
+/// The result for the stop rule of the recorder.
 fn with_hundred(figures: &Figures) -> Option<&Quality> {
     figures.stop_rule.iter().find(|q| q.unimproved == 100)
 }
@@ -264,7 +264,7 @@ fn synchronization(figures: &Figures) -> Curves {
         CurveAxis::new("clocks", Quantity::Number).logarithmic(),
         CurveAxis::new("median time until all are measured", Quantity::Time),
     );
-    // One clock is that of the reference: nothing to measure.
+    // A single host has the reference clock: nothing to measure.
     let one = [(1.0, 0.0)];
     let linear = all.iter().map(|(clocks, time, _)| (*clocks, time.median));
     curves.push(

@@ -1,9 +1,9 @@
-//! What the stop rule costs and how good it is, on the round trips that were measured.
+//! Cost and quality of the stop rule, on the measured round trips.
 //!
 //! # Source
 //! Hoefler et al. 2007, section 3.1 and figure 6: draws from measured round trips until the
-//! smallest has not improved for N in a row; the cost is the number of draws, the quality how
-//! far that smallest one lies above the smallest of all.
+//! smallest has not improved N times in a row; the cost is the number of draws, the quality the
+//! excess of that smallest one over the smallest of all.
 
 use collbench_instrument::exchange::{StopMonitor, StopRule};
 use collbench_stats::random::Random;
@@ -11,10 +11,10 @@ use serde::Serialize;
 
 /// Values of N that are tried.
 const PATIENCES: [u32; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
-/// Runs of the rule for each N and pair.
+/// Simulated runs of the rule per N and pair.
 const RUNS: u64 = 200;
 
-/// The stop rule with one N.
+/// Result for one N.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Quality {
     /// N.
@@ -23,11 +23,11 @@ pub(super) struct Quality {
     pub(super) runs: u64,
     /// Mean number of exchanges.
     pub(super) exchanges: f64,
-    /// Mean of what the smallest round trip lies above the smallest of its pair, percent.
+    /// Mean excess of the smallest round trip over the smallest of its pair, percent.
     pub(super) above_least_percent: f64,
 }
 
-/// For each N, over the round trips of all pairs, ns. Empty without any.
+/// Results for each N, over the round trips of all pairs, ns. Empty without any.
 pub(super) fn of_stop_rule(pairs: &[Vec<u64>]) -> Vec<Quality> {
     let pairs: Vec<(&[u64], u64)> = pairs
         .iter()
@@ -80,7 +80,7 @@ mod tests {
             assert!(pair[0].exchanges < pair[1].exchanges);
             assert!(pair[0].above_least_percent >= pair[1].above_least_percent);
         }
-        // The paper's 180 or so, and well within its 10 %.
+        // About 180 in the paper, and well within its 10 %.
         let hundred = all.iter().find(|q| q.unimproved == 100).unwrap();
         assert!((150.0..220.0).contains(&hundred.exchanges), "{hundred:?}");
         assert!(hundred.above_least_percent < 5.0, "{hundred:?}");

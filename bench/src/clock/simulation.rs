@@ -1,13 +1,13 @@
-//! What measuring all clocks of a group costs, simulated: for more hosts than anybody has at hand.
+//! Simulated cost of measuring all clocks of a group, for more hosts than are available.
 //!
-//! The schedule and the stop rule are those of the recorder; only the network is made up.
+//! The schedule and the stop rule are those of the recorder; only the network is simulated.
 
 use collbench_instrument::Scheme;
 use collbench_instrument::exchange::{Pair, StopMonitor, StopRule, rounds};
 use collbench_stats::random::Random;
 use serde::Serialize;
 
-/// The document, `collbench.bench.clock.simulation/1`.
+/// The document `collbench.bench.clock.simulation/1`.
 #[derive(Debug, Serialize)]
 pub(super) struct Simulation {
     schema: &'static str,
@@ -32,20 +32,20 @@ impl Simulation {
     }
 }
 
-/// Groups simulated for each figure.
+/// Simulated groups per figure.
 const REPETITIONS: u64 = 20;
 
 /// A network by its one-way times, ns.
 #[derive(Debug, Clone, Copy)]
 struct Network {
     name: &'static str,
-    /// The least one-way time of a pair of hosts lies in between.
+    /// Range of the shortest one-way time of a pair of hosts.
     least: (f64, f64),
-    /// By how much the two ways of a pair differ at most.
+    /// Largest difference between the two directions of a pair, ns.
     asymmetry: f64,
-    /// Mean of what a message takes longer than that (gamma, shape 2).
+    /// Mean of the additional time of a message (gamma, shape 2), ns.
     jitter: f64,
-    /// Part of the messages that take much longer (Pareto, shape 1.5, from the jitter on).
+    /// Share of the messages that take much longer (Pareto, shape 1.5, from the jitter on).
     tail: f64,
 }
 
@@ -102,9 +102,9 @@ impl Path {
     }
 }
 
-/// How long `n_hosts` take from a common start until the last pair is done, ns.
+/// Time of `n_hosts` hosts from a common start until the last pair has finished, ns.
 fn duration_ns(n_hosts: usize, scheme: Scheme, network: Network, random: &mut Random) -> f64 {
-    // A pair begins when both have done what comes before.
+    // A pair begins when both hosts have finished their previous pairs.
     let mut free_at = vec![0.0; n_hosts];
     for Pair { reference, local } in rounds(n_hosts, scheme).concat() {
         let path = Path::of(network, random);
@@ -135,7 +135,7 @@ pub(super) struct Simulated {
     pub(super) repetitions: u64,
     pub(super) linear_ns: f64,
     pub(super) rounds_ns: f64,
-    /// Linear by rounds.
+    /// `linear_ns` divided by `rounds_ns`.
     pub(super) ratio: f64,
 }
 

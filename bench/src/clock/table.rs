@@ -1,4 +1,4 @@
-//! The figures as text for a person.
+//! The figures as text.
 
 use std::io::{self, Write};
 
@@ -41,7 +41,7 @@ pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()
     Ok(())
 }
 
-/// Writes what was simulated.
+/// Writes the results of a simulation.
 pub(super) fn write_simulation(simulation: &Simulation, output: &mut impl Write) -> io::Result<()> {
     writeln!(
         output,
@@ -188,7 +188,7 @@ fn time(spread: Option<&Spread>, figure: fn(&Spread) -> f64) -> String {
     spread.map_or("unknown".to_owned(), |spread| duration(figure(spread)))
 }
 
-/// A duration of so many ns, which may be a mean.
+/// A duration in ns, which may be a mean.
 pub(super) fn duration(ns: f64) -> String {
     quantity::duration(ns.round() as i64)
 }

@@ -1,4 +1,4 @@
-//! The call that is measured.
+//! The measured call.
 
 use std::ffi::c_int;
 
@@ -23,7 +23,7 @@ pub(super) enum MeasuredOperation {
 }
 
 impl MeasuredOperation {
-    /// The operation as traces have it.
+    /// The operation as traces name it.
     pub(super) fn in_traces(self) -> Operation {
         match self {
             Self::Barrier => Operation::Barrier,
@@ -34,7 +34,7 @@ impl MeasuredOperation {
         }
     }
 
-    /// Its word on the command line.
+    /// Its name on the command line.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Barrier => "barrier",
@@ -46,25 +46,25 @@ impl MeasuredOperation {
     }
 }
 
-// The functions of the C interface are called, without the wrappers around them, and through
-// the dynamic symbols `MPI_*`: the preloaded library meets them as it meets those of any
-// program. That it did is checked with the trace, which must have as many records.
+// The functions of the C interface are called directly, through the dynamic symbols `MPI_*`: the
+// preloaded library intercepts them as those of any program. The trace, which must have as many
+// records, shows whether it did.
 
-/// `MPI_Barrier` on `MPI_COMM_SELF`. Gives the return code.
+/// `MPI_Barrier` on `MPI_COMM_SELF`. Returns the return code.
 #[inline(always)]
 pub(super) fn barrier() -> c_int {
     // SAFETY: MPI is initialized wherever calls are measured; the communicator is predefined.
     unsafe { ffi::MPI_Barrier(ffi::RSMPI_COMM_SELF) }
 }
 
-/// `MPI_Allreduce` of one integer on `MPI_COMM_SELF`. Gives the return code.
+/// `MPI_Allreduce` of one integer on `MPI_COMM_SELF`. Returns the return code.
 #[inline(always)]
 pub(super) fn allreduce() -> c_int {
     // SAFETY: a predefined communicator.
     unsafe { allreduce_on(ffi::RSMPI_COMM_SELF) }
 }
 
-/// The same on `MPI_COMM_WORLD`.
+/// `MPI_Allreduce` of one integer on `MPI_COMM_WORLD`. Returns the return code.
 #[inline(always)]
 pub(super) fn allreduce_of_all() -> c_int {
     // SAFETY: a predefined communicator.
@@ -72,12 +72,12 @@ pub(super) fn allreduce_of_all() -> c_int {
 }
 
 /// # Safety
-/// `communicator` is one.
+/// `communicator` must be valid.
 #[inline(always)]
 unsafe fn allreduce_on(communicator: ffi::MPI_Comm) -> c_int {
     let sent = 1u64;
     let mut received = 0u64;
-    // SAFETY: as above, and the buffers hold one element of the type.
+    // SAFETY: the communicator is valid, and the buffers hold one element of the type.
     unsafe {
         ffi::MPI_Allreduce(
             (&raw const sent).cast(),
@@ -90,11 +90,11 @@ unsafe fn allreduce_on(communicator: ffi::MPI_Comm) -> c_int {
     }
 }
 
-/// `MPI_Bcast` of one integer on `MPI_COMM_SELF`. Gives the return code.
+/// `MPI_Bcast` of one integer on `MPI_COMM_SELF`. Returns the return code.
 #[inline(always)]
 pub(super) fn bcast() -> c_int {
     let mut value = 1u64;
-    // SAFETY: as above, and rank 0 is in the communicator.
+    // SAFETY: a predefined communicator, which contains rank 0; the buffer holds one element.
     unsafe {
         ffi::MPI_Bcast(
             (&raw mut value).cast(),
@@ -106,11 +106,11 @@ pub(super) fn bcast() -> c_int {
     }
 }
 
-/// `MPI_Ibarrier` on `MPI_COMM_SELF` and its `MPI_Wait`. Gives the worse return code.
+/// `MPI_Ibarrier` on `MPI_COMM_SELF` and its `MPI_Wait`. Returns the worse return code.
 #[inline(always)]
 pub(super) fn ibarrier() -> c_int {
     let mut request = std::mem::MaybeUninit::uninit();
-    // SAFETY: as above; the request is there when the first call has succeeded.
+    // SAFETY: a predefined communicator; the request is valid if the first call has succeeded.
     unsafe {
         let begun = ffi::MPI_Ibarrier(ffi::RSMPI_COMM_SELF, request.as_mut_ptr());
         if begun != 0 {
@@ -120,11 +120,11 @@ pub(super) fn ibarrier() -> c_int {
     }
 }
 
-/// `MPI_Comm_dup` of `MPI_COMM_SELF` and `MPI_Comm_free`. Gives the worse return code.
+/// `MPI_Comm_dup` of `MPI_COMM_SELF` and `MPI_Comm_free`. Returns the worse return code.
 #[inline(always)]
 pub(super) fn comm_dup() -> c_int {
     let mut made = std::mem::MaybeUninit::uninit();
-    // SAFETY: as above; the communicator is there when the first call has succeeded.
+    // SAFETY: a predefined communicator; the new one is valid if the first call has succeeded.
     unsafe {
         let code = ffi::MPI_Comm_dup(ffi::RSMPI_COMM_SELF, made.as_mut_ptr());
         if code != 0 {

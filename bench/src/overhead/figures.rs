@@ -1,4 +1,4 @@
-//! From ticks of two processes to the figures of the result, `collbench.bench.overhead/1`.
+//! From the ticks of two processes to the figures of the result, `collbench.bench.overhead/1`.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,17 @@ use super::trace::Recorded;
 use super::worker::{Batch, Goodbye, Hello, Part, SingleCalls, ns_per_tick};
 use crate::machine::Machine;
 
-/// The most that recording may add to a call, in times of two clock readings: median of batches.
+/// Target for the time added to a call, in multiples of two clock readings: median over batches.
 pub(super) const BATCHES_TARGET: f64 = 1.5;
-/// The same for the mean over all calls, with making the trace's pages ready.
+/// Target for the time added to a call, in multiples of two clock readings: mean over all calls,
+/// with making pages of the trace ready.
 const ALL_CALLS_TARGET: f64 = 3.0;
 
-/// The most that recording may add to making and freeing a communicator, in times of these calls.
+/// Target for the time added to making and freeing a communicator, as a share of these calls.
 const COMMUNICATOR_TARGET: f64 = 0.05;
 
-/// Records of one measured call: of a nonblocking operation its initiation and its completion, of
-/// a constructor that and giving the communicator back.
+/// Records per measured call: a nonblocking operation has its initiation and its completion, a
+/// constructor itself and the freeing of the communicator.
 pub(super) fn records_per_call(operation: Operation) -> usize {
     if operation.is_nonblocking() || operation.semantics().is_constructor() {
         2
@@ -30,13 +31,13 @@ pub(super) fn records_per_call(operation: Operation) -> usize {
     }
 }
 
-/// What the time that recording adds is compared with.
+/// What the added time is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) enum Yardstick {
-    /// Two readings of the clock, the least that a record can cost.
+    /// Two readings of the clock, the least possible cost of a record.
     #[serde(rename = "two clock readings")]
     TwoReadings,
-    /// The call as it is without recording: of calls that take far longer.
+    /// The call without recording, for calls that take much longer.
     #[serde(rename = "plain")]
     PlainCall,
 }
@@ -58,7 +59,8 @@ impl Yardstick {
         }
     }
 
-    /// The bar for a call of so many records, each of which may cost `of_a_record` in two readings.
+    /// The target for a call of `n_records` records, each of which may cost `of_a_record` times two
+    /// clock readings.
     fn target(self, of_a_record: f64, n_records: usize) -> f64 {
         match self {
             Self::TwoReadings => of_a_record * n_records as f64,
@@ -67,10 +69,10 @@ impl Yardstick {
     }
 }
 
-/// Fewer batches than these give no verdict.
+/// With fewer batches there is no verdict.
 pub(super) const LEAST_BATCHES: usize = 100;
 
-/// Everything that was measured, in ticks. Pairs have the plain process first.
+/// All measurements, in ticks. Pairs have the plain process first.
 pub(super) struct Measured {
     pub(super) machine: Machine,
     pub(super) file_system: String,
@@ -85,7 +87,7 @@ pub(super) struct Measured {
     pub(super) recorded: Recorded,
 }
 
-/// The result. Times in ns; unknown is `null`.
+/// The result. Times in ns; unknown figures are `null`.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures {
     schema: &'static str,
@@ -93,11 +95,11 @@ pub(super) struct Figures {
     pub(super) collbench: &'static str,
     pub(super) machine: Machine,
     pub(super) mpi_library: String,
-    /// Settings of Open MPI that the user made.
+    /// Settings of Open MPI made by the user.
     pub(super) environment: BTreeMap<String, String>,
     pub(super) clock: ClockFigures,
     pub(super) operation: &'static str,
-    /// What `ratio` and `bar` are times of.
+    /// The unit of `ratio` and `bar`.
     pub(super) yardstick: Yardstick,
     pub(super) communicator: &'static str,
     pub(super) batches: BatchFigures,
@@ -108,13 +110,13 @@ pub(super) struct Figures {
     raw: Raw,
 }
 
-/// The recorder's clock, which stamps the measurements too.
+/// The recorder's clock, which also times the measurements.
 #[derive(Debug, Serialize)]
 pub(super) struct ClockFigures {
     pub(super) source: &'static str,
-    /// The step in which readings advance.
+    /// Granularity of its readings.
     pub(super) granularity_ns: f64,
-    /// Bound of the error of all times here, from the anchors that gave the clock's rate.
+    /// Bound on the error of all times here, from the anchors that gave the clock's rate.
     pub(super) rate_error_ppm: f64,
 }
 
@@ -124,13 +126,13 @@ pub(super) struct BatchFigures {
     pub(super) calls_per_batch: u64,
     pub(super) plain_ns: Option<Spread>,
     pub(super) recorded_ns: Option<Spread>,
-    /// Recorded less plain, batch by batch.
+    /// Recorded minus plain, batch by batch.
     pub(super) added_ns: Option<Spread>,
     pub(super) two_clock_readings_ns: Option<Spread>,
-    /// Median added over median of the yardstick.
+    /// Median added time divided by the median of the yardstick.
     pub(super) ratio: Option<f64>,
     pub(super) bar: f64,
-    /// Whether the ratio is below the bar; `None` for too few batches.
+    /// Whether the ratio is below the target; `None` with too few batches.
     pub(super) met: Option<bool>,
 }
 
@@ -138,13 +140,14 @@ pub(super) struct BatchFigures {
 #[derive(Debug, Serialize)]
 pub(super) struct AllCallsFigures {
     pub(super) everything: Means,
-    /// Of the turns in which neither process was preempted.
+    /// Over the turns in which neither process was preempted.
     pub(super) undisturbed: Option<Means>,
-    /// What the plain process pays for writing as many bytes per call to a file beside the trace,
-    /// and nothing else: the machine's price of new pages in a file.
+    /// Time of the plain process to write the same number of bytes per call to a file beside the
+    /// trace, and nothing else: the cost of new pages in a file on this machine.
     pub(super) same_bytes_written_ns: f64,
     pub(super) bar: f64,
-    /// Whether the ratio of all is below the bar; `None` where the clock's cost is unknown.
+    /// Whether the ratio over all calls is below the target; `None` if the cost of the clock is
+    /// unknown.
     pub(super) met: Option<bool>,
 }
 
@@ -157,7 +160,7 @@ pub(super) struct Means {
     pub(super) ratio: Option<f64>,
 }
 
-/// From one clock reading behind a call to the next one.
+/// Intervals from one clock reading after a call to the next one.
 #[derive(Debug, Serialize)]
 pub(super) struct SingleCallsFigures {
     pub(super) calls: u64,
@@ -176,13 +179,13 @@ pub(super) struct Intervals {
     pub(super) pauses_above_1us: u64,
     pub(super) pauses_above_10us: u64,
     pub(super) pauses_above_100us: u64,
-    /// Times that the kernel gave the core to another thread.
+    /// How often the kernel gave the core to another thread.
     pub(super) preempted: u64,
-    /// Times that the thread had to wait for something.
+    /// How often the thread had to wait for something.
     pub(super) blocked: u64,
 }
 
-/// What the trace says.
+/// Figures of the trace.
 #[derive(Debug, Serialize)]
 pub(super) struct TraceFigures {
     pub(super) calls: u64,
@@ -192,7 +195,7 @@ pub(super) struct TraceFigures {
     pub(super) file_bytes_per_call: f64,
     pub(super) file_system: String,
     pub(super) chunks: usize,
-    /// Making the pages of one chunk ready: pauses that are the recorder's own.
+    /// Time to make the pages of one chunk ready: the recorder's own pauses.
     pub(super) preparation_ns: Option<Spread>,
     pub(super) preparation_per_call_ns: f64,
 }
@@ -206,7 +209,7 @@ pub(super) struct Invalid {
     pub(super) why: &'static str,
 }
 
-/// The measurements one by one, in the order in which they were made.
+/// The single measurements, in the order in which they were made.
 #[derive(Debug, Serialize)]
 struct Raw {
     batches: RawBatches,
@@ -233,7 +236,7 @@ struct RawTurns {
 
 impl Figures {
     /// # Errors
-    /// If the two processes do not fit together: another clock, another MPI library.
+    /// If the two processes do not match: another clock, another MPI library.
     pub(super) fn of(measured: Measured) -> anyhow::Result<Self> {
         let rates = Rates::of(&measured)?;
         let [plain, recorded] = &measured.hello;
@@ -288,7 +291,7 @@ impl Figures {
     }
 }
 
-/// Nanoseconds per tick of the two processes.
+/// ns per tick of the two processes.
 struct Rates {
     plain: f64,
     recorded: f64,
@@ -526,7 +529,7 @@ pub(super) fn ratio(added: Option<f64>, yardstick: Option<f64>) -> Option<f64> {
     Some((added? / yardstick * 1e3).round() / 1e3)
 }
 
-/// As on the command line.
+/// The name of a clock on the command line.
 pub(super) fn name_of_clock(source: ClockSource) -> &'static str {
     match source {
         ClockSource::Tsc => "tsc",
@@ -535,7 +538,7 @@ pub(super) fn name_of_clock(source: ClockSource) -> &'static str {
     }
 }
 
-/// Two decimals: the clock's step over the calls of a batch allows no more.
+/// Rounds to two decimals: the clock's granularity divided by the calls of a batch allows no more.
 pub(super) fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
@@ -551,8 +554,8 @@ pub(super) fn rounded(spread: Option<Spread>) -> Option<Spread> {
     })
 }
 
-/// Open MPI's version text is one line, with its final zero; MPICH's has its configuration
-/// behind it.
+/// First line of a version text. Open MPI's text is one line with a terminating zero; MPICH's has
+/// its configuration after it.
 pub(super) fn first_line(text: &str) -> String {
     let end = |c: char| c.is_whitespace() || c == '\0';
     let line = text.lines().next().unwrap_or_default();

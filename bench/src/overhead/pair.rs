@@ -1,4 +1,4 @@
-//! The two workers: one as it is, one below collbench-record.
+//! The two workers: one without recording, one below collbench-record.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -12,10 +12,10 @@ use serde::de::DeserializeOwned;
 use super::Options;
 use super::worker::{Goodbye, Hello, Request};
 
-/// Variables by which a launcher tells a process that it is a rank. A worker is none: as a
-/// second process with the same rank it would confuse the launcher.
+/// Prefixes of the variables by which a launcher tells a process that it is a rank. A worker is no
+/// rank: a second process with the same rank would confuse the launcher.
 const LAUNCHER_VARIABLES: [&str; 5] = ["OMPI_", "PMIX_", "PMI_", "PMI2_", "SLURM_"];
-/// Settings among those that a launcher makes for its ranks, and not the user.
+/// Variables with these prefixes that a launcher sets for its ranks, and not the user.
 const LAUNCHER_SETTINGS: [&str; 6] = [
     "OMPI_MCA_orte",
     "OMPI_MCA_ess",
@@ -25,10 +25,10 @@ const LAUNCHER_SETTINGS: [&str; 6] = [
     "OMPI_MCA_initial_wdir",
 ];
 
-/// Set when a signal asked this process to end.
+/// Set when a signal has asked this process to end.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// A worker that runs.
+/// A running worker.
 #[derive(Debug)]
 pub(super) struct Worker {
     name: &'static str,
@@ -38,7 +38,7 @@ pub(super) struct Worker {
     stderr_file: PathBuf,
 }
 
-/// The same program without and with recording.
+/// This program without and with recording.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) plain: Worker,
@@ -46,8 +46,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Starts both workers. What they complain of goes to files in `directory`, and the trace to
-    /// `trace`.
+    /// Starts both workers. Their stderr goes to files in `directory`, the trace to `trace`.
     pub(super) fn start(
         options: &Options,
         directory: &Path,
@@ -57,7 +56,7 @@ impl Pair {
         let own = std::env::current_exe().context("finding this command's own file")?;
         let mut plain = Command::new(&own);
         let mut recorded = Command::new(recorder_beside(&own)?);
-        // What else may be recorded has rows of its own, of two ranks.
+        // Other layers are measured with two ranks.
         recorded.args(["--layers", "calls", "-o"]).arg(trace);
         if let Some(clock) = options.clock {
             recorded.args(["--clock", clock.word()]);
@@ -85,7 +84,7 @@ impl Pair {
         Ok((pair, hello))
     }
 
-    /// Ends both workers, in order.
+    /// Ends both workers.
     pub(super) fn finish(self) -> anyhow::Result<[Goodbye; 2]> {
         Ok([self.plain.finish()?, self.recorded.finish()?])
     }
@@ -117,7 +116,7 @@ impl Worker {
         })
     }
 
-    /// Asks for something and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub(super) fn ask<Answer: DeserializeOwned>(
         &mut self,
         request: &Request,
@@ -125,7 +124,7 @@ impl Worker {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         if let Some(requests) = &mut self.requests {
-            // A worker that is gone is noticed when it does not answer.
+            // A worker that has died is noticed when it does not answer.
             let _ = requests.write_all(&line);
         }
         self.answer()
@@ -151,7 +150,7 @@ impl Worker {
         Ok(goodbye)
     }
 
-    /// What became of a worker that does not answer, in its own words.
+    /// Why a worker does not answer, from its stderr.
     fn failure(&mut self) -> anyhow::Error {
         self.requests = None;
         let status = match self.child.wait() {
@@ -166,14 +165,14 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // A worker ends when nobody asks any more. It is waited for, since what it writes is
-        // about to be removed.
+        // A worker ends when its requests end. This waits for it, since its files are about to be
+        // removed.
         self.requests = None;
         let _ = self.child.wait();
     }
 }
 
-/// collbench-record, installed or built with this command.
+/// Path of collbench-record, installed or built with this command.
 pub(super) fn recorder_beside(own: &Path) -> anyhow::Result<PathBuf> {
     let recorder = own.with_file_name("collbench-record");
     if !recorder.is_file() {
@@ -186,7 +185,7 @@ pub(super) fn recorder_beside(own: &Path) -> anyhow::Result<PathBuf> {
     Ok(recorder)
 }
 
-/// Lets a command not see that it is started below a launcher, where it is.
+/// Hides from a command that it is started below a launcher.
 pub(super) fn remove_launcher_variables(command: &mut Command) {
     for (variable, _) in std::env::vars_os() {
         if is_of_launcher(&variable.to_string_lossy()) {
@@ -203,15 +202,15 @@ pub(super) fn is_of_launcher(variable: &str) -> bool {
     LAUNCHER_VARIABLES.iter().any(begins_with) && !of_user
 }
 
-/// A signal at the terminal reaches the workers as well, and those end; this process then
-/// removes what they have written, and must live until it has.
+/// A signal from the terminal reaches the workers as well, and they end; this process then removes
+/// their files, and must live until it has.
 pub(super) fn clean_up_when_interrupted() {
     extern "C" fn note(_signal: libc::c_int) {
         INTERRUPTED.store(true, Ordering::Relaxed);
     }
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the handler only stores to an atomic. A program that is started from here gets
-        // the default action back.
+        // SAFETY: the handler only stores to an atomic. A program started from here gets the
+        // default action back.
         unsafe { libc::signal(signal, note as *const () as libc::sighandler_t) };
     }
 }

@@ -1,11 +1,11 @@
-//! What recording costs an `MPI_Allreduce` of 8 bytes on two ranks: the call that suffers most, since
-//! little is as short that exchanges anything.
+//! The cost of recording an `MPI_Allreduce` of 8 bytes on two ranks: the call with the largest
+//! relative cost, since few calls that communicate are as short.
 //!
-//! The same job runs several times at once, as it is and with more and more layers recorded, each
-//! started by the launcher that binds its ranks to the same two cores. They take turns: ranks whose
-//! turn it is not are blocked in the kernel, reading from a socket, and not in the MPI library, which
-//! would spin. So the one that is measured has both cores for itself, and whatever the machine does
-//! besides meets all of them.
+//! The same job runs several times at once, without recording and with more and more layers
+//! recorded, each started by a launcher that binds its ranks to the same two cores. The jobs take
+//! turns: ranks that do not have their turn are blocked in the kernel, reading from a socket, and
+//! not in the MPI library, which would spin. So the measured job has both cores for itself, and
+//! other load on the machine affects all jobs.
 
 mod figures;
 mod job;
@@ -28,15 +28,15 @@ pub(super) use self::worker::serve;
 
 /// Ranks of a job.
 const RANKS: usize = 2;
-/// How a job is started, if nobody says otherwise.
+/// The default launcher of a job.
 pub(super) const LAUNCHER: &str = "mpirun -n 2 --bind-to core";
-/// Open MPI's setting that makes waiting ranks give their core away, which would be measured too.
+/// Open MPI's setting that makes waiting ranks yield their core, which would be measured too.
 const YIELDING: &str = "OMPI_MCA_mpi_yield_when_idle";
-/// Bytes that an allreduce takes in a trace, with all layers: its own record, those of a message sent
-/// and one received, and that of its algorithm.
+/// Bytes per allreduce in a trace with all layers: its own record, those of a sent and a received
+/// message, and that of its algorithm.
 const BYTES_PER_CALL: u64 = 4 * size_of::<Record>() as u64;
 
-/// The jobs that are recorded, by their layers.
+/// The recorded jobs, by layers.
 const RECORDED: [Layers; 3] = [
     Layers {
         name: "calls",
@@ -57,35 +57,35 @@ const RECORDED: [Layers; 3] = [
 /// Number of jobs; the first one is not recorded.
 const JOBS: usize = 1 + RECORDED.len();
 
-/// What a job records.
+/// The layers of a job.
 #[derive(Debug, Clone, Copy)]
 struct Layers {
-    /// In tables.
+    /// Name in tables.
     name: &'static str,
-    /// For `collbench-record --layers`.
+    /// Argument of `collbench-record --layers`.
     list: &'static str,
-    /// Percent by which the call may be slowed down.
+    /// Target for the slowdown of the call, percent.
     slowdown_target: Option<f64>,
 }
 
-/// A batch of each job, in the order of the jobs; each the mean of its ranks.
+/// A batch of each job, in the order of the jobs; each is the mean over its ranks.
 type Round = [Batch; JOBS];
 
-/// Everything that was measured, in ticks.
+/// All measurements, in ticks.
 struct Measured {
     machine: Machine,
     environment: std::collections::BTreeMap<String, String>,
     launcher: String,
     calls_per_batch: u64,
     introduction: Introduction,
-    /// The last anchor of the first job's rank 0.
+    /// The last anchor of rank 0 of the first job.
     last_anchor: [u64; 5],
     rounds: Vec<Round>,
-    /// Of the recorded jobs what is in their traces, by rank.
+    /// By recorded job and rank: figures of its trace.
     recorded: Vec<Vec<Recorded>>,
 }
 
-/// Lets all jobs time batches in turns, and writes what came of it.
+/// Lets all jobs time batches in turns, and writes the result.
 pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     let figures = Figures::of(&measure(options)?)?;
     match options.format {
@@ -122,7 +122,7 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
         n: BATCHES_PER_TURN.min(options.batches),
         size: options.batch,
     };
-    // Whatever has to be made ready first.
+    // Warms up first.
     take_turns(&mut jobs, 0, &request)?;
     let mut rounds: Vec<Round> = Vec::new();
     for turn in 0..most_turns(options) {
@@ -164,8 +164,8 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
     })
 }
 
-/// Lets one job after the other answer. Who is first moves on from turn to turn, so that a machine
-/// that gets slower or faster by and by favours none.
+/// Asks one job after the other. The first one changes from turn to turn, so that a machine that
+/// gradually becomes slower or faster favours none.
 fn take_turns(jobs: &mut [Job], turn: u64, request: &Request) -> anyhow::Result<Vec<Round>> {
     let mut batches: [Vec<Batch>; JOBS] = Default::default();
     for i in 0..JOBS {
@@ -185,7 +185,7 @@ fn most_turns(options: &Options) -> u64 {
     options.batches.div_ceil(BATCHES_PER_TURN) * MAX_RETRIED_TURNS
 }
 
-/// What differs from job to job besides recording would be taken for its cost.
+/// Checks that jobs differ in recording only: other differences would be taken for its cost.
 fn check_alike(jobs: &[Job]) -> anyhow::Result<()> {
     let of_first = jobs[0].introduction();
     for job in jobs {

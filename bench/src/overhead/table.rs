@@ -1,4 +1,4 @@
-//! The figures as text for a person.
+//! The figures as text.
 
 use std::io::{self, Write};
 
@@ -45,7 +45,7 @@ fn write_surroundings(figures: &Figures, output: &mut impl Write) -> io::Result<
     writeln!(output)
 }
 
-/// Where it was measured.
+/// Writes the machine of the measurement.
 pub(crate) fn write_machine(
     machine: &Machine,
     mpi_library: &str,
@@ -219,7 +219,7 @@ fn means_row(name: &str, means: &Means) -> Vec<String> {
     ]
 }
 
-/// A small one, a share of the call itself, with one digit more.
+/// A small ratio, a share of the call itself, with one more digit.
 fn ratio_of(ratio: f64) -> String {
     match ratio {
         ..0.5 => format!("{ratio:.3}"),
@@ -237,7 +237,7 @@ pub(super) fn verdict(ratio: Option<f64>, bar: f64, met: Option<bool>) -> String
     format!("{ratio} (target: at most {bar}, {met})")
 }
 
-/// A time of one interval: no digits below the clock's step of some ns.
+/// A time of one interval: no digits below the granularity of the clock of some ns.
 fn time(ns: f64) -> String {
     match ns {
         ..10_000.0 => format!("{ns:.0} ns"),

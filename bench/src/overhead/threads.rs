@@ -1,9 +1,9 @@
-//! What recording costs where two threads call at once, each on a communicator of its own,
-//! against one thread that calls alone.
+//! The cost of recording if two threads call at once, each on a communicator of its own, compared
+//! with one thread that calls alone.
 //!
-//! Both in one process and in turns, batch by batch, and that without and with recording: what is
-//! compared is what recording adds. What the MPI library and the machine do to two threads is in
-//! both.
+//! Both cases run in one process, alternating batch by batch, without and with recording. What is
+//! compared is the time that recording adds, so the effects of the MPI library and of the machine
+//! on two threads cancel.
 
 use std::ffi::c_int;
 use std::io::{self, BufRead, Write};
@@ -25,31 +25,31 @@ use super::worker::{Goodbye, Hello, Request, Switches, answer, ns_per_tick};
 use super::{BATCHES_PER_TURN, Format, MAX_RETRIED_TURNS, Options};
 use crate::machine::Machine;
 
-/// What a call may cost more where two threads call at once.
+/// Target for the ratio of the added times with two threads and with one.
 const TARGET: f64 = 1.2;
-/// Fewer rounds than these give no verdict.
+/// With fewer rounds there is no verdict.
 const LEAST_ROUNDS: usize = 100;
 
-/// A batch of one thread alone, and then one of each of two at once.
+/// A batch of one thread alone, and then one of each of two threads at once.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Round {
     alone_ticks: u64,
-    /// Of the two threads the mean.
+    /// Mean over the two threads.
     together_ticks: u64,
     /// How long both were calling.
     overlap_ticks: u64,
-    /// How often any of them was preempted.
+    /// Number of preemptions of both.
     preempted: u64,
 }
 
 impl Round {
-    /// Whether nobody was preempted, and both threads were calling for most of their batches.
+    /// Whether no thread was preempted, and both were calling for most of their batches.
     fn is_valid(&self) -> bool {
         self.preempted == 0 && self.overlap_ticks * 2 > self.together_ticks
     }
 }
 
-/// When a batch began and ended, ticks.
+/// Begin and end of a batch, ticks.
 #[derive(Debug, Clone, Copy)]
 struct Batch {
     begin: u64,
@@ -67,14 +67,14 @@ impl Batch {
 struct Communicator(ffi::MPI_Comm);
 
 // SAFETY: MPI was initialized for several threads; a handle is a number or an address that any of
-// them may hand to it.
+// them may pass to it.
 unsafe impl Send for Communicator {}
 
 impl Communicator {
     /// A copy of `MPI_COMM_SELF`.
     fn new() -> anyhow::Result<Self> {
         let mut made = MaybeUninit::uninit();
-        // SAFETY: MPI is initialized; the handle is there when the call has succeeded.
+        // SAFETY: MPI is initialized; the handle is valid if the call has succeeded.
         unsafe {
             if ffi::MPI_Comm_dup(ffi::RSMPI_COMM_SELF, made.as_mut_ptr()) != 0 {
                 bail!("MPI_Comm_dup failed");
@@ -89,7 +89,7 @@ impl Communicator {
         let mut failed = 0;
         let begin = clock.now();
         for _ in 0..n {
-            // SAFETY: a communicator, which nobody frees.
+            // SAFETY: a valid communicator, which is never freed.
             failed |= unsafe { ffi::MPI_Barrier(self.0) };
         }
         let end = clock.now();
@@ -97,16 +97,16 @@ impl Communicator {
     }
 }
 
-/// What the second thread is told, and tells.
+/// Requests to the second thread, and its answers.
 #[derive(Default)]
 struct Handover {
-    /// Number of the batch that is wanted, from 1; [`OVER`]: no more.
+    /// Number of the requested batch, from 1; [`OVER`]: no more.
     wanted: AtomicU64,
     size: AtomicU64,
-    /// Numbers of the batch for which the second thread is ready, and that both begin.
+    /// Number of the batch for which the second thread is ready; `begun`: that both begin.
     ready: AtomicU64,
     begun: AtomicU64,
-    /// Number of the last batch that was done, and what it was.
+    /// Number of the last finished batch; its figures follow.
     done: AtomicU64,
     begin: AtomicU64,
     end: AtomicU64,
@@ -117,7 +117,7 @@ struct Handover {
 const OVER: u64 = u64::MAX;
 
 impl Handover {
-    /// The second thread.
+    /// The loop of the second thread.
     fn serve(&self, communicator: Communicator, clock: Clock) {
         for batch in 1.. {
             loop {
@@ -142,14 +142,14 @@ impl Handover {
     }
 }
 
-/// Waits for the other thread, and does not give up the processor: it is about to come.
+/// Waits for the other thread without giving up the processor: it is about to come.
 fn spin_until(number: &AtomicU64, batch: u64) {
     while number.load(Ordering::Acquire) != batch {
         std::hint::spin_loop();
     }
 }
 
-/// One of the two programs: makes rounds on request until told to finish.
+/// One of the two programs: makes rounds on request until it is told to finish.
 pub(super) fn serve(clock: Clock) -> anyhow::Result<()> {
     let (universe, level) = mpi::initialize_with_threading(Threading::Multiple)
         .context("MPI is initialized already")?;
@@ -229,7 +229,8 @@ fn round(
     })
 }
 
-/// The result, `collbench.bench.overhead_threads/1`. Times per call in ns; unknown is `null`.
+/// The result, `collbench.bench.overhead_threads/1`. Times per call in ns; unknown figures are
+/// `null`.
 #[derive(Debug, Serialize)]
 struct Figures {
     schema: &'static str,
@@ -238,16 +239,16 @@ struct Figures {
     mpi_library: String,
     operation: &'static str,
     calls_per_batch: u64,
-    /// One thread alone, and two at once.
+    /// One thread alone; `together`: two at once.
     alone: Times,
     together: Times,
-    /// Median added with two threads over median added with one.
+    /// Median added time with two threads divided by that with one.
     ratio: Option<f64>,
     bar: f64,
-    /// Whether the ratio is below the bar; `None` for too few rounds.
+    /// Whether the ratio is below the target; `None` with too few rounds.
     met: Option<bool>,
     rounds: usize,
-    /// Rounds that do not count: a thread was preempted, or they were not calling at once.
+    /// Rounds that do not count: a thread was preempted, or the threads were not calling at once.
     disturbed: usize,
 }
 
@@ -255,12 +256,12 @@ struct Figures {
 struct Times {
     plain_ns: Option<Spread>,
     recorded_ns: Option<Spread>,
-    /// Recorded less plain, round by round.
+    /// Recorded minus plain, round by round.
     added_ns: Option<Spread>,
 }
 
 impl Times {
-    /// `ns` are those of the plain and the recorded process, by round.
+    /// `ns`: times of the plain and the recorded process, by round.
     fn of(ns: &[[f64; 2]]) -> Self {
         Self {
             plain_ns: Spread::of(ns.iter().map(|[plain, _]| *plain)),
@@ -270,7 +271,7 @@ impl Times {
     }
 }
 
-/// Lets both programs make rounds in turns, and writes what came of it.
+/// Lets both programs make rounds in turns, and writes the result.
 pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     let machine = Machine::here();
     let directory = tempfile::Builder::new()
@@ -282,7 +283,7 @@ pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<
         n: BATCHES_PER_TURN.min(options.batches),
         size: options.batch,
     };
-    // Whatever has to be made ready first.
+    // Warms up first.
     pair.ask_in_turn::<Vec<Round>>(0, &request)?;
     let mut rounds: Vec<[Round; 2]> = Vec::new();
     let is_undisturbed = |pair: &&[Round; 2]| pair.iter().all(Round::is_valid);

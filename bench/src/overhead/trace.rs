@@ -1,5 +1,5 @@
-//! What the recorded worker has left: how many records, how many bytes, and how long the
-//! application stood still for them.
+//! Figures of the recorded worker's trace: number of records, bytes, and the time that the recorder
+//! took for chunks.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use collbench_formats::{ClockSource, Operation, RankTrace, Record, RecordKind};
 use memmap2::Mmap;
 
-/// The trace of the recorded worker, in numbers.
+/// Figures of the recorded worker's trace.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Recorded {
     /// Records of the measured operation.
@@ -19,7 +19,7 @@ pub(super) struct Recorded {
     pub(super) records: u64,
     pub(super) file_bytes: u64,
     pub(super) clock: ClockSource,
-    /// How long making each chunk's pages ready took, ticks.
+    /// Time to make the pages of each chunk ready, ticks.
     pub(super) preparations: Vec<u64>,
 }
 
@@ -36,7 +36,7 @@ impl Recorded {
         }
     }
 
-    /// Reads the rank files in a directory; by rank.
+    /// Reads the rank files in a directory, sorted by rank.
     pub(super) fn read_all(directory: &Path, operation: Operation) -> anyhow::Result<Vec<Self>> {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(directory).context("the trace")? {
@@ -45,7 +45,7 @@ impl Recorded {
                 paths.push(path);
             }
         }
-        // Their names begin with their ranks, at one width.
+        // Their names begin with the rank, at a fixed width.
         paths.sort();
         paths
             .iter()
@@ -55,7 +55,7 @@ impl Recorded {
 
     fn read_file(path: &Path, operation: Operation) -> anyhow::Result<Self> {
         let file = File::open(path)?;
-        // SAFETY: the process that wrote the file has ended, and nobody else knows of it.
+        // SAFETY: the process that wrote the file has ended, and no other one knows of it.
         let bytes = unsafe { Mmap::map(&file) }?;
         let trace = RankTrace::parse(&bytes).context("the trace")?;
         if let Some(damage) = trace.damage.first() {
@@ -86,7 +86,7 @@ impl Recorded {
         })
     }
 
-    /// Bytes that `calls` calls will take, chunk headers and the like generously included.
+    /// Upper estimate of the bytes of `calls` calls, with chunk headers.
     pub(super) fn bytes_needed(calls: u64) -> u64 {
         (calls + calls / 20) * size_of::<Record>() as u64 + (4 << 20)
     }

@@ -1,8 +1,8 @@
-//! A process that measures on request: once without and once with the preloaded library, the
-//! same program, the same instructions.
+//! A process that measures on request, once without and once with the preloaded library: the same
+//! program and the same instructions.
 //!
-//! Requests come on stdin, one JSON document per line, answers go to stdout likewise. All times
-//! are raw ticks of the recorder's clock; whoever asked scales them by the anchors at the begin
+//! Requests come on stdin and answers go to stdout, one JSON document per line. All times are raw
+//! ticks of the recorder's clock; the process that asked scales them by the anchors at the begin
 //! and the end.
 
 use std::ffi::c_int;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::{MeasuredOperation, allreduce, barrier, bcast, comm_dup, ibarrier};
 
-/// What a worker is asked for.
+/// A request to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
     /// Times `n` batches of `size` calls, and before each one of `size` pairs of clock readings.
@@ -29,13 +29,13 @@ pub(super) enum Request {
     Rounds { n: u64, size: u64 },
     /// Times each of `n` calls.
     Each { n: u64 },
-    /// Times writing `bytes` zeros to a file, behind those written before.
+    /// Times writing `bytes` zeros to a file, after those written before.
     Write { bytes: u64 },
-    /// Says the rest and ends.
+    /// Sends the remaining results and ends.
     Finish,
 }
 
-/// What a worker says when it is ready.
+/// What a worker sends when it is ready.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     pub(super) mpi_library: String,
@@ -48,7 +48,7 @@ pub(super) struct Hello {
 pub(super) struct Batch {
     /// Time of the calls.
     pub(super) ticks: u64,
-    /// Time of as many pairs of clock readings.
+    /// Time of the same number of pairs of clock readings.
     pub(super) clock_ticks: u64,
     /// How often the process was preempted meanwhile.
     pub(super) preempted: u64,
@@ -65,27 +65,27 @@ pub(super) struct Part {
 /// How often this thread lost its core.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Switches {
-    /// To another one that the kernel thought more urgent: not of the recorder's doing.
+    /// To another thread that the kernel preferred: not because of the recorder.
     pub(super) preempted: u64,
-    /// Because it waited for something (the disk, say).
+    /// Because it waited for something, such as the disk.
     pub(super) blocked: u64,
 }
 
-/// What a worker says at its end.
+/// What a worker sends at its end.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Goodbye {
     pub(super) anchor: [u64; 5],
-    /// Calls of the operation in all.
+    /// Total number of calls of the operation.
     pub(super) calls: u64,
     pub(super) single: SingleCalls,
 }
 
-/// How long single calls took, with one clock reading each.
+/// Times of single calls, with one clock reading each.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct SingleCalls {
     /// (ticks, number of calls), ascending, within 0.1 %.
     pub(super) counts: Vec<(u64, u64)>,
-    /// The longest, exactly.
+    /// The longest, exact.
     pub(super) longest_ticks: u64,
     pub(super) switches: Switches,
 }
@@ -103,7 +103,7 @@ impl Hello {
 }
 
 impl Goodbye {
-    /// Of a worker that times no single calls.
+    /// The last message of a worker that times no single calls.
     pub(super) fn of(clock: Clock, calls: u64) -> Self {
         Self {
             anchor: clock.anchor().into(),
@@ -113,7 +113,7 @@ impl Goodbye {
     }
 }
 
-/// The clock that the recorder would take, or that of the given source.
+/// The clock that the recorder would choose, or the one with the given source.
 pub(super) fn clock_of(source: Option<ClockSource>) -> anyhow::Result<Clock> {
     match source {
         None => Ok(Clock::of_this_machine()),
@@ -123,7 +123,7 @@ pub(super) fn clock_of(source: Option<ClockSource>) -> anyhow::Result<Clock> {
     }
 }
 
-/// Serves requests until told to finish, or until nobody asks any more.
+/// Serves requests until it is told to finish, or until stdin ends.
 pub(super) fn serve(operation: MeasuredOperation, clock: Clock) -> anyhow::Result<()> {
     let universe = mpi::initialize().context("MPI is initialized already")?;
     let served = match operation {
@@ -144,9 +144,9 @@ struct Worker<Call> {
     n_calls: u64,
     histogram: Histogram<u64>,
     single: SingleCalls,
-    /// Room for the times of single calls, its pages touched.
+    /// Buffer for the times of single calls, with its pages touched.
     intervals: Vec<u64>,
-    /// Where zeros go; nobody else sees it.
+    /// Receives the zeros; no other process sees it.
     file: File,
 }
 
@@ -196,7 +196,7 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
 
     fn each(&mut self, n: u64) -> anyhow::Result<Part> {
         let (clock, call) = (self.clock, self.call);
-        // Not zeros: those might be pages that are there only at the first store.
+        // Not zeros: zero pages might be mapped only at the first store.
         self.intervals.resize(n as usize, 1);
         let mut failed = 0;
         let before = Switches::so_far()?;
@@ -224,7 +224,7 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
         })
     }
 
-    /// Gives the time, in ticks.
+    /// Returns the time, ticks.
     fn write(&mut self, bytes: u64) -> anyhow::Result<u64> {
         const ZEROS: &[u8] = &[0; 64 << 10];
         let begin = self.clock.now();
@@ -239,7 +239,7 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
         Ok(self.clock.now() - begin)
     }
 
-    /// Makes `n` calls; gives their time, and what their return codes have in common: 0.
+    /// Makes `n` calls; returns their time, and the bitwise or of their return codes: 0.
     #[inline(never)]
     fn calls(&mut self, n: u64) -> (u64, c_int) {
         let mut failed = 0;
@@ -266,7 +266,7 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
     }
 }
 
-/// The time of `n` pairs of clock readings: the least that two stamps can cost.
+/// The time of `n` pairs of clock readings: the least possible cost of two timestamps.
 #[inline(never)]
 pub(super) fn pairs_of_readings(clock: Clock, n: u64) -> u64 {
     let begin = clock.now();
@@ -277,15 +277,15 @@ pub(super) fn pairs_of_readings(clock: Clock, n: u64) -> u64 {
     clock.now() - begin
 }
 
-/// Times `n` batches of `size` calls. `meet` comes before each of them, `call` makes so many calls and
-/// gives their time; both give what the return codes have in common, 0.
+/// Times `n` batches of `size` calls. `meet` runs before each of them; `call` makes the given
+/// number of calls and returns their time; both return the bitwise or of the return codes, 0.
 pub(super) fn time_batches(
     clock: Clock,
     (n, size): (u64, u64),
     mut meet: impl FnMut() -> c_int,
     mut call: impl FnMut(u64) -> (u64, c_int),
 ) -> anyhow::Result<Vec<Batch>> {
-    // Whatever the other processes have driven out of the caches comes back in.
+    // Refills the caches after the other processes.
     let mut failed = call(size).1;
     let mut batches = Vec::with_capacity(n as usize);
     for _ in 0..n {
@@ -311,12 +311,12 @@ pub(super) fn success(failed: c_int) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says something on stdout to whoever asks, as one line.
+/// Writes an answer to stdout, as one line.
 pub(super) fn answer(what: &impl Serialize) -> anyhow::Result<()> {
     answer_to(&mut io::stdout().lock(), what)
 }
 
-/// Says something to whoever asks, as one line.
+/// Writes an answer, as one line.
 pub(super) fn answer_to(asker: &mut impl Write, what: &impl Serialize) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
@@ -347,8 +347,8 @@ impl Switches {
     }
 }
 
-/// Nanoseconds per tick between two anchors, and its relative error (half the anchors' widths
-/// over their distance); `None` where time stood still.
+/// ns per tick between two anchors, and its relative error (half the anchors' widths divided by
+/// their distance); `None` if time stood still.
 pub(super) fn ns_per_tick(begin: [u64; 5], end: [u64; 5]) -> Option<(f64, f64)> {
     let (begin, end) = (Anchor::from(begin), Anchor::from(end));
     let ticks = end.ticks.get().checked_sub(begin.ticks.get())?;

@@ -1,5 +1,5 @@
-//! `collbench-bench clock` under a launcher, on the one host of the tests: what is found between
-//! processes with one clock is error.
+//! `collbench-bench clock` under a launcher, on the one host of the tests: offsets between
+//! processes with one clock are errors.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Runs it; this package is not even built without MPI, so a launcher is there.
+/// Runs it; this package is only built with MPI, so there is a launcher.
 fn clock(ranks: u32, arguments: &[&str], folder: &Path) -> Output {
     let mut mpirun = Command::new("mpirun");
     if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
@@ -63,7 +63,7 @@ fn processes_of_one_host_are_found_to_have_one_clock() {
         assert_eq!(counted, number("/round_trip_ns/n"));
         let bursts = pair["bursts"].as_array().unwrap();
         assert!(bursts.len() > 1, "{bursts:?}");
-        // Two readings of one clock: an offset is all error, and half a round trip at most.
+        // Two readings of one clock: an offset is an error, of at most half a round trip.
         let counted = bursts.iter().filter(|burst| burst["is_disturbed"] == false);
         let longest = counted.map(|burst| burst["rtt_ns"].as_u64().unwrap()).max();
         let error = number("/error_ns/max");
@@ -90,7 +90,7 @@ fn processes_of_one_host_are_found_to_have_one_clock() {
     ] {
         let picture = folder.path().join("pictures").join(format!("{name}.svg"));
         let picture = std::fs::read_to_string(&picture).unwrap();
-        // A burst is held out between two others; on a busy machine there may not be so many.
+        // A burst is compared with two neighbours; on a busy machine there may not be so many.
         let is_empty = name == "held-out" && !pairs.iter().any(has_three_undisturbed);
         assert_eq!(picture.contains("nothing was measured"), is_empty, "{name}");
     }

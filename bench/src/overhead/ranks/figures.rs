@@ -1,4 +1,4 @@
-//! From ticks of all jobs to the figures of the result, `collbench.bench.overhead_ranks/1`.
+//! From the ticks of all jobs to the figures of the result, `collbench.bench.overhead_ranks/1`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use crate::overhead::table::{empty_table, verdict, write_clock, write_invalid, w
 use crate::overhead::trace::Recorded;
 use crate::overhead::worker::{Batch, ns_per_tick};
 
-/// The result. Times per call in ns; unknown is `null`.
+/// The result. Times per call in ns; unknown figures are `null`.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures {
     schema: &'static str,
@@ -26,11 +26,11 @@ pub(super) struct Figures {
     collbench: &'static str,
     machine: Machine,
     mpi_library: String,
-    /// Settings of Open MPI that the user made, and the one made here.
+    /// Settings of Open MPI made by the user, and the one made here.
     environment: BTreeMap<String, String>,
     clock: ClockFigures,
     launcher: String,
-    /// The cores that each rank could run on.
+    /// The cores that each rank may run on.
     cores: Vec<String>,
     operation: &'static str,
     payload_bytes: usize,
@@ -39,43 +39,44 @@ pub(super) struct Figures {
     plain_ns: Option<Spread>,
     two_clock_readings_ns: Option<Spread>,
     recorded: Vec<RecordedFigures>,
-    /// What recording calls adds to one, against two clock readings.
+    /// Time that recording calls adds to a call, compared with two clock readings.
     per_call: Share,
-    /// What recording messages adds on top for each end of one, against two clock readings.
+    /// Time that recording messages adds for each end of a message, compared with two clock
+    /// readings.
     per_message_end: Share,
     rounds: usize,
-    /// Rounds that do not count: a rank was preempted.
+    /// Rounds that do not count because a rank was preempted.
     disturbed: usize,
     invalid: Vec<Invalid>,
     raw: Raw,
 }
 
-/// A job that was recorded.
+/// Figures of a recorded job.
 #[derive(Debug, Serialize)]
 struct RecordedFigures {
     #[serde(skip)]
     name: &'static str,
     layers: &'static str,
     ns: Option<Spread>,
-    /// Recorded less plain, round by round.
+    /// Recorded minus plain, round by round.
     added_ns: Option<Spread>,
-    /// Median added, in percent of the median of plain.
+    /// Median added time in percent of the median plain time.
     slowdown_percent: Option<f64>,
     bar_percent: Option<f64>,
-    /// Whether it is below the bar; `None` without one, or for too few rounds.
+    /// Whether it is below the target; `None` without a target, or with too few rounds.
     met: Option<bool>,
-    /// What a call takes in the trace of a rank, without headers.
+    /// Bytes per call in the trace of a rank, without headers.
     bytes_per_call: f64,
     message_ends_per_call: f64,
 }
 
-/// A part of what recording adds, in times of two clock readings.
+/// A part of the added time, in multiples of two clock readings.
 #[derive(Debug, Serialize)]
 struct Share {
     ns: Option<Spread>,
     ratio: Option<f64>,
     bar: f64,
-    /// Whether the ratio is below the bar; `None` where it is not known, or for too few rounds.
+    /// Whether the ratio is below the target; `None` if it is not known, or with too few rounds.
     met: Option<bool>,
 }
 
@@ -137,7 +138,7 @@ impl Figures {
                 )
             })
             .collect();
-        // The jobs with calls alone, and with messages besides.
+        // The jobs with calls only, and with messages in addition.
         let [of_calls, of_messages] = [1, 2];
         let n_ends = recorded[of_messages - 1].message_ends_per_call;
         let per_end = added(of_messages, of_calls).filter(|_| n_ends >= 1.0);
@@ -327,7 +328,7 @@ fn invalid(measured: &Measured, n_valid: usize, n_ends: f64) -> Vec<Invalid> {
     found
 }
 
-/// Whether any core is in two of the lists, which are as the kernel writes them: `0-2,5`.
+/// Whether any core is in two of the lists, which have the kernel's format: `0-2,5`.
 fn share_a_core(lists: &[String]) -> bool {
     let mut seen = BTreeSet::new();
     let cores = lists
@@ -391,7 +392,7 @@ mod tests {
     use crate::overhead::ranks::job::Introduction;
     use collbench_formats::ClockSource;
 
-    /// Half a nanosecond per tick; batches of 10 calls, each job's of so many ns per call.
+    /// Half a nanosecond per tick; batches of 10 calls, with the given ns per call of each job.
     fn measured(rounds: &[([u64; JOBS], u64)], message_ends: u64) -> Measured {
         let batch = |ns: u64, preempted: u64| Batch {
             ticks: ns * 10 * 2,
@@ -441,7 +442,7 @@ mod tests {
         let met = |job: usize| figures.recorded[job].met;
         assert_eq!([0, 1, 2].map(met), [Some(true), None, Some(false)]);
         assert_eq!(figures.recorded[1].bytes_per_call, 96.0);
-        // 20 ns of a call, and 40 ns of two ends, against 20 ns.
+        // 20 ns per call, and 40 ns for two ends, compared with 20 ns.
         assert_eq!(figures.per_call.ratio, Some(1.0));
         assert_eq!(figures.per_message_end.ratio, Some(1.0));
         assert_eq!(figures.per_message_end.met, Some(true));

@@ -1,4 +1,4 @@
-//! A job as whoever measures sees it: a launcher that was started, and a socket to each rank.
+//! A running job: its launcher, and a socket to each rank.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -18,22 +18,22 @@ use crate::overhead::pair::{
 };
 use crate::overhead::worker::{Batch, Goodbye, Hello, Request};
 
-/// How long the ranks of a job may take until they are there.
+/// How long the ranks of a job may take to connect.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a launcher may take to end when its ranks have been told to.
+/// How long a launcher may take to end after its ranks have been asked to.
 const END_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What a rank says when it is ready.
+/// What a rank sends when it is ready.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RankHello {
     pub(super) rank: i32,
     pub(super) n_ranks: i32,
-    /// As the kernel writes them.
+    /// In the kernel's format.
     pub(super) cores: String,
     pub(super) hello: Hello,
 }
 
-/// What all ranks of a job have said together.
+/// What all ranks of a job have in common, from what they sent.
 #[derive(Debug, Clone)]
 pub(super) struct Introduction {
     pub(super) mpi_library: String,
@@ -45,7 +45,7 @@ pub(super) struct Introduction {
     pub(super) anchor: [u64; 5],
 }
 
-/// A job that runs, and waits to be asked.
+/// A running job that waits for requests.
 #[derive(Debug)]
 pub(super) struct Job {
     name: String,
@@ -57,7 +57,7 @@ pub(super) struct Job {
     trace: PathBuf,
 }
 
-/// The two directions of a socket.
+/// Both directions of a socket.
 #[derive(Debug)]
 struct Rank {
     requests: UnixStream,
@@ -65,8 +65,8 @@ struct Rank {
 }
 
 impl Job {
-    /// Starts a job and waits until its ranks are there: recorded with such layers, or as it is. What
-    /// it writes goes to files in `directory`, and so does the trace.
+    /// Starts a job, recorded with these layers or without recording, and waits until its ranks
+    /// have connected. Its output goes to files in `directory`, and so does the trace.
     pub(super) fn start(
         options: &Options,
         layers: Option<&Layers>,
@@ -106,10 +106,10 @@ impl Job {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).env(YIELDING, "0");
         remove_launcher_variables(&mut command);
-        // SAFETY: a call that only tells a number.
+        // SAFETY: the call only returns a number.
         if unsafe { libc::geteuid() } == 0 {
-            // Open MPI asks who starts it as root whether that is meant; here nothing else runs than
-            // what runs as root already.
+            // Open MPI asks root for a confirmation; nothing runs here that does not run as root
+            // already.
             for variable in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
                 command.env(variable, "1");
             }
@@ -138,7 +138,7 @@ impl Job {
         Ok(job)
     }
 
-    /// Waits until each rank has said that it is there.
+    /// Waits until each rank has connected.
     fn accept_ranks(&mut self, listener: &UnixListener) -> anyhow::Result<()> {
         listener.set_nonblocking(true)?;
         let begin = Instant::now();
@@ -207,12 +207,12 @@ impl Job {
         &self.introduction
     }
 
-    /// Asks all ranks at once, and waits for their answers, in the order of ranks.
+    /// Asks all ranks at once, and waits for their answers, by rank.
     fn ask<Answer: DeserializeOwned>(&mut self, request: &Request) -> anyhow::Result<Vec<Answer>> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         for rank in &mut self.ranks {
-            // A rank that is gone is noticed when it does not answer.
+            // A rank that has died is noticed when it does not answer.
             let _ = rank.requests.write_all(&line);
         }
         let mut answers = Vec::new();
@@ -228,7 +228,7 @@ impl Job {
         Ok(answers)
     }
 
-    /// Asks for batches; each is the mean of those of the ranks, with the preemptions of all.
+    /// Asks for batches; each is the mean over the ranks, with the preemptions of all.
     pub(super) fn batches(&mut self, request: &Request) -> anyhow::Result<Vec<Batch>> {
         let of_ranks: Vec<Vec<Batch>> = self.ask(request)?;
         let n = of_ranks.iter().map(Vec::len).min().unwrap_or(0);
@@ -243,7 +243,7 @@ impl Job {
         Ok((0..n).map(batch).collect())
     }
 
-    /// Ends the job, in order; gives what the ranks say at last.
+    /// Ends the job; returns the last messages of the ranks.
     pub(super) fn finish(mut self) -> anyhow::Result<Vec<Goodbye>> {
         let goodbyes = self.ask(&Request::Finish)?;
         self.ranks.clear();
@@ -253,7 +253,7 @@ impl Job {
         Ok(goodbyes)
     }
 
-    /// What became of a job that does not answer, in its own words.
+    /// Why a job does not answer, from its output.
     fn failure(&mut self) -> anyhow::Error {
         let status = match self.end() {
             Ok(status) => status.to_string(),
@@ -267,7 +267,7 @@ impl Job {
         String::from_utf8_lossy(&said).trim().to_owned()
     }
 
-    /// Ranks whose socket is closed end the job; a launcher that has none is told to end.
+    /// Closing the sockets ends the ranks; a launcher without connected ranks gets a signal.
     fn end(&mut self) -> std::io::Result<std::process::ExitStatus> {
         self.ranks.clear();
         let begin = Instant::now();
@@ -284,7 +284,7 @@ impl Job {
 }
 
 impl Rank {
-    /// One line; `None` where the rank has gone.
+    /// One line; `None` if the rank has gone.
     fn answer<Answer: DeserializeOwned>(&mut self) -> anyhow::Result<Option<Answer>> {
         let mut line = String::new();
         match self.answers.read_line(&mut line) {
@@ -303,7 +303,7 @@ impl Rank {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        // It is waited for, since what it writes is about to be removed.
+        // This waits for the job, since its files are about to be removed.
         let _ = self.end();
     }
 }

@@ -1,4 +1,4 @@
-//! One rank of a job: it does on request what all ranks of the job do at the same time.
+//! One rank of a job: executes requests at the same time as the other ranks.
 
 use std::ffi::c_int;
 use std::io::{BufRead, BufReader};
@@ -14,11 +14,11 @@ use super::job::RankHello;
 use crate::overhead::call::allreduce_of_all;
 use crate::overhead::worker::{Goodbye, Hello, Request, answer_to, time_batches};
 
-/// Calls before each batch, which bring the ranks together.
+/// Calls before each batch that synchronize the ranks.
 const CALLS_TO_SYNCHRONIZE: u64 = 16;
 
-/// Serves requests that come by the socket at `meeting`, until told to finish. Where nobody asks any
-/// more it ends the job: another rank may have got a request that this one will never get.
+/// Serves requests from the socket at `meeting` until it is told to finish. If the connection is
+/// lost it aborts the job: another rank may have got a request that this one will never get.
 pub(in crate::overhead) fn serve(meeting: &Path, clock: Clock) -> anyhow::Result<()> {
     let universe = mpi::initialize().context("MPI is initialized already")?;
     let world = universe.world();
@@ -56,7 +56,7 @@ pub(in crate::overhead) fn serve(meeting: &Path, clock: Clock) -> anyhow::Result
     bail!("the measuring process is gone")
 }
 
-/// Makes `n` calls; gives their time, and what their return codes have in common: 0.
+/// Makes `n` calls; returns their time, and the bitwise or of their return codes: 0.
 #[inline(never)]
 fn allreduces(clock: Clock, n: u64) -> (u64, c_int) {
     let mut failed = 0;
@@ -67,7 +67,7 @@ fn allreduces(clock: Clock, n: u64) -> (u64, c_int) {
     (clock.now() - begin, failed)
 }
 
-/// The cores that this process may run on, as the kernel writes them: `0`, `2-3` ...
+/// The cores that this process may run on, in the kernel's format: `0`, `2-3` ...
 fn cores_allowed() -> anyhow::Result<String> {
     let status = std::fs::read_to_string("/proc/self/status").context("/proc/self/status")?;
     let mut lines = status.lines();
