@@ -52,12 +52,12 @@ fn a_run_is_shown_while_it_goes_on_and_as_a_whole_at_its_end() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains("waiting for a trace"), "{stderr}");
-        let n_screens = stdout.matches("  now   3 of 3 ranks run").count();
+        let n_screens = stdout.matches("  now   3 of 3 ranks running").count();
         assert!(n_screens >= 2, "{stdout}");
         let last = text_of(&workspace.join("trace"));
         assert!(stdout.ends_with(&last), "{stdout}\n{last}");
         let before = &stdout[..stdout.len() - last.len()];
-        for wrong in ["incomplete", "never came", "MPI_Finalize", "damage"] {
+        for wrong in ["incomplete", "never arrived", "MPI_Finalize", "damage"] {
             assert!(!before.contains(wrong), "{wrong}: {before}");
         }
         assert!(before.contains("MPI_Allreduce"), "{before}");
@@ -85,9 +85,9 @@ fn who_waits_for_whom_is_shown_as_long_as_it_lasts() {
     // Wherever lines are broken.
     let words = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(waiting), "{stdout}");
-    assert!(words.contains("rank 0 did not come yet; for"), "{stdout}");
+    assert!(words.contains("rank 0 has not arrived yet; for"), "{stdout}");
     let last = text_of(&workspace.join("trace"));
-    assert!(!last.contains("did not come"), "{last}");
+    assert!(!last.contains("not arrived yet"), "{last}");
 }
 
 #[test]

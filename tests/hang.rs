@@ -89,8 +89,8 @@ impl Killed {
     #[track_caller]
     fn assert_finalizes(&self, rank: usize) {
         let screen = self.screen();
-        let ways = ["is in MPI_Finalize since", "called MPI_Finalize at"];
-        let words = ways.map(|way| format!("rank {rank} never came: it {way}"));
+        let instead = ["has been in MPI_Finalize since", "called MPI_Finalize at"];
+        let words = instead.map(|did| format!("rank {rank} never arrived: it {did}"));
         assert!(words.iter().any(|words| screen.contains(words)), "{screen}");
     }
 
@@ -119,7 +119,7 @@ fn a_rank_that_skips_an_allreduce_is_named_with_where_it_is_instead() {
         // When the launcher is killed, it may let ranks out of MPI_Finalize.
         assert!(["in_finalize", "finished"].contains(&killed.state(2)));
         killed.assert_says(
-            "ranks 0-1, 3 wait in MPI_Allreduce (call 5 on MPI_COMM_WORLD, 4 bytes) since",
+            "ranks 0-1, 3 have been waiting in MPI_Allreduce (call 5 on MPI_COMM_WORLD, 4 bytes) since",
         );
         killed.assert_finalizes(2);
     }
@@ -145,7 +145,7 @@ fn a_rank_in_an_endless_loop_is_named_with_the_last_that_it_did() {
             last["leave_ns"].as_i64() > last["enter_ns"].as_i64(),
             "{last}"
         );
-        killed.assert_says("rank 1 never came: it left MPI_Allreduce (call 0 on B) at");
+        killed.assert_says("rank 1 never arrived: it left MPI_Allreduce (call 0 on B) at");
     }
 }
 
@@ -194,7 +194,7 @@ fn a_cycle_over_two_communicators_is_named() {
     };
     assert_eq!(cycle["ranks"], json!([0, 1]));
     killed.assert_says(
-        "a cycle of waiting: rank 0 waits in MPI_Bcast (call 1 on A, root rank 0, 4194304 bytes) for rank 1, \
+        "a circular wait: rank 0 waits in MPI_Bcast (call 1 on A, root rank 0, 4194304 bytes) for rank 1, \
          which waits in MPI_Bcast (call 1 on B, root rank 0, 4194304 bytes) for rank 0",
     );
 }
@@ -212,7 +212,7 @@ fn who_waits_for_a_nonblocking_one_is_told_with_the_completing_call() {
     );
     assert_eq!(begun["completing"], json!(["MPI_Wait"]));
     killed.assert_says(
-        "ranks 0, 2 wait in MPI_Wait for MPI_Iallreduce (call 5 on MPI_COMM_WORLD, 4 bytes)",
+        "ranks 0, 2 have been waiting in MPI_Wait for MPI_Iallreduce (call 5 on MPI_COMM_WORLD, 4 bytes)",
     );
 }
 

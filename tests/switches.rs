@@ -82,19 +82,19 @@ fn a_rank_that_sleeps_computes_is_stopped_or_shares_its_core_is_told_apart() {
         }
         let told = screen.replace("\n    ", " ");
         // On a busy machine the other one may be as late.
-        if !told.contains("rank 1 comes last in") && !told.contains("was for rank 1, last in") {
+        if !told.contains("rank 1 arrives last in") && !told.contains("is for rank 1, which arrives last in") {
             continue;
         }
         assert!(told.contains("rank 1 was on a core for"), "{why}: {screen}");
         let words = match why {
-            "sleeps" | "stopped" => "it slept, waited",
-            "shares" => "others got its core",
+            "sleeps" | "stopped" => "slept, blocked or was stopped",
+            "shares" => "it was preempted",
             // On a busy machine others get its core then, too.
             _ => "",
         };
         assert!(told.contains(words), "{why}: {screen}");
         assert!(
-            why != "computes" || !told.contains("it slept, waited for"),
+            why != "computes" || !told.contains("slept, blocked or was stopped"),
             "{screen}"
         );
     }

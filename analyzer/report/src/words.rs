@@ -1,14 +1,14 @@
-//! Results to sentences, for the screen, the page and pictures alike.
+//! Results to sentences, for the screen, the page and pictures.
 
 pub(crate) mod advice;
+pub(crate) mod algorithms;
 pub(crate) mod comparison;
 mod facts;
 pub(crate) mod hang;
+mod host_links;
 pub(crate) mod inside;
-mod links;
 #[cfg(test)]
 mod nothing;
-pub(crate) mod overview;
 pub(crate) mod remarks;
 pub(crate) mod why_late;
 

@@ -1,4 +1,4 @@
-//! Results to one screen for a person: 100 columns, what is wrong first.
+//! Results to one screen for a person: what is wrong first.
 //!
 //! Everything that comes from the trace passes through [`inert::line`]; the only escapes are
 //! those of the styles here, which the command's output leaves out where they are not wanted.
@@ -6,103 +6,89 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use anstyle::{AnsiColor, Style};
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{DamageSummary, Remark};
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
+use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, break_cells, lines_of, whole};
 use crate::words;
 use crate::words::advice;
 
-pub(crate) const WIDTH: usize = 100;
 /// Lines of a screen; more only of a trace that is incomplete.
 const HEIGHT: usize = 40;
 /// Rows of operations shown, at most and at least; the JSON has all.
 pub(crate) const MAX_OPERATIONS: usize = 12;
 const MIN_OPERATIONS: usize = 6;
 /// Lines of what is wrong with the program, of who is late, of what was seen inside, of what else is
-/// worth knowing, and of remarks.
+/// worth knowing, and of remarks, on a screen of 100 columns.
 const MAX_ERRORS: usize = 8;
 pub(crate) const MAX_VERDICT: usize = 9;
 const MAX_INSIDE: usize = 14;
 const MAX_ALSO: usize = 5;
-/// Lines of how collectives are done.
+/// Lines of the algorithms in use.
 const MAX_ALGORITHMS: usize = 6;
 const MAX_REMARKS: usize = 3;
-/// Columns in front of a fact.
-const FACT: usize = 8;
 /// Columns for the name of a communicator, as far as there is room, and at least.
 const COMMUNICATOR: usize = 18;
 const MIN_COMMUNICATOR: usize = 8;
+/// Columns for the name of an operation on narrow screens.
+const MIN_OPERATION: usize = 12;
 /// Lines shown of what is missing, of each kind.
 const MAX_MISSING: usize = 8;
 
-pub(crate) const BOLD: Style = Style::new().bold();
-const ALARM: Style = AnsiColor::Red.on_default().bold();
-
-/// The screen. `report` is where the pictures are, if there are any.
+/// The screen, 100 columns wide. `report` is where the pictures are, if there are any.
 #[must_use]
 pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
-    let mut before = String::new();
+    to_text_within(analysis, report, DEFAULT_COLUMNS)
+}
+
+/// The screen, as [`to_text`] gives it, on a terminal of so many columns.
+#[must_use]
+pub fn to_text_within(analysis: &Analysis, report: Option<&Path>, columns: usize) -> String {
+    let mut before = Screen::new(columns);
     if !analysis.trace.complete {
         missing(&mut before, analysis);
     }
     what_ran(&mut before, analysis);
     if let Some(kept) = words::kept(analysis) {
-        fact(&mut before, "kept", &kept);
+        before.fact("kept", &kept);
     }
     let errors = errors_of_the_program(analysis).into_iter();
-    items(&mut before, "Errors of the program", errors, MAX_ERRORS);
+    before.items("Errors of the program", errors, MAX_ERRORS);
     let verdict = words::verdict(analysis);
-    items(
-        &mut before,
-        "Load imbalance",
-        verdict.into_iter(),
-        MAX_VERDICT,
-    );
-    let algorithms = words::overview::algorithms(analysis);
-    items(
-        &mut before,
-        "How collectives are done",
-        algorithms.into_iter(),
-        MAX_ALGORITHMS,
-    );
+    before.items("Load imbalance", verdict.into_iter(), MAX_VERDICT);
+    let algorithms = words::algorithms::sentences(analysis);
+    before.items("Algorithms", algorithms.into_iter(), MAX_ALGORITHMS);
     let inside = words::inside::paragraphs(analysis);
-    items(
-        &mut before,
-        "Inside the collectives",
-        inside.into_iter(),
-        MAX_INSIDE,
-    );
-    items(&mut before, "Also", also(analysis).into_iter(), MAX_ALSO);
+    before.items("Inside collectives", inside.into_iter(), MAX_INSIDE);
+    before.items("Also", also(analysis).into_iter(), MAX_ALSO);
 
-    let mut after = String::new();
+    let mut after = before.another();
     let remarks = analysis.remarks.iter();
-    let remarks = remarks.filter(|remark| !is_told_above(remark));
+    let remarks = remarks.filter(|remark| !is_shown_above(remark));
     let remarks: Vec<String> = remarks
         .map(|remark| {
             let sentence = words::remarks::remark(analysis, remark);
             format!("{}: {sentence}", remark.code())
         })
         .collect();
-    items(&mut after, "Remarks", remarks.into_iter(), MAX_REMARKS);
+    after.items("Remarks", remarks.into_iter(), MAX_REMARKS);
     if let Some(report) = report {
-        let path = inert::path(&report.join("index.html"));
-        let _ = writeln!(after, "\n{BOLD}Pictures{BOLD:#}\n  {path}");
+        after.pictures(&inert::path(&report.join("index.html")));
     }
 
     // What the table takes beside its rows: an empty line, two of headers, one for the rest.
-    let n_others = before.lines().count() + after.lines().count() + 4;
+    let n_others = before.n_lines() + after.n_lines() + 4;
     let n_rows = HEIGHT.saturating_sub(n_others);
-    let mut text = before;
+    let mut screen = before;
     operations(
-        &mut text,
+        &mut screen,
         analysis,
         n_rows.clamp(MIN_OPERATIONS, MAX_OPERATIONS),
     );
-    text + &after
+    screen.text + &after.text
 }
 
 /// Whether a remark is on calls that contradict one another.
@@ -113,8 +99,8 @@ fn is_on_mismatches(remark: &Remark) -> bool {
     )
 }
 
-/// What the program does wrong, whether it went well or not. Of a run that did not,
-/// contradictions are told with what hung.
+/// What the program does wrong, also if that had no consequence. Mismatches in a run that hung are
+/// described with the hang.
 fn errors_of_the_program(analysis: &Analysis) -> Vec<String> {
     let is_error = |remark: &&Remark| {
         matches!(remark, Remark::NeverCompleted { .. })
@@ -126,8 +112,8 @@ fn errors_of_the_program(analysis: &Analysis) -> Vec<String> {
         .collect()
 }
 
-/// Whether a remark stands in another part of the screen.
-fn is_told_above(remark: &Remark) -> bool {
+/// Whether a remark is in another part of the screen.
+fn is_shown_above(remark: &Remark) -> bool {
     is_on_mismatches(remark)
         || matches!(
             remark,
@@ -135,7 +121,7 @@ fn is_told_above(remark: &Remark) -> bool {
         )
 }
 
-/// What is worth knowing beside who is late: rhythms, instances that stick out, groups of ranks.
+/// What is worth knowing beside who is late: periodic disturbances, outliers, groups of ranks, overlap.
 fn also(analysis: &Analysis) -> Vec<String> {
     let disturbances = analysis.disturbances.iter();
     let mut sentences: Vec<String> = disturbances
@@ -147,48 +133,17 @@ fn also(analysis: &Analysis) -> Vec<String> {
     sentences
 }
 
-/// A heading and sentences, as many as fit into so many lines; nothing without sentences.
-pub(crate) fn items(
-    text: &mut String,
-    heading: &str,
-    sentences: impl ExactSizeIterator<Item = String>,
-    max_lines: usize,
-) {
-    let n = sentences.len();
-    let mut n_lines = 0;
-    for (index, sentence) in sentences.enumerate() {
-        if index == 0 {
-            let _ = writeln!(text, "\n{BOLD}{heading}{BOLD:#}");
-        }
-        let mut lines = String::new();
-        item(&mut lines, &sentence);
-        // The last line is for how many are left, unless this is the last sentence.
-        let room = max_lines - usize::from(index + 1 < n);
-        n_lines += lines.lines().count();
-        if n_lines > room {
-            item(text, "and more, see analysis.json");
-            return;
-        }
-        text.push_str(&lines);
-    }
-}
-
 /// What is missing, before anything else: who waits in what for whom, then what each file lacks.
-fn missing(text: &mut String, analysis: &Analysis) {
+fn missing(screen: &mut Screen, analysis: &Analysis) {
     let until = match &analysis.hang {
-        Some(hang) => format!(
-            ", up to its latest stamp, at {}",
-            quantity::duration(hang.end_ns)
-        ),
+        Some(hang) => format!(" (latest time stamp: {})", quantity::duration(hang.end_ns)),
         None => String::new(),
     };
-    let _ = writeln!(
-        text,
-        "{ALARM}The trace is incomplete.{ALARM:#} What follows is what there is{until}."
-    );
-    limited(text, words::hang::sentences(analysis).into_iter());
-    limited(text, what_lacks(&analysis.trace.damage).into_iter());
-    text.push('\n');
+    let covers = format!("The analysis covers what was recorded{until}.");
+    screen.alarm("The trace is incomplete.", &covers);
+    limited(screen, words::hang::sentences(analysis).into_iter());
+    limited(screen, what_lacks(&analysis.trace.damage).into_iter());
+    screen.text.push('\n');
 }
 
 /// What the files lack, for all ranks of the same finding together.
@@ -228,30 +183,26 @@ fn what_lacks(damage: &[DamageSummary]) -> Vec<String> {
     sentences
 }
 
-pub(crate) fn what_ran(text: &mut String, analysis: &Analysis) {
+pub(crate) fn what_ran(screen: &mut Screen, analysis: &Analysis) {
     let trace = &analysis.trace;
     let command: Vec<String> = trace
         .command
         .iter()
-        .map(|word| inert::line(word, WIDTH))
+        .map(|word| inert::line(word, screen.columns()))
         .collect();
-    let _ = writeln!(
-        text,
-        "{BOLD}{}{BOLD:#}",
-        inert::line(&command.join(" "), WIDTH)
-    );
-    fact(text, "ran", &words::ran(analysis));
-    fact(text, "calls", &words::calls(analysis));
-    fact(text, "clock", &clock(analysis));
+    screen.title(&command.join(" "));
+    screen.fact("ran", &words::ran(analysis));
+    screen.fact("calls", &words::calls(analysis));
+    screen.fact("clock", &clock(analysis));
     if analysis.clock.hosts.len() > 1 {
-        fact(text, "", &words::alignment(&analysis.clock));
+        screen.fact("", &words::alignment(&analysis.clock));
     }
     if let Some(phases) = words::phases(analysis) {
-        fact(text, "phase", &phases);
+        screen.fact("phase", &phases);
     }
-    let names = words::algorithms(analysis, WIDTH - FACT);
+    let names = words::names_by_library(analysis, screen.fact_columns());
     for (i, algorithms) in names.iter().enumerate() {
-        fact(text, if i == 0 { "names" } else { "" }, algorithms);
+        screen.fact(if i == 0 { "names" } else { "" }, algorithms);
     }
 }
 
@@ -259,7 +210,7 @@ fn clock(analysis: &Analysis) -> String {
     let clock = &analysis.clock;
     let granularity = clock.hosts.iter().map(|host| host.granularity_ns).max();
     let mut words = format!(
-        "{}, resolves {}",
+        "{}, resolution {}",
         clock.source,
         quantity::duration(granularity.unwrap_or(0))
     );
@@ -274,49 +225,84 @@ fn clock(analysis: &Analysis) -> String {
     words
 }
 
-pub(crate) fn operations(text: &mut String, analysis: &Analysis, n_rows: usize) {
+pub(crate) fn operations(screen: &mut Screen, analysis: &Analysis, n_rows: usize) {
     let _ = writeln!(
-        text,
-        "\n{BOLD}Operations by time{BOLD:#} (of all ranks together)"
+        screen.text,
+        "\n{BOLD}Operations by time{BOLD:#} (summed over all ranks)"
     );
     if analysis.operations.is_empty() {
         let none = if words::is_restricted(analysis) {
-            "none in what was asked for"
+            "none in the selected part"
         } else {
             "none was recorded"
         };
-        item(text, none);
+        screen.item(none);
         return;
     }
-    // Names give way to figures: the id of a communicator says as much.
-    let fits = |table: &String| table.lines().all(|line| inert::columns(line) <= WIDTH);
-    let widths = (MIN_COMMUNICATOR..=COMMUNICATOR).rev();
-    let mut tables = widths.map(|width| table(analysis, n_rows, width));
-    let widest = tables.find(fits);
-    let table = widest.unwrap_or_else(|| table(analysis, n_rows, MIN_COMMUNICATOR));
-    for line in table.lines() {
-        let _ = writeln!(text, "{}", inert::line(line, WIDTH));
+    for line in fitting_lines(analysis, n_rows, screen.columns()) {
+        screen.row(&line);
     }
     let rest = &analysis.operations[analysis.operations.len().min(n_rows)..];
     if !rest.is_empty() {
         let time = rest
             .iter()
             .filter_map(|o| Some(o.call_time_ns.as_ref()?.total));
-        item(
-            text,
-            &format!(
-                "and {} more, {} together (another root, communicator or payload is another row)",
-                rest.len(),
-                quantity::duration(sum_ns(time))
-            ),
-        );
+        screen.item(&format!(
+            "and {} more, {} in total (each root, communicator and payload has a row of its own)",
+            rest.len(),
+            quantity::duration(sum_ns(time))
+        ));
     }
 }
 
-/// The rows, with so many columns for the name of a communicator.
-fn table(analysis: &Analysis, n_rows: usize, name_width: usize) -> String {
+/// The table, at most so many columns wide: names are shortened before cells are broken into lines.
+fn fitting_lines(analysis: &Analysis, n_rows: usize, columns: usize) -> Vec<String> {
+    let fits = |lines: &Vec<String>| lines.iter().all(|line| inert::columns(line) <= columns);
+    let of = |operation, communicator| {
+        let names = NameColumns {
+            operation,
+            communicator,
+        };
+        table(analysis, n_rows, names, None)
+    };
+    // The id of a communicator says as much as its name.
+    let communicators = (MIN_COMMUNICATOR..=COMMUNICATOR).rev();
+    let mut by_communicator = communicators.map(|width| of(usize::MAX, width));
+    let widest = by_communicator.find(fits).or_else(|| {
+        let longest = analysis.operations.iter().take(n_rows);
+        let longest = longest.map(|of| of.operation.len()).max().unwrap_or(0);
+        let operations = (MIN_OPERATION..longest).rev();
+        let mut by_operation = operations.map(|width| of(width, MIN_COMMUNICATOR));
+        by_operation.find(fits)
+    });
+    widest.unwrap_or_else(|| {
+        let names = NameColumns {
+            operation: MIN_OPERATION,
+            communicator: MIN_COMMUNICATOR,
+        };
+        table(analysis, n_rows, names, Some(columns))
+    })
+}
+
+/// Columns for the names in a row.
+#[derive(Debug, Clone, Copy)]
+struct NameColumns {
+    operation: usize,
+    communicator: usize,
+}
+
+/// The rows. With `columns` cells are broken at blanks, but not between a number and its unit, as far as
+/// that is needed to be no wider.
+fn table(
+    analysis: &Analysis,
+    n_rows: usize,
+    names: NameColumns,
+    columns: Option<usize>,
+) -> Vec<String> {
     let mut table = Table::new();
     table.load_style(TableStyle::new());
+    break_cells(&mut table, columns);
+    let whole = |cell: String| whole(cell, columns);
     table.set_header([
         "operation",
         "communicator",
@@ -327,30 +313,30 @@ fn table(analysis: &Analysis, n_rows: usize, name_width: usize) -> String {
         "time",
         "median",
         "waiting",
-        "late",
+        "arrives last",
     ]);
     for operation in analysis.operations.iter().take(n_rows) {
         let time = operation.call_time_ns.as_ref();
         let instances = match operation.incomplete {
             0 => quantity::short_count(operation.instances),
             n => format!(
-                "{}+{}?",
+                "{} (+{} incomplete)",
                 quantity::short_count(operation.instances),
                 quantity::short_count(n)
             ),
         };
         table.add_row([
-            operation.operation.to_string(),
-            communicator_cell(analysis, operation.communicator, name_width),
+            inert::line(&operation.operation, names.operation),
+            communicator_cell(analysis, operation.communicator, names.communicator),
             operation
                 .root
                 .map_or_else(|| "-".to_owned(), |r| r.to_string()),
             words::bytes(operation),
             quantity::short_count(operation.calls),
             instances,
-            time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.total)),
-            time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.median)),
-            words::waiting(operation),
+            whole(time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.total))),
+            whole(time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.median))),
+            whole(words::waiting(operation)),
             words::mostly_last(analysis, operation),
         ]);
     }
@@ -360,8 +346,7 @@ fn table(analysis: &Analysis, n_rows: usize, name_width: usize) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let lines = table.lines();
-    lines.fold(String::new(), |text, line| text + line.trim_end() + "\n")
+    lines_of(&table)
 }
 
 /// A name that fits: the whole, or the shortest that no other communicator has; else the id, and as
@@ -380,7 +365,10 @@ fn communicator_cell(analysis: &Analysis, id: Option<usize>, width: usize) -> St
     };
     let short = communicators.get(id).map(|c| short_name(&c.name));
     let fits = |short: &String| inert::columns(short) <= width && is_only(short);
-    if let Some(short) = short.map(|short| inert::line(&short, WIDTH)).filter(fits) {
+    if let Some(short) = short
+        .map(|short| inert::line(&short, width + 1))
+        .filter(fits)
+    {
         return short;
     }
     let front = format!("{id}: ");
@@ -402,93 +390,18 @@ fn short_name(name: &str) -> String {
     bare.split(" of ").next().unwrap_or(bare).to_owned()
 }
 
-pub(crate) fn fact(text: &mut String, name: &str, value: &str) {
-    let _ = writeln!(
-        text,
-        "{}",
-        inert::line(&format!("  {name:<width$}{value}", width = FACT - 2), WIDTH)
-    );
-}
-
-fn limited(text: &mut String, sentences: impl Iterator<Item = String>) {
+fn limited(screen: &mut Screen, sentences: impl Iterator<Item = String>) {
     let mut n_more = 0u64;
     for (n, sentence) in sentences.enumerate() {
         if n < MAX_MISSING {
-            item(text, &sentence)
+            screen.item(&sentence);
         } else {
-            n_more += 1
+            n_more += 1;
         }
     }
     if n_more > 0 {
-        item(text, &format!("and {n_more} more, see the JSON"));
+        screen.item(&format!("and {n_more} more, see the JSON"));
     }
-}
-
-/// A sentence, broken at spaces (and within words that fill a line), behind a dash.
-pub(crate) fn item(text: &mut String, sentence: &str) {
-    let mut line = String::from("  -");
-    let mut width = 3;
-    for mut word in unbroken(sentence) {
-        loop {
-            let columns = inert::columns(&word);
-            if width + 1 + columns <= WIDTH {
-                width += 1 + columns;
-                line.push(' ');
-                line.push_str(&word);
-                break;
-            }
-            // Only a word that no line could hold is cut.
-            let rest = if 4 + columns > WIDTH {
-                line.push(' ');
-                cut(&mut word, &mut line, WIDTH - width - 1)
-            } else {
-                word
-            };
-            let _ = writeln!(text, "{}", line.trim_end());
-            (line, width, word) = (String::from("   "), 3, rest);
-        }
-    }
-    let _ = writeln!(text, "{line}");
-}
-
-/// The words of a sentence, each number together with its unit.
-fn unbroken(sentence: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in sentence.split(' ') {
-        let bare = word.trim_end_matches([',', '.', ';', ':', ')']);
-        match words.last_mut() {
-            Some(number)
-                if UNITS.contains(&bare) && number.ends_with(|c: char| c.is_ascii_digit()) =>
-            {
-                number.push(' ');
-                number.push_str(word);
-            }
-            _ => words.push(word.to_owned()),
-        }
-    }
-    words
-}
-
-/// What is not to stand at the begin of a line, without its number.
-const UNITS: [&str; 6] = ["%", "ns", "us", "ms", "s", "ppm"];
-
-/// Moves what fits into so many columns from a word to a line; gives the rest.
-fn cut(word: &mut String, line: &mut String, columns: usize) -> String {
-    let mut left = columns;
-    let mut end = word.len();
-    for (at, c) in word.char_indices() {
-        let column = inert::columns(c.encode_utf8(&mut [0; 4]));
-        match left.checked_sub(column) {
-            Some(rest) => left = rest,
-            None => {
-                end = at;
-                break;
-            }
-        }
-    }
-    let rest = word.split_off(end);
-    line.push_str(word);
-    rest
 }
 
 #[cfg(test)]
@@ -504,25 +417,6 @@ mod tests {
             ("rows of the matrix", "rows of the matrix"),
         ] {
             assert_eq!(short_name(name), short);
-        }
-    }
-
-    #[test]
-    fn a_line_does_not_begin_with_the_unit_of_a_number() {
-        for n_before in 60..100 {
-            let mut text = String::new();
-            let before = "x".repeat(n_before - 10);
-            item(
-                &mut text,
-                &format!("{before} it took 2.58 us, 37 % (12 ms) more."),
-            );
-            for line in text.lines() {
-                let first = line.trim_start_matches([' ', '-']);
-                let is_unit = ["us,", "%", "ms)"]
-                    .iter()
-                    .any(|unit| first.starts_with(unit));
-                assert!(!is_unit && inert::columns(line) <= WIDTH, "{text}");
-            }
         }
     }
 }

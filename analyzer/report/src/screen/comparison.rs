@@ -1,4 +1,4 @@
-//! A comparison to one screen for a person: 100 columns, what differs first.
+//! A comparison to one screen for a person: what differs first.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,48 +13,54 @@ use collbench_text::{
 };
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::screen::analysis::{BOLD, WIDTH, fact, item};
+use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, break_cells, lines_of, whole};
 use crate::words::comparison::{self as words, letter, setting_in_words};
 
 /// Rows shown of one comparison: of operations that differ, and of the others.
 const ROWS: [usize; 2] = [9, 5];
-/// The same where there are several comparisons on the screen.
+/// Rows shown of each of several comparisons on the screen.
 const FEWER_ROWS: [usize; 2] = [4, 1];
 /// Rows among them of operations with too few instances.
 const MAX_TOO_FEW: usize = 3;
 /// Sentences on what to look at.
 const MAX_SENTENCES: usize = 3;
 
-/// An operation with its differences in the trace that is spoken of.
+/// An operation with its differences in the trace that is described.
 pub(crate) type Row<'a> = (&'a ComparedOperation, &'a OperationDifferences);
 
-/// The screen. `report` is where the pictures are, if there are any.
+/// The screen, 100 columns wide. `report` is where the pictures are, if there are any.
 #[must_use]
 pub fn comparison_to_text(comparison: &Comparison, report: Option<&Path>) -> String {
-    let mut text = String::new();
-    traces(&mut text, comparison);
+    comparison_to_text_within(comparison, report, DEFAULT_COLUMNS)
+}
+
+/// The screen, as [`comparison_to_text`] gives it, on a terminal of so many columns.
+#[must_use]
+pub fn comparison_to_text_within(
+    comparison: &Comparison,
+    report: Option<&Path>,
+    columns: usize,
+) -> String {
+    let mut screen = Screen::new(columns);
+    traces(&mut screen, comparison);
     for run in &comparison.runs {
-        against_baseline(&mut text, comparison, run);
+        against_baseline(&mut screen, comparison, run);
     }
-    let _ = writeln!(text, "\n{BOLD}Remarks{BOLD:#}");
+    screen.heading("Remarks");
     for remark in &comparison.remarks {
-        item(
-            &mut text,
-            &format!("{}: {}", remark.code(), words::remark(remark)),
-        );
+        screen.item(&format!("{}: {}", remark.code(), words::remark(remark)));
     }
     if let Some(report) = report {
         let index = report.join("index.html");
-        let path = inert::line(&index.to_string_lossy(), 4096);
-        let _ = writeln!(text, "\n{BOLD}Pictures{BOLD:#}\n  {path}");
+        screen.pictures(&inert::line(&index.to_string_lossy(), 4096));
     }
-    text
+    screen.text
 }
 
-/// What was compared, and what is not the same beside times.
-fn traces(text: &mut String, comparison: &Comparison) {
+/// What was compared, and which settings differ.
+fn traces(screen: &mut Screen, comparison: &Comparison) {
     let _ = writeln!(
-        text,
+        screen.text,
         "{BOLD}Comparison of traces{BOLD:#} (A is the baseline)"
     );
     let commands: Vec<String> = comparison
@@ -80,25 +86,32 @@ fn traces(text: &mut String, comparison: &Comparison) {
         // Of long commands the part in which they differ.
         if !is_one_command {
             let cut = if common > 0 { "... " } else { "" };
-            let room = WIDTH - 12 - ran.chars().count();
+            let line = screen.fact_columns() - cut.len();
+            let beside = line.checked_sub(ran.chars().count() + 2);
+            // On further lines where there is hardly room beside the rest.
+            let room = beside.filter(|&room| room >= MIN_COMMAND).unwrap_or(line);
             let command = inert::line(&commands[index][common..], room);
             let _ = write!(ran, "; {cut}{command}");
         }
-        fact(text, &letter(index), &ran);
+        screen.fact(&letter(index), &ran);
     }
     if is_one_command {
-        fact(text, "all", &inert::line(&commands[0], WIDTH - 8));
+        let command = inert::line(&commands[0], screen.fact_columns());
+        screen.fact("all", &command);
     }
     let others = comparison.differs.iter();
     for setting in others.filter(|s| s.what != "command" && s.what != "ranks") {
         let width = 80 / setting.values.len().max(1);
         let values = setting_in_words(setting, width.max(12));
-        let what = setting.what.replace('_', " ");
-        item(text, &format!("not the same {what}: {values}"));
+        let what = match &*setting.what {
+            "mpi_library" => "MPI library",
+            what => what,
+        };
+        screen.item(&format!("different {what}: {values}"));
     }
 }
 
-/// Length of the words that two commands begin with alike.
+/// Length of the words that two commands have in common at their beginnings.
 fn common_words(one: &str, two: &str) -> usize {
     let mut length = 0;
     for (a, b) in one.split_inclusive(' ').zip(two.split_inclusive(' ')) {
@@ -110,10 +123,10 @@ fn common_words(one: &str, two: &str) -> usize {
     length
 }
 
-fn against_baseline(text: &mut String, comparison: &Comparison, run: &RunDifferences) {
+fn against_baseline(screen: &mut Screen, comparison: &Comparison, run: &RunDifferences) {
     let name = letter(run.trace);
-    let _ = writeln!(text, "\n{BOLD}{name} against A{BOLD:#}");
-    whole_run(text, comparison, run);
+    screen.heading(&format!("{name} against A"));
+    whole_run(screen, comparison, run);
     let of_run = |operation| of_trace(operation, run.trace);
     let (differing, mut others): (Vec<Row<'_>>, Vec<Row<'_>>) = comparison
         .operations
@@ -121,16 +134,16 @@ fn against_baseline(text: &mut String, comparison: &Comparison, run: &RunDiffere
         .filter_map(of_run)
         .partition(|(_, differences)| is_named(differences.verdict));
     others.sort_by_key(|(_, differences)| differences.verdict == ComparisonVerdict::TooFew);
-    counts(text, &differing, &others);
-    operations(text, comparison, run.trace, &differing, &others);
-    only_in(text, comparison, run.trace);
+    counts(screen, &differing, &others);
+    operations(screen, comparison, run.trace, &differing, &others);
+    only_in(screen, comparison, run.trace);
     let rows = differing.iter().chain(&others);
     let sentences: Vec<String> = rows
         .filter_map(|row| advice(&name, row))
         .take(MAX_SENTENCES)
         .collect();
     for sentence in sentences {
-        item(text, &sentence);
+        screen.item(&sentence);
     }
 }
 
@@ -148,8 +161,8 @@ fn is_named(verdict: ComparisonVerdict) -> bool {
     )
 }
 
-/// Single numbers, which are said to have no interval.
-fn whole_run(text: &mut String, comparison: &Comparison, run: &RunDifferences) {
+/// The run as a whole: single numbers, without intervals.
+fn whole_run(screen: &mut Screen, comparison: &Comparison, run: &RunDifferences) {
     let (from, to) = (&comparison.traces[0], &comparison.traces[run.trace]);
     let change = |from: i64, to: i64| {
         let percent = if from > 0 {
@@ -164,23 +177,19 @@ fn whole_run(text: &mut String, comparison: &Comparison, run: &RunDifferences) {
         )
     };
     let duration = change(from.trace.duration_ns, to.trace.duration_ns);
-    fact(
-        text,
-        "run",
-        &format!("{duration}; one run each: no interval"),
-    );
+    screen.fact("run", &format!("{duration}; one run each: no interval"));
     let mut collectives = format!(
-        "{} in all ranks",
+        "{} over all ranks",
         change(from.collectives_ns, to.collectives_ns)
     );
     if let (Some(from), Some(to)) = (from.wait_ns, to.wait_ns) {
         let _ = write!(collectives, ", waiting {}", change(from, to));
     }
-    fact(text, "calls", &collectives);
+    screen.fact("calls", &collectives);
 }
 
-/// How many operations are what.
-fn counts(text: &mut String, differing: &[Row<'_>], others: &[Row<'_>]) {
+/// How many operations have which verdict.
+fn counts(screen: &mut Screen, differing: &[Row<'_>], others: &[Row<'_>]) {
     let n = |rows: &[Row<'_>], verdict| {
         let those = rows.iter().filter(|(_, d)| d.verdict == verdict);
         those.count()
@@ -211,16 +220,21 @@ fn counts(text: &mut String, differing: &[Row<'_>], others: &[Row<'_>]) {
     });
     let n_by_median = by_median.count();
     if n_by_median > 0 {
-        words.push(format!("{n_by_median} differ in the median"));
+        let differ = if n_by_median == 1 {
+            "differs"
+        } else {
+            "differ"
+        };
+        words.push(format!("{n_by_median} {differ} in the median"));
     }
     let n_all = (differing.len() + others.len()) as u64;
     let of_all = quantity::counted(n_all, "operation");
-    fact(text, "of", &format!("{of_all}: {}", words.join(", ")));
+    screen.fact("of", &format!("{of_all}: {}", words.join(", ")));
 }
 
 /// The operations, those that differ before the others.
 fn operations(
-    text: &mut String,
+    screen: &mut Screen,
     comparison: &Comparison,
     trace: usize,
     differing: &[Row<'_>],
@@ -243,54 +257,57 @@ fn operations(
         .chain(&others[..n_others])
         .collect();
     if rows.is_empty() {
-        item(text, "no operation is in both");
+        screen.item("no operation is in both traces");
         return;
     }
-    let lines = fitting_lines(trace, &rows);
-    let _ = writeln!(text, "{}", lines[0]);
-    for (index, line) in lines[1..].iter().enumerate() {
-        if index == n_differing && index > 0 {
-            text.push('\n');
-        }
-        let _ = writeln!(text, "{line}");
+    for line in fitting_lines(trace, &rows, screen.columns()) {
+        screen.row(&line);
     }
     let n_more = differing.len() - n_differing;
     let n_more_others = others.len() - n_others;
     if n_more + n_more_others > 0 {
-        item(
-            text,
-            &format!(
-                "and {}: see operations in the JSON",
-                match n_more {
-                    0 => format!("{n_more_others} more"),
-                    _ => format!("{n_more} more that differ, {n_more_others} others"),
-                }
-            ),
-        );
+        screen.item(&format!(
+            "and {}: see operations in the JSON",
+            match n_more {
+                0 => format!("{n_more_others} more"),
+                1 => format!(
+                    "1 more that differs, {}",
+                    quantity::counted(n_more_others, "other")
+                ),
+                _ => format!(
+                    "{n_more} more that differ, {}",
+                    quantity::counted(n_more_others, "other")
+                ),
+            }
+        ));
     }
 }
 
-/// The table, as wide as the screen allows.
-fn fitting_lines(trace: usize, rows: &[&Row<'_>]) -> Vec<String> {
-    const CELLS: [(usize, usize); 5] = [(24, 18), (24, 12), (18, 10), (14, 8), (10, 6)];
-    let mut lines = Vec::new();
-    for (operation_width, communicator_width) in CELLS {
-        lines = table(trace, rows, operation_width, communicator_width);
-        if lines.iter().all(|line| line.chars().count() <= WIDTH) {
-            break;
-        }
-    }
-    lines.iter().map(|line| inert::line(line, WIDTH)).collect()
+/// The table, at most so many columns wide: names are shortened before cells are broken into lines.
+fn fitting_lines(trace: usize, rows: &[&Row<'_>], columns: usize) -> Vec<String> {
+    const NAMES: [[usize; 2]; 5] = [[24, 18], [24, 12], [18, 10], [14, 8], [10, 6]];
+    let mut tables = NAMES.iter().map(|names| table(trace, rows, *names, None));
+    let fits = |lines: &Vec<String>| lines.iter().all(|line| line.chars().count() <= columns);
+    let widest = tables.find(fits);
+    widest.unwrap_or_else(|| table(trace, rows, NAMES[NAMES.len() - 1], Some(columns)))
 }
 
+/// Columns for a command beside what else there is of a trace, at least.
+const MIN_COMMAND: usize = 20;
+
+/// The lines of the table, with so many columns for names of operations and communicators. With `columns`
+/// cells are broken at blanks, but not between a number and its unit, as far as that is needed to be no
+/// wider.
 fn table(
     trace: usize,
     rows: &[&Row<'_>],
-    operation_width: usize,
-    communicator_width: usize,
+    [operation_width, communicator_width]: [usize; 2],
+    columns: Option<usize>,
 ) -> Vec<String> {
     let mut table = Table::new();
     table.load_style(TableStyle::new());
+    break_cells(&mut table, columns);
+    let whole = |cell: String| whole(cell, columns);
     table.set_header([
         "operation".to_owned(),
         "communicator".to_owned(),
@@ -298,8 +315,8 @@ fn table(
         "bytes".to_owned(),
         "inst.".to_owned(),
         "A's mean".to_owned(),
-        format!("{} to A (95 %)", letter(trace)),
-        "in all".to_owned(),
+        format!("{} vs A (95 % interval)", letter(trace)),
+        "total".to_owned(),
     ]);
     for (operation, differences) in rows {
         let (Some(Some(from)), Some(Some(to))) =
@@ -315,18 +332,20 @@ fn table(
             from.root.map_or_else(|| "-".to_owned(), |r| r.to_string()),
             bytes(from),
             instances(from.instances, to.instances),
-            mean.map_or_else(|| "-".to_owned(), quantity::duration),
+            whole(mean.map_or_else(|| "-".to_owned(), quantity::duration)),
             verdict(differences),
-            signed(total),
+            whole(signed(total)),
         ]);
     }
     for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((if index == 0 { 2 } else { 0 }, 1));
+        // Two blanks keep a mean apart from the difference to it.
+        let after = if index == 5 { 2 } else { 1 };
+        column.set_padding((if index == 0 { 2 } else { 0 }, after));
         if [2, 3, 4, 5, 7].contains(&index) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table.lines().map(|l| l.trim_end().to_owned()).collect()
+    lines_of(&table)
 }
 
 fn communicator(operation: &ComparedOperation, width: usize) -> String {
@@ -336,7 +355,7 @@ fn communicator(operation: &ComparedOperation, width: usize) -> String {
     }
 }
 
-/// Payloads in few characters: `8`, `16..24`, `64k..127k`.
+/// Smallest to largest payload: `8`, `16..24`, `64k..127k`.
 pub(crate) fn bytes(figures: &OperationFigures) -> String {
     match (figures.bytes_min, figures.bytes_max) {
         (Some(least), Some(most)) if short_bytes(least) == short_bytes(most) => short_bytes(least),
@@ -353,7 +372,7 @@ pub(crate) fn instances(from: u64, to: u64) -> String {
     }
 }
 
-/// What is said of an operation, with the interval.
+/// The verdict on an operation, with the interval.
 pub(crate) fn verdict(differences: &OperationDifferences) -> String {
     let Some(mean) = &differences.call_time_ns.mean else {
         return "not known".to_owned();
@@ -393,7 +412,7 @@ fn named(difference: &Difference) -> String {
         );
     };
     if ratio >= 2.0 {
-        return format!("{word}, x{ratio:.2} ({low:.2} to {high:.2})");
+        return format!("x{ratio:.2} {word} ({low:.2} to {high:.2})");
     }
     let percents = [ratio, low, high].map(|ratio| (100.0 * (ratio - 1.0)).abs());
     let [by, low, high] = percents.map(digits);
@@ -426,8 +445,8 @@ pub(crate) fn signed(ns: i64) -> String {
     format!("{sign}{}", quantity::duration(ns))
 }
 
-/// What one of the two does not have.
-fn only_in(text: &mut String, comparison: &Comparison, trace: usize) {
+/// Operations that one of the two traces does not have.
+fn only_in(screen: &mut Screen, comparison: &Comparison, trace: usize) {
     for (has, has_not) in [(0, trace), (trace, 0)] {
         let here = comparison
             .only_in
@@ -452,12 +471,12 @@ fn only_in(text: &mut String, comparison: &Comparison, trace: usize) {
                 n => format!(" and {} more", n - 2),
             };
             let first = names[..names.len().min(2)].join(", ");
-            item(text, &format!("only in {}: {first}{more}", letter(has)));
+            screen.item(&format!("only in {}: {first}{more}", letter(has)));
         }
     }
 }
 
-/// What a difference comes from, as far as waiting and core tell, and where to look.
+/// What a difference comes from, as far as waiting and core show, and where to look.
 pub(crate) fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<String> {
     let name = format!(
         "{} on {}{}",
@@ -481,31 +500,31 @@ pub(crate) fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<
     let why = match differences.verdict {
         ComparisonVerdict::Slower if wait == slower && core == slower => format!(
             "more waiting (+{wait_by} a call) and a longer operation (core +{core_by}): look at \
-             who is late in {other}, and at algorithm and network"
+             who is late in {other}, and at the algorithm and the network"
         ),
         ComparisonVerdict::Slower if wait == slower => format!(
-            "more waiting (+{wait_by} a call): look at who is late in {other}, collbench-analyze \
-             on it alone says"
+            "more waiting (+{wait_by} a call): look at who is late in {other}, by collbench-analyze \
+             on it alone"
         ),
         ComparisonVerdict::Slower if core == slower => format!(
-            "the operation itself takes longer (core +{core_by}), not the waiting: look at \
-             algorithm, placement and network"
+            "the operation itself takes longer (core +{core_by}), not the waiting: look at the \
+             algorithm, the placement and the network"
         ),
         ComparisonVerdict::Faster if wait == faster && core == faster => {
             format!("less waiting (-{wait_by} a call) and a shorter operation (core -{core_by})")
         }
         ComparisonVerdict::Faster if wait == faster => {
-            format!("less waiting (-{wait_by} a call): the ranks come closer together")
+            format!("less waiting (-{wait_by} a call): the ranks arrive closer together")
         }
         ComparisonVerdict::Faster if core == faster => {
-            format!("the operation itself is quicker (core -{core_by}), the waiting is not less")
+            format!("the operation itself is faster (core -{core_by}), the waiting is not shorter")
         }
         ComparisonVerdict::NotDistinguishable => {
             let median = differences.duration_ns.median.as_ref();
             let median = median.filter(|median| is_named(median.verdict))?;
             return Some(format!(
-                "{name}: the means, which a few long instances make, are not distinguishable, but \
-                 the median duration is {}",
+                "{name}: the means are not distinguishable (a few long instances dominate them), but by \
+                 the median duration it is {}",
                 named(median)
             ));
         }

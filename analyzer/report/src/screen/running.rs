@@ -1,69 +1,72 @@
-//! A run that goes on, in words: one screen.
+//! The newest calls of a run that is still running: one screen.
 
 use std::fmt::Write;
 
 use collbench_analyzer::results::UnfinishedSummary;
 use collbench_analyzer::{Analysis, Running};
-use collbench_text::{inert, quantity};
+use collbench_text::inert;
+use collbench_text::quantity::{self, counted};
 
-use crate::screen::analysis::{MAX_OPERATIONS, MAX_VERDICT, fact, items, operations, what_ran};
+use crate::screen::analysis::{MAX_OPERATIONS, MAX_VERDICT, operations, what_ran};
+use crate::screen::lines::{DEFAULT_COLUMNS, Screen};
 use crate::words;
 
-/// The screen of a run that goes on, of its newest calls.
+/// The screen of the newest calls of a run that is still running, 100 columns wide.
 #[must_use]
 pub fn running_to_text(running: &Running) -> String {
+    running_to_text_within(running, DEFAULT_COLUMNS)
+}
+
+/// The screen, as [`running_to_text`] gives it, on a terminal of so many columns.
+#[must_use]
+pub fn running_to_text_within(running: &Running, columns: usize) -> String {
     let Running {
         analysis,
         n_ended,
         waits,
     } = running;
-    let mut text = String::new();
-    what_ran(&mut text, analysis);
+    let mut screen = Screen::new(columns);
+    what_ran(&mut screen, analysis);
     let trace = &analysis.trace;
     let n_seen = analysis.ranks.len();
     let mut state = match *n_ended {
-        0 => format!("{n_seen} of {} ranks run", trace.ranks),
+        0 => format!("{n_seen} of {} running", counted(trace.ranks, "rank")),
         _ => format!(
-            "{} of {} ranks run, {n_ended} have ended",
+            "{} of {} running, {n_ended} ended",
             n_seen - n_ended,
-            trace.ranks
+            counted(trace.ranks, "rank")
         ),
     };
     let from_ns = trace.window.as_ref().and_then(|window| window.from_ns);
     let _ = match from_ns {
-        None => write!(state, "; all their calls until now"),
+        None => write!(state, "; all their calls so far"),
         Some(from_ns) => write!(
             state,
             "; their calls of the last {}",
             quantity::duration(trace.duration_ns.saturating_sub(from_ns))
         ),
     };
-    fact(&mut text, "now", &state);
+    screen.fact("now", &state);
     let unread = trace.damage.iter().filter(|found| found.rank.is_none());
     let unread: Vec<String> = unread.map(|found| found.what.clone()).collect();
-    items(&mut text, "Not read", unread.into_iter(), MAX_VERDICT);
+    screen.items("Not read", unread.into_iter(), MAX_VERDICT);
     let waiting = analysis.unfinished.iter().zip(waits);
     let waiting = waiting.filter(|(instance, _)| !instance.inside.is_empty());
     let waiting: Vec<String> = waiting
         .filter_map(|(instance, wait)| {
             let seconds = (*wait)?.as_secs();
             let sentence = who_waits(analysis, instance);
-            Some(format!("{sentence}; for {seconds} s or longer"))
+            Some(format!("{sentence}; for at least {seconds} s"))
         })
         .collect();
-    items(&mut text, "Waiting now", waiting.into_iter(), MAX_VERDICT);
+    screen.items("Waiting now", waiting.into_iter(), MAX_VERDICT);
     let verdict = words::verdict(analysis);
-    items(
-        &mut text,
-        "Load imbalance",
-        verdict.into_iter(),
-        MAX_VERDICT,
-    );
-    operations(&mut text, analysis, MAX_OPERATIONS);
-    text
+    screen.items("Load imbalance", verdict.into_iter(), MAX_VERDICT);
+    operations(&mut screen, analysis, MAX_OPERATIONS);
+    screen.text
 }
 
-/// Who is in an instance, and who is not there yet.
+/// Who is in an instance, and who has not arrived yet.
 fn who_waits(analysis: &Analysis, instance: &UnfinishedSummary) -> String {
     let completing = match &instance.completing[..] {
         [] => String::new(),
@@ -80,12 +83,13 @@ fn who_waits(analysis: &Analysis, instance: &UnfinishedSummary) -> String {
         let _ = write!(sentence, " since {}", quantity::instant(since));
     }
     let others = [
-        ("had begun it", &instance.begun),
-        ("did not come yet", &instance.never_came),
+        ("initiated it", &instance.begun),
+        ("not arrived yet", &instance.never_came),
         ("left", &instance.left),
     ];
     for (what, ranks) in others.iter().filter(|(_, ranks)| !ranks.is_empty()) {
-        let _ = write!(sentence, "; {} {what}", inert::ranks(ranks));
+        let has = if ranks.len() == 1 { "has" } else { "have" };
+        let _ = write!(sentence, "; {} {has} {what}", inert::ranks(ranks));
     }
     sentence
 }

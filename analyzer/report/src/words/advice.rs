@@ -13,9 +13,9 @@ use collbench_text::{
 
 use crate::words::{communicator, culprit, why_late};
 
-/// Most phases that are told one by one.
+/// Most phases that are listed one by one.
 const MAX_PHASES: usize = 4;
-/// Most instances that stick out, and classes, in one sentence.
+/// Most outlying instances, and classes, that are listed.
 const MAX_OUTLIERS: usize = 2;
 const MAX_CLASSES: usize = 4;
 
@@ -41,22 +41,26 @@ pub(crate) fn change(change: &ChangeSummary) -> String {
             let stations: Vec<String> = stations.collect();
             let rest = match late.len().checked_sub(MAX_PHASES) {
                 None | Some(0) => String::new(),
-                Some(n) => format!(", and so on ({n} more)"),
+                Some(n) => format!(", then {n} more"),
             };
-            format!("the late one moves: {}{rest}", stations.join(", then "))
+            format!("who is late changes: {}{rest}", stations.join(", then "))
         }
         ChangeKind::ComesAndGoes | ChangeKind::Newer => {
             let phases = late.iter().take(MAX_PHASES).map(|(_, from_ns, to_ns)| {
                 format!("from {} to {}", duration(*from_ns), duration(*to_ns))
             });
             let phases: Vec<String> = phases.collect();
-            let rest = if late.len() > MAX_PHASES { " ..." } else { "" };
+            let rest = if late.len() > MAX_PHASES {
+                ", and again later"
+            } else {
+                ""
+            };
             format!("{who} is late {}{rest}", phases.join(", "))
         }
     }
 }
 
-/// Lateness that has no culprit over the whole run, but one at a time.
+/// Who is late when, of an operation at which no rank is late over the whole run, but one at a time.
 pub(crate) fn changing(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
     let summary = verdict.change.as_ref()?;
     let caused = summary
@@ -64,7 +68,7 @@ pub(crate) fn changing(analysis: &Analysis, verdict: &ImbalanceSummary) -> Optio
         .iter()
         .filter_map(|phase| phase.wait_caused_ns);
     Some(format!(
-        "in {} {} on {} {}: the others wait {} for it",
+        "in {} {} on {}, {}; the others wait {} for that",
         verdict.resolved,
         verdict.operation,
         communicator(analysis, Some(verdict.communicator), 30),
@@ -73,14 +77,14 @@ pub(crate) fn changing(analysis: &Analysis, verdict: &ImbalanceSummary) -> Optio
     ))
 }
 
-/// What to look at, by the dearest verdict.
+/// What to look at next, by the most expensive verdict.
 pub(crate) fn next_step(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
     let operation = &verdict.operation;
     let mean_excess = || {
         let times = verdict.share? * verdict.resolved as f64;
         let excess_ns = verdict.excess_ns? as f64 / times.max(1.0);
         Some(format!(
-            " (it comes {} after the second last, in the mean)",
+            " (on average it arrives {} after the second last)",
             duration(excess_ns.round() as i64)
         ))
     };
@@ -89,7 +93,7 @@ pub(crate) fn next_step(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opti
             if why_late::is_late_from_before(analysis, verdict, *rank) =>
         {
             Some(format!(
-                "next: look inside the collective before this {operation}: rank {rank} leaves it \
+                "next: look at the collective before this {operation}, which rank {rank} leaves \
                  late{}",
                 mean_excess().unwrap_or_default()
             ))
@@ -99,8 +103,8 @@ pub(crate) fn next_step(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opti
                 .is_some_and(|before| !why_late::is_mostly_running(before)) =>
         {
             Some(format!(
-                "next: look at what keeps rank {rank} from its core before this {operation}: files, \
-                 other processes there, its binding{}",
+                "next: look at what keeps rank {rank} off its core before this {operation}: file I/O, \
+                 other processes on the core, its binding{}",
                 mean_excess().unwrap_or_default()
             ))
         }
@@ -109,19 +113,19 @@ pub(crate) fn next_step(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opti
             mean_excess().unwrap_or_default()
         )),
         (Some(who), _) => Some(format!(
-            "next: compare {} with the others: what else runs there, frequency, memory, its share \
-             of the work",
+            "next: compare {} with the others: other processes on it, clock frequency, memory, its \
+             share of the work",
             culprit(who)
         )),
         (None, Some(_)) => Some(format!(
-            "next: look at what whoever is late computes before this {operation}, and what makes \
-             it change"
+            "next: look at what the late rank computes before this {operation}, and at why the late \
+             rank changes"
         )),
         (None, None) => None,
     }
 }
 
-/// Something in a rhythm: "every 1.00 s (sd 2.00 ms) something stops rank 5 for about 5.00 ms".
+/// A periodic disturbance: "every 1.00 s (sd 2.00 ms) something interrupts rank 5 for about 5.00 ms".
 pub(crate) fn disturbance(analysis: &Analysis, disturbance: &DisturbanceSummary) -> String {
     let who = match &disturbance.late {
         Some(who) => culprit(who),
@@ -133,7 +137,7 @@ pub(crate) fn disturbance(analysis: &Analysis, disturbance: &DisturbanceSummary)
         ""
     };
     let times = format!(
-        "{least}{}, the others wait {least}{} for it in all",
+        "{least}{}; the others wait {least}{} for it in total",
         counted(disturbance.n, "time"),
         duration(disturbance.wait_caused_ns),
     );
@@ -142,15 +146,15 @@ pub(crate) fn disturbance(analysis: &Analysis, disturbance: &DisturbanceSummary)
     let scatter = duration(disturbance.scatter_ns);
     match &disturbance.in_step {
         Some(step) => format!(
-            "in every {} call (or a multiple) of {} on {}, every {period}, {who} comes about \
-             {excess} late: {times}; look at what the program does only there",
+            "at every {} call (or a multiple of that) of {} on {}, every {period}, {who} arrives \
+             about {excess} late: {times}; look at what the program does only before those calls",
             ordinal(step.every),
             step.operation,
             communicator(analysis, Some(step.communicator), 30),
         ),
         None => format!(
-            "every {period} (sd {scatter}) something stops {who} for about {excess}: {times}; look \
-             for a daemon, a timer or an interrupt",
+            "every {period} (sd {scatter}) something interrupts {who} for about {excess}: {times}; \
+             look for a daemon, a timer or an interrupt",
         ),
     }
 }
@@ -167,8 +171,8 @@ fn ordinal(n: u64) -> String {
     format!("{n}{ending}")
 }
 
-/// The instances that stick out most, by how much longer they took than the middle one; only
-/// those that are a hundredth of a rank's time in collectives.
+/// The longest outliers, by how much longer they took than the median instance; only those that took
+/// at least 1 % of a rank's time in collectives longer.
 pub(crate) fn outliers(analysis: &Analysis) -> Vec<String> {
     let n_ranks = (analysis.ranks.len() as i64).max(1);
     let least_ns = analysis.collectives_ns() / n_ranks / 100;
@@ -213,7 +217,7 @@ fn outlier_words(
         .as_ref()
         .map_or(0, |usual| usual.median);
     let sentence = format!(
-        "{} on {} at {} (call {}) took {}, usually {}",
+        "{} on {} at {} (call {}) took {}, the median is {}",
         operation.operation,
         communicator(analysis, operation.communicator, 30),
         duration(outlier.at_ns),
@@ -221,32 +225,32 @@ fn outlier_words(
         duration(outlier.duration_ns),
         duration(usual),
     );
-    // Half of what it took longer, at least, or those who came late do not explain it.
+    // Late arrivals explain an outlier if they are at least half of what it took longer.
     let least_ns = (outlier.duration_ns - usual) / 2;
     let n_ranks = operation.last_arrivals.len();
     let late = outlier.late_by_ns.filter(|late_ns| *late_ns >= least_ns);
     let why = match (late, &outlier.late_ranks[..], outlier.spread_ns) {
         (Some(late_ns), [rank], _) => {
             format!(
-                ": rank {rank} came last, {} after the others",
+                ": rank {rank} arrived last, {} after the others",
                 duration(late_ns)
             )
         }
         (Some(late_ns), ranks, _) if 2 * ranks.len() <= n_ranks => format!(
-            ": {} came last, together, {} after the others",
+            ": {} arrived last together, {} after the others",
             inert::ranks(ranks),
             duration(late_ns)
         ),
         (Some(late_ns), ranks, _) => format!(
-            ": {} came {} after the first",
+            ": {} arrived {} after the first",
             inert::ranks(ranks),
             duration(late_ns)
         ),
         (None, _, Some(spread_ns)) if spread_ns >= least_ns => format!(
-            ": its ranks came one by one, the last {} after the first",
+            ": its ranks arrived one by one, the last {} after the first",
             duration(spread_ns)
         ),
-        (None, _, Some(_)) => ": nobody came late, the time passed inside".to_owned(),
+        (None, _, Some(_)) => ": no rank arrived late, the time was spent inside".to_owned(),
         (None, _, None) => String::new(),
     };
     sentence + &why
@@ -270,7 +274,7 @@ pub(crate) fn classes(analysis: &Analysis) -> Option<String> {
         n => format!(" and {n} more"),
     };
     Some(format!(
-        "ranks behave in {} ways; mean wait of a call: {}{rest}",
+        "the ranks form {} groups by behaviour; mean wait per call: {}{rest}",
         classes.len(),
         words.join(", ")
     ))
@@ -288,14 +292,14 @@ pub(crate) fn of_all_time(analysis: &Analysis, wait_ns: i64) -> String {
     }
 }
 
-/// How the nonblocking operations that take longest were overlapped, as far as a trace can tell.
+/// How much of the nonblocking operations that take longest can have been overlapped, at most.
 pub(crate) fn overlaps(analysis: &Analysis) -> Vec<String> {
     let operations = analysis.operations.iter();
     let sentences = operations.filter_map(|operation| overlap(analysis, operation));
     sentences.take(MAX_OVERLAPS).collect()
 }
 
-/// Nonblocking operations whose overlap is told on the screen.
+/// Nonblocking operations whose overlap is shown on the screen.
 const MAX_OVERLAPS: usize = 3;
 
 fn overlap(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
@@ -305,11 +309,11 @@ fn overlap(analysis: &Analysis, operation: &OperationSummary) -> Option<String> 
     );
     let tests = match operation.tests {
         None | Some(0) => String::new(),
-        Some(n) => format!(", {} in vain included", counted(n, "test")),
+        Some(n) => format!(" (including {})", counted(n, "unsuccessful test")),
     };
     Some(format!(
-        "{} on {}: {} per call exposed in the mean{tests}, {} between its calls: at most {} of it \
-         can have been overlapped (n = {})",
+        "{} on {}: on average a call is exposed for {}{tests}, with {} between its calls: at most {} of \
+         this can have been overlapped (n = {})",
         operation.operation,
         communicator(analysis, operation.communicator, 40),
         duration(exposed.mean),
@@ -346,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_with_who_and_when() {
+    fn changes_say_who_was_late_and_when() {
         assert_eq!(
             words(
                 ChangeKind::Starts,
@@ -369,8 +373,8 @@ mod tests {
             .collect();
         assert_eq!(
             words(ChangeKind::Moves, &moves),
-            "the late one moves: rank 0 until 1.00 us, then rank 1 until 2.00 us, then rank 2 until \
-             3.00 us, then rank 3 until 4.00 us, and so on (2 more)"
+            "who is late changes: rank 0 until 1.00 us, then rank 1 until 2.00 us, then rank 2 until \
+             3.00 us, then rank 3 until 4.00 us, then 2 more"
         );
         assert_eq!(
             words(
@@ -423,19 +427,18 @@ mod tests {
             };
             next_step(&analysis, &verdict).unwrap()
         };
-        let computes =
-            "next: look at what rank 5 computes before this MPI_Barrier (it comes 3.00 ms";
+        let computes = "next: look at what rank 5 computes before this MPI_Barrier (on average it arrives 3.00 ms";
         assert!(next(None).starts_with(computes));
         assert!(next(Some(290_000_000)).starts_with(computes));
         assert_eq!(
             next(Some(2_000_000)),
-            "next: look inside the collective before this MPI_Barrier: rank 5 leaves it late (it comes \
-             3.00 ms after the second last, in the mean)"
+            "next: look at the collective before this MPI_Barrier, which rank 5 leaves late (on average \
+             it arrives 3.00 ms after the second last)"
         );
     }
 
     #[test]
-    fn a_rhythm_is_told_by_its_period_unless_it_is_the_programs() {
+    fn a_disturbance_has_a_period_in_time_or_in_calls() {
         let analysis = nothing();
         let found = DisturbanceSummary {
             period_ns: 1_000_000_000,
@@ -450,8 +453,8 @@ mod tests {
         };
         assert_eq!(
             disturbance(&analysis, &found),
-            "every 1.00 s (sd 2.00 ms) something stops rank 5 for about 5.00 ms: 58 times, the others \
-             wait 17.0 s for it in all; look for a daemon, a timer or an interrupt"
+            "every 1.00 s (sd 2.00 ms) something interrupts rank 5 for about 5.00 ms: 58 times; the \
+             others wait 17.0 s for it in total; look for a daemon, a timer or an interrupt"
         );
         let found = DisturbanceSummary {
             late: None,
@@ -463,8 +466,8 @@ mod tests {
             ..found
         };
         assert!(disturbance(&analysis, &found).starts_with(
-            "in every 22nd call (or a multiple) of MPI_Barrier on unknown, every 1.00 s, one rank or \
-             another comes about 5.00 ms late: 58 times"
+            "at every 22nd call (or a multiple of that) of MPI_Barrier on unknown, every 1.00 s, one rank \
+             or another arrives about 5.00 ms late: 58 times"
         ));
     }
 }

@@ -3,6 +3,7 @@
 use collbench_analyzer::compare::{ComparisonRemark, DifferingSetting};
 use collbench_stats::estimate::MIN_INSTANCES;
 use collbench_text::inert;
+use collbench_text::quantity::counted;
 
 /// What a trace is called: `A` is the baseline.
 pub(crate) fn letter(trace: usize) -> String {
@@ -29,35 +30,38 @@ pub(crate) fn remark(remark: &ComparisonRemark) -> String {
     };
     match remark {
         ComparisonRemark::Incomplete { traces } => format!(
-            "incomplete: {}; what is compared is what there is. collbench-analyze on that trace alone \
-             says what is missing",
-            letters(traces)
+            "{} {} incomplete: only what was recorded is compared. Run collbench-analyze on {} \
+             alone to see what is missing",
+            letters(traces),
+            if traces.len() == 1 { "is" } else { "are" },
+            if traces.len() == 1 { "it" } else { "each" }
         ),
         ComparisonRemark::ClocksNotAligned { traces } => format!(
-            "clocks of different hosts are not aligned in {}: there waits are those within each host, \
-             and durations the longest of any host; call times are not affected",
+            "in {} the clocks of the hosts are not aligned: there, waits are those within each host, \
+             and durations are the longest of any host; call times are not affected",
             letters(traces)
         ),
         ComparisonRemark::OtherLayers => {
-            "not the same layers were recorded: what recording them costs is in the differences; \
-             give all runs the same --layers"
+            "the traces were recorded with different layers: the differences include the cost of \
+             recording them; record all runs with the same --layers"
                 .to_owned()
         }
         ComparisonRemark::MatchedByName { traces } => format!(
-            "communicators of A and {} with other members are compared by name and kind",
+            "some communicators of A and {} have different members: they are compared by name and kind",
             letters(traces)
         ),
         ComparisonRemark::TooFew { n_differences } => format!(
-            "{n_differences} of the differences are of operations with fewer than {MIN_INSTANCES} \
-             instances (or of instances all close together): no interval"
+            "{} without an interval: the operation has fewer than {MIN_INSTANCES} instances, or all of \
+             them are close together in time",
+            counted(*n_differences as u64, "difference")
         ),
         ComparisonRemark::OneRunEach { are_repeated } => format!(
-            "the intervals hold how the instances of a run vary. What differs from run to run \
-             (placement, neighbours on the network, other load) is in none of them: {}",
+            "the intervals cover variation within a run only, not what differs from run to run \
+             (placement, neighbours on the network, other load): {}",
             if *are_repeated {
                 "see how far runs of the same command differ here"
             } else {
-                "give several runs of each, all are compared with the first"
+                "give several runs of each; all are compared with the first"
             }
         ),
     }

@@ -18,13 +18,22 @@ pub(crate) fn capitalized(sentence: &str) -> String {
     first.unwrap_or_default() + chars.as_str()
 }
 
+/// `A`, `A and B`, `A, B and C`.
+pub(crate) fn list(mut names: Vec<String>) -> String {
+    match names.pop() {
+        Some(last) if names.is_empty() => last,
+        Some(last) => format!("{} and {last}", names.join(", ")),
+        None => String::new(),
+    }
+}
+
 /// How the clocks of hosts were brought together, and how wrong that may be.
 pub(crate) fn alignment(clock: &ClockSummary) -> String {
     let others = || clock.hosts.iter().skip(1);
     let worst = others().filter_map(|host| Some((host.uncertainty_ns?, host.bound_ns?)));
     let words = match worst.max() {
         Some((uncertainty_ns, bound_ns)) => format!(
-            "{}, within {} (at most {})",
+            "{}, error {} (at most {})",
             clock.method,
             quantity::duration(uncertainty_ns),
             quantity::duration(bound_ns)
@@ -33,7 +42,7 @@ pub(crate) fn alignment(clock: &ClockSummary) -> String {
     };
     match &clock.closure {
         Some(closure) => format!(
-            "{words}; triangles close to {}",
+            "{words}; triangles close within {}",
             quantity::duration(closure.gap_ns.abs())
         ),
         None => words,
@@ -52,7 +61,7 @@ pub(crate) fn waiting(operation: &OperationSummary) -> String {
     }
 }
 
-/// How much of the waiting in an operation the clocks can tell.
+/// How much of the waiting in an operation is known, given the clocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KnownPart {
     Whole,
@@ -98,12 +107,12 @@ fn library_name(library: &str) -> &str {
     library.split(',').next().unwrap_or(library)
 }
 
-/// What rings have kept of the calls, if they have overwritten any.
+/// Which of the calls rings have retained, if they have overwritten any.
 pub(crate) fn kept(analysis: &Analysis) -> Option<String> {
     let window = analysis.trace.window.as_ref()?;
     let from_ns = window.from_ns?;
     Some(format!(
-        "the newest {} of {} calls: of all ranks from {} on, the last {}",
+        "the newest {} of {} calls: complete for all ranks from {} on (the last {})",
         window.calls_made - window.calls_dropped,
         window.calls_made,
         quantity::duration(from_ns),
@@ -121,12 +130,12 @@ pub(crate) fn calls(analysis: &Analysis) -> String {
     let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
     match calls {
         0 if is_restricted(analysis) => format!(
-            "none in what was asked for; the run took {}",
+            "none in the selected part; the run took {}",
             quantity::duration(trace.duration_ns)
         ),
-        0 => "none of a collective operation".to_owned(),
+        0 => "no collective operation".to_owned(),
         _ => format!(
-            "{calls} of {}: {} in all ranks, {} of their time; {}",
+            "{calls} of {}: {} over all ranks, {} of their time; {}",
             quantity::counted(analysis.totals.len() as u64, "operation"),
             quantity::duration(calls_ns),
             quantity::percent(calls_ns, all_ns),
@@ -176,35 +185,37 @@ pub(crate) fn phases(analysis: &Analysis) -> Option<String> {
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-/// Operations whose algorithms are told on the screen, and algorithms of each; the JSON has all.
+/// Operations whose algorithms are shown on the screen, and algorithms of each; the JSON has all.
 const MAX_ALGORITHMS: usize = 3;
 
-/// What the library calls the algorithms that it ran, a line for each of the operations with the most
-/// calls, with as many of them as fit into so many columns.
-pub(crate) fn algorithms(analysis: &Analysis, columns: usize) -> Vec<String> {
+/// The library's names of the algorithms that it ran: a line for each of the operations with the most
+/// calls, with as many names as fit into `columns`.
+pub(crate) fn names_by_library(analysis: &Analysis, columns: usize) -> Vec<String> {
     let all = analysis.algorithms.as_deref().unwrap_or_default();
     let mut operations: Vec<&[AlgorithmSummary]> =
         all.chunk_by(|a, b| a.operation == b.operation).collect();
     let calls = |of: &[AlgorithmSummary]| of.iter().map(|algorithm| algorithm.calls).sum::<u64>();
     operations.sort_by_key(|of| (std::cmp::Reverse(calls(of)), &of[0].operation));
-    let told = operations.iter().take(MAX_ALGORITHMS).map(|of| {
+    let shown = operations.iter().take(MAX_ALGORITHMS).map(|of| {
         let line = |n: usize| {
             let mut words: Vec<String> = of[..n].iter().map(algorithm).collect();
             if of.len() > n {
                 words.push(format!("{} more", of.len() - n));
             }
-            format!("{} is {}", of[0].operation, words.join(", "))
+            format!("{} uses {}", of[0].operation, words.join(", "))
         };
         let mut lines = (2..=of.len().min(MAX_ALGORITHMS)).rev().map(line);
         let longest = lines.find(|line| inert::columns(line) <= columns);
         longest.unwrap_or_else(|| line(1))
     });
-    told.collect()
+    shown.collect()
 }
 
 fn algorithm(algorithm: &AlgorithmSummary) -> String {
     let of_bytes = match (algorithm.bytes_min, algorithm.bytes_max) {
-        (Some(least), Some(most)) if least == most => format!(" of {least} bytes"),
+        (Some(least), Some(most)) if least == most => {
+            format!(" of {}", quantity::counted(least, "byte"))
+        }
         (Some(least), Some(most)) => format!(" of {least} to {most} bytes"),
         _ => String::new(),
     };
@@ -218,7 +229,7 @@ fn algorithm(algorithm: &AlgorithmSummary) -> String {
 /// Characters of an algorithm's name on the screen.
 const MAX_NAME: usize = 60;
 
-/// Phases told on the screen; the JSON has all.
+/// Phases shown on the screen; the JSON has all.
 const MAX_PHASES: usize = 2;
 
 fn phase(phase: &MarkedPhase) -> String {
@@ -256,54 +267,54 @@ pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize)
     }
 }
 
-/// Who comes last to an operation, as far as it is resolved.
-enum LastToCome {
+/// Who arrives last at an operation, as far as that is resolved.
+enum LastToArrive {
     /// No instance is resolved.
     Unresolved,
-    /// No rank comes last more often than chance allows.
-    NobodyInParticular,
-    /// One does, in this share of the resolved instances.
+    /// No rank arrives last more often than chance allows.
+    Varies,
+    /// One rank arrives last more often than that, in this share of the resolved instances.
     Mostly { rank: String, share: f64 },
 }
 
-fn last_to_come(analysis: &Analysis, operation: &OperationSummary) -> LastToCome {
+fn last_to_arrive(analysis: &Analysis, operation: &OperationSummary) -> LastToArrive {
     let resolved: u64 = operation.last_arrivals.iter().sum();
     let most = operation.last_arrivals.iter().enumerate();
     let Some((position, &most)) = most.max_by_key(|(at, n)| (**n, usize::MAX - at)) else {
-        return LastToCome::Unresolved;
+        return LastToArrive::Unresolved;
     };
     if resolved == 0 {
-        return LastToCome::Unresolved;
+        return LastToArrive::Unresolved;
     }
     if !collbench_analyzer::stands_out(most, resolved, operation.last_arrivals.len()) {
-        return LastToCome::NobodyInParticular;
+        return LastToArrive::Varies;
     }
     let communicator = operation
         .communicator
         .and_then(|id| analysis.communicators.get(id));
     let rank = communicator.and_then(|communicator| communicator.ranks[position]);
-    LastToCome::Mostly {
+    LastToArrive::Mostly {
         rank: rank.map_or_else(|| "rank ?".to_owned(), |rank| format!("rank {rank}")),
         share: most as f64 / resolved as f64,
     }
 }
 
-/// Who came last most often, and in which part of the resolved instances.
+/// Who arrived last most often, and in which share of the resolved instances.
 pub(crate) fn mostly_last(analysis: &Analysis, operation: &OperationSummary) -> String {
-    match last_to_come(analysis, operation) {
-        LastToCome::Unresolved => {
+    match last_to_arrive(analysis, operation) {
+        LastToArrive::Unresolved => {
             let has_order = operation.last_arrivals.len() > 1 && operation.instances > 0;
             let words = if !has_order {
                 "-"
             } else if operation.last_likely > 0 {
-                "likely only"
+                "uncertain"
             } else {
                 "not resolved"
             };
             words.to_owned()
         }
-        LastToCome::NobodyInParticular => "unclear".to_owned(),
-        LastToCome::Mostly { rank, share: part } => {
+        LastToArrive::Varies => "varies".to_owned(),
+        LastToArrive::Mostly { rank, share: part } => {
             format!("{rank} ({})", quantity::share(part))
         }
     }
@@ -314,7 +325,7 @@ pub(crate) fn culprit(culprit: &Culprit) -> String {
     match culprit {
         Culprit::Rank(rank) => format!("rank {rank}"),
         Culprit::Host(host) => format!("host {}", inert::line(host, 40)),
-        Culprit::Newer => "somebody".to_owned(),
+        Culprit::Newer => "a rank".to_owned(),
     }
 }
 
@@ -324,7 +335,7 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
     let share = verdict.share.map_or_else(String::new, quantity::share);
     let caused_ns = verdict.wait_caused_ns.unwrap_or(0);
     let mut sentence = format!(
-        "{who} comes last in {share} of {} {} on {}: the others wait {} for it{}",
+        "{who} arrives last in {share} of {} {} on {}: the others wait {} for it{}",
         verdict.resolved,
         verdict.operation,
         communicator(analysis, Some(verdict.communicator), 30),
@@ -335,7 +346,7 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
         && dearest.wait_caused_ns > caused_ns
     {
         sentence += &format!(
-            ", and {} for rank {}, last in {}",
+            "; they wait {} for rank {}, which arrives last in {}",
             quantity::duration(dearest.wait_caused_ns),
             dearest.rank,
             quantity::percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
@@ -352,10 +363,10 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
     Some(sentence)
 }
 
-/// Most operations of which it is told who is late.
+/// Most operations of which it is said who is late.
 const MAX_ACCUSATIONS: usize = 2;
 
-/// The load-imbalance verdict in a few sentences, the dearest first.
+/// The load-imbalance verdict in a few sentences, the most expensive first.
 pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
     let of =
         |verdict| accusation(analysis, verdict).or_else(|| advice::changing(analysis, verdict));
@@ -370,11 +381,11 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
         accusations.truncate(MAX_ACCUSATIONS);
         let more = (n_more > 0).then(|| {
             let more = quantity::counted(n_more as u64, "more operation");
-            format!("and in {more}: see imbalance in analysis.json")
+            format!("and {more}: see imbalance in analysis.json")
         });
         let sentences = accusations.into_iter().map(|(_, sentence)| sentence);
         let mut sentences: Vec<String> = sentences.collect();
-        // What to do stands behind what it is about.
+        // What to do follows the finding that it is about.
         sentences.splice(1..1, next);
         sentences.extend(more);
         return sentences;
@@ -386,9 +397,9 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
         let mut operations = analysis.operations.iter();
         let has_met = operations.any(|of| of.instances > 0 && of.last_arrivals.len() > 1);
         let words = if has_met {
-            "nobody need wait for anybody in what several processes called together"
+            "none: no operation that several processes called requires waiting"
         } else {
-            "not known: no complete instance of several processes"
+            "not known: no instance with several processes is complete"
         };
         return vec![words.to_owned()];
     } else if resolved == 0 && is_apart {
@@ -396,15 +407,19 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
     }
     let likely: u64 = analysis.operations.iter().map(|o| o.last_likely).sum();
     if resolved == 0 {
-        let why = "not known: the last two of every instance came closer than the clocks can tell";
+        let why =
+            "the last two ranks of every instance arrive closer together than the clocks resolve";
         return vec![match likely {
-            0 => why.to_owned(),
-            _ => format!("{why} for certain; who came last is likely in {likely} of {instances}"),
+            0 => format!("not known: {why}"),
+            _ => format!(
+                "not known for certain: {why}; which of them is last is likely in {likely} of \
+                 {instances} instances"
+            ),
         }];
     }
     let and_likely = match likely {
         0 => String::new(),
-        _ => format!(", {likely} more are likely"),
+        _ => format!(", {likely} more likely"),
     };
     let mut sentences = Vec::new();
     let n_unknown: u64 = analysis
@@ -415,20 +430,19 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
         .sum();
     if is_apart && n_unknown > 0 {
         sentences.push(format!(
-            "not known for {n_unknown} of {instances} instances, on several hosts: their clocks are \
-             not aligned"
+            "not known for {n_unknown} of {instances} instances: they span hosts whose clocks are not \
+             aligned"
         ));
     }
     sentences.push(format!(
-        "nobody in particular comes last as a rule ({resolved} of {instances} instances \
+        "no rank stands out as the last to arrive ({resolved} of {instances} instances \
          resolved{and_likely})"
     ));
     sentences.extend(most_waited_for(analysis));
     sentences
 }
 
-/// Where nobody is the culprit by how often it came last, but most of the waiting was for one
-/// rank all the same.
+/// The rank that most of the waiting was for, where no rank stands out by how often it arrived last.
 fn most_waited_for(analysis: &Analysis) -> Option<String> {
     let verdict = analysis
         .imbalance
@@ -439,7 +453,8 @@ fn most_waited_for(analysis: &Analysis) -> Option<String> {
     let is_dear = dearest.wait_caused_ns > analysis.collectives_ns() / 100;
     (is_most && is_dear).then(|| {
         let mut sentence = format!(
-            "but {} of the waiting in {} on {} ({}) was for rank {}, last in {} of the instances",
+            "but {} of the waiting in {} on {} ({}) is for rank {}, which arrives last in {} of the \
+             instances",
             quantity::percent(dearest.wait_caused_ns, verdict.all_waits_caused_ns),
             verdict.operation,
             communicator(analysis, Some(verdict.communicator), 30),
@@ -461,13 +476,13 @@ pub(crate) fn finding(operation: &OperationSummary) -> String {
     let part = known_part(operation);
     if part == KnownPart::Nothing {
         return format!(
-            "Who waits in this {} is not resolvable across hosts",
+            "Waiting in this {} is not resolvable across hosts",
             operation.operation
         );
     }
     if operation.wait_ns.is_none() && operation.semantics() == Semantics::Unspecified {
         return format!(
-            "Whether anybody waits in {} the standard leaves open",
+            "The MPI standard does not say whether anybody waits in {}",
             operation.operation
         );
     }
@@ -495,7 +510,7 @@ pub(crate) fn finding(operation: &OperationSummary) -> String {
         && least < most
     {
         sentence += &format!(
-            ": from {} (rank {least_rank}) to {} (rank {most_rank}) in the mean",
+            ": on average from {} (rank {least_rank}) to {} (rank {most_rank})",
             quantity::duration(least),
             quantity::duration(most)
         );

@@ -15,24 +15,24 @@ use collbench_text::{
 
 /// Columns for the name of a communicator.
 const NAME: usize = 40;
-/// Ways in which ranks that never came went that are told of one instance.
-const MAX_WAYS: usize = 4;
-/// Steps of a cycle that are told.
+/// Groups of ranks that never arrived at an instance, by what they did instead, that are listed.
+const MAX_WHEREABOUTS: usize = 4;
+/// Steps of a circular wait that are listed.
 const MAX_STEPS: usize = 8;
-/// Kinds of calls that are told of one mismatch.
+/// Kinds of calls that are listed of one mismatch.
 const MAX_CALLS: usize = 4;
-/// Mismatches, and instances, that are told; the JSON has all.
+/// Mismatches, and instances, that are listed; the JSON has all.
 const MAX_MISMATCHES: usize = 4;
 const MAX_INSTANCES: usize = 64;
 
-/// One sentence for each cycle, mismatch, and unfinished instance: of these first those that nobody
-/// holds up who waits himself. Nothing of a run that hung in nothing.
+/// One sentence for each circular wait, mismatch, and unfinished instance. Instances come first if none
+/// of the ranks missing in them waits itself. Empty if the run did not hang.
 pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
     let Some(hang) = &analysis.hang else {
         return Vec::new();
     };
-    let told = Told { analysis, hang };
-    let cycles = hang.cycles.iter().map(|cycle| told.cycle(cycle));
+    let described = Described { analysis, hang };
+    let cycles = hang.cycles.iter().map(|cycle| described.cycle(cycle));
     let mut sentences: Vec<String> = cycles.collect();
     let mismatches = analysis.mismatches.iter().take(MAX_MISMATCHES);
     sentences.extend(mismatches.map(|found| mismatch(analysis, found)));
@@ -41,16 +41,16 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
         .iter()
         .filter(|instance| !instance.inside.is_empty())
         .collect();
-    // Where a chain of waiting begins, nobody is missing who waits himself.
+    // Where a chain of waits begins, no missing rank waits itself.
     instances.sort_by_cached_key(|instance| {
         let n_waiting = instance.inside.len();
-        (told.is_held_up(instance), std::cmp::Reverse(n_waiting))
+        (described.is_held_up(instance), std::cmp::Reverse(n_waiting))
     });
     let first = instances.iter().take(MAX_INSTANCES);
-    sentences.extend(first.map(|instance| told.instance(instance)));
-    sentences.extend(told.other_calls());
+    sentences.extend(first.map(|instance| described.instance(instance)));
+    sentences.extend(described.other_calls());
     if sentences.is_empty() {
-        sentences.extend(told.nobody_waits());
+        sentences.extend(described.nobody_waits());
     }
     sentences
 }
@@ -70,7 +70,7 @@ pub(crate) fn mismatch(analysis: &Analysis, mismatch: &MismatchSummary) -> Strin
         "operations" => "different operations",
         "blocking_and_nonblocking" => "a blocking and a nonblocking operation",
         "roots" => "different roots",
-        "sizes" => "sizes that do not fit",
+        "sizes" => "sizes that do not match",
         other => other,
     };
     let mut calls: Vec<String> = mismatch
@@ -91,7 +91,10 @@ pub(crate) fn mismatch(analysis: &Analysis, mismatch: &MismatchSummary) -> Strin
     let others = mismatch.calls.iter().skip(MAX_CALLS);
     let n_others: usize = others.map(|call| call.ranks.len()).sum();
     if n_others > 0 {
-        calls.push(format!("others by {}", counted(n_others as u64, "rank")));
+        calls.push(format!(
+            "other calls by {}",
+            counted(n_others as u64, "rank")
+        ));
     }
     format!("{what} at {place}: {}", calls.join("; "))
 }
@@ -149,14 +152,14 @@ fn on(analysis: &Analysis, operation: Option<&str>, communicator: usize) -> Stri
     }
 }
 
-/// "waits", of one rank; "wait", of several.
-fn waits(n: usize) -> &'static str {
-    if n == 1 { "waits" } else { "wait" }
+/// "has", of one rank; "have", of several.
+fn has(n: usize) -> &'static str {
+    if n == 1 { "has" } else { "have" }
 }
 
-/// What a process that never came did instead; equal for those who did the same.
+/// What a process that never arrived did instead; equal for processes that did the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
+enum Whereabouts {
     /// In another call, since this instant at the earliest.
     In(String),
     Finished,
@@ -166,47 +169,50 @@ enum Way {
     NoCall,
 }
 
-/// Ranks that never came, and went the same way instead.
-struct OnTheWay {
+/// Ranks that never arrived, and all did the same instead.
+struct Missing {
     ranks: Vec<u32>,
-    /// When the first and the last of them took it.
+    /// Since when the first and the last of them did that.
     first_ns: i64,
     last_ns: i64,
-    /// What is known of the time after that, of the last.
+    /// Shortest time from then to the latest that is known of any rank.
     idle_ns: i64,
 }
 
-impl OnTheWay {
-    fn never_came(&self, way: &Way) -> String {
-        let (it, is) = match self.ranks.len() {
-            1 => ("it", "is"),
-            _ => ("they", "are"),
+impl Missing {
+    fn never_arrived(&self, whereabouts: &Whereabouts) -> String {
+        let it = match self.ranks.len() {
+            1 => "it",
+            _ => "they",
         };
-        let instead = match way {
-            Way::In(call) => format!("{it} {is} in {call} since {}", instant(self.first_ns)),
-            Way::Finished => format!(
-                "{it} called MPI_Finalize at {}, and left it",
+        let has = has(self.ranks.len());
+        let instead = match whereabouts {
+            Whereabouts::In(call) => {
+                format!("{it} {has} been in {call} since {}", instant(self.first_ns))
+            }
+            Whereabouts::Finished => format!(
+                "{it} called MPI_Finalize at {} and left it",
                 instant(self.first_ns)
             ),
-            Way::After(call) => format!(
-                "{it} left {call} at {}, and called no collective in the {} after that",
+            Whereabouts::After(call) => format!(
+                "{it} left {call} at {} and called no collective in the {} after that",
                 instant(self.last_ns),
                 duration(self.idle_ns)
             ),
-            Way::NoCall => format!("{it} called no collective at all"),
+            Whereabouts::NoCall => format!("{it} called no collective at all"),
         };
-        format!("{} never came: {instead}", inert::ranks(&self.ranks))
+        format!("{} never arrived: {instead}", inert::ranks(&self.ranks))
     }
 }
 
-/// A hang that is told.
-struct Told<'a> {
+/// A hang to be described.
+struct Described<'a> {
     analysis: &'a Analysis,
     hang: &'a HangSummary,
 }
 
-impl Told<'_> {
-    /// Where a rank was at the end, and up to when it is known what it did.
+impl Described<'_> {
+    /// Where a rank was at the end, and the latest time known of any rank whose clock compares, ns.
     fn ending(&self, rank: u32) -> Option<(&RankEndSummary, i64)> {
         let HangSummary {
             ranks, known_to_ns, ..
@@ -215,7 +221,7 @@ impl Told<'_> {
         at.ok().map(|at| (&ranks[at], known_to_ns[at]))
     }
 
-    /// Whether somebody who never came to an instance waits himself.
+    /// Whether a rank that never arrived at an instance waits itself.
     fn is_held_up(&self, instance: &UnfinishedSummary) -> bool {
         let mut missing = instance.never_came.iter();
         missing.any(|&rank| {
@@ -249,12 +255,12 @@ impl Told<'_> {
         match (instance.bytes_min, instance.bytes_max) {
             (None, _) | (_, None | Some(0)) => {}
             (Some(least), Some(greatest)) if least == greatest => {
-                words += &format!(", {least} bytes");
+                words += &format!(", {}", counted(least, "byte"));
             }
             (Some(least), Some(greatest)) => words += &format!(", {least} to {greatest} bytes"),
         }
         if instance.internal {
-            words += ", by the MPI library itself";
+            words += ", internal to the MPI library";
         }
         words + ")"
     }
@@ -264,17 +270,17 @@ impl Told<'_> {
         let (first, last) = (since.clone().min(), since.max());
         let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
         let mut sentence = format!(
-            "{} {} in {} since {}",
+            "{} {} been waiting in {} since {}",
             inert::ranks(&instance.inside),
-            waits(instance.inside.len()),
+            has(instance.inside.len()),
             self.call(instance),
             instant(first),
         );
         if instant(last) != instant(first) {
-            sentence += &format!(" (the last since {})", instant(last));
+            sentence += &format!(" (the last of them since {})", instant(last));
         }
-        for way in self.ways(instance) {
-            sentence += &format!("; {way}");
+        for missing in self.missing(instance) {
+            sentence += &format!("; {missing}");
         }
         if !instance.begun.is_empty() {
             let is = if instance.begun.len() == 1 {
@@ -283,43 +289,48 @@ impl Told<'_> {
                 "are"
             };
             sentence += &format!(
-                "; {} had begun it and {is} in no call of it",
-                inert::ranks(&instance.begun)
+                "; {} {} initiated it and {is} in no call that completes it",
+                inert::ranks(&instance.begun),
+                has(instance.begun.len())
             );
         }
         if !instance.left.is_empty() {
-            sentence += &format!("; {} had left", inert::ranks(&instance.left));
+            sentence += &format!(
+                "; {} {} left it",
+                inert::ranks(&instance.left),
+                has(instance.left.len())
+            );
         }
         if !instance.unknown.is_empty() {
             sentence += &format!(
-                "; of {} it is not known: their recording had ended, or records are missing",
+                "; it is not known whether {} arrived: the recording had ended, or records are missing",
                 inert::ranks(&instance.unknown)
             );
         }
         if instance.no_file > 0 {
             let others = counted(instance.no_file, "other process");
             sentence += &format!(
-                "; no file tells of {}",
+                "; there is no file of {}",
                 others.replace("processs", "processes")
             );
         }
         let is_whole = instance.unknown.is_empty() && instance.no_file == 0;
         if instance.never_came.is_empty() && is_whole {
-            sentence += "; all have come to it";
+            sentence += "; all ranks have arrived";
         }
         sentence
     }
 
-    /// Those who never came, by what they did instead; most first.
-    fn ways(&self, instance: &UnfinishedSummary) -> Vec<String> {
-        let mut ways: BTreeMap<Way, OnTheWay> = BTreeMap::new();
+    /// The ranks that never arrived, by what they did instead, the largest group first.
+    fn missing(&self, instance: &UnfinishedSummary) -> Vec<String> {
+        let mut groups: BTreeMap<Whereabouts, Missing> = BTreeMap::new();
         for &rank in &instance.never_came {
             let Some((ending, known_to_ns)) = self.ending(rank) else {
                 continue;
             };
-            let (way, since) = self.way(ending);
+            let (whereabouts, since) = self.whereabouts(ending);
             let idle_ns = (known_to_ns - since).max(0);
-            let of = ways.entry(way).or_insert(OnTheWay {
+            let of = groups.entry(whereabouts).or_insert(Missing {
                 ranks: Vec::new(),
                 first_ns: since,
                 last_ns: since,
@@ -330,12 +341,15 @@ impl Told<'_> {
             of.last_ns = of.last_ns.max(since);
             of.idle_ns = of.idle_ns.min(idle_ns);
         }
-        let mut ways: Vec<_> = ways.into_iter().collect();
-        ways.sort_by_key(|(_, of)| std::cmp::Reverse(of.ranks.len()));
-        let others = ways.iter().skip(MAX_WAYS);
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_by_key(|(_, of)| std::cmp::Reverse(of.ranks.len()));
+        let others = groups.iter().skip(MAX_WHEREABOUTS);
         let n_others: usize = others.map(|(_, of)| of.ranks.len()).sum();
-        ways.truncate(MAX_WAYS);
-        let mut words: Vec<String> = ways.iter().map(|(way, of)| of.never_came(way)).collect();
+        groups.truncate(MAX_WHEREABOUTS);
+        let words = groups
+            .iter()
+            .map(|(whereabouts, of)| of.never_arrived(whereabouts));
+        let mut words: Vec<String> = words.collect();
         if n_others > 0 {
             let others = counted(n_others as u64, "other rank");
             words.push(format!("nor did {others}"));
@@ -344,27 +358,30 @@ impl Told<'_> {
     }
 
     /// What a process did at the end, and since when, ns.
-    fn way(&self, ending: &RankEndSummary) -> (Way, i64) {
+    fn whereabouts(&self, ending: &RankEndSummary) -> (Whereabouts, i64) {
         if let Some(&index) = ending.unfinished.first() {
             let instance = &self.analysis.unfinished[index];
             let mut inside = instance.inside.iter().zip(&instance.inside_since_ns);
             let since = inside.find(|(rank, _)| **rank == ending.rank);
             let since = since.map_or(ending.last_seen_ns, |(_, since)| *since);
-            return (Way::In(self.call(instance)), since);
+            return (Whereabouts::In(self.call(instance)), since);
         }
         match &ending.last_call {
             Some(call) if call.leave_ns.is_none() => (
-                Way::In(self.call_under_way(ending.rank, call)),
+                Whereabouts::In(self.call_under_way(ending.rank, call)),
                 call.enter_ns,
             ),
             last if ending.state == RankState::Finished => {
                 let finalize = last.as_ref().map(|call| call.enter_ns);
-                (Way::Finished, finalize.unwrap_or(ending.last_seen_ns))
+                (
+                    Whereabouts::Finished,
+                    finalize.unwrap_or(ending.last_seen_ns),
+                )
             }
-            None => (Way::NoCall, 0),
+            None => (Whereabouts::NoCall, 0),
             Some(call) => {
                 let left = call.leave_ns.unwrap_or(call.enter_ns);
-                (Way::After(self.name(call, call.communicator)), left)
+                (Whereabouts::After(self.name(call, call.communicator)), left)
             }
         }
     }
@@ -374,7 +391,7 @@ impl Told<'_> {
         let is_process = operation.is_some_and(|operation| !operation.is_counted());
         let words = self.name(call, call.communicator.filter(|_| !is_process));
         if self.hang.in_library.contains(&rank) {
-            words + ", by the MPI library itself,"
+            words + ", internal to the MPI library,"
         } else {
             words
         }
@@ -407,10 +424,10 @@ impl Told<'_> {
 
     fn cycle(&self, cycle: &CycleSummary) -> String {
         let n = cycle.ranks.len();
-        let mut sentence = "a cycle of waiting: ".to_owned();
+        let mut sentence = "a circular wait: ".to_owned();
         for (at, (rank, &instance)) in cycle.ranks.iter().zip(&cycle.unfinished).enumerate() {
             if at == MAX_STEPS {
-                sentence += &format!("and so on, {n} ranks in all, for ");
+                sentence += &format!("and so on, {n} ranks in total, for ");
                 break;
             }
             let which = if at == 0 { "" } else { ", which" };
@@ -420,15 +437,15 @@ impl Told<'_> {
         sentence + &format!("rank {}", cycle.ranks.first().unwrap_or(&0))
     }
 
-    /// Calls under way that belong to none of the instances: the end of MPI, constructors over a
-    /// group, waits of which nothing else is known.
+    /// Calls under way that belong to none of the instances: MPI_Finalize, constructors over a group,
+    /// waits for unknown operations.
     fn other_calls(&self) -> Vec<String> {
         let unfinished = self.analysis.unfinished.iter();
         let waited_in = unfinished.filter(|instance| !instance.inside.is_empty());
-        let told: BTreeSet<u32> = waited_in.flat_map(|of| &of.never_came).copied().collect();
+        let mentioned: BTreeSet<u32> = waited_in.flat_map(|of| &of.never_came).copied().collect();
         let mut calls: BTreeMap<String, (Vec<u32>, i64)> = BTreeMap::new();
         for ending in &self.hang.ranks {
-            if !ending.unfinished.is_empty() || told.contains(&ending.rank) {
+            if !ending.unfinished.is_empty() || mentioned.contains(&ending.rank) {
                 continue;
             }
             let under_way = ending.last_call.iter();
@@ -441,33 +458,33 @@ impl Told<'_> {
             }
         }
         let calls = calls.into_iter().map(|(call, (ranks, first))| {
-            let are = if ranks.len() == 1 { "is" } else { "are" };
             format!(
-                "{} {are} in {call} since {}",
+                "{} {} been in {call} since {}",
                 inert::ranks(&ranks),
+                has(ranks.len()),
                 instant(first)
             )
         });
         calls.collect()
     }
 
-    /// Where those are who ended without `MPI_Finalize`, if nobody waits in anything.
+    /// Where the ranks are that ended without `MPI_Finalize`, if no rank waits in a collective.
     fn nobody_waits(&self) -> Vec<String> {
-        let mut after: BTreeMap<Way, (Vec<u32>, i64)> = BTreeMap::new();
+        let mut after: BTreeMap<Whereabouts, (Vec<u32>, i64)> = BTreeMap::new();
         for ending in &self.hang.ranks {
             if ending.state == RankState::Outside {
-                let (way, since) = self.way(ending);
-                let (ranks, last) = after.entry(way).or_insert((Vec::new(), since));
+                let (whereabouts, since) = self.whereabouts(ending);
+                let (ranks, last) = after.entry(whereabouts).or_insert((Vec::new(), since));
                 ranks.push(ending.rank);
                 *last = (*last).max(since);
             }
         }
         let mut after: Vec<_> = after.into_iter().collect();
         after.sort_by_key(|(_, (ranks, _))| std::cmp::Reverse(ranks.len()));
-        let after = after.into_iter().take(MAX_WAYS);
-        let after = after.map(|(way, (ranks, last))| {
-            let left = match way {
-                Way::After(call) => {
+        let after = after.into_iter().take(MAX_WHEREABOUTS);
+        let after = after.map(|(whereabouts, (ranks, last))| {
+            let left = match whereabouts {
+                Whereabouts::After(call) => {
                     format!("; the last call was {call}, left at {}", instant(last))
                 }
                 _ => String::new(),

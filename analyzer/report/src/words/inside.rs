@@ -1,5 +1,5 @@
-//! What was found inside collectives, in a few sentences that somebody can act on: what ran, whether
-//! it is late processes or the tree, and which hop.
+//! What was found inside collectives, in a few sentences to act on: what ran, whether late processes or
+//! messages take the time, and which hop.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -16,11 +16,11 @@ use collbench_text::{
     quantity::{counted, duration, percent, share},
 };
 
-use super::links;
+use super::host_links;
 use crate::words;
 use crate::words::why_late;
 
-/// Operations that are told of.
+/// Operations that are described.
 const MAX_OPERATIONS: usize = 3;
 /// Characters of the name of a host.
 const MAX_HOST: usize = 24;
@@ -29,69 +29,69 @@ const MAX_HOST: usize = 24;
 /// several of them.
 pub(crate) fn paragraphs(analysis: &Analysis) -> Vec<String> {
     let mut said = Said::default();
-    let told = |operation| told(analysis, operation, &mut said);
-    let mut told: Vec<Told> = (analysis.operations.iter())
-        .filter_map(told)
+    let describe = |operation| describe(analysis, operation, &mut said);
+    let mut described: Vec<Described> = (analysis.operations.iter())
+        .filter_map(describe)
         .take(MAX_OPERATIONS)
         .collect();
     let mut together = Vec::new();
     for reason in Doubt::ALL {
-        let all = told.iter().filter(|told| told.unknown == Some(reason));
-        let names: BTreeSet<&str> = all.clone().map(|told| told.operation).collect();
+        let all = described.iter().filter(|of| of.unknown == Some(reason));
+        let names: BTreeSet<&str> = all.clone().map(|of| of.operation).collect();
         if all.count() > 1 {
-            let names: Vec<&str> = names.into_iter().collect();
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
             together.push(format!(
-                "of {} it is not known what the last to leave waited for: {}",
-                names.join(" and "),
+                "the critical path of {} is not known: {}",
+                words::list(names),
                 why(reason)
             ));
-            for told in &mut told {
-                told.unknown = told.unknown.filter(|&other| other != reason);
+            for of in &mut described {
+                of.unknown = of.unknown.filter(|&other| other != reason);
             }
         }
     }
-    let alone = told.into_iter().map(Told::all);
+    let alone = described.into_iter().map(Described::all);
     alone.chain(together).collect()
 }
 
-/// What the most frequent tree of an operation comes to; `None` where nothing was measured inside.
+/// The paragraph on the most frequent tree of an operation; `None` where nothing was measured inside.
 pub(crate) fn paragraph(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
-    told(analysis, operation, &mut Said::default()).map(Told::all)
+    describe(analysis, operation, &mut Said::default()).map(Described::all)
 }
 
-/// What was said before, and holds for what follows.
+/// Hints that were given in an earlier paragraph, and are not repeated.
 #[derive(Debug, Default)]
 struct Said {
-    /// That the layer `switches` tells why a hop is long in few instances.
+    /// That the layer `switches` shows why a hop is long in a few instances.
     how_to_see: bool,
 }
 
-/// What is told of an operation.
-struct Told<'a> {
+/// The description of an operation.
+struct Described<'a> {
     operation: &'a str,
     text: String,
-    /// Why it is known of no instance what the last to leave waited for.
+    /// Why the critical path of no instance is known; `None` if that of some is.
     unknown: Option<Doubt>,
 }
 
-impl Told<'_> {
+impl Described<'_> {
     fn all(self) -> String {
         let Some(reason) = self.unknown else {
             return self.text;
         };
         format!(
-            "{} What the last to leave waited for is not known: {}.",
+            "{} The critical path is not known: {}.",
             self.text,
             why(reason)
         )
     }
 }
 
-fn told<'a>(
+fn describe<'a>(
     analysis: &Analysis,
     operation: &'a OperationSummary,
     said: &mut Said,
-) -> Option<Told<'a>> {
+) -> Option<Described<'a>> {
     let trees = operation.trees.as_ref()?;
     let tree = trees.first()?;
     let figures = tree.figures.as_ref()?;
@@ -104,16 +104,16 @@ fn told<'a>(
             text.push('.');
             text.push_str(&in_others(figures));
         }
-        None => text.push_str(&what_went(operation, tree)),
+        None => text.push_str(&what_was_sent(operation, tree)),
     }
-    // What takes next to nothing of the time is nobody's concern.
+    // A hop that takes hardly any of the time is not worth a sentence.
     if let Some((path, hop)) = path.and_then(|path| Some((path, path.hops.first()?)))
         && is_worth_telling(hop.total_ns, path.duration_ns)
     {
-        text.push_str(&dearest_hop(analysis, tree, path, hop, said));
+        text.push_str(&costliest_hop(analysis, tree, path, hop, said));
     }
     if let Some(path) = path
-        && let Some(link) = links::dearest(analysis, path)
+        && let Some(link) = host_links::costliest(analysis, path)
         && is_worth_telling(link.total_ns, path.duration_ns)
     {
         text.push_str(&format!(
@@ -137,7 +137,7 @@ fn told<'a>(
     if let Some(hotspot) = figures.hotspot.as_ref().filter(matters) {
         text.push_str(&costs_most(analysis, tree, figures, hotspot));
     }
-    Some(Told {
+    Some(Described {
         operation: &operation.operation,
         text,
         unknown: match path {
@@ -150,8 +150,8 @@ fn told<'a>(
     })
 }
 
-/// Whether the stage that costs most on the slowest ways takes a part of the time up to the last leave
-/// that is worth telling: other ways may be slower still.
+/// Whether the stage that costs most on the slowest paths takes a notable part of the time up to the last
+/// leave: other paths may be slower still.
 fn matters(path: &CriticalPathSummary, hotspot: &Hotspot) -> bool {
     let stage = &hotspot.stage;
     let is_of_edge = |hop: &&HopSummary| {
@@ -177,7 +177,7 @@ fn is_worth_telling(part_ns: i64, of_ns: i64) -> bool {
     part_ns > of_ns / 20
 }
 
-/// Of how many instances it is not known what the last to leave waited for, where it is of others.
+/// In how many instances the critical path is not known, where it is in others.
 fn in_others(figures: &TreeFigures) -> String {
     let unknown = &figures.critical_path_unknown;
     let Some(most) = unknown.first() else {
@@ -186,47 +186,47 @@ fn in_others(figures: &TreeFigures) -> String {
     let n: u64 = unknown.iter().map(|paths| paths.instances).sum();
     let mostly = match unknown.len() {
         1 => "",
-        _ => "mostly, ",
+        _ => "mostly because ",
     };
     format!(
-        " Of {} it is not known what the last to leave waited for: {mostly}{}.",
+        " The critical path of {} is not known: {mostly}{}.",
         counted(n, "more instance"),
         why(most.reason)
     )
 }
 
-/// Why it is not known what the last to leave waited for.
+/// Why a critical path is not known.
 fn why(reason: Doubt) -> &'static str {
     match reason {
-        Doubt::NoCommonTime => "the clocks of its hosts have no common time",
-        Doubt::UnresolvedClocks => "the clocks of its hosts do not tell what came first",
+        Doubt::NoCommonTime => "the clocks of the hosts are not aligned",
+        Doubt::UnresolvedClocks => "the clocks of the hosts do not resolve which event was first",
         Doubt::FromAny => {
-            "it depends on which message met which of the receives from any process, which is not seen"
+            "it is not recorded which message matched which of the receives from MPI_ANY_SOURCE"
         }
-        Doubt::NotSeen => "the MPI library looks by itself whether messages have come",
+        Doubt::NotSeen => "the MPI library checks internally whether messages have arrived",
         Doubt::Incomplete => "some messages are known from one end only",
-        Doubt::Hidden => "nothing is seen to come from the last to enter",
-        Doubt::Newer => "for a reason that this version does not know",
+        Doubt::Hidden => "no message from the last rank to enter is seen",
+        Doubt::Newer => "this version does not know the reason",
     }
 }
 
-/// What is known of instances of which it is not known what was waited for.
-fn what_went(operation: &OperationSummary, tree: &TreeSummary) -> String {
+/// Messages, bytes and duration of instances whose critical path is not known.
+fn what_was_sent(operation: &OperationSummary, tree: &TreeSummary) -> String {
     let n = tree.instances.max(1);
     let messages: u64 = tree.edges.iter().map(|edge| edge.messages).sum();
     let bytes: u64 = tree.edges.iter().map(|edge| edge.bytes).sum();
-    let (each, per) = match n {
-        1 => ("", ""),
-        _ => ("on average ", " each"),
+    let (it, on_average) = match n {
+        1 => ("It", ""),
+        _ => ("An instance", " on average"),
     };
     let mut text = format!(
-        " They send {each}{}, {} bytes together{per}",
+        " {it} sends {}{on_average}, {} in total",
         counted(messages.div_ceil(n), "message"),
-        bytes / n
+        counted(bytes / n, "byte")
     );
     if let Some(duration_ns) = &operation.duration_ns {
         text.push_str(&format!(
-            "; from the first enter to the last leave {} pass in the median (n = {})",
+            "; the median duration is {} (n = {})",
             duration(duration_ns.median),
             duration_ns.n
         ));
@@ -235,7 +235,7 @@ fn what_went(operation: &OperationSummary, tree: &TreeSummary) -> String {
     text
 }
 
-/// The edge whose messages take longest in the mean, of those of which it is known.
+/// The edge with the longest mean transfer time, of those whose transfer time is known.
 pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
     let known = tree.edges.iter().filter_map(|edge| {
         let transfer = edge.measured.as_ref()?.transfer_ns.as_ref()?;
@@ -247,13 +247,13 @@ pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
         (transfer.mean, ends)
     });
     let Some((transfer, edge)) = slowest else {
-        return "How long messages take is not resolvable".to_owned();
+        return "The transfer time of messages is not resolvable".to_owned();
     };
     let n = tree.edges.len();
     let which = if n_known == n {
         "The slowest edge is".to_owned()
     } else {
-        format!("The slowest of the {n_known} edges (of {n}) that can be told is")
+        format!("The slowest of the {n_known} edges (of {n}) with a known transfer time is")
     };
     format!(
         "{which} {}: {} on average (n = {})",
@@ -263,12 +263,12 @@ pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
     )
 }
 
-/// What costs most on the slowest ways, as a title.
+/// The stage that costs most on the slowest paths, as a title.
 pub(crate) fn headline(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
     let tree = operation.trees.as_ref()?.first()?;
     let hotspot = tree.figures.as_ref()?.hotspot.as_ref()?;
     Some(format!(
-        "On the slowest ways of the data {} of the time goes to {}",
+        "On the slowest paths {} of the time is {}",
         share(hotspot.share),
         stage(analysis, hotspot)
     ))
@@ -288,7 +288,9 @@ fn what_ran(
         words::communicator(analysis, operation.communicator, 40)
     );
     if operation.bytes_max.is_some_and(|bytes| bytes > 0) {
-        text.push_str(&format!(", {} bytes", words::bytes(operation)));
+        let bytes = words::bytes(operation);
+        let unit = if bytes == "1" { "byte" } else { "bytes" };
+        text.push_str(&format!(", {bytes} {unit}"));
     }
     if let Some(root) = operation.root {
         text.push_str(&format!(", root {root}"));
@@ -310,24 +312,24 @@ fn what_ran(
     text
 }
 
-/// Late processes against messages. `n_seen`: instances that were seen inside.
+/// How the duration is divided between late processes and messages. `n_seen`: instances whose messages
+/// were recorded.
 fn where_it_goes(path: &CriticalPathSummary, n_seen: u64) -> String {
     let n = path.instances.max(1);
     // One instance is no average.
-    let passing = match n {
-        1 => "",
-        _ => " that pass on average",
+    let (it, on_average) = match n_seen {
+        1 => ("It", ""),
+        _ => ("An instance", " on average"),
     };
     let of_those = if n == n_seen {
         String::new()
     } else {
-        format!(" (in {} of {n_seen} instances)", n)
+        format!(" (over {n} of {n_seen} instances)")
     };
     let late = sum_ns(path.begins.iter().map(|begin| begin.late_ns));
     let on_hops = sum_ns(path.hops.iter().map(|hop| hop.total_ns));
     let mut text = format!(
-        " Of the {}{passing}{of_those} from the first enter to the last leave, {} go by until the one comes \
-         that all wait for",
+        " {it} takes {}{on_average}{of_those}: {} until the rank it waits for arrives",
         duration(path.duration_ns / n.cast_signed()),
         percent(late, path.duration_ns),
     );
@@ -339,13 +341,13 @@ fn where_it_goes(path: &CriticalPathSummary, n_seen: u64) -> String {
         ));
     }
     text.push_str(&format!(
-        ", {} on messages",
+        ", {} messages",
         percent(on_hops, path.duration_ns)
     ));
     text
 }
 
-/// In how many of so many instances, if there are several.
+/// "in 3 of 10", of `n` instances if there are several.
 fn in_so_many(instances: u64, n: u64) -> String {
     match n {
         1 => String::new(),
@@ -353,8 +355,8 @@ fn in_so_many(instances: u64, n: u64) -> String {
     }
 }
 
-/// The hop that costs most, and what is usual of it.
-fn dearest_hop(
+/// The most expensive hop, and the distribution of its transfer times.
+fn costliest_hop(
     analysis: &Analysis,
     tree: &TreeSummary,
     path: &CriticalPathSummary,
@@ -367,7 +369,7 @@ fn dearest_hop(
         _ => " on average",
     };
     let mut text = format!(
-        " The hop that costs most is {}: {}{on_average}{}, {} of the time",
+        " The most expensive hop is {}: {}{on_average}{}, {} of the time",
         edge(analysis, hop.from, hop.to),
         duration(hop.total_ns / hop.instances.max(1).cast_signed()),
         in_so_many(hop.instances, n),
@@ -380,23 +382,23 @@ fn dearest_hop(
     let transfer = messages.transfer;
     let class = match messages.class {
         OneWayClass::OneClock | OneWayClass::Resolved => "",
-        OneWayClass::Likely => ", likely by the clocks",
-        OneWayClass::NotResolvable | OneWayClass::Newer => ", not resolvable by the clocks",
+        OneWayClass::Likely => ", likely given the clocks",
+        OneWayClass::NotResolvable | OneWayClass::Newer => ", not resolved by the clocks",
     };
     let error = match transfer.uncertainty_ns {
-        Some(error) => format!(", give or take {}", duration(error)),
+        Some(error) => format!(", error {}", duration(error)),
         None => String::new(),
     };
     let quantiles = match transfer.n {
         1 => duration(transfer.median),
         _ => format!(
-            "median {}, a tenth below {}",
+            "median {}, p10 {}",
             duration(transfer.median),
             duration(messages.p10_ns)
         ),
     };
     let which = match messages.round {
-        Some(round) => format!(" in round {round}, its slowest"),
+        Some(round) => format!(" in the slowest round, {round}"),
         None => String::new(),
     };
     text.push_str(&format!(
@@ -405,31 +407,31 @@ fn dearest_hop(
     ));
     if messages.is_one_each && is_seldom_long(hop, transfer) {
         text.push_str(
-            " It is that long in few instances only, as if something had interrupted its ends",
+            " Only a few instances take that long, as if one of its ends had been interrupted",
         );
         text.push_str(match analysis.running {
             Some(_) => ".",
             None if std::mem::replace(&mut said.how_to_see, true) => ".",
-            None => "; recorded with --layers calls,messages,algorithms,switches, the trace tells.",
+            None => ". To check, record with --layers calls,messages,algorithms,switches.",
         });
     }
     text
 }
 
-/// The messages over a hop of the critical path: all of them, or, of an exchange of several rounds over it,
-/// those of the slowest of these.
+/// The messages over a hop of the critical path: all of them, or, in an exchange with several rounds over
+/// it, those of the slowest round.
 struct HopMessages<'a> {
     transfer: &'a Summary,
     p10_ns: i64,
     class: OneWayClass,
     /// Number of the round, from 0.
     round: Option<usize>,
-    /// Whether each instance has one of them, so that what is usual of them is usual of instances.
+    /// Whether an instance has at most one of them, so that their median is that of instances.
     is_one_each: bool,
 }
 
 impl<'a> HopMessages<'a> {
-    /// `None` where nothing is known of them.
+    /// `None` where their transfer times are not known.
     fn of(tree: &'a TreeSummary, hop: &HopSummary, n_instances: u64) -> Option<Self> {
         let mut edges = tree.edges.iter();
         let edge = edges.find(|edge| (edge.from, edge.to) == (hop.from, hop.to))?;
@@ -469,11 +471,10 @@ impl<'a> HopMessages<'a> {
     }
 }
 
-/// The time that is spent in processes, between the messages that the rest waits for, where that is
-/// worth saying.
+/// The time that critical paths spend in processes, between messages, if it is a notable part.
 fn in_processes(analysis: &Analysis, path: &CriticalPathSummary) -> String {
     let all = sum_ns(path.stays.iter().map(|stay| stay.total_ns));
-    let Some(dearest) = path
+    let Some(costliest) = path
         .stays
         .first()
         .filter(|_| is_worth_telling(all, path.duration_ns))
@@ -481,14 +482,14 @@ fn in_processes(analysis: &Analysis, path: &CriticalPathSummary) -> String {
         return String::new();
     };
     format!(
-        ", {} in processes between their messages (most in {}: {})",
+        ", {} in processes between messages (most in {}: {})",
         percent(all, path.duration_ns),
-        process(analysis, dearest.rank),
-        percent(dearest.total_ns, path.duration_ns)
+        process(analysis, costliest.rank),
+        percent(costliest.total_ns, path.duration_ns)
     )
 }
 
-/// Whether a hop costs what it costs by a few messages that took much longer than most.
+/// Whether a few messages, much longer than the median, make most of the cost of a hop.
 fn is_seldom_long(hop: &HopSummary, transfer: &Summary) -> bool {
     let mean_ns = hop.total_ns / hop.instances.max(1).cast_signed();
     let usual_ns = transfer
@@ -497,12 +498,12 @@ fn is_seldom_long(hop: &HopSummary, transfer: &Summary) -> bool {
     transfer.n >= MIN_MESSAGES && mean_ns / TIMES_LONGER > usual_ns
 }
 
-/// Of fewer messages nobody knows what is usual.
+/// With fewer messages a median says little.
 const MIN_MESSAGES: u64 = 10;
-/// What is much longer than the median.
+/// From how many times the median on a message is much longer.
 const TIMES_LONGER: i64 = 10;
 
-/// For how long a collective that goes on in other calls could not, where that is worth a sentence.
+/// For how long a nonblocking collective could not progress, if that is at least 1 % of its duration.
 fn did_not_progress(progress: &ProgressSummary, n: u64) -> String {
     let nobody = progress.nobody_in_mpi_ns.as_ref();
     let is_worth = |nobody: &&Summary| nobody.total.saturating_mul(100) >= progress.duration_ns;
@@ -518,14 +519,14 @@ fn did_not_progress(progress: &ProgressSummary, n: u64) -> String {
         format!(" For {part} no rank was in MPI: nothing progressed.")
     } else {
         format!(
-            " In {} of {n} (in the others it is not known: processes tested, say) no rank was in MPI \
-             for {part}: nothing progressed.",
+            " In {} of {n} no rank was in MPI for {part}: nothing progressed. In the others this is not \
+             known, for example because processes tested.",
             counted(progress.instances, "instance")
         )
     }
 }
 
-/// The stage with the largest share of the slowest ways, unless it is the hop that was just named.
+/// The stage with the largest share of the slowest paths, unless it is the hop that was just named.
 fn costs_most(
     analysis: &Analysis,
     tree: &TreeSummary,
@@ -546,8 +547,7 @@ fn costs_most(
         inert::ranks(&hotspot.ranks)
     };
     format!(
-        " On the slowest ways of the data (of {ranks}) {} of the time goes to {}: {} in the median \
-         (n = {}).",
+        " On the slowest paths ({ranks}) {} of the time is {}: median {}, n = {}.",
         share(hotspot.share),
         self::stage(analysis, hotspot),
         duration(stage.median_ns),
@@ -555,7 +555,7 @@ fn costs_most(
     )
 }
 
-/// A stage in words.
+/// A stage, as a noun phrase.
 fn stage(analysis: &Analysis, hotspot: &Hotspot) -> String {
     let stage = &hotspot.stage;
     let node = process(analysis, stage.node);
@@ -564,28 +564,31 @@ fn stage(analysis: &Analysis, hotspot: &Hotspot) -> String {
             format!("the transfer {}", edge(analysis, from, stage.node))
         }
         (StageKind::TwoWay, Some(from)) => {
-            format!("the way {} and back", edge(analysis, from, stage.node))
+            format!(
+                "the round trip {} and back",
+                edge(analysis, from, stage.node)
+            )
         }
         (StageKind::LateReceiver, Some(from)) => format!(
-            "{node}, which is not ready for what {} has sent it",
+            "waiting until {node} is ready to receive what {} has sent",
             process(analysis, from)
         ),
         (StageKind::LateProgress, Some(from)) => format!(
-            "{node}, which is in no call of MPI when {} sends to it",
+            "waiting for {node}, which is in no MPI call when {} sends to it",
             process(analysis, from)
         ),
         (StageKind::Core, _) => {
-            format!("the root, {node}, between the last to come and the first to go")
+            format!("the root, {node}, between the last arrival and the first departure")
         }
         (StageKind::NodeDown | StageKind::Local, _) => {
-            format!("what {node} does before it goes on")
+            format!("what {node} does before it sends or receives next")
         }
-        (StageKind::NodeUp, _) => format!("handing on at {node}"),
+        (StageKind::NodeUp, _) => format!("forwarding at {node}"),
         (StageKind::DepartureWait, _) => {
-            format!("waiting for a turn at {node}")
+            format!("serialization at {node}")
         }
-        (StageKind::Entry, _) => format!("{node}, before it sends"),
-        (StageKind::Exit, _) => format!("{node}, before it returns"),
+        (StageKind::Entry, _) => format!("{node} before it sends"),
+        (StageKind::Exit, _) => format!("{node} before it returns"),
         _ => node,
     }
 }

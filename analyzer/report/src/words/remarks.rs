@@ -187,11 +187,11 @@ mod tests {
         assert_each_says([
             (
                 Remark::Incomplete { n_findings: 1 },
-                "the trace is incomplete (1 finding): what is shown is what there is",
+                "the trace is incomplete (1 finding): the analysis covers what was recorded",
             ),
             (
                 Remark::Incomplete { n_findings: 2 },
-                "the trace is incomplete (2 findings): what is shown is what there is",
+                "the trace is incomplete (2 findings): the analysis covers what was recorded",
             ),
             (
                 Remark::ManifestMissing,
@@ -201,64 +201,65 @@ mod tests {
                 Remark::ManifestUnreadable {
                     error: "line 1:\n\u{1b}[31mno".into(),
                 },
-                "run.json cannot be used (line 1:\\n\\u{1b}[31mno); the command shown is that of \
-                 the lowest rank",
+                "run.json cannot be used (line 1:\\n\\u{1b}[31mno); the command shown is that \
+                 of the lowest rank",
             ),
             (
                 Remark::BecameShorter { names: names(1) },
-                "rank-0.trace: became shorter while the trace was read; analysed as it is now",
+                "rank-0.trace became shorter while the trace was read; the analysis covers \
+                 what is left",
             ),
             (
                 Remark::BecameShorter { names: names(3) },
-                "rank-0.trace, rank-1.trace, rank-2.trace: became shorter while the trace was \
-                 read; analysed as it is now",
+                "rank-0.trace, rank-1.trace, rank-2.trace became shorter while the trace was \
+                 read; the analysis covers what is left",
             ),
             (
                 Remark::BecameShorter { names: names(5) },
-                "rank-0.trace, rank-1.trace, rank-2.trace, 2 more: became shorter while the trace \
-                 was read; analysed as it is now",
+                "rank-0.trace, rank-1.trace, rank-2.trace, 2 more became shorter while the \
+                 trace was read; the analysis covers what is left",
             ),
             (
                 Remark::SpawnedSetAside {
                     n_worlds: 1,
                     n_files: 1,
                 },
-                "1 file of 1 world started by MPI_Comm_spawn set aside; only the first world is \
-                 analysed",
+                "1 file of 1 world started by MPI_Comm_spawn is left out: only the first world \
+                 is analysed",
             ),
             (
                 Remark::SpawnedSetAside {
                     n_worlds: 2,
                     n_files: 8,
                 },
-                "8 files of 2 worlds started by MPI_Comm_spawn set aside; only the first world is \
-                 analysed",
+                "8 files of 2 worlds started by MPI_Comm_spawn are left out: only the first \
+                 world is analysed",
             ),
             (
                 Remark::UnknownRecords { n_records: 1 },
-                "1 record of a kind that this version does not know, passed by",
+                "1 record of a kind that this version does not know is ignored",
             ),
             (
                 Remark::UnknownRecords { n_records: 3 },
-                "3 records of a kind that this version does not know, passed by",
+                "3 records of a kind that this version does not know are ignored",
             ),
             (
                 Remark::SequenceConflict { n_chunks: 1 },
-                "1 chunk whose table says fewer calls than were recorded before; instances behind \
-                 may be matched wrongly",
+                "1 chunk has a table that counts fewer calls than were recorded before: later \
+                 instances may be matched wrongly",
             ),
             (
                 Remark::SequenceConflict { n_chunks: 2 },
-                "2 chunks whose table says fewer calls than were recorded before; instances \
-                 behind may be matched wrongly",
+                "2 chunks have tables that count fewer calls than were recorded before: later \
+                 instances may be matched wrongly",
             ),
             (
                 Remark::RecorderPauses {
                     total_ns: 12_340_000,
                     longest_ns: 5_670_000,
                 },
-                "recording held the processes up for 12.3 ms in all to make room, at most 5.7 ms \
-                 at once; waits may show it",
+                "the recorder paused the processes for 12.3 ms in total to make room for \
+                 records, at most 5.7 ms at a time; this may appear as waits",
             ),
             (
                 Remark::Ring {
@@ -266,8 +267,8 @@ mod tests {
                     n_calls_made: 40,
                     n_instances: 1,
                 },
-                "only the newest calls were kept, as asked for: 10 of 40; 1 instance of which \
-                 some ranks had newer calls only, in no figure",
+                "only the newest calls were retained, as requested: 10 of 40; 1 instance that \
+                 some ranks no longer had is in no figure",
             ),
             (
                 Remark::Ring {
@@ -275,12 +276,12 @@ mod tests {
                     n_calls_made: 2,
                     n_instances: 0,
                 },
-                "only the newest calls were kept, as asked for: 1 of 2; 0 instances of which some \
-                 ranks had newer calls only, in no figure",
+                "only the newest calls were retained, as requested: 1 of 2; 0 instances that \
+                 some ranks no longer had are in no figure",
             ),
             (
                 Remark::Restricted,
-                "only a part of the run is shown, as asked for",
+                "only a part of the run is shown, as requested",
             ),
         ]);
     }
@@ -294,10 +295,10 @@ mod tests {
                     n_groups: 2,
                     reason: None,
                 },
-                "2 hosts, whose clocks are not aligned: times are compared within each host only. \
-                 Where an instance has processes on several of them, its lags and waits are \
-                 against processes of the same one (lower bounds), its duration is the longest of \
-                 any, and its core and who came last are not known",
+                "the clocks of 2 hosts are not aligned: times are compared within each host \
+                 only. In an instance that spans several of them, lags and waits are relative \
+                 to processes of the same one (lower bounds), the duration is the longest of \
+                 any, and the core and the last rank to arrive are not known",
             ),
             (
                 Remark::ClocksNotAligned {
@@ -305,10 +306,10 @@ mod tests {
                     n_groups: 2,
                     reason: Some("no time".into()),
                 },
-                "5 hosts, whose clocks are not aligned: times are compared within each of 2 \
-                 groups of hosts only. Where an instance has processes on several of them, its \
-                 lags and waits are against processes of the same one (lower bounds), its \
-                 duration is the longest of any, and its core and who came last are not known. \
+                "the clocks of 5 hosts are not aligned: times are compared within each of 2 \
+                 groups of hosts only. In an instance that spans several of them, lags and \
+                 waits are relative to processes of the same one (lower bounds), the duration \
+                 is the longest of any, and the core and the last rank to arrive are not known. \
                  The recorder took no measurements: no time",
             ),
             (
@@ -316,67 +317,69 @@ mod tests {
                     n_ranks: 1,
                     rank: 3,
                 },
-                "1 rank (the first is rank 3) differ in clock from the other ranks of the host, \
-                 by more than a message inside of it takes: each is shown as a host of its own",
+                "the clock of 1 rank (the first is rank 3) differs from those of the other \
+                 ranks on the host by more than a message within the host takes: it is shown as \
+                 a separate host",
             ),
             (
                 Remark::ClocksApart {
                     n_ranks: 4,
                     rank: 3,
                 },
-                "4 ranks (the first is rank 3) differ in clock from the other ranks of the host, \
-                 by more than a message inside of it takes: each is shown as a host of its own",
+                "the clocks of 4 ranks (the first is rank 3) differ from those of the other \
+                 ranks on the host by more than a message within the host takes: each is shown \
+                 as a separate host",
             ),
             (
                 Remark::ExchangesEnded {
                     n_ranks: 1,
                     reason: "no time".into(),
                 },
-                "measuring clocks against one another ended early on 1 rank: no time",
+                "the measurement of clock offsets ended early on 1 rank: no time",
             ),
             (
                 Remark::ExchangesEnded {
                     n_ranks: 2,
                     reason: "no time".into(),
                 },
-                "measuring clocks against one another ended early on 2 ranks: no time",
+                "the measurement of clock offsets ended early on 2 ranks: no time",
             ),
             (
                 Remark::DriftNotKnown { n_hosts: 1 },
-                "the clocks of 1 host were compared at one instant only, as those of a run that \
-                 was killed: how fast they drift is not known, so the error of times across hosts \
-                 grows by 100 us per second from there",
+                "the clocks of 1 host were compared at one instant only, as in a run that was \
+                 killed: their drift is not known, so the error of times across hosts grows by \
+                 100 us per second from there",
             ),
             (
                 Remark::DriftNotKnown { n_hosts: 2 },
-                "the clocks of 2 hosts were compared at one instant only, as those of a run that \
-                 was killed: how fast they drift is not known, so the error of times across hosts \
-                 grows by 100 us per second from there",
+                "the clocks of 2 hosts were compared at one instant only, as in a run that was \
+                 killed: their drift is not known, so the error of times across hosts grows by \
+                 100 us per second from there",
             ),
             (
                 Remark::NoOffsetAtEnd { n_hosts: 1 },
-                "the offsets of the clocks of 1 host were not measured at the end of the run: \
-                 times across hosts are less sure the later they are",
+                "the clock offsets of 1 host were not measured at the end of the run: the \
+                 later a time, the larger its error across hosts",
             ),
             (
                 Remark::NoOffsetAtEnd { n_hosts: 2 },
-                "the offsets of the clocks of 2 hosts were not measured at the end of the run: \
-                 times across hosts are less sure the later they are",
+                "the clock offsets of 2 hosts were not measured at the end of the run: the \
+                 later a time, the larger its error across hosts",
             ),
             (
                 Remark::AlignmentNotConverged { n_hosts: 1 },
-                "the clocks of 1 host were not fitted to rest by what was measured: their \
-                 uncertainty may be too small; compare with --alignment piecewise",
+                "the clock fit of 1 host did not converge: the uncertainty may be too small; \
+                 compare with --alignment piecewise",
             ),
             (
                 Remark::AlignmentNotConverged { n_hosts: 2 },
-                "the clocks of 2 hosts were not fitted to rest by what was measured: their \
-                 uncertainty may be too small; compare with --alignment piecewise",
+                "the clock fit of 2 hosts did not converge: the uncertainty may be too small; \
+                 compare with --alignment piecewise",
             ),
             (
                 Remark::ClocksWander,
-                "the rates of the clocks change faster than those of free-running ones, as where \
-                 a daemon sets them; record with --clock raw or tsc",
+                "the clock rates change faster than those of free-running clocks, as if a \
+                 daemon adjusted them; record with --clock raw or tsc",
             ),
             (
                 Remark::ClockSlewed {
@@ -391,12 +394,12 @@ mod tests {
                     host: "n01".into(),
                     step_ns: 1_250,
                 },
-                "host n01: its clocks are up to 1.2 us off one another: a clock stepped, or its \
-                 time stamp counter is not invariant; record with --clock raw",
+                "host n01: its clocks differ by up to 1.2 us: a clock was stepped, or the time \
+                 stamp counter is not invariant; record with --clock raw",
             ),
             (
                 Remark::ClockNotScaled { host: "n01".into() },
-                "host n01: its clock readings give no tick rate; ticks are shown as ns",
+                "host n01: the clock readings do not give the tick rate; ticks are shown as ns",
             ),
         ]);
     }
@@ -419,25 +422,26 @@ mod tests {
         assert_each_says([
             (
                 triangle(1, 1, Blame::OthersClose),
-                "the offsets measured between the hosts a, b and c do not close: 40.2 us are \
-                 left, the error explains 1.5 us. The path a-b takes longer one way than back: \
-                 the others are also in triangles that close, or too short for it. The \
-                 uncertainty has grown by that; the bounds hold",
+                "the clock offsets measured between hosts a, b and c do not add up to zero: \
+                 40.2 us remain, the error explains 1.5 us. The path a-b takes longer in one \
+                 direction: the other paths are also in triangles that close, or are too short. \
+                 The uncertainty was increased accordingly; the bounds hold",
             ),
             (
                 triangle(2, 3, Blame::RoundTrip),
-                "the offsets measured between the hosts a, b and c do not close: 40.2 us are \
-                 left, the error explains 1.5 us (and so in 1 more triangles). A path takes \
-                 longer one way than back, most likely a-b, whose round trip is longer by as much \
-                 as that makes it; else b-c or c-a. The uncertainty has grown by that; the bounds \
-                 hold",
+                "the clock offsets measured between hosts a, b and c do not add up to zero: \
+                 40.2 us remain, the error explains 1.5 us (likewise in 1 more triangle). One \
+                 path takes longer in one direction, most likely a-b, whose round trip is \
+                 longer by that much; otherwise b-c or c-a. The uncertainty was increased \
+                 accordingly; the bounds hold",
             ),
             (
                 triangle(3, 3, Blame::Undecided),
-                "the offsets measured between the hosts a, b and c do not close: 40.2 us are \
-                 left, the error explains 1.5 us (and so in 2 more triangles). A path takes \
-                 longer one way than back: a-b or b-c or c-a; exchanges along more paths would \
-                 tell which. The uncertainty has grown by that; the bounds hold",
+                "the clock offsets measured between hosts a, b and c do not add up to zero: \
+                 40.2 us remain, the error explains 1.5 us (likewise in 2 more triangles). One \
+                 path takes longer in one direction: a-b or b-c or c-a; exchanges along more \
+                 paths would show which. The uncertainty was increased accordingly; the bounds \
+                 hold",
             ),
         ]);
     }
@@ -447,55 +451,56 @@ mod tests {
         assert_each_says([
             (
                 Remark::CommunicatorConflict { n_communicators: 1 },
-                "definitions of 1 communicator contradict one another; the first is used, calls \
-                 by the others are not matched",
+                "the definitions of 1 communicator contradict one another: the first one is \
+                 used, and calls by ranks with another one are not matched",
             ),
             (
                 Remark::CommunicatorConflict { n_communicators: 2 },
-                "definitions of 2 communicators contradict one another; the first is used, calls \
-                 by the others are not matched",
+                "the definitions of 2 communicators contradict one another: the first one is \
+                 used, and calls by ranks with another one are not matched",
             ),
             (
                 Remark::MembersNotListed {
                     communicator: 5,
                     n_others: 0,
                 },
-                "communicator 5: too many unknown members; only known ones are listed",
+                "communicator 5: too many members are unknown; only known ones are listed",
             ),
             (
                 Remark::MembersNotListed {
                     communicator: 5,
                     n_others: 1,
                 },
-                "communicator 5 and 1 other: too many unknown members; only known ones are listed",
+                "communicator 5 and 1 other: too many members are unknown; only known ones are \
+                 listed",
             ),
             (
                 Remark::MembersNotListed {
                     communicator: 5,
                     n_others: 2,
                 },
-                "communicator 5 and 2 others: too many unknown members; only known ones are \
-                 listed",
+                "communicator 5 and 2 others: too many members are unknown; only known ones \
+                 are listed",
             ),
             (
                 Remark::ShownTogether {
                     n_communicators: 100,
                     n_entries: 1,
                 },
-                "100 communicators that were made alike are shown as 1",
+                "100 communicators that were created alike are shown as 1",
             ),
             (
                 Remark::UnknownAbi,
-                "the MPI library has an ABI that the recorder did not know: calls have times, but \
+                "the recorder did not know the ABI of the MPI library: calls have times, but \
                  no communicator and no payload",
             ),
             (
                 Remark::UnknownCommunicator { n_calls: 1 },
-                "1 call on a communicator that is not known: counted, not matched",
+                "1 call on an unknown communicator is counted, but not matched",
             ),
             (
                 Remark::UnknownCommunicator { n_calls: 2 },
-                "2 calls on a communicator that is not known: counted, not matched",
+                "2 calls on an unknown communicator are counted, but not matched",
             ),
         ]);
     }
@@ -508,36 +513,36 @@ mod tests {
                     n_instances: 1,
                     first: 0,
                 },
-                "1 position where the calls are not one collective, set aside; the first: \
-                 different operations at call 4 on MPI_COMM_WORLD: MPI_Allreduce by rank 1; \
-                 MPI_Barrier by ranks 0, 2",
+                "the calls at 1 position do not match and are left out; the first: different \
+                 operations at call 4 on MPI_COMM_WORLD: MPI_Allreduce by rank 1; MPI_Barrier \
+                 by ranks 0, 2",
             ),
             (
                 Remark::Mismatched {
                     n_instances: 2,
                     first: 0,
                 },
-                "2 positions where the calls are not one collective, set aside; the first: \
-                 different operations at call 4 on MPI_COMM_WORLD: MPI_Allreduce by rank 1; \
-                 MPI_Barrier by ranks 0, 2",
+                "the calls at 2 positions do not match and are left out; the first: different \
+                 operations at call 4 on MPI_COMM_WORLD: MPI_Allreduce by rank 1; MPI_Barrier \
+                 by ranks 0, 2",
             ),
             (
                 Remark::MismatchedSizes {
                     n_instances: 1,
                     first: 1,
                 },
-                "1 position where the sizes of one collective contradict one another; the first: \
-                 sizes that do not fit at call 9 on MPI_COMM_WORLD: MPI_Bcast of 1 byte by rank \
-                 0; MPI_Bcast of 8 bytes by ranks 1-2",
+                "the sizes at 1 position do not match; the first: sizes that do not match at \
+                 call 9 on MPI_COMM_WORLD: MPI_Bcast of 1 byte by rank 0; MPI_Bcast of 8 bytes \
+                 by ranks 1-2",
             ),
             (
                 Remark::MismatchedSizes {
                     n_instances: 2,
                     first: 1,
                 },
-                "2 positions where the sizes of one collective contradict one another; the first: \
-                 sizes that do not fit at call 9 on MPI_COMM_WORLD: MPI_Bcast of 1 byte by rank \
-                 0; MPI_Bcast of 8 bytes by ranks 1-2",
+                "the sizes at 2 positions do not match; the first: sizes that do not match at \
+                 call 9 on MPI_COMM_WORLD: MPI_Bcast of 1 byte by rank 0; MPI_Bcast of 8 bytes \
+                 by ranks 1-2",
             ),
             // What they wait in is a sentence of the hang, which there is none of here.
             (
@@ -550,31 +555,33 @@ mod tests {
             ),
             (
                 Remark::NeverCompleted { n_calls: 1 },
-                "1 nonblocking collective was begun and never completed before MPI_Finalize; the \
-                 first: MPI_Ibcast (call 7 on MPI_COMM_WORLD) by ranks 0, 2",
+                "1 nonblocking collective was initiated and never completed before \
+                 MPI_Finalize; the first: MPI_Ibcast (call 7 on MPI_COMM_WORLD) by ranks 0, 2",
             ),
             (
                 Remark::NeverCompleted { n_calls: 2 },
-                "2 calls began nonblocking collectives that were never completed before \
+                "2 calls initiated nonblocking collectives that were never completed before \
                  MPI_Finalize; the first: MPI_Ibcast (call 7 on MPI_COMM_WORLD) by ranks 0, 2",
             ),
             (
                 Remark::IncompleteInstances { n_instances: 1 },
-                "1 instance that not every process came to and left: counted as incomplete, in no \
-                 distribution per instance",
+                "1 instance was not entered and left by every process: counted as incomplete, \
+                 in no distribution per instance",
             ),
             (
                 Remark::IncompleteInstances { n_instances: 2 },
-                "2 instances that not every process came to and left: counted as incomplete, in \
-                 no distribution per instance",
+                "2 instances were not entered and left by every process: counted as \
+                 incomplete, in no distribution per instance",
             ),
             (
                 Remark::ImpossibleStamps { n_calls: 1 },
-                "1 call whose time stamps cannot be true: damage; counted, in no figure of time",
+                "1 call has impossible time stamps (damage) and is counted, but in no figure \
+                 of time",
             ),
             (
                 Remark::ImpossibleStamps { n_calls: 2 },
-                "2 calls whose time stamps cannot be true: damage; counted, in no figure of time",
+                "2 calls have impossible time stamps (damage) and are counted, but in no \
+                 figure of time",
             ),
             (
                 Remark::FailedCalls {
@@ -588,54 +595,56 @@ mod tests {
                     n_calls: 2,
                     n_instances: 1,
                 },
-                "2 calls returned an error code: the instance with such calls is in no figure of \
-                 time",
+                "2 calls returned an error code: the instance with such calls is in no figure \
+                 of time",
             ),
             (
                 Remark::FailedCalls {
                     n_calls: 3,
                     n_instances: 2,
                 },
-                "3 calls returned an error code: the 2 instances with such calls are in no figure \
-                 of time",
+                "3 calls returned an error code: the 2 instances with such calls are in no \
+                 figure of time",
             ),
             (
                 Remark::PayloadUnknown { n_calls: 1 },
-                "1 call of unknown payload (a handle or type that the recorder could not read)",
+                "the payload of 1 call is unknown (a handle or type that the recorder could \
+                 not read)",
             ),
             (
                 Remark::PayloadUnknown { n_calls: 2 },
-                "2 calls of unknown payload (a handle or type that the recorder could not read)",
+                "the payload of 2 calls is unknown (a handle or type that the recorder could \
+                 not read)",
             ),
             (
                 Remark::InternalCalls { n_calls: 1 },
-                "1 call by the MPI library, or by a tool in front of it, on its own behalf: \
+                "1 call was made internally by the MPI library, or by a tool on top of it: \
                  recorded, not counted",
             ),
             (
                 Remark::InternalCalls { n_calls: 2 },
-                "2 calls by the MPI library, or by a tool in front of it, on its own behalf: \
+                "2 calls were made internally by the MPI library, or by a tool on top of it: \
                  recorded, not counted",
             ),
             (
                 Remark::AbandonedCalls { n_calls: 1 },
-                "1 call never returned, though the thread went on: by a jump out of it, or in \
-                 what it calls back",
+                "1 call never returned, though the thread continued: it jumped out of the \
+                 call, or out of a callback in it",
             ),
             (
                 Remark::AbandonedCalls { n_calls: 2 },
-                "2 calls never returned, though the thread went on: by a jump out of it, or in \
-                 what it calls back",
+                "2 calls never returned, though the thread continued: it jumped out of the \
+                 call, or out of a callback in it",
             ),
             (
                 Remark::StrayCompletions { n_completions: 1 },
-                "1 completion of nonblocking collectives that fit none that is under way, passed \
-                 by: records were lost or are damaged",
+                "1 completion of nonblocking collectives matches no outstanding one and is \
+                 ignored: records are missing or damaged",
             ),
             (
                 Remark::StrayCompletions { n_completions: 2 },
-                "2 completions of nonblocking collectives that fit none that is under way, passed \
-                 by: records were lost or are damaged",
+                "2 completions of nonblocking collectives match no outstanding one and are \
+                 ignored: records are missing or damaged",
             ),
         ]);
     }
@@ -648,24 +657,24 @@ mod tests {
                     n_instances: 1,
                     n_of_one_clock: 0,
                 },
-                "1 instance that a process left before the last one came: the error of the \
-                 clocks, or an operation that did not need all",
+                "in 1 instance a process left before the last one arrived: clock error, or an \
+                 operation that did not need all",
             ),
             (
                 Remark::NegativeCore {
                     n_instances: 1,
                     n_of_one_clock: 1,
                 },
-                "1 instance that a process left before the last one came: an operation that did \
-                 not need all",
+                "in 1 instance a process left before the last one arrived: an operation that \
+                 did not need all",
             ),
             (
                 Remark::NegativeCore {
                     n_instances: 3,
                     n_of_one_clock: 2,
                 },
-                "3 instances that a process left before the last one came: an operation that did \
-                 not need all, or, but for 2 on one host, the error of the clocks",
+                "in 3 instances a process left before the last one arrived: an operation that \
+                 did not need all, or (except in 2 on one host) clock error",
             ),
         ]);
     }
@@ -678,29 +687,29 @@ mod tests {
                     n_instances: 1,
                     operations: vec!["MPI_Barrier"],
                 },
-                "1 instance of MPI_Barrier without a message in the trace, though messages were \
-                 recorded: the data went where the recorder does not see them (shared memory, \
-                 hardware, requests that the library sets up once and starts). Nothing is known \
-                 of the trees of these",
+                "1 instance of MPI_Barrier has no message in the trace, though messages were \
+                 recorded: the data was sent where the recorder does not see it (shared memory, \
+                 hardware, persistent requests of the library). Its tree is not known",
             ),
             (
                 Remark::Opaque {
                     n_instances: 5,
                     operations: vec!["MPI_Barrier", "MPI_Bcast"],
                 },
-                "5 instances of MPI_Barrier, MPI_Bcast without a message in the trace, though \
-                 messages were recorded: the data went where the recorder does not see them \
-                 (shared memory, hardware, requests that the library sets up once and starts). \
-                 Nothing is known of the trees of these",
+                "5 instances of MPI_Barrier, MPI_Bcast have no message in the trace, though \
+                 messages were recorded: the data was sent where the recorder does not see it \
+                 (shared memory, hardware, persistent requests of the library). Their trees are \
+                 not known",
             ),
             (
                 Remark::AlgorithmContradicted {
                     n_instances: 1,
                     first: ("MPI_Bcast".into(), "binomial".into(), "a chain".into()),
                 },
-                "1 instance with messages that the algorithm has not which the library named, \
-                 most of MPI_Bcast: binomial, whose graph is a chain. They are told by what the \
-                 library said; `trees` has what went where, and `contradicted` counts them",
+                "the messages of 1 instance are not those of the algorithm that the library \
+                 named, most often in MPI_Bcast: named binomial, but the graph is a chain. The \
+                 name is shown; `trees` has the messages, and `contradicted` counts such \
+                 instances",
             ),
             (
                 Remark::ReceivedTooEarly {
@@ -711,10 +720,10 @@ mod tests {
                     by_ns: 12_300,
                     uncertainty_ns: 800,
                 },
-                "3 of 40 messages were received before they were sent, from n01 to n02 by up to \
-                 12.3 us: one of these two clocks is off by more than the 800 ns that is said, as \
-                 where a path takes longer one way than back. What lies between them and other \
-                 hosts is no better known than that",
+                "3 of 40 messages were received before they were sent, from n01 to n02 by up \
+                 to 12.3 us: one of these two clocks is off by more than its stated error of \
+                 800 ns, for example because a path takes longer in one direction. Times \
+                 between them and other hosts are no more certain than that",
             ),
         ]);
     }
@@ -734,34 +743,36 @@ mod tests {
         assert_each_says([
             (
                 unpaired([1, 0, 0], [false, false]),
-                "inside complete instances 1 send of the library has no other end in the same \
-                 one: in no tree",
+                "inside complete instances 1 send of the library has no matching end in the \
+                 same instance: left out of all trees",
             ),
             (
                 unpaired([0, 2, 0], [false, false]),
-                "inside complete instances 2 receives of the library have no other end in the \
-                 same one: in no tree",
+                "inside complete instances 2 receives of the library have no matching end in \
+                 the same instance: left out of all trees",
             ),
             (
                 unpaired([1, 2, 1], [false, false]),
-                "inside complete instances 1 send and 2 receives of the library have no other end \
-                 in the same one, and 1 send is in no complete instance: in no tree",
+                "inside complete instances 1 send and 2 receives of the library have no \
+                 matching end in the same instance, and 1 send is in no complete instance: left \
+                 out of all trees",
             ),
             (
                 unpaired([0, 0, 1], [true, false]),
-                "1 send of the library is in no complete instance (perhaps of calls on windows or \
-                 files, which were not recorded): in no tree",
+                "1 send of the library is in no complete instance (perhaps of calls on windows \
+                 or files, which were not recorded): left out of all trees",
             ),
             (
                 unpaired([0, 0, 2], [false, true]),
-                "2 sends of the library are in no complete instance (perhaps of incomplete ones): \
-                 in no tree",
+                "2 sends of the library are in no complete instance (perhaps of incomplete \
+                 ones): left out of all trees",
             ),
             (
                 unpaired([0, 1, 3], [true, true]),
-                "inside complete instances 1 receive of the library has no other end in the same \
-                 one, and 3 sends are in no complete instance (perhaps of incomplete ones, or of \
-                 calls on windows or files, which were not recorded): in no tree",
+                "inside complete instances 1 receive of the library has no matching end in the \
+                 same instance, and 3 sends are in no complete instance (perhaps of incomplete \
+                 ones, or of calls on windows or files, which were not recorded): left out of \
+                 all trees",
             ),
         ]);
     }

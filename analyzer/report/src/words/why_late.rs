@@ -1,5 +1,5 @@
-//! Why a rank is late, or a message takes long, in words: by what the ranks did in front of their calls
-//! and in them, where the kernel was asked.
+//! Why a rank is late, or a message takes long, in sentences: by whether the ranks were running before their
+//! calls and in them, where the layer `switches` was recorded.
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{ImbalanceSummary, OperationSummary, RunningSummary};
@@ -9,7 +9,7 @@ use collbench_text::quantity::{counted, duration, percent};
 /// From this part of the time on a thread counts as running, in percent.
 const MOSTLY_RUNNING: i64 = 80;
 
-/// What a rank did in front of its calls of an operation; `None` where nobody asked.
+/// What a rank did before its calls of an operation; `None` where that was not recorded.
 pub(crate) fn before<'a>(
     analysis: &'a Analysis,
     verdict: &ImbalanceSummary,
@@ -23,7 +23,7 @@ pub(crate) fn before<'a>(
     })
 }
 
-/// What is known of why the culprit of a verdict is late; `None` where nobody asked.
+/// Why the rank that a verdict names is late; `None` where that was not recorded.
 pub(crate) fn of_culprit(
     analysis: &Analysis,
     verdict: &ImbalanceSummary,
@@ -31,17 +31,17 @@ pub(crate) fn of_culprit(
 ) -> Option<String> {
     if is_late_from_before(analysis, verdict, rank) {
         Some(format!(
-            "hardly any of that passes in front of it: rank {rank} is late already when it leaves the \
-             call before"
+            "rank {rank} is late already when it leaves the call before: hardly any of the delay arises \
+             between the two calls"
         ))
     } else {
         before(analysis, verdict, rank).map(sentence)
     }
 }
 
-/// Whether a rank was late already when it left the call before: of what it was later than all others,
-/// hardly any passed in front of its calls. `false` where nobody asked, and where gaps may have been
-/// too short to be asked in.
+/// Whether a rank was late already when it left the call before: less than half of what it was later than
+/// all others was spent between its calls. `false` where that was not recorded, and where gaps may have
+/// been too short for a sample.
 pub(crate) fn is_late_from_before(
     analysis: &Analysis,
     verdict: &ImbalanceSummary,
@@ -63,37 +63,32 @@ pub(crate) fn is_mostly_running(sum: &RunningSummary) -> bool {
     sum.on_core_ns.saturating_mul(100) >= sum.elapsed_ns.saturating_mul(MOSTLY_RUNNING)
 }
 
-/// What the rank did: it computed, or it was not running.
+/// Whether the rank computed, or was preempted or asleep.
 pub(crate) fn sentence(before: &RunningSummary) -> String {
     let times = |n| counted(n, "time");
     let why = match (is_mostly_running(before), before.blocked, before.preempted) {
-        (true, ..) => "it computed, or waited in a loop".to_owned(),
+        (true, ..) => "it computed or waited in a loop".to_owned(),
         // It had left its core before that time began.
-        (false, 0, 0) => "it was not running, nobody has noted why".to_owned(),
-        (false, blocked, 0) => {
-            format!(
-                "it slept, waited for something or was stopped, {}",
-                times(blocked)
-            )
-        }
-        (false, 0, preempted) => format!("others got its core, {}", times(preempted)),
+        (false, 0, 0) => "it was not running, why was not recorded".to_owned(),
+        (false, blocked, 0) => format!("it slept, blocked or was stopped {}", times(blocked)),
+        (false, 0, preempted) => format!("it was preempted {}", times(preempted)),
         (false, blocked, preempted) => format!(
-            "others got its core {}, and it slept, waited for something or was stopped {}",
+            "it was preempted {}, and slept, blocked or was stopped {}",
             times(preempted),
             times(blocked),
         ),
     };
     format!(
-        "in the {} in front of it ({}) rank {} was on a core for {}: {why}",
-        duration(before.elapsed_ns),
-        counted(before.samples, "sample"),
+        "before it, rank {} was on a core for {} of {} ({}): {why}",
         before.rank,
         percent(before.on_core_ns.min(before.elapsed_ns), before.elapsed_ns),
+        duration(before.elapsed_ns),
+        counted(before.samples, "sample"),
     )
 }
 
-/// Whether the two ends of a hop were running in long calls of its operation, of all payloads together:
-/// the network is slow, or they did not get to it. `None` where nobody asked, or no call was long.
+/// Whether the two ends of a hop were running in long calls of its operation (of all payloads together): if
+/// so, the network is slow or the algorithm. `None` where that was not recorded, or no call was long.
 pub(crate) fn inside(
     analysis: &Analysis,
     operation: &OperationSummary,
@@ -116,7 +111,7 @@ fn inside_in_words(operation: &str, found: &[&RunningSummary]) -> Option<String>
     let ends = match &ends[..] {
         [] => return None,
         [only] => only.clone(),
-        [one, other, ..] => format!("{one}, {other}"),
+        [one, other, ..] => format!("{one}, and {other}"),
     };
     let is_network = found.len() == 2 && found.iter().all(|sum| is_mostly_running(sum));
     let conclusion = if is_network {
@@ -125,7 +120,7 @@ fn inside_in_words(operation: &str, found: &[&RunningSummary]) -> Option<String>
         ""
     };
     Some(format!(
-        " In calls of {operation} of 100 us and more {ends}{conclusion}."
+        " In calls of {operation} of 100 us or more, {ends}{conclusion}."
     ))
 }
 
@@ -133,13 +128,11 @@ fn end(sum: &RunningSummary) -> String {
     let times = |n| counted(n, "time");
     let why = match (sum.blocked, sum.preempted) {
         (0, 0) => String::new(),
-        (blocked, 0) => format!("; it left it {}", times(blocked)),
-        (0, preempted) => format!("; others got it {}", times(preempted)),
-        (blocked, preempted) => format!(
-            "; others got it {}, it left it {}",
-            times(preempted),
-            times(blocked)
-        ),
+        (blocked, 0) => format!("; slept {}", times(blocked)),
+        (0, preempted) => format!("; preempted {}", times(preempted)),
+        (blocked, preempted) => {
+            format!("; preempted {}, slept {}", times(preempted), times(blocked))
+        }
     };
     format!(
         "rank {} was on a core for {} of {} ({}{why})",
@@ -175,36 +168,42 @@ mod tests {
         assert_eq!(words(&[]), None);
         assert_eq!(
             words(&[&running, &running]).unwrap(),
-            " In calls of MPI_Barrier of 100 us and more rank 3 was on a core for 90 % of 1.00 us (1 \
-             sample), rank 3 was on a core for 90 % of 1.00 us (1 sample): both were running, so it is \
+            " In calls of MPI_Barrier of 100 us or more, rank 3 was on a core for 90 % of 1.00 us (1 \
+             sample), and rank 3 was on a core for 90 % of 1.00 us (1 sample): both were running, so it is \
              the network or the algorithm."
         );
         let one = words(&[&waiting]).unwrap();
-        let end = "for 7 % of 1.00 us (1 sample; others got it 6 times).";
+        let end = "for 7 % of 1.00 us (1 sample; preempted 6 times).";
         assert!(one.ends_with(end), "{one}");
         let both = words(&[&running, &waiting]).unwrap();
         assert!(!both.contains("network") && both.ends_with(end), "{both}");
     }
 
     #[test]
-    fn a_sentence_tells_computing_from_sleeping_and_from_losing_the_core() {
+    fn a_sentence_distinguishes_computing_sleeping_and_preemption() {
         let cases = [
-            (sum(800, 5, 5), "80 %: it computed, or waited in a loop"),
             (
-                sum(799, 5, 0),
-                "it slept, waited for something or was stopped, 5 times",
+                sum(800, 5, 5),
+                "80 % of 1.00 us (1 sample): it computed or waited in a loop",
             ),
-            (sum(0, 0, 1), "0 %: others got its core, 1 time"),
+            (sum(799, 5, 0), "it slept, blocked or was stopped 5 times"),
+            (
+                sum(0, 0, 1),
+                "0 % of 1.00 us (1 sample): it was preempted 1 time",
+            ),
             (
                 sum(0, 0, 0),
-                "0 %: it was not running, nobody has noted why",
+                "0 % of 1.00 us (1 sample): it was not running, why was not recorded",
             ),
-            (sum(10, 2, 7), "others got its core 7 times, and it slept"),
+            (
+                sum(10, 2, 7),
+                "it was preempted 7 times, and slept, blocked",
+            ),
         ];
         for (sum, words) in cases {
             let sentence = sentence(&sum);
             assert!(sentence.contains(words), "{sentence}");
-            assert!(sentence.starts_with("in the 1.00 us in front of it (1 sample) rank 3"));
+            assert!(sentence.starts_with("before it, rank 3 was on a core for "));
         }
     }
 }

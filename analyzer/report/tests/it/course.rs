@@ -238,21 +238,21 @@ fn of_an_instance_that_sticks_out_it_is_told_who_came_late_together() {
     assert_eq!((&ranks[..], by_ns), (&[0, 1][..], Some(89_995)));
     assert_eq!(
         words,
-        "ranks 0-1 came last, together, 90.0 us after the others"
+        "ranks 0-1 arrived last together, 90.0 us after the others"
     );
     let (ranks, _, words) = told([3, 0, 80_000, 9], 300);
     assert_eq!(ranks, [2]);
-    assert_eq!(words, "rank 2 came last, 80.0 us after the others");
+    assert_eq!(words, "rank 2 arrived last, 80.0 us after the others");
     let (ranks, _, words) = told([70_000, 70_010, 70_020, 0], 300);
     assert_eq!(ranks, [0, 1, 2]);
-    assert_eq!(words, "ranks 0-2 came 70.0 us after the first");
+    assert_eq!(words, "ranks 0-2 arrived 70.0 us after the first");
     let (_, _, words) = told([0, 30_000, 60_000, 90_000], 300);
     assert_eq!(
         words,
-        "its ranks came one by one, the last 90.0 us after the first"
+        "its ranks arrived one by one, the last 90.0 us after the first"
     );
     let (_, _, words) = told([0, 10, 20, 30], 90_000);
-    assert_eq!(words, "nobody came late, the time passed inside");
+    assert_eq!(words, "no rank arrived late, the time was spent inside");
 }
 
 #[test]

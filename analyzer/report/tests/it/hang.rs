@@ -1,4 +1,4 @@
-//! Where a run hung: who waits in what for whom, who never came and what they did last, and calls
+//! Where a run hung: who waits in what for whom, who never arrived and what they did last, and calls
 //! that contradict one another, in runs that hang and in runs that go through by luck.
 
 use collbench_analyzer::Analysis;
@@ -116,13 +116,13 @@ fn who_never_came_is_told_with_the_last_that_it_did() {
     assert_eq!(hang.ranks[0].last_call.as_ref().unwrap().leave_ns, None);
     assert_says(
         &analysis,
-        "ranks 0-1, 3 wait in MPI_Allreduce (call 1 on MPI_COMM_WORLD, 8 bytes) since 300 ns (the \
-         last since 303 ns); rank 2 never came: it left MPI_Allreduce (call 0 on MPI_COMM_WORLD) \
-         at 150 ns, and called no collective in the 153 ns after that",
+        "ranks 0-1, 3 have been waiting in MPI_Allreduce (call 1 on MPI_COMM_WORLD, 8 bytes) since \
+         300 ns (the last of them since 303 ns); rank 2 never arrived: it left MPI_Allreduce (call \
+         0 on MPI_COMM_WORLD) at 150 ns and called no collective in the 153 ns after that",
     );
     let told = remark(&analysis, "waiting_at_the_end").unwrap();
     assert!(told.starts_with("3 ranks were in a collective"), "{told}");
-    assert!(told.contains("rank 2 never came"), "{told}");
+    assert!(told.contains("rank 2 never arrived"), "{told}");
 }
 
 /// Messages stand behind the record of the call that they are inside.
@@ -145,9 +145,9 @@ fn a_call_is_under_way_with_its_messages_behind_it_too() {
     assert!(remark(&blocking, "abandoned_calls").is_none());
     assert_says(
         &blocking,
-        "rank 0 waits in MPI_Allreduce (call 1 on MPI_COMM_WORLD, 8 bytes) since 300 ns; rank 1 never \
-         came: it left MPI_Allreduce (call 0 on MPI_COMM_WORLD) at 150 ns, and called no collective in \
-         the 170 ns after that",
+        "rank 0 has been waiting in MPI_Allreduce (call 1 on MPI_COMM_WORLD, 8 bytes) since 300 \
+         ns; rank 1 never arrived: it left MPI_Allreduce (call 0 on MPI_COMM_WORLD) at 150 ns and \
+         called no collective in the 170 ns after that",
     );
 
     let process = &mut trace.processes[0];
@@ -178,9 +178,10 @@ fn of_a_thousand_ranks_all_but_one_are_told_as_ranges() {
     assert_eq!(hang(&analysis).waiting, others);
     assert_says(
         &analysis,
-        "ranks 0-511, 513-1023 wait in MPI_Allreduce (call 1 on MPI_COMM_WORLD, 8 bytes) since \
-         300 ns (the last since 306 ns); rank 512 never came: it left MPI_Allreduce (call 0 on \
-         MPI_COMM_WORLD) at 150 ns, and called no collective in the 156 ns after that",
+        "ranks 0-511, 513-1023 have been waiting in MPI_Allreduce (call 1 on MPI_COMM_WORLD, 8 \
+         bytes) since 300 ns (the last of them since 306 ns); rank 512 never arrived: it left \
+         MPI_Allreduce (call 0 on MPI_COMM_WORLD) at 150 ns and called no collective in the 156 ns \
+         after that",
     );
 }
 
@@ -190,7 +191,7 @@ fn who_never_came_may_be_in_finalize_or_in_abort_or_past_both() {
         process.call(call(Operation::Finalize, 0, -1, 0, (200, 0)));
     });
     assert_eq!(hang(&in_finalize).ranks[1].state, RankState::InFinalize);
-    let expected = "rank 1 never came: it is in MPI_Finalize since 200 ns";
+    let expected = "rank 1 never arrived: it has been in MPI_Finalize since 200 ns";
     let [sentence] = &in_words(&in_finalize)[..] else {
         panic!("{:?}", in_words(&in_finalize));
     };
@@ -201,14 +202,14 @@ fn who_never_came_may_be_in_finalize_or_in_abort_or_past_both() {
         process.call(call(Operation::Abort, 0, -1, 0, (200, 0)));
     });
     assert_eq!(hang(&in_abort).ranks[1].state, RankState::InAbort);
-    assert!(in_words(&in_abort)[0].ends_with("it is in MPI_Abort since 200 ns"));
+    assert!(in_words(&in_abort)[0].ends_with("it has been in MPI_Abort since 200 ns"));
 
     let finished = skipped(3, 1, |process| {
         process.call(call(Operation::Finalize, 0, -1, 0, (200, 210)));
         process.is_finalized = true;
     });
     assert_eq!(hang(&finished).ranks[1].state, RankState::Finished);
-    let expected = "rank 1 never came: it called MPI_Finalize at 200 ns, and left it";
+    let expected = "rank 1 never arrived: it called MPI_Finalize at 200 ns and left it";
     assert!(
         in_words(&finished)[0].contains(expected),
         "{:?}",
@@ -252,14 +253,14 @@ fn a_cycle_of_waiting_over_two_communicators_is_named() {
     assert_eq!(waited_in, ["MPI_Bcast", "MPI_Barrier"]);
     assert_eq!(
         in_words(&analysis)[0],
-        "a cycle of waiting: rank 0 waits in MPI_Bcast (call 0 on A, root rank 1, 64 bytes) for \
+        "a circular wait: rank 0 waits in MPI_Bcast (call 0 on A, root rank 1, 64 bytes) for \
          rank 1, which waits in MPI_Barrier (call 0 on B) for rank 0"
     );
     assert_says(
         &analysis,
-        "rank 0 waits in MPI_Bcast (call 0 on A, root rank 1, 64 bytes) since 100 ns; rank 1 never \
-         came: it is in MPI_Barrier (call 0 on B) since 90 ns; rank 2 never came: it called no \
-         collective at all",
+        "rank 0 has been waiting in MPI_Bcast (call 0 on A, root rank 1, 64 bytes) since 100 ns; \
+         rank 1 never arrived: it has been in MPI_Barrier (call 0 on B) since 90 ns; rank 2 never \
+         arrived: it called no collective at all",
     );
 }
 
@@ -282,7 +283,7 @@ fn a_chain_that_ends_somewhere_is_no_cycle() {
 
 #[test]
 fn only_those_are_waited_for_on_whom_a_rank_depends() {
-    // Rank 1 waits on A, ranks 0 and 2 never came; rank 2 waits on B for the two others.
+    // Rank 1 waits on A, ranks 0 and 2 never arrived; rank 2 waits on B for the two others.
     let cycles = |operation: Operation, sources: &[u32]| {
         let mut trace = crossed();
         for process in &mut trace.processes {
@@ -337,7 +338,7 @@ fn a_cycle_of_many_is_found_through_all() {
     assert_eq!(cycle.ranks, all);
     let sentence = &in_words(&analysis)[0];
     assert!(
-        sentence.contains("and so on, 200 ranks in all"),
+        sentence.contains("and so on, 200 ranks in total"),
         "{sentence}"
     );
 }
@@ -529,7 +530,7 @@ fn what_is_never_completed_before_finalize_is_a_remark_and_what_a_killed_rank_le
     );
     let told = remark(&whole, "never_completed").unwrap();
     assert!(
-        told.contains("1 nonblocking collective was begun"),
+        told.contains("1 nonblocking collective was initiated"),
         "{told}"
     );
     assert!(
@@ -582,9 +583,9 @@ fn starts_of_persistent_collectives_are_waited_for_by_their_numbers() {
     );
     assert_says(
         &analysis,
-        "rank 0 waits in MPI_Wait for MPI_Allreduce_init (start 1 on MPI_COMM_WORLD, 8 bytes) since 32 \
-         ns; rank 1 never came: it left MPI_Wait (start 0 on MPI_COMM_WORLD) at 20 ns, and called no \
-         collective in the 12 ns after that",
+        "rank 0 has been waiting in MPI_Wait for MPI_Allreduce_init (start 1 on MPI_COMM_WORLD, 8 \
+         bytes) since 32 ns; rank 1 never arrived: it left MPI_Wait (start 0 on MPI_COMM_WORLD) at \
+         20 ns and called no collective in the 12 ns after that",
     );
 }
 
@@ -698,10 +699,13 @@ fn who_has_no_file_or_stopped_recording_is_accused_of_nothing() {
         ]
     );
     let sentence = &in_words(&analysis)[0];
-    assert!(!sentence.contains("never came"), "{sentence}");
-    assert!(sentence.contains("of rank 3 it is not known"), "{sentence}");
+    assert!(!sentence.contains("never arrived"), "{sentence}");
     assert!(
-        sentence.contains("no file tells of 1 other process"),
+        sentence.contains("it is not known whether rank 3 arrived"),
+        "{sentence}"
+    );
+    assert!(
+        sentence.contains("there is no file of 1 other process"),
         "{sentence}"
     );
 }
@@ -758,7 +762,7 @@ fn who_had_left_finalize_never_came_though_its_file_was_not_ended() {
     let [sentence] = &in_words(&analysis)[..] else {
         panic!("{:?}", in_words(&analysis));
     };
-    let expected = "rank 1 never came: it called MPI_Finalize at 30 ns, and left it";
+    let expected = "rank 1 never arrived: it called MPI_Finalize at 30 ns and left it";
     assert!(sentence.ends_with(expected), "{sentence}");
 }
 

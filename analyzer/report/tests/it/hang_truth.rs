@@ -149,7 +149,7 @@ fn who_waits_in_what_is_exact_with_1024_ranks() {
     assert!(
         in_words
             .iter()
-            .any(|words| words.contains("rank 17 never came")),
+            .any(|words| words.contains("rank 17 never arrived")),
         "{in_words:#?}"
     );
 }

@@ -236,7 +236,7 @@ fn the_screen_tells_communicators_on_which_it_is_done_alike_together() {
         at += 1000;
     }
     let screen = collbench_report::to_text(&trace.analyze(), None);
-    let told = screen.split("How collectives are done").nth(1).unwrap();
+    let told = screen.split("Algorithms").nth(1).unwrap();
     let told = told.split("\n\n").next().unwrap();
     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

@@ -6,21 +6,22 @@ use collbench_text::quantity::counted;
 use crate::words::hang;
 
 pub(super) fn unknown_abi() -> String {
-    "the MPI library has an ABI that the recorder did not know: calls have times, but \
-     no communicator and no payload"
+    "the recorder did not know the ABI of the MPI library: calls have times, but no communicator \
+     and no payload"
         .to_owned()
 }
 
 pub(super) fn unknown_communicator(n_calls: u64) -> String {
+    let are = if n_calls == 1 { "is" } else { "are" };
     format!(
-        "{} on a communicator that is not known: counted, not matched",
+        "{} on an unknown communicator {are} counted, but not matched",
         counted(n_calls, "call")
     )
 }
 
 pub(super) fn mismatched(analysis: &Analysis, n_instances: u64, first: usize) -> String {
     format!(
-        "{} where the calls are not one collective, set aside; the first: {}",
+        "the calls at {} do not match and are left out; the first: {}",
         counted(n_instances, "position"),
         hang::mismatch(analysis, &analysis.mismatches[first])
     )
@@ -28,7 +29,7 @@ pub(super) fn mismatched(analysis: &Analysis, n_instances: u64, first: usize) ->
 
 pub(super) fn mismatched_sizes(analysis: &Analysis, n_instances: u64, first: usize) -> String {
     format!(
-        "{} where the sizes of one collective contradict one another; the first: {}",
+        "the sizes at {} do not match; the first: {}",
         counted(n_instances, "position"),
         hang::mismatch(analysis, &analysis.mismatches[first])
     )
@@ -45,26 +46,32 @@ pub(super) fn waiting(analysis: &Analysis, n_ranks: usize) -> String {
 }
 
 pub(super) fn never_completed(analysis: &Analysis, n_calls: u64) -> String {
-    let begun = match n_calls {
-        1 => "1 nonblocking collective was begun and".to_owned(),
-        n => format!("{n} calls began nonblocking collectives that were"),
+    let initiated = match n_calls {
+        1 => "1 nonblocking collective was initiated and".to_owned(),
+        n => format!("{n} calls initiated nonblocking collectives that were"),
     };
     let first = analysis.never_completed.first();
     let first = first.map_or_else(String::new, |first| hang::never_completed(analysis, first));
-    format!("{begun} never completed before MPI_Finalize; the first: {first}")
+    format!("{initiated} never completed before MPI_Finalize; the first: {first}")
 }
 
 pub(super) fn incomplete_instances(n_instances: u64) -> String {
+    let were = if n_instances == 1 { "was" } else { "were" };
     format!(
-        "{} that not every process came to and left: counted as incomplete, in no \
-         distribution per instance",
+        "{} {were} not entered and left by every process: counted as incomplete, in no distribution \
+         per instance",
         counted(n_instances, "instance")
     )
 }
 
 pub(super) fn impossible_stamps(n_calls: u64) -> String {
+    let (have, are) = if n_calls == 1 {
+        ("has", "is")
+    } else {
+        ("have", "are")
+    };
     format!(
-        "{} whose time stamps cannot be true: damage; counted, in no figure of time",
+        "{} {have} impossible time stamps (damage) and {are} counted, but in no figure of time",
         counted(n_calls, "call")
     )
 }
@@ -81,31 +88,36 @@ pub(super) fn failed(n_calls: u64, n_instances: u64) -> String {
 
 pub(super) fn payload_unknown(n_calls: u64) -> String {
     format!(
-        "{} of unknown payload (a handle or type that the recorder could not read)",
+        "the payload of {} is unknown (a handle or type that the recorder could not read)",
         counted(n_calls, "call")
     )
 }
 
 pub(super) fn internal(n_calls: u64) -> String {
+    let were = if n_calls == 1 { "was" } else { "were" };
     format!(
-        "{} by the MPI library, or by a tool in front of it, on its own behalf: recorded, \
-         not counted",
+        "{} {were} made internally by the MPI library, or by a tool on top of it: recorded, not counted",
         counted(n_calls, "call")
     )
 }
 
 pub(super) fn abandoned(n_calls: u64) -> String {
     format!(
-        "{} never returned, though the thread went on: by a jump out of it, or in what it calls \
-         back",
+        "{} never returned, though the thread continued: it jumped out of the call, or out of a \
+         callback in it",
         counted(n_calls, "call")
     )
 }
 
 pub(super) fn stray_completions(n_completions: u64) -> String {
+    let (match_, are) = if n_completions == 1 {
+        ("matches", "is")
+    } else {
+        ("match", "are")
+    };
     format!(
-        "{} of nonblocking collectives that fit none that is under way, passed by: \
-         records were lost or are damaged",
+        "{} of nonblocking collectives {match_} no outstanding one and {are} ignored: records are \
+         missing or damaged",
         counted(n_completions, "completion")
     )
 }
@@ -113,10 +125,10 @@ pub(super) fn stray_completions(n_completions: u64) -> String {
 pub(super) fn negative_core(n_instances: u64, n_of_one_clock: u64) -> String {
     let not_all = "an operation that did not need all";
     let why = match n_of_one_clock {
-        0 => format!("the error of the clocks, or {not_all}"),
+        0 => format!("clock error, or {not_all}"),
         n if n == n_instances => not_all.to_owned(),
-        n => format!("{not_all}, or, but for {n} on one host, the error of the clocks"),
+        n => format!("{not_all}, or (except in {n} on one host) clock error"),
     };
     let instances = counted(n_instances, "instance");
-    format!("{instances} that a process left before the last one came: {why}")
+    format!("in {instances} a process left before the last one arrived: {why}")
 }

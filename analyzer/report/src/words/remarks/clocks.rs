@@ -11,10 +11,10 @@ pub(super) fn not_aligned(n_hosts: usize, n_groups: usize, reason: Option<&str>)
         format!("of {n_groups} groups of hosts")
     };
     let mut sentence = format!(
-        "{n_hosts} hosts, whose clocks are not aligned: times are compared within each {group} \
-         only. Where an instance has processes on several of them, its lags and waits are against \
-         processes of the same one (lower bounds), its duration is the longest of any, and its core \
-         and who came last are not known"
+        "the clocks of {n_hosts} hosts are not aligned: times are compared within each {group} only. \
+         In an instance that spans several of them, lags and waits are relative to processes of the \
+         same one (lower bounds), the duration is the longest of any, and the core and the last rank \
+         to arrive are not known"
     );
     if let Some(reason) = reason {
         sentence += &format!(". The recorder took no measurements: {reason}");
@@ -23,48 +23,53 @@ pub(super) fn not_aligned(n_hosts: usize, n_groups: usize, reason: Option<&str>)
 }
 
 pub(super) fn apart(n_ranks: usize, rank: u32) -> String {
+    let (clocks, differ, each) = if n_ranks == 1 {
+        ("clock", "differs", "it")
+    } else {
+        ("clocks", "differ", "each")
+    };
     format!(
-        "{} (the first is rank {rank}) differ in clock from the other ranks of the host, by \
-         more than a message inside of it takes: each is shown as a host of its own",
+        "the {clocks} of {} (the first is rank {rank}) {differ} from those of the other ranks on the \
+         host by more than a message within the host takes: {each} is shown as a separate host",
         counted(n_ranks, "rank")
     )
 }
 
 pub(super) fn exchanges_ended(n_ranks: usize, reason: &str) -> String {
     format!(
-        "measuring clocks against one another ended early on {}: {reason}",
+        "the measurement of clock offsets ended early on {}: {reason}",
         counted(n_ranks, "rank")
     )
 }
 
 pub(super) fn drift_not_known(n_hosts: usize) -> String {
     format!(
-        "the clocks of {} were compared at one instant only, as those of a run that was \
-         killed: how fast they drift is not known, so the error of times across hosts grows \
-         by 100 us per second from there",
+        "the clocks of {} were compared at one instant only, as in a run that was killed: their \
+         drift is not known, so the error of times across hosts grows by 100 us per second from \
+         there",
         counted(n_hosts, "host")
     )
 }
 
 pub(super) fn no_offset_at_end(n_hosts: usize) -> String {
     format!(
-        "the offsets of the clocks of {} were not measured at the end of the run: times \
-         across hosts are less sure the later they are",
+        "the clock offsets of {} were not measured at the end of the run: the later a time, the \
+         larger its error across hosts",
         counted(n_hosts, "host")
     )
 }
 
 pub(super) fn alignment_not_converged(n_hosts: usize) -> String {
     format!(
-        "the clocks of {} were not fitted to rest by what was measured: their uncertainty \
-         may be too small; compare with --alignment piecewise",
+        "the clock fit of {} did not converge: the uncertainty may be too small; compare with \
+         --alignment piecewise",
         counted(n_hosts, "host")
     )
 }
 
 pub(super) fn wander() -> String {
-    "the rates of the clocks change faster than those of free-running ones, as where a \
-     daemon sets them; record with --clock raw or tsc"
+    "the clock rates change faster than those of free-running clocks, as if a daemon adjusted \
+     them; record with --clock raw or tsc"
         .to_owned()
 }
 
@@ -79,8 +84,8 @@ pub(super) fn slewed(host: &str, ppb: i64) -> String {
 
 pub(super) fn uneven(host: &str, step_ns: i64) -> String {
     format!(
-        "host {}: its clocks are up to {:.1} us off one another: a clock stepped, or its time \
-         stamp counter is not invariant; record with --clock raw",
+        "host {}: its clocks differ by up to {:.1} us: a clock was stepped, or the time stamp \
+         counter is not invariant; record with --clock raw",
         inert::line(host, 40),
         step_ns as f64 / 1e3
     )
@@ -88,7 +93,7 @@ pub(super) fn uneven(host: &str, step_ns: i64) -> String {
 
 pub(super) fn not_scaled(host: &str) -> String {
     format!(
-        "host {}: its clock readings give no tick rate; ticks are shown as ns",
+        "host {}: the clock readings do not give the tick rate; ticks are shown as ns",
         inert::line(host, 40)
     )
 }
@@ -104,8 +109,8 @@ pub(super) fn triangle_open(
     }: &UnclosedTriangle,
 ) -> String {
     let mut sentence = format!(
-        "the offsets measured between the hosts {}, {} and {} do not close: {:.1} us are left, the \
-         error explains {:.1} us",
+        "the clock offsets measured between hosts {}, {} and {} do not add up to zero: {:.1} us \
+         remain, the error explains {:.1} us",
         inert::line(a, 40),
         inert::line(b, 40),
         inert::line(c, 40),
@@ -113,7 +118,8 @@ pub(super) fn triangle_open(
         *error_ns as f64 / 1e3,
     );
     if *n_triangles > 1 {
-        sentence += &format!(" (and so in {} more triangles)", n_triangles - 1);
+        let more = counted(n_triangles - 1, "more triangle");
+        sentence += &format!(" (likewise in {more})");
     }
     let path =
         |[one, other]: &[String; 2]| format!("{}-{}", inert::line(one, 40), inert::line(other, 40));
@@ -123,17 +129,17 @@ pub(super) fn triangle_open(
     let others = others.join(" or ");
     sentence += &match blame {
         Blame::OthersClose => format!(
-            ". The path {first} takes longer one way than back: the others are also in triangles \
-             that close, or too short for it"
+            ". The path {first} takes longer in one direction: the other paths are also in triangles \
+             that close, or are too short"
         ),
         Blame::RoundTrip => format!(
-            ". A path takes longer one way than back, most likely {first}, whose round trip is \
-             longer by as much as that makes it; else {others}"
+            ". One path takes longer in one direction, most likely {first}, whose round trip is \
+             longer by that much; otherwise {others}"
         ),
         Blame::Undecided => format!(
-            ". A path takes longer one way than back: {first} or {others}; exchanges along more \
-             paths would tell which"
+            ". One path takes longer in one direction: {first} or {others}; exchanges along more \
+             paths would show which"
         ),
     };
-    sentence + ". The uncertainty has grown by that; the bounds hold"
+    sentence + ". The uncertainty was increased accordingly; the bounds hold"
 }

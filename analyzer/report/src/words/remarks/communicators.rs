@@ -4,8 +4,8 @@ use collbench_text::quantity::counted;
 
 pub(super) fn conflict(n_communicators: usize) -> String {
     format!(
-        "definitions of {} contradict one another; the first is used, calls by the \
-         others are not matched",
+        "the definitions of {} contradict one another: the first one is used, and calls by ranks with \
+         another one are not matched",
         counted(n_communicators, "communicator")
     )
 }
@@ -17,10 +17,10 @@ pub(super) fn members_not_listed(communicator: usize, n_others: usize) -> String
         format!(" and {}", counted(n_others, "other"))
     };
     format!(
-        "communicator {communicator}{others}: too many unknown members; only known ones are listed"
+        "communicator {communicator}{others}: too many members are unknown; only known ones are listed"
     )
 }
 
 pub(super) fn shown_together(n_communicators: usize, n_entries: usize) -> String {
-    format!("{n_communicators} communicators that were made alike are shown as {n_entries}")
+    format!("{n_communicators} communicators that were created alike are shown as {n_entries}")
 }

@@ -1,14 +1,19 @@
-//! Remarks on messages, and on the trees that they make.
+//! Remarks on messages, and on the trees that they form.
 
 use collbench_analyzer::results::UnpairedMessages;
 use collbench_text::inert;
 use collbench_text::quantity::{counted, duration};
 
 pub(super) fn opaque(n_instances: u64, operations: &[&str]) -> String {
+    let (have, their) = if n_instances == 1 {
+        ("has", "Its tree is")
+    } else {
+        ("have", "Their trees are")
+    };
     format!(
-        "{} of {} without a message in the trace, though messages were recorded: the data \
-         went where the recorder does not see them (shared memory, hardware, requests that \
-         the library sets up once and starts). Nothing is known of the trees of these",
+        "{} of {} {have} no message in the trace, though messages were recorded: the data was sent \
+         where the recorder does not see it (shared memory, hardware, persistent requests of the \
+         library). {their} not known",
         counted(n_instances, "instance"),
         operations.join(", ")
     )
@@ -19,9 +24,9 @@ pub(super) fn algorithm_contradicted(
     (operation, said, seen): &(String, String, String),
 ) -> String {
     format!(
-        "{} with messages that the algorithm has not which the library named, most of \
-         {operation}: {said}, whose graph is {seen}. They are told by what the library said; \
-         `trees` has what went where, and `contradicted` counts them",
+        "the messages of {} are not those of the algorithm that the library named, most often in \
+         {operation}: named {said}, but the graph is {seen}. The name is shown; `trees` has the \
+         messages, and `contradicted` counts such instances",
         counted(n_instances, "instance"),
     )
 }
@@ -37,8 +42,8 @@ pub(super) fn received_too_early(
 ) -> String {
     format!(
         "{n_messages} of {} were received before they were sent, from {} to {} by up to {}: one of \
-         these two clocks is off by more than the {} that is said, as where a path takes longer one \
-         way than back. What lies between them and other hosts is no better known than that",
+         these two clocks is off by more than its stated error of {}, for example because a path takes \
+         longer in one direction. Times between them and other hosts are no more certain than that",
         counted(n_paired, "message"),
         inert::line(from, 40),
         inert::line(to, 40),
@@ -64,7 +69,7 @@ pub(super) fn unpaired(
     let unpaired = (!unpaired.is_empty()).then(|| {
         let ends = unpaired.join(" and ");
         format!(
-            "inside complete instances {ends} of the library {has} no other end in the same one"
+            "inside complete instances {ends} of the library {has} no matching end in the same instance"
         )
     });
     let elsewhere = some(*n_elsewhere, "send").map(|sends| {
@@ -84,5 +89,5 @@ pub(super) fn unpaired(
         format!("{sends}{of} {is} in no complete instance{why}")
     });
     let all: Vec<String> = unpaired.into_iter().chain(elsewhere).collect();
-    format!("{}: in no tree", all.join(", and "))
+    format!("{}: left out of all trees", all.join(", and "))
 }

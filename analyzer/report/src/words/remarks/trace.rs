@@ -1,11 +1,11 @@
-//! Remarks on the trace: what is there of it, and what of it is shown.
+//! Remarks on the trace: what is missing, and what part of it is shown.
 
 use collbench_text::inert;
 use collbench_text::quantity::counted;
 
 pub(super) fn incomplete(n_findings: usize) -> String {
     format!(
-        "the trace is incomplete ({}): what is shown is what there is",
+        "the trace is incomplete ({}): the analysis covers what was recorded",
         counted(n_findings, "finding")
     )
 }
@@ -28,49 +28,56 @@ pub(super) fn became_shorter(names: &[String]) -> String {
         shown.push(format!("{} more", names.len() - shown.len()));
     }
     let files = shown.join(", ");
-    format!("{files}: became shorter while the trace was read; analysed as it is now")
+    format!("{files} became shorter while the trace was read; the analysis covers what is left")
 }
 
 pub(super) fn spawned_set_aside(n_worlds: usize, n_files: usize) -> String {
+    let are = if n_files == 1 { "is" } else { "are" };
     format!(
-        "{} of {} started by MPI_Comm_spawn set aside; only the first world is analysed",
+        "{} of {} started by MPI_Comm_spawn {are} left out: only the first world is analysed",
         counted(n_files, "file"),
         counted(n_worlds, "world")
     )
 }
 
 pub(super) fn unknown_records(n_records: u64) -> String {
+    let are = if n_records == 1 { "is" } else { "are" };
     format!(
-        "{} of a kind that this version does not know, passed by",
+        "{} of a kind that this version does not know {are} ignored",
         counted(n_records, "record")
     )
 }
 
 pub(super) fn sequence_conflict(n_chunks: u64) -> String {
+    let has = if n_chunks == 1 {
+        "has a table that counts"
+    } else {
+        "have tables that count"
+    };
     format!(
-        "{} whose table says fewer calls than were recorded before; instances behind \
-         may be matched wrongly",
+        "{} {has} fewer calls than were recorded before: later instances may be matched wrongly",
         counted(n_chunks, "chunk")
     )
 }
 
 pub(super) fn recorder_pauses(total_ns: i64, longest_ns: i64) -> String {
     format!(
-        "recording held the processes up for {:.1} ms in all to make room, at most \
-         {:.1} ms at once; waits may show it",
+        "the recorder paused the processes for {:.1} ms in total to make room for records, at most \
+         {:.1} ms at a time; this may appear as waits",
         total_ns as f64 / 1e6,
         longest_ns as f64 / 1e6
     )
 }
 
 pub(super) fn ring(n_calls: u64, n_calls_made: u64, n_instances: u64) -> String {
+    let are = if n_instances == 1 { "is" } else { "are" };
     format!(
-        "only the newest calls were kept, as asked for: {n_calls} of {n_calls_made}; {} \
-         of which some ranks had newer calls only, in no figure",
+        "only the newest calls were retained, as requested: {n_calls} of {n_calls_made}; {} that some \
+         ranks no longer had {are} in no figure",
         counted(n_instances, "instance")
     )
 }
 
 pub(super) fn restricted() -> String {
-    "only a part of the run is shown, as asked for".to_owned()
+    "only a part of the run is shown, as requested".to_owned()
 }

@@ -1,5 +1,5 @@
-//! Hops of critical paths by the hosts that they go between: where messages over a slow link are of many
-//! pairs of processes, no single hop tells of it.
+//! Hops of critical paths, added up by pair of hosts: a slow link that many pairs of processes share is in
+//! no single hop.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,18 @@ pub(super) struct Link<'a> {
     pub(super) to: &'a str,
     /// Pairs of processes.
     pub(super) n_hops: u64,
-    /// Times that one of them was on a critical path.
+    /// How often one of them was on a critical path.
     pub(super) n: u64,
-    /// What they took, in all.
+    /// Their total time, ns.
     pub(super) total_ns: i64,
 }
 
-/// The two hosts between which most of the time goes, if it is half as much again as on the dearest hop alone;
-/// `None`, too, on one host.
-pub(super) fn dearest<'a>(analysis: &'a Analysis, path: &CriticalPathSummary) -> Option<Link<'a>> {
+/// The pair of hosts whose hops take most time, if that is at least 1.5 times the most expensive hop;
+/// `None` on a single host.
+pub(super) fn costliest<'a>(
+    analysis: &'a Analysis,
+    path: &CriticalPathSummary,
+) -> Option<Link<'a>> {
     if analysis.trace.hosts.len() < 2 {
         return None;
     }
@@ -48,9 +51,9 @@ pub(super) fn dearest<'a>(analysis: &'a Analysis, path: &CriticalPathSummary) ->
         link.n += hop.instances;
         link.total_ns = link.total_ns.saturating_add(hop.total_ns);
     }
-    // Of equal ones the first by name.
-    let dearest = links.into_values().rev().max_by_key(|link| link.total_ns)?;
+    // Among equal ones the first by name.
+    let costliest = links.into_values().rev().max_by_key(|link| link.total_ns)?;
     let alone_ns = path.hops.first()?.total_ns;
-    let is_more = dearest.total_ns / 3 >= alone_ns / 2;
-    (dearest.n_hops > 1 && is_more && dearest.total_ns > 0).then_some(dearest)
+    let is_more = costliest.total_ns / 3 >= alone_ns / 2;
+    (costliest.n_hops > 1 && is_more && costliest.total_ns > 0).then_some(costliest)
 }

@@ -1,4 +1,4 @@
-//! The trees and other graphs of a run in words.
+//! The algorithms of a run's collectives, in sentences.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,12 +7,11 @@ use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
 use collbench_text::{inert, quantity::counted};
 
-use crate::words::communicator;
+use crate::words::{communicator, list};
 
-/// How each collective is done, one sentence for each operation, and for the communicators on which it is
-/// done alike, those with the most time first; where several algorithms are at work, with the payloads of
-/// each.
-pub(crate) fn algorithms(analysis: &Analysis) -> Vec<String> {
+/// Which algorithms each collective uses: one sentence for each operation and the communicators on which it
+/// uses the same, those with the most time first; of several algorithms with the payloads of each.
+pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
     type Of<'a> = (&'a str, Option<usize>);
     let mut order: Vec<Of<'_>> = Vec::new();
     let mut found: BTreeMap<Of<'_>, BTreeMap<&str, Use>> = BTreeMap::new();
@@ -49,7 +48,7 @@ pub(crate) fn algorithms(analysis: &Analysis) -> Vec<String> {
     sentences.collect()
 }
 
-/// An operation on communicators on which it is done alike.
+/// An operation, and communicators on which it uses the same algorithms.
 struct Alike<'a> {
     operation: &'a str,
     communicators: Vec<Option<usize>>,
@@ -68,41 +67,36 @@ impl<'a> Alike<'a> {
         let mut uses: Vec<(&str, &Use)> = self.uses.iter().map(|(name, of)| (*name, of)).collect();
         // From small payloads to large ones, as libraries choose.
         uses.sort_by_key(|(name, of)| (of.bytes, *name));
-        let n_told = match self.communicators.len() {
+        let n_named = match self.communicators.len() {
             n if n <= MAX_COMMUNICATORS => n,
             _ => MAX_COMMUNICATORS - 1,
         };
-        let mut names: Vec<String> = self.communicators[..n_told]
+        let mut names: Vec<String> = self.communicators[..n_named]
             .iter()
             .map(|&id| communicator(analysis, id, MAX_NAME))
             .collect();
-        match self.communicators.len() - n_told {
+        match self.communicators.len() - n_named {
             0 => {}
             n => names.push(counted(n as u64, "other")),
         }
-        let last = names.pop().unwrap_or_default();
-        let names = if names.is_empty() {
-            last
-        } else {
-            format!("{} and {last}", names.join(", "))
-        };
+        let names = list(names);
         let uses: Vec<String> = uses.iter().map(|(name, of)| of.in_words(name)).collect();
         format!("{} on {names}: {}", self.operation, uses.join("; "))
     }
 }
 
-/// Communicators that are told by name.
+/// Communicators that are named.
 const MAX_COMMUNICATORS: usize = 3;
 /// Characters of a communicator's name.
 const MAX_NAME: usize = 40;
 
-/// All that is said of an algorithm at work but for the instances.
+/// All that is shown of an algorithm but for the number of instances.
 type LooksLike<'a> = (&'a str, Vec<String>, Option<(u64, u64)>, Option<(u32, u32)>);
 
-/// Where an algorithm was at work.
+/// The use of an algorithm.
 #[derive(Debug, Default)]
 struct Use {
-    /// What else its graph is called everywhere, among so few, where the library has not decided.
+    /// Other algorithms that have the same graph in all instances; empty where the library named one.
     also: Option<Vec<String>>,
     instances: u64,
     bytes: Option<(u64, u64)>,
@@ -119,7 +113,7 @@ impl Use {
         }
         let tree = operation.trees.as_ref().and_then(|trees| trees.first());
         if let Some(tree) = tree {
-            // What the library says is so.
+            // The library's name decides.
             let names = match operation.library_name {
                 Some(_) => &[],
                 None => &tree.also[..],
@@ -147,12 +141,12 @@ impl Use {
         };
         let tree = match self.tree {
             Some((height, fan_out)) => {
-                format!(", {} high, {fan_out} wide", counted(height, "hop"))
+                format!(", height {}, fan-out {fan_out}", counted(height, "hop"))
             }
             None => String::new(),
         };
         let instances = counted(self.instances, "instance");
-        // Among two or three everything is everything.
+        // In a small group many algorithms have the same graph.
         let also = match self.also.as_deref().unwrap_or_default() {
             names if names.len() > MAX_ALSO => format!(" or {} other names", names.len()),
             names => names.iter().map(|name| format!(" or {name}")).collect(),
@@ -164,7 +158,7 @@ impl Use {
     }
 }
 
-/// Other names of a graph that are told.
+/// Other names of a graph that are listed.
 const MAX_ALSO: usize = 2;
 /// Characters of an algorithm's name.
 const MAX_ALGORITHM: usize = 80;

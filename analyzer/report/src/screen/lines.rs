@@ -1,0 +1,259 @@
+//! The lines of a screen: headings, facts and sentences, wrapped at its width.
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+use collbench_text::inert;
+use comfy_table::{ContentArrangement, Table};
+
+/// Columns of a screen whose terminal is not known, such as a file.
+pub(crate) const DEFAULT_COLUMNS: usize = 100;
+/// Below, tables do not fit; above, lines are tedious to read.
+const COLUMNS: (usize, usize) = (60, 120);
+
+/// Columns before a fact.
+const FACT: usize = 8;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+const ALARM: Style = AnsiColor::Red.on_default().bold();
+
+/// A screen that is being written.
+///
+/// Sentences are inert already: what comes from a trace has passed through [`inert::line`].
+#[derive(Debug)]
+pub(crate) struct Screen {
+    pub(crate) text: String,
+    columns: usize,
+}
+
+impl Screen {
+    /// An empty one of so many columns, or as near to that as can be read.
+    pub(crate) fn new(columns: usize) -> Self {
+        Self {
+            text: String::new(),
+            columns: columns.clamp(COLUMNS.0, COLUMNS.1),
+        }
+    }
+
+    /// An empty one of the same width.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(self.columns)
+    }
+
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Columns for the value of a fact.
+    pub(crate) fn fact_columns(&self) -> usize {
+        self.columns - FACT
+    }
+
+    pub(crate) fn n_lines(&self) -> usize {
+        self.text.lines().count()
+    }
+
+    /// A line in bold, cut at the width.
+    pub(crate) fn title(&mut self, title: &str) {
+        let title = inert::line(title, self.columns);
+        let _ = writeln!(self.text, "{BOLD}{title}{BOLD:#}");
+    }
+
+    /// An empty line and a heading.
+    pub(crate) fn heading(&mut self, heading: &str) {
+        let _ = writeln!(self.text, "\n{BOLD}{heading}{BOLD:#}");
+    }
+
+    /// A heading and the path of a page.
+    pub(crate) fn pictures(&mut self, path: &str) {
+        self.heading("Pictures");
+        let _ = writeln!(self.text, "  {path}");
+    }
+
+    /// A line of a table, cut at the width.
+    pub(crate) fn row(&mut self, line: &str) {
+        let _ = writeln!(self.text, "{}", inert::line(line, self.columns));
+    }
+
+    /// A short name, and what is known under it.
+    pub(crate) fn fact(&mut self, name: &str, value: &str) {
+        let name = format!("  {name:<width$}", width = FACT - 3);
+        self.wrapped(name, FACT - 1, &inert::line(value, usize::MAX));
+    }
+
+    /// A sentence, behind a dash.
+    pub(crate) fn item(&mut self, sentence: &str) {
+        self.wrapped("  -".to_owned(), 3, sentence);
+    }
+
+    /// A heading and sentences, as many as fit into so many lines of 100 columns; nothing without
+    /// sentences.
+    pub(crate) fn items(
+        &mut self,
+        heading: &str,
+        sentences: impl ExactSizeIterator<Item = String>,
+        max_lines: usize,
+    ) {
+        let max_lines = match self.columns {
+            DEFAULT_COLUMNS.. => max_lines,
+            // Shorter lines hold less than in proportion: each ends with a word that did not fit.
+            columns => (max_lines * DEFAULT_COLUMNS).div_ceil(columns) + 1,
+        };
+        let n = sentences.len();
+        let mut n_lines = 0;
+        for (index, sentence) in sentences.enumerate() {
+            if index == 0 {
+                self.heading(heading);
+            }
+            let mut lines = self.another();
+            lines.item(&sentence);
+            // The last line is for how many are left, unless this is the last sentence.
+            let room = max_lines - usize::from(index + 1 < n);
+            n_lines += lines.n_lines();
+            if n_lines > room {
+                self.item("and more, see analysis.json");
+                return;
+            }
+            self.text.push_str(&lines.text);
+        }
+    }
+
+    /// A sentence that begins with an alarm.
+    pub(crate) fn alarm(&mut self, alarm: &str, sentence: &str) {
+        let mut plain = self.another();
+        plain.wrapped(alarm.to_owned(), 1, sentence);
+        let styled = format!("{ALARM}{alarm}{ALARM:#}");
+        self.text += &plain.text.replacen(alarm, &styled, 1);
+    }
+
+    /// A sentence behind a prefix, broken at blanks (and within words that fill a line); further lines
+    /// begin below column `indent`.
+    fn wrapped(&mut self, prefix: String, indent: usize, sentence: &str) {
+        let mut width = inert::columns(&prefix);
+        let mut line = prefix;
+        for mut word in unbroken(sentence) {
+            loop {
+                let columns = inert::columns(&word);
+                if width + 1 + columns <= self.columns {
+                    width += 1 + columns;
+                    line.push(' ');
+                    line.push_str(&word);
+                    break;
+                }
+                // Only a word that no line could hold is cut.
+                let rest = if indent + 1 + columns > self.columns {
+                    line.push(' ');
+                    cut(&mut word, &mut line, self.columns - width - 1)
+                } else {
+                    word
+                };
+                let _ = writeln!(self.text, "{}", line.trim_end());
+                (line, width, word) = (" ".repeat(indent), indent, rest);
+            }
+        }
+        let _ = writeln!(self.text, "{line}");
+    }
+}
+
+/// A blank at which no cell of a table is broken.
+const NO_BREAK: &str = "\u{a0}";
+
+/// Lets cells be broken at blanks, as far as that is needed to fit into so many columns.
+pub(crate) fn break_cells(table: &mut Table, columns: Option<usize>) {
+    if let Some(columns) = columns.and_then(|columns| u16::try_from(columns).ok()) {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(columns);
+    }
+}
+
+/// A cell that is not broken at its blanks, where others are.
+pub(crate) fn whole(cell: String, columns: Option<usize>) -> String {
+    match columns {
+        Some(_) => cell.replace(' ', NO_BREAK),
+        None => cell,
+    }
+}
+
+/// The lines of a table.
+pub(crate) fn lines_of(table: &Table) -> Vec<String> {
+    let lines = table.lines();
+    lines
+        .map(|line| line.trim_end().replace(NO_BREAK, " "))
+        .collect()
+}
+
+/// The words of a sentence, each number together with its unit.
+fn unbroken(sentence: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in sentence.split(' ') {
+        let bare = word.trim_end_matches([',', '.', ';', ':', ')']);
+        match words.last_mut() {
+            Some(number)
+                if UNITS.contains(&bare) && number.ends_with(|c: char| c.is_ascii_digit()) =>
+            {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+/// What does not begin a line, without its number.
+const UNITS: [&str; 6] = ["%", "ns", "us", "ms", "s", "ppm"];
+
+/// Moves what fits into so many columns from a word to a line; gives the rest.
+fn cut(word: &mut String, line: &mut String, columns: usize) -> String {
+    let mut left = columns;
+    let mut end = word.len();
+    for (at, c) in word.char_indices() {
+        let column = inert::columns(c.encode_utf8(&mut [0; 4]));
+        match left.checked_sub(column) {
+            Some(rest) => left = rest,
+            None => {
+                end = at;
+                break;
+            }
+        }
+    }
+    let rest = word.split_off(end);
+    line.push_str(word);
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_does_not_begin_with_the_unit_of_a_number() {
+        for columns in [60, 80, 100, 120] {
+            for n_before in columns - 40..columns {
+                let mut screen = Screen::new(columns);
+                let before = "x".repeat(n_before - 10);
+                screen.item(&format!("{before} it took 2.58 us, 37 % (12 ms) more."));
+                for line in screen.text.lines() {
+                    let first = line.trim_start_matches([' ', '-']);
+                    let is_unit = ["us,", "%", "ms)"]
+                        .iter()
+                        .any(|unit| first.starts_with(unit));
+                    assert!(
+                        !is_unit && inert::columns(line) <= columns,
+                        "{}",
+                        screen.text
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_fact_goes_on_below_its_value() {
+        let mut screen = Screen::new(60);
+        screen.fact("clock", &"raw ".repeat(20));
+        let expected = "  clock raw raw raw raw raw raw raw raw raw raw raw raw raw\n\
+                        \x20       raw raw raw raw raw raw raw";
+        assert_eq!(screen.text.trim_end(), expected);
+    }
+}
