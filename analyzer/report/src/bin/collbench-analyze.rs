@@ -13,8 +13,8 @@ use collbench_analyzer::{
 };
 use collbench_files::guard_mappings;
 use collbench_report::{
-    ComparisonDocument, Document, comparison_to_text, running_to_text, to_json, write_comparison,
-    write_report, write_report_of_trace,
+    ComparisonDocument, Document, comparison_to_text_within, running_to_text_within, to_json,
+    to_text_within, write_comparison, write_report, write_report_of_trace,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -22,6 +22,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 const INCOMPLETE: u8 = 3;
 /// The command line asks for something that does not exist.
 const USAGE: u8 = 2;
+/// Columns of a screen that is written to a file.
+const DEFAULT_COLUMNS: usize = 100;
 
 /// Heading of the options that leave parts of the trace out.
 const SELECTION: &str = "Selection";
@@ -230,7 +232,7 @@ fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
         Format::Json => print_inert(&to_json(&Document::of(&analysis)))?,
         Format::Text => {
             let shown = report.as_deref().filter(|_| written.is_ok());
-            print(collbench_report::to_text(&analysis, shown).as_bytes())?;
+            print(to_text_within(&analysis, shown, columns()).as_bytes())?;
         }
     }
     written?;
@@ -251,7 +253,7 @@ fn follow(options: &Options, trace: &Path) -> anyhow::Result<u8> {
                 has_said = true;
             }
             Look::Running(running) => {
-                let screen = running_to_text(&running);
+                let screen = running_to_text_within(&running, columns());
                 // Onto the screen before, or below it.
                 let (before, after) = if is_terminal {
                     ("\x1b[H\x1b[2J", "")
@@ -267,7 +269,7 @@ fn follow(options: &Options, trace: &Path) -> anyhow::Result<u8> {
         std::thread::sleep(options.interval);
     }
     let analysis = analyze(options, trace)?;
-    print(collbench_report::to_text(&analysis, None).as_bytes())?;
+    print(to_text_within(&analysis, None, columns()).as_bytes())?;
     Ok(status(analysis.trace.complete))
 }
 
@@ -294,11 +296,20 @@ fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
         }
         Format::Text => {
             let shown = report.as_deref().filter(|_| written.is_ok());
-            print(comparison_to_text(&comparison, shown).as_bytes())?;
+            print(comparison_to_text_within(&comparison, shown, columns()).as_bytes())?;
         }
     }
     written?;
     Ok(status(comparison.is_complete()))
+}
+
+/// Columns of the terminal that stdout is, else those that `COLUMNS` says, else 100.
+fn columns() -> usize {
+    let terminal = terminal_size::terminal_size_of(io::stdout());
+    let terminal = terminal.map(|(width, _)| usize::from(width.0));
+    let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let columns = terminal.or_else(variable).filter(|&columns| columns > 0);
+    columns.unwrap_or(DEFAULT_COLUMNS)
 }
 
 fn status(is_complete: bool) -> u8 {
