@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, ValueEnum};
 use collbench_analyzer::compare::Comparison;
 use collbench_analyzer::{
@@ -177,7 +178,7 @@ impl From<Alignment> for AlignmentMethod {
 
 fn main() -> ExitCode {
     guard_mappings();
-    match run(&Options::parse()) {
+    match run(&parse()) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             anstream::eprintln!("collbench-analyze: {error:#}");
@@ -189,6 +190,34 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         }
+    }
+}
+
+/// The command line; exits if it is wrong.
+fn parse() -> Options {
+    Options::try_parse().unwrap_or_else(|mut error| {
+        suggest_by_beginning(&mut error);
+        error.exit()
+    })
+}
+
+/// Suggests the option that an unknown one is the beginning of, such as `--format` for `--form`, not the
+/// one that is spelled with about the same letters.
+fn suggest_by_beginning(error: &mut clap::Error) {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
+        return;
+    };
+    let mut command = Options::command();
+    let options = command.get_opts().filter_map(|option| option.get_long());
+    let meant: Vec<String> = options
+        .map(|name| format!("--{name}"))
+        .filter(|name| given.len() > "--".len() && name.starts_with(&**given))
+        .collect();
+    if let [meant] = &meant[..] {
+        let usage = command.render_usage();
+        let meant = ContextValue::String(meant.clone());
+        error.insert(ContextKind::SuggestedArg, meant);
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     }
 }
 
@@ -433,6 +462,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn the_beginning_of_an_option_suggests_that_option() {
+        let suggested = |option: &str| {
+            let mut error = Options::try_parse_from(["collbench-analyze", option]).unwrap_err();
+            suggest_by_beginning(&mut error);
+            error.get(ContextKind::SuggestedArg).cloned()
+        };
+        let name = |name: &str| Some(ContextValue::String(name.to_owned()));
+        assert_eq!(suggested("--form"), name("--format"));
+        assert_eq!(suggested("--fulll"), name("--full"));
+        assert_eq!(suggested("--nothing"), None);
     }
 
     #[test]
