@@ -31,17 +31,22 @@ pub enum RunError {
     },
     /// A directory without rank files.
     #[error(
-        "{}: no trace in it: expected *.trace files made by collbench-record, found {found}; \
-         was the program started under collbench-record, and did it call MPI_Init?",
-        inert::path(.path)
+        "{}: no trace in it: expected *.trace files made by collbench-record, found {found}; {}",
+        inert::path(.path),
+        match .beside {
+            Some(trace) => format!("did you mean {}?", inert::path(trace)),
+            None => "was the program started under collbench-record, and did it call MPI_Init?".to_owned(),
+        }
     )]
     NoTraceFiles {
         /// What was given.
         path: PathBuf,
         /// What is there.
         found: String,
+        /// The directory that it is in, if that is a trace.
+        beside: Option<PathBuf>,
     },
-    /// Rank files, but none that says anything.
+    /// Rank files, but none that can be read.
     #[error(
         "{}: none of its {n_files} *.trace files can be read; the first: {first}; \
          check that they have not been changed since they were recorded, or record again",
@@ -69,7 +74,7 @@ pub enum RunError {
         /// Files, ranks and hosts of the next.
         second: String,
     },
-    /// A file that is cut again and again.
+    /// A file that becomes shorter again and again.
     #[error(
         "{}: {name} became shorter each time it was read; \
          wait until the trace is no longer written, or look at it with --follow",

@@ -1,5 +1,6 @@
 //! The bytes of a trace directory, mapped and read in place.
 
+use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -100,6 +101,7 @@ impl RunFiles {
             return Err(RunError::NoTraceFiles {
                 path: path(),
                 found,
+                beside: trace_beside(directory),
             });
         }
         names.sort();
@@ -207,4 +209,17 @@ impl RunFiles {
             became_shorter: Vec::new(),
         }
     }
+}
+
+/// The directory that another one is in, if it is a trace: a report is in its trace.
+fn trace_beside(directory: &Path) -> Option<PathBuf> {
+    let parent = match (directory.file_name(), directory.parent()) {
+        (Some(_), Some(parent)) if parent.as_os_str().is_empty() => PathBuf::from("."),
+        (Some(_), Some(parent)) => parent.to_path_buf(),
+        // Of `.` and `..` the system knows it.
+        _ => directory.join(".."),
+    };
+    let names = Folder::open(&parent).ok()?.names().ok()?;
+    let is_trace = |name: &OsString| Path::new(name).extension().is_some_and(|of| of == "trace");
+    names.iter().any(is_trace).then_some(parent)
 }

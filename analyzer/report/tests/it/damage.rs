@@ -182,6 +182,11 @@ fn directories_that_are_no_trace_are_refused_with_a_remedy() {
         message.contains("none of its 1 *.trace files") && message.contains("x.trace"),
         "{message}"
     );
+    let report = directory.path().join("report");
+    fs::create_dir(&report).unwrap();
+    let message = failure(&report);
+    let meant = format!("did you mean {}?", directory.path().display());
+    assert!(message.ends_with(&meant), "{message}");
 }
 
 #[test]
