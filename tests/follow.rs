@@ -85,7 +85,10 @@ fn who_waits_for_whom_is_shown_as_long_as_it_lasts() {
     // Wherever lines are broken.
     let words = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(waiting), "{stdout}");
-    assert!(words.contains("rank 0 has not arrived yet; for"), "{stdout}");
+    assert!(
+        words.contains("rank 0 has not arrived yet; for"),
+        "{stdout}"
+    );
     let last = text_of(&workspace.join("trace"));
     assert!(!last.contains("not arrived yet"), "{last}");
 }

@@ -82,7 +82,9 @@ fn a_rank_that_sleeps_computes_is_stopped_or_shares_its_core_is_told_apart() {
         }
         let told = screen.replace("\n    ", " ");
         // On a busy machine the other one may be as late.
-        if !told.contains("rank 1 arrives last in") && !told.contains("is for rank 1, which arrives last in") {
+        if !told.contains("rank 1 arrives last in")
+            && !told.contains("is for rank 1, which arrives last in")
+        {
             continue;
         }
         assert!(told.contains("rank 1 was on a core for"), "{why}: {screen}");

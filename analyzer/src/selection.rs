@@ -43,7 +43,7 @@ pub enum SelectionError {
         name: String,
     },
     /// No such communicator in this trace.
-    #[error("--communicator {name}: not in this trace; there are: {known}")]
+    #[error("--communicator {name}: not in this trace; its communicators: {known}")]
     Communicator {
         /// What was asked for.
         name: String,
@@ -61,7 +61,7 @@ pub enum SelectionError {
         greatest: u32,
     },
     /// No process marked such a phase.
-    #[error("--phase {level}: not in this trace; there are: {known}")]
+    #[error("--phase {level}: not in this trace; its phases: {known}")]
     Phase {
         /// What was asked for.
         level: i32,
@@ -105,7 +105,7 @@ impl Selection {
             known.push("...".to_owned());
         }
         if known.is_empty() {
-            known.push("none: the program never called MPI_Pcontrol".to_owned());
+            known.push("none (the program never called MPI_Pcontrol)".to_owned());
         }
         Err(SelectionError::Phase {
             level,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::Damage;
 use collbench_text::inert;
+use collbench_text::quantity::counted;
 
 use crate::calls::findings::InFlight;
 use crate::communicators::Communicators;
@@ -47,7 +48,10 @@ pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
         }
         of_ranks.extend(under_way.map(|call| DamageSummary {
             rank: Some(rank),
-            what: format!("{}: a call was under way at the end", process.name),
+            what: format!(
+                "{}: a call had not returned when the trace ended",
+                process.name
+            ),
             in_flight: Some(call),
         }));
         let found = findings_in_records(sources, index);
@@ -80,7 +84,7 @@ pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
         damage.push(DamageSummary {
             rank: None,
             what: format!(
-                "no file of {n_missing} ranks in all: {}",
+                "no file of {n_missing} ranks in total: {}",
                 inert::rank_ranges(&missing)
             ),
             in_flight: None,
@@ -102,33 +106,36 @@ fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
     for index in conflicts.iter().take(MAX_CONFLICTS_LISTED) {
         findings.push(format!(
             "the definition of communicator {index} contradicts another one of the same \
-             communicator: calls on it are counted, not matched"
+             communicator: calls on it are counted, but not matched"
         ));
     }
     if let Some(more @ 1..) = conflicts.len().checked_sub(MAX_CONFLICTS_LISTED) {
-        findings.push(format!("{more} more definitions that contradict others"));
+        let more = counted(more, "more definition");
+        findings.push(format!("{more} in contradiction to others"));
     }
     let Some(found) = sources.irregularities.processes.get(process) else {
         return findings;
     };
     if found.n_undefined > 0 {
         findings.push(format!(
-            "{} calls on communicators without a (usable) definition, the first on \
-             communicator {}: counted, not matched",
-            found.n_undefined, found.first_undefined
+            "{} on communicators without a (usable) definition, the first on communicator {}: counted, \
+             but not matched",
+            counted(found.n_undefined, "call"),
+            found.first_undefined
         ));
     }
     if found.n_undefined_starts > 0 {
         findings.push(format!(
-            "{} starts of persistent collectives without a (usable) definition",
-            found.n_undefined_starts
+            "{} of persistent collectives without a (usable) definition",
+            counted(found.n_undefined_starts, "start")
         ));
     }
     let listed = &found.impossible.listed;
     findings.extend(listed.iter().map(ToString::to_string));
     let more = found.impossible.n - listed.len() as u64;
     if more > 0 {
-        findings.push(format!("{more} more records with impossible time stamps"));
+        let more = counted(more, "more record");
+        findings.push(format!("{more} with impossible time stamps"));
     }
     findings
 }

@@ -134,8 +134,8 @@ fn tell_opaque(sources: &Sources<'_>, layers: &mut BTreeMap<String, Layer>) {
         *layer = Layer {
             on: false,
             reason: Some(format!(
-                "looked for, but none was seen in {}: the MPI library exchanges data there in a way \
-                 that cannot be seen (shared memory, say)",
+                "looked for, but none was seen in {}: the MPI library exchanges the data there in a way \
+                 that the recorder cannot see (for example shared memory)",
                 quantity::counted(n_opaque, "collective"),
             )),
         };

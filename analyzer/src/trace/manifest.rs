@@ -46,7 +46,7 @@ pub(super) fn read_manifest(folder: &Folder) -> Option<Result<RunManifest, Strin
         match manifest.schema.as_str() {
             "collbench.run/1" => Ok(manifest),
             other => Err(format!(
-                "schema \"collbench.run/1\" expected, found \"{}\"",
+                "expected schema \"collbench.run/1\", found \"{}\"",
                 other.escape_default()
             )),
         }

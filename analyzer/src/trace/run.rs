@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use collbench_formats::{Layer, RankTrace};
-use collbench_text::inert;
+use collbench_text::{inert, quantity};
 use rayon::prelude::*;
 
 use crate::remark::Remark;
@@ -264,9 +264,9 @@ fn describe_world(processes: &[RankFile<'_>]) -> String {
         names.push(format!("{n_others} more"));
     }
     format!(
-        "{} (of {} files; {} of {} ranks, on {})",
+        "{} ({}; {} of {} ranks, on {})",
         in_words(processes[0].name),
-        processes.len(),
+        quantity::counted(processes.len(), "file"),
         inert::ranks(&ranks),
         processes[0].trace.identity.world_size,
         names.join(", ")

@@ -635,7 +635,7 @@ fn phases_are_told_and_restrict_to_what_all_ranks_began_in_them() {
         ..Selection::default()
     };
     let refused = analyze_part(directory.path(), &selection);
-    let expected = "--phase 3: not in this trace; there are: -2, 1, 7";
+    let expected = "--phase 3: not in this trace; its phases: -2, 1, 7";
     assert_eq!(refused.unwrap_err().to_string(), expected);
 }
 
