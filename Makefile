@@ -4,6 +4,8 @@
 CARGO  ?= cargo
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# End-to-end tests that run at a time, most of which wait: how many ranks that is, tests/src/room.rs decides.
+SIDE_BY_SIDE := $(shell echo $$((4 * $$(nproc))))
 
 .PHONY: help build demo test test-browser test-programs test-strangers mutate interrupt corpus bench bench-analyze clocks guard install clean
 
@@ -32,7 +34,8 @@ demo: build
 # "cargo test" builds neither the preloaded library nor the commands of other packages.
 test: build
 	@scripts/need.sh openmpi-bin libopenmpi-dev gfortran python3 iproute2 libclang-dev
-	$(CARGO) test --workspace --no-fail-fast
+	$(CARGO) test --workspace --exclude collbench-tests --no-fail-fast
+	RUST_TEST_THREADS=$(SIDE_BY_SIDE) $(CARGO) test -p collbench-tests --no-fail-fast
 	@scripts/browser.sh
 
 # The report page alone, in Chromium.
@@ -42,7 +45,7 @@ test-browser: build
 test-programs: build
 	@scripts/programs.sh
 	@scripts/mpis.sh
-	$(CARGO) test -p collbench-tests --features programs --test programs
+	RUST_TEST_THREADS=$(SIDE_BY_SIDE) $(CARGO) test -p collbench-tests --features programs --test programs
 
 # STRANGERS=TEXT,..: only those whose name has one of these texts; STRANGERS_KEEP=1: what is kept is not
 # run again, only analysed.

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use collbench_tests::{
-    Job, Workspace, agreements, analyze, command, have, program, run, source_dir,
+    Job, Workspace, agreements, alone, analyze, command, have, program, run, source_dir,
 };
 use serde_json::Value;
 
@@ -98,6 +98,7 @@ fn stages_that_are_in_some_instances_only_do_not_take_longer_than_the_way() {
 
 #[test]
 fn who_is_late_is_who_is_waited_for_inside_too() {
+    let _alone = alone();
     if !have(&["mpirun", "mpicc"]) {
         return;
     }

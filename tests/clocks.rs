@@ -7,7 +7,7 @@ use std::path::Path;
 
 use collbench_formats::{Definition, RankTrace};
 use collbench_tests::{
-    Analysis, Cluster, Job, Workspace, analyze, have, mpirun, program, run, skipped,
+    Analysis, Cluster, Job, Workspace, alone, analyze, have, mpirun, program, run, skipped,
 };
 use serde_json::Value;
 
@@ -59,6 +59,7 @@ fn errors<'a>(analysis: &'a Analysis, truth: &BTreeMap<String, i64>) -> Vec<(&'a
 
 #[test]
 fn clocks_of_hosts_are_measured_by_every_clock_and_in_both_schemes() {
+    let _alone = alone();
     let Some(cluster) = Cluster::up("clocks", &LINKS) else {
         return;
     };
@@ -105,6 +106,7 @@ fn clocks_of_hosts_are_measured_by_every_clock_and_in_both_schemes() {
 
 #[test]
 fn a_run_that_is_killed_has_the_measurements_of_its_start() {
+    let _alone = alone();
     let Some(cluster) = Cluster::up("killed", &LINKS) else {
         return;
     };
@@ -154,6 +156,7 @@ fn exchanges(trace: &Path) -> BTreeMap<u32, (Vec<usize>, usize)> {
 
 #[test]
 fn long_runs_are_measured_in_between_and_short_ones_are_not() {
+    let _alone = alone();
     /// Exchanges of a pair in between.
     const IN_BETWEEN: usize = 10;
     let Some(cluster) = Cluster::up("between", &LINKS) else {
@@ -199,6 +202,7 @@ fn long_runs_are_measured_in_between_and_short_ones_are_not() {
 
 #[test]
 fn clocks_that_drift_and_wander_are_known_where_they_were_measured() {
+    let _alone = alone();
     const TOPOLOGY: &str = "cluster h hosts=3 slots=2 latency_us=100 rate=1gbit
         host h-2 drift_ppm=30
         host h-3 drift_ppm=-20 wander_us=30 wander_s=20";
@@ -361,6 +365,7 @@ fn check_offsets(analysis: &Analysis, truth: &[i64]) {
 
 #[test]
 fn containers_whose_clocks_are_shifted_are_hosts_of_their_own() {
+    let _alone = alone();
     let Some(shifted) = have(&["mpirun", "mpicc"]).then(shifted).flatten() else {
         return;
     };
@@ -378,6 +383,7 @@ fn containers_whose_clocks_are_shifted_are_hosts_of_their_own() {
 
 #[test]
 fn a_rank_whose_clock_is_not_that_of_its_host_is_found_out_and_set_apart() {
+    let _alone = alone();
     const AHEAD_NS: i64 = 5_000_000;
     let Some(shifted) = have(&["mpirun", "mpicc", "gcc"]).then(shifted).flatten() else {
         return;

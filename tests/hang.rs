@@ -20,15 +20,27 @@ struct Killed {
     analysis: Analysis,
 }
 
+/// Words that run a command until all of these ranks are about to hang (`hangs.c` leaves a file of each),
+/// and for so many seconds more; then `timeout` kills it, as if its time were over.
+fn until_it_hangs(ranks: usize, seconds: &str) -> [String; 4] {
+    let script = format!(
+        "timeout --preserve-status --kill-after=15 120 \"$@\" & killer=$!
+         while kill -0 $killer 2>/dev/null && [ \"$(ls | grep -c '^hangs\\.')\" -lt {ranks} ]; do sleep 0.05; done
+         sleep {seconds}; kill -TERM $killer 2>/dev/null; wait $killer"
+    );
+    ["sh".to_owned(), "-c".to_owned(), script, "sh".to_owned()]
+}
+
 /// Runs a program that hangs until it is killed. On a machine that has too much to do it may have
 /// come nowhere by then: it gets more time.
 fn killed(form: Form, how: &str, rank: usize, ranks: usize) -> Killed {
-    for seconds in ["3", "12", "40"] {
+    for seconds in ["0.3", "3", "12", "40"] {
         let workspace = Workspace::new();
         let chosen = rank.to_string();
+        let around = until_it_hangs(ranks, seconds);
         let job = Job {
             form,
-            around: &["timeout", "--preserve-status", "--kill-after=15", seconds],
+            around: &around.each_ref().map(String::as_str),
             ..Job::new(ranks, program("hangs.c"), &[how, &chosen])
         };
         let (_, trace) = job.record(workspace.path());
@@ -254,19 +266,22 @@ fn a_constructor_that_not_all_call_is_unfinished_on_its_parent() {
 
 /// Records a program that may hang or not, and looks for a mismatch of a kind.
 fn mismatch_of(how: &str, kind: &str) -> Value {
-    let workspace = Workspace::new();
-    let job = Job {
-        around: &["timeout", "--preserve-status", "--kill-after=15", "10"],
-        ..Job::new(3, program("hangs.c"), &[how, "1"])
-    };
-    let (_, trace) = job.record(workspace.path());
-    let analysis = analyze(&trace, &[]);
-    let found = analysis
-        .array("/mismatches")
-        .iter()
-        .find(|mismatch| mismatch["kind"] == kind);
-    let found = found.unwrap_or_else(|| panic!("{:#}", analysis.json["mismatches"]));
-    found.clone()
+    let mut mismatches = Value::Null;
+    for seconds in ["0.5", "5", "20"] {
+        let workspace = Workspace::new();
+        let around = until_it_hangs(3, seconds);
+        let job = Job {
+            around: &around.each_ref().map(String::as_str),
+            ..Job::new(3, program("hangs.c"), &[how, "1"])
+        };
+        let (_, trace) = job.record(workspace.path());
+        mismatches = analyze(&trace, &[]).json["mismatches"].clone();
+        let all = mismatches.as_array().into_iter().flatten();
+        if let Some(found) = all.clone().find(|mismatch| mismatch["kind"] == kind) {
+            return found.clone();
+        }
+    }
+    panic!("no mismatch of {kind}: {mismatches:#}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use collbench_tests::{
-    Analysis, Cluster, Finished, Form, Workspace, analyze, command, program, run_in, tuned,
+    Analysis, Cluster, Finished, Form, Workspace, alone, analyze, command, program, run_in, tuned,
 };
 use serde_json::{Value, json};
 
@@ -184,6 +184,7 @@ const SLOW_LINK: &str =
 /// takes less than its link does, and the fastest ones not much more.
 #[test]
 fn the_slow_link_is_named_as_what_costs_most() {
+    let _alone = alone();
     let workspace = Workspace::new();
     let topology = workspace.join("topology");
     fs::write(&topology, SLOW_LINK).unwrap();

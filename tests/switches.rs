@@ -1,6 +1,6 @@
 //! Why a rank is late: it computed, or it was not running.
 
-use collbench_tests::{Analysis, Job, Workspace, analyze, have, program};
+use collbench_tests::{Analysis, Job, Workspace, alone, analyze, have, program};
 use serde_json::Value;
 
 const TIMES: u64 = 20;
@@ -39,6 +39,7 @@ fn before(analysis: &Analysis) -> &Value {
 
 #[test]
 fn a_rank_that_sleeps_computes_is_stopped_or_shares_its_core_is_told_apart() {
+    let _alone = alone();
     if !have(&["mpirun", "mpicc"]) {
         return;
     }

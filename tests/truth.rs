@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_tests::{Analysis, Job, Workspace, analyze, have, program, run, sum};
+use collbench_tests::{Analysis, Job, Workspace, alone, analyze, have, program, run, sum};
 use serde_json::Value;
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
@@ -263,6 +263,7 @@ fn agree_on_mixed_delays(compare: impl Fn(&Recorded) -> Tally) {
 
 #[test]
 fn each_single_instance_has_the_waits_and_lags_that_the_program_saw() {
+    let _alone = alone();
     if !have(MPI) {
         return;
     }
@@ -354,6 +355,7 @@ fn compare_single_instances(recorded: &Recorded) -> Tally {
 
 #[test]
 fn many_instances_have_the_median_waits_and_lags_that_the_program_saw() {
+    let _alone = alone();
     if !have(MPI) {
         return;
     }
@@ -435,6 +437,7 @@ fn compare_medians(recorded: &Recorded) -> Tally {
 
 #[test]
 fn arrival_and_departure_orders_are_those_that_the_program_saw() {
+    let _alone = alone();
     if !have(MPI) {
         return;
     }
@@ -513,6 +516,7 @@ fn compare_orders(recorded: &Recorded) -> Tally {
 
 #[test]
 fn a_rank_that_is_5_ms_late_in_200_allreduces_is_last_and_is_the_culprit() {
+    let _alone = alone();
     if !have(MPI) {
         return;
     }

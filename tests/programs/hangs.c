@@ -2,7 +2,8 @@
  *
  *     hangs HOW RANK
  *
- * After three barriers, and an allreduce on each of two copies A and B of MPI_COMM_WORLD:
+ * After three barriers, and an allreduce on each of two copies A and B of MPI_COMM_WORLD, and a file
+ * hangs.RANK that says that this is done:
  *
  * skip       RANK leaves one allreduce out and goes to MPI_Finalize
  * loop       RANK never comes to the allreduce: it computes for ever
@@ -48,6 +49,9 @@ int main(int argc, char **argv)
     MPI_Allreduce(one, sum, 1, MPI_INT, MPI_SUM, a);
     MPI_Allreduce(one, sum, 1, MPI_INT, MPI_SUM, b);
 
+    char about_to_hang[32];
+    snprintf(about_to_hang, sizeof about_to_hang, "hangs.%d", rank);
+    fclose(fopen(about_to_hang, "w"));
     int is_chosen = rank == chosen;
     if (!strcmp(how, "skip")) {
         if (!is_chosen)

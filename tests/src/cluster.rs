@@ -9,7 +9,7 @@ use collbench_formats::{Anchor, RankTrace};
 use serde_json::Value;
 
 use crate::machine::{Workspace, command, have, program, skipped, source_dir};
-use crate::run::{Finished, run, run_in};
+use crate::run::{Finished, run, run_ranks};
 
 /// Hosts, taken down at the end.
 #[derive(Debug)]
@@ -95,17 +95,17 @@ impl Cluster {
         arguments: &[&str],
     ) -> Finished {
         let (recorder, program) = (command("collbench-record"), program(name));
-        let ranks = ranks.to_string();
+        let n = ranks.to_string();
         let record = [
             recorder.to_str().unwrap_or_default(),
             "--force",
             "-o",
             "trace",
         ];
-        let launch = ["--", self.script(), "mpirun", "-n", &ranks];
+        let launch = ["--", self.script(), "mpirun", "-n", &n];
         let program = [program.to_str().unwrap_or_default()];
         let line = [&record[..], options, &launch, &program, arguments].concat();
-        run_in(workspace.path(), &[self.variable()], &line)
+        run_ranks(ranks, workspace.path(), &[self.variable()], &line)
     }
 
     /// What is true of the clocks.

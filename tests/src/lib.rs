@@ -12,6 +12,7 @@ mod cluster;
 mod ends;
 mod machine;
 mod monitoring;
+mod room;
 mod run;
 
 pub use agreement::{Agreement, agreements};
@@ -22,4 +23,5 @@ pub use machine::{
     Workspace, command, have, have_folder, program, release_dir, skipped, source_dir, target_dir,
 };
 pub use monitoring::{check_against_monitoring, monitoring};
-pub use run::{Finished, Form, Job, mpirun, run, run_in, tuned};
+pub use room::{Alone, alone, side_by_side};
+pub use run::{Finished, Form, Job, mpirun, run, run_in, run_ranks, tuned};

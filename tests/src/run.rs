@@ -5,9 +5,9 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 
 use crate::machine::command;
+use crate::room::Room;
 
 /// A command that has ended.
 #[derive(Debug)]
@@ -61,8 +61,7 @@ impl std::fmt::Display for Finished {
     }
 }
 
-/// Runs a command to its end, one at a time for all tests of a process: an MPI job alone has more
-/// processes than there are cores.
+/// Runs a command to its end, when there is room for one more process ([`crate::alone`]).
 ///
 /// # Panics
 ///
@@ -83,8 +82,22 @@ pub fn run_in(
     variables: &[(&str, &str)],
     line: &[impl AsRef<std::ffi::OsStr>],
 ) -> Finished {
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    run_ranks(1, folder, variables, line)
+}
+
+/// As [`run_in`], a command that has so many processes.
+///
+/// # Panics
+///
+/// As [`run`].
+#[track_caller]
+pub fn run_ranks(
+    n_ranks: usize,
+    folder: &Path,
+    variables: &[(&str, &str)],
+    line: &[impl AsRef<std::ffi::OsStr>],
+) -> Finished {
+    let _room = Room::wait_for(n_ranks);
 
     let shown = line
         .iter()
@@ -207,7 +220,7 @@ impl Job<'_> {
     pub fn plain(&self, folder: &Path) -> Finished {
         let around: Vec<_> = self.around.iter().map(OsString::from).collect();
         let line = [around, self.launcher(), self.program.clone()].concat();
-        run_in(folder, self.variables, &line)
+        run_ranks(self.ranks, folder, self.variables, &line)
     }
 
     /// Runs it in `folder` with recording, and returns the path of the trace too.
@@ -227,6 +240,9 @@ impl Job<'_> {
             Form::Outer => [recorder, self.launcher(), self.program.clone()].concat(),
             Form::Inner => [self.launcher(), recorder, self.program.clone()].concat(),
         });
-        (run_in(folder, self.variables, &line), folder.join("trace"))
+        (
+            run_ranks(self.ranks, folder, self.variables, &line),
+            folder.join("trace"),
+        )
     }
 }
