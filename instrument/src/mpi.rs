@@ -1,5 +1,5 @@
-//! The MPI library of this process: where its functions are, what its constants mean, and what is
-//! asked of it.
+//! The MPI library of this process: addresses of its functions, values of its constants, and
+//! inquiries.
 
 #[allow(unsafe_code)]
 mod abi;

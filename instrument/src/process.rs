@@ -1,5 +1,5 @@
-//! To be a guest in a process: with memory of its own, without signals, cancellation or lines that
-//! the program would notice.
+//! Running inside the process of a program: with memory of its own, and without signals,
+//! cancellation or output that would disturb the program.
 
 #[allow(unsafe_code)]
 mod descriptors;

@@ -1,8 +1,8 @@
 //! From a call to a record: what every wrapper of the preloaded library does.
 //!
-//! Each thread stores into a chunk of its own, so threads share nothing on the way but what MPI
-//! itself makes them order. The state of a thread is plain cells without a destructor: an MPI
-//! call from a thread-exit handler still finds it.
+//! Each thread stores into a chunk of its own, so threads share nothing on the hot path except what
+//! MPI itself requires to be ordered. The state of a thread consists of plain cells without a
+//! destructor, so that it is still valid for an MPI call in a thread-exit handler.
 
 mod algorithms;
 mod calls;

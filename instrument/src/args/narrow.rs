@@ -197,6 +197,8 @@ unsafe fn narrow(
     Some((words, arrays))
 }
 
+/// The lengths of the array arguments of a collective on `comm`; `None` if they are not known.
+///
 /// # Safety
 /// `comm` is a valid communicator.
 unsafe fn shape_of(comm: Handle, peers: Peers) -> Option<Shape> {

@@ -251,6 +251,8 @@ pub(super) unsafe fn wait_for_any(
     }
 }
 
+/// Waits for some of `n` requests, and stores when the receives among them had arrived.
+///
 /// # Safety
 /// There are `n` requests at `requests`.
 #[inline]

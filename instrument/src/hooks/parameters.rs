@@ -27,6 +27,8 @@ const HAS_MORE: u32 = 0xff00;
 const IS_CONTIGUOUS: Word = 0;
 
 impl Parameters {
+    /// A copy of the parameters of an operation.
+    ///
     /// # Safety
     /// `address` is the address of the parameters of an operation.
     #[inline]

@@ -1,10 +1,10 @@
 //! Which ABI the MPI library of this process has, and its constants.
 //!
-//! There are three: that of Open MPI, that of MPICH (shared by its descendants, under an
-//! agreement of their makers), and that of the MPI 5 standard, which any library may offer beside
-//! its own. They differ in the width of handles and in the values of nearly all constants.
-//! The names of library files tell little: `libmpi.so.12` is MPICH, Intel MPI or MVAPICH, and
-//! sites rename. So the library itself is asked.
+//! There are three: that of Open MPI, that of MPICH (shared by its descendants, under an agreement
+//! of their vendors), and that of the MPI 5 standard, which any library may offer in addition to
+//! its own. They differ in the width of handles and in the values of nearly all constants. The
+//! names of library files do not identify the ABI: `libmpi.so.12` is MPICH, Intel MPI or MVAPICH,
+//! and sites rename files. So the library itself is asked.
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -15,11 +15,11 @@ use super::find::{RealFunction, find_datum};
 use super::handle::Handle;
 use super::version::library_version;
 
-/// What a handle means and which values are special, in one ABI.
+/// Constants of one ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Constants {
     pub(crate) abi: Abi,
-    /// `MPI_COMM_WORLD`, `_SELF`, `_NULL`; 0 where they are not known.
+    /// `MPI_COMM_WORLD`, `_SELF`, `_NULL`; 0 if they are not known.
     pub(crate) comm_world: Handle,
     pub(crate) comm_self: Handle,
     pub(crate) comm_null: Handle,
@@ -104,7 +104,7 @@ const MPI_5: Constants = Constants {
     status_ignore: 0,
 };
 
-/// Nothing is known: no argument of this ABI is ever decoded.
+/// For an unknown ABI: none of its arguments are decoded.
 const UNKNOWN: Constants = Constants {
     abi: Abi::Unknown,
     comm_world: 0,
@@ -124,10 +124,10 @@ const UNKNOWN: Constants = Constants {
 };
 
 impl Constants {
-    /// Those of the MPI library in this process.
+    /// The constants of the MPI library in this process.
     ///
-    /// May be asked before `MPI_Init`. The standard ABI comes first: a library that offers it may
-    /// have the marks of its own ABI as well, in an object below.
+    /// May be called before `MPI_Init`. The standard ABI is checked first: a library that offers it
+    /// may also have the marks of its own ABI, in an object that it depends on.
     pub(crate) fn of_this_process() -> Self {
         if standard_abi_version().is_some_and(|major| major >= 1) {
             return MPI_5;
@@ -139,15 +139,16 @@ impl Constants {
         }
     }
 
-    /// As [`of_this_process`](Self::of_this_process), found once; `None` for an unknown ABI.
+    /// The constants as [`of_this_process`](Self::of_this_process) finds them, but found only once;
+    /// `None` for an unknown ABI.
     pub(crate) fn known_of_this_process() -> Option<Self> {
         static FOUND: OnceLock<Constants> = OnceLock::new();
         let found = *FOUND.get_or_init(Self::of_this_process);
         (found.abi != Abi::Unknown).then_some(found)
     }
 
-    /// The bits of a machine word that carry a handle: with MPICH handles are 32-bit integers, and
-    /// what stands above one in a register is undefined.
+    /// The bits of a machine word that hold a handle. With MPICH handles are 32-bit integers, and
+    /// the upper bits of a register with one are undefined.
     pub(crate) const fn handle_mask(&self) -> Handle {
         match self.abi {
             Abi::Mpich => 0xffff_ffff,
@@ -155,15 +156,15 @@ impl Constants {
         }
     }
 
-    /// Thread level from 0 (single) to 3 (multiple), from the value that the library gives.
+    /// Thread level from 0 (single) to 3 (multiple), from the library's value.
     pub(crate) fn thread_level(&self, value: i32) -> u32 {
         let below = self.thread_levels.iter().filter(|&&level| level <= value);
         (below.count().max(1) - 1) as u32
     }
 }
 
-/// The major version of the standard ABI that the functions of this process have; `None` where
-/// they have another one. (MPI 5.0, `MPI_Abi_get_version`: -1 then.)
+/// The major version of the standard ABI that the functions of this process have; `None` if they
+/// have another ABI. (Then `MPI_Abi_get_version` returns -1: MPI 5.0.)
 fn standard_abi_version() -> Option<i32> {
     static ABI_VERSION: RealFunction = RealFunction::new(c"PMPI_Abi_get_version");
     let address = ABI_VERSION.address();
@@ -171,7 +172,7 @@ fn standard_abi_version() -> Option<i32> {
         return None;
     }
     let (mut major, mut minor) = (-1, -1);
-    // SAFETY: the MPI standard gives this function two places for an `int`; it may be called at
+    // SAFETY: the MPI standard gives this function the addresses of two `int`s; it may be called at
     // any time.
     unsafe {
         let ask = std::mem::transmute::<
@@ -183,7 +184,7 @@ fn standard_abi_version() -> Option<i32> {
     (major >= 0).then_some(major)
 }
 
-/// Whether a library calls itself MPICH or one of those that have its ABI.
+/// Whether a library calls itself MPICH or a library with MPICH's ABI.
 fn is_of_mpich_family(version: &str) -> bool {
     ["MPICH", "MVAPICH", "Intel(R) MPI", "ParaStation MPI"]
         .iter()

@@ -1,10 +1,10 @@
-//! Whose call it is that is made inside another one: the program's, from a function of its own that the
-//! MPI library calls back (of an attribute, an error handler, a data representation ...), or the
-//! library's own, as ROMIO makes them below MPI-IO.
+//! Who makes a call inside another call: the program, from one of its functions that the MPI
+//! library calls back (of an attribute, an error handler, a data representation ...), or the
+//! library itself, as ROMIO does below MPI-IO.
 //!
-//! The instruction behind the call tells: which object it lies in, and whether a function is called
-//! there by its name or by a pointer. This is asked for calls inside of calls only; to find that
-//! instruction takes a microsecond or two, and what it tells is kept.
+//! This is decided by the call instruction: by the object that it is in, and by whether it calls a
+//! function by name or by pointer. It is only checked for calls inside of calls. Finding that
+//! instruction takes a microsecond or two, and the result is cached.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -14,7 +14,7 @@ use super::find::is_of_mpi;
 use super::objects::{LoadedObject, object_at, objects_epoch};
 use crate::process::Uninterrupted;
 
-/// The unwinder's view of a frame; never looked into.
+/// The unwinder's view of a frame, which is opaque here.
 type Frame = c_void;
 
 unsafe extern "C-unwind" {
@@ -25,20 +25,20 @@ unsafe extern "C-unwind" {
     fn _Unwind_GetIP(frame: *mut Frame) -> usize;
 }
 
-/// `_URC_NO_REASON`: go on. Anything else ends the walk.
+/// `_URC_NO_REASON`: continue. Any other value ends the walk.
 const GO_ON: c_int = 0;
 const ENOUGH: c_int = 5;
 
-/// What is known of the places at which this thread has made calls.
+/// A thread's cache of results for the locations that it has called from.
 struct Answers {
-    /// The epoch of loaded objects in which they are true.
+    /// The epoch of loaded objects in which they are valid.
     epoch: Cell<u64>,
-    /// The address behind a call, doubled, and 1 more where it is the program's: one word, so that a signal
-    /// handler finds the old or the new one.
+    /// The return address, doubled, plus 1 if the call is the program's. It is one word, so that a
+    /// signal handler finds either the old or the new value.
     known: [Cell<usize>; KNOWN],
 }
 
-/// How many answers a thread keeps.
+/// The size of the cache.
 const KNOWN: usize = 16;
 const _: () = assert!(KNOWN.is_power_of_two());
 
@@ -51,8 +51,8 @@ thread_local! {
     };
 }
 
-/// Whether the program makes the call of MPI that this thread is in, and not the MPI library or a tool
-/// that stands before it.
+/// Whether the program makes the call of MPI that this thread is in, rather than the MPI library or
+/// a tool in front of it.
 pub(crate) fn is_program() -> bool {
     let Some(return_address) = return_address() else {
         return false;
@@ -73,20 +73,20 @@ pub(crate) fn is_program() -> bool {
     })
 }
 
-/// Whether the program goes on at this address when its call has returned.
+/// Whether the code at this return address belongs to the program.
 fn is_in_program(return_address: usize) -> bool {
-    // A lock is taken, and memory allocated: nothing that a handler may cut into.
+    // This takes a lock and allocates memory, which a signal handler must not interrupt.
     let _signals_wait = Uninterrupted::begin();
     // The last instruction of a function that does not return may be a call.
     let Some(object) = object_at(return_address - 1) else {
-        // Code that was made while the program runs.
+        // Code that was generated at run time.
         return true;
     };
     !is_of_mpi(&object) || is_called_back(return_address, &object)
 }
 
-/// Where the first function outside of this library goes on, when those of this library that are under
-/// way have returned.
+/// The address at which the first function outside of this library continues, when the functions of
+/// this library that are under way have returned.
 fn return_address() -> Option<usize> {
     static OWN: OnceLock<Option<LoadedObject>> = OnceLock::new();
 
@@ -95,7 +95,8 @@ fn return_address() -> Option<usize> {
         found: Option<usize>,
     }
     unsafe extern "C" fn look(frame: *mut Frame, walk: *mut c_void) -> c_int {
-        // SAFETY: the unwinder passes a frame that is valid during the call, and `walk` as given.
+        // SAFETY: the unwinder passes a frame that is valid during the call, and `walk` as it was
+        // given.
         let (address, walk) = unsafe { (_Unwind_GetIP(frame), &mut *walk.cast::<Walk>()) };
         if walk.own.has(address.wrapping_sub(1)) {
             return GO_ON;
@@ -109,30 +110,33 @@ fn return_address() -> Option<usize> {
         own: own.as_ref()?,
         found: None,
     };
-    // SAFETY: `look` takes what it is given, does not unwind, and is called before this returns.
+    // SAFETY: `look` takes these arguments, does not unwind, and is only called before this
+    // returns.
     unsafe { _Unwind_Backtrace(look, (&raw mut walk).cast()) };
     walk.found
 }
 
-/// Whether a function was called by a pointer: what the MPI library calls by its name is its own call, and
-/// what it calls by a pointer is called back. A function of the program whose last act is a call of MPI
-/// may leave nothing of itself on the stack, and then the call seems to come from there.
+/// Whether a function was called by pointer. What the MPI library calls by name is its own call,
+/// and what it calls by pointer is a callback. A function of the program whose last action is a
+/// call of MPI may have no frame on the stack any more, so that the call seems to be made by the
+/// library.
 fn is_called_back(return_address: usize, object: &LoadedObject) -> bool {
-    /// The longest instruction for a call.
+    /// Length of the longest call instruction.
     const LONGEST: usize = 7;
     if !object.has(return_address - LONGEST) {
         return false;
     }
-    // SAFETY: these bytes are instructions of a loaded object; code that runs is readable on the systems
-    // that this is for.
+    // SAFETY: these bytes are instructions of a loaded object; code is readable on the systems that
+    // this is for.
     let before = unsafe { *((return_address - LONGEST) as *const [u8; LONGEST]) };
     is_by_pointer(before, |offset| {
         object.has(return_address.wrapping_add_signed(offset as isize))
     })
 }
 
-/// Whether the instruction that ends with these bytes is a call by a pointer. `is_in_object` says
-/// whether the place at this offset from its end is in the same object, where calls by name go.
+/// Whether the instruction that ends with these bytes is a call by pointer. `is_in_object` says
+/// whether the location at an offset from its end is in the same object, which is so for the target
+/// of a call by name.
 #[cfg(target_arch = "x86_64")]
 fn is_by_pointer(bytes: [u8; 7], is_in_object: impl Fn(i32) -> bool) -> bool {
     const CALL: u8 = 0xe8;
@@ -141,9 +145,9 @@ fn is_by_pointer(bytes: [u8; 7], is_in_object: impl Fn(i32) -> bool) -> bool {
     if call == CALL && is_in_object(i32::from_le_bytes([o0, o1, o2, o3])) {
         return false;
     }
-    // By the length of the instruction: what the second byte says of register, memory, and bytes behind
-    // it, with 2 as the operation. Memory at an offset from the instruction (mode 0, register 5) is the
-    // table of addresses of functions that are called by name.
+    // By the length of the instruction. Its second byte has the registers, the form of memory
+    // access, and 2 as the operation. Memory at an offset from the instruction (mode 0, register 5)
+    // is the table of addresses of functions that are called by name.
     let is_call = |length: usize, mode: u8, is_indexed: bool| {
         let [first, second] = [bytes[7 - length], bytes[8 - length]];
         let (of_mode, of_operation, of_register) = (second >> 6, second >> 3 & 7, second & 7);
@@ -162,14 +166,14 @@ fn is_by_pointer(bytes: [u8; 7], is_in_object: impl Fn(i32) -> bool) -> bool {
         || is_call(7, 2, true)
 }
 
-/// As on x86-64: `blr`.
+/// On AArch64 a call by pointer is `blr`.
 #[cfg(target_arch = "aarch64")]
 fn is_by_pointer(bytes: [u8; 7], _: impl Fn(i32) -> bool) -> bool {
     let [_, _, _, b0, b1, b2, b3] = bytes;
     u32::from_le_bytes([b0, b1, b2, b3]) & 0xffff_fc1f == 0xd63f_0000
 }
 
-/// Elsewhere it is not known.
+/// On other processors this is not known.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn is_by_pointer(_: [u8; 7], _: impl Fn(i32) -> bool) -> bool {
     false
@@ -212,7 +216,8 @@ mod tests {
 
     #[test]
     fn a_call_in_this_very_object_is_not_found_outside_of_it() {
-        // Test and library are one object here: what is found is the C library that has started it.
+        // Test and library are in one object here, so the caller found is the C library, which
+        // started the test.
         let caller = return_address().and_then(|address| object_at(address - 1));
         let own = object_at(is_program as *const () as usize).unwrap();
         assert_ne!(caller, Some(own));

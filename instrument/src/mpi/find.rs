@@ -1,7 +1,7 @@
 //! Functions and data of the MPI library, by name.
 //!
-//! Nothing here links an MPI library: all that is called comes from `dlsym`. A library that is linked
-//! against one MPI can put that one in the place of the application's own.
+//! Nothing here links an MPI library: all functions come from `dlsym`. A library that is linked
+//! against one MPI can replace the application's MPI by it.
 
 use std::ffi::{CStr, CString, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -11,14 +11,15 @@ use super::handle::Handle;
 use super::objects::{LoadedObject, address_info, object_at, object_of, object_with};
 use crate::process::Uninterrupted;
 
-/// Finds a function of the MPI library, or of what it depends on, by name.
+/// Finds a function of the MPI library, or of a library that it depends on, by name.
 ///
-/// The next one behind this library in the global scope; where the MPI library was loaded with
-/// `RTLD_LOCAL` (mpi4py always does), the one in the object that defines `PMPI_Init`. Signals wait, as
-/// the loader allocates memory by the C library for what it does not find.
+/// This is the next one after this library in the global scope. If the MPI library was loaded with
+/// `RTLD_LOCAL` (as mpi4py always does), it is the one in the object that defines `PMPI_Init`.
+/// Signals are delayed, since the loader allocates memory from the C library for names that it does
+/// not find.
 pub(super) fn find_function(name: &CStr) -> *mut c_void {
     let _signals_wait = Uninterrupted::begin();
-    // SAFETY: `name` is a C string; RTLD_NEXT searches behind the object of the caller.
+    // SAFETY: `name` is a C string; RTLD_NEXT searches after the caller's object.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     if !next.is_null() {
         return next;
@@ -35,10 +36,10 @@ pub(crate) fn has_function(name: &CStr) -> bool {
     !find_function(name).is_null()
 }
 
-/// Finds a datum of the MPI library by name.
+/// Finds data of the MPI library by name.
 ///
-/// In the global scope from its beginning: an executable that was not built as position
-/// independent holds its own copy of such data, and that one counts.
+/// The global scope is searched from its beginning: an executable that is not position independent
+/// has its own copy of such data, and that copy is the one in use.
 pub(crate) fn find_datum(name: &CStr) -> Handle {
     let _signals_wait = Uninterrupted::begin();
     // SAFETY: `name` is a C string.
@@ -63,8 +64,8 @@ fn mpi_object() -> Option<*mut c_void> {
     Some(object)
 }
 
-/// A function of any loaded object other than this one: of a library that a plugin of the MPI
-/// library depends on, and that nobody else sees.
+/// A function of any loaded object other than this one: of a library that only a plugin of the MPI
+/// library depends on.
 fn find_anywhere(name: &CStr) -> *mut c_void {
     let found = find_function(name);
     if !found.is_null() {
@@ -73,27 +74,28 @@ fn find_anywhere(name: &CStr) -> *mut c_void {
     object_with(name).map_or(std::ptr::null_mut(), |(_, function)| function)
 }
 
-/// The function `MPI_X` of a tool which stands before the MPI library that has `name`, `PMPI_X`.
+/// The function `MPI_X` of a tool in front of the MPI library that has `name`, `PMPI_X`.
 fn find_tool(name: &CStr) -> Option<*mut c_void> {
     let real = find_function(name);
     let mpi_name = CStr::from_bytes_with_nul(name.to_bytes_with_nul().get(1..)?).ok()?;
-    // SAFETY: a C string; RTLD_NEXT searches behind the object of the caller.
+    // SAFETY: the name is a C string; RTLD_NEXT searches after the caller's object.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, mpi_name.as_ptr()) };
     let begin = |function: *mut c_void| address_info(function).map(|info| info.dli_fbase);
     let library = begin(real)?;
     if begin(next)? == library {
         return None;
     }
-    // A library in two parts, one for each name, is no tool: the part with the `PMPI_X` of a whole one
-    // has an `MPI_X` too.
+    // An MPI library in two parts, one for each name, is not a tool. The object with `PMPI_X` of a
+    // complete library also has an `MPI_X`.
     let path = CString::new(object_of(real)?).ok()?;
-    // SAFETY: a C string; RTLD_NOLOAD only gives a handle of what is loaded already.
+    // SAFETY: the path is a C string; RTLD_NOLOAD only returns a handle of an object that is loaded
+    // already.
     let object = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if object.is_null() {
         return None;
     }
-    // SAFETY: `object` is a valid handle, which is given back; the library stays loaded by whoever
-    // loaded it.
+    // SAFETY: `object` is a valid handle, which is closed again; the library stays loaded by its
+    // other user.
     let own = unsafe {
         let own = libc::dlsym(object, mpi_name.as_ptr());
         libc::dlclose(object);
@@ -112,11 +114,11 @@ fn find_tool(name: &CStr) -> Option<*mut c_void> {
 /// The tools that were found.
 static TOOLS: Mutex<Vec<LoadedObject>> = Mutex::new(Vec::new());
 
-/// Whether an object belongs to the MPI library, or is a tool that stands before it.
+/// Whether an object belongs to the MPI library, or is a tool in front of it.
 ///
-/// Besides the one that has `PMPI_Init` those are known by their names: the plugins and parts of
-/// Open MPI, and the two halves of an MPICH. Bindings for other languages are none of them: what
-/// they call, the program has called.
+/// Apart from the object with `PMPI_Init`, they are recognized by name: the plugins and parts of
+/// Open MPI, and the two halves of an MPICH. Bindings for other languages do not belong to it:
+/// their calls count as the program's.
 pub(crate) fn is_of_mpi(object: &LoadedObject) -> bool {
     const BEGIN_AS: [&str; 8] = [
         "mca_",
@@ -138,17 +140,17 @@ pub(crate) fn is_of_mpi(object: &LoadedObject) -> bool {
     BEGIN_AS.iter().any(|begin| name.starts_with(begin))
 }
 
-/// A function of the MPI library, looked up at its first use: with some programs the library is
-/// not loaded before that.
+/// A function of the MPI library, looked up at its first use, since some programs load the library
+/// late.
 #[derive(Debug)]
 pub struct RealFunction {
     name: &'static CStr,
     reach: Reach,
-    /// Null: not looked up with success yet; [`MISSING`]: the library has no such function.
+    /// Null if it was not found yet; [`MISSING`] if the library has no such function.
     address: AtomicPtr<c_void>,
 }
 
-/// By which of its two names a routine is called.
+/// The name by which a routine is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CalledAs {
     /// `MPI_X`.
@@ -157,25 +159,25 @@ pub enum CalledAs {
     Pmpi,
 }
 
-/// Which function of a name is meant.
+/// Where a function is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// That of the MPI library.
+    /// In the MPI library.
     Library,
-    /// That of any object that is loaded.
+    /// In any object that is loaded.
     Anywhere,
-    /// That of a tool which stands before the MPI library, if there is one, else the library's.
+    /// In a tool in front of the MPI library, if there is one, otherwise in the library.
     ToolFirst,
-    /// That of the MPI library, if a tool stands before it; else none.
+    /// In the MPI library, if there is a tool in front of it, otherwise nowhere.
     BehindTool,
 }
 
-/// What is kept instead of the address of a function that the MPI library lacks: to search for it
-/// takes some microseconds, and Python programs call large-count forms only.
+/// Stored instead of the address of a function that the MPI library lacks: the search takes some
+/// microseconds, and Python programs only call large-count forms.
 const MISSING: *mut c_void = std::ptr::without_provenance_mut(1);
 
 impl RealFunction {
-    /// The function of this name (with the leading `P`).
+    /// The function with this name (including the leading `P`).
     #[must_use]
     pub const fn new(name: &'static CStr) -> Self {
         Self {
@@ -185,7 +187,7 @@ impl RealFunction {
         }
     }
 
-    /// The function of this name of a library below MPI, which perhaps only a plugin of the MPI
+    /// The function with this name in a library below MPI, which perhaps only a plugin of the MPI
     /// library has loaded.
     #[must_use]
     pub const fn below_mpi(name: &'static CStr) -> Self {
@@ -195,11 +197,11 @@ impl RealFunction {
         }
     }
 
-    /// What a wrapper makes a call of; `name` is `PMPI_X`.
+    /// The function that a wrapper calls; `name` is `PMPI_X`.
     ///
-    /// Called as `MPI_X` that is what the program would have called without collbench: a tool's
-    /// function, where one is linked with the program or preloaded that has an `MPI_X` of its own
-    /// (and makes the call by `PMPI_X`).
+    /// A wrapper called as `MPI_X` calls what the program would have called without collbench. This
+    /// is the function of a tool, if one is linked with the program or preloaded that has an
+    /// `MPI_X` of its own (which calls `PMPI_X`).
     #[must_use]
     pub const fn wrapped(name: &'static CStr, called_as: CalledAs) -> Self {
         Self {
@@ -211,7 +213,7 @@ impl RealFunction {
         }
     }
 
-    /// The function `PMPI_X` behind such a tool; null where there is none.
+    /// The function `PMPI_X` that such a tool calls; null if there is no tool.
     #[must_use]
     pub const fn past_tool(name: &'static CStr) -> Self {
         Self {
@@ -228,7 +230,8 @@ impl RealFunction {
         if known > MISSING { known } else { self.find() }
     }
 
-    /// As [`address`](Self::address), quick for what is not there.
+    /// Its address, or null if the MPI library has no such function; fast for missing functions
+    /// too.
     #[inline]
     #[must_use]
     pub fn address_if_any(&self) -> *mut c_void {
@@ -253,7 +256,7 @@ impl RealFunction {
                 None => std::ptr::null_mut(),
             },
         };
-        // Nothing is missing in a library that is not loaded yet.
+        // A function is not missing as long as the library is not loaded.
         let is_missing = found.is_null() && !find_function(c"PMPI_Init").is_null();
         let known = if is_missing { MISSING } else { found };
         self.address.store(known, Ordering::Relaxed);
@@ -261,8 +264,8 @@ impl RealFunction {
     }
 }
 
-/// Calls a function of the MPI library, all of whose arguments are words; gives its return code,
-/// or an error where there is no such function.
+/// Calls a function of the MPI library whose arguments are all words. Returns its return code, or
+/// an error if there is no such function.
 macro_rules! call_mpi {
     ($name:literal; $($argument:expr),*) => {{
         static FUNCTION: $crate::mpi::RealFunction =
@@ -271,8 +274,8 @@ macro_rules! call_mpi {
         if address.is_null() {
             -1
         } else {
-            // SAFETY: the MPI function of this name takes so many arguments, each of which fits
-            // a word; that they are valid is the caller's promise.
+            // SAFETY: the MPI function of this name takes these arguments, each of which fits a
+            // word; the caller promises that they are valid.
             unsafe {
                 let function = std::mem::transmute::<
                     *mut std::ffi::c_void,
@@ -288,7 +291,7 @@ macro_rules! call_mpi {
 }
 pub(crate) use call_mpi;
 
-/// The address of a place that the MPI library is to fill.
+/// The address of a variable that the MPI library is to set, as a word.
 pub(crate) fn place<T>(to: &mut T) -> usize {
     std::ptr::from_mut(to) as usize
 }

@@ -1,4 +1,4 @@
-//! Handles of the MPI library, and tables by them.
+//! Handles of the MPI library, and maps by handle.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,12 +11,12 @@ const _: () = assert!(
 /// A handle of the MPI library (communicator, datatype, group), as a machine word.
 pub(crate) type Handle = usize;
 
-/// Bits that no handle has, be it an address of a process or a number of 32 bits: with them a table by
-/// handle holds several things of each.
+/// Bits that no handle has, whether it is an address or a 32-bit integer. With them a map by handle
+/// can have several entries for a handle.
 pub(crate) const SPARE_BITS: [Handle; 3] = [1 << 61, 1 << 62, 1 << 63];
 
 const _: () = {
-    /// Bits of an address of a process, with page tables of five levels.
+    /// Width of the addresses of a process, with page tables of five levels.
     const ADDRESS_BITS: u32 = 57;
     assert!(SPARE_BITS[0] >= 1 << ADDRESS_BITS && SPARE_BITS[0] > u32::MAX as Handle);
     assert!(SPARE_BITS[0] < SPARE_BITS[1] && SPARE_BITS[1] < SPARE_BITS[2]);
@@ -27,11 +27,11 @@ const _: () = {
     }
 };
 
-/// What is known by handle.
+/// A map by handle.
 pub(crate) type HandleMap<T> = HashMap<Handle, T, BuildHasherDefault<HandleHasher>>;
 
-/// Handles are addresses or small numbers that nobody chooses to collide: a product with the golden
-/// ratio, folded, spreads them, in a tenth of the time of the standard library's hash.
+/// Handles are addresses or small numbers, and nobody chooses them to collide. A product with the
+/// golden ratio, folded, spreads them in a tenth of the time of the standard library's hash.
 #[derive(Debug, Default)]
 pub(crate) struct HandleHasher(u64);
 

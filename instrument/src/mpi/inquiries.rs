@@ -1,4 +1,4 @@
-//! The functions by which the MPI library is asked what a handle means.
+//! The MPI functions that return properties of handles.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -16,7 +16,7 @@ pub(super) type InquireLevel = unsafe extern "C" fn(*mut c_int) -> c_int;
 pub(super) type TranslateRanks =
     unsafe extern "C" fn(Handle, c_int, *const c_int, Handle, *mut c_int) -> c_int;
 
-/// The functions by which the library is asked about what a handle means.
+/// The MPI functions that return properties of handles.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Inquiries {
     pub(super) comm_rank: InquireInt,
@@ -50,21 +50,21 @@ macro_rules! function {
         if address.is_null() {
             return Err(LibraryError::MissingFunction($name));
         }
-        // SAFETY: the MPI standard gives this function the signature of the field it is for. A
-        // handle of 32 bits travels in the lower half of a word, and is stored there.
+        // SAFETY: the MPI standard gives this function the signature of the field. A handle of 32
+        // bits is passed in the lower half of a word, and stored there.
         unsafe { std::mem::transmute::<*mut c_void, $signature>(address) }
     }};
 }
 pub(super) use function;
 
 impl Inquiries {
-    /// Bytes of one element; `None` where a type has no size.
+    /// Size of one element in bytes; `None` if the type has no size.
     ///
     /// # Safety
     /// `datatype` is a valid datatype, and not `MPI_DATATYPE_NULL`.
     pub(super) unsafe fn type_bytes(&self, datatype: Handle) -> Option<u64> {
         let mut size = -1;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a valid datatype.
         unsafe { (self.type_size)(datatype, &mut size) };
         u64::try_from(size).ok()
     }
@@ -86,8 +86,8 @@ impl Inquiries {
         })
     }
 
-    /// For a library whose handles are not understood: nothing is ever asked of it, and every
-    /// answer stays as it was.
+    /// For a library whose handles are not understood: the functions are never needed, and change
+    /// nothing.
     pub(super) const fn unused() -> Self {
         unsafe extern "C" fn number(_: Handle, _: *mut c_int) -> c_int {
             0
@@ -127,14 +127,14 @@ impl Inquiries {
     }
 }
 
-/// The function for sizes of types: that of MPI 3, of MPI 4, or the oldest one, which gives an
+/// The function for sizes of types: that of MPI 3, of MPI 4, or the oldest one, whose result is an
 /// `int`.
 fn type_size_function() -> Result<InquireTypeSize, LibraryError> {
     static OLD: RealFunction = RealFunction::new(c"PMPI_Type_size");
     unsafe extern "C" fn widened(datatype: Handle, size: *mut i64) -> c_int {
         let mut narrow = -1;
-        // SAFETY: the address was found not to be null; `MPI_Type_size` takes a type and a place
-        // for an `int`, and callers of this one pass a place for its result.
+        // SAFETY: the address is not null; `MPI_Type_size` takes a type and the address of an
+        // `int`, and callers of this function pass the address of its result.
         unsafe {
             let ask = std::mem::transmute::<*mut c_void, InquireInt>(OLD.address());
             let code = ask(datatype, &mut narrow);
@@ -145,7 +145,7 @@ fn type_size_function() -> Result<InquireTypeSize, LibraryError> {
     for name in [c"PMPI_Type_size_x", c"PMPI_Type_size_c"] {
         let address = find_function(name);
         if !address.is_null() {
-            // SAFETY: both take a type and a place for an `MPI_Count`, which has 64 bits.
+            // SAFETY: both take a type and the address of an `MPI_Count`, which has 64 bits.
             return Ok(unsafe { std::mem::transmute::<*mut c_void, InquireTypeSize>(address) });
         }
     }

@@ -1,7 +1,7 @@
-//! What the MPI library of this process is asked.
+//! Inquiries to the MPI library of this process.
 //!
-//! Handles and arguments travel as machine words, and the few constants that matter are those of the
-//! library's ABI.
+//! Handles and arguments are passed as machine words, and the few constants that are needed are
+//! those of the library's ABI.
 
 use std::ffi::{c_int, c_void};
 
@@ -18,7 +18,7 @@ use super::named_types::NamedTypes;
 use super::objects::object_of;
 use super::version::library_version;
 
-/// The MPI library of this process, ready to be asked.
+/// The MPI library of this process.
 #[derive(Debug)]
 pub struct MpiLibrary {
     /// How it represents handles and constants.
@@ -39,7 +39,7 @@ pub struct MpiLibrary {
     pub proc_null: i32,
     /// `MPI_MODE_NOPRECEDE`, a bit.
     pub(crate) mode_no_precede: i32,
-    /// What it says of its version, one line.
+    /// Its description of its version, one line.
     pub version: String,
     /// The object that provides `PMPI_Init`.
     pub path: String,
@@ -52,26 +52,26 @@ pub struct MpiLibrary {
     pub thread_level: u32,
     inquiries: Inquiries,
     named_types: NamedTypes,
-    /// The processes that were started together; 0 where it cannot be told.
+    /// The processes that were started together; 0 if they are not known.
     world_group: Handle,
-    /// The session that this group is of; 0 where it is that of `MPI_COMM_WORLD`.
+    /// The session that this group was taken from; 0 if it is that of `MPI_COMM_WORLD`.
     own_session: Handle,
 }
 
-/// How a program begins MPI (MPI 4.0, chapter 11).
+/// How a program initializes MPI (MPI 4.0, chapter 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessModel {
     /// By `MPI_Init`: there is `MPI_COMM_WORLD`.
     World,
-    /// By `MPI_Session_init`: there are process sets only.
+    /// By `MPI_Session_init`: there are only process sets.
     Sessions,
 }
 
 impl MpiLibrary {
-    /// Finds the library that provides `PMPI_Init` in this process, in which MPI was begun by
+    /// Finds the library that provides `PMPI_Init` in this process, in which MPI was initialized by
     /// `model` and has not ended.
     ///
-    /// One of an unknown ABI is never asked what a handle means.
+    /// A library with an unknown ABI is never asked about handles.
     ///
     /// # Errors
     /// [`LibraryError`] if a function is missing.
@@ -100,11 +100,11 @@ impl MpiLibrary {
             byte: constants.byte,
             status_ignore: constants.status_ignore,
             errors_return: constants.errors_return,
-            // Each session has its own; any may be the highest.
+            // Each session has its own thread level; any may be the highest.
             thread_level: 3,
             inquiries,
             named_types: NamedTypes::of_this_process(constants.abi, |datatype| {
-                // SAFETY: a datatype of the library, which is never freed.
+                // SAFETY: these are datatypes of the library, which are never freed.
                 unsafe { inquiries.type_bytes(datatype) }
             }),
             world_group: 0,
@@ -114,7 +114,7 @@ impl MpiLibrary {
             ProcessModel::World => {
                 let query_thread = function!("PMPI_Query_thread", InquireLevel);
                 let mut level = 0;
-                // SAFETY: MPI is initialized, and MPI_COMM_WORLD valid.
+                // SAFETY: MPI is initialized, and MPI_COMM_WORLD is valid.
                 unsafe {
                     query_thread(&mut level);
                     (inquiries.comm_group)(library.comm_world, &mut library.world_group);
@@ -127,13 +127,13 @@ impl MpiLibrary {
         Ok(library)
     }
 
-    /// Takes the group of all processes from a session of its own: the application's may end
-    /// before the last communicator is made, and must not be kept from ending.
+    /// Takes the group of all processes from a session of its own: the application's session may
+    /// end before the last communicator is created, and must be able to end.
     fn open_session(&mut self, constants: &Constants) -> Result<(), LibraryError> {
         let session_init = function!("PMPI_Session_init", InquireSession);
         let group_of_set = function!("PMPI_Group_from_session_pset", InquireProcessSet);
-        // SAFETY: the constants are those of the library; both handles have a place; the name is
-        // that of a process set which every library has.
+        // SAFETY: the constants are those of the library; both handles have an address to be stored
+        // at; the name is that of a process set which every library has.
         unsafe {
             session_init(
                 constants.info_null,
@@ -149,14 +149,14 @@ impl MpiLibrary {
         Ok(())
     }
 
-    /// Gives back what was taken of the library, before MPI ends.
+    /// Frees what was taken from the library, before MPI ends.
     pub(crate) fn release(&self) {
         let (mut group, mut session) = (self.world_group, self.own_session);
         if group == 0 {
             return;
         }
-        // SAFETY: MPI has not ended; the group, and the session where there is one, were taken in
-        // `find`, and are used for communicators that are made, of which none is made now.
+        // SAFETY: MPI has not ended. `find` has taken the group, and the session if there is one.
+        // They are used when communicators are created, and none is created now.
         unsafe {
             (self.inquiries.group_free)(&mut group);
             let finalize = find_function(c"PMPI_Session_finalize");
@@ -171,7 +171,7 @@ impl MpiLibrary {
     #[must_use]
     pub(crate) fn rank_and_size(&self) -> (u32, u32) {
         let (mut rank, mut size) = (0, 1);
-        // SAFETY: the group was taken in `find`, and is there until `release`.
+        // SAFETY: `find` has taken the group, which exists until `release`.
         unsafe {
             (self.inquiries.group_rank)(self.world_group, &mut rank);
             (self.inquiries.group_size)(self.world_group, &mut size);
@@ -179,7 +179,7 @@ impl MpiLibrary {
         (rank as u32, size as u32)
     }
 
-    /// The handle in a machine word that carries one.
+    /// The handle in a machine word.
     #[inline]
     #[must_use]
     pub(crate) fn handle(&self, word: usize) -> Handle {
@@ -192,7 +192,7 @@ impl MpiLibrary {
     /// `array` is the address of more than `i` handles.
     #[inline]
     pub(crate) unsafe fn handle_at(&self, array: usize, i: usize) -> Handle {
-        // SAFETY: the caller's promise; with MPICH handles are 32-bit integers.
+        // SAFETY: the caller promises more than `i` handles; with MPICH they are 32-bit integers.
         unsafe {
             match self.abi {
                 Abi::Mpich => (array as *const u32).add(i).read_unaligned() as Handle,
@@ -204,12 +204,11 @@ impl MpiLibrary {
     /// Rank of this process in `comm`.
     ///
     /// # Safety
-    /// `comm` is a valid communicator, MPI is initialized and not finalized. The same holds for
-    /// the other functions that take a handle.
+    /// `comm` is a valid communicator; MPI is initialized and not finalized.
     #[must_use]
     pub unsafe fn rank(&self, comm: Handle) -> u32 {
         let mut rank = 0;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a valid communicator.
         unsafe { (self.inquiries.comm_rank)(comm, &mut rank) };
         rank as u32
     }
@@ -217,11 +216,11 @@ impl MpiLibrary {
     /// Processes in the (local) group of `comm`.
     ///
     /// # Safety
-    /// As [`rank`](Self::rank).
+    /// `comm` is a valid communicator; MPI is initialized and not finalized.
     #[must_use]
     pub unsafe fn size(&self, comm: Handle) -> u32 {
         let mut size = 0;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a valid communicator.
         unsafe { (self.inquiries.comm_size)(comm, &mut size) };
         size as u32
     }
@@ -229,12 +228,13 @@ impl MpiLibrary {
     /// Processes in the remote group of `comm`; 0 for an intracommunicator.
     ///
     /// # Safety
-    /// As [`rank`](Self::rank).
+    /// `comm` is a valid communicator; MPI is initialized and not finalized.
     #[must_use]
     pub unsafe fn remote_size(&self, comm: Handle) -> u32 {
         let mut is_inter = 0;
         let mut size = 0;
-        // SAFETY: the caller's promise; the remote size is asked of intercommunicators only.
+        // SAFETY: the caller promises a valid communicator; the remote size is only asked of
+        // intercommunicators.
         unsafe {
             (self.inquiries.comm_test_inter)(comm, &mut is_inter);
             if is_inter != 0 {
@@ -248,7 +248,8 @@ impl MpiLibrary {
     /// of `comm`; [`NO_RANK`](collbench_formats::NO_RANK) for processes of other worlds.
     ///
     /// # Safety
-    /// As [`rank`](Self::rank); the group has `n` members, and is there.
+    /// `comm` is a valid communicator; MPI is initialized and not finalized; the group exists and
+    /// has `n` members.
     #[must_use]
     pub unsafe fn world_ranks(&self, comm: Handle, remote: bool, n: u32) -> Vec<u32> {
         let get_group = if remote {
@@ -259,7 +260,8 @@ impl MpiLibrary {
         let mut group: Handle = 0;
         let ranks: Vec<c_int> = (0..n as c_int).collect();
         let mut translated = vec![-1 as c_int; ranks.len()];
-        // SAFETY: the caller's promise; both arrays have `n` entries; the group is freed once.
+        // SAFETY: the caller promises a valid communicator; both arrays have `n` entries; the group
+        // is freed once.
         unsafe {
             get_group(comm, &mut group);
             (self.inquiries.group_translate_ranks)(
@@ -277,19 +279,20 @@ impl MpiLibrary {
             .collect()
     }
 
-    /// The intercommunicator to the processes that have spawned this world; `None` if nobody has.
+    /// The intercommunicator to the processes that spawned this world; `None` if it was not
+    /// spawned.
     ///
     /// # Safety
-    /// MPI was begun by `MPI_Init` and has not ended.
+    /// MPI was initialized by `MPI_Init` and has not ended.
     #[must_use]
     pub(crate) unsafe fn parent(&self) -> Option<Handle> {
         let mut parent: Handle = self.comm_null;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that MPI was initialized by `MPI_Init` and has not ended.
         unsafe { (self.inquiries.comm_get_parent)(&mut parent) };
         (parent != self.comm_null).then_some(parent)
     }
 
-    /// Bytes of one element of `datatype`; `None` where that is no type or has no size.
+    /// Size of one element of `datatype` in bytes; `None` if that is not a type or has no size.
     ///
     /// # Safety
     /// `datatype` is a valid datatype, `MPI_DATATYPE_NULL` or 0.
@@ -303,8 +306,8 @@ impl MpiLibrary {
         if datatype == 0 || datatype == self.datatype_null {
             return None;
         }
-        // SAFETY: the caller's promise, and the two values that MPI would raise an error for
-        // are excluded.
+        // SAFETY: the caller promises a valid datatype, or one of the two values that MPI would
+        // raise an error for; these are excluded above.
         unsafe { self.inquiries.type_bytes(datatype) }
     }
 }
@@ -313,17 +316,17 @@ impl MpiLibrary {
 pub(crate) mod tests {
     use super::*;
 
-    /// Handles of the stand-in library: types are their size, 9 is the null type.
+    /// A handle of the fake library: types are their sizes, and 9 is the null type.
     pub(crate) const NULL_TYPE: Handle = 9;
 
     unsafe extern "C" fn type_size(datatype: Handle, size: *mut i64) -> c_int {
         assert_ne!(datatype, NULL_TYPE, "MPI would abort the program here");
-        // SAFETY: callers pass a place for one number.
+        // SAFETY: callers pass the address of a number.
         unsafe { *size = datatype as i64 };
         0
     }
 
-    /// A stand-in for an MPI library, with the constants of Open MPI.
+    /// A fake MPI library, with the constants of Open MPI.
     pub(crate) fn fake_library() -> MpiLibrary {
         MpiLibrary {
             abi: Abi::OpenMpi,
@@ -352,7 +355,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// As [`fake_library`], where handles are 32-bit integers.
+    /// A fake MPI library whose handles are 32-bit integers.
     pub(crate) fn fake_library_with_narrow_handles() -> MpiLibrary {
         MpiLibrary {
             abi: Abi::Mpich,
@@ -366,7 +369,7 @@ pub(crate) mod tests {
         let array = [3u32, 4];
         let at = array.as_ptr() as usize;
         let library = fake_library_with_narrow_handles();
-        // SAFETY: an array of two handles of 32 bits, and types that are their sizes.
+        // SAFETY: the array has two handles of 32 bits, and types are their sizes.
         unsafe {
             assert_eq!(library.handle_at(at, 1), 4);
             assert_eq!(library.handle_at(at, 0), 3);

@@ -1,4 +1,4 @@
-//! Sizes of the datatypes that the MPI library itself defines: they never change, so they are asked
+//! Sizes of the predefined datatypes of the MPI library. They never change, so they are asked for
 //! once, and not at every call and message.
 
 use std::ffi::CStr;
@@ -8,7 +8,7 @@ use collbench_formats::Abi;
 use super::find::find_datum;
 use super::handle::Handle;
 
-/// What Open MPI calls those that programs use most; of others the library is asked each time.
+/// Open MPI's names of the types that programs use most; for others the library is asked each time.
 const OPEN_MPI_NAMES: [&CStr; 30] = [
     c"ompi_mpi_byte",
     c"ompi_mpi_packed",
@@ -42,34 +42,34 @@ const OPEN_MPI_NAMES: [&CStr; 30] = [
     c"ompi_mpi_dblcplex",
 ];
 
-/// Places in the table.
+/// Entries in the table.
 const PLACES: usize = 256;
 const _: () = assert!(PLACES.is_power_of_two());
-/// No handle of a datatype.
+/// Not a handle of a datatype.
 const NOBODY: Handle = Handle::MAX;
 
 /// Handles of datatypes that can never be freed, with their sizes in bytes.
 #[derive(Debug)]
 pub(crate) struct NamedTypes {
-    /// Each at the place of its handle; of two with one place the second is not there.
+    /// Each at the index of its handle; of two with the same index only the first is in the table.
     places: Box<[(Handle, u64); PLACES]>,
 }
 
-/// Open MPI's are laid out side by side, some hundred bytes each.
+/// The index of a handle. Open MPI's datatypes are contiguous in memory, some hundred bytes each.
 #[inline]
 fn place(datatype: Handle) -> usize {
     ((datatype >> 4) ^ (datatype >> 9)) % PLACES
 }
 
 impl NamedTypes {
-    /// Those of the library in this process; none where its handles are not known by name. `bytes`
-    /// asks it for the size of a datatype.
+    /// The datatypes of the library in this process; none if its handles are not known by name.
+    /// `bytes` asks it for the size of a datatype.
     pub(crate) fn of_this_process(abi: Abi, bytes: impl Fn(Handle) -> Option<u64>) -> Self {
         let names: &[&CStr] = match abi {
             Abi::OpenMpi => &OPEN_MPI_NAMES,
             Abi::Mpich | Abi::Mpi5 | Abi::Unknown => &[],
         };
-        // A library may lack some.
+        // A library may lack some of them.
         let handles = names.iter().map(|name| find_datum(name));
         Self::of(handles.filter(|&handle| handle != 0), bytes)
     }
@@ -85,7 +85,7 @@ impl NamedTypes {
         Self { places }
     }
 
-    /// Bytes of one element; `None` where the library must be asked.
+    /// Size of one element in bytes; `None` if the library must be asked.
     #[inline]
     pub(crate) fn bytes(&self, datatype: Handle) -> Option<u64> {
         let (known, bytes) = self.places[place(datatype)];
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn those_with_a_place_of_their_own_are_known_and_others_asked_for() {
-        // Side by side, as Open MPI's; the last one has the place of the first.
+        // Contiguous, as in Open MPI; the last one has the index of the first.
         let handles: Vec<Handle> = (0..20).map(|i| 0x7f00_1234_5000 + i * 0x200).collect();
         let twin = handles[0] + (PLACES << 13);
         assert_eq!(place(twin), place(handles[0]));

@@ -1,4 +1,4 @@
-//! Objects that the loader has mapped: executables and libraries, by the addresses in them.
+//! Executables and libraries that the loader has mapped, found by the addresses in them.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ops::Range;
@@ -12,7 +12,7 @@ pub(crate) struct LoadedObject {
 }
 
 impl LoadedObject {
-    /// Whether an address lies in it.
+    /// Whether an address is in it.
     pub(crate) fn has(&self, address: usize) -> bool {
         (self.begin..self.end).contains(&address)
     }
@@ -23,7 +23,7 @@ impl LoadedObject {
     }
 }
 
-/// The object in which an address lies.
+/// The object that an address is in.
 pub(crate) fn object_at(address: usize) -> Option<LoadedObject> {
     struct Search {
         address: usize,
@@ -34,10 +34,10 @@ pub(crate) fn object_at(address: usize) -> Option<LoadedObject> {
         _size: usize,
         search: *mut c_void,
     ) -> c_int {
-        // SAFETY: dl_iterate_phdr passes a valid info struct, with the program headers that it counts,
-        // and `search` as given.
+        // SAFETY: dl_iterate_phdr passes a valid info struct, with as many program headers as it
+        // states, and `search` as it was given.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-        // SAFETY: as above.
+        // SAFETY: the info struct has the address of its program headers, and their number.
         let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
         let loaded = headers
             .iter()
@@ -66,29 +66,29 @@ pub(crate) fn object_at(address: usize) -> Option<LoadedObject> {
         address,
         found: None,
     };
-    // SAFETY: the callback gets what it expects, and does not unwind.
+    // SAFETY: the callback gets the arguments that it expects, and does not unwind.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
     search.found
 }
 
-/// A number that changes when an object is loaded or goes.
+/// A number that changes when an object is loaded or unloaded.
 pub(crate) fn objects_epoch() -> u64 {
     unsafe extern "C" fn look(
         info: *mut libc::dl_phdr_info,
         _size: usize,
         epoch: *mut c_void,
     ) -> c_int {
-        // SAFETY: dl_iterate_phdr passes a valid info struct, and `epoch` as given.
+        // SAFETY: dl_iterate_phdr passes a valid info struct, and `epoch` as it was given.
         unsafe { *epoch.cast::<u64>() = (*info).dlpi_adds.wrapping_add((*info).dlpi_subs) };
         1
     }
     let mut epoch = 0u64;
-    // SAFETY: the callback gets what it expects, and does not unwind.
+    // SAFETY: the callback gets the arguments that it expects, and does not unwind.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut epoch).cast()) };
     epoch
 }
 
-/// Where this library is in memory.
+/// The addresses of this library.
 pub(crate) fn own_object() -> Option<Range<usize>> {
     static BEGIN: AtomicUsize = AtomicUsize::new(0);
     static END: AtomicUsize = AtomicUsize::new(0);
@@ -97,7 +97,8 @@ pub(crate) fn own_object() -> Option<Range<usize>> {
         _size: usize,
         _data: *mut c_void,
     ) -> c_int {
-        // SAFETY: dl_iterate_phdr passes a valid info struct with so many program headers.
+        // SAFETY: dl_iterate_phdr passes a valid info struct with as many program headers as it
+        // states.
         let (base, headers) = unsafe {
             let info = &*info;
             let n = usize::from(info.dlpi_phnum);
@@ -125,15 +126,15 @@ pub(crate) fn own_object() -> Option<Range<usize>> {
         1
     }
     if BEGIN.load(Ordering::Acquire) == 0 {
-        // SAFETY: the function gets what it expects, and does not unwind.
+        // SAFETY: the callback gets the arguments that it expects, and does not unwind.
         unsafe { libc::dl_iterate_phdr(Some(compare), std::ptr::null_mut()) };
     }
     let begin = BEGIN.load(Ordering::Acquire);
     (begin != 0).then(|| begin..END.load(Ordering::Relaxed))
 }
 
-/// A loaded object, other than this one, that has a function of this name or depends on one that
-/// has, and the function.
+/// A loaded object, other than this one, that has a function of this name or depends on an object
+/// that has it, and the function.
 pub(super) fn object_with(name: &CStr) -> Option<(*mut c_void, *mut c_void)> {
     let mut paths: Vec<CString> = Vec::new();
     // SAFETY: the callback gets a valid info struct and, as data, the `paths` passed here; it
@@ -144,18 +145,19 @@ pub(super) fn object_with(name: &CStr) -> Option<(*mut c_void, *mut c_void)> {
         if path.is_empty() || Some(path.to_string_lossy().as_ref()) == own.as_deref() {
             continue;
         }
-        // SAFETY: a C string; RTLD_NOLOAD only gives a handle of what is loaded already.
+        // SAFETY: the path is a C string; RTLD_NOLOAD only returns a handle of an object that is
+        // loaded already.
         let object = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         if object.is_null() {
             continue;
         }
-        // SAFETY: `object` is a valid handle. dlsym also searches what the object depends on,
-        // so the symbol found must lie in an object other than this library.
+        // SAFETY: `object` is a valid handle. dlsym also searches the objects that it depends on,
+        // so the symbol found must be in an object other than this library.
         let found = unsafe { libc::dlsym(object, name.as_ptr()) };
         if !found.is_null() && object_of(found) != own {
             return Some((object, found));
         }
-        // SAFETY: `object` was opened above; the library stays loaded by whoever loaded it.
+        // SAFETY: `object` was opened above; the library stays loaded by its other user.
         unsafe { libc::dlclose(object) };
     }
     None
@@ -166,7 +168,7 @@ unsafe extern "C" fn collect_path(
     _size: usize,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: dl_iterate_phdr passes a valid info struct, and `data` as given in `object_with`.
+    // SAFETY: dl_iterate_phdr passes a valid info struct, and `data` as `object_with` gave it.
     let (info, paths) = unsafe { (&*info, &mut *data.cast::<Vec<CString>>()) };
     if !info.dlpi_name.is_null() {
         // SAFETY: `dlpi_name` is a C string of the loader, valid during the callback.
@@ -175,7 +177,7 @@ unsafe extern "C" fn collect_path(
     0
 }
 
-/// What the loader knows of an address, if it lies in an object.
+/// What the loader knows about an address; `None` if it is not in an object.
 pub(super) fn address_info(address: *const c_void) -> Option<libc::Dl_info> {
     let mut info = libc::Dl_info {
         dli_fname: std::ptr::null(),
@@ -188,10 +190,10 @@ pub(super) fn address_info(address: *const c_void) -> Option<libc::Dl_info> {
     (found != 0).then_some(info)
 }
 
-/// Path of the loaded object in which an address lies.
+/// Path of the loaded object that an address is in.
 pub(super) fn object_of(address: *const c_void) -> Option<String> {
     let info = address_info(address)?;
-    // SAFETY: a C string that lives as long as the object, or null.
+    // SAFETY: the pointer is null, or a C string that exists as long as the object.
     unsafe { text_at(info.dli_fname) }
 }
 
@@ -201,17 +203,19 @@ pub(crate) fn symbol_of(address: *const c_void) -> Option<String> {
     if !std::ptr::eq(info.dli_saddr, address) {
         return None;
     }
-    // SAFETY: as above.
+    // SAFETY: the pointer is null, or a C string that exists as long as the object.
     unsafe { text_at(info.dli_sname) }
 }
 
+/// A copy of a text of the loader; `None` if it is null.
+///
 /// # Safety
 /// `text` is a C string or null.
 unsafe fn text_at(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises a C string; null was checked before.
     let text = unsafe { CStr::from_ptr(text) };
     Some(text.to_string_lossy().into_owned())
 }

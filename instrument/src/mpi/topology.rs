@@ -7,8 +7,8 @@ use collbench_formats::{NO_RANK, Operation, Topology};
 use super::find::{call_mpi, place};
 use super::handle::Handle;
 
-/// Those that a process sends to and receives from in neighborhood collectives, as ranks of the
-/// communicator, in their order; [`NO_RANK`] for `MPI_PROC_NULL`.
+/// The processes that a process sends to and receives from in neighborhood collectives, as ranks of
+/// the communicator, in order; [`NO_RANK`] for `MPI_PROC_NULL`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Neighbours {
     incoming: Vec<u32>,
@@ -23,11 +23,12 @@ fn ranks(given: &[c_int]) -> Vec<u32> {
 }
 
 impl Neighbours {
-    /// In a communicator that `constructor` has just made; `None` where that gives no topology,
-    /// or the library does not tell.
+    /// In a communicator that `constructor` has just created; `None` if that creates no topology,
+    /// or the library does not know it.
     ///
     /// # Safety
-    /// `comm` is a valid communicator made by `constructor`, `rank` the process's rank in it.
+    /// `comm` is a valid communicator created by `constructor`, and `rank` is the process's rank in
+    /// it.
     pub(crate) unsafe fn of(constructor: Operation, comm: Handle, rank: u32) -> Option<Self> {
         match constructor {
             Operation::CartCreate | Operation::CartSub => of_grid(comm),
@@ -39,11 +40,11 @@ impl Neighbours {
         }
     }
 
-    /// In any communicator; `None` in one without a topology. The numbers are those of the three
-    /// kinds of topology.
+    /// In any communicator; `None` without a topology. The last argument has the constants of the
+    /// three kinds of topology.
     ///
     /// # Safety
-    /// `comm` is a valid communicator, `rank` the process's rank in it.
+    /// `comm` is a valid communicator, and `rank` is the process's rank in it.
     pub(crate) unsafe fn of_any(
         comm: Handle,
         rank: u32,
@@ -61,12 +62,12 @@ impl Neighbours {
         }
     }
 
-    /// How many counts a neighborhood collective has for what is received, and sent.
+    /// Numbers of counts that a neighborhood collective has for data received, and for data sent.
     pub(crate) fn degrees(&self) -> (usize, usize) {
         (self.incoming.len(), self.outgoing.len())
     }
 
-    /// As the definition of the communicator of this index.
+    /// The definition of the topology of the communicator with this index.
     pub(crate) fn of_communicator(&self, index: u32) -> Topology {
         Topology {
             communicator: index,
@@ -76,7 +77,7 @@ impl Neighbours {
     }
 }
 
-/// Both ways the same: for each dimension the one before and the one behind.
+/// The same neighbours in both directions: for each dimension the one before and the one after.
 fn of_grid(comm: Handle) -> Option<Neighbours> {
     let mut n_dimensions: c_int = 0;
     if call_mpi!(c"PMPI_Cartdim_get"; comm, place(&mut n_dimensions)) != 0 {
@@ -138,7 +139,7 @@ fn of_distributed_graph(comm: Handle) -> Option<Neighbours> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Three to receive from, of whom one is nobody, and two to send to.
+    /// Three to receive from, one of which is MPI_PROC_NULL, and two to send to.
     pub(crate) fn neighbours() -> Neighbours {
         Neighbours {
             incoming: ranks(&[1, -2, 3]),

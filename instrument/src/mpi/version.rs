@@ -1,10 +1,10 @@
-//! What the MPI library says of itself.
+//! The MPI library's description of its version.
 
 use std::ffi::{c_char, c_int, c_void};
 
 use super::find::RealFunction;
 
-/// What the MPI library says of its version, one line; empty if it does not say.
+/// The MPI library's description of its version, one line; empty if it has none.
 pub(crate) fn library_version() -> String {
     static VERSION: RealFunction = RealFunction::new(c"PMPI_Get_library_version");
     let address = VERSION.address();
@@ -14,7 +14,7 @@ pub(crate) fn library_version() -> String {
     // MPI_MAX_LIBRARY_VERSION_STRING is 256 with Open MPI and 8192 with MPICH.
     let mut buffer = vec![0u8; 16384];
     let mut length = 0;
-    // SAFETY: the MPI standard gives this function a place for a text and one for its length; the
+    // SAFETY: the MPI standard gives this function the addresses of a text and of its length; the
     // buffer is longer than any library's limit; it may be called at any time.
     unsafe {
         let ask = std::mem::transmute::<

@@ -1,50 +1,53 @@
-//! The recorder's own memory, also where the program has taken all there is.
+//! The recorder's own memory, which still has a reserve when the process has run out of memory.
 //!
-//! A program that has no memory left goes on, if it is made for that. What the recorder allocates
-//! then comes from a reserve, for a failed allocation would end the process; and recording ends at
-//! the next occasion.
+//! A program that handles a lack of memory goes on. What the recorder allocates then comes from a
+//! reserve, since a failed allocation would end the process; and recording ends at the next
+//! opportunity.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Bytes of the reserve. Some kB are used: recording ends, and nothing is allocated after that.
-/// Pages that are not used take no memory.
+/// Size of the reserve, bytes. Some kB are used: recording ends, and nothing is allocated after
+/// that. Unused pages take no memory.
 const RESERVE: usize = 256 << 10;
 
 #[repr(align(64))]
 struct Reserve(UnsafeCell<[u8; RESERVE]>);
 
-// SAFETY: each byte belongs to whoever `take_reserve` gave it to.
+// SAFETY: each byte is only used by the caller that `take_reserve` gave it to.
 unsafe impl Sync for Reserve {}
 
 static BYTES: Reserve = Reserve(UnsafeCell::new([0; RESERVE]));
 static USED: AtomicUsize = AtomicUsize::new(0);
 static WAS_USED: AtomicBool = AtomicBool::new(false);
 
-/// The allocator of the preloaded library: regions of its own, and behind them the reserve.
+/// The allocator of the preloaded library. It uses regions of its own, and the reserve when there
+/// are no more.
 ///
-/// Not the program's allocator: that one has locks, and a signal handler that interrupts the recorder
-/// in it would wait for them in `MPI_Abort` or `fork`. Here no lock is waited for. Blocks that
-/// are given back are kept by size, as long as nobody else is at that list at the same instant.
+/// It is not the program's allocator, which has locks: a signal handler that interrupts the
+/// recorder while it holds one would wait for it in `MPI_Abort` or `fork`. This allocator waits for
+/// no lock. Freed blocks are put into a list by size, unless another thread is using that list at
+/// the same instant.
 #[derive(Debug, Clone, Copy)]
 pub struct ReservedMemory;
 
-/// The smallest block, and how many sizes there are: each twice as large as the one before.
+/// The smallest block, bytes, and the number of sizes, each twice as large as the one before.
 const SMALLEST: usize = 16;
 const SIZES: usize = 13;
-/// What is larger than this is a mapping of its own.
+/// Larger blocks are mappings of their own.
 const LARGEST: usize = SMALLEST << (SIZES - 1);
-/// Bytes of a region, of which blocks are cut.
+/// Size of a region, bytes, from which blocks are cut.
 const REGION: usize = 512 << 10;
 
-/// Blocks of one size that were given back, each with the address of the next.
+/// Freed blocks of one size, each with the address of the next.
 struct Free {
     is_in_use: AtomicBool,
     first: UnsafeCell<*mut u8>,
 }
 
-// SAFETY: `first`, and the blocks behind it, are touched only by whoever has set `is_in_use`.
+// SAFETY: `first`, and the blocks in the list, are only accessed by the thread that has set
+// `is_in_use`.
 unsafe impl Sync for Free {}
 
 static FREE: [Free; SIZES] = [const {
@@ -55,24 +58,24 @@ static FREE: [Free; SIZES] = [const {
 }; SIZES];
 
 impl Free {
-    /// `None` also where somebody else is at the list.
+    /// `None` if another thread is using the list.
     fn with<T>(&self, with: impl FnOnce(&mut *mut u8) -> T) -> Option<T> {
         if self.is_in_use.swap(true, Ordering::Acquire) {
             return None;
         }
-        // SAFETY: this is the only one at the list.
+        // SAFETY: no other thread is using the list, since this one has set `is_in_use`.
         let result = with(unsafe { &mut *self.first.get() });
         self.is_in_use.store(false, Ordering::Release);
         Some(result)
     }
 }
 
-/// At the begin of each region: the address of its next free byte.
+/// The newest region. A region begins with the address of its next free byte.
 static NEWEST: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::null_mut());
 
-/// A mapping of so many bytes; null where there is no memory.
+/// A new mapping; null if there is no memory.
 fn map(bytes: usize) -> *mut u8 {
-    // SAFETY: new memory at an address of the kernel's choice.
+    // SAFETY: this maps new memory at an address that the kernel chooses.
     let place = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -90,13 +93,13 @@ fn map(bytes: usize) -> *mut u8 {
     }
 }
 
-/// Cuts a block of a region; `size` is a power of two.
+/// Cuts a block from a region; `size` is a power of two.
 fn cut(size: usize) -> *mut u8 {
     loop {
         let region = NEWEST.load(Ordering::Acquire);
         if !region.is_null() {
             let end = region as usize + REGION;
-            // SAFETY: regions are never given back, and begin with this word.
+            // SAFETY: regions are never freed, and begin with this word.
             let next = unsafe { &*region };
             let taken = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |at| {
                 let behind = at.next_multiple_of(size) + size;
@@ -110,16 +113,16 @@ fn cut(size: usize) -> *mut u8 {
         if new.is_null() {
             return std::ptr::null_mut();
         }
-        // SAFETY: new memory, longer than the word and aligned to pages.
+        // SAFETY: the memory is new, longer than the word, and aligned to pages.
         unsafe { new.write(AtomicUsize::new(new as usize + size_of::<AtomicUsize>())) };
         if (NEWEST.compare_exchange(region, new, Ordering::AcqRel, Ordering::Relaxed)).is_err() {
-            // SAFETY: the mapping made above, which nobody has seen.
+            // SAFETY: this mapping was made above, and no other thread has seen it.
             unsafe { libc::munmap(new.cast(), REGION) };
         }
     }
 }
 
-/// The list for blocks of a layout; `None` for what is mapped alone.
+/// The index of the list for blocks of a layout; `None` for blocks that are mappings of their own.
 fn list(layout: Layout) -> Option<usize> {
     let bytes = layout.size().max(layout.align()).max(SMALLEST);
     let list = (bytes.next_power_of_two() / SMALLEST).ilog2() as usize;
@@ -136,7 +139,7 @@ impl ReservedMemory {
         (place as usize).wrapping_sub(BYTES.0.get() as usize) < RESERVE
     }
 
-    /// Null when it is used up, too.
+    /// Null if the reserve is used up too.
     #[cold]
     fn take_reserve(layout: Layout) -> *mut u8 {
         WAS_USED.store(true, Ordering::Relaxed);
@@ -154,7 +157,7 @@ impl ReservedMemory {
         }
     }
 
-    /// The last block that was given out can be given out again.
+    /// Frees a block of the reserve, if it is the last one that was allocated.
     #[cold]
     fn give_back(block: *mut u8, size: usize) {
         let place = block as usize - BYTES.0.get() as usize;
@@ -163,8 +166,8 @@ impl ReservedMemory {
     }
 }
 
-// SAFETY: blocks are aligned, as each size is a power of two and mappings begin with a page, and apart
-// from each other.
+// SAFETY: blocks are aligned, since each size is a power of two and mappings begin with a page, and
+// they do not overlap.
 unsafe impl GlobalAlloc for ReservedMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let block = match list(layout) {
@@ -172,7 +175,7 @@ unsafe impl GlobalAlloc for ReservedMemory {
                 let found = FREE[at].with(|first| {
                     let block = *first;
                     if !block.is_null() {
-                        // SAFETY: a block of the list begins with the address of the next one.
+                        // SAFETY: a block in the list begins with the address of the next one.
                         *first = unsafe { block.cast::<*mut u8>().read() };
                     }
                     block
@@ -197,15 +200,15 @@ unsafe impl GlobalAlloc for ReservedMemory {
             return Self::give_back(block, layout.size());
         }
         match list(layout) {
-            // Where somebody else is at the list, the block is lost.
+            // If another thread is using the list, the block is not reused.
             Some(at) => {
                 FREE[at].with(|first| {
-                    // SAFETY: the block is nobody's any more, and longer than an address.
+                    // SAFETY: the block is not in use any more, and longer than an address.
                     unsafe { block.cast::<*mut u8>().write(*first) };
                     *first = block;
                 });
             }
-            // SAFETY: what `alloc` has mapped for this layout.
+            // SAFETY: `alloc` has mapped this block for this layout.
             None => unsafe {
                 libc::munmap(block.cast(), layout.size());
             },
@@ -219,11 +222,12 @@ unsafe impl GlobalAlloc for ReservedMemory {
         if of_block.is_some() && of_block == of_wanted && !Self::is_of_reserve(block) {
             return block;
         }
-        // SAFETY: a layout with the alignment of the block's.
+        // SAFETY: the layout has the alignment of the block, and a size above 0 as the caller
+        // promises.
         let moved = unsafe { self.alloc(wanted) };
         if !moved.is_null() {
-            // SAFETY: both blocks are as long as the shorter of the two sizes, and apart; the old
-            // one is the caller's to give back.
+            // SAFETY: both blocks have at least the smaller of the two sizes, and do not overlap;
+            // the caller gives up the old one.
             unsafe {
                 moved.copy_from_nonoverlapping(block, layout.size().min(size));
                 self.dealloc(block, layout);
@@ -233,7 +237,7 @@ unsafe impl GlobalAlloc for ReservedMemory {
     }
 }
 
-/// What the alignment of a mapping is at least.
+/// The least alignment of a mapping.
 const PAGE: usize = 4096;
 
 #[cfg(test)]
@@ -252,9 +256,9 @@ mod tests {
             ends = block as usize + layout.size();
         }
         assert!(ReservedMemory::was_used());
-        // What grows keeps its content.
+        // A block keeps its content when it grows.
         let small = Layout::from_size_align(8, 8).unwrap();
-        // SAFETY: a block of the reserve, with its layout.
+        // SAFETY: this is a block of the reserve, with its layout.
         unsafe {
             let block = ReservedMemory::take_reserve(small);
             block.cast::<u64>().write(77);
@@ -262,7 +266,7 @@ mod tests {
             assert_eq!(moved.cast::<u64>().read(), 77);
         }
         let before = USED.load(Ordering::Relaxed);
-        // SAFETY: a block of the reserve, with its layout.
+        // SAFETY: this is a block of the reserve, with its layout.
         unsafe { ReservedMemory.dealloc(ReservedMemory::take_reserve(small), small) };
         assert!(
             USED.load(Ordering::Relaxed) <= before + 8,
@@ -281,7 +285,7 @@ mod tests {
         let memory = ReservedMemory;
         let fill = |n: usize| {
             let layout = layouts(n);
-            // SAFETY: not of size 0; written as long as it is.
+            // SAFETY: the size is not 0; the writes stay within the block.
             unsafe {
                 let block = memory.alloc(layout);
                 block.write_bytes(n as u8, layout.size());
@@ -293,7 +297,7 @@ mod tests {
             for (n, block) in &mut blocks {
                 let layout = layouts(*n);
                 assert_eq!(*block as usize % layout.align(), 0);
-                // SAFETY: filled by `fill`, with its layout.
+                // SAFETY: the block was filled by `fill`, and has this layout.
                 unsafe {
                     let bytes = std::slice::from_raw_parts(*block, layout.size());
                     assert!(bytes.iter().all(|&byte| byte == *n as u8), "{n} of {round}");
@@ -305,7 +309,7 @@ mod tests {
             }
         }
         let small = Layout::from_size_align(9, 8).unwrap();
-        // SAFETY: one after the other, with its layout.
+        // SAFETY: blocks are allocated and freed one after the other, with this layout.
         unsafe {
             let block = memory.alloc(small);
             block.write(5);
@@ -321,7 +325,7 @@ mod tests {
         let layout = Layout::from_size_align(LARGEST, 8).unwrap();
         let at = list(layout).unwrap();
         let block = FREE[at].with(|_| {
-            // SAFETY: one after the other, with its layout.
+            // SAFETY: blocks are allocated and freed one after the other, with this layout.
             unsafe {
                 let block = ReservedMemory.alloc(layout);
                 ReservedMemory.dealloc(block, layout);

@@ -1,13 +1,13 @@
 //! Lines of the recorder on the stderr of the program.
 //!
-//! Nothing of what the program does may change for a line: it is written only where descriptor 2
-//! is what it was when MPI began (a program that closes its first descriptors opens its data under
-//! their numbers), only if it can be written at once (a pipe may be full, and read by nobody), and
-//! without the signals that a write may cause. A line that is left out is in the trace, if that
-//! could be written.
+//! A line must not change what the program does. So it is only written if descriptor 2 is the same
+//! file as when MPI began (a program that closes its first descriptors gets their numbers for its
+//! data), only if it can be written at once (a pipe may be full and have no reader), and without
+//! the signals that a write may raise. A line that cannot be written is in the trace, if that can
+//! be written.
 //!
-//! No copy of stderr is kept. Processes that the program forks would have it too, and whoever
-//! waits for the end of a pipe that the program has closed would wait for theirs.
+//! There is no copy of stderr. Processes that the program forks would inherit it, and a reader that
+//! waits for the end of a pipe which the program has closed would wait for them.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -22,15 +22,15 @@ use super::unsignalled::unsignalled;
 
 const STDERR: RawFd = 2;
 
-/// Descriptor 2 when MPI began; `None` if it was closed, or no stderr.
+/// Descriptor 2 when MPI began; `None` if it was closed, or was not for output.
 static BEGAN_AS: OnceLock<Option<Identity>> = OnceLock::new();
 
-/// What tells a file, pipe or terminal from others.
+/// Identifies a file, pipe or terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
     inode: u64,
-    /// When it was made, where that is known: a file may have the inode of one that was removed.
+    /// When it was created, if that is known: a file may have the inode of one that was removed.
     born: Option<SystemTime>,
 }
 
@@ -44,50 +44,50 @@ impl Identity {
     }
 }
 
-/// Descriptor 2, whatever it is now.
+/// The file that descriptor 2 is now.
 fn stderr_now() -> ManuallyDrop<File> {
-    // SAFETY: the descriptor is not closed here, and is open if the program has it so; else calls
-    // fail.
+    // SAFETY: the descriptor is not closed here; if the program has closed it, calls return an
+    // error.
     ManuallyDrop::new(unsafe { File::from_raw_fd(STDERR) })
 }
 
-/// Notes what stderr is: to be called before MPI begins, since that opens descriptors of its own.
+/// Remembers what stderr is; to be called before MPI begins, which opens descriptors of its own.
 pub(crate) fn remember_stderr() {
     BEGAN_AS.get_or_init(|| {
         let file = stderr_now();
         let metadata = file.metadata().ok()?;
         (!is_data(&file, &metadata)).then(|| Identity::of(&metadata))
     });
-    // The text of a panic would go to descriptor 2, whatever that is.
+    // The message of a panic would go to descriptor 2, whatever that is.
     std::panic::set_hook(Box::new(|panic| {
         say_unranked(&panic.to_string().replace('\n', ": "));
     }));
 }
 
-/// Whether this is a file that is opened to be read as well: data of a program which had closed
-/// its stderr before MPI began.
+/// Whether this file is also open for reading: then it is data of a program that had closed its
+/// stderr before MPI began.
 fn is_data(file: &File, metadata: &Metadata) -> bool {
-    // SAFETY: a plain fcntl.
+    // SAFETY: fcntl only returns the flags of the descriptor.
     let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
     metadata.is_file() && flags & libc::O_ACCMODE != libc::O_WRONLY
 }
 
-/// Says something of this rank, in one line.
+/// Writes a line about this rank.
 pub(crate) fn say(rank: u32, what: &str) {
     say_unranked(&format!("rank {rank}: {what}"));
 }
 
-/// Says something where the rank is not known, in one line.
+/// Writes a line when the rank is not known.
 pub(crate) fn say_unranked(what: &str) {
     let Some(Some(began_as)) = BEGAN_AS.get() else {
         return;
     };
     let _signals_wait = Uninterrupted::begin();
-    // Up to this length a pipe takes a line in one piece, or not at all.
+    // A line up to this length is written to a pipe completely or not at all.
     let mut line = format!("collbench: {what}").into_bytes();
     line.truncate(libc::PIPE_BUF - 1);
     line.push(b'\n');
-    // Where it cannot be written, there is nobody to be told.
+    // If it cannot be written, there is no way to report that.
     let _ = unsignalled(|| {
         let file = stderr_now();
         if Identity::of(&file.metadata()?) == *began_as {
@@ -98,7 +98,7 @@ pub(crate) fn say_unranked(what: &str) {
     });
 }
 
-/// Writes if that can be done at once; else nothing, or the beginning.
+/// Writes as much as is possible at once: all, the beginning, or nothing.
 fn write_now(file: &File, line: &[u8]) -> io::Result<()> {
     let fd = file.as_raw_fd();
     let mut wanted = libc::pollfd {
@@ -107,7 +107,7 @@ fn write_now(file: &File, line: &[u8]) -> io::Result<()> {
         revents: 0,
     };
     loop {
-        // SAFETY: one structure that is valid for reading and writing; there is no waiting.
+        // SAFETY: the structure is valid for reading and writing; the call does not wait.
         if unsafe { libc::poll(&mut wanted, 1, 0) } < 1 || wanted.revents & libc::POLLOUT == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -115,11 +115,11 @@ fn write_now(file: &File, line: &[u8]) -> io::Result<()> {
             iov_base: line.as_ptr().cast_mut().cast(),
             iov_len: line.len(),
         };
-        // SAFETY: bytes that are valid for reading, which a write leaves as they are; the offset -1
-        // is the descriptor's own.
+        // SAFETY: the bytes are valid for reading; the offset -1 stands for the descriptor's own.
         let mut n = unsafe { libc::pwritev2(fd, &piece, 1, -1, libc::RWF_NOWAIT) };
         if n < 0 && is_unknown(&io::Error::last_os_error()) {
-            // SAFETY: as above. Another process may have filled the pipe since it was asked.
+            // SAFETY: the bytes are valid for reading. Another process may have filled the pipe
+            // since poll.
             n = unsafe { libc::write(fd, line.as_ptr().cast(), line.len()) };
         }
         if n >= 0 {
@@ -132,7 +132,7 @@ fn write_now(file: &File, line: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Whether the kernel cannot write into this kind of file without waiting.
+/// Whether this error means that the kernel cannot write into such a file without waiting.
 fn is_unknown(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn flags_of(file: &File) -> libc::c_int {
-        // SAFETY: a plain fcntl.
+        // SAFETY: fcntl only returns the flags of the descriptor.
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) }
     }
 
@@ -189,7 +189,7 @@ mod tests {
         assert!(!is_data(&first, &first.metadata().unwrap()));
         drop(first);
         std::fs::remove_file(&path).unwrap();
-        // Many file systems give the inode again at once.
+        // Many file systems reuse the inode at once.
         assert_ne!(before, identity(&File::create(&path).unwrap()));
     }
 }

@@ -1,14 +1,15 @@
-//! Paths of the recorder on which no thread is cancelled ([`Uncancelled`]), and those few that no
-//! signal handler of the program cuts into ([`Uninterrupted`]).
+//! Parts of the recorder in which a thread is not cancelled ([`Uncancelled`]), and the few that
+//! signal handlers of the program cannot interrupt ([`Uninterrupted`]).
 //!
-//! A handler may do what ends or copies the process (`MPI_Abort`, `exit`, `fork`) and what leaves for
-//! good (`siglongjmp`). Where it interrupts the MPI library, that is between the program and the
-//! library. Where it interrupts the recorder, nothing may be held that it then waits for. For what the
-//! recorder shares between calls that is seen to without making signals wait
-//! (`Local::begin_work`): a signal that is sent to the process, and not
-//! to a thread, is handled in another thread meanwhile, perhaps one of the MPI library's own, in which
-//! `MPI_Abort` waits for itself and a jump goes to another's stack. So signals wait for
-//! microseconds only, in functions of the C library that take locks of their own.
+//! A handler may end or copy the process (`MPI_Abort`, `exit`, `fork`), or leave by a jump
+//! (`siglongjmp`). If it interrupts the MPI library, that concerns only the program and the
+//! library. If it interrupts the recorder, the recorder must hold nothing that the handler then
+//! waits for. For data that calls share, this is ensured without delaying signals
+//! (`Local::begin_work`). Delaying them would not be harmless: a signal that is sent to the
+//! process, and not to a thread, is handled in another thread then, perhaps in one of the MPI
+//! library's own, in which `MPI_Abort` waits for itself and a jump goes to the stack of another
+//! thread. So signals are only delayed for microseconds, in functions of the C library that take
+//! locks of their own.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
@@ -17,7 +18,8 @@ use std::mem::MaybeUninit;
 
 use libc::sigset_t;
 
-/// Those that an instruction of the thread itself causes: blocked, they would kill the process.
+/// Signals that an instruction of the thread itself raises: if they were blocked, they would kill
+/// the process.
 const SYNCHRONOUS: [c_int; 7] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -35,13 +37,13 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// While this lives, a request to cancel the calling thread waits: unwinding must not begin in the
-/// middle of a path of ours. No system call.
+/// While this exists, the calling thread is not cancelled: unwinding must not begin in the middle
+/// of the recorder. Takes no system call.
 #[derive(Debug)]
 #[must_use = "requests wait as long as this lives"]
 pub(crate) struct Uncancelled {
     before: c_int,
-    /// Of this thread.
+    /// Makes it belong to this thread.
     _local: PhantomData<*const ()>,
 }
 
@@ -60,16 +62,16 @@ impl Uncancelled {
 impl Drop for Uncancelled {
     fn drop(&mut self) {
         let mut disabled = CANCEL_DISABLE;
-        // SAFETY: the state that `begin` found; `disabled` is valid for writing.
+        // SAFETY: this is the state that `begin` found; `disabled` is valid for writing.
         unsafe { pthread_setcancelstate(self.before, &mut disabled) };
     }
 }
 
-/// What a thread does when its last [`Uninterrupted`] ends.
+/// What a thread restores when its last [`Uninterrupted`] ends.
 struct SavedState {
-    /// How many live.
+    /// How many exist.
     depth: Cell<u32>,
-    /// As they were before the first of them.
+    /// The states before the first of them.
     cancel_state: Cell<c_int>,
     mask: UnsafeCell<MaybeUninit<sigset_t>>,
 }
@@ -86,9 +88,9 @@ thread_local! {
 
 impl SavedState {
     fn block(&self) {
-        // SAFETY: the set is made by the first call, and valid for all others; the old mask goes to a
-        // place of this thread, where only this function stores, with no handler in between that
-        // could come here.
+        // SAFETY: the first call makes the set valid for the others. The old mask is stored in
+        // memory of this thread, into which only this function stores, and no handler that could
+        // call it runs in between.
         unsafe {
             let mut blocked = MaybeUninit::<sigset_t>::uninit();
             libc::sigfillset(blocked.as_mut_ptr());
@@ -101,9 +103,10 @@ impl SavedState {
         }
     }
 
-    /// The last thing of a path: handlers of signals that came meanwhile run here.
+    /// Restores the mask, as the last action of a part: handlers of signals that were delayed run
+    /// here.
     fn let_through(&self) {
-        // SAFETY: `block` has stored the mask. The copy is the handlers' leave to come here again.
+        // SAFETY: `block` has stored the mask. It is copied, since handlers may call `block` again.
         unsafe {
             let before = *self.mask.get();
             libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
@@ -111,12 +114,12 @@ impl SavedState {
     }
 }
 
-/// While this lives, signals of the calling thread wait, but those that its own instructions cause,
-/// and so does a request to cancel it. Two system calls.
+/// While this exists, signals of the calling thread are delayed, except those that its own
+/// instructions raise, and it is not cancelled. Takes two system calls.
 #[derive(Debug)]
 #[must_use = "signals wait as long as this lives"]
 pub(crate) struct Uninterrupted {
-    /// Of this thread.
+    /// Makes it belong to this thread.
     _local: PhantomData<*const ()>,
 }
 
@@ -146,7 +149,7 @@ impl Drop for Uninterrupted {
             saved.depth.set(depth);
             if depth == 0 {
                 let mut disabled = CANCEL_DISABLE;
-                // SAFETY: the state that `begin` found; `disabled` is valid for writing.
+                // SAFETY: this is the state that `begin` found; `disabled` is valid for writing.
                 unsafe { pthread_setcancelstate(saved.cancel_state.get(), &mut disabled) };
                 saved.let_through();
             }
@@ -163,13 +166,13 @@ mod tests {
     static HANDLED: AtomicUsize = AtomicUsize::new(0);
 
     extern "C" fn count(_: c_int) {
-        // A handler may come here itself.
+        // A handler may also use it.
         let _path = Uninterrupted::begin();
         HANDLED.fetch_add(1, Ordering::SeqCst);
     }
 
     fn blocked(signal: c_int) -> bool {
-        // SAFETY: the mask is valid for writing, and then read.
+        // SAFETY: the mask is valid for writing, and read afterwards.
         unsafe {
             let mut mask = MaybeUninit::<sigset_t>::uninit();
             libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
@@ -185,7 +188,7 @@ mod tests {
     #[test]
     fn signals_wait_until_the_outermost_path_ends() {
         let handled = || HANDLED.load(Ordering::SeqCst);
-        // SAFETY: the handler stores to an atomic, and sets the mask of its thread.
+        // SAFETY: the handler only stores to an atomic, and sets the mask of its thread.
         unsafe { libc::signal(libc::SIGUSR1, count as *const () as libc::sighandler_t) };
         let outer = Uninterrupted::begin();
         let inner = Uninterrupted::begin();
@@ -200,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_was_blocked_before_stays_blocked() {
-        // SAFETY: a set of one signal, which is made before it is used.
+        // SAFETY: the set has one signal, and is initialized before it is used.
         unsafe {
             let mut one = MaybeUninit::<sigset_t>::uninit();
             libc::sigemptyset(one.as_mut_ptr());
@@ -220,8 +223,8 @@ mod tests {
             fn pthread_cancel(thread: libc::pthread_t) -> c_int;
         }
         let state = std::thread::spawn(|| {
-            // SAFETY: a request to this thread itself, which no function that is called before its end
-            // acts on: cancellation is disabled then.
+            // SAFETY: this requests to cancel this thread itself, and cancellation is disabled in
+            // all functions that are called before the thread ends.
             unsafe { pthread_cancel(libc::pthread_self()) };
             let path = Uncancelled::begin();
             let inner = Uninterrupted::begin();
@@ -231,7 +234,7 @@ mod tests {
             drop(inner);
             std::thread::sleep(std::time::Duration::from_millis(1));
             drop(path);
-            // SAFETY: valid for writing.
+            // SAFETY: `state` is valid for writing.
             unsafe { pthread_setcancelstate(CANCEL_DISABLE, &mut state) };
             state
         });

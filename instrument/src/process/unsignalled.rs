@@ -1,20 +1,21 @@
-//! Writing without the signals that a write may cause.
+//! Writing without the signals that a write may raise.
 //!
-//! A write into a pipe that nobody reads raises SIGPIPE, one beyond RLIMIT_FSIZE raises SIGXFSZ:
-//! the program that is recorded would be killed for what the recorder wrote. Looking first whether
-//! the write will do is a race. So these signals are blocked in this thread, to which alone the
-//! kernel sends them, and the one that was caused is taken away before they are let through again.
+//! A write into a pipe without a reader raises SIGPIPE, and one beyond RLIMIT_FSIZE raises SIGXFSZ:
+//! the recorded program would be killed because of what the recorder wrote. Checking in advance
+//! whether the write will succeed is a race. So these signals are blocked in this thread, which is
+//! the only one that the kernel sends them to, and a signal that was raised is removed before they
+//! are unblocked.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Makes system calls that write, stopping at the first error; what that error's signal would have
-/// done to the program does not happen. A signal of the same kind that was pending before, or that
-/// somebody has sent, stays.
+/// Makes system calls that write, up to the first error, and suppresses the signal of that error. A
+/// signal of the same kind that was pending before, or that another process has sent, stays
+/// pending.
 pub(crate) fn unsignalled<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    // SIGTTOU: a line on a terminal that belongs to other processes would stop this one. With the
-    // signal blocked the line is written, and nothing becomes pending.
+    // SIGTTOU: a line on a terminal of another process group would stop this process. If the signal
+    // is blocked, the line is written, and nothing becomes pending.
     let blocked = set_of(&[libc::SIGPIPE, libc::SIGXFSZ, libc::SIGTTOU]);
     let mut before = MaybeUninit::uninit();
     // SAFETY: both sets are valid, one for reading and one for writing.
@@ -35,19 +36,19 @@ pub(crate) fn unsignalled<T>(write: impl FnOnce() -> io::Result<T>) -> io::Resul
     written
 }
 
-/// The signals that a thread had blocked; when this is dropped, it has these blocked again.
+/// The signals that a thread had blocked before; dropping this restores them.
 struct Restored(MaybeUninit<libc::sigset_t>);
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        // SAFETY: `unsignalled` makes this when the set was written.
+        // SAFETY: `unsignalled` creates this after the set was written.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, self.0.as_ptr(), ptr::null_mut()) };
     }
 }
 
 fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
-    // SAFETY: sigemptyset makes `set` a valid set, to which numbers of signals are added.
+    // SAFETY: sigemptyset makes `set` a valid set, to which signals are added.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         for &signal in signals {
@@ -59,11 +60,11 @@ fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
 
 fn is_pending(signal: libc::c_int) -> bool {
     let mut pending = set_of(&[]);
-    // SAFETY: a set that is valid for writing, and one to be read.
+    // SAFETY: one set is valid for writing, and the other for reading.
     unsafe { libc::sigpending(&mut pending) == 0 && libc::sigismember(&pending, signal) == 1 }
 }
 
-/// Takes a signal that is pending, of this thread before one of the process; does not wait.
+/// Removes a pending signal, of this thread before one of the process; does not wait.
 fn take(signal: libc::c_int) {
     let set = set_of(&[signal]);
     let no_time = libc::timespec {
@@ -71,7 +72,7 @@ fn take(signal: libc::c_int) {
         tv_nsec: 0,
     };
     loop {
-        // SAFETY: a set and a time that are valid for reading; no information is asked for.
+        // SAFETY: the set and the time are valid for reading; no information is requested.
         let code = unsafe { libc::sigtimedwait(&set, ptr::null_mut(), &no_time) };
         if code >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return;
@@ -87,10 +88,11 @@ mod tests {
 
     use super::*;
 
-    /// Writes into a pipe that nobody reads.
+    /// Writes into a pipe without a reader.
     fn write_for_nobody() -> io::Result<()> {
         let mut ends = [0; 2];
-        // SAFETY: an array of two, valid for writing; both descriptors are ours then.
+        // SAFETY: the array of two is valid for writing; then both descriptors belong to this
+        // function.
         let (reader, mut writer) = unsafe {
             assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
             (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
@@ -99,11 +101,11 @@ mod tests {
         writer.write_all(b"line\n")
     }
 
-    /// Runs a test in a forked process that has all signals as they are by default, and gives by
-    /// what signal it was killed, or 0.
+    /// Runs a test in a forked process with default actions for all signals. Returns the signal
+    /// that killed it, or 0.
     fn in_a_process(test: impl FnOnce()) -> i32 {
-        // SAFETY: the child makes system calls and allocations only, which the C library allows
-        // in the child of a process with threads, and ends without destructors.
+        // SAFETY: the child only makes system calls and allocations, which the C library allows in
+        // the child of a process with threads, and ends without destructors.
         unsafe {
             let child = libc::fork();
             if child == 0 {
@@ -125,7 +127,7 @@ mod tests {
 
     fn expect(holds: bool) {
         if !holds {
-            // SAFETY: ends the child, without destructors.
+            // SAFETY: this ends the child, without destructors.
             unsafe { libc::_exit(1) };
         }
     }
@@ -151,7 +153,7 @@ mod tests {
                 rlim_cur: 5,
                 rlim_max: libc::RLIM_INFINITY,
             };
-            // SAFETY: a limit that is valid for reading; of the child alone.
+            // SAFETY: the limit is valid for reading, and only set for the child.
             expect(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) } == 0);
             file.write_all(b"ten bytes\n")
         };
@@ -167,7 +169,7 @@ mod tests {
     fn a_signal_that_was_pending_before_stays_pending() {
         let status = in_a_process(|| {
             let set = set_of(&[libc::SIGPIPE]);
-            // SAFETY: a valid set; the signal is sent to this thread, which has it blocked.
+            // SAFETY: the set is valid; the signal is sent to this thread, which has blocked it.
             unsafe {
                 libc::pthread_sigmask(libc::SIG_BLOCK, &set, ptr::null_mut());
                 libc::raise(libc::SIGPIPE);

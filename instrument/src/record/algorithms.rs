@@ -1,4 +1,4 @@
-//! The names of the algorithms that the MPI library chooses: from a call of one to a note.
+//! The names of the algorithms that the MPI library chooses: from a call of an algorithm to a note.
 
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ pub struct Algorithm {
 const NOT_DEFINED: u32 = u32::MAX;
 
 impl Algorithm {
-    /// That which the library exports under this name.
+    /// The algorithm that the library exports under this name.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Algorithm {
         }
     }
 
-    /// The name without what all of them have in common: `bcast_intra_binomial`.
+    /// The name without the part that all have in common: `bcast_intra_binomial`.
     fn short_name(&self) -> &'static str {
         self.name
             .strip_prefix("ompi_coll_base_")
@@ -37,7 +37,7 @@ impl Algorithm {
     }
 }
 
-/// What the recorder keeps of the layer of algorithms.
+/// State of the layer of algorithms.
 #[derive(Debug, Default)]
 pub(super) struct Algorithms {
     is_on: AtomicBool,
@@ -51,12 +51,12 @@ impl Algorithms {
 }
 
 impl Recorder {
-    /// Begins to note the names of algorithms.
+    /// Begins to record the names of algorithms.
     pub(crate) fn see_algorithms(&self) {
         self.algorithms.is_on.store(true, Ordering::Relaxed);
     }
 
-    /// Index of the definition of an algorithm, which is written at its first use.
+    /// Index of the definition of an algorithm. The definition is written at its first use.
     #[cold]
     fn define_algorithm(&self, algorithm: &Algorithm) -> u32 {
         let defined = self.guarded(|| {
@@ -80,7 +80,8 @@ impl Recorder {
     }
 }
 
-/// Runs an algorithm of the MPI library, and notes its name if it is wanted and a call is under way.
+/// Calls an algorithm of the MPI library, and records its name if its layer is on and a call is
+/// under way.
 #[inline]
 pub fn algorithm_call(algorithm: &Algorithm, real: impl FnOnce() -> c_int) -> c_int {
     let Some(recorder) = Recorder::active().filter(|recorder| recorder.algorithms.is_on()) else {
@@ -95,8 +96,8 @@ pub fn algorithm_call(algorithm: &Algorithm, real: impl FnOnce() -> c_int) -> c_
         if index != NOT_DEFINED {
             let slot = local.take_slot_of_part(recorder);
             slot.write(AlgorithmStart { index }.words());
-            // A reading of the clock would cost more than all else of this, and most algorithms are
-            // the first thing in their call.
+            // Reading the clock would cost more than all the rest of this, and most algorithms are
+            // the first action in their call.
             let entered = slot.entered_before();
             slot.stamp(entered.unwrap_or_else(|| recorder.clock.now()));
         }

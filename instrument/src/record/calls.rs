@@ -1,4 +1,4 @@
-//! A call: what is done before it, the call itself between its two stamps, and what is done behind it.
+//! A call: the work before it, the call itself between its two stamps, and the work after it.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use crate::exchange::{carries_something, synchronizes};
 use crate::file::Slot;
 use crate::mpi::{Handle, is_program};
 
-/// A call that the MPI library has returned from, and that is not committed yet.
+/// A call that has returned from the MPI library, and whose leave is not stored yet.
 pub(super) struct Returned {
     pub(super) slot: Slot,
     pub(super) code: c_int,
@@ -25,7 +25,7 @@ pub(super) struct Returned {
 }
 
 impl Returned {
-    /// Commits the record; gives the return code.
+    /// Stores the leave; returns the return code.
     #[inline]
     pub(super) fn commit(self) -> c_int {
         self.slot.leave(self.code, self.leave_ticks);
@@ -34,7 +34,8 @@ impl Returned {
 }
 
 impl Local {
-    /// Stores what is known of a call, and makes it: `word` the bits of a [`RecordWord::call`].
+    /// Stores the record of a call but for its leave, and makes the call; `word` has the bits of a
+    /// [`RecordWord::call`].
     #[inline(always)]
     pub(super) fn call(
         &self,
@@ -64,20 +65,21 @@ impl Local {
         }
     }
 
-    /// The flag of a call that begins now: whether it is the MPI library's own.
+    /// The flag of a call that is entered now: [`CODE_INTERNAL`](collbench_formats::CODE_INTERNAL),
+    /// or 0 if the application makes it.
     #[inline]
     pub(super) fn internal_flag(&self) -> u16 {
         if self.is_own_call() { 0 } else { CODE_INTERNAL }
     }
 
-    /// Whether a call that begins now is the application's.
+    /// Whether a call that is entered now is the application's.
     #[inline]
     pub(super) fn is_own_call(&self) -> bool {
         !self.is_inside() || self.is_called_back()
     }
 
-    /// Whether a call that begins now, inside another one, is made by a function of the application
-    /// that the MPI library calls back.
+    /// Whether a call that is entered now, inside another one, is made by a function of the
+    /// application that the MPI library calls back.
     #[cold]
     fn is_called_back(&self) -> bool {
         let is_own = is_program();
@@ -96,15 +98,15 @@ pub(super) struct Prepared {
     /// Index of its communicator.
     pub(super) communicator: u32,
     pub(super) root: i32,
-    /// Its position on the communicator; `None` for calls of the MPI library itself, and on a
-    /// communicator that is not known.
+    /// Its position on the communicator; `None` for internal calls of the MPI library, and if the
+    /// communicator is not known.
     pub(super) position: Option<u64>,
-    /// Whether the leaders of the hosts meet behind it.
+    /// Whether it is a measuring point, after which the leaders of the hosts exchange stamps.
     pub(super) is_meeting: bool,
 }
 
 impl Local {
-    /// All that is to be done before a collective call on `entry`; `None`: the handle is not known.
+    /// Does all work before a collective call on `entry`; `None` if the handle is not known.
     #[inline(always)]
     pub(super) fn prepare(
         &self,
@@ -116,7 +118,8 @@ impl Local {
         payload: impl FnOnce(CallView<'_>) -> Option<u64>,
     ) -> Prepared {
         let mut flags = self.internal_flag();
-        // The slot first: the table of a chunk that is opened for it must not count this call.
+        // The slot must be taken first: the table of a chunk that is opened for it must not count
+        // this call.
         let slot = self.take_slot(recorder);
         let mut own_position = None;
         let mut is_meeting = false;
@@ -147,7 +150,7 @@ impl Local {
 }
 
 impl Recorder {
-    /// A call as payload functions see it; `root` is the argument, where there is one.
+    /// A call as payload functions need it; `root` is the argument, if there is one.
     #[inline]
     pub(super) fn view<'a>(
         &'a self,
@@ -163,7 +166,7 @@ impl Recorder {
         }
     }
 
-    /// The root of a call as records have it, from the argument.
+    /// The root of a call in its record, from the argument.
     #[inline]
     pub(super) fn root_of(&self, root: i32) -> i32 {
         if root == self.library.root {
@@ -171,7 +174,7 @@ impl Recorder {
         } else if root == self.library.proc_null {
             ROOT_OTHER_OF_MY_GROUP
         } else {
-            // With an ABI that is not known, what is below 0 is not known either.
+            // If the ABI is not known, the meaning of negative values is not known either.
             root.max(ROOT_NONE)
         }
     }
@@ -229,7 +232,8 @@ pub fn recorded_call(
     record(operation, comm, None, large, payload, real)
 }
 
-/// Makes a collective call with a root, and records it; as [`recorded_call`].
+/// Makes a collective call with a root, and records it; `root` is the root argument, and the other
+/// arguments are those of [`recorded_call`].
 #[inline(always)]
 pub fn rooted_call(
     operation: Operation,
@@ -242,10 +246,10 @@ pub fn rooted_call(
     record(operation, comm, Some(root), large, payload, real)
 }
 
-/// Makes a call that is not recorded, but below which the MPI library's calls are its own.
+/// Makes a call that is not recorded, and marks calls of the MPI library inside it as internal.
 pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
-    // What has been left by a jump is put in order.
+    // Ends calls that the program left by a jump.
     local.is_inside();
     let _inside = CallScope::enter(local);
     real()

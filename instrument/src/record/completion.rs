@@ -1,9 +1,9 @@
 //! Calls that complete requests: which collectives they complete, and the time spent in them.
 //!
-//! The entries of a call's collectives are taken from the table before the call, and removed or
-//! put back after it. Statuses, indices and counts are the application's, and are read after the call
-//! only, where the standard defines them. A call without a collective among its requests costs a
-//! look into the table, one whose process has none under way a single load.
+//! The entries of a call's collectives are taken from the table before the call, and removed or put
+//! back after it. Statuses, indexes and counts belong to the application, and are only read after
+//! the call, where the standard defines them. A call whose requests are not of collectives costs a
+//! look-up in the table; if the process has no outstanding collectives, it costs a single load.
 
 use std::ffi::c_int;
 
@@ -15,26 +15,26 @@ use super::recorder::Recorder;
 use super::requests::TakenRequest;
 use crate::file::Slot;
 
-/// Collectives of one call that are found without an allocation.
+/// Up to this many collectives of one call are found without allocation.
 const FEW: usize = 32;
 
 /// A collective among the requests of a call.
 struct Found {
     taken: TakenRequest,
-    /// Place of its request in the array of the call.
+    /// Index of its request in the array of the call.
     at: usize,
     slots: Slots,
 }
 
-/// Where the end of one collective is recorded: its tests in vain, if there were any, and behind
-/// that its completion.
+/// The slots for the end of one collective: for its unsuccessful tests, if there were any, and for
+/// its completion, which follows.
 #[derive(Clone, Copy)]
 struct Slots {
     tests: Slot,
     completion: Slot,
 }
 
-/// The collectives among the requests of a call, the first `N` of them without an allocation.
+/// The collectives among the requests of a call; the first `N` are stored without allocation.
 struct FoundList<const N: usize> {
     few: [Option<Found>; N],
     more: Vec<Found>,
@@ -71,7 +71,7 @@ struct Array {
 }
 
 impl Array {
-    /// From the arguments of a call: an `int` and an address.
+    /// From the arguments of a call, an `int` and an address.
     fn new(count: usize, address: usize) -> Self {
         let n = match address {
             0 => 0,
@@ -80,15 +80,15 @@ impl Array {
         Self { address, n }
     }
 
-    /// The recorder, if one of these requests may be a collective's; the calls of the library
-    /// itself are none of its business.
+    /// The recorder, if one of these requests may be of a collective; `None` in internal calls of
+    /// the library.
     #[inline]
     fn recorder(self, local: &Local) -> Option<&'static Recorder> {
         let recorder = Recorder::active()?;
         (recorder.requests.may_have_any() && self.n > 0 && local.is_own_call()).then_some(recorder)
     }
 
-    /// Takes the entries of its collectives; `None` where there are none.
+    /// Takes the entries of its collectives; `None` if there are none.
     #[inline]
     fn take<const N: usize>(
         self,
@@ -97,7 +97,7 @@ impl Array {
     ) -> Option<FoundList<N>> {
         let mut list: Option<FoundList<N>> = None;
         for at in 0..self.n {
-            // SAFETY: MPI wants an array of `n` requests here.
+            // SAFETY: MPI requires an array of `n` requests here.
             let handle = unsafe { recorder.library.handle_at(self.address, at) };
             if let Some(taken) = recorder.requests.take(handle, local.key()) {
                 let nowhere = Slots {
@@ -120,7 +120,7 @@ impl Array {
     }
 }
 
-/// What an initiation's completion has in the communicator field.
+/// The communicator field of the completion of an initiation.
 fn index_of(of: Initiation) -> u32 {
     match of {
         Initiation::Nonblocking { communicator, .. } => communicator,
@@ -129,8 +129,8 @@ fn index_of(of: Initiation) -> u32 {
 }
 
 impl Found {
-    /// Takes the slots, and stores all but the times. CallScope a call: what is taken must stay
-    /// mapped.
+    /// Takes the slots, and stores all words but the times. Must be inside a call, so that the
+    /// chunk stays mapped.
     #[inline]
     fn reserve(
         &mut self,
@@ -164,7 +164,7 @@ impl Found {
         self.slots.completion.stamp(ticks);
     }
 
-    /// Commits the record; the collective is complete if the call has succeeded.
+    /// Stores the leave; the collective is complete if the call has succeeded.
     #[inline(always)]
     fn leave(self, recorder: &'static Recorder, array: Array, code: c_int, ticks: u64) {
         self.slots.completion.leave(code, ticks);
@@ -175,16 +175,16 @@ impl Found {
         }
     }
 
-    /// Whether a call that failed has completed it all the same: its request is gone.
+    /// Whether a call that failed has nevertheless completed it: then its request is null.
     fn is_gone(&self, recorder: &Recorder, array: Array) -> bool {
-        // SAFETY: the array is still there; MPI may have set its requests to null.
+        // SAFETY: the array still exists; MPI may have set its requests to null.
         let handle = unsafe { recorder.library.handle_at(array.address, self.at) };
         handle != self.taken.handle()
     }
 }
 
-/// Makes a call that completes all of its requests, these collectives among them: the records
-/// are there before the call, so that one in which the process dies is seen.
+/// Makes a call that completes all of its requests, including these collectives. The records are
+/// there before the call, so that the trace shows a call in which the process dies.
 fn complete_all<const N: usize>(
     recorder: &'static Recorder,
     local: &Local,
@@ -211,27 +211,27 @@ fn complete_all<const N: usize>(
     code
 }
 
-/// What a call that need not complete all of its requests has done.
+/// The requests that a call has completed.
 enum Done {
     Nothing,
     All,
-    /// The one at this place; `MPI_UNDEFINED` (below zero) for none.
+    /// The request at this index; `MPI_UNDEFINED` (negative) for none.
     One(i32),
-    /// Those at these places, ascending.
+    /// The requests at these indexes, ascending.
     Some(Vec<i32>),
 }
 
 impl Done {
     /// From the flag of a test.
     fn of_flag(flag: usize) -> Self {
-        // SAFETY: MPI wants the address of an `int` here, and has stored the flag there.
+        // SAFETY: MPI requires the address of an `int` here, and has stored the flag there.
         match unsafe { (flag as *const c_int).read_unaligned() } {
             0 => Self::Nothing,
             _ => Self::All,
         }
     }
 
-    /// From a count (`MPI_UNDEFINED`, below zero, for none) and an array of so many indices.
+    /// From a count (`MPI_UNDEFINED`, negative, for none) and an array of as many indexes.
     fn of_indices(outcount: usize, indices: usize) -> Self {
         let n = Self::read(outcount).max(0) as usize;
         let mut places: Vec<i32> = (0..n)
@@ -241,9 +241,9 @@ impl Done {
         Self::Some(places)
     }
 
-    /// A number that the call has stored.
+    /// An `int` that the call has stored.
     fn read(address: usize) -> i32 {
-        // SAFETY: MPI wants the address of an `int` here, and has stored a number there.
+        // SAFETY: MPI requires the address of an `int` here, and has stored a number there.
         unsafe { (address as *const c_int).read_unaligned() }
     }
 
@@ -257,7 +257,8 @@ impl Done {
     }
 }
 
-/// Makes a call that may leave requests as they are; `done` tells after a success what it did.
+/// Makes a call that need not complete all of its requests; after a success, `done` returns which
+/// ones it completed.
 #[inline(always)]
 fn complete_some<const N: usize>(
     by: CompletingCall,
@@ -272,7 +273,7 @@ fn complete_some<const N: usize>(
     let Some(found) = array.take::<N>(recorder, local) else {
         return real();
     };
-    // Until all is recorded: what is recorded here is no call of its own.
+    // Until all is recorded, since recording may make calls that are not the application's.
     let _inside = CallScope::enter(local);
     let enter = recorder.clock.now();
     let code = real();
@@ -310,7 +311,7 @@ pub fn wait_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
     let Some(recorder) = array.recorder(local) else {
         return real();
     };
-    // SAFETY: MPI wants the address of a request here, and it is not null.
+    // SAFETY: MPI requires the address of a request here, and it is not null.
     let handle = unsafe { recorder.library.handle_at(request, 0) };
     let Some(taken) = recorder.requests.take(handle, local.key()) else {
         return real();
@@ -323,7 +324,7 @@ pub fn wait_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
             completion: Slot::NONE,
         },
     };
-    // As `complete_all` does, without a list: this is the call that must cost least.
+    // Does what `complete_all` does, but without a list: this call must cost least.
     let inside = CallScope::enter(local);
     found.reserve(recorder, local, CompletingCall::Wait, 1);
     found.enter(recorder.clock.now());
@@ -361,7 +362,7 @@ pub fn waitany_call(
 }
 
 /// Makes the call of `MPI_Waitsome` or `MPI_Testsome` (`by`); `outcount` and `indices` are the
-/// addresses of what it did.
+/// addresses of its results.
 pub fn some_call(
     by: CompletingCall,
     count: usize,
@@ -396,7 +397,7 @@ pub fn testall_call(
     )
 }
 
-/// Makes the call of `MPI_Testany`; `index` and `flag` are the addresses of what it found.
+/// Makes the call of `MPI_Testany`; `index` and `flag` are the addresses of its results.
 pub fn testany_call(
     count: usize,
     requests: usize,
@@ -415,15 +416,15 @@ pub fn testany_call(
     )
 }
 
-/// Makes the call of `MPI_Request_get_status`: a test that completes nothing, whatever it says.
+/// Makes the call of `MPI_Request_get_status`: a test that completes nothing, whatever its result.
 /// `request` is the handle itself.
 pub fn get_status_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
     let array = Array::new(1, std::ptr::from_ref(&request) as usize);
     complete_some::<1>(CompletingCall::Test, array, real, || Done::Nothing)
 }
 
-/// Makes the call of `MPI_Request_free`: the end of a persistent collective, and of one under
-/// way as far as the application will ever see.
+/// Makes the call of `MPI_Request_free`: the end of a persistent collective. For an outstanding
+/// collective, it is the last that the application can observe of it.
 pub fn request_free_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     let array = Array::new(1, request);
@@ -433,12 +434,12 @@ pub fn request_free_call(request: usize, real: impl FnOnce() -> c_int) -> c_int 
     if array.n == 0 || !local.is_own_call() {
         return real();
     }
-    // SAFETY: MPI wants the address of a request here, and it is not null.
+    // SAFETY: MPI requires the address of a request here, and it is not null.
     let handle = unsafe { recorder.library.handle_at(request, 0) };
     let persistent = recorder.persistents.take(handle, local.key());
     let code = match array.take::<1>(recorder, local) {
         Some(mut found) => {
-            // Nobody will know when the MPI library has read them.
+            // It will not be known when the MPI library has read the arrays.
             for found in found.iter_mut() {
                 std::mem::take(&mut found.taken.tracked_mut().kept).keep_for_ever();
             }

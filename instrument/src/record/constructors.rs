@@ -1,4 +1,4 @@
-//! Calls that make communicators, give them back, or name them.
+//! Calls that create, free or name communicators.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -13,10 +13,10 @@ use crate::communicators::{CommunicatorIdentity, ConstructorCall, hash_of_text};
 use crate::file::Slot;
 use crate::mpi::Handle;
 
-/// Makes a call that makes a communicator, records it, and registers what was made.
+/// Makes a call that creates a communicator, records it, and adds the communicator.
 ///
-/// `place` is the address where the MPI library puts the new handle, `request` that of the request
-/// of a nonblocking constructor.
+/// `place` is the address where the MPI library stores the new handle, and `request` the address of
+/// the request of a nonblocking constructor.
 pub fn constructor_call(
     operation: Operation,
     how: CommunicatorIdentity,
@@ -33,7 +33,7 @@ pub fn constructor_call(
     let flags = local.internal_flag();
     let slot = local.take_slot(recorder);
     let parent = local.communicator(recorder, comm);
-    // Calls of the library itself have an order of their own on the parent.
+    // Internal calls of the library have an order of their own on the parent.
     let position = match parent {
         Some(parent) if operation.semantics().is_matched() => {
             parent.take_position(flags != 0) | u64::from(flags != 0) << 63
@@ -65,9 +65,9 @@ pub fn constructor_call(
             local.follow(recorder, handle, at, RetainedArrays::default(), stamp);
         }
     }
-    // Once recording has stopped, nothing more is to be known of communicators.
+    // Once recording has stopped, communicators are not added any more.
     if let (0, false, Some(parent)) = (returned.code, slot.is_null(), parent) {
-        // SAFETY: the call succeeded, so a handle is there, perhaps that of no communicator.
+        // SAFETY: the call succeeded, so there is a handle, which may be the null handle.
         let made = unsafe { recorder.library.handle_at(place, 0) };
         if made != recorder.library.comm_null && made != 0 {
             let call = ConstructorCall {
@@ -78,7 +78,7 @@ pub fn constructor_call(
                 tag,
                 made,
             };
-            // SAFETY: a valid communicator, of a call that has just succeeded.
+            // SAFETY: the communicator is valid, since the call has just succeeded.
             unsafe { local.register(recorder, call, comm, slot) };
         }
     }
@@ -86,11 +86,11 @@ pub fn constructor_call(
 }
 
 impl Local {
-    /// Registers what a call on the communicator `comm`, recorded in `slot`, has made. Not in line: that
-    /// would be compiled once for each constructor.
+    /// Adds the communicator that a call on the communicator `comm`, recorded in `slot`, has
+    /// created. Not inlined, since it would be compiled once for each constructor.
     ///
     /// # Safety
-    /// What was made is a valid communicator; a copy will be one.
+    /// The new communicator is valid; a copy will be valid.
     #[inline(never)]
     unsafe fn register(
         &self,
@@ -100,12 +100,13 @@ impl Local {
         slot: Slot,
     ) {
         recorder.guarded(|| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises that the new communicator is valid, or a copy.
             let (entry, definition) =
                 unsafe { recorder.communicators.add_made(&recorder.library, call) };
             self.remember(recorder, call.made, entry);
             if recorder.endpoints().is_some() {
-                // SAFETY: as above; of a copy the parent is asked, since it may not be there yet.
+                // SAFETY: both communicators are valid, but a copy may not exist yet, so its parent
+                // is asked.
                 unsafe {
                     let partners = &recorder.partners;
                     partners.add_made(&recorder.library, call.made, comm, call.how);
@@ -122,12 +123,12 @@ impl Local {
     }
 }
 
-/// Makes a call that makes a communicator over groups alone, and records it as on
-/// `MPI_COMM_WORLD`; as [`constructor_call`]. `tag` is the address of the text that tells
-/// communicators over the same groups apart, or 0.
+/// Makes a call that creates a communicator over groups only, and records it as a call on
+/// `MPI_COMM_WORLD`. `tag` is the address of the text that differs between communicators over the
+/// same groups, or 0; the other arguments are those of [`constructor_call`].
 ///
 /// # Safety
-/// At `tag` there is a C string.
+/// `tag` is 0 or the address of a C string.
 pub unsafe fn group_constructor_call(
     operation: Operation,
     tag: usize,
@@ -139,7 +140,7 @@ pub unsafe fn group_constructor_call(
     };
     let tag = match tag {
         0 => 0,
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a C string.
         tag => hash_of_text(unsafe { CStr::from_ptr(tag as *const c_char) }.to_bytes()),
     };
     let world = recorder.library.comm_world;
@@ -154,7 +155,7 @@ pub unsafe fn group_constructor_call(
     )
 }
 
-/// Makes a call that gives a communicator back, records it, and forgets the handle.
+/// Makes a call that frees a communicator, records it, and forgets the handle.
 ///
 /// `place` is the address of the handle.
 pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_int) -> c_int {
@@ -164,15 +165,15 @@ pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_in
     if place == 0 {
         return real();
     }
-    // SAFETY: MPI wants the address of a communicator handle here, and it is not null.
+    // SAFETY: MPI requires the address of a communicator handle here, and it is not null.
     let handle = unsafe { recorder.library.handle_at(place, 0) };
     let handle = recorder.library.handle(handle);
     Local::of_this_thread().give_back(recorder, operation, handle, real)
 }
 
 impl Local {
-    /// Makes a call that gives back what has this handle (or key of a file or window), and records
-    /// it as the last on that.
+    /// Makes a call that frees the object with this handle (or key of a file or window), and
+    /// records it as the last one on that object.
     pub(super) fn give_back(
         &self,
         recorder: &'static Recorder,
@@ -182,10 +183,11 @@ impl Local {
     ) -> c_int {
         let flags = self.internal_flag();
         let entry = self.entry(recorder, handle);
-        // First: the table of a chunk that is opened for it must have this communicator.
+        // The slot must be taken first: the table of a chunk that is opened for it must have this
+        // communicator.
         let slot = self.take_slot(recorder);
-        // Before the call: as soon as the library has freed it, another thread may be given the
-        // same handle for a new one.
+        // Before the call: as soon as the library has freed the communicator, another thread may
+        // get the same handle for a new one.
         if entry.is_some() {
             recorder.guarded(|| {
                 self.forget(recorder, handle);
@@ -212,7 +214,7 @@ impl Local {
     }
 }
 
-/// Notes the name that the application gives a communicator.
+/// Records the name that the application gives a communicator.
 ///
 /// # Safety
 /// `name` is a C string or null.
@@ -227,10 +229,10 @@ pub unsafe fn name_communicator(comm: usize, name: usize) {
     if name == 0 || recorder.file.is_stopped() || !local.is_own_call() {
         return;
     }
-    // SAFETY: the caller's promise, and not null.
+    // SAFETY: the caller promises a C string or null, and it is not null.
     let name = unsafe { CStr::from_ptr(name as *const c_char) };
     recorder.guarded(|| {
-        // MPI_MAX_OBJECT_NAME is 64 or 128; a longer name would be the library's to refuse.
+        // MPI_MAX_OBJECT_NAME is 64 or 128; the library would reject a longer name.
         let bytes = &name.to_bytes()[..name.count_bytes().min(256)];
         let name = String::from_utf8_lossy(bytes).into_owned();
         recorder.write(&Definition::CommunicatorName {

@@ -1,10 +1,11 @@
-//! For which call Open MPI sends while it makes communicators.
+//! For which call Open MPI sends messages while it creates communicators.
 //!
-//! It makes one in steps: each waits for some collectives of the library's own, and then begins those of the
-//! next, in whichever thread looks next, and in whichever call that thread is. So neither the call that a
-//! message is in nor its tag tells for which call it is. But the library keeps steps in requests, of which the
-//! first is taken within the call that makes the communicator, and each is told what it is to wait
-//! for: that of another step, or what was just begun. A note behind that tells for which call it was.
+//! It creates a communicator in steps. Each step waits for some collectives of the library's own,
+//! and then starts those of the next step, in whichever thread makes progress, and inside whichever
+//! call that thread is in. So neither the call that a message is in nor its tag identifies the call
+//! that it is for. But the library has a request for each step. The first one is taken within the
+//! call that creates the communicator, and for each the library sets what it waits for: another
+//! step, or the messages just started. A note after these messages then has the call.
 //!
 //! # Source
 //! `comm_request.c`, `comm_cid.c` and `comm.c` of Open MPI 4.0 to 5.0.
@@ -20,7 +21,7 @@ use super::recorder::Recorder;
 use crate::mpi::Handle;
 use crate::mpi::HandleMap;
 
-/// A call that makes something: where it stands.
+/// Position of a call that creates a communicator, file or window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CreatingCall {
     /// Index of the communicator that it was called on (or of the file or window that it opens).
@@ -30,21 +31,21 @@ pub(super) struct CreatingCall {
 }
 
 impl CreatingCall {
-    /// One that no position tells.
+    /// A call whose position is not known.
     pub(super) const UNKNOWN: Self = Self {
         communicator: UNKNOWN_COMMUNICATOR,
         position: 0,
     };
 }
 
-/// What a thread keeps of the call under way in it that makes something.
+/// A thread's data about the creating call that is under way in it.
 #[derive(Debug)]
 pub(super) struct ThreadCreation {
     creator: Cell<CreatingCall>,
-    /// Whether the request that is taken next is the first of its own.
+    /// Whether the next request that is taken is the first one of that call.
     takes_first: Cell<bool>,
-    /// Where the records stand of what the step sends that is begun now, which may be nothing yet:
-    /// from this address on. 0: it has sent something, whichever it is.
+    /// Address from which on the records of messages are that the current step sends; there may be
+    /// none yet. 0: the last record is a message of the step.
     sends_from: Cell<usize>,
 }
 
@@ -57,7 +58,7 @@ impl ThreadCreation {
         }
     }
 
-    /// As long as what this gives lives, the call under way in the thread is that one.
+    /// Sets the call that is under way in the thread, until the result is dropped.
     pub(super) fn begin(&self, creator: CreatingCall) -> impl Drop {
         Restored {
             before: self.creator.replace(creator),
@@ -66,7 +67,7 @@ impl ThreadCreation {
     }
 }
 
-/// Puts back what was there before, also where an exception of the program passes through.
+/// Restores the previous call when dropped, also if an exception of the program passes through.
 struct Restored<'a> {
     creator: &'a Cell<CreatingCall>,
     before: CreatingCall,
@@ -78,14 +79,14 @@ impl Drop for Restored<'_> {
     }
 }
 
-/// The requests in which steps are kept; the library uses those again that are done with.
+/// The steps that are under way, by their requests, which the library reuses.
 #[derive(Debug, Default)]
 pub(super) struct Creations(Mutex<Steps>);
 
 #[derive(Debug, Default)]
 struct Steps {
     by_request: HandleMap<Step>,
-    /// Those that have sent what is not noted yet.
+    /// Steps with messages that are not noted yet.
     waiting: Vec<Handle>,
 }
 
@@ -94,27 +95,27 @@ struct Step {
     creator: Option<CreatingCall>,
     /// The request of the step that waits for this one.
     within: Option<Handle>,
-    /// What was sent, until it is known for which call.
+    /// Messages sent, until it is known for which call.
     sent: Vec<Channel>,
 }
 
-/// What the messages have in common that a step has just begun.
+/// What the messages that a step has just started have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Channel {
-    /// Index of the communicator that they travel on.
+    /// Index of the communicator that they are sent on.
     communicator: u32,
-    /// [`NO_TAG`]: there is none yet, on the communicator of the call.
+    /// [`NO_TAG`] if nothing was sent yet, on the communicator of the call.
     tag: u16,
 }
 
-/// With this tag leaders of groups exchange messages on whichever communicator they share.
+/// The tag with which leaders of groups exchange messages on any communicator that they share.
 ///
 /// # Source
 /// `comm_cid.c` of Open MPI 4.0 to 5.0: `OMPI_COMM_ALLREDUCE_TAG`.
 const OF_LEADERS: u16 = -31079i16 as u16;
 
 impl Channel {
-    /// Whether a step of such a call may have sent it.
+    /// Whether a step of this call may have sent such messages.
     fn may_belong_to(self, creator: CreatingCall) -> bool {
         creator.communicator != UNKNOWN_COMMUNICATOR
             && (self.tag == OF_LEADERS
@@ -122,11 +123,11 @@ impl Channel {
     }
 }
 
-/// Steps that wait for one another are no more than this.
+/// The most steps that wait for one another.
 const MAX_DEPTH: usize = 8;
 
 impl Steps {
-    /// For which call a step is, if that is known.
+    /// The call that a step is for, if it is known.
     fn creator(&self, mut request: Handle) -> Option<CreatingCall> {
         for _ in 0..MAX_DEPTH {
             let step = self.by_request.get(&request)?;
@@ -138,7 +139,7 @@ impl Steps {
         None
     }
 
-    /// Notes of all that was sent for a call which is known now.
+    /// Notes for all messages whose call is known now.
     fn take_known(&mut self) -> Vec<Creation> {
         let mut notes = Vec::new();
         let waiting = std::mem::take(&mut self.waiting);
@@ -165,7 +166,7 @@ impl Steps {
         notes
     }
 
-    /// A request was taken.
+    /// Called when a request was taken.
     fn begin(&mut self, request: Handle, creator: Option<CreatingCall>) {
         let step = Step {
             creator,
@@ -177,7 +178,7 @@ impl Steps {
         }
     }
 
-    /// A step goes on once all of these are complete; `last` is what was sent last before.
+    /// Called when a step is set to wait for all of these; `last` is what was sent last before.
     fn wait_for(
         &mut self,
         request: Handle,
@@ -206,11 +207,12 @@ impl Steps {
     }
 }
 
-/// How often another thread is waited for.
+/// How often the lock is tried while another thread holds it.
 const PATIENCE: u32 = 1 << 10;
 
 impl Creations {
-    /// Nothing where it is in use for long: perhaps by this thread itself, in which a signal has come.
+    /// Does nothing if the lock is held for long: perhaps by this thread itself, which a signal has
+    /// interrupted.
     fn with<T: Default>(&self, with: impl FnOnce(&mut Steps) -> T) -> T {
         for _ in 0..PATIENCE {
             match self.0.try_lock() {
@@ -224,7 +226,7 @@ impl Creations {
 }
 
 impl Recorder {
-    /// The recorder, where messages are seen.
+    /// The recorder, if it records messages.
     fn seeing_messages() -> Option<&'static Self> {
         Self::active().filter(|recorder| recorder.sees_messages())
     }
@@ -239,7 +241,7 @@ impl Local {
         }
     }
 
-    /// What the last record of this thread travels on and with, if it is a message.
+    /// Communicator and tag of the last record of this thread, if it is a message.
     fn last_channel(&self) -> Option<Channel> {
         let sends_from = self.creation.sends_from.replace(0);
         let taken = self.thread.get()?.taken();
@@ -257,8 +259,8 @@ impl Local {
     }
 }
 
-/// Runs a function of the library that begins a step, and with it perhaps a collective of which nothing
-/// is sent at once.
+/// Calls a function of the library that starts a step, perhaps with a collective that sends nothing
+/// at once.
 pub fn creation_start(real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     if let (Some(_), Some(thread)) = (Recorder::seeing_messages(), local.thread.get()) {
@@ -269,7 +271,7 @@ pub fn creation_start(real: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// Runs a function of the library by which a call makes a communicator, or a part of that.
+/// Calls a function of the library that creates a communicator, or that is a part of its creation.
 pub fn creation_call(real: impl FnOnce() -> c_int) -> c_int {
     if Recorder::seeing_messages().is_none() {
         return real();
@@ -281,7 +283,7 @@ pub fn creation_call(real: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// Takes a request for steps; gives its address.
+/// Takes a request for a step; returns its address.
 pub fn creation_request(real: impl FnOnce() -> usize) -> usize {
     let request = real();
     if let Some(recorder) = Recorder::seeing_messages() {
@@ -297,17 +299,17 @@ pub fn creation_request(real: impl FnOnce() -> usize) -> usize {
     request
 }
 
-/// Tells a request to go on once `n` others are complete, of which the addresses are at `others`.
+/// Sets a request to continue when `n` others are complete, whose addresses are at `others`.
 ///
 /// # Safety
-/// At `others` there are so many addresses.
+/// There are `n` addresses at `others`.
 pub unsafe fn creation_step(
     request: usize,
     others: usize,
     n: usize,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    // An `int`, of which the upper half of the word is not its own.
+    // It is an `int`, so the upper half of the word is undefined.
     let n = n as u32 as usize;
     if n == 0 || n > MAX_DEPTH || others == 0 {
         return real();
@@ -315,9 +317,9 @@ pub unsafe fn creation_step(
     if let Some(recorder) = Recorder::seeing_messages() {
         let local = Local::of_this_thread();
         let last = local.last_channel();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises `n` addresses.
         let others = unsafe { std::slice::from_raw_parts(others as *const Handle, n) };
-        // Before the library is told: then another thread may go on with it.
+        // Before the library's call, since another thread may continue with the request afterwards.
         let notes = recorder.guarded(|| {
             let wait_for = |steps: &mut Steps| steps.wait_for(request, others, last);
             Ok(recorder.creations.with(wait_for))
@@ -356,14 +358,14 @@ mod tests {
         let [first, number, sum] = [0x100, 0x200, 0x300];
         steps.begin(first, Some(MAKER));
         steps.begin(number, None);
-        // Of which nothing is known yet.
+        // Nothing is known of this request yet.
         assert_eq!(steps.wait_for(number, &[0x999], channel(50)), []);
         assert_eq!(steps.wait_for(first, &[number], channel(1)), [creation(50)]);
         assert_eq!(
             steps.wait_for(number, &[0x999], channel(51)),
             [creation(51)]
         );
-        // Nothing is sent yet; and what is on another communicator cannot be its own.
+        // Nothing was sent yet; and messages on another communicator cannot be its own.
         let nothing = Channel {
             communicator: UNKNOWN_COMMUNICATOR,
             tag: NO_TAG,
@@ -375,11 +377,11 @@ mod tests {
             tag: 50,
         };
         assert_eq!(steps.wait_for(number, &[0x999], Some(elsewhere)), []);
-        // A step within a step: whose it is becomes known when it is waited for.
+        // A step within a step: its call becomes known when another step waits for it.
         steps.begin(sum, None);
         assert_eq!(steps.wait_for(sum, &[0x998], channel(52)), []);
         assert_eq!(steps.wait_for(number, &[sum], channel(52)), [creation(52)]);
-        // The same request stands for another step from now on.
+        // From now on the same request is another step.
         steps.begin(sum, None);
         assert_eq!(steps.wait_for(sum, &[0x998], channel(53)), []);
         steps.begin(sum, None);
@@ -392,9 +394,9 @@ mod tests {
         steps.begin(0x100, Some(CreatingCall::UNKNOWN));
         assert_eq!(steps.wait_for(0x100, &[0x999], channel(50)), []);
         assert!(steps.waiting.is_empty());
-        // Nor for a request that nobody has seen taken.
+        // Nor for a request that was not seen when it was taken.
         assert_eq!(steps.wait_for(0x500, &[0x999], channel(51)), []);
-        // One that waits for itself, in a library that nobody knows.
+        // A request that waits for itself, in an unknown library.
         steps.begin(0x100, None);
         steps.wait_for(0x100, &[0x100], channel(52));
         assert_eq!(steps.creator(0x100), None);

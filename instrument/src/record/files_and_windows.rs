@@ -1,9 +1,9 @@
 //! Collective calls on files (MPI-IO) and windows (RMA), where their layers are recorded.
 //!
-//! Each file and window has an order of calls of its own, of which opening it is the first: it is
-//! defined before that call, so that a process which dies in it has died in a call on something
-//! known. Where the layer is off, and below another call of MPI, a call only marks what
-//! the MPI library calls inside as its own.
+//! Each file and window has an order of calls of its own, in which opening it is the first. It is
+//! defined before that call, so that the trace shows a process that dies in it in a call on
+//! something known. If the layer is off, and inside another call of MPI, a call only marks what the
+//! MPI library calls inside it as internal.
 
 use std::ffi::c_int;
 
@@ -22,7 +22,7 @@ use crate::communicators::{CommunicatorEntry, FileOrWindow};
 use crate::mpi::Handle;
 
 impl FileOrWindow {
-    /// The recorder, where it records a call of the application on this.
+    /// The recorder, if it records a call of the application on such an object.
     fn recorder(self, local: &Local) -> Option<&'static Recorder> {
         let recorder = Recorder::active()?;
         let is_on = match self {
@@ -32,7 +32,8 @@ impl FileOrWindow {
         (is_on && local.is_own_call()).then_some(recorder)
     }
 
-    /// Registers one that a call of `operation` on the communicator `comm` is about to open.
+    /// Adds a file or window that a call of `operation` on the communicator `comm` is about to
+    /// open.
     fn add(
         self,
         local: &Local,
@@ -51,7 +52,7 @@ impl FileOrWindow {
     }
 }
 
-/// Gives what was opened its key; `None`: it could not be opened.
+/// Sets the key of a file or window that was opened; `None` if it could not be opened.
 fn give_handle(recorder: &Recorder, entry: &'static CommunicatorEntry, key: Option<Handle>) {
     recorder.guarded(|| {
         recorder.communicators.give_handle(entry, key);
@@ -59,8 +60,8 @@ fn give_handle(recorder: &Recorder, entry: &'static CommunicatorEntry, key: Opti
     });
 }
 
-/// Makes a call that opens a file or makes a window on the communicator `comm`, and records it;
-/// `place` is the address where the MPI library puts the new handle.
+/// Makes a call that opens a file or creates a window on the communicator `comm`, and records it;
+/// `place` is the address where the MPI library stores the new handle.
 pub fn opening_call(
     kind: FileOrWindow,
     operation: Operation,
@@ -83,15 +84,15 @@ pub fn opening_call(
     let returned = local.call(recorder, slot, word, creator.communicator, ROOT_NONE, real);
     drop(creation);
     if let Some(entry) = opened {
-        // SAFETY: a call that has succeeded has put a handle there.
+        // SAFETY: the call has succeeded, so it has stored a handle there.
         let key = (returned.code == 0).then(|| unsafe { kind.key_at(&recorder.library, place) });
         give_handle(recorder, entry, key);
     }
     returned.commit()
 }
 
-/// Makes a call that closes a file or gives a window back, and records it; `place` is the address of
-/// the handle.
+/// Makes a call that closes a file or frees a window, and records it; `place` is the address of the
+/// handle.
 pub fn closing_call(
     kind: FileOrWindow,
     operation: Operation,
@@ -101,7 +102,7 @@ pub fn closing_call(
     let local = Local::of_this_thread();
     match kind.recorder(local) {
         Some(recorder) if place != 0 => {
-            // SAFETY: MPI wants the address of a handle here, and it is not null.
+            // SAFETY: MPI requires the address of a handle here, and it is not null.
             let key = unsafe { kind.key_at(&recorder.library, place) };
             local.give_back(recorder, operation, key, real)
         }
@@ -109,7 +110,7 @@ pub fn closing_call(
     }
 }
 
-/// Makes any other call on a file or window, and records it; `handle` is the argument.
+/// Makes any other call on a file or window, and records it; `handle` is the handle argument.
 pub fn file_or_window_call(
     kind: FileOrWindow,
     operation: Operation,
@@ -121,7 +122,7 @@ pub fn file_or_window_call(
     on_file_or_window(kind, operation, handle, ROOT_NONE, large, payload, real)
 }
 
-/// Makes the call of `MPI_Win_fence`, and records it with what matters of its assertion.
+/// Makes the call of `MPI_Win_fence`, and records it, and whether MPI_MODE_NOPRECEDE is asserted.
 pub fn fence_call(assertion: usize, window: usize, real: impl FnOnce() -> c_int) -> c_int {
     let no_precede = Recorder::active().map_or(0, |recorder| recorder.library.mode_no_precede);
     let root = match assertion as i32 & no_precede {
@@ -158,7 +159,7 @@ fn on_file_or_window(
     local.call(recorder, slot, word, on, root, real).commit()
 }
 
-/// Makes a nonblocking access to a file, records it, and keeps its request until it is completed.
+/// Makes a nonblocking access to a file, records it, and tracks its request until completion.
 pub fn nonblocking_access_call(
     call: RequestCall,
     payload: impl FnOnce(CallView<'_>) -> Option<u64>,
@@ -172,7 +173,7 @@ pub fn nonblocking_access_call(
     local.begin(recorder, entry, call, payload, || real().into())
 }
 
-/// Makes a call that begins an access to a file, and records it as the initiation of what
+/// Makes a call that begins a split access to a file, and records it as an initiation, which
 /// [`access_end_call`] completes. There is no request: MPI allows one at a time on a file.
 pub fn access_begin_call(
     operation: Operation,
@@ -199,7 +200,7 @@ pub fn access_begin_call(
     code
 }
 
-/// Makes a call that ends the access to a file that was begun, and records it as its completion.
+/// Makes a call that ends a split access to a file, and records it as its completion.
 pub fn access_end_call(by: CompletingCall, file: usize, real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     let begun = FileOrWindow::File.recorder(local).and_then(|recorder| {

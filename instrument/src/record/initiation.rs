@@ -1,5 +1,5 @@
-//! Calls that begin an operation and leave a request: nonblocking collectives, and the
-//! constructors that are nonblocking.
+//! Calls that initiate an operation and return a request: nonblocking collectives, and nonblocking
+//! constructors.
 
 use std::ffi::c_int;
 
@@ -12,10 +12,10 @@ use crate::args::{CallView, Initiated, RetainedArrays};
 use crate::communicators::CommunicatorEntry;
 use crate::mpi::Handle;
 
-/// A call that leaves a request, or sets one up: what the table says of it, and its arguments.
+/// A call that returns a request: its operation, and its arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestCall {
-    /// What is called.
+    /// The operation that is called.
     pub operation: Operation,
     /// The communicator (or file) argument.
     pub on: usize,
@@ -23,12 +23,12 @@ pub struct RequestCall {
     pub root: Option<usize>,
     /// Whether counts are 64-bit.
     pub large: bool,
-    /// The address where the MPI library puts the request.
+    /// The address where the MPI library stores the request.
     pub request: usize,
 }
 
 impl RequestCall {
-    /// The request that a call which has succeeded has left.
+    /// The request that the call has returned.
     ///
     /// # Safety
     /// The call has succeeded.
@@ -38,7 +38,7 @@ impl RequestCall {
     }
 }
 
-/// Makes a nonblocking collective call, records it, and keeps its request until it is completed.
+/// Makes a nonblocking collective call, records it, and tracks its request until completion.
 ///
 /// `payload` reads the bytes from the arguments, `real` calls the MPI library.
 #[inline(always)]
@@ -55,7 +55,7 @@ pub fn nonblocking_call(
     local.begin(recorder, entry, call, payload, real)
 }
 
-/// Where a call stands that has initiated something: two words, which travel in registers.
+/// Position of a call that has initiated an operation: two words, which are passed in registers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InitiatedAt {
     /// Index of the communicator.
@@ -65,7 +65,7 @@ pub(super) struct InitiatedAt {
 }
 
 impl Local {
-    /// As [`nonblocking_call`], on `entry`.
+    /// Makes a nonblocking call on `entry`, records it, and tracks its request until completion.
     #[inline(always)]
     pub(super) fn begin(
         &self,
@@ -114,7 +114,7 @@ impl Local {
         code
     }
 
-    /// Keeps the request of what was initiated there.
+    /// Tracks the request of an operation that was initiated at `at`.
     #[inline]
     pub(super) fn follow(
         &self,

@@ -1,4 +1,4 @@
-//! What a thread itself holds, and what it does with it before and after calls.
+//! The state of a thread, which only that thread uses, and its work before and after calls.
 
 use std::cell::{Cell, UnsafeCell};
 
@@ -22,20 +22,20 @@ pub(super) struct Cached {
     entry: Option<&'static CommunicatorEntry>,
 }
 
-/// What a thread itself holds: no destructor, no lazy initialization.
+/// The state of a thread, which only that thread uses: no destructor, no lazy initialization.
 pub(crate) struct Local {
     pub(crate) thread: Cell<Option<&'static Thread>>,
-    /// An address in the frame of the outermost wrapped call that is under way in this thread, 0
-    /// where there is none: inside one, further calls are the MPI library's own,
-    /// but for those of functions that it calls back.
+    /// An address in the frame of the outermost wrapped call that is under way in this thread, 0 if
+    /// there is none. Further calls inside that one are internal calls of the MPI library, except
+    /// those of functions that it calls back.
     pub(super) outermost: Cell<usize>,
     /// The thread's stack: lowest address and end.
     pub(super) stack: Cell<(usize, usize)>,
-    /// Whether the recorder is on a cold path.
+    /// Whether the thread is on a cold path of the recorder.
     pub(super) is_at_work: Cell<bool>,
-    /// The epoch of communicators in which the cache is true.
+    /// The epoch of communicators in which the cache is valid.
     pub(super) epoch: Cell<u64>,
-    /// How many have begun.
+    /// Number of calls that were entered.
     pub(crate) calls: Cell<u64>,
     pub(crate) route: Cell<Route>,
     pub(super) gap_watch: GapWatch,
@@ -61,23 +61,23 @@ thread_local! {
 }
 
 impl Local {
-    /// That of the calling thread. Calls are made outside of `LocalKey::with`: a closure of
-    /// their size would stay out of line there, and be handed all that it captures in memory.
+    /// The state of the calling thread. Calls are not made inside of `LocalKey::with`: closures of
+    /// their size would not be inlined, and their captures would be passed in memory.
     #[inline(always)]
     pub(crate) fn of_this_thread() -> &'static Self {
         let local = LOCAL.with(std::ptr::from_ref);
-        // SAFETY: the state of a thread has no destructor and is there as long as the thread
-        // itself, which does not end in a call of MPI; nobody keeps the reference beyond.
+        // SAFETY: the state of a thread has no destructor and exists as long as the thread itself,
+        // which does not end in a call of MPI; no reference is kept longer than that.
         unsafe { &*local }
     }
 
-    /// A number that tells this thread from others that live.
+    /// A number that identifies this thread among those that exist.
     #[inline]
     pub(super) fn key(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }
 
-    /// That of a communicator handle, in a word as the application passes it.
+    /// The entry of a communicator handle, in a word as the application passes it.
     #[inline]
     pub(super) fn communicator(
         &self,
@@ -87,7 +87,7 @@ impl Local {
         self.entry(recorder, recorder.library.handle(handle))
     }
 
-    /// That of a handle, or of the key of a file or window.
+    /// The entry of a handle, or of the key of a file or window.
     #[inline]
     pub(super) fn entry(
         &self,
@@ -95,7 +95,7 @@ impl Local {
         handle: Handle,
     ) -> Option<&'static CommunicatorEntry> {
         let epoch = recorder.communicators.epoch();
-        // SAFETY: only this thread has the cell, and the reference does not outlive the block.
+        // SAFETY: only this thread uses the cell, and the reference does not outlive the block.
         let cached = unsafe { (*self.cache.get())[Self::place_of(handle)] };
         if cached.handle == handle && self.epoch.get() == epoch && cached.entry.is_some() {
             return cached.entry;
@@ -103,8 +103,8 @@ impl Local {
         self.look_up(recorder, handle, epoch)
     }
 
-    /// Handles are addresses of blocks of some hundred bytes, or numbers in a row: the upper
-    /// bits of a product with the golden ratio differ for both.
+    /// The index in the cache. Handles are addresses of blocks of some hundred bytes, or
+    /// consecutive numbers; the upper bits of a product with the golden ratio differ for both.
     #[inline]
     fn place_of(handle: Handle) -> usize {
         handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - CACHED.ilog2())
@@ -122,7 +122,7 @@ impl Local {
             entry: None,
         };
         if self.epoch.replace(epoch) != epoch {
-            // SAFETY: as above.
+            // SAFETY: only this thread uses the cell, and there is no other reference to it.
             unsafe { *self.cache.get() = [nothing; CACHED] };
         }
         let entry = recorder.find(handle)?;
@@ -131,11 +131,11 @@ impl Local {
     }
 
     fn cache(&self, handle: Handle, entry: Option<&'static CommunicatorEntry>) {
-        // SAFETY: as above.
+        // SAFETY: only this thread uses the cell, and there is no other reference to it.
         unsafe { (*self.cache.get())[Self::place_of(handle)] = Cached { handle, entry } };
     }
 
-    /// Notes what this thread itself has just made.
+    /// Caches a communicator that this thread has just created.
     pub(super) fn remember(
         &self,
         recorder: &Recorder,
@@ -147,7 +147,7 @@ impl Local {
         }
     }
 
-    /// Forgets a handle that is given back; what else is in this thread's cache stays true.
+    /// Forgets a handle that is freed; the rest of this thread's cache stays valid.
     pub(super) fn forget(&self, recorder: &Recorder, handle: Handle) {
         let before = recorder.communicators.forget(handle);
         if self.epoch.get() == before {
@@ -156,8 +156,8 @@ impl Local {
         }
     }
 
-    /// Takes the next slot of this thread for a call; null when recording has ended: then the call is
-    /// counted as lost, if it is the application's.
+    /// Takes the next slot of this thread for a call; null if recording has ended. Then the call is
+    /// counted as not recorded, if it is the application's.
     #[inline]
     pub(super) fn take_slot(&self, recorder: &'static Recorder) -> Slot {
         match self.next_slot() {
@@ -166,7 +166,7 @@ impl Local {
         }
     }
 
-    /// Takes the next slot of this thread for what belongs to a call, such as a message.
+    /// Takes the next slot of this thread for a record that belongs to a call, such as a message.
     #[inline]
     pub(crate) fn take_slot_of_part(&self, recorder: &'static Recorder) -> Slot {
         match self.next_slot() {
@@ -175,7 +175,7 @@ impl Local {
         }
     }
 
-    /// The next slot of the chunk; `None` where it is full, or recording has ended.
+    /// The next slot of the chunk; `None` if it is full, or recording has ended.
     #[inline(always)]
     pub(super) fn next_slot(&self) -> Option<Slot> {
         self.thread.get()?.cursor.take()
@@ -200,7 +200,8 @@ impl Local {
                 Some(thread) => thread,
                 None => {
                     let thread = recorder.take_thread();
-                    // SAFETY: whose it was has ended, and nobody else has taken it.
+                    // SAFETY: the thread that used it before has ended, and no other thread has
+                    // taken it.
                     unsafe { thread.receives.forget() };
                     self.thread.set(Some(thread));
                     self.stack.set(own_stack());
@@ -208,7 +209,7 @@ impl Local {
                     thread
                 }
             };
-            // That of a thread which has ended may have room.
+            // The chunk of a thread that has ended may still have free slots.
             if thread.cursor.is_at_end() {
                 let posted = self.receives_under_way(thread);
                 thread.open_next_chunk(recorder, &posted)?;

@@ -1,10 +1,10 @@
-//! Whether a call of MPI is made within another one, and what becomes of calls that never return.
+//! Whether a call of MPI is made inside another one, and what happens to calls that never return.
 //!
-//! A thread that is inside a wrapped call knows where on its stack that call's wrapper is. A call
-//! that is entered then is the MPI library's own, or a callback's, as long as that wrapper is among
-//! those that the thread will return to. It is not where the program has left MPI by a jump
-//! (`longjmp` in an error handler, as bindings of R, Ruby and Lua do it): then nothing has put the
-//! mark back, and the stack is looked through. That is done only by calls that find a mark.
+//! A thread that is inside a wrapped call stores where on its stack that call's wrapper is. A call
+//! that is entered then is an internal call of the MPI library, or one of a callback, as long as
+//! the thread will return to that wrapper. It is neither if the program has left MPI by a jump
+//! (`longjmp` in an error handler, as bindings of R, Ruby and Lua do it): then nothing has removed
+//! the stored address, and the stack is searched. Only calls that find a stored address do this.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -21,15 +21,16 @@ use crate::file::is_forked;
 use crate::mpi::{find_datum, own_object};
 use crate::process::{Uncancelled, Uninterrupted};
 
-/// A wrapped call is under way in this thread, as long as this lives: also where an exception of
-/// the program (thrown by an error handler, say) passes through.
+/// While this exists, a wrapped call is under way in this thread. It also ends correctly if an
+/// exception of the program (thrown by an error handler, for example) passes through.
 pub(super) struct CallScope<'a> {
     local: &'a Local,
     before: usize,
 }
 
 impl<'a> CallScope<'a> {
-    /// In line, so that the address is one in the frame of the wrapper or of what makes its call.
+    /// Always inlined, so that the address is in the frame of the wrapper or of the function that
+    /// makes its call.
     #[inline(always)]
     pub(super) fn enter(local: &'a Local) -> Self {
         let here = MaybeUninit::<u8>::uninit();
@@ -43,7 +44,7 @@ impl<'a> CallScope<'a> {
         Self { local, before }
     }
 
-    /// Whether it is within no other.
+    /// Whether it is inside no other call.
     pub(super) fn is_outermost(&self) -> bool {
         self.before == 0
     }
@@ -56,7 +57,8 @@ impl Drop for CallScope<'_> {
     }
 }
 
-/// The recorder is at work in this thread, on a path that uses what calls share.
+/// While this exists, the thread is on a cold path of the recorder, which uses data that calls
+/// share.
 pub(crate) struct ColdPath<'a> {
     local: &'a Local,
     _uncancelled: Uncancelled,
@@ -69,13 +71,13 @@ impl Drop for ColdPath<'_> {
 }
 
 impl Local {
-    /// Begins a cold path, on which locks of the recorder may be taken. `None`: not in this process,
-    /// or not now.
+    /// Begins a cold path, on which locks of the recorder may be taken. `None` in a forked child,
+    /// and if the thread is on a cold path already.
     ///
-    /// Signals are not made to wait on it, since others would handle them. Whoever interrupts it and
-    /// calls MPI comes here again, and must not wait for a lock that is held a few frames above;
-    /// nor must a call behind a jump out of such a path. Recording ends then: a call that is not
-    /// recorded would shift the positions of all that follow.
+    /// Signals are not blocked on it, since another thread would handle them. A handler that
+    /// interrupts it and calls MPI gets here again, and must not wait for a lock that is held a few
+    /// frames above; nor must a call after a jump out of a cold path. Then recording ends: a call
+    /// that is not recorded would shift the positions of all later ones.
     pub(crate) fn begin_work(&self, recorder: &Recorder) -> Option<ColdPath<'_>> {
         if is_forked() {
             return None;
@@ -92,14 +94,15 @@ impl Local {
         })
     }
 
-    /// Whether the thread is within a wrapped call, for calls that the program or the MPI library
-    /// makes now.
+    /// Whether the thread is inside a wrapped call, when the program or the MPI library makes a
+    /// call now.
     #[inline]
     pub(super) fn is_inside(&self) -> bool {
         self.outermost.get() != 0 && self.is_still_inside()
     }
 
-    /// Whether a wrapped call has entered and not left, be it by a jump.
+    /// Whether a wrapped call was entered and has not returned; the program may have left it by a
+    /// jump.
     #[inline]
     pub(crate) fn has_entered(&self) -> bool {
         self.outermost.get() != 0
@@ -116,14 +119,14 @@ impl Local {
         !is_left
     }
 
-    /// Ends the calls that the program has left by a jump. Each has failed, and ended no earlier
-    /// than the last thing that is known of it.
+    /// Ends the calls that the program left by a jump. Each has failed; its leave is the last time
+    /// that is known of it.
     fn abandon(&self) {
         self.outermost.set(0);
         let (Some(recorder), Some(thread)) = (Recorder::active(), self.thread.get()) else {
             return;
         };
-        // SAFETY: this thread's own, of calls that have ended.
+        // SAFETY: the receives belong to this thread, and to calls that have ended.
         unsafe { thread.receives.abandon() };
         let _ = recorder.guarded(|| {
             thread.abandon_records();
@@ -161,8 +164,8 @@ impl Thread {
     }
 }
 
-/// Whether the frame of this address, in which a wrapper has stored it, is none of those that this
-/// thread will return to, whose stack is given. Where that cannot be told it is taken for one.
+/// Whether the thread, whose stack is given, will not return to the frame of this address, in which
+/// a wrapper stored it. False if that cannot be decided.
 fn left_by_a_jump(address: usize, stack: &Range<usize>) -> bool {
     let here = MaybeUninit::<u8>::uninit();
     let Some(own) = own_object() else {
@@ -175,31 +178,31 @@ fn left_by_a_jump(address: usize, stack: &Range<usize>) -> bool {
         is_beyond_wrapper: false,
         is_left: None,
     };
-    // SAFETY: the function gets the walk, which nobody else has meanwhile, and does not unwind.
+    // SAFETY: the function gets the walk, which nothing else uses meanwhile, and does not unwind.
     unsafe { _Unwind_Backtrace(visit, (&raw mut walk).cast()) };
-    // On a stack of a signal handler's or a coroutine's own the order of addresses says nothing.
+    // On the stack of a signal handler or a coroutine, the order of addresses has no meaning.
     walk.is_left == Some(true)
         && stack.contains(&address)
         && stack.contains(&(here.as_ptr() as usize))
 }
 
-/// From the innermost frame outwards until one is found that has an address.
+/// A walk from the innermost frame outwards, until the frame of an address is found.
 struct Walk {
     address: usize,
-    /// Where the code of this library is.
+    /// Addresses of the code of this library.
     own: Range<usize>,
-    /// Of the last frame the instruction and where it begins on the stack.
+    /// Instruction and begin on the stack of the last frame.
     last: Option<(usize, usize)>,
-    /// Whether the frames of the wrapper that asks have ended.
+    /// Whether the walk is past the frames of the wrapper that started it.
     is_beyond_wrapper: bool,
     is_left: Option<bool>,
 }
 
 impl Walk {
-    /// Takes the next frame; gives whether to go on.
+    /// Adds the next frame; returns whether to continue.
     fn visit(&mut self, instruction: usize, begin: usize) -> bool {
         let Some((of_last, begin_of_last)) = self.last.replace((instruction, begin)) else {
-            // Nothing that a thread returns to is below the frame in which it is.
+            // The thread returns to no frame below the one that it is in.
             if begin > self.address {
                 self.is_left = Some(true);
             }
@@ -220,7 +223,7 @@ unsafe extern "C-unwind" {
         data: *mut c_void,
     ) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
-    /// In a callback of `_Unwind_Backtrace`, the stack pointer within the frame.
+    /// Returns the stack pointer of the frame; only for a callback of `_Unwind_Backtrace`.
     fn _Unwind_GetCFA(context: *mut c_void) -> usize;
 }
 
@@ -235,18 +238,17 @@ unsafe extern "C" fn visit(context: *mut c_void, walk: *mut c_void) -> c_int {
     if continues { GO_ON } else { STOP }
 }
 
-/// The stack that this thread was given, from its lowest address to its end; empty where it is not
-/// known.
+/// The stack of this thread, from its lowest address to its end; empty if it is not known.
 pub(super) fn own_stack() -> (usize, usize) {
-    // SAFETY: both only ask.
+    // SAFETY: both calls only return numbers.
     if unsafe { libc::getpid() == libc::gettid() } {
         return stack_of_main();
     }
     let mut attributes = MaybeUninit::uninit();
     let (mut begin, mut bytes) = (std::ptr::null_mut(), 0);
     let _signals_wait = Uninterrupted::begin();
-    // SAFETY: all places are valid for writing; the attributes are read and destroyed only where
-    // they were made.
+    // SAFETY: all addresses are valid for writing; the attributes are read and destroyed only if
+    // they were initialized.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return (0, 0);
@@ -260,13 +262,14 @@ pub(super) fn own_stack() -> (usize, usize) {
     }
 }
 
-/// That of the thread in which `main` runs: for it the C library would read a file line by line.
+/// The stack of the thread that runs `main`, for which the C library would read a file line by
+/// line.
 fn stack_of_main() -> (usize, usize) {
-    /// Where no limit is set.
+    /// Used if no limit is set.
     const LONGEST: u64 = 1 << 30;
     let end = match find_datum(c"__libc_stack_end") {
         0 => return (0, 0),
-        // SAFETY: a word of the loader's, which is never changed.
+        // SAFETY: this is a word of the loader, which never changes.
         place => unsafe { (place as *const usize).read() },
     };
     let mut limit = libc::rlimit {
@@ -283,8 +286,8 @@ fn stack_of_main() -> (usize, usize) {
 mod tests {
     use super::*;
 
-    /// What is found of an address on a stack of these frames: instruction and begin, the innermost
-    /// first. Code of the library itself is from 100 to 199.
+    /// Whether an address on a stack with these frames is left. A frame is its instruction and
+    /// begin, the innermost first; code of the library itself is from 100 to 199.
     fn is_left(address: usize, frames: &[(usize, usize)]) -> Option<bool> {
         let mut walk = Walk {
             address,
@@ -303,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_call_is_within_another_whose_wrapper_is_further_out_on_the_stack() {
-        // The MPI library between two wrappers.
+        // The MPI library is between two wrappers.
         let frames = [
             (150, 1000),
             (160, 1010),
@@ -312,7 +315,7 @@ mod tests {
             (300, 1600),
         ];
         assert_eq!(is_left(1550, &frames), Some(false));
-        // The place of the wrapper is in a frame of the program's now.
+        // The address of the wrapper is in a frame of the program now.
         let frames = [
             (150, 1000),
             (160, 1010),
@@ -321,10 +324,10 @@ mod tests {
             (302, 3000),
         ];
         assert_eq!(is_left(1550, &frames), Some(true));
-        // Below all that there is, and in the frame of the wrapper that asks.
+        // Below all frames, and in the frame of the wrapper that asks.
         assert_eq!(is_left(900, &frames), Some(true));
         assert_eq!(is_left(1050, &frames), Some(true));
-        // Where the frames end too early, nothing is known.
+        // If the frames end too early, nothing is known.
         assert_eq!(is_left(1550, &frames[..3]), None);
     }
 

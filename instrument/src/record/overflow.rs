@@ -1,8 +1,8 @@
-//! Requests for which there was no room in the table: where many are under way at a time.
+//! Requests that do not fit into the table, because many are outstanding at a time.
 //!
-//! They may all have one handle, or all be completed in any order, so each is found, added and taken in a
-//! number of steps that does not depend on how many there are. This takes a lock: it is the way of
-//! few, and a table that grows without one would cost those that fit more.
+//! They may all have the same handle, or be completed in any order, so each is found, added and
+//! taken in a number of steps that does not depend on how many there are. This takes a lock. Few
+//! requests get here, and a table that grows without a lock would cost more for those that do fit.
 
 use std::collections::TryReserveError;
 use std::collections::hash_map::{Entry as Place, HashMap};
@@ -12,16 +12,16 @@ use super::requests::{Entry, Tracked};
 use crate::host::mix;
 use crate::mpi::Handle;
 
-/// Entries that are allocated at a time.
+/// Number of entries that are allocated at a time.
 const BLOCK: usize = 64;
 
-/// Where no entry stands.
+/// The index of no entry.
 const NOWHERE: u32 = u32::MAX;
 
-/// The owner that stands for all of them; no thread's.
+/// In place of an owner: requests of all threads.
 const ANY: usize = 0;
 
-/// Requests with this handle, of this owner or of [`ANY`].
+/// Requests with this handle, of this owner or of all ([`ANY`]).
 #[derive(Debug, Clone, Copy, Eq)]
 struct Key {
     handle: Handle,
@@ -41,7 +41,7 @@ impl std::hash::Hash for Key {
     }
 }
 
-/// Keys are mixed when they get here.
+/// A hasher that passes values on, since keys are mixed already.
 #[derive(Debug, Default)]
 struct Mixed(u64);
 
@@ -57,22 +57,22 @@ impl Hasher for Mixed {
     }
 }
 
-/// Where an entry stands among those with the same handle.
+/// Links of an entry to others with the same handle.
 #[derive(Debug, Clone, Copy)]
 struct Link {
     handle: Handle,
     owner: usize,
-    /// The next newer and the next older one.
+    /// The next newer entry; then the next older one.
     newer: u32,
     older: u32,
-    /// The next older one of the same owner; of a free entry the next free one.
+    /// The next older entry of the same owner; for a free entry, the next free one.
     older_own: u32,
 }
 
-/// The requests that found no room.
+/// The requests that did not fit into the table.
 #[derive(Debug)]
 pub(super) struct Overflow {
-    /// Never freed, so that who has taken an entry needs no lock to look at it.
+    /// Never freed, so that a thread that has taken an entry can read it without the lock.
     blocks: Vec<&'static [Entry]>,
     links: Vec<Link>,
     first_free: u32,
@@ -91,10 +91,10 @@ impl Default for Overflow {
 }
 
 impl Overflow {
-    /// Adds a request as the newest with its handle.
+    /// Adds a request as the newest one with its handle.
     ///
     /// # Errors
-    /// No memory is left. What is tracked is not dropped then: the MPI library reads arrays in it.
+    /// There is no memory. `tracked` is not dropped then, since the MPI library reads arrays in it.
     pub(super) fn add(
         &mut self,
         handle: Handle,
@@ -110,13 +110,13 @@ impl Overflow {
         let link = &mut self.links[at as usize];
         self.first_free = link.older_own;
         (link.handle, link.owner) = (handle, owner);
-        // SAFETY: the entry is free: nobody has it, and what stood there holds nothing.
+        // SAFETY: the entry is free: no other thread has it, and its old contents need no drop.
         unsafe { self.entry(at).fill(owner, stamp, tracked) };
         self.link(at);
         Ok(())
     }
 
-    /// Makes sure of a free entry, and of room for its keys.
+    /// Makes sure that there is a free entry, and memory for its keys.
     fn make_room(&mut self) -> Result<(), TryReserveError> {
         self.newest.try_reserve(2)?;
         if self.first_free != NOWHERE {
@@ -150,14 +150,14 @@ impl Overflow {
         &self.blocks[at as usize / BLOCK][at as usize % BLOCK]
     }
 
-    /// The newest with this handle, of this owner if there is one.
+    /// The newest entry with this handle, of this owner if it has one.
     pub(super) fn newest(&self, handle: Handle, owner: usize) -> Option<&'static Entry> {
         let of = |owner| self.newest.get(&Key { handle, owner });
         let at = of(owner).or_else(|| of(ANY))?;
         Some(self.entry(*at))
     }
 
-    /// Takes what [`newest`](Self::newest) has given: it is not found any more.
+    /// Takes an entry that [`newest`](Self::newest) returned, so that it is not found any more.
     pub(super) fn take(&mut self, entry: &'static Entry) {
         let Some(at) = entry.place() else { return };
         let Link {
@@ -174,26 +174,26 @@ impl Overflow {
         if older != NOWHERE {
             self.links[older as usize].newer = newer;
         }
-        // The newest of all with a handle is the newest of its owner, too.
+        // The newest of all entries with a handle is also the newest of its owner.
         self.set_newest(Key { handle, owner }, older_own);
     }
 
-    /// Puts back what was taken, as the newest.
+    /// Puts an entry back as the newest one.
     pub(super) fn put_back(&mut self, entry: &'static Entry) {
-        // Where no memory is left, it is lost, and recording ends at the next occasion.
+        // If there is no memory, the entry is dropped, and recording ends at the next opportunity.
         if let (Some(at), Ok(())) = (entry.place(), self.newest.try_reserve(2)) {
             self.link(at);
         }
     }
 
-    /// Gives an entry that was taken to whoever needs one next.
+    /// Frees an entry that was taken.
     pub(super) fn free(&mut self, entry: &'static Entry) {
         let Some(at) = entry.place() else { return };
         self.links[at as usize].older_own = self.first_free;
         self.first_free = at;
     }
 
-    /// Makes an entry the newest with its handle, and of its owner.
+    /// Makes an entry the newest one with its handle, and of its owner.
     fn link(&mut self, at: u32) {
         let Link { handle, owner, .. } = self.links[at as usize];
         let mut replace = |owner| {
@@ -224,7 +224,7 @@ impl Overflow {
     }
 }
 
-/// Counts a comparison of keys, where tests look at how many there are.
+/// Counts a comparison of keys, for tests of the number of steps.
 #[inline(always)]
 fn count_step() {
     #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Persistent collectives: `MPI_X_init` makes a definition, `MPI_Start` and `MPI_Startall` calls.
+//! Persistent collectives: `MPI_X_init` makes a definition; `MPI_Start` and `MPI_Startall` make
+//! call records.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,10 +18,10 @@ use crate::args::{CallView, Initiated, RetainedArrays};
 use crate::communicators::CommunicatorEntry;
 use crate::file::Slot;
 
-/// A persistent collective of this process; never freed, since starts of it may be under way.
+/// A persistent collective of this process; never freed, since starts of it may be outstanding.
 #[derive(Debug)]
 pub(crate) struct Persistent {
-    /// Number of its definition.
+    /// Index of its definition.
     index: u32,
     /// Index of its communicator.
     communicator: u32,
@@ -29,14 +30,14 @@ pub(crate) struct Persistent {
 }
 
 impl Persistent {
-    /// How many starts of it have initiated.
+    /// Its entry in a sequence table: how many times it was started.
     pub(super) fn sequence(&self) -> SequenceEntry {
         SequenceEntry::of_persistent(self.index, self.n_starts.load(Ordering::Relaxed))
     }
 }
 
-/// Makes the call of an `MPI_X_init`, and defines what it has set up; the arguments are those of
-/// [`nonblocking_call`](super::nonblocking_call).
+/// Makes the call of an `MPI_X_init`, and defines the persistent collective; the arguments are
+/// those of [`nonblocking_call`](super::nonblocking_call).
 pub fn persistent_call(
     call: RequestCall,
     payload: impl FnOnce(CallView<'_>) -> Option<u64>,
@@ -67,10 +68,10 @@ pub fn persistent_call(
     initiated.code
 }
 
-/// Registers a persistent collective that was made on `entry`.
+/// Adds a persistent collective that was initialized on `entry`.
 ///
 /// # Safety
-/// The call has succeeded, with its arguments as it had them.
+/// The call has succeeded with these arguments.
 unsafe fn register(
     local: &Local,
     recorder: &Recorder,
@@ -102,7 +103,7 @@ unsafe fn register(
             kept,
             ..Tracked::default()
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the call has succeeded.
         let handle = unsafe { call.handle(recorder) };
         recorder
             .persistents
@@ -119,7 +120,7 @@ struct Start {
     slot: Slot,
 }
 
-/// Makes the call of `MPI_Start`, and records it where it starts a collective.
+/// Makes the call of `MPI_Start`, and records it if it starts a collective.
 pub fn start_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
     startall_call(1, request, real)
 }
@@ -137,7 +138,7 @@ pub fn startall_call(count: usize, requests: usize, real: impl FnOnce() -> c_int
         _ => return real(),
     };
     let find = |at| {
-        // SAFETY: MPI wants an array of `n` requests here.
+        // SAFETY: MPI requires an array of `n` requests here.
         let handle = unsafe { recorder.library.handle_at(requests, at) };
         let taken = recorder.persistents.take(handle, local.key())?;
         let persistent = taken.tracked().persistent;
@@ -177,7 +178,7 @@ fn start(
         Start {
             handle,
             persistent,
-            // MPI makes the application order the starts of one request.
+            // MPI requires the application to order the starts of one request.
             number: persistent.n_starts.fetch_add(1, Ordering::Relaxed),
             slot,
         }

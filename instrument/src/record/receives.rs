@@ -1,4 +1,4 @@
-//! The receives of a thread whose ends may still be stored.
+//! The receives of a thread whose leave may still be stored.
 
 use super::local::Local;
 use super::thread::Thread;
@@ -6,10 +6,10 @@ use crate::file::Slot;
 use crate::messages::Posted;
 
 impl Local {
-    /// The receives of this thread whose ends may still be stored, when a chunk is opened in it. In
-    /// no call only those in the chunk that is full now are kept in mind.
+    /// The receives of this thread whose leave may still be stored when it opens a chunk. Outside
+    /// of calls, these are only the receives in the chunk that is full now.
     pub(super) fn receives_under_way(&self, thread: &Thread) -> Vec<Slot> {
-        // SAFETY: this thread's own, and nothing that is called here comes back to it.
+        // SAFETY: the receives belong to this thread, and nothing that is called here uses them.
         let posted = unsafe { thread.receives.posted() };
         if !self.has_entered() {
             let full = thread.taken();
@@ -22,10 +22,10 @@ impl Local {
         all.filter(|slot| !slot.is_null()).collect()
     }
 
-    /// What this thread knows of the receives that it has posted.
+    /// Calls `with` with the receives that this thread has posted.
     pub(crate) fn with_posted<T>(&self, with: impl FnOnce(&mut Posted) -> T) -> Option<T> {
         let thread = self.thread.get()?;
-        // SAFETY: this thread's own, and what is called here does not come back to it.
+        // SAFETY: the receives belong to this thread, and `with` does not use them in another way.
         Some(with(unsafe { thread.receives.posted() }))
     }
 }

@@ -1,4 +1,4 @@
-//! The recorder of a process: what its threads share, and the paths on which it changes.
+//! The recorder of a process: the data that its threads share, and the paths on which it changes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -34,7 +34,7 @@ const THREAD_MULTIPLE: u32 = 3;
 /// The recorder of this process, while it records.
 static ACTIVE: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Recording, once `MPI_Init` has begun it. Never freed.
+/// The state of recording, from `MPI_Init` on. Never freed.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     pub(crate) clock: Clock,
@@ -42,45 +42,45 @@ pub(crate) struct Recorder {
     pub(crate) file: RankFile,
     pub(crate) communicators: Communicators,
     pub(crate) rank: u32,
-    /// Collectives under way, by request.
+    /// Outstanding collectives, by request.
     pub(super) requests: Requests,
     /// What is recorded besides calls on communicators.
     pub(super) layers: Layers,
-    /// Persistent collectives that can be started, by request.
+    /// Persistent collectives, by request.
     pub(super) persistents: Requests,
     pub(super) n_persistents: AtomicU32,
-    /// Those that were not given back.
+    /// Persistent collectives that were not freed.
     pub(super) living: Mutex<LivingPersistents>,
     pub(super) phase: Phase,
-    /// What long calls and gaps are, where threads are asked about.
+    /// What counts as a long call or gap, if threads are sampled.
     pub(super) thresholds: Option<Thresholds>,
     pub(super) algorithms: Algorithms,
     pub(crate) partners: Partners,
-    /// What the contexts of messages are of, where they name no communicator.
+    /// Communicators of the contexts of messages, where tags have contexts.
     pub(crate) contexts: Contexts,
-    /// For which calls the library sends while it makes communicators.
+    /// For which calls the library sends messages while it creates communicators.
     pub(super) creations: Creations,
-    /// Where the messages of the library are seen, if they are.
+    /// How the messages of the library are seen, if they are recorded.
     pub(super) messages: OnceLock<MessageSource>,
-    /// Whether they are still looked at.
+    /// Whether they are still recorded.
     pub(super) sees_messages: AtomicBool,
     pub(super) is_alone_on_host: bool,
     pub(super) threads: Mutex<Vec<&'static Thread>>,
-    /// Those of `threads` whose thread has ended: the next new thread goes on with one of them, so
-    /// that a program with many short threads needs no chunk for each.
+    /// States in `threads` whose thread has ended. The next new thread continues with one of them,
+    /// so that a program with many short threads needs no chunk for each.
     pub(super) idle: Mutex<Vec<&'static Thread>>,
-    /// Measuring the clocks of hosts, once the start has been.
+    /// The exchanges of stamps with other hosts, once those of the start are done.
     pub(super) exchanges: OnceLock<Exchanges>,
-    /// The key by which the C library tells that a thread ends.
+    /// The key by which the C library reports the end of a thread.
     pub(super) at_thread_exit: Option<libc::pthread_key_t>,
 }
 
-/// In the order in which they were made.
+/// In the order in which they were initialized.
 pub(super) type LivingPersistents = Vec<&'static Persistent>;
 
 impl Recorder {
-    /// `is_alone_on_host`: all processes of this world are on this host, as the launcher says;
-    /// `thresholds`: what long calls and gaps are, if threads are to be asked about.
+    /// `is_alone_on_host`: all processes of this world are on this host, according to the launcher;
+    /// `thresholds`: what counts as a long call or gap, if threads are to be sampled.
     pub(crate) fn new(
         clock: Clock,
         library: MpiLibrary,
@@ -118,16 +118,16 @@ impl Recorder {
         }
     }
 
-    /// Begins to record: from here on wrappers find this recorder.
+    /// Starts to record: from here on wrappers find this recorder.
     pub(crate) fn activate(self) -> &'static Self {
-        // Here, where nobody has interrupted anything, for later.
+        // Found here for later use, since nothing can have been interrupted here.
         let _ = own_object();
         let recorder = Box::leak(Box::new(self));
         ACTIVE.store(recorder, Ordering::Release);
         recorder
     }
 
-    /// Begins to record the messages of the library.
+    /// Starts to record the messages of the library.
     ///
     /// # Safety
     /// No other thread is inside the library; `parent` is a valid communicator.
@@ -135,36 +135,37 @@ impl Recorder {
         let made_before = parent.into_iter().chain([self.library.comm_self]);
         self.guarded(|| {
             for comm in made_before {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller promises that `parent` is a valid communicator; the others are
+                // predefined.
                 unsafe { self.partners.add(&self.library, comm) };
             }
             Ok(())
         });
         if let MessageSource::Tables(tables) = self.messages.get_or_init(|| source) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises that no other thread is inside the library.
             unsafe { tables.install() };
         }
         self.sees_messages.store(true, Ordering::Release);
     }
 
-    /// Stops looking at messages.
+    /// Stops recording messages.
     ///
     /// # Safety
     /// MPI has not ended.
     pub(super) unsafe fn see_no_more_messages(&self) {
         self.sees_messages.store(false, Ordering::Release);
         if let Some(MessageSource::Tables(tables)) = self.messages.get() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises that MPI has not ended, so the library is still loaded.
             unsafe { tables.remove() };
         }
     }
 
-    /// Whether the messages of the library are looked at.
+    /// Whether the messages of the library are recorded.
     pub(crate) fn sees_messages(&self) -> bool {
         self.sees_messages.load(Ordering::Acquire)
     }
 
-    /// The endpoints by which the library sends, where that is how messages are seen.
+    /// The endpoints by which the library sends, if that is how its messages are seen.
     #[inline]
     pub(crate) fn endpoints(&self) -> Option<&Endpoints> {
         match self.messages.get() {
@@ -173,7 +174,7 @@ impl Recorder {
         }
     }
 
-    /// Whether a collective may be under way that a request stands for.
+    /// Whether there may be an outstanding collective that has a request.
     pub(crate) fn may_have_requests(&self) -> bool {
         self.requests.may_have_any()
     }
@@ -183,18 +184,18 @@ impl Recorder {
         self.is_alone_on_host
     }
 
-    /// Takes part in the exchanges of stamps between hosts, from those of the start on.
+    /// Takes part in the exchanges of stamps between hosts; makes those of the start.
     pub(crate) fn take_part(&self, start: &Start<'_>) {
         let world = self.find(self.library.comm_world);
         let mut exchanges = self.with_session(world, |session| Exchanges::begin(session, start));
         if let Some(lowest) = exchanges.take_lowest_of_hosts() {
             self.partners.know_hosts(lowest);
         }
-        // Recording begins once, and so does this.
+        // Recording starts once, and so does this.
         let _ = self.exchanges.set(exchanges);
     }
 
-    /// Hands out what the exchanges need; `world` is `MPI_COMM_WORLD`.
+    /// Calls `exchange` with what the exchanges need; `world` is `MPI_COMM_WORLD`.
     pub(super) fn with_session<T>(
         &self,
         world: Option<&CommunicatorEntry>,
@@ -208,7 +209,8 @@ impl Recorder {
         })
     }
 
-    /// Lets the leaders of the hosts meet behind a call on `MPI_COMM_WORLD` that has left.
+    /// Exchanges stamps between the leaders of the hosts, after a call on `MPI_COMM_WORLD` has
+    /// left.
     #[cold]
     pub(super) fn measure_in_run(&self) {
         let world = self.find(self.library.comm_world);
@@ -223,8 +225,8 @@ impl Recorder {
         });
     }
 
-    /// Runs a path on which other processes are waited for: a thread is not cancelled on it, but
-    /// signals are let through.
+    /// Runs a path on which the process waits for others: the thread is not cancelled on it, but
+    /// signals are not blocked.
     pub(super) fn among_others(&self, path: impl FnOnce()) {
         if is_forked() {
             return;
@@ -236,36 +238,37 @@ impl Recorder {
         }
     }
 
-    /// The communicator (or file, or window) that a handle now means.
+    /// The communicator (or file, or window) that a handle denotes now.
     pub(super) fn find(&self, handle: Handle) -> Option<&'static CommunicatorEntry> {
         let _at_work = Local::of_this_thread().begin_work(self)?;
         self.communicators.find(handle)
     }
 
     /// The recorder of this process; `None` before `MPI_Init`, after `MPI_Finalize`, in a forked
-    /// child, and where nothing is to be recorded.
+    /// child, and if nothing is to be recorded.
     #[inline]
     #[must_use]
     pub(crate) fn active() -> Option<&'static Self> {
         let recorder = ACTIVE.load(Ordering::Acquire);
-        // SAFETY: null, or a recorder that was leaked by `activate`.
+        // SAFETY: the pointer is null, or that of a recorder that `activate` has leaked.
         unsafe { recorder.as_ref() }
     }
 
-    /// Stops wrappers from finding a recorder; what is under way still ends in order.
+    /// Makes [`active`](Self::active) return `None`; calls that are under way still end in order.
     pub(crate) fn deactivate() {
         ACTIVE.store(std::ptr::null_mut(), Ordering::Release);
     }
 
-    /// In a forked child: nothing is recorded from here on, and calls that were under way store
-    /// nothing into the parent's file when they return. Does nothing that is not allowed there.
+    /// In a forked child: nothing is recorded from here on, and calls that were under way do not
+    /// store into the parent's file when they return. It only does what is allowed in a child after
+    /// a fork.
     pub(crate) fn leave_to_the_parent() {
         Self::deactivate();
         leave_to_the_parent();
     }
 
-    /// Runs a cold path. Whatever goes wrong in it ends recording, and nothing else; so does a call
-    /// of MPI that interrupts it.
+    /// Runs a cold path. An error in it ends recording, and nothing else; so does a call of MPI
+    /// that interrupts it.
     #[inline]
     pub(crate) fn guarded<T>(&self, path: impl FnOnce() -> Result<T, GrowError>) -> Option<T> {
         let _at_work = Local::of_this_thread().begin_work(self)?;
@@ -288,17 +291,17 @@ impl Recorder {
     }
 
     pub(super) fn stop(&self, reason: StopReason, why: &str) {
-        /// How often the lock is tried: those who have it have it for some microseconds.
+        /// How often the lock is tried: it is only held for some microseconds.
         const PATIENCE: u32 = 10_000;
         let _uncancelled = Uncancelled::begin();
         let is_first = self.file.note_stop(reason, why, self.clock.now());
-        // All threads stop, with room left or not: what one of them loses, the positions of
-        // calls on shared communicators lose too.
+        // All threads stop, even if their chunks have free slots: a call that one of them cannot
+        // record would be missing in the positions of calls on shared communicators.
         if let Some(own) = Local::of_this_thread().thread.get() {
             own.cursor.stop();
         }
         for _ in 0..PATIENCE {
-            // A handler of what an instruction of the recorder has caused may come here.
+            // A handler of a signal that an instruction of the recorder has raised may get here.
             let threads = match self.threads.try_lock() {
                 Ok(threads) => threads,
                 Err(TryLockError::Poisoned(threads)) => threads.into_inner(),
@@ -332,7 +335,7 @@ impl Recorder {
             .define(definition, || clock.now(), || clock.anchor())
     }
 
-    /// As [`write`](Self::write), of a communicator.
+    /// Appends the definition of a communicator, on a guarded path, without allocation.
     #[inline]
     pub(super) fn write_communicator(&self, communicator: Communicator) -> Result<(), GrowError> {
         let clock = self.clock;
@@ -340,7 +343,7 @@ impl Recorder {
             .define_communicator(communicator, || clock.now(), || clock.anchor())
     }
 
-    /// Closes all chunks and the file, in order.
+    /// Closes all chunks and the file in order.
     pub(super) fn finish(&self) {
         self.guarded(|| {
             let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -360,7 +363,7 @@ impl Recorder {
                         .map(|chunk| (chunk, only.cursor.taken(Some(chunk)).bytes()));
                     self.file.finish(n_records, end, last);
                 }
-                // Another thread might still be leaving a wrapper: its chunk stays whole.
+                // Another thread might still be leaving a wrapper: its chunk is not cut.
                 _ => self.file.finish(n_records, end, None),
             }
             Ok(())

@@ -1,13 +1,13 @@
-//! The requests of collectives that are under way, by handle.
+//! The requests of outstanding collectives, by handle.
 //!
-//! A handle is not an identity: MPI libraries give the same one again as soon as its operation
-//! has been completed, and one shared handle to several operations that were complete from the
-//! beginning. So the table allows duplicates, and whoever completes an operation takes its entry
-//! *before* the MPI library may give the handle to another thread.
+//! A handle is not an identity: MPI libraries reuse it as soon as its operation is complete, and
+//! use one shared handle for several operations that were complete from the beginning. So the table
+//! allows duplicates, and a thread that completes an operation takes its entry *before* the MPI
+//! library can give the handle to another thread.
 //!
-//! The table takes no lock: an entry belongs to whoever has exchanged its key for [`TAKEN`]. Nothing
-//! in it is ever moved, so an entry that is put back stands where it stood. What finds its bucket
-//! full goes to the [`Overflow`].
+//! The table takes no lock: an entry belongs to the thread that has exchanged its key for
+//! [`TAKEN`]. Entries never move, so an entry that is put back is where it was. A request whose
+//! bucket is full is put into the [`Overflow`].
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -21,43 +21,43 @@ use crate::args::RetainedArrays;
 use crate::mpi::Handle;
 use crate::process::Uninterrupted;
 
-/// The key of an entry that is free.
+/// The key of a free entry.
 const FREE: usize = 0;
-/// The key of an entry that one thread fills, or has taken to complete it; no handle.
+/// The key of an entry that a thread is filling, or has taken to complete it; not a handle.
 const TAKEN: usize = usize::MAX;
 
-/// Entries of a bucket.
+/// Number of entries in a bucket.
 const ENTRIES: usize = 4;
-/// Buckets of a table.
+/// Number of buckets in a table.
 const BUCKETS: usize = 256;
 const _: () = assert!(BUCKETS.is_power_of_two());
 
-/// What is kept of a collective that is under way, or of a persistent one that can be started.
+/// Data of an outstanding collective, or of a persistent one that can be started.
 #[derive(Debug, Default)]
 pub(crate) struct Tracked {
-    /// Which initiation its completion will name; `None` in the table of persistent ones.
+    /// The initiation that its completion will name; `None` in the table of persistent ones.
     pub(crate) of: Option<Initiation>,
-    /// The persistent collective whose start it is.
+    /// The persistent collective that was started.
     pub(crate) persistent: Option<&'static Persistent>,
     /// Arrays that the MPI library reads until the collective is complete.
     pub(crate) kept: RetainedArrays,
-    /// Tests that did not complete it, and the ticks spent in them.
+    /// Number of unsuccessful tests. The next field is the ticks spent in them.
     pub(crate) n_tests: u32,
     pub(crate) tests_ticks: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// When it was filled, ticks; and by which thread.
+    /// When it was filled, ticks. The next field is the thread that filled it.
     stamp: AtomicU64,
     owner: AtomicUsize,
     content: UnsafeCell<Tracked>,
-    /// Its place in the overflow, if it is one of that.
+    /// Its index in the overflow, if it belongs to that.
     place: Option<u32>,
 }
 
-// SAFETY: `content` is touched only by the thread that has stored TAKEN as its key, with Acquire,
-// and gives it up with Release; of an entry of the overflow by the one that has taken it, under its
+// SAFETY: `content` is only accessed by the thread that has stored TAKEN as its key, with Acquire,
+// and gives it up with Release; in the overflow by the thread that has taken the entry under the
 // lock.
 unsafe impl Sync for Entry {}
 
@@ -71,7 +71,7 @@ impl Entry {
         }
     }
 
-    /// One of the overflow.
+    /// An entry of the overflow.
     pub(super) fn overflown(place: u32) -> Self {
         Self::new(Some(place))
     }
@@ -80,17 +80,19 @@ impl Entry {
         self.place
     }
 
+    /// Stores a request into the entry.
+    ///
     /// # Safety
-    /// The entry is the caller's.
+    /// The entry belongs to the caller.
     #[inline]
     pub(super) unsafe fn fill(&self, owner: usize, stamp: u64, tracked: Tracked) {
         self.stamp.store(stamp, Ordering::Relaxed);
         self.owner.store(owner, Ordering::Relaxed);
-        // SAFETY: the caller's promise; what stood there holds nothing.
+        // SAFETY: the caller promises that the entry is its own; the old contents need no drop.
         unsafe { self.content.get().write(tracked) };
     }
 
-    /// Which of several entries with one handle comes first for this owner: the greatest.
+    /// Sort key among entries with the same handle, for this owner: the greatest is taken first.
     fn order_for(&self, owner: usize) -> (bool, u64) {
         (
             self.owner.load(Ordering::Relaxed) == owner,
@@ -103,7 +105,8 @@ impl Entry {
 #[repr(align(64))]
 struct Bucket {
     keys: [AtomicUsize; ENTRIES],
-    /// How many belong here and are in the overflow; changed under the lock of that.
+    /// How many requests of this bucket are in the overflow; changed under the lock of the
+    /// overflow.
     n_overflown: AtomicUsize,
     entries: [Entry; ENTRIES],
 }
@@ -117,7 +120,7 @@ impl Bucket {
         }
     }
 
-    /// Notes that so many more, or fewer, are in the overflow, which is locked.
+    /// Adds `difference` to the number of requests in the overflow, which is locked.
     fn count_overflown(&self, difference: isize) {
         let n = self.n_overflown.load(Ordering::Relaxed);
         self.n_overflown
@@ -130,10 +133,10 @@ impl Bucket {
 pub(crate) struct Requests {
     buckets: Box<[Bucket]>,
     overflow: Mutex<Overflow>,
-    /// Whether calls of MPI never overlap, so that a load and a store do for an exchange.
+    /// Whether calls of MPI never overlap, so that a load and a store are enough for an exchange.
     is_serialized: bool,
-    /// How many there are; where calls overlap, whether there ever was one, since a counter
-    /// would go to and fro between the threads.
+    /// How many there are. If calls overlap: whether there ever was one, since threads would
+    /// contend for a counter.
     n: AtomicUsize,
 }
 
@@ -152,17 +155,18 @@ impl TakenRequest {
         self.handle
     }
 
-    /// What is kept of it.
+    /// The data of the request.
     #[inline]
     pub(crate) fn tracked(&self) -> &Tracked {
         // SAFETY: this thread has taken the entry, and `self` is borrowed as long as the result.
         unsafe { &*self.entry.content.get() }
     }
 
-    /// What is kept of it.
+    /// The data of the request.
     #[inline]
     pub(crate) fn tracked_mut(&mut self) -> &mut Tracked {
-        // SAFETY: as above.
+        // SAFETY: this thread has taken the entry, and `self` is borrowed mutably as long as the
+        // result.
         unsafe { &mut *self.entry.content.get() }
     }
 }
@@ -191,7 +195,7 @@ impl Requests {
         &self.buckets[(hash >> (64 - BUCKETS.trailing_zeros())) as usize]
     }
 
-    /// Exchanges `from` for [`TAKEN`]; gives whether that was there.
+    /// Replaces the key `from` by [`TAKEN`]; returns whether the key was `from`.
     #[inline]
     fn take_key(&self, key: &AtomicUsize, from: usize) -> bool {
         if self.is_serialized {
@@ -219,7 +223,7 @@ impl Requests {
         }
     }
 
-    /// Adds a request. `owner` tells the calling thread from others, `stamp` is the time, ticks.
+    /// Adds a request. `owner` identifies the calling thread, and `stamp` is the time, ticks.
     #[inline]
     pub(crate) fn add(&self, handle: Handle, owner: usize, stamp: u64, tracked: Tracked) {
         let bucket = self.bucket(handle);
@@ -246,7 +250,7 @@ impl Requests {
     ) {
         let _signals_wait = Uninterrupted::begin();
         let mut overflow = self.overflow();
-        // Where no memory is left, recording ends at the next occasion.
+        // If there is no memory, recording ends at the next opportunity.
         if overflow.add(handle, owner, stamp, tracked).is_ok() {
             bucket.count_overflown(1);
             drop(overflow);
@@ -258,12 +262,12 @@ impl Requests {
         self.overflow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the request of this handle out of the table, or rather lets no other thread find it:
+    /// Takes the request with this handle, so that no other thread finds it:
     /// [`put_back`](Self::put_back) or [`remove`](Self::remove) must follow.
     ///
-    /// Among several, one of the same thread (`owner`) comes first, then the newest: an older one
-    /// of another thread is about to be removed by that one, if the MPI library has given its
-    /// handle away already.
+    /// Among several, one of the same thread (`owner`) is taken first, then the newest: if the MPI
+    /// library has reused the handle already, the older one belongs to another thread, which is
+    /// about to remove it.
     #[inline]
     pub(crate) fn take(&'static self, handle: Handle, owner: usize) -> Option<TakenRequest> {
         if handle == FREE || handle == TAKEN {
@@ -293,7 +297,7 @@ impl Requests {
         }
     }
 
-    /// As [`take`](Self::take), where there may be several.
+    /// Takes a request like [`take`](Self::take), if there may be several with the handle.
     #[cold]
     fn take_best(&'static self, handle: Handle, owner: usize) -> Option<TakenRequest> {
         let bucket = self.bucket(handle);
@@ -415,8 +419,8 @@ mod tests {
         }
     }
 
-    /// Steps in the overflow for each of `n` requests with these handles, completed in this order;
-    /// every third was tested in vain before.
+    /// Number of steps in the overflow for each of `n` requests with these handles, completed in
+    /// this order; every third one was tested without success before.
     fn steps(n: usize, handle: impl Fn(usize) -> Handle, order: impl Fn(usize) -> usize) -> u64 {
         let table = table(true);
         STEPS.set(0);

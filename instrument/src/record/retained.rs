@@ -1,21 +1,22 @@
-//! Full chunks that something may still be stored into: for how long a thread needs them.
+//! Full chunks into which something may still be stored, and how long a thread retains them.
 //!
-//! A chunk may be full while the call under way stands in it, whose leave time comes last, or
-//! receives whose ends the library has not seen. Which ones these are is looked up when the next
-//! chunk is opened, also within a call, so that calls themselves need not keep count. A thread's
-//! chunks go in the order of their time, since what a ring has of a thread has no gap: those behind
-//! one that is needed stay, too. So a ring holds, beyond what it keeps of old records, what a
+//! A full chunk may have the record of the call under way, whose leave is stored last, or of
+//! receives whose end the library has not seen. Which ones these are is looked up when the next
+//! chunk is opened, also inside a call, so that calls themselves need not count. A thread's chunks
+//! are released in the order of their time, since a ring has the records of a thread without a gap:
+//! chunks after one that is needed stay too. So a ring holds, beyond the old records that it
+//! retains, what a thread has recorded since the call under way in it was entered.
 //! thread has recorded since the call under way in it began.
 
 use collbench_formats::{Direction, Record, RecordKind};
 
 use crate::file::{OpenChunk, Slot, Slots};
 
-/// A full chunk that was the current one when another was opened at last, or is needed since.
+/// A full chunk that was the current one before the last one was opened, or that is still needed.
 #[derive(Debug)]
 pub(super) struct Retained {
     pub(super) chunk: OpenChunk,
-    /// Of the records that were not finished when it was full those that are not yet.
+    /// Records that were unfinished when it became full, and still are.
     pub(super) slots: Vec<Slot>,
 }
 
@@ -25,7 +26,7 @@ impl Retained {
     }
 }
 
-/// The records of a chunk that a call of its thread will come back to.
+/// The records of a chunk into which a call of its thread will still store.
 #[derive(Debug, Default)]
 pub(super) struct Unfinished {
     pub(super) slots: Vec<Slot>,
@@ -35,7 +36,7 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Among those of one chunk which the calling thread has taken.
+    /// The unfinished records among the slots that the calling thread has taken in one chunk.
     pub(super) fn among(taken: Slots) -> Self {
         let mut found = Self::default();
         for slot in taken.iter().rev() {
@@ -52,8 +53,8 @@ impl Unfinished {
     }
 }
 
-/// Whether a call will come back to a record. The end of a nonblocking receive is not waited for:
-/// where it will be stored, the thread knows the receive besides.
+/// Whether a call will store into a record again. A nonblocking receive does not count: if its
+/// leave will be stored, it is in the thread's list of receives.
 fn is_unfinished(record: &Record) -> bool {
     if record.enter.get() == 0 {
         return true;
@@ -71,19 +72,19 @@ fn is_unfinished(record: &Record) -> bool {
     }
 }
 
-/// Whether a record is that of a call whose slot was taken in no other call. The starts of one
-/// MPI_Startall take theirs within it, one behind the other, and leave together.
+/// Whether a record is of a call whose slot was taken outside of other calls. The starts of one
+/// MPI_Startall take their slots inside it, one after the other, and leave together.
 fn begins_at_rest(record: &Record) -> bool {
     let is_own = record.kind() == Some(RecordKind::Call) && !record.is_internal();
     is_own && (record.leave.get() != 0 || record.persistent_start().is_none())
 }
 
-/// Gives back the chunks that are not needed any more, at the opening of another: `unfinished` are
-/// records of the chunk behind them, `posted` receives whose ends may still be stored.
+/// Releases the chunks that are not needed any more, when another one is opened: `unfinished` are
+/// records of the chunk after them, and `posted` are receives whose leave may still be stored.
 pub(super) fn release(retained: &mut Vec<Retained>, unfinished: &Unfinished, posted: &[Slot]) {
     for older in &mut *retained {
         if unfinished.is_all {
-            // What is left was given up: an error handler of the program did not come back.
+            // What is left was abandoned: an error handler of the program did not return.
             older.slots.clear()
         } else {
             older.slots.retain(|slot| !slot.has_left())
@@ -165,9 +166,9 @@ mod tests {
     #[test]
     fn behind_the_last_call_of_the_application_nothing_older_is_unfinished() {
         let (send, receive) = (Direction::Send, Direction::Receive);
-        // Its own call left: whatever stands before it, nobody comes back to.
+        // Its own call has left: nothing will be stored into records before it.
         assert_eq!(found(&[call(0, 5, 0), call(0, 5, 9)]), (vec![], true));
-        // Under way, with a blocking receive, behind a send that is through.
+        // Under way, with a blocking receive, after a send that has ended.
         let inside = [
             message(send, true, 0),
             call(0, 5, 0),
@@ -175,7 +176,7 @@ mod tests {
             message(receive, false, 0),
         ];
         assert_eq!(found(&inside), (vec![1, 3], true));
-        // The end of a nonblocking receive nobody may ever see.
+        // The end of a nonblocking receive may never be seen.
         assert_eq!(found(&[message(receive, true, 0)]), (vec![], false));
         assert_eq!(found(&[message(send, true, 0)]), (vec![0], false));
     }

@@ -1,8 +1,8 @@
-//! What a thread does with its time where it takes long: on a core, or not.
+//! Whether a thread ran on a core or not, where much time has passed.
 //!
-//! Asking the kernel costs some 300 ns, so it is asked only where much time has passed: before a call
-//! with a gap in front of it, and behind one that took long. What is noted is the difference to
-//! the time asked before, of which at most [`LONGEST_NS`] lie in calls and gaps that were short.
+//! Asking the kernel costs some 300 ns, so this is only done before a call that follows a long gap,
+//! and after a long call. A note has the differences from the previous sample, of which at most
+//! [`LONGEST_NS`] are in calls and gaps that were short.
 
 use std::cell::Cell;
 
@@ -13,20 +13,20 @@ use super::nesting::CallScope;
 use super::recorder::Recorder;
 use crate::file::Slot;
 
-/// After so long the kernel is asked behind any call.
+/// If the last sample is older than this, the kernel is asked after any call.
 const LONGEST_NS: u64 = 1_000_000;
 
-/// When a gap is long, where nothing is to be sampled.
+/// The begin of a long gap if nothing is sampled.
 const NEVER: u64 = u64::MAX;
 
-/// What a thread keeps between samples.
+/// A thread's data between samples.
 pub(super) struct GapWatch {
-    /// From this on, ticks, the gap behind the last call is a long one.
+    /// The gap after the last call is long from this time on, ticks.
     long_from: Cell<u64>,
     last: Cell<Sample>,
 }
 
-/// What the kernel says of the calling thread.
+/// Counters of the kernel for the calling thread.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     ticks: u64,
@@ -43,14 +43,14 @@ pub(crate) struct Thresholds {
 }
 
 impl Thresholds {
-    /// Of a clock whose rate two readings tell.
+    /// For a clock whose rate follows from two readings.
     pub(crate) fn between(first: &Anchor, last: &Anchor) -> Self {
         let span = |of: fn(&Anchor) -> u64| of(last).saturating_sub(of(first));
         let (ticks, ns) = (span(|at| at.ticks.get()), span(|at| at.raw_ns.get()));
         Self::of(ticks as f64 * 1e3 / ns.max(1) as f64)
     }
 
-    /// Of a clock with so many ticks per us.
+    /// For a clock with this rate.
     fn of(ticks_per_us: f64) -> Self {
         let ticks = |ns: u64| (ns as f64 * ticks_per_us / 1e3) as u64;
         Self {
@@ -69,7 +69,7 @@ impl Sample {
     };
 
     fn take(now: u64) -> Option<Self> {
-        // SAFETY: all zeros is a valid rusage, a plain struct of numbers.
+        // SAFETY: rusage is a plain struct of numbers, for which all zeros is valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: the struct is valid for writing.
         if unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) } != 0 {
@@ -111,7 +111,7 @@ impl GapWatch {
 }
 
 impl Local {
-    /// Begins to sample this thread, if that is wanted.
+    /// Begins to sample this thread, if the layer is on.
     pub(super) fn begin_gap_watch(&self, recorder: &Recorder) {
         let now = recorder.clock.now();
         if let (Some(thresholds), Some(sample)) = (recorder.thresholds, Sample::take(now)) {
@@ -122,13 +122,13 @@ impl Local {
         }
     }
 
-    /// Whether the gap in front of a call that is entered `now` is a long one.
+    /// Whether the gap before a call that is entered `now` is long.
     #[inline]
     pub(super) fn follows_long_gap(&self, now: u64) -> bool {
         now >= self.gap_watch.long_from.get()
     }
 
-    /// Behind a call that has left.
+    /// To be called after a call has left.
     #[inline]
     pub(super) fn watch_gap_after(
         &self,
@@ -159,17 +159,17 @@ impl Local {
             .set(now.saturating_add(thresholds.long_ticks));
     }
 
-    /// In front of a call behind a long gap.
+    /// To be called before a call that follows a long gap.
     #[cold]
     pub(super) fn note_gap(&self, recorder: &'static Recorder, is_outermost: bool) {
-        // Within another call it is that one's time.
+        // Inside another call, the time belongs to that call.
         if is_outermost {
             self.note_running(recorder);
         }
     }
 
-    /// Asks the kernel and notes what it says, if the chunk has room: a chunk that is opened here
-    /// would be opened within a call of which nothing is stored yet.
+    /// Takes a sample and records it, if the chunk has a free slot: otherwise a chunk would be
+    /// opened inside a call of which nothing is stored yet.
     fn note_running(&self, recorder: &'static Recorder) {
         let Some(slot) = self.next_slot() else {
             return;

@@ -1,9 +1,10 @@
-//! The sequence table of a chunk: what had begun when it was opened.
+//! The sequence table of a chunk: how many calls had been entered when it was opened.
 //!
-//! In a ring the table must hold for one instant, since what came before may be overwritten: calls
-//! of all threads that were entered before are counted, and no other. A call takes its slot,
-//! then its position, then its stamp; so the counts are those of an instant at which the last slot
-//! of every other thread had its stamp, and no further one was taken until they were read.
+//! In a ring the table must be valid for one instant, since earlier records may be overwritten:
+//! calls of all threads that were entered before it are counted, and no others. A call takes its
+//! slot, then its position, then its stamp. So the counts are valid for an instant at which the
+//! last slot of every other thread had its stamp, and no further one was taken until they were
+//! read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{MutexGuard, PoisonError};
@@ -13,15 +14,15 @@ use collbench_formats::{ProcessState, SequenceEntry};
 use super::recorder::{LivingPersistents, Recorder};
 use super::thread::{Chunks, Thread};
 
-/// How often an instant is looked for. Between slot and stamp there is no system call: a thread
-/// that is found there again and again was taken off its processor, and so this one yields.
+/// How often an instant is searched for. There is no system call between slot and stamp: a thread
+/// that is found there repeatedly was preempted, and so this one yields.
 const TRIES: u32 = 1000;
 const TRIES_AT_ONCE: u32 = 100;
 
-/// Set in [`Phase`] where there is one.
+/// Set in [`Phase`] if there is a level.
 const SOME: u64 = 1 << 32;
 
-/// The phase in force, as the program marks it.
+/// The phase that the program has set.
 #[derive(Debug, Default)]
 pub(super) struct Phase(AtomicU64);
 
@@ -38,7 +39,7 @@ impl Phase {
 }
 
 impl Recorder {
-    /// The table of a chunk that `own` opens now, and the instant that it holds for, ticks.
+    /// The table of a chunk that `own` opens now, and the instant for which it is valid, ticks.
     pub(super) fn sequences(&self, own: &Thread) -> (Vec<SequenceEntry>, u64) {
         if !self.file.is_ring() {
             return (self.communicators.sequences(), self.clock.now());
@@ -52,13 +53,13 @@ impl Recorder {
                 _ => std::thread::yield_now(),
             }
         }
-        // As good as can be: a call of another thread may stand on the wrong side.
+        // As precise as possible: a call of another thread may be on the wrong side.
         let now = self.clock.now();
         (self.full_table(), now)
     }
 
     fn sequences_at_once(&self, own: &Thread) -> Option<(Vec<SequenceEntry>, u64)> {
-        // Never waited for: whoever ends the recording holds them all.
+        // Does not wait: the thread that ends recording holds all of these locks.
         let threads = self.threads.try_lock().ok()?;
         let others = threads.iter().filter(|thread| !std::ptr::eq(**thread, own));
         let others: Vec<(&Thread, MutexGuard<'_, Chunks>)> = others
@@ -82,7 +83,7 @@ impl Recorder {
         (now > last_stamp && next().eq(before.iter().copied())).then_some((table, now))
     }
 
-    /// All communicators and persistent collectives that there are, and the process.
+    /// All existing communicators and persistent collectives, and the process.
     fn full_table(&self) -> Vec<SequenceEntry> {
         let (mut table, n_communicators) = self.communicators.all_sequences();
         let persistents = self.living_persistents();

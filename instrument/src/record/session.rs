@@ -12,11 +12,11 @@ use super::recorder::Recorder;
 use crate::file::{Slot, is_forked};
 use crate::process::Uncancelled;
 
-/// How many of `MPI_Init` and `MPI_Session_init` were called, and not yet ended.
+/// How often `MPI_Init` and `MPI_Session_init` were called without being finalized yet.
 static N_INITIALIZED: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes a call that begins MPI; `begun` is called after its success if the call was the
-/// application's, with what `before` gave.
+/// Makes a call that initializes MPI. If it succeeds and is the application's, `begun` is called
+/// with the result of `before`.
 pub fn begin_call<T>(
     before: impl FnOnce() -> T,
     real: impl FnOnce() -> c_int,
@@ -64,10 +64,10 @@ pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// Makes the call of `MPI_Abort`, which does not come back: it stays the last one, under way.
+/// Makes the call of `MPI_Abort`, which does not return: it stays the last call, under way.
 ///
-/// Signal handlers call it. Where that interrupts the recorder itself, nothing is waited for, and the
-/// call recorded only if the chunk has room.
+/// Signal handlers call it. If the handler interrupts the recorder itself, nothing waits, and the
+/// call is only recorded if the chunk has a free slot.
 pub fn abort_call(real: impl FnOnce() -> c_int) -> c_int {
     let Some(recorder) = Recorder::active() else {
         return real();
@@ -97,7 +97,7 @@ fn last_call(
     })
 }
 
-/// Makes the call of `MPI_Pcontrol`, and records it as the mark of a phase.
+/// Makes the call of `MPI_Pcontrol`, and records the phase.
 pub fn phase_call(level: usize, real: impl FnOnce() -> c_int) -> c_int {
     let Some(recorder) = Recorder::active() else {
         return real();
@@ -114,7 +114,7 @@ pub fn phase_call(level: usize, real: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// Records the call of `MPI_Init` that has just ended, and in which recording began.
+/// Records the call of `MPI_Init` that has just ended, and in which recording started.
 pub(crate) fn record_init(recorder: &'static Recorder, operation: Operation, enter: u64) {
     LOCAL.with(|local| {
         let slot = local.take_slot(recorder);

@@ -1,4 +1,4 @@
-//! What the recorder keeps of a thread: its chunks, and how far they are filled.
+//! The recorder's state of a thread: its chunks, and how far they are filled.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,8 +12,8 @@ use crate::communicators::CommunicatorEntry;
 use crate::file::{GrowError, OpenChunk, Opening, Slot, SlotCursor, Slots};
 use crate::messages::Receives;
 
-/// What the recorder keeps of a thread; never freed. Aligned as a communicator's entry is, and for
-/// the same reason.
+/// The recorder's state of a thread; never freed. Aligned so that no two share a cache line, nor a
+/// pair of lines that is fetched together.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Thread {
@@ -27,22 +27,23 @@ pub(crate) struct Thread {
 
 const _: () = assert!(align_of::<Thread>() == align_of::<CommunicatorEntry>());
 
-/// The chunks of a thread; locked by the thread itself when one is full, and at the end.
+/// The chunks of a thread. The thread itself locks them when one is full, and the thread that ends
+/// recording does at the end.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     pub(super) current: Option<OpenChunk>,
-    /// Full chunks that something may still be stored into, the oldest first.
+    /// Full chunks into which something may still be stored, the oldest first.
     pub(super) retained: Vec<Retained>,
     pub(super) n_opened: u32,
-    /// In those before the current one.
+    /// Counts in the chunks before the current one.
     pub(super) before: Counts,
 }
 
-/// What stands in chunks.
+/// Numbers of records in chunks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) n_records: u64,
-    /// Calls of the application among them; counted in rings only.
+    /// Calls of the application among them; only counted in rings.
     pub(super) n_calls: u64,
 }
 
@@ -53,7 +54,7 @@ impl Thread {
         self.cursor.taken(chunks.current.as_ref())
     }
 
-    /// `posted` are the receives whose ends may still be stored.
+    /// Opens the next chunk; `posted` are the receives whose leave may still be stored.
     pub(super) fn open_next_chunk(
         &self,
         recorder: &Recorder,
@@ -85,7 +86,8 @@ impl Thread {
             chunks.retained.push(Retained { chunk: full, slots });
         }
         if let Some(chunk) = &chunks.current {
-            // SAFETY: full chunks are kept as long as a call of this thread will come back to them.
+            // SAFETY: full chunks stay mapped as long as a call of this thread will store into
+            // them.
             unsafe { self.cursor.open(chunk) };
         }
         if recorder.file.is_stopped() {
@@ -94,20 +96,20 @@ impl Thread {
         Ok(())
     }
 
-    /// What is not finished yet of the records in the current chunk; for the thread itself.
+    /// The unfinished records in the current chunk; only for the thread itself.
     pub(super) fn unfinished(&self, chunks: &Chunks) -> Unfinished {
         Unfinished::among(self.cursor.taken(chunks.current.as_ref()))
     }
 
-    /// Writes into the current chunk how many records it has; gives that number, and that of the
-    /// calls if they are to be counted.
+    /// Closes the current chunk; returns how many records it has, and how many calls if they are to
+    /// be counted.
     pub(super) fn close_current(&self, chunks: &mut Chunks, counts_calls: bool) -> Counts {
         let Some(chunk) = &chunks.current else {
             return Counts::default();
         };
         let taken = self.cursor.taken(Some(chunk));
-        // The last leave is that of the last call of the application, those behind it happened
-        // inside it; unless that is itself inside another one.
+        // The last leave is that of the last call of the application, since records after it are of
+        // what happened inside it; unless that call is itself inside another one.
         let has_nested_calls = self.has_nested_calls.load(Ordering::Relaxed);
         let mut last_leave = 0;
         for slot in taken.iter().rev() {
@@ -134,7 +136,7 @@ impl Thread {
 }
 
 impl Recorder {
-    /// The state of a thread that has ended, or a new one, for the calling thread.
+    /// A state for the calling thread: that of a thread which has ended, or a new one.
     pub(super) fn take_thread(&self) -> &'static Thread {
         let idle = self
             .idle
@@ -161,7 +163,7 @@ impl Recorder {
     }
 }
 
-/// A key whose destructor gives a thread's state back; `None` where the process has no more keys.
+/// A key whose destructor releases a thread's state; `None` if the process has no more keys.
 pub(super) fn thread_exit_key() -> Option<libc::pthread_key_t> {
     let mut key = 0;
     // SAFETY: `key` is valid for writing; the destructor takes what `take_thread` sets.
@@ -169,14 +171,14 @@ pub(super) fn thread_exit_key() -> Option<libc::pthread_key_t> {
     (code == 0).then_some(key)
 }
 
-/// Runs when a thread ends. Calls that it makes after this one (from other destructors) take
-/// another state, and are given back in a further round of destructors.
+/// Runs when a thread ends. Calls that the thread makes later (in other destructors) take another
+/// state, which is released in a further round of destructors.
 unsafe extern "C" fn give_thread_back(thread: *mut libc::c_void) {
     LOCAL.with(|local| local.thread.set(None));
     let Some(recorder) = Recorder::active() else {
         return;
     };
-    // SAFETY: `take_thread` set a leaked `Thread`.
+    // SAFETY: `take_thread` has set a leaked `Thread`.
     let thread = unsafe { &*thread.cast_const().cast::<Thread>() };
     recorder.guarded(|| {
         let mut idle = recorder.idle.lock().unwrap_or_else(PoisonError::into_inner);

@@ -18,6 +18,8 @@ pub(super) struct ProcessInWorld {
 }
 
 impl ProcessInWorld {
+    /// World and rank of this process, as the MPI library (or else the launcher) knows them.
+    ///
     /// # Safety
     /// MPI was initialized by `model` and has not ended.
     pub(super) unsafe fn of_this_process(library: &MpiLibrary, model: ProcessModel) -> Self {
