@@ -147,7 +147,7 @@ fn start(
     *rank_for_messages = world.rank;
     agree_on_directory(&settings, &world).inspect_err(|_| library.release())?;
 
-    let messages = messages_to_see(settings.layers, model, &library, &world);
+    let messages = message_source(settings.layers, model, &library, &world);
     let algorithms = why_no_algorithms(settings.layers);
     let host = host_identity();
     let init = Init {
@@ -178,10 +178,10 @@ fn start(
     // After the exchanges, whose messages are not to be recorded.
     if let Ok(messages) = messages {
         // SAFETY: this thread has just initialized MPI; the parent is a communicator.
-        unsafe { recorder.see_messages(messages, world.parent) };
+        unsafe { recorder.record_messages(messages, world.parent) };
     }
     if algorithms.is_none() {
-        recorder.see_algorithms();
+        recorder.record_algorithms();
     }
     record_init(recorder, operation, init.entered.ticks.get());
     Ok(())
@@ -194,7 +194,7 @@ struct Init {
 }
 
 /// How messages are seen; otherwise why they cannot be seen.
-fn messages_to_see(
+fn message_source(
     layers: Layers,
     model: ProcessModel,
     library: &MpiLibrary,

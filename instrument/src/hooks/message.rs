@@ -33,7 +33,7 @@ impl Local {
 
     #[cold]
     fn find_route(&self, recorder: &'static Recorder, comm: Handle, key: RouteKey) -> Route {
-        let Some(_at_work) = self.begin_work(recorder) else {
+        let Some(_at_work) = self.begin_cold_path(recorder) else {
             return Route::of_nothing(key);
         };
         let route = if comm == recorder.library.comm_world {

@@ -57,7 +57,7 @@ impl Local {
         slot: Slot,
         key: RouteKey,
     ) -> Route {
-        let Some(_at_work) = self.begin_work(recorder) else {
+        let Some(_at_work) = self.begin_cold_path(recorder) else {
             return Route::of_nothing(key);
         };
         let tag = tagged.tag;

@@ -26,7 +26,7 @@ unsafe extern "C-unwind" {
 }
 
 /// `_URC_NO_REASON`: continue. Any other value ends the walk.
-const GO_ON: c_int = 0;
+const CONTINUE: c_int = 0;
 const ENOUGH: c_int = 5;
 
 /// A thread's cache of results for the locations that it has called from.
@@ -99,7 +99,7 @@ fn return_address() -> Option<usize> {
         // given.
         let (address, walk) = unsafe { (_Unwind_GetIP(frame), &mut *walk.cast::<Walk>()) };
         if walk.own.has(address.wrapping_sub(1)) {
-            return GO_ON;
+            return CONTINUE;
         }
         walk.found = (address != 0).then_some(address);
         ENOUGH

@@ -159,7 +159,7 @@ impl ReservedMemory {
 
     /// Frees a block of the reserve, if it is the last one that was allocated.
     #[cold]
-    fn give_back(block: *mut u8, size: usize) {
+    fn return_to_reserve(block: *mut u8, size: usize) {
         let place = block as usize - BYTES.0.get() as usize;
         let (last, free) = (place + size, place);
         let _ = USED.compare_exchange(last, free, Ordering::Relaxed, Ordering::Relaxed);
@@ -197,7 +197,7 @@ unsafe impl GlobalAlloc for ReservedMemory {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if Self::is_of_reserve(block) {
-            return Self::give_back(block, layout.size());
+            return Self::return_to_reserve(block, layout.size());
         }
         match list(layout) {
             // If another thread is using the list, the block is not reused.

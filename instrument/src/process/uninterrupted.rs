@@ -5,7 +5,7 @@
 //! (`siglongjmp`). If it interrupts the MPI library, that concerns only the program and the
 //! library. If it interrupts the recorder, the recorder must hold nothing that the handler then
 //! waits for. For data that calls share, this is ensured without delaying signals
-//! (`Local::begin_work`). Delaying them would not be harmless: a signal that is sent to the
+//! (`Local::begin_cold_path`). Delaying them would not be harmless: a signal that is sent to the
 //! process, and not to a thread, is handled in another thread then, perhaps in one of the MPI
 //! library's own, in which `MPI_Abort` waits for itself and a jump goes to the stack of another
 //! thread. So signals are only delayed for microseconds, in functions of the C library that take
@@ -105,7 +105,7 @@ impl SavedState {
 
     /// Restores the mask, as the last action of a part: handlers of signals that were delayed run
     /// here.
-    fn let_through(&self) {
+    fn restore(&self) {
         // SAFETY: `block` has stored the mask. It is copied, since handlers may call `block` again.
         unsafe {
             let before = *self.mask.get();
@@ -151,7 +151,7 @@ impl Drop for Uninterrupted {
                 let mut disabled = CANCEL_DISABLE;
                 // SAFETY: this is the state that `begin` found; `disabled` is valid for writing.
                 unsafe { pthread_setcancelstate(saved.cancel_state.get(), &mut disabled) };
-                saved.let_through();
+                saved.restore();
             }
         });
     }

@@ -52,7 +52,7 @@ impl Algorithms {
 
 impl Recorder {
     /// Begins to record the names of algorithms.
-    pub(crate) fn see_algorithms(&self) {
+    pub(crate) fn record_algorithms(&self) {
         self.algorithms.is_on.store(true, Ordering::Relaxed);
     }
 

@@ -102,7 +102,7 @@ pub(super) struct Prepared {
     /// communicator is not known.
     pub(super) position: Option<u64>,
     /// Whether it is a measuring point, after which the leaders of the hosts exchange stamps.
-    pub(super) is_meeting: bool,
+    pub(super) is_measuring_point: bool,
 }
 
 impl Local {
@@ -122,14 +122,14 @@ impl Local {
         // this call.
         let slot = self.take_slot(recorder);
         let mut own_position = None;
-        let mut is_meeting = false;
+        let mut is_measuring_point = false;
         let (communicator, bytes) = match entry {
             Some(entry) => {
                 let position = entry.take_position(flags != 0);
                 own_position = (flags == 0).then_some(position);
                 let bytes = payload(recorder.view(entry, root, large));
                 if synchronizes(operation) && entry.measuring_point.is_at(position) {
-                    is_meeting = flags == 0 && carries_something(operation, bytes);
+                    is_measuring_point = flags == 0 && carries_something(operation, bytes);
                 }
                 (entry.index, bytes)
             }
@@ -144,7 +144,7 @@ impl Local {
             communicator,
             root: root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32)),
             position: own_position,
-            is_meeting,
+            is_measuring_point,
         }
     }
 }
@@ -198,7 +198,7 @@ fn record(
         word,
         communicator,
         root,
-        is_meeting,
+        is_measuring_point,
         ..
     } = local.prepare(
         recorder,
@@ -211,7 +211,7 @@ fn record(
     let code = local
         .call(recorder, slot, word, communicator, root, real)
         .commit();
-    if synchronizes(operation) && is_meeting {
+    if synchronizes(operation) && is_measuring_point {
         recorder.measure_in_run();
     }
     code

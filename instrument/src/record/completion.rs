@@ -23,13 +23,13 @@ struct Found {
     taken: TakenRequest,
     /// Index of its request in the array of the call.
     at: usize,
-    slots: Slots,
+    slots: CompletionSlots,
 }
 
 /// The slots for the end of one collective: for its unsuccessful tests, if there were any, and for
 /// its completion, which follows.
 #[derive(Clone, Copy)]
-struct Slots {
+struct CompletionSlots {
     tests: Slot,
     completion: Slot,
 }
@@ -100,7 +100,7 @@ impl Array {
             // SAFETY: MPI requires an array of `n` requests here.
             let handle = unsafe { recorder.library.handle_at(self.address, at) };
             if let Some(taken) = recorder.requests.take(handle, local.key()) {
-                let nowhere = Slots {
+                let nowhere = CompletionSlots {
                     tests: Slot::NONE,
                     completion: Slot::NONE,
                 };
@@ -212,7 +212,7 @@ fn complete_all<const N: usize>(
 }
 
 /// The requests that a call has completed.
-enum Done {
+enum Completed {
     Nothing,
     All,
     /// The request at this index; `MPI_UNDEFINED` (negative) for none.
@@ -221,7 +221,7 @@ enum Done {
     Some(Vec<i32>),
 }
 
-impl Done {
+impl Completed {
     /// From the flag of a test.
     fn of_flag(flag: usize) -> Self {
         // SAFETY: MPI requires the address of an `int` here, and has stored the flag there.
@@ -264,7 +264,7 @@ fn complete_some<const N: usize>(
     by: CompletingCall,
     array: Array,
     real: impl FnOnce() -> c_int,
-    done: impl FnOnce() -> Done,
+    done: impl FnOnce() -> Completed,
 ) -> c_int {
     let local = Local::of_this_thread();
     let Some(recorder) = array.recorder(local) else {
@@ -278,7 +278,11 @@ fn complete_some<const N: usize>(
     let enter = recorder.clock.now();
     let code = real();
     let leave = recorder.clock.now();
-    let done = if code == 0 { done() } else { Done::Nothing };
+    let done = if code == 0 {
+        done()
+    } else {
+        Completed::Nothing
+    };
     let is_complete = |found: &Found| match code {
         0 => done.includes(found.at),
         _ => found.is_gone(recorder, array),
@@ -319,7 +323,7 @@ pub fn wait_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
     let mut found = Found {
         taken,
         at: 0,
-        slots: Slots {
+        slots: CompletionSlots {
             tests: Slot::NONE,
             completion: Slot::NONE,
         },
@@ -357,7 +361,7 @@ pub fn waitany_call(
 ) -> c_int {
     let array = Array::new(count, requests);
     complete_some::<FEW>(CompletingCall::Waitany, array, real, || {
-        Done::One(Done::read(index))
+        Completed::One(Completed::read(index))
     })
 }
 
@@ -372,13 +376,13 @@ pub fn some_call(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let array = Array::new(count, requests);
-    complete_some::<FEW>(by, array, real, || Done::of_indices(outcount, indices))
+    complete_some::<FEW>(by, array, real, || Completed::of_indices(outcount, indices))
 }
 
 /// Makes the call of `MPI_Test`; `flag` is the address of the flag.
 pub fn test_call(request: usize, flag: usize, real: impl FnOnce() -> c_int) -> c_int {
     complete_some::<1>(CompletingCall::Test, Array::new(1, request), real, || {
-        Done::of_flag(flag)
+        Completed::of_flag(flag)
     })
 }
 
@@ -393,7 +397,7 @@ pub fn testall_call(
         CompletingCall::Testall,
         Array::new(count, requests),
         real,
-        || Done::of_flag(flag),
+        || Completed::of_flag(flag),
     )
 }
 
@@ -409,9 +413,9 @@ pub fn testany_call(
         CompletingCall::Testany,
         Array::new(count, requests),
         real,
-        || match Done::of_flag(flag) {
-            Done::Nothing => Done::Nothing,
-            _ => Done::One(Done::read(index)),
+        || match Completed::of_flag(flag) {
+            Completed::Nothing => Completed::Nothing,
+            _ => Completed::One(Completed::read(index)),
         },
     )
 }
@@ -420,7 +424,7 @@ pub fn testany_call(
 /// `request` is the handle itself.
 pub fn get_status_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
     let array = Array::new(1, std::ptr::from_ref(&request) as usize);
-    complete_some::<1>(CompletingCall::Test, array, real, || Done::Nothing)
+    complete_some::<1>(CompletingCall::Test, array, real, || Completed::Nothing)
 }
 
 /// Makes the call of `MPI_Request_free`: the end of a persistent collective. For an outstanding

@@ -168,13 +168,13 @@ pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_in
     // SAFETY: MPI requires the address of a communicator handle here, and it is not null.
     let handle = unsafe { recorder.library.handle_at(place, 0) };
     let handle = recorder.library.handle(handle);
-    Local::of_this_thread().give_back(recorder, operation, handle, real)
+    Local::of_this_thread().free_and_record(recorder, operation, handle, real)
 }
 
 impl Local {
     /// Makes a call that frees the object with this handle (or key of a file or window), and
     /// records it as the last one on that object.
-    pub(super) fn give_back(
+    pub(super) fn free_and_record(
         &self,
         recorder: &'static Recorder,
         operation: Operation,

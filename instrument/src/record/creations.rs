@@ -227,8 +227,8 @@ impl Creations {
 
 impl Recorder {
     /// The recorder, if it records messages.
-    fn seeing_messages() -> Option<&'static Self> {
-        Self::active().filter(|recorder| recorder.sees_messages())
+    fn recording_messages() -> Option<&'static Self> {
+        Self::active().filter(|recorder| recorder.records_messages())
     }
 }
 
@@ -263,7 +263,7 @@ impl Local {
 /// at once.
 pub fn creation_start(real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
-    if let (Some(_), Some(thread)) = (Recorder::seeing_messages(), local.thread.get()) {
+    if let (Some(_), Some(thread)) = (Recorder::recording_messages(), local.thread.get()) {
         local.creation.sends_from.set(thread.taken().end());
     }
     let code = real();
@@ -273,7 +273,7 @@ pub fn creation_start(real: impl FnOnce() -> c_int) -> c_int {
 
 /// Calls a function of the library that creates a communicator, or that is a part of its creation.
 pub fn creation_call(real: impl FnOnce() -> c_int) -> c_int {
-    if Recorder::seeing_messages().is_none() {
+    if Recorder::recording_messages().is_none() {
         return real();
     }
     let local = Local::of_this_thread();
@@ -286,7 +286,7 @@ pub fn creation_call(real: impl FnOnce() -> c_int) -> c_int {
 /// Takes a request for a step; returns its address.
 pub fn creation_request(real: impl FnOnce() -> usize) -> usize {
     let request = real();
-    if let Some(recorder) = Recorder::seeing_messages() {
+    if let Some(recorder) = Recorder::recording_messages() {
         let here = &Local::of_this_thread().creation;
         let creator = here.takes_first.replace(false).then(|| here.creator.get());
         recorder.guarded(|| {
@@ -314,7 +314,7 @@ pub unsafe fn creation_step(
     if n == 0 || n > MAX_DEPTH || others == 0 {
         return real();
     }
-    if let Some(recorder) = Recorder::seeing_messages() {
+    if let Some(recorder) = Recorder::recording_messages() {
         let local = Local::of_this_thread();
         let last = local.last_channel();
         // SAFETY: the caller promises `n` addresses.

@@ -104,7 +104,7 @@ pub fn closing_call(
         Some(recorder) if place != 0 => {
             // SAFETY: MPI requires the address of a handle here, and it is not null.
             let key = unsafe { kind.key_at(&recorder.library, place) };
-            local.give_back(recorder, operation, key, real)
+            local.free_and_record(recorder, operation, key, real)
         }
         _ => guarded_call(real),
     }

@@ -32,7 +32,7 @@ pub(crate) struct Local {
     /// The thread's stack: lowest address and end.
     pub(super) stack: Cell<(usize, usize)>,
     /// Whether the thread is on a cold path of the recorder.
-    pub(super) is_at_work: Cell<bool>,
+    pub(super) is_on_cold_path: Cell<bool>,
     /// The epoch of communicators in which the cache is valid.
     pub(super) epoch: Cell<u64>,
     /// Number of calls that were entered.
@@ -49,7 +49,7 @@ thread_local! {
             thread: Cell::new(None),
             outermost: Cell::new(0),
             stack: Cell::new((0, 0)),
-            is_at_work: Cell::new(false),
+            is_on_cold_path: Cell::new(false),
             epoch: Cell::new(0),
             calls: Cell::new(0),
             route: Cell::new(Route::NONE),
@@ -211,7 +211,7 @@ impl Local {
             };
             // The chunk of a thread that has ended may still have free slots.
             if thread.cursor.is_at_end() {
-                let posted = self.receives_under_way(thread);
+                let posted = self.outstanding_receives(thread);
                 thread.open_next_chunk(recorder, &posted)?;
             }
             Ok(thread.cursor.take_first())

@@ -66,7 +66,7 @@ pub(crate) struct ColdPath<'a> {
 
 impl Drop for ColdPath<'_> {
     fn drop(&mut self) {
-        self.local.is_at_work.set(false);
+        self.local.is_on_cold_path.set(false);
     }
 }
 
@@ -78,16 +78,16 @@ impl Local {
     /// interrupts it and calls MPI gets here again, and must not wait for a lock that is held a few
     /// frames above; nor must a call after a jump out of a cold path. Then recording ends: a call
     /// that is not recorded would shift the positions of all later ones.
-    pub(crate) fn begin_work(&self, recorder: &Recorder) -> Option<ColdPath<'_>> {
+    pub(crate) fn begin_cold_path(&self, recorder: &Recorder) -> Option<ColdPath<'_>> {
         if is_forked() {
             return None;
         }
-        if self.is_at_work.get() {
+        if self.is_on_cold_path.get() {
             let why = "a signal handler called MPI or left for good while collbench was at work";
             recorder.stop(StopReason::Failed, why);
             return None;
         }
-        self.is_at_work.set(true);
+        self.is_on_cold_path.set(true);
         Some(ColdPath {
             local: self,
             _uncancelled: Uncancelled::begin(),
@@ -228,14 +228,14 @@ unsafe extern "C-unwind" {
 }
 
 unsafe extern "C" fn visit(context: *mut c_void, walk: *mut c_void) -> c_int {
-    const GO_ON: c_int = 0; // _URC_NO_REASON
+    const CONTINUE: c_int = 0; // _URC_NO_REASON
     const STOP: c_int = 4; // _URC_NORMAL_STOP
     // SAFETY: `_Unwind_Backtrace` passes a context, and the walk that it was given.
     let continues = unsafe {
         let walk = &mut *walk.cast::<Walk>();
         walk.visit(_Unwind_GetIP(context), _Unwind_GetCFA(context))
     };
-    if continues { GO_ON } else { STOP }
+    if continues { CONTINUE } else { STOP }
 }
 
 /// The stack of this thread, from its lowest address to its end; empty if it is not known.

@@ -128,7 +128,7 @@ impl Overflow {
         let mut block = Vec::new();
         block.try_reserve_exact(BLOCK)?;
         for at in first..first + BLOCK as u32 {
-            block.push(Entry::overflown(at));
+            block.push(Entry::in_overflow(at));
             self.links.push(Link {
                 handle: 0,
                 owner: ANY,

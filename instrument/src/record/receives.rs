@@ -8,7 +8,7 @@ use crate::messages::Posted;
 impl Local {
     /// The receives of this thread whose leave may still be stored when it opens a chunk. Outside
     /// of calls, these are only the receives in the chunk that is full now.
-    pub(super) fn receives_under_way(&self, thread: &Thread) -> Vec<Slot> {
+    pub(super) fn outstanding_receives(&self, thread: &Thread) -> Vec<Slot> {
         // SAFETY: the receives belong to this thread, and nothing that is called here uses them.
         let posted = unsafe { thread.receives.posted() };
         if !self.has_entered() {

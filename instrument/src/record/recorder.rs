@@ -63,7 +63,7 @@ pub(crate) struct Recorder {
     /// How the messages of the library are seen, if they are recorded.
     pub(super) messages: OnceLock<MessageSource>,
     /// Whether they are still recorded.
-    pub(super) sees_messages: AtomicBool,
+    pub(super) records_messages: AtomicBool,
     pub(super) is_alone_on_host: bool,
     pub(super) threads: Mutex<Vec<&'static Thread>>,
     /// States in `threads` whose thread has ended. The next new thread continues with one of them,
@@ -109,7 +109,7 @@ impl Recorder {
             contexts: Contexts::default(),
             messages: OnceLock::new(),
             creations: Creations::default(),
-            sees_messages: AtomicBool::new(false),
+            records_messages: AtomicBool::new(false),
             is_alone_on_host,
             threads: Mutex::new(Vec::new()),
             idle: Mutex::new(Vec::new()),
@@ -131,7 +131,7 @@ impl Recorder {
     ///
     /// # Safety
     /// No other thread is inside the library; `parent` is a valid communicator.
-    pub(crate) unsafe fn see_messages(&self, source: MessageSource, parent: Option<Handle>) {
+    pub(crate) unsafe fn record_messages(&self, source: MessageSource, parent: Option<Handle>) {
         let made_before = parent.into_iter().chain([self.library.comm_self]);
         self.guarded(|| {
             for comm in made_before {
@@ -145,15 +145,15 @@ impl Recorder {
             // SAFETY: the caller promises that no other thread is inside the library.
             unsafe { tables.install() };
         }
-        self.sees_messages.store(true, Ordering::Release);
+        self.records_messages.store(true, Ordering::Release);
     }
 
     /// Stops recording messages.
     ///
     /// # Safety
     /// MPI has not ended.
-    pub(super) unsafe fn see_no_more_messages(&self) {
-        self.sees_messages.store(false, Ordering::Release);
+    pub(super) unsafe fn stop_recording_messages(&self) {
+        self.records_messages.store(false, Ordering::Release);
         if let Some(MessageSource::Tables(tables)) = self.messages.get() {
             // SAFETY: the caller promises that MPI has not ended, so the library is still loaded.
             unsafe { tables.remove() };
@@ -161,15 +161,15 @@ impl Recorder {
     }
 
     /// Whether the messages of the library are recorded.
-    pub(crate) fn sees_messages(&self) -> bool {
-        self.sees_messages.load(Ordering::Acquire)
+    pub(crate) fn records_messages(&self) -> bool {
+        self.records_messages.load(Ordering::Acquire)
     }
 
     /// The endpoints by which the library sends, if that is how its messages are seen.
     #[inline]
     pub(crate) fn endpoints(&self) -> Option<&Endpoints> {
         match self.messages.get() {
-            Some(MessageSource::Tagged(endpoints)) => self.sees_messages().then_some(endpoints),
+            Some(MessageSource::Tagged(endpoints)) => self.records_messages().then_some(endpoints),
             _ => None,
         }
     }
@@ -217,7 +217,7 @@ impl Recorder {
         let (Some(exchanges), Some(world)) = (self.exchanges.get(), world) else {
             return;
         };
-        self.among_others(|| {
+        self.with_other_processes(|| {
             let position = world.last_position();
             self.with_session(Some(world), |session| {
                 exchanges.measure_in_run(session, position)
@@ -227,7 +227,7 @@ impl Recorder {
 
     /// Runs a path on which the process waits for others: the thread is not cancelled on it, but
     /// signals are not blocked.
-    pub(super) fn among_others(&self, path: impl FnOnce()) {
+    pub(super) fn with_other_processes(&self, path: impl FnOnce()) {
         if is_forked() {
             return;
         }
@@ -240,7 +240,7 @@ impl Recorder {
 
     /// The communicator (or file, or window) that a handle denotes now.
     pub(super) fn find(&self, handle: Handle) -> Option<&'static CommunicatorEntry> {
-        let _at_work = Local::of_this_thread().begin_work(self)?;
+        let _at_work = Local::of_this_thread().begin_cold_path(self)?;
         self.communicators.find(handle)
     }
 
@@ -271,7 +271,7 @@ impl Recorder {
     /// that interrupts it.
     #[inline]
     pub(crate) fn guarded<T>(&self, path: impl FnOnce() -> Result<T, GrowError>) -> Option<T> {
-        let _at_work = Local::of_this_thread().begin_work(self)?;
+        let _at_work = Local::of_this_thread().begin_cold_path(self)?;
         match catch_unwind(AssertUnwindSafe(path)) {
             Ok(Ok(value)) => {
                 if ReservedMemory::was_used() {

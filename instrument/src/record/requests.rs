@@ -72,7 +72,7 @@ impl Entry {
     }
 
     /// An entry of the overflow.
-    pub(super) fn overflown(place: u32) -> Self {
+    pub(super) fn in_overflow(place: u32) -> Self {
         Self::new(Some(place))
     }
 
@@ -107,7 +107,7 @@ struct Bucket {
     keys: [AtomicUsize; ENTRIES],
     /// How many requests of this bucket are in the overflow; changed under the lock of the
     /// overflow.
-    n_overflown: AtomicUsize,
+    n_in_overflow: AtomicUsize,
     entries: [Entry; ENTRIES],
 }
 
@@ -115,15 +115,15 @@ impl Bucket {
     fn new() -> Self {
         Self {
             keys: [const { AtomicUsize::new(FREE) }; ENTRIES],
-            n_overflown: AtomicUsize::new(0),
+            n_in_overflow: AtomicUsize::new(0),
             entries: std::array::from_fn(|_| Entry::new(None)),
         }
     }
 
     /// Adds `difference` to the number of requests in the overflow, which is locked.
-    fn count_overflown(&self, difference: isize) {
-        let n = self.n_overflown.load(Ordering::Relaxed);
-        self.n_overflown
+    fn count_in_overflow(&self, difference: isize) {
+        let n = self.n_in_overflow.load(Ordering::Relaxed);
+        self.n_in_overflow
             .store(n.wrapping_add_signed(difference), Ordering::Release);
     }
 }
@@ -252,7 +252,7 @@ impl Requests {
         let mut overflow = self.overflow();
         // If there is no memory, recording ends at the next opportunity.
         if overflow.add(handle, owner, stamp, tracked).is_ok() {
-            bucket.count_overflown(1);
+            bucket.count_in_overflow(1);
             drop(overflow);
             self.count(1);
         }
@@ -282,7 +282,7 @@ impl Requests {
                 n += 1;
             }
         }
-        if n > 1 || bucket.n_overflown.load(Ordering::Acquire) > 0 {
+        if n > 1 || bucket.n_in_overflow.load(Ordering::Acquire) > 0 {
             return self.take_best(handle, owner);
         }
         let (key, entry) = only?;
@@ -306,7 +306,7 @@ impl Requests {
             let best = entries
                 .filter(|(key, _)| key.load(Ordering::Relaxed) == handle)
                 .max_by_key(|(_, entry)| entry.order_for(owner));
-            if bucket.n_overflown.load(Ordering::Acquire) > 0 {
+            if bucket.n_in_overflow.load(Ordering::Acquire) > 0 {
                 let _signals_wait = Uninterrupted::begin();
                 let mut overflow = self.overflow();
                 let found = overflow.newest(handle, owner).filter(|found| {
@@ -315,7 +315,7 @@ impl Requests {
                 });
                 if let Some(entry) = found {
                     overflow.take(entry);
-                    bucket.count_overflown(-1);
+                    bucket.count_in_overflow(-1);
                     return Some(TakenRequest {
                         handle,
                         key: None,
@@ -348,7 +348,7 @@ impl Requests {
         let _signals_wait = Uninterrupted::begin();
         let mut overflow = self.overflow();
         overflow.put_back(entry);
-        self.bucket(handle).count_overflown(1);
+        self.bucket(handle).count_in_overflow(1);
     }
 
     /// Forgets a request: its collective is complete.

@@ -44,7 +44,7 @@ impl Unfinished {
             if is_unfinished(&record) {
                 found.slots.push(slot);
             }
-            found.is_all = begins_at_rest(&record);
+            found.is_all = begins_outside_calls(&record);
             if found.is_all {
                 break;
             }
@@ -74,7 +74,7 @@ fn is_unfinished(record: &Record) -> bool {
 
 /// Whether a record is of a call whose slot was taken outside of other calls. The starts of one
 /// MPI_Startall take their slots inside it, one after the other, and leave together.
-fn begins_at_rest(record: &Record) -> bool {
+fn begins_outside_calls(record: &Record) -> bool {
     let is_own = record.kind() == Some(RecordKind::Call) && !record.is_internal();
     is_own && (record.leave.get() != 0 || record.persistent_start().is_none())
 }

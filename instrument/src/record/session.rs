@@ -44,7 +44,9 @@ pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
     let exchanges = recorder.exchanges.get();
     let real = move || {
         if let (Operation::Finalize, Some(exchanges)) = (operation, exchanges) {
-            recorder.among_others(|| recorder.with_session(None, |session| exchanges.end(session)));
+            recorder.with_other_processes(|| {
+                recorder.with_session(None, |session| exchanges.end(session))
+            });
         }
         real()
     };
@@ -53,7 +55,7 @@ pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
     }
     recorder.library.release();
     // SAFETY: MPI has not ended.
-    unsafe { recorder.see_no_more_messages() };
+    unsafe { recorder.stop_recording_messages() };
     let code = last_call(recorder, operation, real);
     Recorder::deactivate();
     let _uncancelled = Uncancelled::begin();
@@ -73,7 +75,7 @@ pub fn abort_call(real: impl FnOnce() -> c_int) -> c_int {
         return real();
     };
     let local = Local::of_this_thread();
-    if local.is_at_work.get() {
+    if local.is_on_cold_path.get() {
         let slot = local.next_slot().unwrap_or(Slot::NONE);
         let word = RecordWord::call(Operation::Abort, 0, 0).bits();
         let returned = local.call(recorder, slot, word, 0, ROOT_NONE, real);

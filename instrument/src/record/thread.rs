@@ -167,13 +167,13 @@ impl Recorder {
 pub(super) fn thread_exit_key() -> Option<libc::pthread_key_t> {
     let mut key = 0;
     // SAFETY: `key` is valid for writing; the destructor takes what `take_thread` sets.
-    let code = unsafe { libc::pthread_key_create(&mut key, Some(give_thread_back)) };
+    let code = unsafe { libc::pthread_key_create(&mut key, Some(release_thread)) };
     (code == 0).then_some(key)
 }
 
 /// Runs when a thread ends. Calls that the thread makes later (in other destructors) take another
 /// state, which is released in a further round of destructors.
-unsafe extern "C" fn give_thread_back(thread: *mut libc::c_void) {
+unsafe extern "C" fn release_thread(thread: *mut libc::c_void) {
     LOCAL.with(|local| local.thread.set(None));
     let Some(recorder) = Recorder::active() else {
         return;
