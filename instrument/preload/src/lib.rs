@@ -1,12 +1,13 @@
 //! The preloaded library: `MPI_X` and `PMPI_X` for every line of the table of routines.
 //!
-//! Both names are exported. (`C-unwind`: an exception that an error handler of the program throws
-//! through MPI passes through the wrappers too.) C programs and most languages call `MPI_X`; the Fortran bindings of
-//! Open MPI call `PMPI_X` from inside, and meet the same wrapper there. Arguments are forwarded
-//! as opaque machine words (the upper half of a register that carries an `int` is undefined, and
-//! is forwarded as it came), so the library links no MPI and serves every one.
+//! It exports both names. (They are `C-unwind`, since an exception that an error handler of the
+//! program throws through MPI also passes through the wrappers.) C programs and most languages call
+//! `MPI_X`; the Fortran bindings of Open MPI call `PMPI_X` internally, and get to the same wrapper.
+//! Arguments are forwarded as opaque machine words (the upper half of a register with an `int` is
+//! undefined, and is forwarded unchanged), so the library links no MPI and works with every one.
 //!
-//! Loaded into every process below a recorded command, it does nothing at all until `MPI_Init`.
+//! It is loaded into every process below a recorded command, and does nothing at all until
+//! `MPI_Init`.
 
 use std::ffi::c_int;
 
@@ -27,9 +28,10 @@ use collbench_instrument::{
 #[global_allocator]
 static MEMORY: ReservedMemory = ReservedMemory;
 
-/// What a wrapper returns when the MPI library lacks the function. A program gets here only if it
-/// looks by itself which functions there are, and finds this library's: mpi4py does, and takes
-/// this value for "not available", as without recording. For others it is an error code like any.
+/// The result of a wrapper if the MPI library lacks the function. Only a program that looks up
+/// functions itself, and finds those of this library, can get here: mpi4py does, and this value
+/// means "not available" to it, as without recording. For others it is an error code like any
+/// other.
 const NO_SUCH_FUNCTION: c_int = 0xaaaa_aaaa_u32 as c_int;
 
 macro_rules! word {
@@ -48,12 +50,12 @@ macro_rules! symbol {
     };
 }
 
-/// Calls the function at an address in the MPI library, with the arguments as they came.
+/// Calls the function at an address in the MPI library, with unchanged arguments.
 macro_rules! call {
     ($address:ident; $($argument:ident),*) => {{
-        // SAFETY: the MPI library's function of this name takes these arguments, each of which
-        // fits a machine word; words are passed on as the caller passed them. That there is one
-        // was seen before the call was begun.
+        // SAFETY: the MPI library's function of this name takes these arguments, each of which fits
+        // a machine word; they are passed on as words, unchanged. The address was checked not to be
+        // null before the call was recorded.
         #[allow(unused_unsafe, reason = "also used where the block around it is unsafe")]
         unsafe {
             let function = std::mem::transmute::<
@@ -65,13 +67,13 @@ macro_rules! call {
     }};
 }
 
-/// Looks up the MPI library's own function `$symbol`; gives a closure that calls it.
+/// Looks up the MPI library's own function `$symbol`; returns a closure that calls it.
 macro_rules! real {
     ($symbol:expr; $($argument:ident),*) => {
         {
             static REAL: RealFunction = RealFunction::wrapped(symbol!($symbol), CALLED_AS);
-            // Looked up here, and not between the enter stamp and the call. What the library
-            // lacks is not called, and so not recorded: this leaves the wrapper.
+            // Looked up here, and not between the enter stamp and the call. If the library lacks
+            // the function, the wrapper returns, and records nothing.
             let address = REAL.address();
             if address.is_null() {
                 return NO_SUCH_FUNCTION;
@@ -81,7 +83,7 @@ macro_rules! real {
     };
 }
 
-/// What an argument of a large-count form is, by its name in the table.
+/// The role of an argument of a large-count form, by its name in the table.
 macro_rules! role {
     (sendbuf) => {
         ArgumentRole::SendBuffer
@@ -115,7 +117,8 @@ macro_rules! role {
     };
 }
 
-/// As `real!`, for `PMPI_X_c`; where the MPI library has none, its `PMPI_X` with narrowed counts.
+/// Looks up `PMPI_X_c`; returns a closure that calls it, or, if the MPI library has no such
+/// function, its `PMPI_X` with narrowed counts.
 macro_rules! real_large {
     ($name:ident, $handle:ident; $($argument:ident),*) => {
         real_large!(stringify!($name), $handle, Peers::NoArrays; $($argument),*)
@@ -148,7 +151,7 @@ macro_rules! real_large {
 
 /// Exports a wrapper under the two names of a routine.
 ///
-/// Under `MPI_X` it stands before a tool's function, if there is one: what the program calls is
+/// Under `MPI_X` it is called before a tool's function, if there is one: the program's call is
 /// recorded once, and the tool's own call of `PMPI_X` is passed on.
 macro_rules! export {
     ($name:expr; ($($argument:ident),*) $body:expr) => {
@@ -173,7 +176,7 @@ macro_rules! export {
     };
 }
 
-/// Exports the nonblocking and the persistent wrappers of a collective without large counts.
+/// Exports the nonblocking and persistent wrappers of a collective, without large-count forms.
 macro_rules! export_initiating {
     (
         $name:ident, $nonblocking:ident $n_op:ident, $extension:ident $p_op:ident
@@ -204,7 +207,7 @@ macro_rules! export_initiating {
     };
 }
 
-/// As `export_initiating!`, for their large-count forms.
+/// Exports the large-count forms of the nonblocking and persistent wrappers of a collective.
 macro_rules! export_initiating_large {
     (
         $name:ident, $nonblocking:ident $n_op:ident, $extension:ident $p_op:ident
@@ -336,7 +339,7 @@ macro_rules! wrap {
         ));)*
         $(export!(stringify!($x); ($($xa),*) {
             let real = real!(concat!("P", stringify!($x)); $($xa),*);
-            // SAFETY: MPI wants a C string as the tag.
+            // SAFETY: MPI requires a C string as the tag.
             unsafe { group_constructor_call(Operation::$xo, $xt, $xn, real) }
         });)*
         $(wrap!(@nonblocking_constructor $do stringify!($d); ($($da),*) $dc $dn $dr);)*
@@ -428,7 +431,8 @@ macro_rules! wrap {
             real!(concat!("P", $name); $($a),*),
         ));
     };
-    // Programs on MPI libraries before MPI 4 that look for it find it here: an info is a hint only.
+    // MPI libraries before MPI 4 lack this function. Programs that look for it find it here, which
+    // works, since an info is only a hint.
     (@nonblocking_constructor CommIdupWithInfo $name:expr; ($($a:ident),*) $comm:ident $made:ident $request:ident) => {
         export!($name; ($($a),*) {
             static WITH_INFO: RealFunction = RealFunction::wrapped(symbol!(concat!("P", $name)), CALLED_AS);
@@ -437,7 +441,7 @@ macro_rules! wrap {
             if with_info.is_null() && without.is_null() {
                 return NO_SUCH_FUNCTION;
             }
-            // What is called is what is recorded.
+            // The operation that is recorded is the one that is called.
             let operation = if with_info.is_null() { Operation::CommIdup } else { Operation::CommIdupWithInfo };
             constructor_call(
                 operation, CommunicatorIdentity::Copy, $comm, 0, $made, Some($request),
@@ -445,8 +449,8 @@ macro_rules! wrap {
             )
         });
     };
-    // The standard gives it any number of arguments, of which its implementations read none. Those
-    // that come in registers for integers are passed on.
+    // The standard gives it any number of arguments, which implementations do not read. Those in
+    // integer registers are passed on.
     (@process Pcontrol $name:expr; $level:ident, $($a:ident),*) => {
         export!($name; ($level, $($a),*) {
             static REAL: RealFunction = RealFunction::wrapped(symbol!(concat!("P", $name)), CALLED_AS);
@@ -485,7 +489,7 @@ macro_rules! wrap {
         export!($name; ($comm, $text) {
             let code = guarded_call(real!(concat!("P", $name); $comm, $text));
             if code == 0 {
-                // SAFETY: MPI wants a C string here, and has just read it.
+                // SAFETY: MPI requires a C string here, and has just read it.
                 unsafe { name_communicator($comm, $text) };
             }
             code
@@ -500,10 +504,10 @@ macro_rules! wrap {
 
 mpi_routines!(wrap);
 
-/// Exports a function for each algorithm of Open MPI, in front of the library's own.
+/// Exports a function for each algorithm of Open MPI, called before the library's own.
 ///
-/// They take up to twelve arguments, of which most in the registers and the rest on the stack; what
-/// one has fewer is passed on as whatever stands there, and not looked at.
+/// They take up to twelve arguments, most in registers and the rest on the stack. For a function
+/// that takes fewer, the remaining ones are undefined; they are passed on and not read.
 macro_rules! export_algorithms {
     ($($name:ident;)*) => {
         $(const _: () = {
@@ -530,8 +534,8 @@ macro_rules! export_algorithms {
 
 library_algorithms!(export_algorithms);
 
-/// Exports a function of Open MPI that makes communicators, in front of the library's own, as those of
-/// algorithms are; `$real` stands for a closure that calls that one.
+/// Exports a function of Open MPI that creates communicators, called before the library's own, in
+/// the same way as those of algorithms; `$real` is a closure that calls the library's.
 macro_rules! export_creation {
     ($($name:ident |$a:ident, $c:ident, $d:ident, $real:ident| $body:expr;)*) => {
         $(const _: () = {
@@ -560,7 +564,7 @@ export_creation! {
     ompi_comm_nextcid |a, c, d, real| creation_call(real);
     ompi_comm_activate |a, c, d, real| creation_call(real);
     ompi_comm_activate_nb |a, c, d, real| creation_start(real);
-    // SAFETY: an address and a number of requests, as they came.
+    // SAFETY: the arguments are an address and a number of requests, unchanged.
     ompi_comm_request_schedule_append |a, c, d, real| unsafe { creation_step(a, c, d, real) };
 }
 
@@ -573,7 +577,8 @@ const _: () = {
             return 0;
         }
         creation_request(move || {
-            // SAFETY: the library's function of this name takes nothing and gives an address.
+            // SAFETY: the library's function of this name takes no arguments and returns an
+            // address.
             unsafe {
                 let function = std::mem::transmute::<
                     *mut std::ffi::c_void,
@@ -585,12 +590,12 @@ const _: () = {
     }
 };
 
-/// Calls a function of UCX at an address, with the arguments as they came.
+/// Calls a function of UCX at an address, with unchanged arguments.
 macro_rules! call_ucx {
     ($address:ident -> $result:ty; $($argument:ident),*) => {{
         // SAFETY: UCX's function of this name takes these arguments, each of which fits a machine
-        // word; words are passed on as the caller passed them, and a copy of a structure in the
-        // place of that one.
+        // word. They are passed on as words, unchanged, but for a structure that a copy may
+        // replace.
         #[allow(unused_unsafe, reason = "also used where the block around it is unsafe")]
         unsafe {
             let function = std::mem::transmute::<
@@ -602,10 +607,10 @@ macro_rules! call_ucx {
     }};
 }
 
-/// `UCS_ERR_UNSUPPORTED`: what is returned where there is no UCX, which then nobody calls.
+/// `UCS_ERR_UNSUPPORTED`: returned where there is no UCX, so that nobody calls this.
 const UNSUPPORTED: c_int = -22;
 
-/// Exports a function of UCX; `$real` stands for a closure that calls its own.
+/// Exports a function of UCX; `$real` is a closure that calls UCX's own.
 macro_rules! export_ucx {
     ($name:ident ($($argument:ident),*) -> $result:ty; |$address:ident| $body:expr) => {
         const _: () = {
@@ -623,7 +628,7 @@ macro_rules! export_ucx {
 }
 
 export_ucx!(ucp_ep_create(worker, parameters, place) -> c_int; |address| {
-    // SAFETY: these are the function's arguments, as they came.
+    // SAFETY: these are the arguments of the function, unchanged.
     unsafe {
         endpoint_call(
             worker, parameters, place,
@@ -632,7 +637,7 @@ export_ucx!(ucp_ep_create(worker, parameters, place) -> c_int; |address| {
     }
 });
 export_ucx!(ucp_worker_get_address(worker, place, length) -> c_int; |address| {
-    // SAFETY: as above.
+    // SAFETY: these are the arguments of the function, unchanged.
     unsafe {
         own_address_call(
             place, length,
@@ -641,7 +646,7 @@ export_ucx!(ucp_worker_get_address(worker, place, length) -> c_int; |address| {
     }
 });
 export_ucx!(ucp_tag_send_nbx(endpoint, buffer, count, tag, parameters) -> usize; |address| {
-    // SAFETY: as above.
+    // SAFETY: these are the arguments of the function, unchanged.
     unsafe {
         tagged_send(
             endpoint, count, tag as u64, parameters,
@@ -650,7 +655,7 @@ export_ucx!(ucp_tag_send_nbx(endpoint, buffer, count, tag, parameters) -> usize;
     }
 });
 export_ucx!(ucp_tag_send_sync_nbx(endpoint, buffer, count, tag, parameters) -> usize; |address| {
-    // SAFETY: as above.
+    // SAFETY: these are the arguments of the function, unchanged.
     unsafe {
         tagged_send(
             endpoint, count, tag as u64, parameters,
@@ -659,7 +664,7 @@ export_ucx!(ucp_tag_send_sync_nbx(endpoint, buffer, count, tag, parameters) -> u
     }
 });
 export_ucx!(ucp_tag_recv_nbx(worker, buffer, count, tag, mask, parameters) -> usize; |address| {
-    // SAFETY: as above.
+    // SAFETY: these are the arguments of the function, unchanged.
     unsafe {
         tagged_receive(
             worker, count, tag as u64, mask as u64, parameters,

@@ -1,9 +1,10 @@
 //! The command collbench-compact: rewrites the rank files of a trace at a fraction of their size,
 //! without loss, or back.
 //!
-//! A file is replaced only when the new one lies on the disk, has been read again, and gives
-//! every byte of the old one; by a rename, so that whenever this ends there is one whole file. A
-//! signal ends it at once, without what is half done; so does a later run, of one that was killed.
+//! A file is replaced only when the new one is on the disk, has been read again, and gives every
+//! byte of the old one. It is replaced by a rename, so that whenever the command ends there is one
+//! complete file. A signal ends the command at once, after it has removed unfinished files; a later
+//! run removes those of a command that was killed.
 
 mod rewrite;
 mod unfinished;
@@ -27,9 +28,9 @@ use crate::interrupt::{self, Interrupted};
 use rewrite::{Direction, Ended, Rewritten, rewrite};
 use unfinished::{MARK, Unfinished};
 
-/// Exit status when some files stay as they are.
-const PARTLY: u8 = 3;
-/// Why a file stays as it is that somebody has cut.
+/// Exit status when some files were not rewritten.
+const PARTIAL: u8 = 3;
+/// Why a file is not rewritten that another process has truncated.
 const HAS_SHRUNK: &str = "became shorter while it was read";
 
 const AFTER_HELP: &str = "\
@@ -75,23 +76,23 @@ struct Options {
     man: bool,
 }
 
-/// What came of the files of a trace.
+/// The outcome for the files of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     n_files: usize,
-    /// In the new files.
+    /// Records in the new files.
     n_records: u64,
     bytes_of_new: u64,
     bytes_before: u64,
-    /// Bytes of all files now.
+    /// Size of all files now, bytes.
     pub(crate) bytes_after: u64,
-    /// Names of those that stay as they are, and why.
+    /// Names of files that were not rewritten, and why.
     pub(crate) kept: Vec<(String, String)>,
-    /// Names of what is no file, and was not opened, and what it is.
+    /// Names of entries that are not files and were not opened, and what they are.
     pub(crate) refused: Vec<(String, String)>,
 }
 
-/// Runs the command with the arguments of this process; gives its exit status.
+/// Runs the command with the arguments of this process; returns its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
     let options = Options::parse();
@@ -126,9 +127,9 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
         Direction::Compact
     };
     let ended = if options.ended {
-        Ended::Surely
+        Ended::Stated
     } else {
-        Ended::IfSeen
+        Ended::IfObserved
     };
     let outcome = match &options.out {
         None => in_place(trace, direction, ended)?,
@@ -151,7 +152,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(if outcome.kept.is_empty() && outcome.refused.is_empty() {
         ExitCode::SUCCESS
     } else {
-        ExitCode::from(PARTLY)
+        ExitCode::from(PARTIAL)
     })
 }
 
@@ -159,7 +160,7 @@ fn tell(words: &str) {
     let _ = io::stderr().write_all(format!("collbench-compact: {words}\n").as_bytes());
 }
 
-/// Writes to stdout; a closed pipe ends quietly.
+/// Writes to stdout; a closed pipe ends the command without a message.
 fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
     match io::stdout().write_all(text) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -167,8 +168,8 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Compacts the trace of a run that has ended, whose directory the caller has locked; or, in the
-/// inner form, of one that is just ending.
+/// Compacts the trace of a run that has ended, whose directory the caller has locked; in the inner
+/// form, of a run that is just ending.
 pub(crate) fn compact_recorded(trace: &Path, form: Form) -> anyhow::Result<Outcome> {
     match form {
         Form::Outer => {
@@ -179,14 +180,14 @@ pub(crate) fn compact_recorded(trace: &Path, form: Form) -> anyhow::Result<Outco
                     path: trace,
                 },
                 Direction::Compact,
-                Ended::Surely,
+                Ended::Stated,
             )
         }
-        Form::Inner => in_place(trace, Direction::Compact, Ended::IfSeen),
+        Form::Inner => in_place(trace, Direction::Compact, Ended::IfObserved),
     }
 }
 
-/// Replaces the files of a trace that nobody else is at work in.
+/// Replaces the files of a trace that no other process uses.
 fn in_place(trace: &Path, direction: Direction, ended: Ended) -> anyhow::Result<Outcome> {
     let folder = Folder::open(trace).with_context(|| no_trace(trace))?;
     let opened = folder.as_file().with_context(|| no_trace(trace))?;
@@ -210,7 +211,7 @@ struct OpenTrace<'a> {
 }
 
 impl OpenTrace<'_> {
-    /// What comes of a file, which is refused if it is none.
+    /// Runs `work` on a file, and refuses an entry that is not a file.
     fn of_file(
         self,
         name: &str,
@@ -226,7 +227,7 @@ impl OpenTrace<'_> {
         .with_context(|| self.path.join(name).display().to_string())
     }
 
-    /// The names of its rank files.
+    /// The names of the rank files.
     fn rank_files(self) -> anyhow::Result<Vec<String>> {
         let mut names = Vec::new();
         for name in self.folder.names().with_context(|| no_trace(self.path))? {
@@ -251,7 +252,7 @@ fn replace(trace: OpenTrace<'_>, direction: Direction, ended: Ended) -> anyhow::
     let names = trace.rank_files()?;
     let outcome = for_all(&names, |name| {
         let unfinished = format!("{name}{UNFINISHED_SUFFIX}");
-        // Of an earlier one that was killed: with the lock nobody writes it.
+        // From an earlier command that was killed: with the lock held, no process writes it.
         let _ = folder.remove_file(&unfinished);
         let rewritten = trace.of_file(name, |file| {
             rewrite(file, folder, &unfinished, direction, ended)
@@ -263,12 +264,12 @@ fn replace(trace: OpenTrace<'_>, direction: Direction, ended: Ended) -> anyhow::
         }
         rewritten
     });
-    // The names, too, are to be on the disk; some file systems cannot say so of directories.
+    // The names must be on the disk too; some file systems cannot synchronize directories.
     let _ = folder.as_file().and_then(|folder| folder.sync_all());
     outcome.with_context(|| format!("{}: all its files are intact", trace.path.display()))
 }
 
-/// Makes a new trace beside the old one: it gets its name when it is whole.
+/// Makes a new trace next to the old one; it gets its name when it is complete.
 fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outcome> {
     let folder = Folder::open(trace).with_context(|| no_trace(trace))?;
     let from = OpenTrace {
@@ -308,7 +309,7 @@ fn fill_new(
     names: &[String],
     direction: Direction,
 ) -> anyhow::Result<Outcome> {
-    // What was recorded about the run, but no report: that is of the other trace.
+    // Copies what was recorded about the run, but not the report, which is of the other trace.
     let mut refused = Vec::new();
     for name in from.folder.names()? {
         let name = name.to_string_lossy().into_owned();
@@ -323,7 +324,7 @@ fn fill_new(
         }
         let copied = from.of_file(&name, |file| {
             copy(file, folder, &name)?;
-            Ok(Rewritten::Kept {
+            Ok(Rewritten::Unchanged {
                 n_bytes: 0,
                 why: None,
             })
@@ -334,9 +335,9 @@ fn fill_new(
     }
     let mut outcome = for_all(names, |name| {
         from.of_file(name, |file| {
-            // A copy of a file that is still written would be a whole trace of what there is.
-            let rewritten = rewrite(file, folder, name, direction, Ended::Surely)?;
-            if let Rewritten::Kept { .. } = rewritten {
+            // A copy of a file that is still being written would look like a complete trace.
+            let rewritten = rewrite(file, folder, name, direction, Ended::Stated)?;
+            if let Rewritten::Unchanged { .. } = rewritten {
                 copy(file, folder, name)?;
             }
             Ok(rewritten)
@@ -347,7 +348,7 @@ fn fill_new(
     Ok(outcome)
 }
 
-/// Copies a file, as long as it is now, with its permissions.
+/// Copies a file at its current length, with its permissions.
 fn copy(file: &File, folder: &Folder, name: &str) -> anyhow::Result<()> {
     const AT_ONCE: u64 = 16 << 20;
     let metadata = file.metadata()?;
@@ -371,8 +372,8 @@ fn no_trace(place: &Path) -> String {
     )
 }
 
-/// Keeps recorders, and others of this command, away from a directory for as long as it is open;
-/// gives whether that works there.
+/// Locks a directory against recorders and other instances of this command while it is open;
+/// returns whether that works there.
 fn lock(folder: &File) -> anyhow::Result<bool> {
     // SAFETY: the descriptor is open.
     let locked = unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
@@ -380,11 +381,11 @@ fn lock(folder: &File) -> anyhow::Result<bool> {
     if locked != 0 && error.kind() == io::ErrorKind::WouldBlock {
         bail!("in use by collbench-record or another collbench-compact");
     }
-    // Where the file system has no locks, the files are made anew in any case.
+    // If the file system has no locks, the files are created anew in any case.
     Ok(locked == 0)
 }
 
-/// Has all files done, some at a time; ends with the first error, by name.
+/// Processes all files, several at a time; ends with the first error, in order of names.
 fn for_all(
     names: &[String],
     work: impl Fn(&str) -> anyhow::Result<Rewritten> + Sync,
@@ -408,7 +409,7 @@ fn for_all(
                     let mut done = lock.unwrap_or_else(PoisonError::into_inner);
                     done.push((name, result));
                     if has_failed {
-                        // The others find nothing more to do.
+                        // Leaves nothing for the other threads.
                         *left.lock().unwrap_or_else(PoisonError::into_inner) = [].iter().rev();
                     }
                 }
@@ -432,7 +433,7 @@ fn for_all(
                 outcome.bytes_of_new += after;
                 outcome.bytes_after += after;
             }
-            Rewritten::Kept { n_bytes, why } => {
+            Rewritten::Unchanged { n_bytes, why } => {
                 outcome.bytes_before += n_bytes;
                 outcome.bytes_after += n_bytes;
                 outcome.kept.extend(why.map(|why| (name.clone(), why)));
@@ -443,7 +444,7 @@ fn for_all(
 }
 
 impl Outcome {
-    /// One line for a person; `path` is the directory as they would type it.
+    /// One line for the user; `path` is the directory as the user would type it.
     fn line(&self, path: &str) -> String {
         let files = match self.n_files {
             1 => "1 file".to_owned(),

@@ -1,5 +1,5 @@
-//! The command collbench-record: puts the preloaded library before a program, and looks
-//! afterwards at what came of it.
+//! The command collbench-record: preloads the library into a program, and reports afterwards what
+//! was recorded.
 
 mod loader;
 mod not_preloadable;
@@ -133,14 +133,14 @@ struct Options {
     command: Vec<OsString>,
 }
 
-/// Names of layers, and what they are of, for the command line.
+/// Names of layers, and what they record, for the command line.
 fn layer_names() -> impl TypedValueParser<Value = Layer> {
     let names = Layer::ALL.map(|layer| PossibleValue::new(layer.name()).help(layer.meaning()));
     PossibleValuesParser::new(names)
         .try_map(|name| Layer::from_name(&name).ok_or("not the name of a layer"))
 }
 
-/// Runs the command with the arguments of this process; gives its exit status.
+/// Runs the command with the arguments of this process; returns its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
     let options = Options::parse();
@@ -210,12 +210,12 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Says something on stderr, in one write. Where nobody reads it, the exit status still tells.
+/// Writes to stderr, in one write. If nobody reads it, there is still the exit status.
 fn tell(words: &str) {
     let _ = std::io::stderr().write_all(format!("collbench-record: {words}\n").as_bytes());
 }
 
-/// Writes to stdout; a closed pipe ends quietly.
+/// Writes to stdout; a closed pipe ends the command without a message.
 fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
     match std::io::stdout().write_all(text) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -223,7 +223,7 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The layers asked for; `Err` is a usage error.
+/// The layers that the user asked for; `Err` is a usage error.
 fn layers_of(named: Option<&[Layer]>) -> Result<Layers, &'static str> {
     let Some(named) = named else {
         return Ok(Layers::BY_DEFAULT);
@@ -256,14 +256,14 @@ struct Job {
     settings: Settings,
     /// Whether an older trace may be replaced.
     force: bool,
-    /// Whether the trace is to be made small.
+    /// Whether the trace is to be compacted.
     compact: bool,
     preload: PathBuf,
     command: Vec<OsString>,
 }
 
 impl Job {
-    /// The outer form: makes the directory, runs the launcher, looks at what came.
+    /// The outer form: creates the directory, runs the launcher, and reports the outcome.
     fn run_launcher(&self) -> anyhow::Result<ExitCode> {
         let output = &self.settings.output;
         directory::check_fresh(output, self.force)?;
@@ -271,7 +271,7 @@ impl Job {
             return Ok(cannot_run(&self.command[0], &error));
         }
         let run = self.run_json()?;
-        // The directory is this command's as long as this lives.
+        // The directory belongs to this command as long as this value exists.
         let fresh = directory::make_fresh(output, self.force)?;
         directory::write_run(output, run.as_bytes())?;
         let unused = Unused {
@@ -294,8 +294,8 @@ impl Job {
         }
     }
 
-    /// The inner form at rank 0: removes an old trace, runs the program, which makes the directory
-    /// in `MPI_Init`, and looks at what came for all ranks.
+    /// The inner form at rank 0: removes an old trace, runs the program, which creates the
+    /// directory in `MPI_Init`, and reports the outcome for all ranks.
     fn run_first_rank(&self) -> anyhow::Result<ExitCode> {
         let output = &self.settings.output;
         directory::check_fresh(output, self.force)?;
@@ -304,7 +304,8 @@ impl Job {
         }
         let run = self.run_json()?;
         if self.force {
-            // Now, not in MPI_Init: if that is never called, no old trace must look like ours.
+            // Now, not in MPI_Init: if that is never called, no old trace must look like the new
+            // one.
             directory::remove_old(output)?;
         }
         let unused = Unused {
@@ -333,12 +334,12 @@ impl Job {
         command
     }
 
-    /// Says what was recorded, and ends as COMMAND did.
+    /// Reports what was recorded, and ends with the status of COMMAND.
     fn report(&self, ended: Ended, unused: Unused) -> ExitCode {
         guard_mappings();
         let shown = shown_path(&self.settings.output);
         let found = summary::look_at(&self.settings.output, self.settings.form);
-        // It goes only if nothing was recorded; before the end, which may be by a signal.
+        // Removes files only if nothing was recorded; before the end, which may be by a signal.
         drop(unused);
         match found {
             Ok(mut summary) => {
@@ -403,7 +404,7 @@ impl Job {
     }
 }
 
-/// Says why a program could not be run; gives the status that a shell would.
+/// Reports why a program could not be run; returns the status that a shell would give.
 fn cannot_run(program: &OsStr, error: &std::io::Error) -> ExitCode {
     tell(&format!("{}: {error}", program.display()));
     ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
@@ -413,7 +414,7 @@ fn cannot_run(program: &OsStr, error: &std::io::Error) -> ExitCode {
     })
 }
 
-/// When dropped, removes what this command wrote, if nothing was recorded.
+/// When dropped, removes what this command has written, if nothing was recorded.
 struct Unused<'a> {
     path: &'a Path,
     run: &'a str,
@@ -439,7 +440,7 @@ fn pass_settings(command: &mut std::process::Command, settings: &Settings, prelo
     command.env(ASAN_OPTIONS, asan_options(user(ASAN_OPTIONS)));
 }
 
-/// The preloaded library: named by `COLLBENCH_PRELOAD`, or beside this command, or in ../lib.
+/// The preloaded library: named by `COLLBENCH_PRELOAD`, or next to this command, or in ../lib.
 fn find_preload() -> anyhow::Result<PathBuf> {
     const NAME: &str = "libcollbench_preload.so";
     if let Some(path) = std::env::var_os("COLLBENCH_PRELOAD") {
@@ -462,7 +463,8 @@ fn find_preload() -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The loader splits LD_PRELOAD at blanks and colons, and has no way to quote them.
+/// The path, absolute. The loader splits LD_PRELOAD at blanks and colons, and has no way to quote
+/// them.
 fn absolute_without_separators(path: &Path) -> anyhow::Result<PathBuf> {
     let path = path
         .canonicalize()
@@ -477,7 +479,7 @@ fn absolute_without_separators(path: &Path) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// The path as a person would type it here.
+/// The path as the user would type it here.
 fn shown_path(path: &Path) -> String {
     let relative = std::env::current_dir().ok().and_then(|here| {
         path.strip_prefix(here)
@@ -507,7 +509,7 @@ fn environment_that_matters() -> serde_json::Map<String, serde_json::Value> {
         "SLURM_NTASKS",
         "LD_PRELOAD",
     ];
-    // Settings of a daemon's own start, as Open MPI passes them to ranks, are many and long.
+    // Settings of a daemon's own start, which Open MPI passes to ranks, are many and long.
     const MOST: usize = 200;
     let mut variables: Vec<(String, String)> = std::env::vars_os()
         .map(|(name, value)| {

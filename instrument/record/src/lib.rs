@@ -1,5 +1,5 @@
-//! The commands around the recorder: [`launch`] puts the preloaded library before a program, [`compact`] makes
-//! finished traces small.
+//! The commands around the recorder: [`launch`] preloads the library into a program, [`compact`]
+//! makes finished traces small.
 
 pub mod compact;
 mod interrupt;

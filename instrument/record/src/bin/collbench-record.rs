@@ -2,9 +2,9 @@
 
 use collbench_record::launch;
 
-// Here and not in the library: the preloaded library must do nothing when it is loaded.
+// Here and not in the library, since the preloaded library must do nothing when it is loaded.
 #[used]
-// SAFETY: a function in the list of those that the loader calls before main, of their type.
+// SAFETY: the loader calls the functions in this list before main; this one has their type.
 #[unsafe(link_section = ".init_array")]
 static BEFORE_THE_RUNTIME: extern "C" fn() = launch::look_at_sigpipe;
 

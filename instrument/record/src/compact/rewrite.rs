@@ -1,4 +1,4 @@
-//! One rank file, written anew beside the old one.
+//! Writes one rank file anew, next to the old one.
 
 use std::fs::{File, FileTimes, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -13,37 +13,37 @@ use collbench_formats::compact::{Compaction, Expansion, compared, is_compact};
 use super::HAS_SHRUNK;
 use crate::interrupt;
 
-/// Of fcntl, on Linux: the signal that tells of a lease.
+/// An operation of fcntl on Linux: sets the signal that reports the break of a lease.
 const F_SETSIG: libc::c_int = 10;
 
-/// Which way.
+/// Whether to compact or to expand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Compact,
     Expand,
 }
 
-/// Whether the process of a file that was not ended in order runs no more.
+/// Whether the process of a file that was not finished in order has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// Somebody knows.
-    Surely,
-    /// If it was of this host, and nobody has the file open.
-    IfSeen,
+    /// The user says so.
+    Stated,
+    /// Only if it was on this host, and no process has the file open.
+    IfObserved,
 }
 
-/// What came of a file.
+/// The outcome for a file.
 #[derive(Debug)]
 pub(super) enum Rewritten {
-    /// The new one is on the disk, and holds all of the old one.
+    /// The new file is on the disk, and has all contents of the old one.
     New {
         n_records: u64,
         before: u64,
         after: u64,
     },
-    /// There is no new one; without a reason, since it would not be another.
-    Kept { n_bytes: u64, why: Option<String> },
-    /// It was not even opened, and why.
+    /// There is no new file; no reason is given if it would be the same file.
+    Unchanged { n_bytes: u64, why: Option<String> },
+    /// It was not even opened.
     Refused { why: String },
 }
 
@@ -58,7 +58,7 @@ pub(super) fn rewrite(
 ) -> anyhow::Result<Rewritten> {
     let metadata = file.metadata()?;
     let n_bytes = metadata.len();
-    let kept = |why: Option<String>| Rewritten::Kept { n_bytes, why };
+    let kept = |why: Option<String>| Rewritten::Unchanged { n_bytes, why };
     if n_bytes == 0 {
         return Ok(kept(Some("it is empty".to_owned())));
     }
@@ -94,7 +94,7 @@ pub(super) fn rewrite(
             kept(None)
         })
     });
-    // What was cut off within a page is zeros there, of which nobody is told.
+    // Truncation within a page gives zeros there, without an error.
     let is_as_long = file.metadata().is_ok_and(|now| now.len() >= n_bytes);
     let rewritten = match made {
         Ok(made) if is_as_long => made.with_context(|| format!("writing {new}")),
@@ -106,8 +106,8 @@ pub(super) fn rewrite(
     rewritten
 }
 
-/// How many records there are to be written anew; an error, with a reason unless it would not be
-/// another file, if the file stays as it is.
+/// Number of records to be written anew. An error if the file is not rewritten; without a reason if
+/// it would be the same file.
 fn what_is_in(
     old: &[u8],
     file: &File,
@@ -120,7 +120,7 @@ fn what_is_in(
     let trace = RankTrace::parse(old).map_err(|error| Some(error.to_string()))?;
     let is_ended = direction == Direction::Expand
         || trace.header.finalized.get() == 1
-        || ended == Ended::Surely
+        || ended == Ended::Stated
         || has_no_writer(file, &trace);
     if !is_ended {
         let why = "its process did not reach MPI_Finalize and may still be running; if the run \
@@ -130,7 +130,7 @@ fn what_is_in(
     Ok(trace.chunks.iter().map(|c| c.records.len() as u64).sum())
 }
 
-/// Gives the reason if the file stays as it is.
+/// Writes the compact form; returns a reason if the file is not rewritten.
 fn write_compact(old: &[u8], target: &File) -> anyhow::Result<Option<String>> {
     let parts = match Compaction::of(old) {
         Ok(parts) => parts,
@@ -145,7 +145,7 @@ fn write_compact(old: &[u8], target: &File) -> anyhow::Result<Option<String>> {
     Ok(None)
 }
 
-/// Likewise.
+/// Writes the expanded form; returns a reason if the file is not rewritten.
 fn write_expanded(old: &[u8], target: &File) -> anyhow::Result<Option<String>> {
     let expansion = match Expansion::of(old) {
         Ok(Some(expansion)) => expansion,
@@ -160,7 +160,8 @@ fn write_expanded(old: &[u8], target: &File) -> anyhow::Result<Option<String>> {
             Err(damage) => return Ok(Some(damage.to_string())),
         }
     }
-    // Zeros, where nothing was written. Not before: the length is believed once it is explained.
+    // The rest is zeros. Not before this point, since the length is only believed once parts
+    // explain it.
     target.set_len(length)?;
     Ok(None)
 }
@@ -178,8 +179,8 @@ fn compare_compact(written: &File, old: &[u8]) -> anyhow::Result<()> {
     found?
 }
 
-/// Compares an expanded file with the one that it was made of, in all that was written: the rest
-/// are zeros, of a file that nobody else has, and may be many.
+/// Compares an expanded file with the one that it was made of, where something was written. The
+/// rest are zeros, which may be many, in a file that no other process uses.
 fn compare_expanded(old: &[u8], written: &File) -> anyhow::Result<()> {
     let expansion = Expansion::of(old)?.context("it is not compact")?;
     if written.metadata()?.len() != expansion.length() {
@@ -203,7 +204,7 @@ fn not_as_written(found: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("reading it back did not give what was written: {found}")
 }
 
-/// Gives a file the permissions, the owner and the times of another.
+/// Sets the permissions, owner and times of a file to those of another.
 fn copy_metadata(target: &File, old: &Metadata) -> io::Result<()> {
     let new = target.metadata()?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
@@ -216,18 +217,19 @@ fn copy_metadata(target: &File, old: &Metadata) -> io::Result<()> {
     target.set_times(times)
 }
 
-/// Whether the file is of a process of this host, and no process has it open for writing. (A
-/// process id alone says nothing: it may be another's by now, or of a container.)
+/// Whether the file belongs to a process of this host, and no process has it open for writing. (A
+/// process id alone is not enough: another process may have it by now, or it may be that of a
+/// container.)
 fn has_no_writer(file: &File, trace: &RankTrace<'_>) -> bool {
     let is_of_this_host = !trace.identity.host.boot_id.is_empty()
         && trace.identity.host.boot_id == collbench_instrument::boot_id();
     if !is_of_this_host {
         return false;
     }
-    // A lease for reading is given only where nobody has the file open, or mapped, for writing.
-    // (Who opens it while the lease is held would have this process told by a signal that ends
-    // it; SIGURG does not.)
-    // SAFETY: the descriptor is open, and these take integers.
+    // A lease for reading is only granted if no process has the file open, or mapped, for writing.
+    // (A process that opens it while the lease is held would cause a signal to this process that
+    // ends it; SIGURG does not.)
+    // SAFETY: the descriptor is open, and these calls take integers.
     unsafe {
         libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG);
         let leased = libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) == 0;

@@ -1,4 +1,4 @@
-//! The directory of a new trace while it is made, beside the place that it is to have.
+//! The directory of a new trace while it is being made, next to its final path.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,21 +10,21 @@ use collbench_instrument::directory::UNFINISHED_SUFFIX;
 
 use super::lock;
 
-/// The file by which such a directory is known; a trace has none of this name.
+/// The file that identifies such a directory; a trace has none with this name.
 pub(super) const MARK: &str = "unfinished-by-collbench-compact";
 
-/// Such a directory; locked, so that others can tell it from one that was left behind.
+/// Such a directory, locked, so that other commands can distinguish it from one that was left over.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     path: PathBuf,
     pub(super) folder: Folder,
-    /// Held for as long as this lives.
+    /// Locked as long as this exists.
     _lock: File,
 }
 
 impl Unfinished {
-    /// Makes that of the new trace `out`; one that was left behind, by a command that was killed, is
-    /// emptied and used.
+    /// Creates the directory for the new trace `out`; one that was left over from a command that
+    /// was killed is cleared and used.
     pub(super) fn beside(out: &Path) -> anyhow::Result<Self> {
         let mut path = out.as_os_str().to_owned();
         path.push(UNFINISHED_SUFFIX);
@@ -59,14 +59,14 @@ impl Unfinished {
         })
     }
 
-    /// Gives it the name of the new trace, now that it is whole.
+    /// Gives it the name of the new trace, when that is complete.
     pub(super) fn finish(&self, out: &Path) -> anyhow::Result<()> {
         self.folder.remove_file(MARK)?;
         let _ = self.folder.as_file().and_then(|folder| folder.sync_all());
         fs::rename(&self.path, out).with_context(|| format!("creating {}", out.display()))
     }
 
-    /// Removes it, with all that is in it; what cannot be removed stays, for the next one.
+    /// Removes it, with everything in it; what cannot be removed stays for the next command.
     pub(super) fn remove(&self) {
         if empty(&self.folder).is_ok() && self.folder.is_at(&self.path) {
             let _ = fs::remove_dir(&self.path);
@@ -74,7 +74,7 @@ impl Unfinished {
     }
 }
 
-/// Whether the directory is one of ours, of files only.
+/// Whether this command has made the directory, and it has only files.
 fn is_ours(folder: &Folder) -> io::Result<bool> {
     let names = folder.names()?;
     for name in &names {
@@ -82,11 +82,12 @@ fn is_ours(folder: &Folder) -> io::Result<bool> {
             return Ok(false);
         }
     }
-    // One without anything was left behind before it got its mark.
+    // An empty one was left over before it got its mark.
     Ok(names.is_empty() || names.iter().any(|name| name == MARK))
 }
 
-/// The mark goes last: what is left half removed is known again.
+/// Clears the directory. The mark is removed last, so that a directory that is only partly cleared
+/// is still recognized.
 fn empty(folder: &Folder) -> io::Result<()> {
     let names = folder.names()?;
     for name in names.iter().filter(|name| *name != MARK) {

@@ -1,16 +1,16 @@
-//! What the loader is told: to load the preloaded library, and where among others.
+//! Variables that make the loader load the preloaded library, among others.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// The variable in which the loader finds libraries to load before those of a program.
+/// The variable with the libraries that the loader loads before those of a program.
 pub(super) const PRELOAD: &str = "LD_PRELOAD";
 
 /// The options of AddressSanitizer.
 pub(super) const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
 
-/// `LD_PRELOAD` with the library in front of all that the user has there, which stays; only
-/// runtimes of sanitizers, which want to be loaded before all else, stay before it.
+/// `LD_PRELOAD` with the library before the user's, which stay. Only runtimes of sanitizers, which
+/// have to be loaded first, stay before it.
 pub(super) fn with_preload(preload: &Path, others: Option<OsString>) -> OsString {
     let text = others.unwrap_or_default().to_string_lossy().into_owned();
     let (runtimes, rest): (Vec<&str>, Vec<&str>) = text
@@ -29,7 +29,7 @@ pub(super) fn with_preload(preload: &Path, others: Option<OsString>) -> OsString
     list
 }
 
-/// Whether a library is a sanitizer's runtime, by the names that GCC and LLVM give them.
+/// Whether a library is a sanitizer's runtime, by the names that GCC and LLVM use.
 fn is_sanitizer(path: &str) -> bool {
     const GCC: [&str; 5] = ["libasan", "libhwasan", "liblsan", "libtsan", "libubsan"];
     const LLVM: [&str; 5] = ["asan", "hwasan", "lsan", "tsan", "ubsan"];
@@ -47,15 +47,15 @@ fn is_sanitizer(path: &str) -> bool {
     }
 }
 
-/// `ASAN_OPTIONS` for a program below the preloaded library, and for whatever that starts: the
-/// runtime of AddressSanitizer is content to stand behind a library that it did not expect.
+/// `ASAN_OPTIONS` for a program with the preloaded library, and for the programs that it starts:
+/// the runtime of AddressSanitizer accepts a library before it that it did not expect.
 ///
-/// A program that is linked with the shared runtime (GCC's usual way) ends at once where a library
-/// was preloaded, since that might keep the runtime from seeing allocations. This one does not: it
-/// defines functions of MPI only. To preload the runtime in front would do, too, but for every
-/// program that the program starts as well, with reports of what they leak.
+/// A program that is linked with the shared runtime (GCC's default) ends at once if a library was
+/// preloaded, since the library might keep the runtime from seeing allocations. This one does not,
+/// since it only defines functions of MPI. Preloading the runtime first would work too, but would
+/// affect every program that the program starts, with reports of what they leak.
 ///
-/// What the user says on this stays.
+/// An option that the user has set stays.
 pub(super) fn asan_options(others: Option<OsString>) -> OsString {
     const IN_ANY_ORDER: &str = "verify_asan_link_order";
     let mut options = others.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Programs that no library can be preloaded into.
+//! Programs into which no library can be preloaded.
 
 use std::ffi::{CStr, CString, OsString};
 use std::fs::Metadata;
@@ -10,12 +10,12 @@ use collbench_files::open_regular;
 
 use super::program::find_program;
 
-/// Why the loader puts no library before a program.
+/// Why the loader preloads no library into a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotPreloadable {
-    /// It runs with other rights than those of the user.
+    /// It runs with rights other than the user's.
     SetUserId,
-    /// There is no loader.
+    /// It is linked statically, without a loader.
     Static,
 }
 
@@ -34,7 +34,7 @@ impl NotPreloadable {
     }
 }
 
-/// The first of the words that is such a program.
+/// The first word of a command that is such a program.
 pub(super) fn find_not_preloadable(command: &[OsString]) -> Option<(&OsString, NotPreloadable)> {
     command.iter().find_map(|word| {
         let path = find_program(word).ok()?;
@@ -59,7 +59,7 @@ fn has_other_rights(path: &Path) -> bool {
     let Ok(name) = CString::new(path.as_os_str().as_bytes()) else {
         return false;
     };
-    // SAFETY: C strings; nothing is to be stored.
+    // SAFETY: both names are C strings; the length of the buffer is 0, so nothing is stored.
     let length = unsafe {
         libc::getxattr(
             name.as_ptr(),
@@ -72,7 +72,7 @@ fn has_other_rights(path: &Path) -> bool {
 }
 
 fn is_set_id(metadata: &Metadata) -> bool {
-    // Without the right to execute, the bit means something else.
+    // Without the right to execute, the bit has another meaning.
     const SET_GROUP: u32 = libc::S_ISGID | libc::S_IXGRP;
     // SAFETY: these cannot fail.
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
@@ -80,8 +80,8 @@ fn is_set_id(metadata: &Metadata) -> bool {
         || metadata.mode() & SET_GROUP == SET_GROUP && metadata.gid() != group
 }
 
-/// Whether this is an ELF file of 64 bits that names no loader, and no library either: those that do
-/// are libraries themselves.
+/// Whether this is an ELF file of 64 bits that names no loader, and no library either: files that
+/// name a library are libraries themselves.
 fn is_static(path: &Path) -> bool {
     const PT_DYNAMIC: u64 = 2;
     const PT_INTERP: u64 = 3;
@@ -97,7 +97,7 @@ fn is_static(path: &Path) -> bool {
     );
     !(0..n).any(|i| {
         let place = at.saturating_add(i * size);
-        // A file that is cut is none that runs.
+        // A truncated file cannot run.
         read_at::<56>(path, place).is_none_or(|segment| match number(&segment[..4]) {
             PT_INTERP => true,
             PT_DYNAMIC => needs_libraries(path, number(&segment[8..16]), number(&segment[32..40])),
@@ -106,7 +106,7 @@ fn is_static(path: &Path) -> bool {
     })
 }
 
-/// Whether a library is named in the dynamic section of `length` bytes at an offset.
+/// Whether the dynamic section of `length` bytes at an offset names a library.
 fn needs_libraries(path: &Path, at: u64, length: u64) -> bool {
     const DT_NEEDED: u64 = 1;
     const BYTES: u64 = 16;
@@ -115,7 +115,7 @@ fn needs_libraries(path: &Path, at: u64, length: u64) -> bool {
     tags.any(|tag| number(&tag) == DT_NEEDED)
 }
 
-/// A number of so many bytes, as ELF files of this machine have them.
+/// The number in these bytes, in the byte order of ELF files of this machine.
 fn number(bytes: &[u8]) -> u64 {
     let bytes = bytes.iter().rev();
     bytes.fold(0, |sum, &byte| sum << 8 | u64::from(byte))
@@ -154,8 +154,8 @@ mod tests {
         bytes[64 + 56] = 3;
         std::fs::write(&path, &bytes).unwrap();
         assert!(!is_static(&path));
-        // A dynamic section behind the program headers, as libraries and programs without a fixed place
-        // have it: that of a library names another one.
+        // A dynamic section after the program headers, as in libraries and position-independent
+        // programs; that of a library names another library.
         let at = bytes.len();
         bytes.resize(at + 32, 0);
         (bytes[64 + 56], bytes[64 + 56 + 8], bytes[64 + 56 + 32]) = (2, at as u8, 32);

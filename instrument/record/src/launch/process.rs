@@ -1,4 +1,4 @@
-//! A child process that behaves as if it had been started directly: its signals, its end.
+//! A child process that behaves as if it had been started directly: its signals, and its end.
 
 use std::io::{self, IsTerminal};
 use std::mem::zeroed;
@@ -8,25 +8,26 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use crate::interrupt;
 
-/// Whom signals are passed on to, as `kill` takes it: a process, or minus a process group; 0 for
-/// nobody.
+/// The process that signals are passed on to, as for `kill`: a process, or minus a process group; 0
+/// for none.
 static CHILD: AtomicI32 = AtomicI32::new(0);
-/// Whether also those signals are passed on that no process has sent.
+/// Whether to also pass on signals that no process has sent.
 static PASS_ALL: AtomicBool = AtomicBool::new(false);
-/// Whether the child was there, and is no more: what this process does now is its own.
+/// Whether the child has ended: signals are then for this process.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
-/// Signals that were ignored when this process began, one bit each.
+/// Signals that were ignored when this process started, one bit each.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
-/// Signals that came when there was nobody to pass them on to, one bit each.
+/// Signals received when there was no process to pass them on to, one bit each.
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
-/// Whose signals a child gets.
+/// Which signals a child gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signals {
-    /// Those sent to this process; those of the terminal reach the child by itself.
+    /// Those sent to this process; those of the terminal reach the child directly.
     Ours,
-    /// All, and the child ends when this process is killed, as the rank that it is. A launcher
-    /// signals process groups: the child has its own, or it would get each signal twice.
+    /// All signals, and the child ends when this process is killed, since it is the rank. A
+    /// launcher signals process groups: the child has its own group, since it would get each signal
+    /// twice otherwise.
     OfTheRank,
 }
 
@@ -39,7 +40,7 @@ impl Ended {
         self.0.success()
     }
 
-    /// The child's exit status; where a signal ended the child, it ends this process too.
+    /// The child's exit status; if a signal ended the child, it ends this process too.
     pub(super) fn pass_on(self) -> ExitCode {
         if let Some(signal) = self.0.signal() {
             return interrupt::end_by(signal);
@@ -48,7 +49,7 @@ impl Ended {
     }
 }
 
-/// Runs a command to its end; signals sent to this process meanwhile go to it.
+/// Runs a command to its end; signals sent to this process meanwhile are passed on to it.
 pub(super) fn run(command: &mut Command, signals: Signals) -> io::Result<Ended> {
     let of_the_rank = signals == Signals::OfTheRank;
     // Outside of the terminal's foreground group it could not read from the terminal.
@@ -56,10 +57,11 @@ pub(super) fn run(command: &mut Command, signals: Signals) -> io::Result<Ended> 
     if own_group {
         command.process_group(0);
     }
-    // Until the child is known, no signal may come here, or it would be lost.
+    // Signals are blocked until the child is known, since they would be missed.
     let mask = block_signals();
     let handled = Handled::install();
-    // SAFETY: between fork and exec; only system calls and atomics, which are allowed there.
+    // SAFETY: this runs between fork and exec, and only uses system calls and atomics, which are
+    // allowed there.
     unsafe {
         command.pre_exec(move || {
             if of_the_rank {
@@ -78,17 +80,17 @@ pub(super) fn run(command: &mut Command, signals: Signals) -> io::Result<Ended> 
     set_mask(&mask);
     let mut child = spawned?;
     wait_without_reaping(child.id());
-    // The number of a child that was waited for may be that of another process.
+    // After a child was waited for, its number may be that of another process.
     CHILD.store(0, Ordering::SeqCst);
     HAS_ENDED.store(true, Ordering::SeqCst);
     child.wait().map(Ended)
 }
 
-/// Becomes the program of a command, with signals as this process was given them; returns only
-/// if that failed.
+/// Becomes the program of a command, with the signal settings that this process was started with;
+/// returns only if that failed.
 pub(super) fn become_program(command: &mut Command) -> io::Error {
     let mask = set_mask_with(libc::SIG_BLOCK, &empty_set());
-    // SAFETY: before exec; only system calls and atomics.
+    // SAFETY: this runs before exec, and only uses system calls and atomics.
     unsafe {
         command.pre_exec(move || {
             restore(&Handled::default(), &mask);
@@ -98,10 +100,10 @@ pub(super) fn become_program(command: &mut Command) -> io::Error {
     command.exec()
 }
 
-/// Waits for the end of a child that stays a zombie.
+/// Waits for the end of a child, and leaves it a zombie.
 fn wait_without_reaping(child: u32) {
     loop {
-        // SAFETY: waitid fills the siginfo, which may be anything.
+        // SAFETY: waitid fills the siginfo, whose old value does not matter.
         let result = unsafe {
             let mut info = zeroed();
             libc::waitid(libc::P_PID, child, &mut info, libc::WEXITED | libc::WNOWAIT)
@@ -112,7 +114,7 @@ fn wait_without_reaping(child: u32) {
     }
 }
 
-/// The signals that are passed on, and what was set for them before; one bit each.
+/// The signals that are passed on, one bit each, and their previous actions.
 #[derive(Debug, Default, Clone, Copy)]
 struct Handled {
     all: u64,
@@ -120,8 +122,8 @@ struct Handled {
 }
 
 impl Handled {
-    /// Handles all signals that can be handled, except: what the processor raises in this process,
-    /// and what is about its own children, terminal and pipes.
+    /// Handles all signals that can be handled, except those that the processor raises in this
+    /// process, and those about its own children, terminal and pipes.
     fn install() -> Self {
         const OWN: [i32; 12] = [
             libc::SIGSEGV,
@@ -145,7 +147,7 @@ impl Handled {
                 let mut before: libc::sigaction = zeroed();
                 action.sa_sigaction = pass_on_signal as *const () as usize;
                 action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-                // It fails for SIGSTOP, and for those that the C library needs for itself.
+                // This fails for SIGSTOP, and for signals that the C library needs for itself.
                 if libc::sigaction(signal, &action, &mut before) == 0 {
                     handled.all |= bit(signal);
                     if before.sa_sigaction == libc::SIG_IGN {
@@ -159,8 +161,8 @@ impl Handled {
     }
 }
 
-/// In the child, before exec: signals as this process was given them. One that came since the
-/// fork comes again, to find the program's setting.
+/// In the child, before exec: restores the signal settings that this process was started with. A
+/// signal received since the fork is raised again, for the program's own setting.
 fn restore(handled: &Handled, mask: &libc::sigset_t) {
     block_signals();
     for signal in (1..=64).filter(|&signal| handled.all & bit(signal) != 0) {
@@ -170,7 +172,7 @@ fn restore(handled: &Handled, mask: &libc::sigset_t) {
         } else {
             libc::SIG_DFL
         };
-        // SAFETY: plain system calls.
+        // SAFETY: these system calls take valid arguments.
         unsafe {
             libc::signal(signal, setting);
             if RECEIVED.load(Ordering::SeqCst) & bit(signal) != 0 {
@@ -179,7 +181,7 @@ fn restore(handled: &Handled, mask: &libc::sigset_t) {
         }
     }
     if SIGPIPE_WAS_IGNORED.load(Ordering::SeqCst) {
-        // SAFETY: a plain system call.
+        // SAFETY: this system call takes a valid signal and action.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
     }
     set_mask(mask);
@@ -198,10 +200,10 @@ fn empty_set() -> libc::sigset_t {
     }
 }
 
-/// Blocks all signals; gives the mask before.
+/// Blocks all signals; returns the previous mask.
 fn block_signals() -> libc::sigset_t {
     let mut all = empty_set();
-    // SAFETY: a valid set.
+    // SAFETY: the set is valid for writing.
     unsafe { libc::sigfillset(&mut all) };
     set_mask_with(libc::SIG_SETMASK, &all)
 }
@@ -212,7 +214,7 @@ fn set_mask(mask: &libc::sigset_t) {
 
 fn set_mask_with(how: i32, set: &libc::sigset_t) -> libc::sigset_t {
     let mut before = empty_set();
-    // SAFETY: valid sets.
+    // SAFETY: both sets are valid.
     unsafe { libc::pthread_sigmask(how, set, &mut before) };
     before
 }
@@ -231,22 +233,22 @@ unsafe extern "C" fn pass_on_signal(
         let is_ignored = IGNORED.load(Ordering::SeqCst) & bit(signal) != 0;
         if HAS_ENDED.load(Ordering::SeqCst) && !is_ignored {
             if signal == libc::SIGTSTP {
-                // SAFETY: a system call that is allowed in handlers.
+                // SAFETY: this system call is allowed in handlers.
                 unsafe { libc::raise(libc::SIGSTOP) };
             }
             interrupt::note(signal);
         }
         return;
     }
-    // SAFETY: system calls that are allowed in handlers; errno is put back.
+    // SAFETY: these system calls are allowed in handlers; errno is restored.
     unsafe {
         let errno = *libc::__errno_location();
-        // What the terminal sends, it sends to the child's group as well: twice would be a second
-        // ^C.
+        // The terminal sends its signals to the child's group as well: passing them on would be a
+        // second ^C.
         if sent_by_a_process || pass_all {
             libc::kill(child, signal);
         }
-        // The shell above waits for this process to stop.
+        // The shell that started this process waits for it to stop.
         if signal == libc::SIGTSTP && !pass_all {
             libc::raise(libc::SIGSTOP);
         }
@@ -254,13 +256,13 @@ unsafe extern "C" fn pass_on_signal(
     }
 }
 
-/// Whether SIGPIPE was ignored when this process began: Rust's runtime ignores it, and
+/// Whether SIGPIPE was ignored when this process started: Rust's runtime ignores it, and
 /// [`Command`] then sets the default, whatever it was before.
 static SIGPIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Looks whether SIGPIPE is ignored; to be called before Rust's runtime begins.
+/// Remembers whether SIGPIPE is ignored; to be called before Rust's runtime starts.
 pub extern "C" fn look_at_sigpipe() {
-    // SAFETY: sigaction fills the second, and changes nothing.
+    // SAFETY: sigaction fills the second struct, and changes nothing.
     unsafe {
         let mut now: libc::sigaction = zeroed();
         libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut now);

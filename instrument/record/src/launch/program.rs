@@ -1,18 +1,18 @@
-//! Finding a program as `exec` does, before anything is changed for it.
+//! Finds a program as `exec` does, before anything is changed for it.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Where a system without `PATH` looks.
+/// The search path of a system without `PATH`.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// The file that `exec` would run for `name`: that path, if there is a slash in it, else the
-/// first in the folders of `PATH`.
+/// The file that `exec` would run for `name`: that path if it has a slash, otherwise the first
+/// match in the folders of `PATH`.
 ///
 /// # Errors
-/// Of kind `NotFound` if there is no such file, else what `exec` would say.
+/// Of kind `NotFound` if there is no such file, otherwise the error that `exec` would return.
 pub(super) fn find_program(name: &OsStr) -> io::Result<PathBuf> {
     find_in(name, std::env::var_os("PATH"))
 }
@@ -38,13 +38,13 @@ fn find_in(name: &OsStr, folders: Option<OsString>) -> io::Result<PathBuf> {
     Err(failed)
 }
 
-/// Whether this file may be run.
+/// Checks whether this file may be run.
 pub(super) fn check_executable(path: &Path) -> io::Result<()> {
     if !path.metadata()?.is_file() {
         return Err(io::Error::from_raw_os_error(libc::EACCES));
     }
     let name = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: a C string.
+    // SAFETY: the name is a C string.
     match unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::X_OK, libc::AT_EACCESS) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

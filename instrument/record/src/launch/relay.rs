@@ -1,8 +1,8 @@
-//! How the outer form reaches ranks on other hosts, without touching the user's command line.
+//! How the outer form reaches ranks on other hosts, without changing the user's command line.
 //!
-//! Open MPI 4 starts each rank through a fork agent if one is set: a command that is put before
-//! the program. Set to this command with the settings as one word, it does on every host what
-//! the inner form does. (Forwarding variables instead would collide with a `-x` of the user.)
+//! Open MPI 4 starts each rank through a fork agent if one is set: a command that is put before the
+//! program. If the agent is this command with the settings as one word, it does on every host what
+//! the inner form does. (Forwarding variables instead would conflict with a `-x` of the user.)
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -23,7 +23,7 @@ use super::{cannot_run, pass_settings};
 /// The variable that sets Open MPI's fork agent.
 pub(super) const FORK_AGENT: &str = "OMPI_MCA_orte_fork_agent";
 
-/// What an agent has to know. Paths as bytes: they need not be UTF-8.
+/// What an agent has to know. Paths are bytes, since they need not be UTF-8.
 #[derive(Debug, Serialize, Deserialize)]
 struct Relayed {
     output: Vec<u8>,
@@ -35,8 +35,8 @@ struct Relayed {
     exchange: String,
 }
 
-/// The value of the fork agent's variable; `None` where it cannot be said (it is split at
-/// blanks, and has no way to quote them).
+/// The value of the fork agent's variable; `None` if it cannot be expressed (it is split at blanks,
+/// and has no way to quote them).
 pub(super) fn relay_agent(settings: &Settings, preload: &Path) -> anyhow::Result<Option<OsString>> {
     let own = std::env::current_exe().context("finding this command's own file")?;
     if own.as_os_str().as_bytes().contains(&b' ') {
@@ -77,7 +77,7 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
         bail!("--relay: expected a program after it");
     };
     let mut command = match find_program(program) {
-        // Open MPI looks in the current folder too, behind PATH.
+        // Open MPI also looks in the current folder, after PATH.
         Err(_) if check_executable(&Path::new(".").join(program)).is_ok() => {
             let mut command = Command::new(Path::new(".").join(program));
             command.arg0(program);

@@ -1,4 +1,4 @@
-//! What a run has left in its trace directory.
+//! What a run has recorded in its trace directory.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,10 +16,10 @@ use collbench_text::quantity::file_size;
 use super::not_preloadable::find_not_preloadable;
 use crate::interrupt;
 
-/// How long rank 0 of the inner form waits for the other ranks to end their files.
+/// How long rank 0 of the inner form waits for the other ranks to finish their files.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What was recorded.
+/// Counts of what was recorded.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
     n_ranks: usize,
@@ -29,7 +29,7 @@ pub(super) struct Summary {
     pub(super) n_bytes: u64,
     /// Calls that a ring has overwritten.
     n_dropped: u64,
-    /// Bytes of a ring; 0: everything is kept.
+    /// Size of a ring, bytes; 0: all records are retained.
     keep_bytes: u64,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Problem {
     OtherRuns(usize),
 }
 
-/// Counts what is in the directory. In the inner form other ranks may still be at their ends.
+/// Counts what is in the directory. In the inner form other ranks may still be finishing.
 pub(super) fn look_at(path: &Path, form: Form) -> Result<Summary, Problem> {
     let begin = Instant::now();
     loop {
@@ -51,7 +51,7 @@ pub(super) fn look_at(path: &Path, form: Form) -> Result<Summary, Problem> {
             form == Form::Inner && begin.elapsed() < PATIENCE && interrupt::check().is_ok();
         if !(may_wait && some_unfinished(path)) {
             let found = count(path, form);
-            // The files of ranks that began late may be still to come.
+            // The files of ranks that began late may be missing yet.
             let may_change = !matches!(found, Ok(_) | Err(Problem::Nothing));
             if !(may_wait && may_change) {
                 return found;
@@ -61,7 +61,7 @@ pub(super) fn look_at(path: &Path, form: Form) -> Result<Summary, Problem> {
     }
 }
 
-/// Whether there is a file that its rank has not ended yet.
+/// Whether there is a file that its rank has not finished yet.
 fn some_unfinished(path: &Path) -> bool {
     let Ok(folder) = Folder::open_no_follow(path) else {
         return false;
@@ -72,14 +72,14 @@ fn some_unfinished(path: &Path) -> bool {
     })
 }
 
-/// The names of all rank files, in no order.
+/// The names of all rank files, in no particular order.
 fn rank_files(folder: &Folder) -> Vec<OsString> {
     let mut names = folder.names().unwrap_or_default();
     names.retain(|name| is_rank_file(&name.to_string_lossy()));
     names
 }
 
-/// Whether the recorder has ended this file: it is not written any more, nor cut.
+/// Whether the recorder has finished this file: it will not be written any more, nor cut.
 fn is_finalized(file: &File) -> io::Result<bool> {
     let mut bytes = [0; size_of::<FileHeader>()];
     file.read_exact_at(&mut bytes, 0)?;
@@ -87,8 +87,9 @@ fn is_finalized(file: &File) -> io::Result<bool> {
     Ok(header.magic == FILE_MAGIC && header.finalized.get() == 1)
 }
 
-/// What `look` makes of the bytes of a file, mapped: one that was not ended may be of any size. Its
-/// recorder may be about to cut it to what it holds, so this looks again if it became shorter.
+/// The result of `look` for the bytes of a file, which is mapped, since an unfinished one may be of
+/// any size. Its recorder may be about to cut it to its contents, so this tries again if it became
+/// shorter.
 fn read<T>(file: &File, mut look: impl FnMut(&[u8]) -> T) -> io::Result<T> {
     const TRIES: usize = 3;
     for _ in 1..TRIES {
@@ -103,7 +104,7 @@ fn read<T>(file: &File, mut look: impl FnMut(&[u8]) -> T) -> io::Result<T> {
 }
 
 impl Summary {
-    /// What is in a rank file of so many bytes.
+    /// Counts of a rank file of `n_bytes` bytes.
     fn of(trace: &RankTrace<'_>, n_bytes: usize) -> Self {
         let reason = StopReason::from_code(trace.header.stop_reason.get());
         let records = trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
@@ -122,7 +123,7 @@ impl Summary {
         }
     }
 
-    /// Adds what is in another file.
+    /// Adds the counts of another file.
     fn add(&mut self, other: &Self) {
         self.n_ranks += other.n_ranks;
         self.n_unfinished += other.n_unfinished;
@@ -185,7 +186,7 @@ fn ranks(n: usize) -> String {
 }
 
 impl Summary {
-    /// One line for a person; `path` is the directory as they would type it.
+    /// One line for the user; `path` is the directory as the user would type it.
     pub(super) fn line(&self, path: &str) -> String {
         let mut line = format!("{}, {}", ranks(self.n_ranks), self.n_calls);
         if self.n_dropped > 0 {
@@ -210,7 +211,7 @@ impl Summary {
 }
 
 impl Problem {
-    /// What happened, why that may be, and what to do.
+    /// What happened, likely causes, and what to do.
     pub(super) fn explain(&self, path: &str, command: &[OsString], command_failed: bool) -> String {
         const CAUSES: &str = "likely causes:\n  \
              - recording could not start: a line \"not recording\" above says why\n  \
