@@ -4,9 +4,9 @@ use collbench_formats::{CODE_INTERNAL, ROOT_NONE, Semantics};
 
 use super::group::Members;
 use super::rank_file::{Body, NewRecord};
-use super::scenario::Deed;
+use super::scenario::StepKind;
 use super::semantics::{neighbours_release, payload, releases, root_field};
-use super::state::{END_OF_TIME_NS, FileError, Group, Scratch, Simulation, Turn};
+use super::state::{END_OF_TIME_NS, Execution, FileError, Group, Scratch, Simulation};
 use super::truth::{Instance, Seen, TrueInFlight};
 
 /// A member of the group that calls, or another process in its place.
@@ -23,21 +23,21 @@ struct Caller {
 
 impl Simulation<'_> {
     /// Lets the members work, enter, and leave where they may: fills the scratch.
-    pub(super) fn perform(&mut self, turn: Turn<'_>, members: &Members) {
-        let Turn {
+    pub(super) fn perform(&mut self, execution: Execution<'_>, members: &Members) {
+        let Execution {
             call,
             operation,
             instance,
             thread,
-        } = turn;
+        } = execution;
         let Scratch {
             mut seen,
             mut heard,
             releases: mut released,
             mut payloads,
-            mut course,
+            mut simulated,
         } = std::mem::take(&mut self.scratch);
-        let root = turn.root(members);
+        let root = execution.root(members);
         payloads.clear();
         payloads
             .extend((0..members.ranks.len()).map(|i| payload(call, operation, members, root, i)));
@@ -62,9 +62,9 @@ impl Simulation<'_> {
             heard.push(enter.filter(|_| is_heard));
         }
         // What is only begun here happens in later calls too.
-        if let (Some(inside), Deed::Call) = (&call.inside, &call.deed) {
-            course = self.happen(turn, members, inside, &heard, None);
-            for (seen, leave) in seen.iter_mut().zip(&course.leaves) {
+        if let (Some(model), StepKind::Call) = (&call.model, &call.kind) {
+            simulated = self.simulate_messages(execution, members, model, &heard, None);
+            for (seen, leave) in seen.iter_mut().zip(&simulated.leaves) {
                 self.is_over |= leave.is_some_and(|leave| leave >= END_OF_TIME_NS);
                 seen.leave = *leave;
             }
@@ -73,7 +73,7 @@ impl Simulation<'_> {
                 heard,
                 releases: released,
                 payloads,
-                course,
+                simulated,
             };
             return;
         }
@@ -102,7 +102,7 @@ impl Simulation<'_> {
             heard,
             releases: released,
             payloads,
-            course,
+            simulated,
         };
     }
 
@@ -110,11 +110,11 @@ impl Simulation<'_> {
     /// cursors. `made`, of a constructor: who called, and by world rank what it made.
     pub(super) fn note(
         &mut self,
-        turn: Turn<'_>,
+        execution: Execution<'_>,
         group: &mut Group,
         made: Option<(&[u32], &[i32])>,
     ) -> Result<(), FileError> {
-        let root = turn.root(&group.members);
+        let root = execution.root(&group.members);
         let mut seen = std::mem::take(&mut self.scratch.seen);
         let mut are_all_messages_there = true;
         for (i, seen) in seen.iter_mut().enumerate() {
@@ -133,21 +133,22 @@ impl Simulation<'_> {
                 leave: seen.leave,
                 root_field,
             };
-            seen.is_recorded = self.note_call(turn, group, &caller)?;
-            if let Some(inside) = &turn.call.inside {
-                are_all_messages_there &= self.write_messages(turn, group, i, inside.receives)?;
+            seen.is_recorded = self.note_call(execution, group, &caller)?;
+            if let Some(model) = &execution.call.model {
+                are_all_messages_there &=
+                    self.write_messages(execution, group, i, model.receives)?;
             }
             let state = &mut self.ranks[rank as usize];
-            state.calls += u64::from(!turn.call.internal);
+            state.calls += u64::from(!execution.call.internal);
             match caller.leave {
-                Some(leave) => state.cursors[turn.thread as usize] = leave,
+                Some(leave) => state.cursors[execution.thread as usize] = leave,
                 None => state.is_running = false,
             }
         }
-        if !turn.call.internal {
+        if !execution.call.internal {
             let callers = made.map(|(ranks, _)| ranks);
-            self.note_instance(turn, group, callers, &seen, are_all_messages_there);
-            group.calls += u64::from(turn.operation.semantics().is_matched());
+            self.note_instance(execution, group, callers, &seen, are_all_messages_there);
+            group.calls += u64::from(execution.operation.semantics().is_matched());
         }
         self.scratch.seen = seen;
         Ok(())
@@ -156,13 +157,13 @@ impl Simulation<'_> {
     /// Writes the call of one member into its file and the truth; says whether it is in the trace.
     fn note_call(
         &mut self,
-        turn: Turn<'_>,
+        execution: Execution<'_>,
         group: &Group,
         caller: &Caller,
     ) -> Result<bool, FileError> {
-        let Turn {
+        let Execution {
             call, operation, ..
-        } = turn;
+        } = execution;
         let (members, rank) = (&group.members, caller.rank);
         let at = if members.ranks[caller.i] == rank {
             caller.i
@@ -171,7 +172,7 @@ impl Simulation<'_> {
             ranks.position(|&member| member == rank).unwrap_or(caller.i)
         };
         let record = NewRecord {
-            thread: turn.thread,
+            thread: execution.thread,
             enter: caller.enter,
             leave: caller.leave,
             body: Body::Call {
@@ -208,15 +209,15 @@ impl Simulation<'_> {
     /// Notes the truth of the instance. `ranks`: of a constructor who called.
     fn note_instance(
         &mut self,
-        turn: Turn<'_>,
+        execution: Execution<'_>,
         group: &Group,
         ranks: Option<&[u32]>,
         seen: &[Seen],
         are_all_messages_there: bool,
     ) {
-        let root = turn.root(&group.members);
+        let root = execution.root(&group.members);
         let of_group;
-        let members = match (turn.operation.semantics(), ranks) {
+        let members = match (execution.operation.semantics(), ranks) {
             (Semantics::GroupConstructor, Some(ranks)) => {
                 of_group = Members::one_group(ranks.to_vec());
                 &of_group
@@ -224,21 +225,21 @@ impl Simulation<'_> {
             _ => &group.members,
         };
         let instance = Instance {
-            operation: turn.operation,
+            operation: execution.operation,
             communicator: group.in_truth,
             members,
             root,
             payloads: &self.scratch.payloads,
             seen,
-            courses: None,
+            nonblocking: None,
         };
         self.truth.instance(&instance);
-        if let Some(inside) = &turn.call.inside
+        if let Some(model) = &execution.call.model
             && are_all_messages_there
         {
             let top = root.unwrap_or(0);
             self.truth
-                .inside(&instance, inside, top, &self.scratch.course, None);
+                .add_tree(&instance, model, top, &self.scratch.simulated, None);
         }
     }
 }

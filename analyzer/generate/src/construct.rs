@@ -9,7 +9,7 @@ use collbench_formats::{
 use collbench_stats::random::hash;
 
 use super::group::{self, Members, Parts};
-use super::state::{FileError, Group, Named, Simulation, Turn};
+use super::state::{Execution, FileError, Group, Named, Simulation};
 
 /// Those who call a constructor together, and the parents on which they call it.
 #[derive(Debug)]
@@ -99,13 +99,13 @@ impl Simulation<'_> {
     /// A constructor, called on all parts of `on`; gives what it makes.
     pub(super) fn construct(
         &mut self,
-        turn: Turn<'_>,
+        execution: Execution<'_>,
         on: &mut Named,
         name: &str,
     ) -> Result<Vec<Group>, FileError> {
-        let Turn {
+        let Execution {
             call, operation, ..
-        } = turn;
+        } = execution;
         let parents: Parts = on
             .groups
             .iter()
@@ -120,7 +120,7 @@ impl Simulation<'_> {
         let mut left_at = vec![0; self.ranks.len()];
         let mut seen = Vec::new();
         for callers in &callers {
-            self.perform(turn, &callers.members);
+            self.perform(execution, &callers.members);
             for (&rank, seen) in callers.members.ranks.iter().zip(&self.scratch.seen) {
                 left_at[rank as usize] = seen.leave.unwrap_or(0);
             }
@@ -159,7 +159,7 @@ impl Simulation<'_> {
                 self.scratch.payloads.clear();
                 self.scratch.payloads.resize(range.len(), 0);
                 let made = Some((&callers.members.ranks[range.clone()], &index_at[..]));
-                self.note(turn, &mut on.groups[*parent], made)?;
+                self.note(execution, &mut on.groups[*parent], made)?;
             }
         }
         // Whichever thread will call on the new communicator knows of it from here on.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{CommunicatorKind, Operation, Semantics};
 
-use super::inside::Shape;
+use super::messages::Shape;
 use super::scenario::{Action, Call, Grid, Root, Scenario, ScenarioError, Step};
 
 /// The members of one communicator, as world ranks.
@@ -36,9 +36,9 @@ fn cartesian(n: usize, grid: &Grid) -> Result<Vec<Vec<Option<usize>>>, (String, 
         let stride: usize = dims[dim + 1..].iter().product();
         let at = position / stride % dims[dim];
         let to = at as isize + step;
-        let is_inside = (0..dims[dim] as isize).contains(&to);
+        let is_in_grid = (0..dims[dim] as isize).contains(&to);
         let to = to.rem_euclid(dims[dim] as isize) as usize;
-        (is_inside || grid.periodic).then(|| position - at * stride + to * stride)
+        (is_in_grid || grid.periodic).then(|| position - at * stride + to * stride)
     };
     let of = |position| {
         let dims = 0..dims.len();
@@ -232,11 +232,11 @@ fn check_call(
             let found = format!("{} on an intercommunicator", operation.name());
             return Err((found, "a communicator with one group".into()));
         }
-        if call.inside.is_some() && part.is_inter() {
+        if call.model.is_some() && part.is_inter() {
             let found = "a tree on an intercommunicator".to_owned();
             return Err((found, "a communicator with one group".into()));
         }
-        if let Some(Shape::Parents(parents)) = call.inside.as_ref().map(|inside| &inside.shape)
+        if let Some(Shape::Parents(parents)) = call.model.as_ref().map(|model| &model.shape)
             && parents.len() != part.ranks.len()
         {
             let found = format!("a tree of {} ranks on \"{}\"", parents.len(), call.on);

@@ -19,7 +19,7 @@ mod construct;
 mod delay;
 mod exchange;
 mod group;
-mod inside;
+mod message_records;
 mod messages;
 mod nonblocking;
 mod outstanding;
@@ -41,9 +41,7 @@ use collbench_formats::{Abi, HostIdentity, Identity, Layer, LayerState, MpiIdent
 use collbench_stats::random;
 use serde_json::json;
 
-pub use inside::{
-    TrueContributor, TrueCriticalPath, TrueEdge, TrueJoiningPoint, TrueRound, TrueTree,
-};
+pub use messages::{TrueContributor, TrueCriticalPath, TrueEdge, TrueJoin, TrueRound, TrueTree};
 pub use scenario::ScenarioError;
 pub use summary::Summary;
 pub use truth::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth};

@@ -1,131 +1,17 @@
-//! Collectives of a run that are seen inside: what the network does with them, and the records of
-//! their messages.
+//! The messages of a collective that a scenario lets be seen inside: which tree, over which
+//! network, and when each of them was sent and received.
 
-use collbench_formats::{Direction, Message, NO_RANK};
+mod network;
+mod progress_calls;
+mod shape;
+mod simulation;
+#[cfg(test)]
+mod tests;
+mod truth;
 
-use super::group::Members;
-use super::inside::{Course, InCalls, Inside, Receives, Setting, Side};
-use super::rank_file::{Body, NewRecord};
-use super::state::{FileError, Group, Simulation, Turn};
-
-impl Simulation<'_> {
-    /// Lets a collective happen message by message, among those who were heard of. `calls`: in
-    /// which calls of a member it goes on, of one that is begun first.
-    pub(super) fn happen(
-        &self,
-        turn: Turn<'_>,
-        members: &Members,
-        inside: &Inside,
-        heard: &[Option<u64>],
-        calls: Option<&[InCalls]>,
-    ) -> Course {
-        let n = members.ranks.len();
-        let top = turn.root(members).unwrap_or(0);
-        let bytes = turn.call.bytes.of(members.ranks[top]);
-        let plans = inside.plans(turn.operation.semantics(), n, top, bytes);
-        Course::of(&Setting {
-            plans: &plans,
-            enters: heard,
-            members: &members.ranks,
-            inside,
-            network: &self.scenario.network,
-            host_of: &self.scenario.host_of,
-            seed: self.seed,
-            instance: turn.instance,
-            delay_ns: &|delay, rank| self.delay_ns(delay, turn.instance, rank),
-            calls,
-            snap: &|t| self.snap(t),
-        })
-    }
-
-    /// Writes the ends of messages of member `i` in the scratch; says whether all are in the trace.
-    pub(super) fn write_messages(
-        &mut self,
-        turn: Turn<'_>,
-        group: &Group,
-        i: usize,
-        receives: Receives,
-    ) -> Result<bool, FileError> {
-        let course = std::mem::take(&mut self.scratch.course);
-        let ends = Ends {
-            members: &group.members,
-            i,
-            communicator: group.indexes[i],
-            // The library's own tags lie below zero.
-            tag: turn.operation.code().wrapping_neg(),
-            thread: turn.thread,
-            receives,
-        };
-        let are_all_recorded = self.write_ends(&course, &ends, &|_| true);
-        self.scratch.course = course;
-        are_all_recorded
-    }
-
-    /// Writes the ends of messages of a member that began when that is wanted; says whether all
-    /// are in the trace.
-    pub(super) fn write_ends(
-        &mut self,
-        course: &Course,
-        of: &Ends<'_>,
-        is_wanted: &dyn Fn(u64) -> bool,
-    ) -> Result<bool, FileError> {
-        let rank = of.members.ranks[of.i];
-        let mut are_all_recorded = true;
-        for end in course.ends.get(of.i).into_iter().flatten() {
-            let message = course.messages[end.message];
-            let (direction, partner, enter, leave) = match end.side {
-                Side::Send => (Direction::Send, message.to, message.sent, message.returned),
-                Side::Receive => (
-                    Direction::Receive,
-                    message.from,
-                    message.posted,
-                    (message.completed).filter(|_| of.receives != Receives::Unseen),
-                ),
-            };
-            let is_from_any = end.side == Side::Receive && of.receives == Receives::FromAny;
-            // An end is there from when it began.
-            let Some(enter) = enter.filter(|&enter| is_wanted(enter)) else {
-                continue;
-            };
-            let words = Message {
-                direction,
-                is_nonblocking: message.is_nonblocking && end.side == Side::Receive,
-                partner: if is_from_any {
-                    NO_RANK
-                } else {
-                    of.members.ranks[partner]
-                },
-                communicator: of.communicator,
-                tag: of.tag,
-                bytes: message.bytes,
-            }
-            .words();
-            let record = NewRecord {
-                thread: of.thread,
-                enter,
-                leave,
-                body: Body::Words(words),
-            };
-            let is_recorded = self.write(rank, record)?;
-            are_all_recorded &= is_recorded;
-            if is_recorded {
-                let until = leave.unwrap_or(enter);
-                self.truth.message_end(rank, until, end.side == Side::Send);
-            }
-        }
-        Ok(are_all_recorded)
-    }
-}
-
-/// Whose ends of messages are written, and as what.
-pub(super) struct Ends<'a> {
-    pub(super) members: &'a Members,
-    /// Position of the member.
-    pub(super) i: usize,
-    /// Index of the communicator in its file.
-    pub(super) communicator: u32,
-    pub(super) tag: u16,
-    pub(super) thread: u32,
-    /// What is seen of receives.
-    pub(super) receives: Receives,
-}
+pub(crate) use network::{Link, LinkEnds, Network};
+pub(crate) use progress_calls::ProgressCalls;
+pub(crate) use shape::{Directions, Shape};
+pub(crate) use simulation::{InstanceMessages, MessageModel, Receives, Setting, Side};
+pub(crate) use truth::{TreeBuilder, TrueInstance};
+pub use truth::{TrueContributor, TrueCriticalPath, TrueEdge, TrueJoin, TrueRound, TrueTree};

@@ -9,20 +9,20 @@ use collbench_formats::{
     PersistentStart, ROOT_NONE, phase_words,
 };
 
-use super::inside::{Course, InCalls, Receives};
-use super::messages::Ends;
-use super::outstanding::{BegunInside, BegunInstance, Persistent};
+use super::message_records::Ends;
+use super::messages::{InstanceMessages, ProgressCalls, Receives};
+use super::outstanding::{OutstandingInstance, OutstandingMessages, Persistent};
 use super::rank_file::{Body, NewRecord};
 use super::scenario::{Begin, Call, CompleteStep};
 use super::semantics::root_field;
-use super::state::{FileError, Group, Simulation, Turn};
-use super::truth::{Instance, Seen, TrueCourse, TrueInFlight};
+use super::state::{Execution, FileError, Group, Simulation};
+use super::truth::{Instance, NonblockingTimes, Seen, TrueInFlight};
 
 /// The tags of nonblocking collectives lie below this one, as those of libraries do.
 const FIRST_TAG: u16 = 0xff00;
 
 /// A member of the group while it begins a collective.
-struct Beginner {
+struct Initiator {
     /// Its position.
     i: usize,
     /// That of the root.
@@ -36,7 +36,7 @@ struct Beginner {
 struct Completing {
     rank: u32,
     /// When its last attempt began, on the grid.
-    asked: u64,
+    entered: u64,
     /// When it returns; `None` where that never happens.
     leave: Option<u64>,
     /// Collectives that it completes.
@@ -49,38 +49,40 @@ impl Simulation<'_> {
     /// Begins what `perform` has put into the scratch.
     pub(super) fn begin(
         &mut self,
-        turn: Turn<'_>,
+        execution: Execution<'_>,
         begin: Begin,
         group: &mut Group,
     ) -> Result<(), FileError> {
-        let operation = turn.operation;
-        let root = turn.root(&group.members);
+        let operation = execution.operation;
+        let root = execution.root(&group.members);
         let mut seen = std::mem::take(&mut self.scratch.seen);
         let payloads = self.scratch.payloads.clone();
         let ready: Vec<Option<u64>> = seen.iter().map(|seen| seen.leave).collect();
         let position = if operation.is_persistent() {
-            self.next_start(turn.call, operation, root, &payloads, group, &seen)?
+            self.next_start(execution.call, operation, root, &payloads, group, &seen)?
         } else {
             group.calls
         };
         let mut of = Vec::new();
-        let mut courses = vec![TrueCourse::default(); seen.len()];
+        let mut nonblocking = vec![NonblockingTimes::default(); seen.len()];
         for i in 0..seen.len() {
-            let member = Beginner {
+            let member = Initiator {
                 i,
                 root,
                 payload: payloads[i],
                 position,
             };
-            let (initiation, body) = self.initiation(turn, group, &member);
+            let (initiation, body) = self.initiation(execution, group, &member);
             of.push(initiation);
-            if let Some(begun) = self.begin_at(turn, begin, group, &member, body, &mut seen[i])? {
-                courses[i].begun = begun;
+            if let Some(initiated) =
+                self.begin_at(execution, begin, group, &member, body, &mut seen[i])?
+            {
+                nonblocking[i].initiated = initiated;
             }
         }
         group.calls += u64::from(operation.takes_position());
-        let inside = self.begun_inside(turn, group);
-        self.outstanding.begun.push(Some(BegunInstance {
+        let model = self.outstanding_messages(execution, group);
+        self.outstanding.instances.push(Some(OutstandingInstance {
             operation,
             in_truth: group.in_truth,
             members: group.members.clone(),
@@ -88,19 +90,24 @@ impl Simulation<'_> {
             payloads,
             n_left: seen.len(),
             seen,
-            courses,
+            nonblocking,
             ready,
             of,
-            inside,
+            model,
         }));
         Ok(())
     }
 
     /// What a member begins, and its record.
-    fn initiation(&self, turn: Turn<'_>, group: &Group, member: &Beginner) -> (Initiation, Body) {
-        let (operation, i, position) = (turn.operation, member.i, member.position);
+    fn initiation(
+        &self,
+        execution: Execution<'_>,
+        group: &Group,
+        member: &Initiator,
+    ) -> (Initiation, Body) {
+        let (operation, i, position) = (execution.operation, member.i, member.position);
         let index = group.indexes[i];
-        let key = (turn.call.id, group.id);
+        let key = (execution.call.id, group.id);
         let persistent = self.outstanding.persistent.get(&key);
         match persistent.filter(|_| operation.is_persistent()) {
             None => (
@@ -137,32 +144,32 @@ impl Simulation<'_> {
     /// A member that came begins: writes that, and gives when it returned, if it does.
     fn begin_at(
         &mut self,
-        turn: Turn<'_>,
+        execution: Execution<'_>,
         begin: Begin,
         group: &Group,
-        member: &Beginner,
+        member: &Initiator,
         body: Body,
         seen: &mut Seen,
     ) -> Result<Option<u64>, FileError> {
-        let (operation, thread) = (turn.operation, turn.thread);
+        let (operation, thread) = (execution.operation, execution.thread);
         let rank = group.members.ranks[member.i];
         seen.leave = None;
         let Some(enter) = seen.enter else {
             return Ok(None);
         };
         let is_running = self.ranks[rank as usize].is_running;
-        let begun = is_running.then(|| self.snap(enter + begin.begin_ns));
+        let initiated = is_running.then(|| self.snap(enter + begin.begin_ns));
         let record = NewRecord {
             thread,
             enter,
-            leave: begun,
+            leave: initiated,
             body,
         };
         seen.is_recorded = self.write(rank, record)?;
         if seen.is_recorded {
             let counted = Some((operation, &group.members));
-            self.truth.record(rank, begun.unwrap_or(enter), counted);
-            if begun.is_none() {
+            self.truth.record(rank, initiated.unwrap_or(enter), counted);
+            if initiated.is_none() {
                 let call = TrueInFlight {
                     operation: operation.name(),
                     communicator: Some(group.in_truth),
@@ -172,27 +179,31 @@ impl Simulation<'_> {
             }
         }
         self.ranks[rank as usize].calls += 1;
-        if let Some(begun) = begun {
-            self.ranks[rank as usize].cursors[thread as usize] = begun;
+        if let Some(initiated) = initiated {
+            self.ranks[rank as usize].cursors[thread as usize] = initiated;
             let waiting = &mut self.outstanding.of_rank[rank as usize];
-            waiting.push((self.outstanding.begun.len(), member.i));
+            waiting.push((self.outstanding.instances.len(), member.i));
         }
-        Ok(begun)
+        Ok(initiated)
     }
 
     /// What is to be kept of an instance that is seen inside, with a tag of its own.
-    fn begun_inside(&mut self, turn: Turn<'_>, group: &Group) -> Option<BegunInside> {
-        turn.call.inside.is_some().then(|| {
-            let number = &mut self.outstanding.n_inside;
+    fn outstanding_messages(
+        &mut self,
+        execution: Execution<'_>,
+        group: &Group,
+    ) -> Option<OutstandingMessages> {
+        execution.call.model.is_some().then(|| {
+            let number = &mut self.outstanding.n_with_messages;
             *number = number.wrapping_add(1);
-            BegunInside {
-                call: turn.call.clone(),
-                instance: turn.instance,
-                thread: turn.thread,
+            OutstandingMessages {
+                call: execution.call.clone(),
+                instance: execution.instance,
+                thread: execution.thread,
                 tag: FIRST_TAG.wrapping_sub(*number),
                 indexes: group.indexes.clone(),
                 calls: Vec::new(),
-                course: Course::default(),
+                simulated: InstanceMessages::default(),
                 are_all_recorded: true,
             }
         })
@@ -248,8 +259,8 @@ impl Simulation<'_> {
         step: &CompleteStep,
         execution: u64,
     ) -> Result<(), FileError> {
-        for at in 0..self.outstanding.begun.len() {
-            self.go_on(at, call, step, execution);
+        for at in 0..self.outstanding.instances.len() {
+            self.progress(at, call, step, execution);
         }
         for rank in 0..self.ranks.len() as u32 {
             let waiting = std::mem::take(&mut self.outstanding.of_rank[rank as usize]);
@@ -270,82 +281,84 @@ impl Simulation<'_> {
 
     /// Lets a collective happen of which it is known now in which calls it goes on: what every rank
     /// does next is to complete it.
-    fn go_on(&mut self, at: usize, call: &Call, step: &CompleteStep, execution: u64) {
-        let Some(mut begun) = self.outstanding.begun[at].take() else {
+    fn progress(&mut self, at: usize, call: &Call, step: &CompleteStep, execution: u64) {
+        let Some(mut pending) = self.outstanding.instances[at].take() else {
             return;
         };
-        if let Some(inside) = &mut begun.inside {
+        if let Some(model) = &mut pending.model {
             let mut calls = Vec::new();
-            for (i, &rank) in begun.members.ranks.iter().enumerate() {
-                let begun = begun.courses[i].begun;
+            for (i, &rank) in pending.members.ranks.iter().enumerate() {
+                let initiated = pending.nonblocking[i].initiated;
                 let is_waiting = self.outstanding.of_rank[rank as usize].contains(&(at, i));
                 let thread = step.thread as usize;
                 let before = self.ranks[rank as usize].cursors[thread];
-                self.ranks[rank as usize].cursors[thread] = before.max(begun);
-                let asks = if is_waiting {
+                self.ranks[rank as usize].cursors[thread] = before.max(initiated);
+                let first_test = if is_waiting {
                     self.work(call, execution, rank, step.thread)
                 } else {
                     None
                 };
                 self.ranks[rank as usize].cursors[thread] = before;
                 let tests_ns = u64::from(step.n_tests) * step.test_ns;
-                calls.push(InCalls {
-                    begun,
-                    asks,
-                    asked: asks.map_or(u64::MAX, |asks| self.snap(asks + tests_ns)),
+                calls.push(ProgressCalls {
+                    initiated,
+                    first_test,
+                    entered: first_test
+                        .map_or(u64::MAX, |first_test| self.snap(first_test + tests_ns)),
                 });
             }
-            let turn = Turn {
-                call: &inside.call,
-                operation: begun.operation,
-                instance: inside.instance,
-                thread: inside.thread,
+            let execution = Execution {
+                call: &model.call,
+                operation: pending.operation,
+                instance: model.instance,
+                thread: model.thread,
             };
-            let enters: Vec<Option<u64>> = begun.seen.iter().map(|seen| seen.enter).collect();
-            if let Some(of) = &inside.call.inside {
-                inside.course = self.happen(turn, &begun.members, of, &enters, Some(&calls));
+            let enters: Vec<Option<u64>> = pending.seen.iter().map(|seen| seen.enter).collect();
+            if let Some(of) = &model.call.model {
+                model.simulated =
+                    self.simulate_messages(execution, &pending.members, of, &enters, Some(&calls));
             }
-            begun.ready.clone_from(&inside.course.leaves);
-            inside.calls = calls;
+            pending.ready.clone_from(&model.simulated.leaves);
+            model.calls = calls;
         }
-        self.outstanding.begun[at] = Some(begun);
+        self.outstanding.instances[at] = Some(pending);
     }
 
     /// Writes the ends of the messages of a member of what was begun, of those that began before its
     /// completing call was entered, or behind that.
-    fn write_begun_ends(
+    fn write_outstanding_ends(
         &mut self,
         (at, i): (usize, usize),
         thread: u32,
-        asked: u64,
+        entered: u64,
         is_before: bool,
     ) -> Result<(), FileError> {
-        let Some(mut begun) = self.outstanding.begun[at].take() else {
+        let Some(mut pending) = self.outstanding.instances[at].take() else {
             return Ok(());
         };
-        if let Some(inside) = &mut begun.inside {
-            let first = begun.courses[i].begun;
+        if let Some(model) = &mut pending.model {
+            let first = pending.nonblocking[i].initiated;
             for (thread, from, to) in [
-                (inside.thread, 0, first),
-                (thread, first, asked),
-                (thread, asked, u64::MAX),
+                (model.thread, 0, first),
+                (thread, first, entered),
+                (thread, entered, u64::MAX),
             ] {
                 let ends = Ends {
-                    members: &begun.members,
+                    members: &pending.members,
                     i,
-                    communicator: inside.indexes[i],
-                    tag: inside.tag,
+                    communicator: model.indexes[i],
+                    tag: model.tag,
                     thread,
                     receives: Receives::Unseen,
                 };
-                if is_before == (to <= asked) {
+                if is_before == (to <= entered) {
                     let is_within = |begin: u64| from <= begin && begin < to;
-                    inside.are_all_recorded &=
-                        self.write_ends(&inside.course, &ends, &is_within)?;
+                    model.are_all_recorded &=
+                        self.write_ends(&model.simulated, &ends, &is_within)?;
                 }
             }
         }
-        self.outstanding.begun[at] = Some(begun);
+        self.outstanding.instances[at] = Some(pending);
         Ok(())
     }
 
@@ -358,8 +371,8 @@ impl Simulation<'_> {
         (rank, part): (u32, &[(usize, usize)]),
     ) -> Result<(), FileError> {
         let begun_at = |this: &Self, &(at, i): &(usize, usize)| {
-            let begun = this.outstanding.begun[at].as_ref();
-            begun.map_or(0, |begun| begun.courses[i].begun)
+            let pending = this.outstanding.instances[at].as_ref();
+            pending.map_or(0, |pending| pending.nonblocking[i].initiated)
         };
         let last_begun = part.iter().map(|waiting| begun_at(self, waiting)).max();
         let cursor = &mut self.ranks[rank as usize].cursors[step.thread as usize];
@@ -368,17 +381,17 @@ impl Simulation<'_> {
             return Ok(());
         };
         let tests_ns = u64::from(step.n_tests) * step.test_ns;
-        let asked = self.snap(from + tests_ns);
-        let mut done = Some(asked + step.complete_ns);
+        let entered = self.snap(from + tests_ns);
+        let mut done = Some(entered + step.complete_ns);
         for &(at, i) in part {
-            let ready = self.outstanding.begun[at].as_ref().map(|b| b.ready[i]);
+            let ready = self.outstanding.instances[at].as_ref().map(|b| b.ready[i]);
             done = done.zip(ready.flatten()).map(|(a, b)| a.max(b));
         }
         let leave = done.map(|done| self.snap(done));
         let n_together = part.len() as u32;
         let completing = Completing {
             rank,
-            asked,
+            entered,
             leave,
             n_together,
             share_ns: tests_ns / u64::from(n_together),
@@ -406,27 +419,27 @@ impl Simulation<'_> {
     ) -> Result<(), FileError> {
         let &Completing {
             rank,
-            asked,
+            entered,
             leave,
             n_together,
             share_ns,
         } = completing;
-        let Some(begun) = &self.outstanding.begun[at] else {
+        let Some(pending) = &self.outstanding.instances[at] else {
             return Ok(());
         };
-        let of = begun.of[i];
+        let of = pending.of[i];
         let in_flight = TrueInFlight {
-            operation: begun.operation.name(),
-            communicator: Some(begun.in_truth),
+            operation: pending.operation.name(),
+            communicator: Some(pending.in_truth),
             sequence: Some(match of {
                 Initiation::Nonblocking { position, .. } => position,
                 Initiation::Persistent { start, .. } => start,
             }),
         };
-        self.write_begun_ends((at, i), step.thread, asked, true)?;
+        self.write_outstanding_ends((at, i), step.thread, entered, true)?;
         let record = |leave, body| NewRecord {
             thread: step.thread,
-            enter: asked,
+            enter: entered,
             leave,
             body,
         };
@@ -442,38 +455,38 @@ impl Simulation<'_> {
                 n: step.n_tests,
                 spent_ns: share_ns,
             };
-            if self.write(rank, record(Some(asked), tests))? {
-                self.truth.record(rank, asked, None);
+            if self.write(rank, record(Some(entered), tests))? {
+                self.truth.record(rank, entered, None);
             }
         }
         let is_recorded = self.write(rank, record(leave, Body::Words(completion.words())))?;
         if is_recorded {
-            self.truth.record(rank, leave.unwrap_or(asked), None);
+            self.truth.record(rank, leave.unwrap_or(entered), None);
             if leave.is_none() {
                 self.truth.in_flight(rank, in_flight);
             }
         }
-        self.write_begun_ends((at, i), step.thread, asked, false)?;
-        if let Some(begun) = &mut self.outstanding.begun[at] {
-            begun.n_left -= 1;
-            begun.seen[i].leave = leave.filter(|_| is_recorded);
-            if let Some(inside) = &mut begun.inside {
+        self.write_outstanding_ends((at, i), step.thread, entered, false)?;
+        if let Some(pending) = &mut self.outstanding.instances[at] {
+            pending.n_left -= 1;
+            pending.seen[i].leave = leave.filter(|_| is_recorded);
+            if let Some(model) = &mut pending.model {
                 // It has what it waited for when it returns, at the latest.
-                inside.course.leaves[i] = leave;
+                model.simulated.leaves[i] = leave;
             }
-            let course = &mut begun.courses[i];
-            course.asked = asked;
-            course.n_together = u64::from(n_together);
-            course.n_tests = u64::from(step.n_tests);
-            course.tests_ns = share_ns;
+            let simulated = &mut pending.nonblocking[i];
+            simulated.entered = entered;
+            simulated.n_together = u64::from(n_together);
+            simulated.n_tests = u64::from(step.n_tests);
+            simulated.tests_ns = share_ns;
         }
         Ok(())
     }
 
     /// Notes the truth of what is complete at every member; at the end, of all.
     pub(super) fn settle(&mut self, is_end: bool) {
-        for begun in &mut self.outstanding.begun {
-            let Some(done) = begun.take_if(|begun| is_end || begun.n_left == 0) else {
+        for pending in &mut self.outstanding.instances {
+            let Some(done) = pending.take_if(|pending| is_end || pending.n_left == 0) else {
                 continue;
             };
             let instance = Instance {
@@ -483,19 +496,19 @@ impl Simulation<'_> {
                 root: done.root,
                 payloads: &done.payloads,
                 seen: &done.seen,
-                courses: Some(&done.courses),
+                nonblocking: Some(&done.nonblocking),
             };
             self.truth.instance(&instance);
-            if let Some(seen) = done.inside.filter(|seen| seen.are_all_recorded)
-                && let Some(inside) = &seen.call.inside
+            if let Some(seen) = done.model.filter(|seen| seen.are_all_recorded)
+                && let Some(model) = &seen.call.model
             {
                 let (top, calls) = (done.root.unwrap_or(0), Some(&seen.calls[..]));
                 self.truth
-                    .inside(&instance, inside, top, &seen.course, calls);
+                    .add_tree(&instance, model, top, &seen.simulated, calls);
             }
         }
-        if self.outstanding.begun.iter().all(Option::is_none) {
-            self.outstanding.begun.clear();
+        if self.outstanding.instances.iter().all(Option::is_none) {
+            self.outstanding.instances.clear();
             // Who did not complete everything has ended.
             self.outstanding.of_rank.iter_mut().for_each(Vec::clear);
         }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::clock::HostClock;
 use super::delay::Delay;
-use super::inside::{Inside, Network};
+use super::messages::{MessageModel, Network};
 use super::summary::TruthDetail;
 
 mod check;
@@ -112,17 +112,17 @@ pub(crate) struct Call {
     pub(crate) makes: Option<String>,
     pub(crate) split: Split,
     pub(crate) internal: bool,
-    pub(crate) deed: Deed,
+    pub(crate) kind: StepKind,
     pub(crate) grid: Grid,
     pub(crate) work: Vec<Delay>,
     pub(crate) latency: Latency,
     /// Its messages take the place of the latency.
-    pub(crate) inside: Option<Inside>,
+    pub(crate) model: Option<MessageModel>,
 }
 
 /// What is done when the work is done.
 #[derive(Debug, Clone)]
-pub(crate) enum Deed {
+pub(crate) enum StepKind {
     /// The operation is called, if there is one.
     Call,
     /// A nonblocking or persistent operation is begun.

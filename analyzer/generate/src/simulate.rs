@@ -12,8 +12,10 @@ use collbench_stats::random::hash;
 use super::exchange;
 use super::group;
 use super::rank_file::{Body, Ending, NewRecord, RankFile};
-use super::scenario::{Action, Call, Deed, Fault, ScenarioError, Step};
-use super::state::{END_OF_TIME_NS, FileError, Group, Named, Simulation, SimulationError, Turn};
+use super::scenario::{Action, Call, Fault, ScenarioError, Step, StepKind};
+use super::state::{
+    END_OF_TIME_NS, Execution, FileError, Group, Named, Simulation, SimulationError,
+};
 use super::truth::{TrueInFlight, Truth};
 
 impl<'a> Simulation<'a> {
@@ -81,10 +83,10 @@ impl<'a> Simulation<'a> {
     fn run_call(&mut self, call: &'a Call) -> Result<(), FileError> {
         let instance = self.executed[call.id];
         self.executed[call.id] += 1;
-        match &call.deed {
-            Deed::Complete(step) => return self.complete(call, step, instance),
-            Deed::Phase(level) => return self.begin_phase(call, *level, instance),
-            Deed::Call | Deed::Begin(_) => {}
+        match &call.kind {
+            StepKind::Complete(step) => return self.complete(call, step, instance),
+            StepKind::Phase(level) => return self.begin_phase(call, *level, instance),
+            StepKind::Call | StepKind::Begin(_) => {}
         }
         // The program was checked: the name is there.
         let Some(mut on) = self.named.remove(&call.on) else {
@@ -99,23 +101,23 @@ impl<'a> Simulation<'a> {
             self.named.insert(call.on.clone(), on);
             return Ok(());
         };
-        let turn = Turn {
+        let execution = Execution {
             call,
             operation,
             instance,
             thread: on.thread,
         };
         if let Some(name) = &call.makes {
-            let made = self.construct(turn, &mut on, name)?;
+            let made = self.construct(execution, &mut on, name)?;
             self.named.insert(call.on.clone(), on);
             self.add_named(name.clone(), made);
             return Ok(());
         }
         for group in &mut on.groups {
-            self.perform(turn, &group.members);
-            match call.deed {
-                Deed::Begin(begin) => self.begin(turn, begin, group)?,
-                _ => self.note(turn, group, None)?,
+            self.perform(execution, &group.members);
+            match call.kind {
+                StepKind::Begin(begin) => self.begin(execution, begin, group)?,
+                _ => self.note(execution, group, None)?,
             }
         }
         if operation.semantics() != Semantics::Free {

@@ -10,12 +10,12 @@ use collbench_stats::random::Random;
 
 use super::delay::{Amount, Delay};
 use super::group::Members;
-use super::inside::Course;
+use super::messages::InstanceMessages;
 use super::outstanding::Outstanding;
 use super::rank_file::{NewRecord, RankFile, Stop};
-use super::scenario::{Action, Call, Deed, Fault, Scenario, ScenarioError, Step};
+use super::scenario::{Action, Call, Fault, Scenario, ScenarioError, Step, StepKind};
 use super::semantics::{Release, with_noise};
-use super::truth::{Seen, TruthBook};
+use super::truth::{Seen, TruthBuilder};
 
 /// A simulated communicator: its members, and what their files call it.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ pub(crate) struct Simulation<'a> {
     pub(super) lost: Vec<Range<u64>>,
     pub(super) named: BTreeMap<String, Named>,
     pub(super) ranks: Vec<Rank>,
-    pub(super) truth: TruthBook,
+    pub(super) truth: TruthBuilder,
     pub(super) outstanding: Outstanding,
     /// By step: how often it was executed.
     pub(super) executed: Vec<u64>,
@@ -107,12 +107,12 @@ pub(super) struct Scratch {
     pub(super) releases: Vec<Option<Release>>,
     pub(super) payloads: Vec<u64>,
     /// Of a collective that is seen inside.
-    pub(super) course: Course,
+    pub(super) simulated: InstanceMessages,
 }
 
 /// One execution of a step of the program.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Turn<'a> {
+pub(super) struct Execution<'a> {
     pub(super) call: &'a Call,
     pub(super) operation: Operation,
     /// How often the step was executed before.
@@ -120,7 +120,7 @@ pub(super) struct Turn<'a> {
     pub(super) thread: u32,
 }
 
-impl Turn<'_> {
+impl Execution<'_> {
     /// Position of the root; `None` if the operation has none.
     pub(super) fn root(&self, members: &Members) -> Option<usize> {
         let is_rooted = self.operation.semantics().is_rooted();
@@ -163,7 +163,7 @@ impl<'a> Simulation<'a> {
             lost,
             named: BTreeMap::new(),
             ranks: ranks.collect(),
-            truth: TruthBook::new(
+            truth: TruthBuilder::new(
                 scenario.truth,
                 &scenario.host_of,
                 &host_names,
@@ -275,8 +275,8 @@ impl<'a> Simulation<'a> {
             return false;
         }
         if let Some(every) = delay.moves_every {
-            let turn = (instance / every) % delay.moves_over.len() as u64;
-            if delay.moves_over[turn as usize] != rank {
+            let execution = (instance / every) % delay.moves_over.len() as u64;
+            if delay.moves_over[execution as usize] != rank {
                 return false;
             }
         }
@@ -318,8 +318,8 @@ fn count_calls(steps: &[Step]) -> usize {
 fn last_thread(steps: &[Step]) -> u32 {
     let of_step = |step: &Step| match &step.action {
         Action::Block(steps) => last_thread(steps),
-        Action::Call(call) => match &call.deed {
-            Deed::Complete(step) => step.thread,
+        Action::Call(call) => match &call.kind {
+            StepKind::Complete(step) => step.thread,
             _ => 0,
         },
     };

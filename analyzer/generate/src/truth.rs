@@ -3,12 +3,12 @@
 //! This is a route of its own: nothing of the analysis is called, times are those of the global
 //! clock before any clock of a host showed them, and each quantity is its formula, literally.
 
-mod book;
+mod builder;
 mod fields;
 mod instance;
 mod measure;
 mod order;
 
-pub(crate) use book::TruthBook;
+pub(crate) use builder::TruthBuilder;
 pub use fields::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth};
-pub(crate) use instance::{Instance, Seen, TrueCourse};
+pub(crate) use instance::{Instance, NonblockingTimes, Seen};

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::written::{Placement, Written};
 use super::{Latency, Scenario, ScenarioError};
-use crate::inside::Network;
+use crate::messages::Network;
 use crate::summary::TruthDetail;
 use file::{Check, MAX_NS, line_of};
 use steps::{completes_elsewhere, has_messages};
@@ -15,7 +15,7 @@ mod delays;
 mod faults;
 mod file;
 mod hosts;
-mod inside;
+mod messages;
 mod steps;
 
 /// The version of scenario files that this crate reads.

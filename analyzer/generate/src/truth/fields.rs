@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::inside::TrueTree;
+use crate::messages::TrueTree;
 use crate::summary::Summary;
 
 /// A communicator; all that have one process are taken together.

@@ -27,16 +27,16 @@ pub(crate) struct Instance<'a> {
     pub(crate) payloads: &'a [u64],
     pub(crate) seen: &'a [Seen],
     /// Of nonblocking and persistent operations.
-    pub(crate) courses: Option<&'a [TrueCourse]>,
+    pub(crate) nonblocking: Option<&'a [NonblockingTimes]>,
 }
 
 /// What a member did between beginning an operation and being done with it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct TrueCourse {
+pub(crate) struct NonblockingTimes {
     /// When the initiating call returned.
-    pub(crate) begun: u64,
+    pub(crate) initiated: u64,
     /// When the completing one was entered.
-    pub(crate) asked: u64,
+    pub(crate) entered: u64,
     /// How many that one completed.
     pub(crate) n_together: u64,
     pub(crate) n_tests: u64,

@@ -65,8 +65,8 @@ pub(super) fn measure(
     for (i, wait) in waits.iter_mut().enumerate() {
         // So far the release.
         // A nonblocking one waits where it asks, and for several things at once a part for each.
-        let (from, n) = match instance.courses {
-            Some(courses) => (courses[i].asked, courses[i].n_together),
+        let (from, n) = match instance.nonblocking {
+            Some(nonblocking) => (nonblocking[i].entered, nonblocking[i].n_together),
             None => (enters[i], 1),
         };
         *wait = wait.map(|release| {
@@ -82,7 +82,7 @@ pub(super) fn measure(
 /// Whether there is an instant between the last to come and the first to go: in barriers, N x N
 /// and constructors; not between two groups that wait for each other, nor with nothing to send.
 pub(super) fn all_wait_for_all(instance: &Instance<'_>) -> bool {
-    if instance.courses.is_some() {
+    if instance.nonblocking.is_some() {
         return false;
     }
     match instance.operation.semantics() {
@@ -267,7 +267,7 @@ mod tests {
                 root: operation.semantics().is_rooted().then_some(root % n),
                 payloads: &payloads[..n],
                 seen: &[],
-                courses: None,
+                nonblocking: None,
             };
             let place_of = &hosts[..n];
             let mut found = Vec::new();

@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::file::{Check, MAX_DELAY_NS, line_of};
 use crate::scenario::written::{RotatingWord, WrittenRoot, WrittenStep};
 use crate::scenario::{
-    Action, Begin, Bytes, Call, CompleteStep, Deed, Root, ScenarioError, Split, Step,
+    Action, Begin, Bytes, Call, CompleteStep, Root, ScenarioError, Split, Step, StepKind,
 };
 
 impl Check<'_> {
@@ -21,11 +21,13 @@ impl Check<'_> {
         let steps = steps.collect::<Result<Vec<_>, _>>()?;
         for (i, span) in spans.into_iter().enumerate() {
             let goes_on = |step: &Step| match &step.action {
-                Action::Call(call) => call.inside.is_some() && matches!(call.deed, Deed::Begin(_)),
+                Action::Call(call) => {
+                    call.model.is_some() && matches!(call.kind, StepKind::Begin(_))
+                }
                 Action::Block(_) => false,
             };
             let completes = |step: &Step| match &step.action {
-                Action::Call(call) => matches!(call.deed, Deed::Complete(_)),
+                Action::Call(call) => matches!(call.kind, StepKind::Complete(_)),
                 Action::Block(_) => false,
             };
             let is_alone = steps[i].repeat == 1 && steps.get(i + 1).is_some_and(completes);
@@ -80,8 +82,8 @@ impl Check<'_> {
     ) -> Result<Call, ScenarioError> {
         let id = self.n_calls;
         self.n_calls += 1;
-        let deed = self.read_deed(&span, &mut step)?;
-        let is_marked = matches!(deed, Deed::Complete(_) | Deed::Phase(_));
+        let kind = self.read_kind(&span, &mut step)?;
+        let is_marked = matches!(kind, StepKind::Complete(_) | StepKind::Phase(_));
         let operation = match &step.operation {
             None if step.work.is_empty() && !is_marked => {
                 let expected = "operation, work, or steps";
@@ -104,14 +106,14 @@ impl Check<'_> {
             .into_iter()
             .map(|delay| self.read_delay(delay))
             .collect::<Result<_, _>>()?;
-        let inside = match step.tree {
+        let model = match step.tree {
             None => None,
             Some(tree) if step.latency.is_some() => {
                 let expected =
                     "only one of them (with a tree, [network] has the times of messages)";
                 return self.wrong(tree.span(), "both tree and latency", expected);
             }
-            Some(tree) => Some(self.read_tree(tree, operation, &bytes, &deed)?),
+            Some(tree) => Some(self.read_tree(tree, operation, &bytes, &kind)?),
         };
         let latency = match step.latency {
             None => self.latency.clone(),
@@ -127,11 +129,11 @@ impl Check<'_> {
             makes: step.makes.map(Spanned::into_inner),
             split: step.split.map(Spanned::into_inner).unwrap_or_default(),
             internal: step.internal,
-            deed,
+            kind,
             grid: step.grid.map(Spanned::into_inner).unwrap_or_default(),
             work,
             latency,
-            inside,
+            model,
         })
     }
 
@@ -192,17 +194,17 @@ impl Check<'_> {
     }
 
     /// What a step does besides its work.
-    fn read_deed(
+    fn read_kind(
         &self,
         span: &Range<usize>,
         step: &mut WrittenStep,
-    ) -> Result<Deed, ScenarioError> {
+    ) -> Result<StepKind, ScenarioError> {
         let deeds = [
             step.operation.is_some(),
             step.complete.is_some(),
             step.phase.is_some(),
         ];
-        if deeds.iter().filter(|&&deed| deed).count() > 1 {
+        if deeds.iter().filter(|&&kind| kind).count() > 1 {
             let found = "a step that does several things";
             let expected = "only one of operation, complete and phase";
             return self.wrong(span.clone(), found, expected);
@@ -228,7 +230,7 @@ impl Check<'_> {
                 let names: Vec<&str> = known.by_ref().map(CompletingCall::name).collect();
                 return self.wrong(name.span(), found, format!("one of {}", names.join(", ")));
             };
-            return Ok(Deed::Complete(CompleteStep {
+            return Ok(StepKind::Complete(CompleteStep {
                 by,
                 thread: self.number("thread", step.thread.take(), 0, 0..=1023)? as u32,
                 complete_ns: self.number(
@@ -242,7 +244,7 @@ impl Check<'_> {
             }));
         }
         if let Some(level) = step.phase {
-            return Ok(Deed::Phase(level));
+            return Ok(StepKind::Phase(level));
         }
         let operation = match &step.operation {
             Some(name) => Some(self.operation(name)?),
@@ -256,7 +258,7 @@ impl Check<'_> {
                 let expected = "a nonblocking or persistent operation";
                 return self.wrong(begin_ns.span(), "begin_ns", expected);
             }
-            return Ok(Deed::Call);
+            return Ok(StepKind::Call);
         };
         let is_rotating = matches!(
             step.root.as_ref().map(Spanned::get_ref),
@@ -274,7 +276,7 @@ impl Check<'_> {
             };
             return self.wrong(span.clone(), format!("{found} for {name}"), expected);
         }
-        Ok(Deed::Begin(Begin {
+        Ok(StepKind::Begin(Begin {
             begin_ns: self.number("begin_ns", step.begin_ns.take(), 500, lengths)?,
         }))
     }
@@ -357,7 +359,7 @@ impl Check<'_> {
 pub(super) fn completes_elsewhere(steps: &[Step]) -> bool {
     steps.iter().any(|step| match &step.action {
         Action::Block(steps) => completes_elsewhere(steps),
-        Action::Call(call) => matches!(&call.deed, Deed::Complete(step) if step.thread > 0),
+        Action::Call(call) => matches!(&call.kind, StepKind::Complete(step) if step.thread > 0),
     })
 }
 
@@ -365,6 +367,6 @@ pub(super) fn completes_elsewhere(steps: &[Step]) -> bool {
 pub(super) fn has_messages(steps: &[Step]) -> bool {
     steps.iter().any(|step| match &step.action {
         Action::Block(steps) => has_messages(steps),
-        Action::Call(call) => call.inside.is_some(),
+        Action::Call(call) => call.model.is_some(),
     })
 }

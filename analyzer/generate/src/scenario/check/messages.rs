@@ -7,12 +7,12 @@ use toml::Spanned;
 
 use super::file::{Check, MAX_DELAY_NS};
 use crate::delay::{Amount, Delay};
-use crate::inside::{Directions, Inside, Link, LinkEnds, Network, Receives, Shape};
+use crate::messages::{Directions, Link, LinkEnds, MessageModel, Network, Receives, Shape};
 use crate::scenario::written::{
     WrittenDelay, WrittenInside, WrittenLink, WrittenNetwork, WrittenReceives, WrittenShape,
     WrittenTree,
 };
-use crate::scenario::{Bytes, Deed, ScenarioError};
+use crate::scenario::{Bytes, ScenarioError, StepKind};
 
 /// Parts of what goes over an edge.
 const MAX_SEGMENTS: u64 = 10_000;
@@ -105,11 +105,11 @@ impl Check<'_> {
         tree: Spanned<WrittenTree>,
         operation: Option<Operation>,
         bytes: &Bytes,
-        deed: &Deed,
-    ) -> Result<Inside, ScenarioError> {
+        kind: &StepKind,
+    ) -> Result<MessageModel, ScenarioError> {
         let span = tree.span();
         let is_seen = |operation: &Operation| Directions::of(operation.semantics()).is_some();
-        let may_have = matches!(deed, Deed::Call | Deed::Begin(_));
+        let may_have = matches!(kind, StepKind::Call | StepKind::Begin(_));
         let Some(operation) = operation.filter(|op| is_seen(op) && may_have) else {
             let expected = "a barrier, broadcast, scatter, reduce, gather or N x N";
             return self.wrong(span, "tree", expected);
@@ -131,7 +131,7 @@ impl Check<'_> {
             let expected = "these fields only for a tree";
             return self.wrong(span, "segments or posts_all for an exchange", expected);
         }
-        let is_begun = matches!(deed, Deed::Begin(_));
+        let is_begun = matches!(kind, StepKind::Begin(_));
         if is_begun && (shape.is_exchange() || written.segments.is_some_and(|n| n > 1)) {
             let found = "an exchange, or segments, in a step that only initiates a collective";
             return self.wrong(span, found, "a tree, and one message over an edge");
@@ -154,7 +154,7 @@ impl Check<'_> {
             self.number(what, value, default, within)
         };
         let times = 0..=MAX_DELAY_NS;
-        Ok(Inside {
+        Ok(MessageModel {
             shape,
             segments: number("segments", written.segments, 1, 1..=MAX_SEGMENTS)? as u32,
             posts_all: written.posts_all,

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, VecDeque};
 use collbench_formats::Semantics;
 
 use super::super::delay::Delay;
-use super::in_calls::InCalls;
 use super::network::Network;
-use super::shape::{Action, Directions, Shape, Way};
+use super::progress_calls::ProgressCalls;
+use super::shape::{Action, Direction, Directions, Shape};
 
 /// What is seen inside of a step's collective.
 #[derive(Debug, Clone)]
-pub(crate) struct Inside {
+pub(crate) struct MessageModel {
     pub(crate) shape: Shape,
     /// Parts of what goes over an edge, > 0.
     pub(crate) segments: u32,
@@ -44,7 +44,7 @@ pub(crate) enum Receives {
     Unseen,
 }
 
-impl Inside {
+impl MessageModel {
     /// What each of `n` members does, by position, where `top` is the position of the node without
     /// a parent, and `bytes` go over each edge.
     pub(crate) fn plans(
@@ -82,7 +82,7 @@ pub(crate) struct TrueMessage {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) bytes: u64,
-    pub(crate) way: Way,
+    pub(crate) way: Direction,
     /// When the sender began to send; `None` if it never did.
     pub(crate) sent: Option<u64>,
     /// When it was done with that.
@@ -124,7 +124,7 @@ pub(crate) enum Step {
 
 /// What happened in one instance.
 #[derive(Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct InstanceMessages {
     pub(crate) messages: Vec<TrueMessage>,
     /// By position: its ends of messages, in the order in which it began them.
     pub(crate) ends: Vec<Vec<MessageEnd>>,
@@ -142,7 +142,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) enters: &'a [Option<u64>],
     /// World ranks.
     pub(crate) members: &'a [u32],
-    pub(crate) inside: &'a Inside,
+    pub(crate) model: &'a MessageModel,
     pub(crate) network: &'a Network,
     pub(crate) host_of: &'a [usize],
     pub(crate) seed: u64,
@@ -150,7 +150,7 @@ pub(crate) struct Setting<'a> {
     /// How much longer a world rank takes by a delay.
     pub(crate) delay_ns: &'a dyn Fn(&Delay, u32) -> u64,
     /// By position: when it is in a call of MPI. `None`: from its enter to its leave.
-    pub(crate) calls: Option<&'a [InCalls]>,
+    pub(crate) calls: Option<&'a [ProgressCalls]>,
     /// Up to the next instant that a clock shows.
     pub(crate) snap: &'a dyn Fn(u64) -> u64,
 }
@@ -181,14 +181,14 @@ struct Running<'a> {
     channels: BTreeMap<(usize, usize), Channel>,
     /// By message: when it is at the receiver's host.
     arrivals: Vec<Option<u64>>,
-    course: Course,
+    simulated: InstanceMessages,
     /// Who can go on.
     ready: VecDeque<usize>,
 }
 
-impl Course {
+impl InstanceMessages {
     /// When the receiver of a message began to send the next one, or left: by then it had it.
-    pub(crate) fn handed_on(&self, number: usize) -> Option<u64> {
+    pub(crate) fn forwarded_at(&self, number: usize) -> Option<u64> {
         let receiver = self.messages[number].to;
         let ends = &self.ends[receiver];
         let is_it = |end: &MessageEnd| end.side == Side::Receive && end.message == number;
@@ -209,7 +209,7 @@ impl Course {
             ranks: (0..n).map(|_| RankState::default()).collect(),
             channels: BTreeMap::new(),
             arrivals: Vec::new(),
-            course: Self {
+            simulated: Self {
                 messages: Vec::new(),
                 ends: vec![Vec::new(); n],
                 steps: vec![Vec::new(); n],
@@ -220,7 +220,7 @@ impl Course {
         while let Some(i) = running.ready.pop_front() {
             running.advance(i);
         }
-        running.course
+        running.simulated
     }
 }
 
@@ -230,18 +230,18 @@ impl Running<'_> {
             plans,
             enters,
             members,
-            inside,
+            model,
             delay_ns,
             snap,
             ..
         } = *self.setting;
         let Some(enter) = enters[i] else { return };
-        if self.course.leaves[i].is_some() {
+        if self.simulated.leaves[i].is_some() {
             return;
         }
         let mut now = match self.ranks[i].now {
             Some(now) => now,
-            None => snap(enter.saturating_add(inside.entry_ns)),
+            None => snap(enter.saturating_add(model.entry_ns)),
         };
         let delayed = |delays: &[Delay]| {
             let each = delays.iter().map(|delay| delay_ns(delay, members[i]));
@@ -249,9 +249,9 @@ impl Running<'_> {
         };
         while let Some(&action) = plans[i].get(self.ranks[i].at) {
             let needed_ns = match action {
-                Action::Busy => delayed(&inside.busy),
+                Action::Busy => delayed(&model.busy),
                 Action::Compute { times } => {
-                    delayed(&inside.compute).saturating_mul(u64::from(times))
+                    delayed(&model.compute).saturating_mul(u64::from(times))
                 }
                 Action::Send { .. } => self.setting.network.send_ns,
                 Action::Post { .. } | Action::Wait => 0,
@@ -284,8 +284,8 @@ impl Running<'_> {
         }
         self.ranks[i].now = Some(now);
         if self.ranks[i].at == plans[i].len() {
-            let done = self.can_act(i, now, inside.exit_ns);
-            self.course.leaves[i] = done.map(|done| snap(done.saturating_add(inside.exit_ns)));
+            let done = self.can_act(i, now, model.exit_ns);
+            self.simulated.leaves[i] = done.map(|done| snap(done.saturating_add(model.exit_ns)));
         }
     }
 
@@ -303,7 +303,7 @@ impl Running<'_> {
         i: usize,
         from: usize,
         bytes: u64,
-        way: Way,
+        way: Direction,
         now: u64,
         is_nonblocking: bool,
     ) {
@@ -311,10 +311,10 @@ impl Running<'_> {
         let message = match channel.messages.get(channel.n_posted) {
             Some(&message) => message,
             None => {
-                let message = self.course.messages.len();
+                let message = self.simulated.messages.len();
                 channel.messages.push(message);
                 self.arrivals.push(None);
-                self.course.messages.push(TrueMessage {
+                self.simulated.messages.push(TrueMessage {
                     from,
                     to: i,
                     bytes,
@@ -330,12 +330,12 @@ impl Running<'_> {
             }
         };
         channel.n_posted += 1;
-        let seen = &mut self.course.messages[message];
+        let seen = &mut self.simulated.messages[message];
         seen.posted = Some(now);
         seen.is_nonblocking = is_nonblocking;
         self.ranks[i].open.push(message);
-        self.course.steps[i].push(Step::Posted(message));
-        self.course.ends[i].push(MessageEnd {
+        self.simulated.steps[i].push(Step::Posted(message));
+        self.simulated.ends[i].push(MessageEnd {
             side: Side::Receive,
             message,
         });
@@ -350,7 +350,7 @@ impl Running<'_> {
         }
         let receive_ns = self.setting.network.receive_ns;
         let ready = |&message: &usize| {
-            let posted = self.course.messages[message].posted.unwrap_or(0);
+            let posted = self.simulated.messages[message].posted.unwrap_or(0);
             let arrival = self.arrivals[message].unwrap_or(0);
             self.can_act(i, arrival.max(posted), receive_ns)
         };
@@ -358,9 +358,9 @@ impl Running<'_> {
         let ready = ready?;
         let mut done = now;
         let open = std::mem::take(&mut self.ranks[i].open);
-        self.course.steps[i].push(Step::Waited(now, open.clone()));
+        self.simulated.steps[i].push(Step::Waited(now, open.clone()));
         for (message, ready) in open.into_iter().zip(ready) {
-            let seen = &mut self.course.messages[message];
+            let seen = &mut self.simulated.messages[message];
             let completed = (self.setting.snap)(ready.saturating_add(receive_ns));
             seen.completed = Some(completed);
             done = done.max(completed);
@@ -369,7 +369,7 @@ impl Running<'_> {
     }
 
     /// When the sending call returns; `None` as long as it waits for the receiver.
-    fn send(&mut self, i: usize, to: usize, bytes: u64, way: Way, now: u64) -> Option<u64> {
+    fn send(&mut self, i: usize, to: usize, bytes: u64, way: Direction, now: u64) -> Option<u64> {
         let Setting {
             members,
             network,
@@ -384,10 +384,10 @@ impl Running<'_> {
         let message = match channel.messages.get(channel.n_sent) {
             Some(&message) => message,
             None => {
-                let message = self.course.messages.len();
+                let message = self.simulated.messages.len();
                 channel.messages.push(message);
                 self.arrivals.push(None);
-                self.course.messages.push(TrueMessage {
+                self.simulated.messages.push(TrueMessage {
                     from: i,
                     to,
                     bytes,
@@ -402,11 +402,11 @@ impl Running<'_> {
                 message
             }
         };
-        let seen = &mut self.course.messages[message];
+        let seen = &mut self.simulated.messages[message];
         if seen.sent.is_none() {
             seen.sent = Some(now);
-            self.course.steps[i].push(Step::Sent(message));
-            self.course.ends[i].push(MessageEnd {
+            self.simulated.steps[i].push(Step::Sent(message));
+            self.simulated.ends[i].push(MessageEnd {
                 side: Side::Send,
                 message,
             });
@@ -443,8 +443,8 @@ mod tests {
     use super::super::shape::Directions;
     use super::*;
 
-    fn inside(shape: &str) -> Inside {
-        Inside {
+    fn model(shape: &str) -> MessageModel {
+        MessageModel {
             shape: Shape::of_name(shape).unwrap(),
             segments: 1,
             posts_all: false,
@@ -465,16 +465,21 @@ mod tests {
         }
     }
 
-    fn happens(inside: &Inside, network: &Network, down: bool, enters: &[Option<u64>]) -> Course {
+    fn happens(
+        model: &MessageModel,
+        network: &Network,
+        down: bool,
+        enters: &[Option<u64>],
+    ) -> InstanceMessages {
         let n = enters.len() as u32;
         let directions = Directions { down, up: !down };
-        let plans = inside.shape.actions(n, directions, 8, 1, false);
+        let plans = model.shape.actions(n, directions, 8, 1, false);
         let members: Vec<u32> = (0..n).collect();
-        Course::of(&Setting {
+        InstanceMessages::of(&Setting {
             plans: &plans,
             enters,
             members: &members,
-            inside,
+            model,
             network,
             host_of: &vec![0; n as usize],
             seed: 1,
@@ -487,14 +492,14 @@ mod tests {
 
     #[test]
     fn a_broadcast_over_a_chain_takes_what_its_hops_take() {
-        let course = happens(
-            &inside("chain"),
+        let simulated = happens(
+            &model("chain"),
             &network(),
             false,
             &[Some(100), Some(0), Some(5_000)],
         );
-        let [first, second] = course.messages[..] else {
-            panic!("{:?}", course.messages)
+        let [first, second] = simulated.messages[..] else {
+            panic!("{:?}", simulated.messages)
         };
         // Rank 1 waits for it from 10 on; it leaves rank 0 at 110.
         assert_eq!((first.posted, first.sent), (Some(10), Some(110)));
@@ -502,7 +507,7 @@ mod tests {
         // Rank 2 comes when it is there already.
         assert_eq!((second.sent, second.posted), (Some(1_160), Some(5_010)));
         assert_eq!(second.completed, Some(5_060));
-        assert_eq!(course.leaves, [Some(215), Some(1_265), Some(5_065)]);
+        assert_eq!(simulated.leaves, [Some(215), Some(1_265), Some(5_065)]);
     }
 
     #[test]
@@ -511,9 +516,9 @@ mod tests {
             rendezvous_bytes: 8,
             ..network()
         };
-        let course = happens(&inside("chain"), &network, false, &[Some(0), Some(4_000)]);
-        let [message] = course.messages[..] else {
-            panic!("{:?}", course.messages)
+        let simulated = happens(&model("chain"), &network, false, &[Some(0), Some(4_000)]);
+        let [message] = simulated.messages[..] else {
+            panic!("{:?}", simulated.messages)
         };
         assert_eq!((message.sent, message.posted), (Some(10), Some(4_010)));
         assert_eq!(
@@ -524,14 +529,9 @@ mod tests {
 
     #[test]
     fn who_does_not_come_holds_up_those_behind_it() {
-        let course = happens(
-            &inside("chain"),
-            &network(),
-            true,
-            &[Some(0), None, Some(0)],
-        );
-        assert_eq!(course.leaves, [None, None, Some(115)]);
-        let waiting = course.messages.iter().find(|m| m.to == 0).unwrap();
+        let simulated = happens(&model("chain"), &network(), true, &[Some(0), None, Some(0)]);
+        assert_eq!(simulated.leaves, [None, None, Some(115)]);
+        let waiting = simulated.messages.iter().find(|m| m.to == 0).unwrap();
         assert_eq!((waiting.posted, waiting.completed), (Some(10), None));
     }
 }

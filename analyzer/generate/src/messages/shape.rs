@@ -28,7 +28,7 @@ pub(crate) enum Shape {
 
 /// The direction of a message, as seen from the root, or the round of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     /// Towards the root.
     Down,
     /// From the root.
@@ -43,13 +43,17 @@ pub(crate) enum Action {
     /// It is late for what follows, if the scenario says so.
     Busy,
     /// It begins to receive.
-    Post { from: u32, bytes: u64, way: Way },
+    Post {
+        from: u32,
+        bytes: u64,
+        way: Direction,
+    },
     /// It goes on when all is there that it has begun to receive.
     Wait,
     /// It works on what came, once for each.
     Compute { times: u32 },
     /// It sends.
-    Send { to: u32, bytes: u64, way: Way },
+    Send { to: u32, bytes: u64, way: Direction },
 }
 
 /// In which directions the data of an operation go through a tree.
@@ -213,7 +217,7 @@ fn way_down(
     if !children.is_empty() {
         actions.push(Action::Busy);
     }
-    let way = Way::Down;
+    let way = Direction::Down;
     for &bytes in parts {
         let post = |&from: &u32| Action::Post { from, bytes, way };
         if posts_all && !children.is_empty() {
@@ -230,7 +234,7 @@ fn way_down(
 }
 
 fn way_up(parent: Option<u32>, children: &[u32], parts: &[u64], actions: &mut Vec<Action>) {
-    let way = Way::Up;
+    let way = Direction::Up;
     actions.extend(parent.map(|_| Action::Busy));
     for &bytes in parts {
         if let Some(from) = parent {
@@ -246,7 +250,7 @@ fn way_up(parent: Option<u32>, children: &[u32], parts: &[u64], actions: &mut Ve
 fn rounds(steps: impl Iterator<Item = (u32, u32)>, bytes: u64) -> Vec<Action> {
     let mut actions = vec![Action::Busy];
     for (round, (to, from)) in (0..).zip(steps) {
-        let way = Way::Round(round);
+        let way = Direction::Round(round);
         actions.extend([
             Action::Post { from, bytes, way },
             Action::Send { to, bytes, way },
@@ -264,7 +268,7 @@ fn recursive_doubling(rank: u32, n: u32, bytes: u64) -> Vec<Action> {
     let extra = n - power;
     let mut actions = vec![Action::Busy];
     let n_rounds = power.ilog2();
-    let (before, after) = (Way::Round(0), Way::Round(n_rounds + 1));
+    let (before, after) = (Direction::Round(0), Direction::Round(n_rounds + 1));
     if rank < 2 * extra && rank.is_multiple_of(2) {
         let (to, way) = (rank + 1, before);
         actions.push(Action::Send { to, bytes, way });
@@ -291,7 +295,7 @@ fn recursive_doubling(rank: u32, n: u32, bytes: u64) -> Vec<Action> {
     };
     for round in 0..n_rounds {
         let partner = real(own ^ 1 << round);
-        let way = Way::Round(round + 1);
+        let way = Direction::Round(round + 1);
         let from = partner;
         actions.extend([
             Action::Post { from, bytes, way },

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use collbench_formats::{CommunicatorKind, Operation};
 
 use super::fields::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth};
-use super::instance::{Instance, TrueCourse};
+use super::instance::{Instance, NonblockingTimes};
 use super::measure::{between, measure};
 use super::order::{alone, note_closest, note_order, order_table, sort_by_time};
 use crate::group::Members;
-use crate::inside::{Course, InCalls, Inside, TreeBook, TrueInstance};
+use crate::messages::{InstanceMessages, MessageModel, ProgressCalls, TreeBuilder, TrueInstance};
 use crate::summary::{Summary, TruthDetail};
 
 /// Index of all communicators of one process together.
@@ -17,14 +17,14 @@ const OF_ONE_PROCESS: usize = 0;
 
 /// The truth while it is being gathered.
 #[derive(Debug)]
-pub(crate) struct TruthBook {
+pub(crate) struct TruthBuilder {
     detail: TruthDetail,
     host_of: Vec<usize>,
     communicators: Vec<TrueCommunicator>,
     operations: HashMap<(Operation, usize, Option<u32>, u32), TrueOperation>,
     ranks: Vec<TrueRank>,
     messages: u64,
-    trees: TreeBook,
+    trees: TreeBuilder,
     classes: HashMap<(Operation, CommunicatorClass), (String, String)>,
     counts: Vec<HashMap<(Operation, CommunicatorClass), u64>>,
     /// When all leave MPI_Init.
@@ -71,7 +71,7 @@ impl CommunicatorClass {
     }
 }
 
-impl TruthBook {
+impl TruthBuilder {
     pub(crate) fn new(
         detail: TruthDetail,
         host_of: &[usize],
@@ -95,7 +95,7 @@ impl TruthBook {
             operations: HashMap::new(),
             ranks: ranks.collect(),
             messages: 0,
-            trees: TreeBook::new(detail),
+            trees: TreeBuilder::new(detail),
             classes: HashMap::new(),
             counts: vec![HashMap::new(); host_of.len()],
             start,
@@ -194,9 +194,11 @@ impl TruthBook {
         for i in recorded() {
             let seen = instance.seen[i];
             if let (Some(enter), Some(leave)) = (seen.enter, seen.leave) {
-                match instance.courses {
+                match instance.nonblocking {
                     None => entry.call_time_ns.add(between(leave, enter), detail),
-                    Some(courses) => add_course(entry, &courses[i], enter, leave, detail),
+                    Some(nonblocking) => {
+                        add_nonblocking(entry, &nonblocking[i], enter, leave, detail)
+                    }
                 }
                 enters.push(enter);
                 leaves.push(leave);
@@ -237,13 +239,13 @@ impl TruthBook {
     /// What was seen inside of an instance, if all of its calls and messages are in the trace;
     /// `top` is the position of the node that has no parent; `calls`: in which it went on, by
     /// position, of a nonblocking one.
-    pub(crate) fn inside(
+    pub(crate) fn add_tree(
         &mut self,
         instance: &Instance<'_>,
-        inside: &Inside,
+        model: &MessageModel,
         top: usize,
-        course: &Course,
-        calls: Option<&[InCalls]>,
+        simulated: &InstanceMessages,
+        calls: Option<&[ProgressCalls]>,
     ) {
         let enters: Option<Vec<u64>> = instance.seen.iter().map(|seen| seen.enter).collect();
         let leaves: Option<Vec<u64>> = instance.seen.iter().map(|seen| seen.leave).collect();
@@ -257,11 +259,11 @@ impl TruthBook {
                 ranks: &instance.members.ranks,
                 root: instance.root.map(|root| instance.members.ranks[root]),
                 bytes_class: largest.checked_ilog2().map_or(0, |exponent| 1 << exponent),
-                inside,
+                model,
                 top,
                 enters: &enters,
                 leaves: &leaves,
-                course,
+                simulated,
                 calls,
             });
         }
@@ -403,17 +405,17 @@ impl Orders<'_> {
 }
 
 /// The parts of a nonblocking call.
-fn add_course(
+fn add_nonblocking(
     entry: &mut TrueOperation,
-    course: &TrueCourse,
+    simulated: &NonblockingTimes,
     enter: u64,
     leave: u64,
     detail: TruthDetail,
 ) {
-    let initiation = between(course.begun, enter);
-    let waiting = between(course.asked, course.begun);
-    let completion = ((leave - course.asked) / course.n_together).cast_signed();
-    let tests = course.tests_ns.cast_signed();
+    let initiation = between(simulated.initiated, enter);
+    let waiting = between(simulated.entered, simulated.initiated);
+    let completion = ((leave - simulated.entered) / simulated.n_together).cast_signed();
+    let tests = simulated.tests_ns.cast_signed();
     entry.call_time_ns.add(initiation + completion, detail);
     entry.initiation_ns.add(initiation, detail);
     entry.between_ns.add(waiting, detail);
@@ -422,5 +424,5 @@ fn add_course(
         .exposed_ns
         .add(initiation + tests + completion, detail);
     entry.overlap_bound_ns.add(waiting - tests, detail);
-    entry.tests += course.n_tests;
+    entry.tests += simulated.n_tests;
 }

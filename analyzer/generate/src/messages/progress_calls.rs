@@ -2,27 +2,28 @@
 
 /// The calls of one rank that a collective can go on in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct InCalls {
+pub(crate) struct ProgressCalls {
     /// When the initiating call returned.
-    pub(crate) begun: u64,
+    pub(crate) initiated: u64,
     /// When it tested first, or asked; `None` if it never did.
-    pub(crate) asks: Option<u64>,
+    pub(crate) first_test: Option<u64>,
     /// When it entered the call that completed it.
-    pub(crate) asked: u64,
+    pub(crate) entered: u64,
 }
 
-impl InCalls {
+impl ProgressCalls {
     /// From when on something can be done that takes so long, not before `now`.
     pub(crate) fn can_act(self, now: u64, needed_ns: u64) -> Option<u64> {
-        if now.saturating_add(needed_ns) <= self.begun {
+        if now.saturating_add(needed_ns) <= self.initiated {
             Some(now)
         } else {
-            self.asks.map(|asks| asks.max(now))
+            self.first_test.map(|first_test| first_test.max(now))
         }
     }
 
     fn has_tested(self) -> bool {
-        self.asks.is_some_and(|asks| asks < self.asked)
+        self.first_test
+            .is_some_and(|first_test| first_test < self.entered)
     }
 
     /// From when on the rank was there to take what it had taken by an instant, and how much of the
@@ -31,13 +32,13 @@ impl InCalls {
         if self.has_tested() {
             return (posted, None);
         }
-        let ready = if taken <= self.begun {
+        let ready = if taken <= self.initiated {
             posted
         } else {
-            posted.max(self.asked)
+            posted.max(self.entered)
         };
-        let from = sent.max(self.begun);
-        let late = ready.min(self.asked).saturating_sub(from);
+        let from = sent.max(self.initiated);
+        let late = ready.min(self.entered).saturating_sub(from);
         (ready, Some(late))
     }
 
@@ -47,8 +48,8 @@ impl InCalls {
         if all.iter().any(|calls| calls.has_tested()) {
             return None;
         }
-        let begun = all.iter().map(|calls| calls.begun).max()?;
-        let asked = all.iter().map(|calls| calls.asked).min()?;
-        Some(asked.saturating_sub(begun))
+        let initiated = all.iter().map(|calls| calls.initiated).max()?;
+        let entered = all.iter().map(|calls| calls.entered).min()?;
+        Some(entered.saturating_sub(initiated))
     }
 }

@@ -9,9 +9,9 @@ use collbench_formats::Operation;
 use serde::Serialize;
 
 use super::super::summary::{Summary, TruthDetail};
-use super::course::{Course, Inside, Step, TrueMessage};
-use super::in_calls::InCalls;
-use super::shape::Way;
+use super::progress_calls::ProgressCalls;
+use super::shape::Direction;
+use super::simulation::{InstanceMessages, MessageModel, Step, TrueMessage};
 
 /// What is true of one edge.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -51,7 +51,7 @@ pub struct TrueContributor {
 
 /// What is true of one node.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct TrueJoiningPoint {
+pub struct TrueJoin {
     /// World rank.
     pub rank: u32,
     /// Its own process first, then its children by rank.
@@ -106,7 +106,7 @@ pub struct TrueTree {
     /// By sender, receiver and direction.
     pub edges: Vec<TrueEdge>,
     /// By world rank; empty for an exchange.
-    pub joining_points: Vec<TrueJoiningPoint>,
+    pub joining_points: Vec<TrueJoin>,
     /// By world rank and number; empty for a tree.
     pub rounds: Vec<TrueRound>,
     /// What the last to leave waited for.
@@ -124,14 +124,14 @@ pub(crate) struct TrueInstance<'a> {
     /// World rank.
     pub(crate) root: Option<u32>,
     pub(crate) bytes_class: u64,
-    pub(crate) inside: &'a Inside,
+    pub(crate) model: &'a MessageModel,
     /// Position of the node at the top of the tree.
     pub(crate) top: usize,
     pub(crate) enters: &'a [u64],
     pub(crate) leaves: &'a [u64],
-    pub(crate) course: &'a Course,
+    pub(crate) simulated: &'a InstanceMessages,
     /// By position: the calls in which it went on, if it was only begun first.
-    pub(crate) calls: Option<&'a [InCalls]>,
+    pub(crate) calls: Option<&'a [ProgressCalls]>,
 }
 
 type Key = (Operation, usize, Option<u32>, u64, String);
@@ -139,7 +139,7 @@ type Key = (Operation, usize, Option<u32>, u64, String);
 #[derive(Debug, Default)]
 struct Sums {
     instances: u64,
-    edges: BTreeMap<(u32, u32, Option<Way>), TrueEdge>,
+    edges: BTreeMap<(u32, u32, Option<Direction>), TrueEdge>,
     points: BTreeMap<u32, Point>,
     rounds: BTreeMap<(u32, u32), TrueRound>,
     critical_path: TrueCriticalPath,
@@ -157,18 +157,18 @@ struct Point {
 
 /// The truth inside, while it is being gathered.
 #[derive(Debug)]
-pub(crate) struct TreeBook {
+pub(crate) struct TreeBuilder {
     detail: TruthDetail,
     trees: HashMap<Key, Sums>,
 }
 
 /// A message whose four times are known.
 #[derive(Debug, Clone, Copy)]
-struct Passed {
+struct Delivery {
     from: usize,
     to: usize,
     bytes: u64,
-    way: Way,
+    way: Direction,
     sent: u64,
     posted: u64,
     completed: u64,
@@ -178,20 +178,20 @@ struct Passed {
 }
 
 /// Way, node and child; of a round its sender and receiver.
-type Edge = (Way, usize, usize);
+type Edge = (Direction, usize, usize);
 
 /// The messages of an instance, in their order, and where to find them.
-struct AllPassed {
-    list: Vec<Passed>,
+struct Deliveries {
+    list: Vec<Delivery>,
     /// By position of the sender.
-    from: Vec<Vec<Passed>>,
+    from: Vec<Vec<Delivery>>,
     /// By position of the receiver.
-    to: Vec<Vec<Passed>>,
+    to: Vec<Vec<Delivery>>,
     /// The last one of each edge.
-    last: BTreeMap<Edge, Passed>,
+    last: BTreeMap<Edge, Delivery>,
 }
 
-impl TreeBook {
+impl TreeBuilder {
     pub(crate) fn new(detail: TruthDetail) -> Self {
         Self {
             detail,
@@ -206,21 +206,21 @@ impl TreeBook {
             instance.communicator,
             instance.root,
             instance.bytes_class,
-            instance.inside.shape.name(),
+            instance.model.shape.name(),
         );
         let detail = self.detail;
         let sums = self.trees.entry(key).or_default();
         sums.instances += 1;
-        let course = instance.course;
-        let nths = nth_ends(course);
+        let simulated = instance.simulated;
+        let nths = nth_ends(simulated);
         let passed = nths.iter().enumerate();
         let passed = passed.filter_map(|(number, &nth)| instance.passed(number, nth));
-        if let Some(nobody) = instance.calls.and_then(InCalls::nobody_ns) {
+        if let Some(nobody) = instance.calls.and_then(ProgressCalls::nobody_ns) {
             sums.nobody_in_mpi_ns.add(nobody.cast_signed(), detail);
         }
-        let passed = AllPassed::of(passed.collect(), instance.ranks.len());
+        let passed = Deliveries::of(passed.collect(), instance.ranks.len());
         sums.add_edges(instance, &passed, detail);
-        if instance.inside.shape.is_exchange() {
+        if instance.model.shape.is_exchange() {
             sums.add_rounds(instance, &passed, detail)
         } else {
             sums.add_points(instance, &passed, detail)
@@ -265,9 +265,9 @@ impl TreeBook {
 }
 
 /// By message: which of all ends of its sender the send is, and which of its receiver the receive.
-fn nth_ends(course: &Course) -> Vec<[usize; 2]> {
-    let mut nths = vec![[0; 2]; course.messages.len()];
-    for ends in &course.ends {
+fn nth_ends(simulated: &InstanceMessages) -> Vec<[usize; 2]> {
+    let mut nths = vec![[0; 2]; simulated.messages.len()];
+    for ends in &simulated.ends {
         for (nth, end) in ends.iter().enumerate() {
             nths[end.message][end.side as usize] = nth;
         }
@@ -275,7 +275,7 @@ fn nth_ends(course: &Course) -> Vec<[usize; 2]> {
     nths
 }
 
-impl Passed {
+impl Delivery {
     fn of(message: &TrueMessage, nth: [usize; 2]) -> Option<Self> {
         Some(Self {
             from: message.from,
@@ -291,8 +291,13 @@ impl Passed {
     }
 
     /// One whose receiver is not seen to have it before it hands it on.
-    fn in_calls(self, course: &Course, number: usize, calls: &[InCalls]) -> Option<Self> {
-        let taken = course.handed_on(number)?;
+    fn in_calls(
+        self,
+        simulated: &InstanceMessages,
+        number: usize,
+        calls: &[ProgressCalls],
+    ) -> Option<Self> {
+        let taken = simulated.forwarded_at(number)?;
         let (ready, late_progress) = calls[self.to].lateness(self.sent, self.posted, taken);
         Some(Self {
             posted: ready,
@@ -308,14 +313,14 @@ impl Passed {
 
     fn edge(&self) -> Edge {
         match self.way {
-            Way::Down => (self.way, self.to, self.from),
-            Way::Up | Way::Round(_) => (self.way, self.from, self.to),
+            Direction::Down => (self.way, self.to, self.from),
+            Direction::Up | Direction::Round(_) => (self.way, self.from, self.to),
         }
     }
 }
 
-impl AllPassed {
-    fn of(list: Vec<Passed>, n_ranks: usize) -> Self {
+impl Deliveries {
+    fn of(list: Vec<Delivery>, n_ranks: usize) -> Self {
         let mut from = vec![Vec::new(); n_ranks];
         let mut to = from.clone();
         let mut last = BTreeMap::new();
@@ -333,18 +338,18 @@ impl AllPassed {
     }
 
     /// The last message this way between a node and each of its children, by child.
-    fn of_children(&self, way: Way, node: usize) -> impl Iterator<Item = (usize, &Passed)> {
+    fn of_children(&self, way: Direction, node: usize) -> impl Iterator<Item = (usize, &Delivery)> {
         let of_node = self.last.range((way, node, 0)..=(way, node, usize::MAX));
         of_node.map(|(&(.., child), message)| (child, message))
     }
 
     /// Whether a message is the last one on its edge.
-    fn is_last(&self, message: &Passed) -> bool {
+    fn is_last(&self, message: &Delivery) -> bool {
         let last = self.last.get(&message.edge());
         last.is_some_and(|last| last.nth == message.nth)
     }
 
-    fn goes(&self, way: Way) -> bool {
+    fn goes(&self, way: Direction) -> bool {
         let mut of_way = self.last.range((way, 0, 0)..=(way, usize::MAX, usize::MAX));
         of_way.next().is_some()
     }
@@ -363,7 +368,7 @@ impl Point {
         child
     }
 
-    fn finish((rank, mut point): (u32, Self)) -> TrueJoiningPoint {
+    fn finish((rank, mut point): (u32, Self)) -> TrueJoin {
         let mut contributors = vec![point.own];
         contributors.extend(point.children.into_values());
         for contributor in &mut contributors {
@@ -373,7 +378,7 @@ impl Point {
         point.down_ns.finish();
         point.up_ns.finish();
         point.core_ns.finish();
-        TrueJoiningPoint {
+        TrueJoin {
             rank,
             contributors,
             down_ns: point.down_ns,
@@ -384,13 +389,13 @@ impl Point {
 }
 
 impl Sums {
-    fn add_edges(&mut self, instance: &TrueInstance<'_>, passed: &AllPassed, detail: TruthDetail) {
+    fn add_edges(&mut self, instance: &TrueInstance<'_>, passed: &Deliveries, detail: TruthDetail) {
         for message in &passed.list {
             let (from, to) = (instance.ranks[message.from], instance.ranks[message.to]);
             let (way, direction) = match message.way {
-                Way::Down => (Some(Way::Down), Some("down")),
-                Way::Up => (Some(Way::Up), Some("up")),
-                Way::Round(_) => (None, None),
+                Direction::Down => (Some(Direction::Down), Some("down")),
+                Direction::Up => (Some(Direction::Up), Some("up")),
+                Direction::Round(_) => (None, None),
             };
             let edge = self.edges.entry((from, to, way)).or_insert(TrueEdge {
                 from,
@@ -412,27 +417,32 @@ impl Sums {
             }
             edge.one_way_ns
                 .add(difference(message.completed, message.sent), detail);
-            let back = passed.last.get(&(Way::Up, message.to, message.from));
+            let back = passed.last.get(&(Direction::Up, message.to, message.from));
             // Without knowing when they came, how long they stayed is not known either.
-            if let (Way::Down, Some(back), None) = (message.way, back, instance.calls) {
+            if let (Direction::Down, Some(back), None) = (message.way, back, instance.calls) {
                 let outside = difference(back.completed, message.sent);
-                let inside = difference(back.sent, message.completed);
-                edge.two_way_ns.add(outside - inside, detail);
+                let model = difference(back.sent, message.completed);
+                edge.two_way_ns.add(outside - model, detail);
             }
         }
     }
 
-    fn add_points(&mut self, instance: &TrueInstance<'_>, passed: &AllPassed, detail: TruthDetail) {
-        let (goes_down, goes_up) = (passed.goes(Way::Down), passed.goes(Way::Up));
+    fn add_points(
+        &mut self,
+        instance: &TrueInstance<'_>,
+        passed: &Deliveries,
+        detail: TruthDetail,
+    ) {
+        let (goes_down, goes_up) = (passed.goes(Direction::Down), passed.goes(Direction::Up));
         for (i, &rank) in instance.ranks.iter().enumerate() {
             let point = self.points.entry(rank).or_default();
             point.own.rank = rank;
             // Of each child, when all of it was there; when the last of it went out.
             let mut arrivals: Vec<(Option<u32>, u64)> = vec![(None, instance.enters[i])];
             let mut departures: Vec<(Option<u32>, u64)> = vec![(None, instance.leaves[i])];
-            let down = passed.of_children(Way::Down, i);
+            let down = passed.of_children(Direction::Down, i);
             arrivals.extend(down.map(|(child, m)| (Some(instance.ranks[child]), m.completed)));
-            let up = passed.of_children(Way::Up, i);
+            let up = passed.of_children(Direction::Up, i);
             departures.extend(up.map(|(child, m)| (Some(instance.ranks[child]), m.sent)));
             // Nobody sees when messages come of a collective that goes on in other calls.
             let is_begun = instance.calls.is_some();
@@ -463,13 +473,13 @@ impl Sums {
                 point.core_ns.add(core, detail);
                 continue;
             }
-            if let Some(on) = passed.from[i].iter().rfind(|m| m.way == Way::Down) {
+            if let Some(on) = passed.from[i].iter().rfind(|m| m.way == Direction::Down) {
                 let down = difference(on.sent, last_arrival);
                 if are_seen {
                     point.down_ns.add(down, detail);
                 }
             }
-            if let Some(back) = passed.to[i].iter().rfind(|m| m.way == Way::Up)
+            if let Some(back) = passed.to[i].iter().rfind(|m| m.way == Direction::Up)
                 && !is_begun
             {
                 point
@@ -479,9 +489,14 @@ impl Sums {
         }
     }
 
-    fn add_rounds(&mut self, instance: &TrueInstance<'_>, passed: &AllPassed, detail: TruthDetail) {
+    fn add_rounds(
+        &mut self,
+        instance: &TrueInstance<'_>,
+        passed: &Deliveries,
+        detail: TruthDetail,
+    ) {
         for (i, &rank) in instance.ranks.iter().enumerate() {
-            let mut received: Vec<&Passed> = passed.to[i].iter().collect();
+            let mut received: Vec<&Delivery> = passed.to[i].iter().collect();
             received.sort_by_key(|m| m.posted);
             let mut before = instance.enters[i];
             for (round, message) in (0..).zip(received) {
@@ -507,24 +522,24 @@ impl Sums {
     /// the wait, if it waited already when that was sent; and a send that waits for its receiver ends
     /// when that has begun to receive.
     fn add_critical_path(&mut self, instance: &TrueInstance<'_>) {
-        let course = instance.course;
+        let simulated = instance.simulated;
         let leaves = || instance.leaves.iter().copied();
         let latest = leaves().max().unwrap_or(0);
         let Some(mut at) = leaves().position(|leave| leave == latest) else {
             return;
         };
-        let passed: Option<Vec<Passed>> = (0..course.messages.len())
+        let passed: Option<Vec<Delivery>> = (0..simulated.messages.len())
             .map(|number| instance.passed(number, [0; 2]))
             .collect();
         let Some(passed) = passed else { return };
         let mut gone = BTreeSet::new();
-        let mut n_steps = course.steps[at].len();
+        let mut n_steps = simulated.steps[at].len();
         while let Some(nth) = n_steps.checked_sub(1) {
             n_steps = nth;
-            let (number, took, goes_to) = match &course.steps[at][nth] {
+            let (number, took, goes_to) = match &simulated.steps[at][nth] {
                 Step::Posted(_) => continue,
                 Step::Sent(number) => {
-                    let message = &course.messages[*number];
+                    let message = &simulated.messages[*number];
                     if !message.has_waited {
                         continue;
                     }
@@ -532,7 +547,7 @@ impl Sums {
                     let returned = message.returned.unwrap_or(posted);
                     let is_post =
                         |step: &Step| matches!(step, Step::Posted(post) if post == number);
-                    let post = course.steps[message.to].iter().position(is_post);
+                    let post = simulated.steps[message.to].iter().position(is_post);
                     (
                         *number,
                         returned - posted,
@@ -545,7 +560,7 @@ impl Sums {
                         // Nobody sees one of them end before all have, nor was it there to wait
                         // before it was in a call.
                         while let Some(before) = n_steps.checked_sub(1) {
-                            match &course.steps[at][before] {
+                            match &simulated.steps[at][before] {
                                 Step::Posted(_) => {}
                                 Step::Waited(_, others) => awaited.extend(others),
                                 Step::Sent(_) => break,
@@ -564,7 +579,7 @@ impl Sums {
                     let ended = completed.max().unwrap_or(0);
                     let message = &passed[last];
                     let is_send = |step: &Step| matches!(step, Step::Sent(send) if *send == last);
-                    let send = course.steps[message.from].iter().position(is_send);
+                    let send = simulated.steps[message.from].iter().position(is_send);
                     let goes_to = send.filter(|_| message.sent >= since);
                     let took = ended.saturating_sub(message.sent.max(since));
                     (last, took, goes_to.map(|send| (message.from, send)))
@@ -587,11 +602,11 @@ impl Sums {
 
 impl TrueInstance<'_> {
     /// A message, if it was there.
-    fn passed(&self, number: usize, nth: [usize; 2]) -> Option<Passed> {
-        let passed = Passed::of(&self.course.messages[number], nth)?;
+    fn passed(&self, number: usize, nth: [usize; 2]) -> Option<Delivery> {
+        let passed = Delivery::of(&self.simulated.messages[number], nth)?;
         match self.calls {
             None => Some(passed),
-            Some(calls) => passed.in_calls(self.course, number, calls),
+            Some(calls) => passed.in_calls(self.simulated, number, calls),
         }
     }
 }

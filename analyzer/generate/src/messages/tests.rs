@@ -25,9 +25,9 @@ type End = (u64, u64, u64);
 
 /// By operation and communicator: its messages, paired in their order between two ranks.
 fn messages(files: &[Vec<u8>]) -> BTreeMap<(Operation, u64), Vec<Found>> {
-    type Way = (Operation, u64, u32, u32);
-    let mut sends: BTreeMap<Way, VecDeque<End>> = BTreeMap::new();
-    let mut receives: BTreeMap<Way, VecDeque<End>> = BTreeMap::new();
+    type Channel = (Operation, u64, u32, u32);
+    let mut sends: BTreeMap<Channel, VecDeque<End>> = BTreeMap::new();
+    let mut receives: BTreeMap<Channel, VecDeque<End>> = BTreeMap::new();
     for bytes in files {
         let trace = RankTrace::parse(bytes).unwrap();
         assert_eq!(trace.damage, []);
