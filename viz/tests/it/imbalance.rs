@@ -39,7 +39,7 @@ fn one_of_four_ranks_is_late() {
 
 #[test]
 fn one_of_four_hosts_is_late_as_a_whole() {
-    let finding = "Host n02 arrives last most often, and no particular rank of it";
+    let finding = "Host n02 arrives last most often, and no rank of it stands out";
     let picture = svg(graph(64, 16, Blame::Host, finding));
     insta::assert_binary_snapshot!("sixty-four.svg", picture.into());
 }
@@ -53,7 +53,7 @@ fn one_of_a_thousand_ranks_is_late() {
 
 #[test]
 fn nobody_is_late_in_particular() {
-    let finding = "No particular rank arrives last";
+    let finding = "No rank stands out as the last to arrive";
     let picture = svg(graph(8, 4, Blame::Nobody, finding));
     insta::assert_binary_snapshot!("nobody.svg", picture.into());
 }

@@ -69,6 +69,11 @@ fn main() -> ExitCode {
     }
 }
 
+/// "1 call", "2 calls".
+fn counted(n: u64, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()
@@ -96,9 +101,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut stderr = anstream::stderr();
     writeln!(
         stderr,
-        "collbench-generate: {} ranks, {} calls, seed {}; next: collbench-analyze {}",
-        truth.ranks.len(),
-        truth.calls,
+        "collbench-generate: {}, {}, seed {}; next: collbench-analyze {}",
+        counted(truth.ranks.len() as u64, "rank"),
+        counted(truth.calls, "call"),
         truth.seed,
         out.display()
     )?;

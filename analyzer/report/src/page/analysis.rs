@@ -58,8 +58,8 @@ pub(super) fn page(
             fact(
                 "collectives",
                 format!(
-                    "{} calls, {} summed over all ranks",
-                    trace.calls,
+                    "{}, {} summed over all ranks",
+                    quantity::counted(trace.calls, "call"),
                     quantity::duration(calls_ns)
                 ),
             ),

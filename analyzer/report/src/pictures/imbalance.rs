@@ -70,7 +70,7 @@ fn finding(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
     match words::accusation(analysis, summary) {
         Some(accusation) => words::capitalized(&accusation),
         None => format!(
-            "No particular rank usually arrives last at this {}",
+            "No rank stands out as the last to arrive at this {}",
             summary.operation
         ),
     }

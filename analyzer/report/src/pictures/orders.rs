@@ -70,18 +70,20 @@ pub(super) fn order_map(
 
 /// Who comes last, or leaves first, as a sentence.
 fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> String {
-    let (counts, n_unresolved, n_likely, comes_last) = match order {
+    let (counts, n_unresolved, n_likely, comes_last, last_to_arrive) = match order {
         Order::Arrival => (
             &operation.last_arrivals,
             operation.last_unresolved,
             operation.last_likely,
             "arrives last",
+            "last to arrive",
         ),
         Order::Departure => (
             &operation.first_departures,
             operation.first_unresolved,
             operation.first_likely,
             "leaves first",
+            "first to leave",
         ),
     };
     let n_resolved: u64 = counts.iter().sum();
@@ -115,6 +117,6 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
             let share = quantity::share(n as f64 / n_resolved as f64);
             format!("Rank {rank} {comes_last} in {share} of {of}")
         }
-        _ => format!("No particular rank {comes_last} in {of}"),
+        _ => format!("No rank stands out as the {last_to_arrive} in {of}"),
     }
 }

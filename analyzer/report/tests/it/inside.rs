@@ -555,7 +555,7 @@ fn the_screen_says_what_ran_and_which_hop_costs_most() {
         assert!(screen.contains(words), "{words} in {screen}");
     }
     let tree = &pictures["tree-2-MPI_Bcast.svg"];
-    assert!(tree.contains("rank 12 (a) below rank 8 (a)"), "{tree}");
+    assert!(tree.contains("rank 12 (a), child of rank 8 (a)"), "{tree}");
     for name in [
         "timemap-inside-2-MPI_Bcast.svg",
         "node-serialization-2-MPI_Bcast.svg",

@@ -99,8 +99,8 @@ fn waits_over_time_name_the_late_rank_and_when_it_is_late() {
     let (analysis, pictures) = report(LATE, folder.path());
     let svg = &pictures["waits-over-time.svg"];
     let found = title(svg);
-    assert!(found.contains("rank 4 waits least"), "{found}");
-    assert!(found.contains(", the most until "), "{found}");
+    assert!(found.contains("rank 4 waits the least"), "{found}");
+    assert!(found.contains(", most of all until "), "{found}");
     let waits: Vec<i64> = analysis
         .ranks
         .iter()
@@ -117,8 +117,8 @@ fn the_timemap_without_waits_gives_what_the_operation_itself_takes() {
     // 4 us, and 0.9 us for each rank before it.
     assert_eq!(
         found,
-        "Without the waits this MPI_Allreduce takes from 4.00 us (rank 0) to 8.50 us (rank 5) in \
-         the mean"
+        "Without the waits this MPI_Allreduce takes from 4.00 us (rank 0) to 8.50 us (rank 5) on \
+         average"
     );
 }
 

@@ -192,7 +192,9 @@ impl Summary {
         if self.n_dropped > 0 {
             line += &format!(" of {}", self.n_calls + self.n_dropped);
         }
-        line += &format!(" calls, {} in {path}", file_size(self.n_bytes));
+        let is_one = self.n_calls + self.n_dropped == 1;
+        let calls = if is_one { "call" } else { "calls" };
+        line += &format!(" {calls}, {} in {path}", file_size(self.n_bytes));
         if self.n_dropped > 0 {
             line += &format!(
                 "; kept the last {} of each rank, overwrote {} earlier calls",
