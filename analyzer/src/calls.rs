@@ -1,8 +1,6 @@
 //! The records of one process to calls in queues, with what stands beside them.
 
 pub(crate) mod algorithms;
-pub(crate) mod aside;
-pub(crate) mod behind;
 pub(crate) mod call;
 pub(crate) mod context;
 pub(crate) mod findings;
@@ -12,8 +10,10 @@ pub(crate) mod outstanding;
 pub(crate) mod phases;
 pub(crate) mod process;
 pub(crate) mod queue;
+pub(crate) mod records_of_call;
 pub(crate) mod running;
 pub(crate) mod stamps;
 pub(crate) mod stream;
 pub(crate) mod tags;
 pub(crate) mod time_in_mpi;
+pub(crate) mod unqueued;

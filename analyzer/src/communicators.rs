@@ -173,7 +173,7 @@ pub struct CommunicatorEntry {
 
 /// What an index means in one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Binding {
+pub struct LocalComm {
     /// The index that the process's records use.
     pub index: u32,
     /// Index in [`Communicators::list`].
@@ -193,7 +193,7 @@ pub struct Communicators {
     /// As the results show them; the index is the `id` in JSON.
     pub entries: Vec<CommunicatorEntry>,
     /// For each process of the run what its indexes mean, by index.
-    pub bindings: Vec<Vec<Binding>>,
+    pub local_comms: Vec<Vec<LocalComm>>,
     /// What a reader should know about them.
     pub remarks: Vec<Remark>,
     /// Definitions that contradict an earlier one: the process, and its index.
@@ -204,21 +204,24 @@ impl Communicators {
     /// What an index means in a process; `None` where it has no (usable) definition.
     #[must_use]
     #[inline]
-    pub fn binding(&self, process: usize, index: u32) -> Option<usize> {
-        let bindings = &self.bindings[process];
+    pub fn local_comm(&self, process: usize, index: u32) -> Option<usize> {
+        let local_comms = &self.local_comms[process];
         // Indexes count up from 0, so mostly the binding stands at its own index.
-        match bindings.get(index as usize) {
-            Some(binding) if binding.index == index => Some(index as usize),
-            _ => bindings.binary_search_by_key(&index, |b| b.index).ok(),
+        match local_comms.get(index as usize) {
+            Some(local_comm) if local_comm.index == index => Some(index as usize),
+            _ => local_comms.binary_search_by_key(&index, |b| b.index).ok(),
         }
     }
 
     /// The processes of a communicator by slot, each with the place of its binding.
-    pub fn bound(&self, communicator: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub fn with_local_comms(
+        &self,
+        communicator: usize,
+    ) -> impl Iterator<Item = (usize, usize)> + '_ {
         let indexes = self.indexes[self.first_index[communicator]..].iter();
         let members = self.list[communicator].members.iter().zip(indexes);
         members.filter_map(|(member, &index)| {
-            Some((member.process, self.binding(member.process, index)?))
+            Some((member.process, self.local_comm(member.process, index)?))
         })
     }
 
@@ -229,7 +232,7 @@ impl Communicators {
         table: &'s [SequenceEntry],
     ) -> impl Iterator<Item = (usize, &'s SequenceEntry)> + 's {
         table.iter().filter_map(move |entry| {
-            Some((self.binding(process, entry.communicator.get())?, entry))
+            Some((self.local_comm(process, entry.communicator.get())?, entry))
         })
     }
 }

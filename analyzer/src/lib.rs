@@ -114,7 +114,7 @@ pub fn analyze(
         let selection = &options.selection;
         let wanted = selection.resolve(&communicators, run.world_size)?;
         let nothing = || Tally::new(&run, &clocks, &communicators, &wanted);
-        let (sums, irregularities) = match_calls(
+        let (sums, findings) = match_calls(
             &run,
             &clocks,
             &communicators,
@@ -122,13 +122,13 @@ pub fn analyze(
             progress,
             &nothing,
         );
-        selection.check_phase(&irregularities)?;
+        selection.check_phase(&findings)?;
         Ok(judge::summarize::summarize(&judge::inputs::Sources {
             run: &run,
             clocks: &clocks,
             communicators: &communicators,
             tally: &sums,
-            irregularities,
+            findings,
             is_restricted: *selection != Selection::default(),
             details: options.details,
         }))

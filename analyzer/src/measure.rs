@@ -1,6 +1,6 @@
 //! An instance to its figures.
 
-pub(crate) mod calling;
+pub(crate) mod algorithm_finder;
 pub(crate) mod critical_path;
 pub(crate) mod inside;
 pub(crate) mod outside;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use collbench_formats::Operation;
 
-use crate::calls::findings::Irregularities;
+use crate::calls::findings::MatchFindings;
 use crate::communicators::Communicators;
 
 /// A restriction as asked for; the default is everything.
@@ -91,7 +91,7 @@ impl Selection {
     ///
     /// # Errors
     /// [`SelectionError::Phase`] if not.
-    pub(crate) fn check_phase(&self, met: &Irregularities) -> Result<(), SelectionError> {
+    pub(crate) fn check_phase(&self, met: &MatchFindings) -> Result<(), SelectionError> {
         let Some(level) = self.phase else {
             return Ok(());
         };

@@ -1,8 +1,8 @@
 //! Figures to sums.
 
+pub(crate) mod behaviour;
 pub(crate) mod column_buffer;
 pub(crate) mod columns;
-pub(crate) mod conduct;
 pub(crate) mod context;
 pub(crate) mod counts;
 pub(crate) mod graphs;

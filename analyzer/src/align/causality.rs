@@ -11,8 +11,8 @@ use collbench_clocks::constraint::Origin;
 use collbench_formats::{CommunicatorKind, Operation};
 use serde::{Deserialize, Serialize};
 
-use crate::instances::complete::Agreed;
-use crate::trace::place::Lane;
+use crate::instances::complete::CompleteInstance;
+use crate::trace::record_at::CallOrder;
 
 /// Who cannot leave before whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub(crate) enum Causality {
 impl Causality {
     /// What is certain of an instance; `None`: nothing.
     #[inline]
-    pub(crate) fn of(instance: &Agreed<'_>) -> Option<Self> {
-        let is_plain = instance.lane != Lane::Internal
+    pub(crate) fn of(instance: &CompleteInstance<'_>) -> Option<Self> {
+        let is_plain = instance.call_order != CallOrder::Internal
             && instance.communicator.kind == CommunicatorKind::Intra
             && instance.n_failed == 0
             && instance.n_calls() > 1;
@@ -78,7 +78,7 @@ pub(crate) struct ByHost {
 
 impl ByHost {
     /// Looks at the stamps of an instance.
-    fn look(&mut self, instance: &Agreed<'_>) {
+    fn look(&mut self, instance: &CompleteInstance<'_>) {
         let communicator = instance.communicator;
         self.hosts.clear();
         self.hosts.extend(communicator.hosts.iter().map(|slots| {
@@ -96,7 +96,7 @@ impl ByHost {
     /// of what cannot come before that.
     pub(crate) fn constraints(
         &mut self,
-        instance: &Agreed<'_>,
+        instance: &CompleteInstance<'_>,
         causality: Causality,
         sink: &mut dyn FnMut(Origin, (usize, i64), (usize, i64)),
     ) {
@@ -130,7 +130,7 @@ impl ByHost {
     /// aligned; `before_ns(host, time)` is that time as the host's own clock told it.
     pub(crate) fn count(
         &mut self,
-        instance: &Agreed<'_>,
+        instance: &CompleteInstance<'_>,
         before_ns: &dyn Fn(usize, i64) -> i64,
         counts: &mut CausalityCounts,
     ) {

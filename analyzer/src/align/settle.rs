@@ -11,9 +11,9 @@ use collbench_clocks::smoothed_alignment::{CoarseAlignment, SmoothedAlignment};
 
 use crate::align::causality::{ByHost, Causality};
 use crate::communicators::Communicators;
-use crate::instances::complete::Agreed;
-use crate::instances::matched::{Adder, Matched, Merge};
+use crate::instances::complete::CompleteInstance;
 use crate::instances::matching::match_calls;
+use crate::instances::outcome::{Adder, Merge, Outcome};
 use crate::progress::Progress;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
@@ -67,8 +67,8 @@ struct Gathered<'p> {
 impl Adder for Gathered<'_> {
     type Sums = Constraints;
 
-    fn take(&mut self, matched: Matched<'_>) {
-        let Matched::Agreed(instance) = matched else {
+    fn take(&mut self, matched: Outcome<'_>) {
+        let Outcome::Complete(instance) = matched else {
             return;
         };
         if instance.communicator.hosts.len() < 2 {
@@ -103,7 +103,7 @@ impl Gathered<'_> {
     /// looked at late, make it say less, but nothing wrong. A send put together with a receive that is
     /// not its own would: so only instances count of which both ends of every message are known,
     /// and of these no receives that took a message from any process.
-    fn take_messages(&mut self, instance: &Agreed<'_>) {
+    fn take_messages(&mut self, instance: &CompleteInstance<'_>) {
         let Some(messages) = instance.messages else {
             return;
         };

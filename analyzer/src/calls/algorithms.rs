@@ -113,12 +113,12 @@ fn is_noted(file: &RankFile<'_>) -> bool {
 
 /// Number of processes of the communicator that a call was made on.
 pub(crate) fn n_processes(
-    binding: Option<usize>,
+    local_comm: Option<usize>,
     process: usize,
     communicators: &Communicators,
 ) -> Option<usize> {
-    let binding = communicators.bindings[process].get(binding?)?;
-    let communicator = &communicators.list[binding.communicator as usize];
+    let local_comm = communicators.local_comms[process].get(local_comm?)?;
+    let communicator = &communicators.list[local_comm.communicator as usize];
     Some(communicator.members.len())
 }
 

@@ -3,9 +3,9 @@
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Operation};
 
-use crate::calls::outstanding::OverlapCourse;
+use crate::calls::outstanding::OverlapTimes;
 use crate::communicators::Communicator;
-use crate::trace::place::Lane;
+use crate::trace::record_at::CallOrder;
 
 /// One call of one process, on the time of the analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Call {
     pub is_timed: bool,
     /// How it went on, if it is a nonblocking or persistent one that was begun. Then `leave` is
     /// that of the call that completed it, `None` if that is not known.
-    pub course: Option<OverlapCourse>,
+    pub overlap: Option<OverlapTimes>,
     /// Level of the phase in which it was called.
     pub phase: Option<i32>,
 }
@@ -37,9 +37,9 @@ impl Call {
     /// the completing call.
     #[must_use]
     pub fn time_ns(&self) -> i64 {
-        match &self.course {
+        match &self.overlap {
             _ if self.has_failed => 0,
-            Some(course) => course.call_ns(),
+            Some(overlap) => overlap.call_ns(),
             None => self.leave.map_or(0, |leave| leave.ns() - self.enter.ns()),
         }
     }
@@ -47,9 +47,9 @@ impl Call {
     /// The last that is known of it: its leave, or what of a nonblocking one came last.
     #[must_use]
     pub fn last_seen(&self) -> Timestamp<Global> {
-        let begun = self.course.map(|course| match course.completing {
-            Some(call) => call.enter.max(course.begun),
-            None => course.begun,
+        let begun = self.overlap.map(|overlap| match overlap.completing {
+            Some(call) => call.enter.max(overlap.initiated),
+            None => overlap.initiated,
         });
         self.leave.or(begun).unwrap_or(self.enter)
     }
@@ -58,22 +58,22 @@ impl Call {
     /// before it was complete, nor one that the library refused to begin.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
-        let by = self.course.and_then(|course| course.completing);
+        let by = self.overlap.and_then(|overlap| overlap.completing);
         let is_freed = by.is_some_and(|call| call.by == CompletingCall::RequestFree);
-        let is_refused = self.has_failed && self.course.is_some() && by.is_none();
+        let is_refused = self.has_failed && self.overlap.is_some() && by.is_none();
         self.leave.is_none() && !is_freed && !is_refused
     }
 }
 
 /// The calls of an instance, or what there is of them.
 #[derive(Debug, Clone, Copy)]
-pub struct Instance<'m> {
+pub struct Candidate<'m> {
     /// Its processes.
     pub communicator: &'m Communicator,
     /// Index of that in [`Communicators::list`](crate::communicators::Communicators::list).
     pub communicator_index: usize,
     /// Which order of calls it stands in.
-    pub lane: Lane,
+    pub call_order: CallOrder,
     /// Position in that order, from 0.
     pub position: u64,
     /// For each slot of the communicator its call; `None`: it never came, or its call is lost.
@@ -88,7 +88,7 @@ pub struct Instance<'m> {
     pub called_on: Option<usize>,
 }
 
-impl Instance<'_> {
+impl Candidate<'_> {
     /// Level of the phase in which all its calls were made; `None`: not one.
     #[must_use]
     pub fn phase(&self) -> Option<i32> {

@@ -8,7 +8,7 @@ use crate::calls::last_seen::LastSeen;
 use crate::calls::phases::LevelTime;
 use crate::calls::running::RunningCounts;
 use crate::calls::stamps::ImpossibleStamps;
-use crate::trace::place::Lane;
+use crate::trace::record_at::CallOrder;
 
 /// A call that was under way when the file of its process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct InFlight {
     /// Position among the calls on it.
     pub sequence: Option<u64>,
     /// Which order of calls that is in; `None` without a position.
-    pub lane: Option<Lane>,
+    pub call_order: Option<CallOrder>,
     /// When the process entered the call that it was in.
     pub enter: Timestamp<Global>,
     /// Whether the MPI library called on its own behalf.
@@ -31,7 +31,7 @@ pub struct InFlight {
 
 /// What matching met that does not fit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Irregularities {
+pub struct MatchFindings {
     /// Records of a kind or an operation that this version does not know.
     pub n_unknown_records: u64,
     /// Messages that the MPI library sent within collectives.
@@ -49,12 +49,12 @@ pub struct Irregularities {
     /// Most calls that waited for those of others after a round.
     pub largest_window: u64,
     /// By process of the run.
-    pub processes: Vec<ProcessDamage>,
+    pub processes: Vec<ProcessFindings>,
 }
 
 /// Damage that only reading the records of a process finds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProcessDamage {
+pub struct ProcessFindings {
     /// Records whose time stamps cannot be true.
     pub impossible: ImpossibleStamps,
     /// Calls on communicators that the file does not define.

@@ -3,7 +3,7 @@
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{Chunk, CompletingCall, Operation, Record, RecordKind};
 
-use crate::trace::place::Place;
+use crate::trace::record_at::RecordAt;
 
 /// The last that is known of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,16 +35,16 @@ pub struct LastCall {
 
 /// Where the last record stands, of a thread with these chunks (the first of which is number
 /// `first` of the file), that is one of those wanted.
-pub(crate) fn last_place(
+pub(crate) fn last_location(
     chunks: &[Chunk<'_>],
     first: usize,
     is_wanted: impl Fn(&Record) -> bool,
-) -> Option<Place> {
+) -> Option<RecordAt> {
     let mut back = chunks.iter().enumerate().rev();
     back.find_map(|(at, chunk)| {
         let mut back = chunk.records.iter().rev();
         let n_behind = back.position(|record| is_wanted(&record))?;
-        Some(Place {
+        Some(RecordAt {
             chunk: (first + at) as u32,
             record: (chunk.records.len() - 1 - n_behind) as u32,
         })

@@ -27,22 +27,22 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{Message, Record, Semantics};
 
-use crate::calls::behind::is_within;
+use crate::calls::records_of_call::is_within;
 use crate::calls::tags::Tags;
-use crate::trace::place::{Lane, Place};
+use crate::trace::record_at::{CallOrder, RecordAt};
 
 /// A collective of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OwnCollective {
     /// Binding of its communicator, or index of the process's persistent collective.
     pub(crate) local: usize,
-    pub(crate) lane: Lane,
+    pub(crate) call_order: CallOrder,
     pub(crate) position: u64,
 }
 
 impl OwnCollective {
     fn is_persistent(self) -> bool {
-        matches!(self.lane, Lane::Persistent(_))
+        matches!(self.call_order, CallOrder::Persistent(_))
     }
 }
 
@@ -52,14 +52,14 @@ pub(crate) enum CallOf {
     /// A blocking collective.
     Blocking(OwnCollective),
     /// It begins one that goes on later.
-    Begin(OwnCollective),
+    Initiation(OwnCollective),
     /// Its messages are nobody's.
     Nothing,
 }
 
 /// A call, while records behind it are looked at.
 #[derive(Debug, Clone, Copy)]
-struct Around {
+struct EnclosingCall {
     enter: u64,
     leave: u64,
     communicator: u32,
@@ -76,9 +76,9 @@ struct Around {
 #[derive(Debug, Default)]
 struct ThreadState {
     /// Its last call of the application, and the last one of the MPI library itself.
-    calls: [Option<Around>; 2],
+    calls: [Option<EnclosingCall>; 2],
     /// The messages up to this one were looked at before.
-    looked_at: Option<Place>,
+    looked_at: Option<RecordAt>,
 }
 
 /// Whose a message is.
@@ -87,7 +87,7 @@ pub(crate) enum Owner {
     /// The call that it is in, or nobody.
     TheCall,
     /// One that was begun before, or is made within others.
-    Begun(OwnCollective),
+    Outstanding(OwnCollective),
 }
 
 /// Tells the owners of the messages of one process.
@@ -96,10 +96,10 @@ pub(crate) struct Owners {
     tags: Tags,
     threads: BTreeMap<u32, ThreadState>,
     /// The collectives under way.
-    open: BTreeMap<OwnCollective, Open>,
+    open: BTreeMap<OwnCollective, OutstandingCollective>,
     by_tag: BTreeMap<(u32, u16), OwnCollective>,
     /// Those that make communicators.
-    made: BTreeMap<OwnCollective, Made>,
+    made: BTreeMap<OwnCollective, TagsOfMaker>,
     /// Whether the library has told of any.
     has_told: bool,
     /// Those of them that are nonblocking and under way, by communicator, then as they were begun.
@@ -107,7 +107,7 @@ pub(crate) struct Owners {
     /// By communicator, then as they were begun, those without a tag; behind the others those of
     /// which the process has nothing to send.
     untagged: BTreeMap<(u32, bool, u64), OwnCollective>,
-    n_begun: u64,
+    n_initiated: u64,
     /// Those of them that are persistent, by communicator, then as they were set up.
     untagged_persistent: BTreeMap<(u32, u64), OwnCollective>,
     /// By persistent collective of the process, how many were set up before it on its communicator.
@@ -120,16 +120,16 @@ pub(crate) struct Owners {
 
 /// What is known of one that makes a communicator, with collectives of the library's own.
 #[derive(Debug, Default)]
-struct Made {
+struct TagsOfMaker {
     /// What of `by_tag` is theirs.
-    ways: Vec<(u32, u16)>,
+    channels: Vec<(u32, u16)>,
     /// What of `untagged` is theirs.
     untagged: Vec<(u32, bool, u64)>,
 }
 
 /// A collective under way.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OutstandingCollective {
     /// Its communicator, as the records call it.
     communicator: u32,
     /// Whether it has nothing to send. Such a one mostly has no messages at all.
@@ -144,8 +144,8 @@ struct Open {
     makes: bool,
 }
 
-impl Open {
-    fn place(&self) -> (u32, bool, u64) {
+impl OutstandingCollective {
+    fn untagged_key(&self) -> (u32, bool, u64) {
         (self.communicator, self.is_empty, self.nth)
     }
 }
@@ -188,19 +188,19 @@ impl Owners {
 
     /// A thread has made a call.
     pub(crate) fn call(&mut self, thread: u32, record: &Record, communicator: u32, of: CallOf) {
-        let nth = self.n_begun;
+        let nth = self.n_initiated;
         let is_below = record.is_internal() || self.is_called_back(thread, record);
         let state = self.threads.entry(thread).or_default();
         let last = &mut state.calls[usize::from(is_below)];
-        let is_started_with = |last: &Around| {
-            let is_persistent = |of| matches!(of, CallOf::Begin(one) if one.is_persistent());
+        let is_started_with = |last: &EnclosingCall| {
+            let is_persistent = |of| matches!(of, CallOf::Initiation(one) if one.is_persistent());
             (last.enter, last.leave) == (record.enter.get(), record.leave.get())
                 && is_persistent(last.of)
                 && is_persistent(of)
         };
         let together = last.as_ref().filter(|last| is_started_with(last));
         let semantics = record.operation().map(|operation| operation.semantics());
-        *last = Some(Around {
+        *last = Some(EnclosingCall {
             enter: record.enter.get(),
             leave: record.leave.get(),
             communicator,
@@ -209,21 +209,21 @@ impl Owners {
             is_tagged: semantics.is_some_and(|semantics| self.tags.are_alike(semantics)),
             makes: semantics == Some(Semantics::Constructor),
         });
-        if let CallOf::Begin(collective) = of {
+        if let CallOf::Initiation(collective) = of {
             self.begin(collective, communicator, record);
         }
     }
 
     fn begin(&mut self, collective: OwnCollective, communicator: u32, record: &Record) {
-        let nth = self.n_begun;
-        self.n_begun += 1;
+        let nth = self.n_initiated;
+        self.n_initiated += 1;
         let set_up = if collective.is_persistent() {
             self.set_up.get(collective.local).copied()
         } else {
             None
         };
         let known = set_up.and_then(|nth| self.persistent_tags.get(&(communicator, nth)));
-        let open = Open {
+        let open = OutstandingCollective {
             communicator,
             is_empty: !collective.is_persistent() && record.payload_bytes() == Some(0),
             nth,
@@ -242,18 +242,18 @@ impl Owners {
         match (open.tag, set_up) {
             (Some(tag), _) => drop(self.by_tag.insert((communicator, tag), collective)),
             (None, set_up) => {
-                self.untagged.insert(open.place(), collective);
+                self.untagged.insert(open.untagged_key(), collective);
                 if let Some(nth) = set_up {
-                    let place = (communicator, nth);
-                    self.untagged_persistent.insert(place, collective);
+                    let location = (communicator, nth);
+                    self.untagged_persistent.insert(location, collective);
                 }
             }
         }
     }
 
     /// It is none of those without a tag any more.
-    fn is_tagged_now(&mut self, open: &Open) {
-        self.untagged.remove(&open.place());
+    fn is_tagged_now(&mut self, open: &OutstandingCollective) {
+        self.untagged.remove(&open.untagged_key());
         if let Some(nth) = open.set_up {
             self.untagged_persistent.remove(&(open.communicator, nth));
         }
@@ -273,40 +273,40 @@ impl Owners {
             self.is_tagged_now(&open);
             return;
         };
-        let way = (open.communicator, tag);
-        if self.by_tag.get(&way) == Some(&collective) {
-            self.by_tag.remove(&way);
+        let channel = (open.communicator, tag);
+        if self.by_tag.get(&channel) == Some(&collective) {
+            self.by_tag.remove(&channel);
         }
     }
 
     /// Whether the library may have told, behind a message, for which call it is.
     pub(crate) fn asks_for_maker(&self, message: &Message) -> bool {
-        let way = (message.communicator, message.tag);
-        let is_known = || !self.tags.is_shared(message.tag) && self.by_tag.contains_key(&way);
-        self.tags.tell_makers() && self.tags.is_of_begun(message.tag) && !is_known()
+        let channel = (message.communicator, message.tag);
+        let is_known = || !self.tags.is_shared(message.tag) && self.by_tag.contains_key(&channel);
+        self.tags.tell_makers() && self.tags.is_of_nonblocking(message.tag) && !is_known()
     }
 
     /// The library has told for which call messages on a communicator with this tag are.
     pub(crate) fn is_made_by(&mut self, message: &Message, maker: OwnCollective) {
         self.has_told = true;
-        let way = (message.communicator, message.tag);
-        if self.by_tag.insert(way, maker) == Some(maker) {
+        let channel = (message.communicator, message.tag);
+        if self.by_tag.insert(channel, maker) == Some(maker) {
             return;
         }
-        self.made_by(maker).ways.push(way);
+        self.made_by(maker).channels.push(channel);
     }
 
     /// The library has begun a collective for a call, of which it is to take the tag that is next on a
     /// communicator.
     pub(crate) fn begins_for(&mut self, maker: OwnCollective, communicator: u32) {
         self.has_told = true;
-        let place = (communicator, false, self.n_begun);
-        self.n_begun += 1;
-        self.untagged.insert(place, maker);
-        self.made_by(maker).untagged.push(place);
+        let location = (communicator, false, self.n_initiated);
+        self.n_initiated += 1;
+        self.untagged.insert(location, maker);
+        self.made_by(maker).untagged.push(location);
     }
 
-    fn made_by(&mut self, maker: OwnCollective) -> &mut Made {
+    fn made_by(&mut self, maker: OwnCollective) -> &mut TagsOfMaker {
         // Of blocking ones on a communicator one is behind the other.
         let first = OwnCollective {
             position: 0,
@@ -322,13 +322,13 @@ impl Owners {
 
     fn forget_made(&mut self, maker: OwnCollective) {
         let made = self.made.remove(&maker).unwrap_or_default();
-        for way in made.ways {
-            if self.by_tag.get(&way) == Some(&maker) {
-                self.by_tag.remove(&way);
+        for channel in made.channels {
+            if self.by_tag.get(&channel) == Some(&maker) {
+                self.by_tag.remove(&channel);
             }
         }
-        for place in made.untagged {
-            self.untagged.remove(&place);
+        for location in made.untagged {
+            self.untagged.remove(&location);
         }
     }
 
@@ -358,31 +358,31 @@ impl Owners {
     }
 
     /// The messages of a thread up to a place were looked at ahead of their turn.
-    pub(crate) fn has_looked_at(&mut self, thread: u32, until: Place) {
+    pub(crate) fn has_looked_at(&mut self, thread: u32, until: RecordAt) {
         self.threads.entry(thread).or_default().looked_at = Some(until);
     }
 
     /// Whether the record at a place was looked at ahead of its turn.
-    pub(crate) fn is_looked_at(&self, thread: u32, place: Place) -> bool {
+    pub(crate) fn is_looked_at(&self, thread: u32, location: RecordAt) -> bool {
         let state = self.threads.get(&thread);
-        state.is_some_and(|state| state.looked_at.is_some_and(|until| place <= until))
+        state.is_some_and(|state| state.looked_at.is_some_and(|until| location <= until))
     }
 
     /// Whose the message of a record is, at its turn. What was looked at before is nobody's.
     pub(crate) fn owner(
         &mut self,
         thread: u32,
-        place: Place,
+        location: RecordAt,
         record: &Record,
         message: &Message,
     ) -> Owner {
         let state = self.threads.entry(thread).or_default();
-        if state.looked_at.is_some_and(|until| place <= until) {
+        if state.looked_at.is_some_and(|until| location <= until) {
             return Owner::TheCall;
         }
         let begin = record.enter.get();
         let [own, internal] = state.calls;
-        let is_in = |call: &Around| begin <= call.leave || call.leave == 0;
+        let is_in = |call: &EnclosingCall| begin <= call.leave || call.leave == 0;
         let around = internal.filter(is_in).or(own.filter(is_in));
         self.owner_in(around.as_ref(), begin, message)
     }
@@ -393,7 +393,7 @@ impl Owners {
         let calls = self.threads.get(&thread).map(|state| state.calls);
         calls.unwrap_or_default().map(|call| match call? {
             call if !(call.enter..=call.leave).contains(&at) => None,
-            Around {
+            EnclosingCall {
                 of: CallOf::Blocking(blocking),
                 ..
             } => Some(blocking),
@@ -406,18 +406,18 @@ impl Owners {
         self.owner_in(None, record.enter.get(), message)
     }
 
-    fn owner_in(&mut self, around: Option<&Around>, begin: u64, message: &Message) -> Owner {
+    fn owner_in(&mut self, around: Option<&EnclosingCall>, begin: u64, message: &Message) -> Owner {
         let tag = self.tags.of_collective(message.tag);
-        let way = (message.communicator, tag);
+        let channel = (message.communicator, tag);
         let blocking = around.and_then(|around| match around.of {
             CallOf::Blocking(blocking) => Some(blocking),
             _ => None,
         });
-        if let Some(&collective) = self.by_tag.get(&way) {
+        if let Some(&collective) = self.by_tag.get(&channel) {
             return if blocking == Some(collective) {
                 Owner::TheCall
             } else {
-                Owner::Begun(collective)
+                Owner::Outstanding(collective)
             };
         }
         let is_here = around.is_some_and(|around| around.communicator == message.communicator);
@@ -425,21 +425,21 @@ impl Owners {
         let makes_here = is_here && around.is_some_and(|around| around.makes);
         let found = match around.map(|around| around.of) {
             // What is blocking in the call that begins it.
-            Some(CallOf::Begin(collective)) if self.tags.is_of_blocking(message.tag) => {
-                return Owner::Begun(collective);
+            Some(CallOf::Initiation(collective)) if self.tags.is_of_blocking(message.tag) => {
+                return Owner::Outstanding(collective);
             }
-            Some(CallOf::Begin(_)) if is_here => {
+            Some(CallOf::Initiation(_)) if is_here => {
                 let first = around.map_or(0, |around| around.begins_at);
                 // A second tag of the same collective is not known to be its own.
                 let all = || self.untagged_on(message.communicator);
                 let begun_here = || all().find(|&(nth, _)| nth >= first);
-                let in_turn = self.in_turn(message.communicator, tag);
-                (in_turn.or_else(|| Some(begun_here()?.1)))
+                let in_setup_order = self.in_setup_order(message.communicator, tag);
+                (in_setup_order.or_else(|| Some(begun_here()?.1)))
                     .or_else(|| self.only_maker(message.communicator))
             }
             Some(CallOf::Blocking(_)) if message.is_on_hidden_communicator() => None,
             Some(CallOf::Blocking(_))
-                if is_here && (is_tagged || !self.tags.is_of_begun(message.tag)) =>
+                if is_here && (is_tagged || !self.tags.is_of_nonblocking(message.tag)) =>
             {
                 None
             }
@@ -447,24 +447,24 @@ impl Owners {
             _ if begin < self.unknown_until => None,
             _ => {
                 let all = || self.untagged_on(message.communicator).map(|(_, one)| one);
-                let in_turn = self.in_turn(message.communicator, tag);
-                let may_be = || all().find(|one| self.has_its_turn(one, tag).is_none());
+                let in_setup_order = self.in_setup_order(message.communicator, tag);
+                let may_be = || all().find(|one| self.fits_setup_order(one, tag).is_none());
                 let made = || self.only_maker(message.communicator);
-                (in_turn.or_else(may_be).or_else(|| all().next()))
+                (in_setup_order.or_else(may_be).or_else(|| all().next()))
                     .or_else(|| made().filter(|_| !makes_here))
             }
         };
         let Some(collective) = found else {
             return Owner::TheCall;
         };
-        self.by_tag.insert(way, collective);
+        self.by_tag.insert(channel, collective);
         if self.made.contains_key(&collective) || self.is_making(collective) {
             let made = self.made_by(collective);
-            made.ways.push(way);
+            made.channels.push(channel);
             if !made.untagged.is_empty() {
                 // The first of them is found first.
-                let place = made.untagged.remove(0);
-                self.untagged.remove(&place);
+                let location = made.untagged.remove(0);
+                self.untagged.remove(&location);
             }
         } else if let Some(open) = self.open.get_mut(&collective) {
             open.tag = Some(tag);
@@ -477,7 +477,7 @@ impl Owners {
         if blocking == Some(collective) {
             Owner::TheCall
         } else {
-            Owner::Begun(collective)
+            Owner::Outstanding(collective)
         }
     }
 
@@ -495,17 +495,17 @@ impl Owners {
     }
 
     /// The persistent collective without a tag that was set up when it was the turn of this one.
-    fn in_turn(&self, communicator: u32, tag: u16) -> Option<OwnCollective> {
+    fn in_setup_order(&self, communicator: u32, tag: u16) -> Option<OwnCollective> {
         let all = (communicator, 0)..=(communicator, u64::MAX);
         let mut all = self.untagged_persistent.range(all).map(|(_, one)| one);
-        let in_turn = all.find(|one| self.has_its_turn(one, tag) == Some(true));
-        in_turn.copied()
+        let in_setup_order = all.find(|one| self.fits_setup_order(one, tag) == Some(true));
+        in_setup_order.copied()
     }
 
     /// Whether a persistent collective was set up when it was the turn of this tag, going by the one
     /// next to it whose tag is known; `None` for others, and where none is known.
-    fn has_its_turn(&self, one: &OwnCollective, tag: u16) -> Option<bool> {
-        let Open {
+    fn fits_setup_order(&self, one: &OwnCollective, tag: u16) -> Option<bool> {
+        let OutstandingCollective {
             communicator,
             set_up,
             ..

@@ -12,22 +12,22 @@ use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Completion, Operation, Record, UnsuccessfulTests};
 
 use crate::calls::time_in_mpi::CallSpans;
-use crate::trace::place::Place;
-use crate::trace::said::{Said, Saying};
+use crate::trace::algorithm_names::{AlgorithmNames, NamesInCall};
+use crate::trace::record_at::RecordAt;
 
 /// One collective that a process has begun.
 #[derive(Debug, Clone)]
-pub(crate) struct Begun {
+pub(crate) struct Initiated {
     /// The initiating call.
     pub(crate) record: Record,
     /// Where its record stands.
-    pub(crate) place: Place,
+    pub(crate) location: RecordAt,
     /// Whether its stamps can be true.
     pub(crate) is_possible: bool,
     /// The phase in which it was called.
     pub(crate) phase: Option<i32>,
     /// What the library said of the initiating call.
-    saying: Saying,
+    names_in_call: NamesInCall,
     /// The call that completed it.
     end: Option<End>,
     tests: Option<UnsuccessfulTests>,
@@ -53,19 +53,19 @@ impl End {
     }
 }
 
-impl Begun {
+impl Initiated {
     pub(crate) fn new(
         record: &Record,
-        place: Place,
+        location: RecordAt,
         is_possible: bool,
         phase: Option<i32>,
     ) -> Self {
         Self {
             record: *record,
-            place,
+            location,
             is_possible,
             phase,
-            saying: Saying::default(),
+            names_in_call: NamesInCall::default(),
             end: None,
             tests: None,
             meanwhile: None,
@@ -78,8 +78,8 @@ impl Begun {
     }
 
     /// What the library said of the initiating call.
-    pub(crate) fn said(&self) -> Option<Said> {
-        self.saying.said()
+    pub(crate) fn reported(&self) -> Option<AlgorithmNames> {
+        self.names_in_call.reported()
     }
 
     /// When the operation was complete; `None` where that is not known: it was under way at the
@@ -91,7 +91,7 @@ impl Begun {
 
     /// When its process was in MPI from its initiation to its completion, enter and leave of each
     /// call in ns; `None` where that is not known.
-    pub(crate) fn presence<'b>(
+    pub(crate) fn time_in_mpi<'b>(
         &'b self,
         clock: &'b RankClock,
     ) -> Option<impl Iterator<Item = (i64, i64)> + 'b> {
@@ -105,7 +105,7 @@ impl Begun {
     }
 
     /// How it went on after the initiating call, which returned.
-    pub(crate) fn course(&self, clock: &RankClock) -> OverlapCourse {
+    pub(crate) fn overlap(&self, clock: &RankClock) -> OverlapTimes {
         let at = |ticks| clock.global(Timestamp::from_ticks(ticks));
         let span = |from: u64, to: u64| at(to).ns() - at(from).ns();
         let (enter, leave) = (self.record.enter.get(), self.record.leave.get());
@@ -114,8 +114,8 @@ impl Begun {
             None => 1,
         };
         let tests = self.tests.map(|tests| tests.spent_ticks);
-        OverlapCourse {
-            begun: at(leave),
+        OverlapTimes {
+            initiated: at(leave),
             initiation_ns: span(enter, leave) / i64::from(n_started),
             n_started,
             completing: self.end.map(|end| CompletingTime {
@@ -139,9 +139,9 @@ impl Begun {
 
 /// How a nonblocking or persistent collective of one process went on after it was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OverlapCourse {
+pub struct OverlapTimes {
     /// When the initiating call returned.
-    pub begun: Timestamp<Global>,
+    pub initiated: Timestamp<Global>,
     /// Time of the initiating call, ns; of one that started several, an equal share.
     pub initiation_ns: i64,
     /// How many were started by the same call, > 0.
@@ -167,7 +167,7 @@ pub struct CompletingTime {
     pub n_together: u32,
 }
 
-impl OverlapCourse {
+impl OverlapTimes {
     /// Time in the initiating and the completing call, ns.
     #[must_use]
     pub fn call_ns(&self) -> i64 {
@@ -179,7 +179,7 @@ impl OverlapCourse {
     #[must_use]
     pub fn between_ns(&self) -> Option<i64> {
         let completing = self.completing?;
-        Some((completing.enter.ns() - self.begun.ns()).max(0))
+        Some((completing.enter.ns() - self.initiated.ns()).max(0))
     }
 
     /// Time that the collective took from the application: initiation, tests, completion, ns.
@@ -202,22 +202,22 @@ impl OverlapCourse {
 /// What a process has begun on one lane and others, or itself, are not done with, by position.
 #[derive(Debug, Default)]
 pub(crate) struct Outstanding {
-    begun: BTreeMap<u64, Begun>,
+    initiated: BTreeMap<u64, Initiated>,
     /// The messages that the MPI library has exchanged for them.
     messages: BTreeMap<u64, Vec<Record>>,
     /// Calls whose completion is of no interest: those at positions at which others made another
     /// call.
-    passed_by: BTreeMap<u64, Operation>,
+    ignored: BTreeMap<u64, Operation>,
 }
 
 impl Outstanding {
-    pub(crate) fn begin(&mut self, position: u64, begun: Begun) {
-        self.begun.insert(position, begun);
+    pub(crate) fn begin(&mut self, position: u64, initiated: Initiated) {
+        self.initiated.insert(position, initiated);
     }
 
     /// Keeps one end of a message of what was begun at a position.
     pub(crate) fn keep_message(&mut self, position: u64, record: &Record) {
-        if self.begun.contains_key(&position) {
+        if self.initiated.contains_key(&position) {
             self.messages.entry(position).or_default().push(*record);
         }
     }
@@ -225,11 +225,18 @@ impl Outstanding {
     /// Hears a note on the call that began something at a position, by a process whose names have these
     /// numbers. What is complete may be handed on at any time, so a note behind its completion, as only a
     /// damaged trace has, is not heard.
-    pub(crate) fn hear(&mut self, position: u64, call: &Record, note: &Record, numbers: &[u16]) {
-        let begun = self.begun.get_mut(&position);
-        let is_of_call = |begun: &&mut Begun| begun.record == *call && !begun.is_complete();
-        if let Some(begun) = begun.filter(is_of_call) {
-            begun.saying.hear(note, numbers);
+    pub(crate) fn add_note(
+        &mut self,
+        position: u64,
+        call: &Record,
+        note: &Record,
+        numbers: &[u16],
+    ) {
+        let initiated = self.initiated.get_mut(&position);
+        let is_of_call =
+            |initiated: &&mut Initiated| initiated.record == *call && !initiated.is_complete();
+        if let Some(initiated) = initiated.filter(is_of_call) {
+            initiated.names_in_call.add_note(note, numbers);
         }
     }
 
@@ -239,57 +246,63 @@ impl Outstanding {
     }
 
     /// From now on the completion of what was begun at a position is of no interest.
-    pub(crate) fn pass_by(&mut self, position: u64) {
+    pub(crate) fn ignore_completion(&mut self, position: u64) {
         self.messages.remove(&position);
-        let begun = self.begun.remove(&position);
-        if let Some(begun) = begun.filter(|begun| !begun.is_complete())
-            && let Some(operation) = begun.record.operation()
+        let initiated = self.initiated.remove(&position);
+        if let Some(initiated) = initiated.filter(|initiated| !initiated.is_complete())
+            && let Some(operation) = initiated.record.operation()
         {
-            self.passed_by.insert(position, operation);
+            self.ignored.insert(position, operation);
         }
     }
 
     /// What was begun at a position and is not complete.
     pub(crate) fn operation(&self, position: u64) -> Option<Operation> {
-        match self.begun.get(&position) {
-            Some(begun) => begun.record.operation(),
-            None => self.passed_by.get(&position).copied(),
+        match self.initiated.get(&position) {
+            Some(initiated) => initiated.record.operation(),
+            None => self.ignored.get(&position).copied(),
         }
     }
 
     /// Whether no completion is waited for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.begun.is_empty() && self.passed_by.is_empty()
+        self.initiated.is_empty() && self.ignored.is_empty()
     }
 
-    pub(crate) fn get(&self, position: u64) -> Option<&Begun> {
-        self.begun.get(&position)
+    pub(crate) fn get(&self, position: u64) -> Option<&Initiated> {
+        self.initiated.get(&position)
     }
 
     /// Positions in `[from, to)` of what was begun.
     pub(crate) fn positions(&self, from: u64, to: u64) -> impl Iterator<Item = u64> + '_ {
-        self.begun.range(from..to).map(|(&position, _)| position)
+        self.initiated
+            .range(from..to)
+            .map(|(&position, _)| position)
     }
 
     /// The first position that is complete.
     pub(crate) fn first_complete(&self) -> Option<u64> {
-        let complete = |(&position, begun): (&u64, &Begun)| begun.is_complete().then_some(position);
-        self.begun.iter().find_map(complete)
+        let complete = |(&position, initiated): (&u64, &Initiated)| {
+            initiated.is_complete().then_some(position)
+        };
+        self.initiated.iter().find_map(complete)
     }
 
     /// The first position.
     pub(crate) fn first(&self) -> Option<u64> {
-        self.begun.first_key_value().map(|(&position, _)| position)
+        self.initiated
+            .first_key_value()
+            .map(|(&position, _)| position)
     }
 
     /// Whether a collective was begun here, and is complete or its file has ended.
     pub(crate) fn is_settled(&self, position: u64, has_ended: bool) -> bool {
-        has_ended || self.get(position).is_some_and(Begun::is_complete)
+        has_ended || self.get(position).is_some_and(Initiated::is_complete)
     }
 
     pub(crate) fn remove(&mut self, position: u64) {
         self.messages.remove(&position);
-        self.begun.remove(&position);
+        self.initiated.remove(&position);
     }
 
     /// What the process did while the collective at a position went on, which is complete: `between`
@@ -299,10 +312,10 @@ impl Outstanding {
         position: u64,
         between: impl FnOnce(u64, u64) -> Option<CallSpans>,
     ) {
-        if let Some(begun) = self.begun.get_mut(&position)
-            && let Some(end) = begun.end
+        if let Some(initiated) = self.initiated.get_mut(&position)
+            && let Some(end) = initiated.end
         {
-            begun.meanwhile = between(begun.record.leave.get(), end.enter);
+            initiated.meanwhile = between(initiated.record.leave.get(), end.enter);
         }
     }
 
@@ -316,21 +329,21 @@ impl Outstanding {
         tests: Option<UnsuccessfulTests>,
         last_ticks: u64,
     ) -> bool {
-        if self.passed_by.remove(&position).is_some() {
+        if self.ignored.remove(&position).is_some() {
             return true;
         }
-        let Some(begun) = self.begun.get_mut(&position) else {
+        let Some(initiated) = self.initiated.get_mut(&position) else {
             return false;
         };
         let (enter, leave) = (record.enter.get(), record.leave.get());
-        let is_possible = begun.record.enter.get() <= enter
+        let is_possible = initiated.record.enter.get() <= enter
             && (leave == 0
-                || (enter.max(begun.record.leave.get()) <= leave && leave <= last_ticks));
-        if !is_possible || begun.is_complete() {
+                || (enter.max(initiated.record.leave.get()) <= leave && leave <= last_ticks));
+        if !is_possible || initiated.is_complete() {
             return false;
         }
-        begun.tests = tests.or(begun.tests);
-        begun.end = Some(End {
+        initiated.tests = tests.or(initiated.tests);
+        initiated.end = Some(End {
             enter,
             leave,
             by: completion.by,

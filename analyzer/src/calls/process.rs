@@ -12,35 +12,35 @@ use collbench_formats::{
 };
 
 use crate::calls::algorithms::LastCalls;
-use crate::calls::aside::Aside;
 use crate::calls::call::Call;
 use crate::calls::context::MatchContext;
-use crate::calls::findings::ProcessDamage;
+use crate::calls::findings::ProcessFindings;
 use crate::calls::last_seen::is_own;
 use crate::calls::message_owner::Owners;
-use crate::calls::outstanding::Begun;
+use crate::calls::outstanding::Initiated;
 use crate::calls::phases::PhaseClock;
 use crate::calls::queue::{Alike, Queue};
 use crate::calls::stamps::StampLimits;
 use crate::calls::stream::{Batch, CallStream, ChunkStart, guess_enter};
 use crate::calls::tags::Tags;
 use crate::calls::time_in_mpi::RecentCalls;
+use crate::calls::unqueued::Unqueued;
 use crate::communicators::persistent::{OwnPersistent, local_of};
 use crate::time::clocks::Clocks;
-use crate::trace::place::{CallPosition, LANES, Lane, Place};
 use crate::trace::rank_file::RankFile;
+use crate::trace::record_at::{CALL_ORDERS, CallOrder, CallPosition, RecordAt};
 use crate::trace::records::RecordReader;
 use crate::trace::ring_window::WindowBegin;
 
 mod at_end;
-mod begun;
-mod beside;
 mod class;
+mod initiations;
+mod messages_and_notes;
 mod queues;
 mod route;
 
-use begun::AllCompleting;
-use beside::Unfinished;
+use initiations::AllCompleting;
+use messages_and_notes::Unfinished;
 use queues::Queues;
 
 /// Records that are looked at together: those that stay in the nearest cache from telling
@@ -77,7 +77,7 @@ pub(crate) struct Process<'a> {
     pub(crate) phases: PhaseClock,
     /// Binding (or index of the persistent collective) and lane of each queue of which something
     /// has changed.
-    pub(crate) touched: Vec<(u32, Lane)>,
+    pub(crate) touched: Vec<(u32, CallOrder)>,
     /// Calls that wait in the queues.
     pub(crate) n_queued: u64,
     /// Whether all records were taken.
@@ -99,17 +99,17 @@ pub(crate) struct Process<'a> {
     /// Its calls while collectives are under way, if only one thread makes any.
     recent: Option<RecentCalls>,
     /// By thread: where the last record stands that is not an internal call, once that was asked.
-    last_own: BTreeMap<u32, Option<Place>>,
+    last_own: BTreeMap<u32, Option<RecordAt>>,
     last_calls: LastCalls,
     /// When the latest of the records so far began, ticks, if several threads make calls.
     reached: u64,
     /// What was met that does not fit.
-    pub(crate) found: Found,
+    pub(crate) found: RecordFindings,
 }
 
 /// What the records of a process hold that does not fit.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
+pub(crate) struct RecordFindings {
     pub(crate) n_unknown_records: u64,
     /// Messages that the MPI library sent.
     pub(crate) n_sent: u64,
@@ -120,7 +120,7 @@ pub(crate) struct Found {
     pub(crate) n_stray_completions: u64,
     /// Records from before the window of a ring, and completions of what was begun before.
     pub(crate) n_before_window: u64,
-    pub(crate) damage: ProcessDamage,
+    pub(crate) of_process: ProcessFindings,
 }
 
 impl<'a> Process<'a> {
@@ -134,7 +134,7 @@ impl<'a> Process<'a> {
     ) -> Self {
         let persistents = &context.persistents.of[index][..];
         let reader = RecordReader::new(&file.trace.chunks, clocks.processes.len());
-        let n_bindings = context.communicators.bindings[index].len();
+        let n_local_comms = context.communicators.local_comms[index].len();
         let is_ring = file.trace.window.is_some();
         let mut this = Self {
             index,
@@ -147,7 +147,7 @@ impl<'a> Process<'a> {
             window: WindowBegin::of(file.trace.window.as_ref()),
             within_window: BTreeSet::new(),
             queues: std::iter::repeat_with(Queues::default)
-                .take(n_bindings)
+                .take(n_local_comms)
                 .collect(),
             persistents,
             starts: std::iter::repeat_with(Queue::default)
@@ -176,7 +176,7 @@ impl<'a> Process<'a> {
             last_own: BTreeMap::new(),
             last_calls: LastCalls::new(),
             reached: 0,
-            found: Found::default(),
+            found: RecordFindings::default(),
         };
         this.begin_window();
         this
@@ -188,9 +188,9 @@ impl<'a> Process<'a> {
             return;
         };
         for (&index, &[calls, internal]) in &window.calls {
-            if let Some(binding) = self.context.communicators.binding(self.index, index) {
-                self.touch(binding, Lane::Application).next = calls;
-                self.touch(binding, Lane::Internal).next = internal;
+            if let Some(local_comm) = self.context.communicators.local_comm(self.index, index) {
+                self.touch(local_comm, CallOrder::Application).next = calls;
+                self.touch(local_comm, CallOrder::Internal).next = internal;
             }
         }
         for (&index, &starts) in &window.starts {
@@ -213,22 +213,22 @@ impl<'a> Process<'a> {
 
     /// Whether the process has made the call at a position of a lane of a binding (or of its
     /// persistent collective of this index) that a ring has overwritten, if it is not there.
-    pub(crate) fn has_lost(&self, binding: usize, at: CallPosition) -> bool {
+    pub(crate) fn has_lost(&self, local_comm: usize, at: CallPosition) -> bool {
         let Some(window) = &self.window else {
             return false;
         };
-        let index = match at.lane {
-            Lane::Persistent(_) => self.persistents[binding].index,
-            _ => self.context.communicators.bindings[self.index][binding].index,
+        let index = match at.call_order {
+            CallOrder::Persistent(_) => self.persistents[local_comm].index,
+            _ => self.context.communicators.local_comms[self.index][local_comm].index,
         };
-        window.has_lost(at.lane, index, at.position)
+        window.has_lost(at.call_order, index, at.position)
     }
 
     /// Passes by the records of a batch from before the window, of a thread that has made few calls
     /// since; gives how many there are. Behind the first from the window there are none, whatever
     /// a damaged one says: where batches end must not matter.
-    fn pass_by(&mut self, batch: &Batch<'_>, until: u64) -> usize {
-        let thread = self.thread_of(batch.place);
+    fn skip_before_window(&mut self, batch: &Batch<'_>, until: u64) -> usize {
+        let thread = self.thread_of(batch.location);
         if !batch.is_possible || self.within_window.contains(&thread) {
             return 0;
         }
@@ -244,30 +244,32 @@ impl<'a> Process<'a> {
             && last.leave.get() == 0
             && last.operation().is_some()
         {
-            let place = Place {
-                record: batch.place.record + at as u32,
-                ..batch.place
+            let location = RecordAt {
+                record: batch.location.record + at as u32,
+                ..batch.location
             };
-            if self.is_last_own(place) {
-                self.note_under_way(last, place, batch.is_possible, None);
+            if self.is_last_own(location) {
+                self.note_under_way(last, location, batch.is_possible, None);
             }
         }
         n
     }
 
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list) of that of a touched queue.
-    pub(crate) fn communicator_of(&self, binding: u32, lane: Lane) -> usize {
-        match lane {
-            Lane::Persistent(number) => self.context.persistents.list[number as usize].communicator,
+    pub(crate) fn communicator_of(&self, local_comm: u32, call_order: CallOrder) -> usize {
+        match call_order {
+            CallOrder::Persistent(number) => {
+                self.context.persistents.list[number as usize].communicator
+            }
             _ => {
-                self.context.communicators.bindings[self.index][binding as usize].communicator
+                self.context.communicators.local_comms[self.index][local_comm as usize].communicator
                     as usize
             }
         }
     }
 
     /// Communicators that it knows.
-    pub(crate) fn n_bindings(&self) -> usize {
+    pub(crate) fn n_local_comms(&self) -> usize {
         self.queues.len()
     }
 
@@ -286,64 +288,66 @@ impl<'a> Process<'a> {
     /// The queue of a binding and lane; `None` if nothing ever came, or nothing is left. (For a
     /// persistent lane: of the process's persistent collective of this index.)
     #[inline]
-    pub(crate) fn queue(&self, binding: usize, lane: Lane) -> Option<&Queue> {
-        if let Lane::Persistent(_) = lane {
-            return self.starts.get(binding);
+    pub(crate) fn queue(&self, local_comm: usize, call_order: CallOrder) -> Option<&Queue> {
+        if let CallOrder::Persistent(_) = call_order {
+            return self.starts.get(local_comm);
         }
-        match &self.queues[binding] {
-            Queues::InUse(queues) => Some(&queues[lane.index()]),
+        match &self.queues[local_comm] {
+            Queues::InUse(queues) => Some(&queues[call_order.index()]),
             _ => None,
         }
     }
 
-    fn queue_mut(&mut self, binding: usize, lane: Lane) -> Option<&mut Queue> {
-        if let Lane::Persistent(_) = lane {
-            return self.starts.get_mut(binding);
+    fn queue_mut(&mut self, local_comm: usize, call_order: CallOrder) -> Option<&mut Queue> {
+        if let CallOrder::Persistent(_) = call_order {
+            return self.starts.get_mut(local_comm);
         }
-        match &mut self.queues[binding] {
-            Queues::InUse(queues) => Some(&mut queues[lane.index()]),
+        match &mut self.queues[local_comm] {
+            Queues::InUse(queues) => Some(&mut queues[call_order.index()]),
             _ => None,
         }
     }
 
     /// Gives back the room of the queues of a binding if nothing waits in them.
-    pub(crate) fn put_away(&mut self, binding: usize) {
-        self.queues[binding].put_away();
+    pub(crate) fn put_away(&mut self, local_comm: usize) {
+        self.queues[local_comm].put_away();
     }
 
     /// Position of the next call on a lane, from 0, or of the last one as long as it is not known
-    /// which of the messages behind it are its own; `u64::MAX` if none can come. (`binding` as in
+    /// which of the messages behind it are its own; `u64::MAX` if none can come. (`local_comm` as in
     /// [`queue`](Self::queue).)
     #[inline]
-    pub(crate) fn next_on(&self, binding: usize, lane: Lane) -> u64 {
-        match (self.has_ended, lane) {
+    pub(crate) fn next_on(&self, local_comm: usize, call_order: CallOrder) -> u64 {
+        match (self.has_ended, call_order) {
             (true, _) => u64::MAX,
-            (false, Lane::Persistent(_)) => self.starts[binding].next,
+            (false, CallOrder::Persistent(_)) => self.starts[local_comm].next,
             (false, _) => {
-                let next = self.queues[binding].next_on(lane);
-                next.min(self.first_unfinished(binding, lane))
+                let next = self.queues[local_comm].next_on(call_order);
+                next.min(self.first_unfinished(local_comm, call_order))
             }
         }
     }
 
     /// Binding, lane and position of the call that waits longest.
-    pub(crate) fn oldest(&self) -> Option<(usize, Lane, u64)> {
-        let bindings = self.queues.iter().enumerate();
-        let fronts = bindings.flat_map(|(binding, queues)| {
+    pub(crate) fn oldest(&self) -> Option<(usize, CallOrder, u64)> {
+        let local_comms = self.queues.iter().enumerate();
+        let fronts = local_comms.flat_map(|(local_comm, queues)| {
             let in_use = match queues {
                 Queues::InUse(queues) => Some(queues),
                 _ => None,
             };
-            let lanes = in_use
+            let call_orders = in_use
                 .into_iter()
-                .flat_map(|queues| LANES.iter().zip(&**queues));
-            lanes.filter_map(move |(lane, queue)| Some((queue.front()?, binding, *lane)))
+                .flat_map(|queues| CALL_ORDERS.iter().zip(&**queues));
+            call_orders.filter_map(move |(call_order, queue)| {
+                Some((queue.front()?, local_comm, *call_order))
+            })
         });
         let starts = self.starts.iter().zip(self.persistents).enumerate();
         let starts = starts.filter_map(|(local, (queue, own))| {
-            Some((queue.front()?, local, Lane::Persistent(own.persistent)))
+            Some((queue.front()?, local, CallOrder::Persistent(own.persistent)))
         });
-        let oldest = fronts.chain(starts).min_by_key(|(run, ..)| run.place)?;
+        let oldest = fronts.chain(starts).min_by_key(|(run, ..)| run.location)?;
         Some((oldest.1, oldest.2, oldest.0.position))
     }
 
@@ -369,32 +373,42 @@ impl<'a> Process<'a> {
     }
 
     /// A call that was begun, with what came of it.
-    pub(crate) fn begun_call(&self, local: usize, lane: Lane, begun: &Begun) -> Option<Call> {
-        let own = match lane {
-            Lane::Persistent(_) => self.persistents.get(local),
+    pub(crate) fn initiated_call(
+        &self,
+        local: usize,
+        call_order: CallOrder,
+        initiated: &Initiated,
+    ) -> Option<Call> {
+        let own = match call_order {
+            CallOrder::Persistent(_) => self.persistents.get(local),
             _ => None,
         };
-        let call = self.call(&begun.record, begun.place, begun.is_possible)?;
-        let has_begun = call.leave.is_some() && begun.is_possible;
+        let call = self.call(&initiated.record, initiated.location, initiated.is_possible)?;
+        let has_begun = call.leave.is_some() && initiated.is_possible;
         let at = |ticks| self.clock.global(Timestamp::from_ticks(ticks));
         Some(Call {
             root: own.map_or(call.root, |own| own.root),
             payload: own.map_or(call.payload, |own| own.payload),
-            leave: begun.leave_ticks().filter(|_| has_begun).map(at),
-            course: has_begun.then(|| begun.course(&self.clock)),
-            phase: begun.phase,
+            leave: initiated.leave_ticks().filter(|_| has_begun).map(at),
+            overlap: has_begun.then(|| initiated.overlap(&self.clock)),
+            phase: initiated.phase,
             ..call
         })
     }
 
     /// The call of a record; `None` where its operation is not known. Of one that is
     /// nonblocking it is the initiation.
-    pub(crate) fn call(&self, record: &Record, place: Place, is_possible: bool) -> Option<Call> {
+    pub(crate) fn call(
+        &self,
+        record: &Record,
+        location: RecordAt,
+        is_possible: bool,
+    ) -> Option<Call> {
         let at = |ticks| self.clock.global(Timestamp::from_ticks(ticks));
         let enter = if is_possible {
             at(record.enter.get())
         } else {
-            at(guess_enter(&self.reader, &self.limits, place))
+            at(guess_enter(&self.reader, &self.limits, location))
         };
         Some(Call {
             operation: record.operation()?,
@@ -410,34 +424,34 @@ impl<'a> Process<'a> {
             payload: record.payload_bytes(),
             has_failed: record.has_failed(),
             is_timed: is_possible,
-            course: None,
+            overlap: None,
             phase: None,
         })
     }
 
     /// The binding of what a record was called on.
     #[inline]
-    fn binding_of(&self, record: &Record) -> Option<usize> {
+    fn local_comm_of(&self, record: &Record) -> Option<usize> {
         match record.communicator.get() {
             UNKNOWN_COMMUNICATOR => None,
-            index => self.context.communicators.binding(self.index, index),
+            index => self.context.communicators.local_comm(self.index, index),
         }
     }
 
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list) of what a record was called on.
     pub(crate) fn called_on(&self, record: &Record) -> Option<usize> {
-        let binding = self.binding_of(record)?;
-        Some(self.context.communicators.bindings[self.index][binding].communicator as usize)
+        let local_comm = self.local_comm_of(record)?;
+        Some(self.context.communicators.local_comms[self.index][local_comm].communicator as usize)
     }
 
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list) of what its records call `index`.
     pub(crate) fn communicator_of_index(&self, index: u32) -> Option<usize> {
-        let binding = self.context.communicators.binding(self.index, index)?;
-        Some(self.context.communicators.bindings[self.index][binding].communicator as usize)
+        let local_comm = self.context.communicators.local_comm(self.index, index)?;
+        Some(self.context.communicators.local_comms[self.index][local_comm].communicator as usize)
     }
 
-    /// Takes up to `n` records; gives how many there were. `aside` gets what is in no instance.
-    pub(crate) fn scan(&mut self, n: u64, aside: &mut dyn FnMut(Aside)) -> u64 {
+    /// Takes up to `n` records; gives how many there were. `unqueued` gets what is in no instance.
+    pub(crate) fn scan(&mut self, n: u64, unqueued: &mut dyn FnMut(Unqueued)) -> u64 {
         let mut n_done = 0;
         while n_done < n {
             let limit = (n - n_done).min(MAX_BATCH) as usize;
@@ -451,14 +465,14 @@ impl<'a> Process<'a> {
                 self.has_lost_starts |= start.is_behind_gap;
                 self.check_sequences(&start);
             }
-            self.route(&batch, aside);
+            self.route(&batch, unqueued);
             n_done += batch.records.len() as u64;
         }
         n_done
     }
 
-    fn thread_of(&self, place: Place) -> u32 {
-        self.chunks()[place.chunk as usize].thread
+    fn thread_of(&self, location: RecordAt) -> u32 {
+        self.chunks()[location.chunk as usize].thread
     }
 
     /// What the next calls have in common.
@@ -473,14 +487,14 @@ impl<'a> Process<'a> {
     /// The queue of a binding and lane, of which the next position is about to change.
     // In line: 10 instructions a message less (scripts/ir-guard-analyze.sh).
     #[inline(always)]
-    fn touch(&mut self, binding: usize, lane: Lane) -> &mut Queue {
-        let queue = match lane {
-            Lane::Persistent(_) => &mut self.starts[binding],
-            _ => &mut self.queues[binding].in_use()[lane.index()],
+    fn touch(&mut self, local_comm: usize, call_order: CallOrder) -> &mut Queue {
+        let queue = match call_order {
+            CallOrder::Persistent(_) => &mut self.starts[local_comm],
+            _ => &mut self.queues[local_comm].in_use()[call_order.index()],
         };
         if !queue.is_touched {
             queue.is_touched = true;
-            self.touched.push((binding as u32, lane));
+            self.touched.push((local_comm as u32, call_order));
         }
         queue
     }
@@ -491,15 +505,15 @@ impl<'a> Process<'a> {
     }
 
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list) of that of a binding, or of a persistent collective.
-    fn communicator_at(&self, local: usize, lane: Lane) -> Option<usize> {
-        let binding = match lane {
-            Lane::Persistent(_) => self
+    fn communicator_at(&self, local: usize, call_order: CallOrder) -> Option<usize> {
+        let local_comm = match call_order {
+            CallOrder::Persistent(_) => self
                 .context
                 .communicators
-                .binding(self.index, self.persistents.get(local)?.on)?,
+                .local_comm(self.index, self.persistents.get(local)?.on)?,
             _ => local,
         };
-        Some(self.context.communicators.bindings[self.index][binding].communicator as usize)
+        Some(self.context.communicators.local_comms[self.index][local_comm].communicator as usize)
     }
 
     /// Compares the counts with the table of a chunk, and goes on from the table behind a gap.
@@ -512,71 +526,81 @@ impl<'a> Process<'a> {
             return;
         }
         let mut is_conflict = false;
-        for (binding, entry) in self
+        for (local_comm, entry) in self
             .context
             .communicators
             .resolve(self.index, start.sequences)
         {
-            is_conflict |= self.check_sequence(binding, entry) && is_exact;
+            is_conflict |= self.check_sequence(local_comm, entry) && is_exact;
         }
-        self.found.damage.n_sequence_conflicts += u64::from(is_conflict);
+        self.found.of_process.n_sequence_conflicts += u64::from(is_conflict);
     }
 
     /// `true` if the table says fewer calls than were found.
-    fn check_sequence(&mut self, binding: usize, entry: &SequenceEntry) -> bool {
-        let before = |lane| self.queues[binding].next_on(lane);
-        let before = [before(Lane::Application), before(Lane::Internal)];
+    fn check_sequence(&mut self, local_comm: usize, entry: &SequenceEntry) -> bool {
+        let before = |call_order| self.queues[local_comm].next_on(call_order);
+        let before = [before(CallOrder::Application), before(CallOrder::Internal)];
         // A damaged count must leave room to count on.
         let calls = entry.calls.get().min(1 << 62);
         if calls > before[0] {
-            self.touch(binding, Lane::Application).next = calls;
+            self.touch(local_comm, CallOrder::Application).next = calls;
         }
         // The table has the lower 32 bits only.
         let ahead = entry.internal_calls.get().wrapping_sub(before[1] as u32);
         if (1..1 << 31).contains(&ahead) {
-            self.touch(binding, Lane::Internal).next = before[1] + u64::from(ahead);
+            self.touch(local_comm, CallOrder::Internal).next = before[1] + u64::from(ahead);
         }
         entry.calls.get() < before[0] || ahead >= 1 << 31
     }
 
     /// Somebody has looked at a touched queue.
-    pub(crate) fn untouch(&mut self, binding: u32, lane: Lane) {
-        if let Some(queue) = self.queue_mut(binding as usize, lane) {
+    pub(crate) fn untouch(&mut self, local_comm: u32, call_order: CallOrder) {
+        if let Some(queue) = self.queue_mut(local_comm as usize, call_order) {
             queue.is_touched = false;
         }
     }
 
     /// Forgets a nonblocking call beside which others made another one, but for its completion.
-    pub(crate) fn pass_by_begun(&mut self, binding: usize, lane: Lane, position: u64) {
-        if let Some(queue) = self.queue_mut(binding, lane) {
-            queue.outstanding.pass_by(position);
+    pub(crate) fn pass_by_initiated(
+        &mut self,
+        local_comm: usize,
+        call_order: CallOrder,
+        position: u64,
+    ) {
+        if let Some(queue) = self.queue_mut(local_comm, call_order) {
+            queue.outstanding.ignore_completion(position);
         }
     }
 
     /// Forgets a nonblocking call that was handed on.
-    pub(crate) fn drop_begun(&mut self, binding: usize, lane: Lane, position: u64) {
-        if let Some(queue) = self.queue_mut(binding, lane) {
+    pub(crate) fn drop_initiated(
+        &mut self,
+        local_comm: usize,
+        call_order: CallOrder,
+        position: u64,
+    ) {
+        if let Some(queue) = self.queue_mut(local_comm, call_order) {
             queue.outstanding.remove(position);
         }
     }
 
     /// Forgets the calls on a lane before a position, which were handed on.
-    pub(crate) fn drop_before(&mut self, binding: usize, lane: Lane, position: u64) {
+    pub(crate) fn drop_before(&mut self, local_comm: usize, call_order: CallOrder, position: u64) {
         let given_back = self.stream.given_back();
         let chunks = &self.file.trace.chunks;
         let mut late: Option<(u64, u64)> = None;
-        let queue = match lane {
-            Lane::Persistent(_) => self.starts.get_mut(binding),
-            _ => match &mut self.queues[binding] {
-                Queues::InUse(queues) => Some(&mut queues[lane.index()]),
+        let queue = match call_order {
+            CallOrder::Persistent(_) => self.starts.get_mut(local_comm),
+            _ => match &mut self.queues[local_comm] {
+                Queues::InUse(queues) => Some(&mut queues[call_order.index()]),
                 _ => None,
             },
         };
         let Some(queue) = queue else { return };
         queue.drop_before(position, |run| {
             self.n_queued -= u64::from(run.n);
-            let chunk = &chunks[run.place.chunk as usize];
-            let (from, to) = chunk.span(run.place.record as usize, run.n as usize);
+            let chunk = &chunks[run.location.chunk as usize];
+            let (from, to) = chunk.span(run.location.record as usize, run.n as usize);
             if from < given_back {
                 let (least, most) = late.unwrap_or((from, to));
                 late = Some((least.min(from), most.max(to)));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use collbench_formats::Record;
 
 use crate::calls::outstanding::Outstanding;
-use crate::trace::place::{Place, PlaceRun};
+use crate::trace::record_at::{RecordAt, RecordRun};
 
 /// What the calls of a run have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) struct Alike {
 /// What waits, by position, and what comes next.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    runs: VecDeque<PlaceRun>,
+    runs: VecDeque<RecordRun>,
     /// Position of the next call that comes.
     pub(crate) next: u64,
     /// Whether `next` has changed, or something was completed, since somebody looked.
@@ -32,15 +32,15 @@ pub(crate) struct Queue {
     pub(crate) outstanding: Outstanding,
     /// Position, and place of a message that stands behind a blocking call there and is of another
     /// collective.
-    pub(crate) foreign: BTreeSet<(u64, Place)>,
+    pub(crate) foreign: BTreeSet<(u64, RecordAt)>,
     /// Messages of blocking calls at a position that do not stand behind them, with their places.
-    elsewhere: BTreeMap<u64, Vec<(Place, Record)>>,
+    elsewhere: BTreeMap<u64, Vec<(RecordAt, Record)>>,
 }
 
 impl Queue {
     /// The next calls have come.
     #[inline]
-    pub(crate) fn push(&mut self, place: Place, n: u32, alike: Alike) {
+    pub(crate) fn push(&mut self, location: RecordAt, n: u32, alike: Alike) {
         let position = self.next;
         self.next = position.saturating_add(u64::from(n));
         if let Some(last) = self.runs.back_mut()
@@ -48,15 +48,15 @@ impl Queue {
             && last.is_possible
             && last.phase == alike.phase
             && last.end() == position
-            && last.place.chunk == place.chunk
-            && last.place.record + last.n == place.record
+            && last.location.chunk == location.chunk
+            && last.location.record + last.n == location.record
         {
             last.n += n;
             return;
         }
-        self.runs.push_back(PlaceRun {
+        self.runs.push_back(RecordRun {
             position,
-            place,
+            location,
             n,
             is_possible: alike.is_possible,
             phase: alike.phase,
@@ -69,13 +69,13 @@ impl Queue {
     }
 
     /// Keeps a message of the blocking call at a position that does not stand behind it.
-    pub(crate) fn keep_elsewhere(&mut self, position: u64, place: Place, record: &Record) {
+    pub(crate) fn keep_elsewhere(&mut self, position: u64, location: RecordAt, record: &Record) {
         let kept = self.elsewhere.entry(position).or_default();
-        kept.push((place, *record));
+        kept.push((location, *record));
     }
 
     /// The messages of the blocking call at a position that do not stand behind it.
-    pub(crate) fn elsewhere(&self, position: u64) -> &[(Place, Record)] {
+    pub(crate) fn elsewhere(&self, position: u64) -> &[(RecordAt, Record)] {
         self.elsewhere.get(&position).map_or(&[], Vec::as_slice)
     }
 
@@ -106,20 +106,20 @@ impl Queue {
     }
 
     /// The first call that waits.
-    pub(crate) fn front(&self) -> Option<&PlaceRun> {
+    pub(crate) fn front(&self) -> Option<&RecordRun> {
         self.runs.front()
     }
 
     /// What waits within positions `[from, to)`.
     #[inline]
-    pub(crate) fn within(&self, from: u64, to: u64) -> impl Iterator<Item = PlaceRun> + '_ {
+    pub(crate) fn within(&self, from: u64, to: u64) -> impl Iterator<Item = RecordRun> + '_ {
         let runs = self.runs.range(self.index_from(from)..);
         let runs = runs.take_while(move |run| run.position < to);
         runs.map(move |run| run.within(from, to))
     }
 
     /// Forgets what waits before a position; gives each part of it to `done`.
-    pub(crate) fn drop_before(&mut self, position: u64, mut done: impl FnMut(&PlaceRun)) {
+    pub(crate) fn drop_before(&mut self, position: u64, mut done: impl FnMut(&RecordRun)) {
         while let Some(first) = self.runs.front_mut() {
             if first.position >= position {
                 break;
@@ -151,8 +151,8 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn place(chunk: u32, record: u32) -> Place {
-        Place { chunk, record }
+    fn location(chunk: u32, record: u32) -> RecordAt {
+        RecordAt { chunk, record }
     }
 
     fn alike(is_possible: bool, phase: u16) -> Alike {
@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn a_new_phase_begins_a_run() {
         let mut queue = Queue::default();
-        queue.push(place(0, 0), 2, alike(true, 1));
-        queue.push(place(0, 2), 2, alike(true, 1));
-        queue.push(place(0, 4), 2, alike(true, 2));
+        queue.push(location(0, 0), 2, alike(true, 1));
+        queue.push(location(0, 2), 2, alike(true, 1));
+        queue.push(location(0, 4), 2, alike(true, 2));
         let found: Vec<_> = queue.within(0, 9).map(|run| (run.n, run.phase)).collect();
         assert_eq!(found, [(4, 1), (2, 2)]);
     }
@@ -172,16 +172,16 @@ mod tests {
     #[test]
     fn calls_side_by_side_are_one_run_and_come_out_in_parts() {
         let mut queue = Queue::default();
-        queue.push(place(0, 5), 10, alike(true, 0));
-        queue.push(place(0, 15), 10, alike(true, 0));
+        queue.push(location(0, 5), 10, alike(true, 0));
+        queue.push(location(0, 15), 10, alike(true, 0));
         assert_eq!(queue.runs.len(), 1);
-        queue.push(place(0, 30), 1, alike(true, 0));
-        queue.push(place(0, 31), 1, alike(false, 0));
-        queue.push(place(0, 32), 1, alike(true, 0));
+        queue.push(location(0, 30), 1, alike(true, 0));
+        queue.push(location(0, 31), 1, alike(false, 0));
+        queue.push(location(0, 32), 1, alike(true, 0));
         assert_eq!((queue.runs.len(), queue.next), (4, 23));
         let found: Vec<_> = queue.within(3, 22).collect();
         assert_eq!(
-            (found[0].position, found[0].place.record, found[0].n),
+            (found[0].position, found[0].location.record, found[0].n),
             (3, 8, 17)
         );
         assert_eq!(found.len(), 3);
@@ -189,7 +189,10 @@ mod tests {
         queue.drop_before(7, |run| n += run.n);
         assert_eq!(n, 7);
         let front = queue.front().unwrap();
-        assert_eq!((front.position, front.place.record, front.n), (7, 12, 13));
+        assert_eq!(
+            (front.position, front.location.record, front.n),
+            (7, 12, 13)
+        );
         queue.drop_before(100, |run| n += run.n);
         assert_eq!((n, queue.front()), (23, None));
     }
@@ -197,9 +200,9 @@ mod tests {
     #[test]
     fn behind_a_gap_positions_go_on_from_where_they_are_set() {
         let mut queue = Queue::default();
-        queue.push(place(0, 0), 4, alike(true, 0));
+        queue.push(location(0, 0), 4, alike(true, 0));
         queue.next = 1 << 62;
-        queue.push(place(0, 4), 2, alike(true, 0));
+        queue.push(location(0, 4), 2, alike(true, 0));
         assert_eq!(queue.first_from(2), Some(2));
         assert_eq!(queue.first_from(4), Some(1 << 62));
         assert_eq!(queue.first_from((1 << 62) + 2), None);

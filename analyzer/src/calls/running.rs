@@ -63,22 +63,22 @@ impl Sum {
 
 /// Where in its call a sample was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum SampledAt {
     Before,
     Inside,
 }
 
 /// The samples of a process: by number of the operation, and index of its communicator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RunningCounts(BTreeMap<(u16, u32, Place), Sum>);
+pub struct RunningCounts(BTreeMap<(u16, u32, SampledAt), Sum>);
 
 impl RunningCounts {
     /// Counts a sample that stands behind the record of `call`.
     pub(crate) fn count(&mut self, running: Running, sample: &Record, call: &Record) {
         let place = if sample.enter.get() <= call.enter.get() {
-            Place::Before
+            SampledAt::Before
         } else {
-            Place::Inside
+            SampledAt::Inside
         };
         let key = (call.word().number(), call.communicator.get(), place);
         self.0.entry(key).or_default().add(running);
@@ -86,7 +86,7 @@ impl RunningCounts {
 }
 
 /// Rank, communicator, operation.
-type Key = (u32, Option<usize>, &'static str, Place);
+type Key = (u32, Option<usize>, &'static str, SampledAt);
 
 /// All samples, by rank, communicator and operation; `None` where no process was to be asked about.
 /// `counts` are those of each process of the run.
@@ -106,9 +106,9 @@ pub(crate) fn running<'c>(
             let Some(operation) = Operation::from_code(code) else {
                 continue;
             };
-            let bound = communicators.binding(process, index).map(|binding| {
-                let binding = &communicators.bindings[process][binding];
-                communicators.list[binding.communicator as usize].entry
+            let bound = communicators.local_comm(process, index).map(|local_comm| {
+                let local_comm = &communicators.local_comms[process][local_comm];
+                communicators.list[local_comm.communicator as usize].entry
             });
             let key = (file.rank(), bound, operation.name(), place);
             let (total, elapsed_ns) = sums.entry(key).or_default();
@@ -124,8 +124,8 @@ pub(crate) fn running<'c>(
             communicator,
             operation: operation.into(),
             place: match place {
-                Place::Before => "before".into(),
-                Place::Inside => "inside".into(),
+                SampledAt::Before => "before".into(),
+                SampledAt::Inside => "inside".into(),
             },
             samples: sum.n,
             elapsed_ns,
@@ -159,8 +159,8 @@ mod tests {
             counts.count(running, &sampled(enter), &call);
         }
         let key = |place| (Operation::Barrier.code(), 3, place);
-        assert_eq!(counts.0[&key(Place::Before)].n, 2);
-        assert_eq!(counts.0[&key(Place::Before)].n_preempted, 8);
-        assert_eq!(counts.0[&key(Place::Inside)].elapsed_ticks, 500);
+        assert_eq!(counts.0[&key(SampledAt::Before)].n, 2);
+        assert_eq!(counts.0[&key(SampledAt::Before)].n_preempted, 8);
+        assert_eq!(counts.0[&key(SampledAt::Inside)].elapsed_ticks, 500);
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use collbench_formats::{Chunk, Record, Records, SequenceEntry};
 
 use crate::calls::stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, StampLimits};
-use crate::trace::place::Place;
+use crate::trace::record_at::RecordAt;
 use crate::trace::records::{RecordReader, Slice};
 
 /// Impossible stamps of a thread that are told one by one.
@@ -49,7 +49,7 @@ pub(crate) struct Batch<'a> {
     /// At least one.
     pub(crate) records: Slice<'a>,
     /// Where the first of them stands.
-    pub(crate) place: Place,
+    pub(crate) location: RecordAt,
     /// Whether their stamps can be true. If not it is one record, which began at about
     /// [`guess_enter`].
     pub(crate) is_possible: bool,
@@ -187,11 +187,11 @@ impl ThreadStream {
     ) -> Option<Batch<'a>> {
         let chunks = reader.chunks();
         let chunk = chunks[self.chunks.clone()].first()?;
-        let place = Place {
+        let location = RecordAt {
             chunk: self.chunks.start as u32,
             record: self.at as u32,
         };
-        let records = reader.slice(place, limit);
+        let records = reader.slice(location, limit);
         let is_allowed = |record: &Record| {
             limits.allow(self.enter_limits, record)
                 || limits.contradiction(self.enter_limits, record).is_none()
@@ -233,7 +233,7 @@ impl ThreadStream {
         }
         Some(Batch {
             records,
-            place,
+            location,
             is_possible,
             chunk: start,
         })
@@ -258,15 +258,15 @@ impl ThreadStream {
         if self.chunks.is_empty() {
             return None;
         }
-        let place = Place {
+        let location = RecordAt {
             chunk: self.chunks.start as u32,
             record: self.at as u32,
         };
-        let record = &reader.record(place);
+        let record = &reader.record(location);
         let is_wrong = !limits.allow(self.enter_limits, record)
             && limits.contradiction(self.enter_limits, record).is_some();
         Some(if is_wrong {
-            guess_enter(reader, limits, place)
+            guess_enter(reader, limits, location)
         } else {
             record.enter.get()
         })
@@ -303,15 +303,19 @@ fn enter_limits(chunks: &[Chunk<'_>], limits: &StampLimits, chunk: usize) -> (u6
 /// About when a call began, whose stamps cannot both be true, in ticks: the first of them that
 /// lies between its neighbours in the thread, else the nearer neighbour.
 #[cold]
-pub(crate) fn guess_enter(reader: &RecordReader<'_>, limits: &StampLimits, place: Place) -> u64 {
+pub(crate) fn guess_enter(
+    reader: &RecordReader<'_>,
+    limits: &StampLimits,
+    location: RecordAt,
+) -> u64 {
     let chunks = reader.chunks();
-    let (chunk, at) = (place.chunk as usize, place.record as usize);
+    let (chunk, at) = (location.chunk as usize, location.record as usize);
     let (begin, end) = enter_limits(chunks, limits, chunk);
     let within = |enter: u64| enter.max(begin).min(end);
     let n_records = chunks[chunk].records.len();
     let record_at = |at: usize| {
         let record = at as u32;
-        reader.record(Place { record, ..place })
+        reader.record(RecordAt { record, ..location })
     };
     let record = record_at(at);
     let before = match at.checked_sub(1) {

@@ -55,16 +55,16 @@ impl Tags {
     /// The tag of a collective, of one in a record: what goes on within hosts and among them has one.
     pub(crate) fn of_collective(self, tag: u16) -> u16 {
         match self {
-            Self::Mpich if self.is_of_begun(tag) => tag & MPICH_TAG,
+            Self::Mpich if self.is_of_nonblocking(tag) => tag & MPICH_TAG,
             _ => tag,
         }
     }
 
     /// The tag that was next so many turns later.
-    pub(crate) fn further(self, tag: u16, turns: i64) -> Option<u16> {
+    pub(crate) fn further(self, tag: u16, n_later: i64) -> Option<u16> {
         match self {
-            Self::OpenMpi => Some(tag.wrapping_sub(turns as u16)),
-            Self::Mpich => Some(tag.wrapping_add(turns as u16) & MPICH_TAG),
+            Self::OpenMpi => Some(tag.wrapping_sub(n_later as u16)),
+            Self::Mpich => Some(tag.wrapping_add(n_later as u16) & MPICH_TAG),
             Self::Unknown => None,
         }
     }
@@ -81,12 +81,12 @@ impl Tags {
 
     /// Whether only blocking operations have this tag, as records have it.
     pub(crate) fn is_of_blocking(self, tag: u16) -> bool {
-        self != Self::Unknown && !self.is_of_begun(tag)
+        self != Self::Unknown && !self.is_of_nonblocking(tag)
     }
 
     /// Whether no blocking operation has this tag, as records have it; where that is not known it is
     /// taken for one of those.
-    pub(crate) fn is_of_begun(self, tag: u16) -> bool {
+    pub(crate) fn is_of_nonblocking(self, tag: u16) -> bool {
         match self {
             Self::OpenMpi => (tag as i16) < LAST_OF_OPEN_MPI,
             Self::Mpich => tag & MPICH_TAG >= FIRST_OF_MPICH,

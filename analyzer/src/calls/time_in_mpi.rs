@@ -68,14 +68,14 @@ impl RecentCalls {
 
 /// When each process of an instance was in MPI, from initiation to completion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Presence {
+pub struct TimeInMpi {
     /// Enter and leave, ns, ascending; those of one slot side by side.
     spans: Vec<(i64, i64)>,
     /// By slot.
     of: Vec<Option<Range<usize>>>,
 }
 
-impl Presence {
+impl TimeInMpi {
     pub(crate) fn clear(&mut self) {
         self.spans.clear();
         self.of.clear();
@@ -100,7 +100,7 @@ impl Presence {
 
     /// For how long nobody was in MPI between the last initiation and the first completion, ns.
     /// `None` if it is not known of somebody. `room` is overwritten.
-    pub(crate) fn nobody_ns(&self, room: &mut Vec<(i64, i64)>) -> Option<i64> {
+    pub(crate) fn nobody_in_mpi_ns(&self, room: &mut Vec<(i64, i64)>) -> Option<i64> {
         let (mut from, mut to) = (i64::MIN, i64::MAX);
         for slot in 0..self.of.len() {
             let spans = self.of(slot)?;
@@ -140,27 +140,27 @@ mod tests {
         *Record::ref_from_bytes(&bytes).unwrap()
     }
 
-    fn presence(of: &[Option<&[(i64, i64)]>]) -> Presence {
-        let mut presence = Presence::default();
+    fn time_in_mpi(of: &[Option<&[(i64, i64)]>]) -> TimeInMpi {
+        let mut time_in_mpi = TimeInMpi::default();
         for spans in of {
-            presence.push(spans.map(|spans| spans.iter().copied()));
+            time_in_mpi.push(spans.map(|spans| spans.iter().copied()));
         }
-        presence
+        time_in_mpi
     }
 
     #[test]
     fn nobody_is_in_mpi_where_no_call_of_anybody_is() {
         let first: &[(i64, i64)] = &[(0, 10), (40, 50), (100, 130)];
         let second: &[(i64, i64)] = &[(5, 20), (45, 60), (110, 120)];
-        let both = presence(&[Some(first), Some(second)]);
+        let both = time_in_mpi(&[Some(first), Some(second)]);
         // 20 to 40, and 60 to 100.
-        assert_eq!(both.nobody_ns(&mut Vec::new()), Some(60));
+        assert_eq!(both.nobody_in_mpi_ns(&mut Vec::new()), Some(60));
         // From 5 on, when both had begun; to 12, when one was done.
         let short: &[(i64, i64)] = &[(2, 4), (11, 12)];
-        let both = presence(&[Some(first), Some(short)]);
-        assert_eq!(both.nobody_ns(&mut Vec::new()), Some(1));
+        let both = time_in_mpi(&[Some(first), Some(short)]);
+        assert_eq!(both.nobody_in_mpi_ns(&mut Vec::new()), Some(1));
         assert_eq!(
-            presence(&[Some(first), None]).nobody_ns(&mut Vec::new()),
+            time_in_mpi(&[Some(first), None]).nobody_in_mpi_ns(&mut Vec::new()),
             None
         );
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use collbench_formats::{CommunicatorKind, Definition};
 
 use crate::communicators::draft::{Draft, display_order};
-use crate::communicators::entries::{Alike, MAX_HOLES, Shown, ShownTogether};
+use crate::communicators::entries::{Alike, MAX_UNKNOWN_MEMBERS, Shown, ShownTogether};
 use crate::communicators::{
-    Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope,
+    Communicator, CommunicatorEntry, Communicators, LocalComm, Member, Scope,
 };
 use crate::remark::Remark;
 use crate::time::clocks::Clocks;
@@ -26,12 +26,12 @@ impl Communicators {
         let n_communicators =
             order.partition_point(|id| !id.is_some_and(|id| drafts[&id].is_opened()));
         let (order, opened) = order.split_at(n_communicators);
-        this.bindings = vec![Vec::new(); run.processes.len()];
+        this.local_comms = vec![Vec::new(); run.processes.len()];
         let alike = Alike::find(&drafts, order);
         let mut entry_of = BTreeMap::new();
         let mut shown_of: BTreeMap<u64, (Shown, usize)> = BTreeMap::new();
         let mut shown_together: BTreeMap<usize, ShownTogether> = BTreeMap::new();
-        let mut holes_left = MAX_HOLES;
+        let mut n_unknown_left = MAX_UNKNOWN_MEMBERS;
         for id in order {
             let Some(id) = id else {
                 this.add_own(run, clocks, &own);
@@ -43,7 +43,7 @@ impl Communicators {
             let (shown, communicator) = match before {
                 Some(before) => (before.shown, Arc::clone(&before.first)),
                 None => {
-                    let shown = this.show(run, draft, &mut holes_left);
+                    let shown = this.show(run, draft, &mut n_unknown_left);
                     (shown, Arc::new(communicator(run, clocks, draft, shown)))
                 }
             };
@@ -76,7 +76,7 @@ impl Communicators {
                     (*shown, Arc::new(communicator(run, clocks, draft, *shown)))
                 }
                 _ => {
-                    let shown = this.show(run, draft, &mut holes_left);
+                    let shown = this.show(run, draft, &mut n_unknown_left);
                     (shown, Arc::new(communicator(run, clocks, draft, shown)))
                 }
             };
@@ -89,8 +89,8 @@ impl Communicators {
                 n_entries: alike.sizes.len(),
             });
         }
-        for bindings in &mut this.bindings {
-            bindings.sort_by_key(|binding| binding.index);
+        for local_comms in &mut this.local_comms {
+            local_comms.sort_by_key(|local_comm| local_comm.index);
         }
         let order: Vec<Option<u64>> = order.iter().chain(opened).copied().collect();
         this.name_entries(&drafts, &order, &entry_of, &alike);
@@ -105,11 +105,11 @@ impl Communicators {
                 let Definition::Topology(topology) = definition else {
                     continue;
                 };
-                let Some(binding) = self.binding(process, topology.communicator) else {
+                let Some(local_comm) = self.local_comm(process, topology.communicator) else {
                     continue;
                 };
-                let binding = self.bindings[process][binding];
-                let communicator = &mut self.list[binding.communicator as usize];
+                let local_comm = self.local_comms[process][local_comm];
+                let communicator = &mut self.list[local_comm.communicator as usize];
                 // Those of one process are many, of which each may have another topology.
                 if !communicator.is_own()
                     && let Some(slot) = communicator.slot_of(process)
@@ -126,7 +126,7 @@ impl Communicators {
         self.first_index.push(self.indexes.len());
         for member in &draft.members {
             self.indexes.push(member.index);
-            self.bindings[member.process as usize].push(Binding {
+            self.local_comms[member.process as usize].push(LocalComm {
                 index: member.index,
                 communicator: self.list.len() as u32,
             });
@@ -163,7 +163,7 @@ impl Communicators {
                 in_neighbours: Vec::new(),
             }));
             for &index in indexes {
-                self.bindings[process].push(Binding {
+                self.local_comms[process].push(LocalComm {
                     index,
                     communicator,
                 });

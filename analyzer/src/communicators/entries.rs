@@ -13,10 +13,10 @@ use crate::trace::run::Run;
 
 /// Members of all communicators together that may be listed as unknown; beyond, only the known
 /// members are listed: a damaged size must not cost memory.
-pub(super) const MAX_HOLES: u64 = 1 << 20;
+pub(super) const MAX_UNKNOWN_MEMBERS: u64 = 1 << 20;
 /// Likewise of one communicator, for each known one, and besides: every operation on it lists
 /// them.
-const MAX_HOLES_OF_ONE: [u64; 2] = [8, 64];
+const MAX_UNKNOWN_OF_ONE: [u64; 2] = [8, 64];
 
 /// Communicators that were made alike and are shown one by one; where there are more (a program
 /// that duplicates and frees one in a loop), they are one entry of the results together.
@@ -37,9 +37,9 @@ pub(super) struct ShownTogether {
 
 impl Communicators {
     /// Adds an entry of the results for a communicator.
-    pub(super) fn show(&mut self, run: &Run<'_>, draft: &Draft, holes_left: &mut u64) -> Shown {
+    pub(super) fn show(&mut self, run: &Run<'_>, draft: &Draft, n_unknown_left: &mut u64) -> Shown {
         let entry = self.entries.len();
-        let (ranks, is_dense) = listed_ranks(run, draft, holes_left);
+        let (ranks, is_dense) = listed_ranks(run, draft, n_unknown_left);
         if !is_dense {
             self.note_unlisted(entry);
         }
@@ -115,11 +115,15 @@ impl Alike {
 }
 
 /// World ranks by rank with holes, or, if that takes too many holes, only the known ones.
-fn listed_ranks(run: &Run<'_>, draft: &Draft, holes_left: &mut u64) -> (Vec<Option<u32>>, bool) {
-    let holes = draft.size() - draft.members.len() as u64;
+fn listed_ranks(
+    run: &Run<'_>,
+    draft: &Draft,
+    n_unknown_left: &mut u64,
+) -> (Vec<Option<u32>>, bool) {
+    let n_unknown = draft.size() - draft.members.len() as u64;
     let rank_of = |process: usize| Some(run.processes[process].rank());
-    let [for_each, besides] = MAX_HOLES_OF_ONE;
-    if holes > (draft.members.len() as u64 * for_each + besides).min(*holes_left) {
+    let [for_each, besides] = MAX_UNKNOWN_OF_ONE;
+    if n_unknown > (draft.members.len() as u64 * for_each + besides).min(*n_unknown_left) {
         let known = draft
             .members
             .iter()
@@ -127,7 +131,7 @@ fn listed_ranks(run: &Run<'_>, draft: &Draft, holes_left: &mut u64) -> (Vec<Opti
             .collect();
         return (known, false);
     }
-    *holes_left -= holes;
+    *n_unknown_left -= n_unknown;
     let mut ranks = vec![None; draft.size() as usize];
     for member in &draft.members {
         let (group, rank) = member.place;

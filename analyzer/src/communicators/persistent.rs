@@ -57,19 +57,25 @@ impl Persistents {
                 let Definition::PersistentCollective(defined) = definition else {
                     continue;
                 };
-                let binding = communicators.binding(process, defined.communicator);
-                let Some(binding) = binding else { continue };
-                let binding = communicators.bindings[process][binding];
-                let communicator = &communicators.list[binding.communicator as usize];
+                let local_comm = communicators.local_comm(process, defined.communicator);
+                let Some(local_comm) = local_comm else {
+                    continue;
+                };
+                let local_comm = communicators.local_comms[process][local_comm];
+                let communicator = &communicators.list[local_comm.communicator as usize];
                 let Some(slot) = communicator.slot_of(process) else {
                     continue;
                 };
                 let own_index = if communicator.is_own() {
-                    binding.index
+                    local_comm.index
                 } else {
                     0
                 };
-                let key = (binding.communicator as usize, own_index, defined.position);
+                let key = (
+                    local_comm.communicator as usize,
+                    own_index,
+                    defined.position,
+                );
                 let known = members.entry(key).or_default();
                 let is_second = known.iter().any(|&(other, ..)| other == slot);
                 if is_second || own.contains_key(&defined.index) {

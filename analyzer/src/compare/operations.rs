@@ -94,8 +94,9 @@ fn take(
     };
     // Two may be called alike of which the library has said different things.
     let library_name = |at: &usize| &other.operations[*at].library_name;
-    let is_said_so = |at: &usize| same(at) && *library_name(at) == operation.library_name;
-    let found = alike.iter().position(is_said_so);
+    let has_same_library_name =
+        |at: &usize| same(at) && *library_name(at) == operation.library_name;
+    let found = alike.iter().position(has_same_library_name);
     let found = found.or_else(|| alike.iter().position(same));
     let found = found.or_else(|| alike.iter().position(is_new))?;
     Some(alike.remove(found))

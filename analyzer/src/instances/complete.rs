@@ -5,23 +5,23 @@ use collbench_formats::{
     CommunicatorKind, FENCE_NO_PRECEDE, Operation, ROOT_IS_ME, ROOT_OTHER_OF_MY_GROUP, Semantics,
 };
 
-use crate::calls::call::{Call, Instance};
-use crate::calls::outstanding::OverlapCourse;
-use crate::calls::time_in_mpi::Presence;
+use crate::calls::call::{Call, Candidate};
+use crate::calls::outstanding::OverlapTimes;
+use crate::calls::time_in_mpi::TimeInMpi;
 use crate::communicators::Communicator;
 use crate::messages::of_instance::Messages;
-use crate::trace::place::Lane;
-use crate::trace::said::Said;
+use crate::trace::algorithm_names::AlgorithmNames;
+use crate::trace::record_at::CallOrder;
 
 /// A complete instance whose calls agree on what they are. Lists are by slot of the communicator.
 #[derive(Debug, Clone, Copy)]
-pub struct Agreed<'m> {
+pub struct CompleteInstance<'m> {
     /// The processes.
     pub communicator: &'m Communicator,
     /// Index of that in [`Communicators::list`](crate::communicators::Communicators::list).
     pub communicator_index: usize,
     /// Which order of calls it stands in.
-    pub lane: Lane,
+    pub call_order: CallOrder,
     /// Position in that order, from 0.
     pub position: u64,
     /// For creations: index of the communicator called on, by any member.
@@ -37,9 +37,9 @@ pub struct Agreed<'m> {
     /// What each process sends (see the module).
     pub payloads: Payloads<'m>,
     /// How they went on after they were begun, of nonblocking and persistent operations.
-    pub courses: Option<&'m [OverlapCourse]>,
+    pub overlaps: Option<&'m [OverlapTimes]>,
     /// When its processes were in MPI meanwhile, of those with messages.
-    pub presence: Option<&'m Presence>,
+    pub time_in_mpi: Option<&'m TimeInMpi>,
     /// Level of the phase in which all calls were made; `None`: not one.
     pub phase: Option<i32>,
     /// How many of the calls returned an error code.
@@ -49,7 +49,7 @@ pub struct Agreed<'m> {
     /// First and last of `enters` and `leaves`.
     pub extent: Extent,
     /// What the library said of its calls: the algorithms that it began in them.
-    pub said: Option<Said>,
+    pub reported: Option<AlgorithmNames>,
     /// The messages that the library sent for it; `None` where messages were not recorded.
     pub messages: Option<Messages<'m>>,
 }
@@ -169,7 +169,7 @@ impl PayloadSums {
     }
 }
 
-impl Agreed<'_> {
+impl CompleteInstance<'_> {
     /// What its calls depend on.
     #[must_use]
     #[inline]
@@ -193,7 +193,7 @@ impl Agreed<'_> {
     #[must_use]
     #[inline]
     pub fn waits_from(&self, slot: usize) -> (i64, i64) {
-        let completing = self.courses.and_then(|courses| courses[slot].completing);
+        let completing = self.overlaps.and_then(|overlaps| overlaps[slot].completing);
         match completing {
             Some(call) => (call.enter.ns(), i64::from(call.n_together)),
             None => (self.enters[slot].ns(), 1),
@@ -228,7 +228,7 @@ pub enum Disagreement {
 ///
 /// # Errors
 /// [`Disagreement`] if they are not of one operation with one root.
-pub(crate) fn agree(instance: &Instance<'_>) -> Result<(Operation, Option<usize>), Disagreement> {
+pub(crate) fn agree(instance: &Candidate<'_>) -> Result<(Operation, Option<usize>), Disagreement> {
     let mut calls = instance.calls.iter().flatten();
     let Some(first) = calls.next() else {
         return Err(Disagreement::Operations);

@@ -11,17 +11,19 @@ use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CODE_FAILED, CommunicatorKind, Operation, RecordWord};
 use collbench_trees::shape::ShapeKey;
 
-use crate::calls::call::{Call, Instance};
-use crate::calls::outstanding::{Begun, OverlapCourse};
+use crate::calls::call::{Call, Candidate};
+use crate::calls::outstanding::{Initiated, OverlapTimes};
 use crate::calls::process::Process;
 use crate::calls::queue::Queue;
-use crate::calls::time_in_mpi::Presence;
+use crate::calls::time_in_mpi::TimeInMpi;
 use crate::communicators::Communicator;
-use crate::instances::complete::{Agreed, Disagreement, Extent, Payloads, agree, is_open_fence};
-use crate::instances::matched::Matched;
+use crate::instances::complete::{
+    CompleteInstance, Disagreement, Extent, Payloads, agree, is_open_fence,
+};
+use crate::instances::outcome::Outcome;
 use crate::messages::gather::{Gatherer, OfSlot, QueuedCall};
 use crate::messages::recurrence::Kind;
-use crate::trace::place::{CallPosition, Lane, Place};
+use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 use crate::trace::records::LastBlock;
 
 /// Some positions of a lane, which nobody can come to any more.
@@ -29,7 +31,7 @@ use crate::trace::records::LastBlock;
 pub(crate) struct Block {
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
     pub(crate) communicator: usize,
-    pub(crate) lane: Lane,
+    pub(crate) call_order: CallOrder,
     /// The first position.
     pub(crate) from: u64,
     /// The first position behind.
@@ -41,24 +43,24 @@ pub(crate) struct Block {
 pub(crate) struct Settled {
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
     pub(crate) communicator: usize,
-    pub(crate) lane: Lane,
+    pub(crate) call_order: CallOrder,
     pub(crate) positions: Vec<u64>,
 }
 
 /// A member's calls on a lane.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'p, 'a> {
+pub(crate) struct MemberCalls<'p, 'a> {
     pub(crate) process: &'p Process<'a>,
     /// Binding of the communicator, or index of the process's persistent collective.
-    pub(crate) binding: usize,
+    pub(crate) local_comm: usize,
     /// `None`: there is no call.
     pub(crate) queue: Option<&'p Queue>,
 }
 
-impl Source<'_, '_> {
+impl MemberCalls<'_, '_> {
     /// Whether the call at a position, if it is not there, was overwritten by a newer one.
     fn has_lost(&self, at: CallPosition) -> bool {
-        self.process.has_lost(self.binding, at)
+        self.process.has_lost(self.local_comm, at)
     }
 }
 
@@ -94,12 +96,12 @@ pub(crate) struct Decoder {
     calls: Vec<Option<Call>>,
     n_begun: Vec<u64>,
     called_on: Vec<Option<usize>>,
-    courses: Vec<OverlapCourse>,
-    presence: Presence,
+    overlaps: Vec<OverlapTimes>,
+    time_in_mpi: TimeInMpi,
     /// Where the records stand, by cell; kept only where messages were recorded.
-    places: Vec<Option<Place>>,
+    locations: Vec<Option<RecordAt>>,
     /// The same of a part of a block that is decoded call by call, between rows of the block.
-    places_of_part: Vec<Option<Place>>,
+    locations_of_part: Vec<Option<RecordAt>>,
     gatherer: Gatherer,
 }
 
@@ -125,7 +127,7 @@ fn instances_together(n_members: usize) -> usize {
 
 /// What anybody has recorded behind the calls.
 #[derive(Clone, Copy)]
-struct Recorded {
+struct RecordedLayers {
     messages: bool,
     /// Messages, or notes on algorithms.
     any: bool,
@@ -133,28 +135,28 @@ struct Recorded {
 
 /// Notes where the records of a block stand, by row and slot, if anything that is behind them was
 /// recorded by anyone; gives whether it was.
-fn keep_places(
-    places: &mut Vec<Option<Place>>,
+fn note_locations(
+    locations: &mut Vec<Option<RecordAt>>,
     block: &Block,
-    sources: &[Option<Source<'_, '_>>],
-) -> Recorded {
+    sources: &[Option<MemberCalls<'_, '_>>],
+) -> RecordedLayers {
     let of_any = |is: fn(&Process<'_>) -> bool| sources.iter().flatten().any(|s| is(s.process));
-    let recorded = Recorded {
+    let recorded = RecordedLayers {
         messages: of_any(|process| process.has_messages),
         any: of_any(|process| process.has_messages || process.has_algorithms),
     };
     if recorded.any {
         let n = sources.len();
-        places.clear();
-        places.resize((block.to - block.from) as usize * n, None);
+        locations.clear();
+        locations.resize((block.to - block.from) as usize * n, None);
         for (slot, source) in sources.iter().enumerate() {
             let queue = source.and_then(|source| source.queue).into_iter();
             for run in queue.flat_map(|queue| queue.within(block.from, block.to)) {
                 for i in 0..run.n {
                     let row = (run.position - block.from) as usize + i as usize;
-                    places[row * n + slot] = Some(Place {
-                        record: run.place.record + i,
-                        ..run.place
+                    locations[row * n + slot] = Some(RecordAt {
+                        record: run.location.record + i,
+                        ..run.location
                     });
                 }
             }
@@ -165,11 +167,11 @@ fn keep_places(
 
 /// A block while its rows are handed on.
 #[derive(Clone, Copy)]
-struct OfBlock<'b, 'p, 'a> {
+struct BlockContext<'b, 'p, 'a> {
     block: &'b Block,
-    sources: &'b [Option<Source<'p, 'a>>],
+    sources: &'b [Option<MemberCalls<'p, 'a>>],
     communicator: &'b Communicator,
-    recorded: Recorded,
+    recorded: RecordedLayers,
     /// Whether messages of others may stand among those behind calls.
     may_be_mixed: bool,
 }
@@ -195,24 +197,24 @@ impl Decoder {
     pub(crate) fn decode(
         &mut self,
         block: &Block,
-        sources: &[Option<Source<'_, '_>>],
+        sources: &[Option<MemberCalls<'_, '_>>],
         communicator: &Communicator,
-        sink: &mut dyn FnMut(Matched<'_>),
+        sink: &mut dyn FnMut(Outcome<'_>),
     ) {
         // Of these no instance could be regular.
         let is_plain = communicator.is_whole
             && communicator.kind == CommunicatorKind::Intra
-            && block.lane != Lane::Creation;
+            && block.call_order != CallOrder::Creation;
         if !is_plain {
             self.decode_calls(block, sources, communicator, sink);
             return;
         }
         self.decode_columns(block, sources);
-        let of = OfBlock {
+        let of = BlockContext {
             block,
             sources,
             communicator,
-            recorded: keep_places(&mut self.places, block, sources),
+            recorded: note_locations(&mut self.locations, block, sources),
             may_be_mixed: sources.iter().flatten().any(|s| s.process.may_be_mixed()),
         };
         let part = |from: u64, to: u64| Block { from, to, ..*block };
@@ -222,7 +224,7 @@ impl Decoder {
             let row = self.rows[at];
             let position = block.from + at as u64;
             if let Some((operation, root)) = regular(&row, communicator) {
-                if is_begun(operation, block.lane) {
+                if is_nonblocking(operation, block.call_order) {
                     continue;
                 }
                 if let Some(from) = irregular_from.take() {
@@ -239,7 +241,7 @@ impl Decoder {
                     operation,
                     root,
                 };
-                self.hand_on_row(&of, regular, sink);
+                self.emit_row(&of, regular, sink);
             } else if row.n_calls > 0 {
                 irregular_from.get_or_insert(position);
             }
@@ -250,8 +252,8 @@ impl Decoder {
     }
 
     /// Gathers what was recorded behind the calls of some rows from one on; gives which these are.
-    fn gather_rows(&mut self, of: &OfBlock<'_, '_, '_>, at: usize) -> Range<usize> {
-        let OfBlock {
+    fn gather_rows(&mut self, of: &BlockContext<'_, '_, '_>, at: usize) -> Range<usize> {
+        let BlockContext {
             block,
             communicator,
             sources,
@@ -262,24 +264,24 @@ impl Decoder {
         let kinds = self.rows[gathered.clone()].iter();
         let kinds = kinds.map(|row| kind(row, block.communicator, communicator));
         self.gatherer.begin(kinds, block.communicator, communicator);
-        let behind = Behind::Calls(&self.places[at * n..gathered.end * n]);
+        let message_source = MessageSource::AfterCalls(&self.locations[at * n..gathered.end * n]);
         let positions = Positions {
             from: block.from + at as u64,
             n: gathered.len(),
         };
-        gather(&mut self.gatherer, positions, sources, &behind);
+        gather(&mut self.gatherer, positions, sources, &message_source);
         gathered
     }
 
     /// Hands on the instance of a row.
     #[inline]
-    fn hand_on_row(
+    fn emit_row(
         &mut self,
-        of: &OfBlock<'_, '_, '_>,
+        of: &BlockContext<'_, '_, '_>,
         regular: RegularRow,
-        sink: &mut dyn FnMut(Matched<'_>),
+        sink: &mut dyn FnMut(Outcome<'_>),
     ) {
-        let OfBlock {
+        let BlockContext {
             block,
             communicator,
             sources,
@@ -307,14 +309,14 @@ impl Decoder {
         };
         let enters = &self.enters[at * stride(n)..][..n];
         let leaves = &self.leaves[at * stride(n)..][..n];
-        let places = if recorded.messages {
-            &self.places[at * n..(at + 1) * n]
+        let locations = if recorded.messages {
+            &self.locations[at * n..(at + 1) * n]
         } else {
             &[]
         };
-        let is_mixed = may_be_mixed && is_mixed(sources, position, places);
-        let said = if recorded.any {
-            self.gatherer.said(nth)
+        let is_mixed = may_be_mixed && is_mixed(sources, position, locations);
+        let reported = if recorded.any {
+            self.gatherer.reported(nth)
         } else {
             None
         };
@@ -322,10 +324,10 @@ impl Decoder {
             let of = shape_of(communicator, operation, root);
             self.gatherer.pair(nth, of)
         });
-        sink(Matched::Agreed(Agreed {
+        sink(Outcome::Complete(CompleteInstance {
             communicator,
             communicator_index: block.communicator,
-            lane: block.lane,
+            call_order: block.call_order,
             position,
             called_on: None,
             operation,
@@ -334,8 +336,8 @@ impl Decoder {
             leaves,
             extent: Extent::of_all(enters, leaves),
             payloads,
-            courses: None,
-            presence: None,
+            overlaps: None,
+            time_in_mpi: None,
             phase: i32::try_from(row.phase).ok(),
             n_failed: if row.word.has(CODE_FAILED) {
                 n as u64
@@ -343,14 +345,14 @@ impl Decoder {
                 0
             },
             is_open_fence: is_open_fence(operation, row.root),
-            said,
+            reported,
             messages,
         }));
     }
 
     /// Decodes a block, with the second words of all records if the block before had instances
     /// in which these differ, and a second time if only this one has.
-    fn decode_columns(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
+    fn decode_columns(&mut self, block: &Block, sources: &[Option<MemberCalls<'_, '_>>]) {
         self.fill_columns(block, sources);
         let differs = self.rows.iter().any(|row| row.differing != 0);
         if differs && !self.keeps_words {
@@ -360,7 +362,7 @@ impl Decoder {
         self.keeps_words = differs;
     }
 
-    fn fill_columns(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
+    fn fill_columns(&mut self, block: &Block, sources: &[Option<MemberCalls<'_, '_>>]) {
         let n_rows = (block.to - block.from) as usize;
         let stride = stride(sources.len());
         let has_phases = sources.iter().flatten().any(|s| s.process.phases.has_any());
@@ -437,7 +439,7 @@ impl Decoder {
     }
 
     #[cold]
-    fn count_calls(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
+    fn count_calls(&mut self, block: &Block, sources: &[Option<MemberCalls<'_, '_>>]) {
         for source in sources.iter().flatten() {
             let queue = source.queue.into_iter();
             for run in queue.flat_map(|queue| queue.within(block.from, block.to)) {
@@ -453,9 +455,9 @@ impl Decoder {
     fn decode_calls(
         &mut self,
         block: &Block,
-        sources: &[Option<Source<'_, '_>>],
+        sources: &[Option<MemberCalls<'_, '_>>],
         communicator: &Communicator,
-        sink: &mut dyn FnMut(Matched<'_>),
+        sink: &mut dyn FnMut(Outcome<'_>),
     ) {
         let n = sources.len();
         let n_rows = (block.to - block.from) as usize;
@@ -463,8 +465,8 @@ impl Decoder {
         let mut called_on = std::mem::take(&mut self.called_on);
         let mut n_begun = std::mem::take(&mut self.n_begun);
         count_begun(&mut n_begun, sources);
-        let mut places = std::mem::take(&mut self.places_of_part);
-        let recorded = keep_places(&mut places, block, sources);
+        let mut locations = std::mem::take(&mut self.locations_of_part);
+        let recorded = note_locations(&mut locations, block, sources);
         calls.clear();
         calls.resize(n_rows * n, None);
         called_on.clear();
@@ -478,13 +480,14 @@ impl Decoder {
                 process.reader().each(run, &mut last, |part, records| {
                     let first = (part.position - block.from) as usize;
                     for (i, record) in records.iter().enumerate() {
-                        let mut place = part.place;
-                        place.record += i as u32;
-                        let call = process.call(record, place, part.is_possible);
+                        let mut location = part.location;
+                        location.record += i as u32;
+                        let call = process.call(record, location, part.is_possible);
                         let phase = process.phases.level(part.phase);
                         let call = call.map(|call| Call { phase, ..call });
                         calls[(first + i) * n + slot] = call;
-                        if block.lane == Lane::Creation && called_on[first + i].is_none() {
+                        if block.call_order == CallOrder::Creation && called_on[first + i].is_none()
+                        {
                             called_on[first + i] = process.called_on(record);
                         }
                     }
@@ -493,45 +496,47 @@ impl Decoder {
         }
         for (at, position) in (block.from..block.to).enumerate() {
             let calls = &calls[at * n..][..n];
-            let is_begun = |call: &Call| is_begun(call.operation, block.lane);
+            let is_nonblocking = |call: &Call| is_nonblocking(call.operation, block.call_order);
             // What everybody only began is handed on when it is complete.
-            if calls.iter().flatten().any(|call| !is_begun(call)) {
+            if calls.iter().flatten().any(|call| !is_nonblocking(call)) {
                 let lost = lost_slots(
                     calls,
                     sources,
                     CallPosition {
-                        lane: block.lane,
+                        call_order: block.call_order,
                         position,
                     },
                 );
-                let instance = Instance {
+                let instance = Candidate {
                     communicator,
                     communicator_index: block.communicator,
-                    lane: block.lane,
+                    call_order: block.call_order,
                     position,
                     calls,
                     lost: &lost,
                     n_begun: &n_begun,
                     called_on: called_on[at],
                 };
-                let recorded = RecordedOf {
-                    behind: recorded.any.then(|| Behind::Calls(&places[at * n..][..n])),
+                let recorded = RecordedOfInstance {
+                    message_source: recorded
+                        .any
+                        .then(|| MessageSource::AfterCalls(&locations[at * n..][..n])),
                     has_messages: recorded.messages,
                 };
-                self.hand_on(&instance, sources, recorded, sink);
+                self.emit(&instance, sources, recorded, sink);
             }
         }
         (self.calls, self.called_on, self.n_begun) = (calls, called_on, n_begun);
-        self.places_of_part = places;
+        self.locations_of_part = locations;
     }
 
     /// Hands on nonblocking calls that are complete, or whose processes have ended.
     pub(crate) fn decode_settled(
         &mut self,
         settled: &Settled,
-        sources: &[Option<Source<'_, '_>>],
+        sources: &[Option<MemberCalls<'_, '_>>],
         communicator: &Communicator,
-        sink: &mut dyn FnMut(Matched<'_>),
+        sink: &mut dyn FnMut(Outcome<'_>),
     ) {
         let mut calls = std::mem::take(&mut self.calls);
         let mut n_begun = std::mem::take(&mut self.n_begun);
@@ -545,63 +550,63 @@ impl Decoder {
                 let begun = source.queue?.outstanding.get(position)?;
                 source
                     .process
-                    .begun_call(source.binding, settled.lane, begun)
+                    .initiated_call(source.local_comm, settled.call_order, begun)
             }));
-            self.presence.clear();
+            self.time_in_mpi.clear();
             for source in sources.iter().filter(|_| has_messages) {
                 let source = source.as_ref();
                 let begun = source.and_then(|s| s.queue?.outstanding.get(position));
                 let spans = source.zip(begun).and_then(|(source, begun)| {
                     let has_messages = source.process.has_messages;
                     begun
-                        .presence(source.process.clock())
+                        .time_in_mpi(source.process.clock())
                         .filter(|_| has_messages)
                 });
-                self.presence.push(spans);
+                self.time_in_mpi.push(spans);
             }
             let lost = lost_slots(
                 &calls,
                 sources,
                 CallPosition {
-                    lane: settled.lane,
+                    call_order: settled.call_order,
                     position,
                 },
             );
-            let instance = Instance {
+            let instance = Candidate {
                 communicator,
                 communicator_index: settled.communicator,
-                lane: settled.lane,
+                call_order: settled.call_order,
                 position,
                 calls: &calls,
                 lost: &lost,
                 n_begun: &n_begun,
                 called_on: None,
             };
-            let recorded = RecordedOf {
-                behind: (has_messages || has_algorithms).then_some(Behind::Kept),
+            let recorded = RecordedOfInstance {
+                message_source: (has_messages || has_algorithms).then_some(MessageSource::Retained),
                 has_messages,
             };
-            self.hand_on(&instance, sources, recorded, sink);
+            self.emit(&instance, sources, recorded, sink);
         }
         (self.calls, self.n_begun) = (calls, n_begun);
     }
 
-    fn hand_on(
+    fn emit(
         &mut self,
-        instance: &Instance<'_>,
-        sources: &[Option<Source<'_, '_>>],
-        recorded: RecordedOf<'_>,
-        sink: &mut dyn FnMut(Matched<'_>),
+        instance: &Candidate<'_>,
+        sources: &[Option<MemberCalls<'_, '_>>],
+        recorded: RecordedOfInstance<'_>,
+        sink: &mut dyn FnMut(Outcome<'_>),
     ) {
-        let RecordedOf {
-            behind,
+        let RecordedOfInstance {
+            message_source,
             has_messages,
         } = recorded;
         let agreement: Result<_, Disagreement> = agree(instance);
         let (operation, root) = match agreement {
             Ok(agreement) if instance.is_complete() => agreement,
             _ => {
-                sink(Matched::Irregular {
+                sink(Outcome::Irregular {
                     instance: *instance,
                     disagreement: agreement.err(),
                 });
@@ -612,12 +617,14 @@ impl Decoder {
         let enters: Vec<_> = calls().map(|call| call.enter).collect();
         let leaves: Vec<_> = calls().filter_map(|call| call.leave).collect();
         let payloads: Vec<_> = calls().map(|call| call.payload).collect();
-        self.courses.clear();
-        self.courses.extend(calls().filter_map(|call| call.course));
-        let is_begun = self.courses.len() == instance.calls.len();
-        let has_presence = has_messages && matches!(behind, Some(Behind::Kept));
-        let mut said = None;
-        if let Some(behind) = &behind {
+        self.overlaps.clear();
+        self.overlaps
+            .extend(calls().filter_map(|call| call.overlap));
+        let is_nonblocking = self.overlaps.len() == instance.calls.len();
+        let has_time_in_mpi =
+            has_messages && matches!(message_source, Some(MessageSource::Retained));
+        let mut reported = None;
+        if let Some(message_source) = &message_source {
             let (index, communicator) = (instance.communicator_index, instance.communicator);
             let kind = std::iter::once(None);
             self.gatherer.begin(kind, index, communicator);
@@ -625,24 +632,26 @@ impl Decoder {
                 from: instance.position,
                 n: 1,
             };
-            gather(&mut self.gatherer, positions, sources, behind);
-            said = self.gatherer.said(0);
+            gather(&mut self.gatherer, positions, sources, message_source);
+            reported = self.gatherer.reported(0);
         }
-        let behind = behind.filter(|behind| match behind {
-            Behind::Calls(places) => !is_mixed(sources, instance.position, places),
-            Behind::Kept => true,
+        let message_source = message_source.filter(|message_source| match message_source {
+            MessageSource::AfterCalls(locations) => {
+                !is_mixed(sources, instance.position, locations)
+            }
+            MessageSource::Retained => true,
         });
-        let messages = behind.filter(|_| has_messages).map(|_| {
+        let messages = message_source.filter(|_| has_messages).map(|_| {
             let of = ShapeKey {
                 n_slots: enters.len(),
                 ..shape_of(instance.communicator, operation, root)
             };
             self.gatherer.pair(0, of)
         });
-        sink(Matched::Agreed(Agreed {
+        sink(Outcome::Complete(CompleteInstance {
             communicator: instance.communicator,
             communicator_index: instance.communicator_index,
-            lane: instance.lane,
+            call_order: instance.call_order,
             position: instance.position,
             called_on: instance.called_on,
             operation,
@@ -651,23 +660,23 @@ impl Decoder {
             leaves: &leaves,
             extent: Extent::of_all(&enters, &leaves),
             payloads: Payloads::Each(&payloads),
-            courses: is_begun.then_some(&self.courses[..]),
-            presence: (is_begun && has_presence).then_some(&self.presence),
+            overlaps: is_nonblocking.then_some(&self.overlaps[..]),
+            time_in_mpi: (is_nonblocking && has_time_in_mpi).then_some(&self.time_in_mpi),
             phase: instance.phase(),
             n_failed: calls().filter(|call| call.has_failed).count() as u64,
             is_open_fence: calls().any(|call| is_open_fence(operation, call.root)),
-            said,
+            reported,
             messages,
         }));
     }
 }
 
 /// Where the messages of some instances are.
-enum Behind<'i> {
+enum MessageSource<'i> {
     /// Behind the calls, whose places these are, by instance and slot.
-    Calls(&'i [Option<Place>]),
+    AfterCalls(&'i [Option<RecordAt>]),
     /// Kept with what was begun.
-    Kept,
+    Retained,
 }
 
 /// Positions that follow one another.
@@ -678,9 +687,9 @@ struct Positions {
 }
 
 /// What was recorded of one instance besides its calls.
-struct RecordedOf<'i> {
+struct RecordedOfInstance<'i> {
     /// Where its messages are, and what was said of it, if anything was recorded.
-    behind: Option<Behind<'i>>,
+    message_source: Option<MessageSource<'i>>,
     /// Whether its messages were.
     has_messages: bool,
 }
@@ -690,8 +699,8 @@ struct RecordedOf<'i> {
 fn gather(
     gatherer: &mut Gatherer,
     positions: Positions,
-    sources: &[Option<Source<'_, '_>>],
-    behind: &Behind<'_>,
+    sources: &[Option<MemberCalls<'_, '_>>],
+    message_source: &MessageSource<'_>,
 ) {
     for (slot, source) in sources.iter().enumerate() {
         let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
@@ -701,21 +710,24 @@ fn gather(
             continue;
         }
         for (nth, position) in (0..positions.n).zip(positions.from..) {
-            match behind {
-                Behind::Calls(places) => {
-                    if let Some(place) = places[nth * sources.len() + slot] {
+            match message_source {
+                MessageSource::AfterCalls(locations) => {
+                    if let Some(location) = locations[nth * sources.len() + slot] {
                         let call = QueuedCall {
                             queue,
                             position,
-                            place,
+                            location,
                         };
                         gatherer.add_call(OfSlot { nth, slot, process }, call);
                     }
                 }
-                Behind::Kept => {
-                    let said = queue.outstanding.get(position).and_then(Begun::said);
+                MessageSource::Retained => {
+                    let reported = queue
+                        .outstanding
+                        .get(position)
+                        .and_then(Initiated::reported);
                     let kept = queue.outstanding.messages(position);
-                    gatherer.add_kept(OfSlot { nth, slot, process }, kept, said);
+                    gatherer.add_kept(OfSlot { nth, slot, process }, kept, reported);
                 }
             }
         }
@@ -724,17 +736,24 @@ fn gather(
 
 /// Whether messages of others may stand among those behind the calls at a position, whose places
 /// these are, by slot.
-fn is_mixed(sources: &[Option<Source<'_, '_>>], position: u64, places: &[Option<Place>]) -> bool {
-    sources.iter().zip(places).any(|(source, place)| {
-        let found = source.and_then(|s| Some((s.process, s.queue?))).zip(*place);
-        found.is_some_and(|((process, queue), place)| process.is_mixed(queue, position, place))
+fn is_mixed(
+    sources: &[Option<MemberCalls<'_, '_>>],
+    position: u64,
+    locations: &[Option<RecordAt>],
+) -> bool {
+    sources.iter().zip(locations).any(|(source, location)| {
+        let found = source
+            .and_then(|s| Some((s.process, s.queue?)))
+            .zip(*location);
+        found
+            .is_some_and(|((process, queue), location)| process.is_mixed(queue, position, location))
     })
 }
 
 /// The slots without a call whose calls were overwritten by newer ones.
 fn lost_slots(
     calls: &[Option<Call>],
-    sources: &[Option<Source<'_, '_>>],
+    sources: &[Option<MemberCalls<'_, '_>>],
     at: CallPosition,
 ) -> Vec<usize> {
     let missing = calls.iter().zip(sources).enumerate();
@@ -744,9 +763,9 @@ fn lost_slots(
 }
 
 /// How many calls of each slot are known to have begun.
-fn count_begun(n_begun: &mut Vec<u64>, sources: &[Option<Source<'_, '_>>]) {
+fn count_begun(n_begun: &mut Vec<u64>, sources: &[Option<MemberCalls<'_, '_>>]) {
     n_begun.clear();
-    let next = |source: &Option<Source<'_, '_>>| {
+    let next = |source: &Option<MemberCalls<'_, '_>>| {
         let queue = source.and_then(|source| source.queue);
         queue.map_or(0, |queue| queue.next)
     };
@@ -754,8 +773,8 @@ fn count_begun(n_begun: &mut Vec<u64>, sources: &[Option<Source<'_, '_>>]) {
 }
 
 /// Whether a call on this lane only begins an operation, of which the completion is waited for.
-fn is_begun(operation: Operation, lane: Lane) -> bool {
-    lane == Lane::Application && operation.is_nonblocking()
+fn is_nonblocking(operation: Operation, call_order: CallOrder) -> bool {
+    call_order == CallOrder::Application && operation.is_nonblocking()
 }
 
 /// What the messages of an instance make the shape of.

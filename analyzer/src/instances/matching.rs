@@ -25,19 +25,19 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use crate::calls::context::MatchContext;
-use crate::calls::findings::Irregularities;
+use crate::calls::findings::MatchFindings;
 use crate::calls::process::Process;
 use crate::calls::queue::Queue;
 use crate::calls::stamps::StampLimits;
 use crate::communicators::Communicators;
 use crate::communicators::persistent::Persistents;
-use crate::instances::decode::{Block, Decoder, Settled, Source, block_length};
-use crate::instances::lanes::{LaneState, OpenLane};
-use crate::instances::matched::{Adder, Matched, Merge};
-use crate::instances::own_lanes::hand_on_own;
+use crate::instances::call_orders::{OpenOrder, OrderState};
+use crate::instances::decode::{Block, Decoder, MemberCalls, Settled, block_length};
+use crate::instances::outcome::{Adder, Merge, Outcome};
+use crate::instances::own_communicators::emit_own;
 use crate::progress::Progress;
 use crate::time::clocks::Clocks;
-use crate::trace::place::{LANES, Lane};
+use crate::trace::record_at::{CALL_ORDERS, CallOrder};
 use crate::trace::run::Run;
 
 /// Calls after which the sums of all workers are merged: sums of few samples keep them all, so
@@ -56,7 +56,7 @@ pub fn match_calls<A: Adder>(
     window: u64,
     report: &mut dyn FnMut(Progress),
     new: &(dyn Fn() -> A + Sync),
-) -> (A::Sums, Irregularities) {
+) -> (A::Sums, MatchFindings) {
     let limits = StampLimits::of_run(run, clocks);
     // What was read until now was read here and there.
     let files = run.processes.par_iter();
@@ -76,32 +76,32 @@ pub fn match_calls<A: Adder>(
                 Process::new(index, file, names, clocks, context, limits)
             })
             .collect(),
-        lanes: Vec::new(),
+        call_orders: Vec::new(),
         n_stuck: 0,
     };
     matcher
-        .lanes
-        .resize_with(lane_count(context), || LaneState::Unused);
+        .call_orders
+        .resize_with(n_call_orders(context), || OrderState::Unused);
     let workers = Workers {
         new,
         idle: Mutex::new(Vec::new()),
     };
     let mut sums = new().finish();
-    let mut irregularities = Irregularities::default();
+    let mut findings = MatchFindings::default();
     let n_total = run.n_records();
     let (mut n_done, mut n_merged) = (0, 0);
     while matcher.processes.iter().any(|process| !process.has_ended) {
         n_done += matcher.scan(&workers);
-        let lanes = matcher.touched_lanes();
-        let blocks = matcher.cut(&lanes);
+        let call_orders = matcher.touched_call_orders();
+        let blocks = matcher.cut(&call_orders);
         matcher.decode(&blocks, &workers);
-        matcher.drop_done(&lanes);
-        let settled = matcher.settled(&lanes);
+        matcher.drop_done(&call_orders);
+        let settled = matcher.settled(&call_orders);
         matcher.decode_settled(&settled, &workers);
         matcher.drop_settled(&settled);
-        matcher.put_away_idle(&lanes);
+        matcher.put_away_idle(&call_orders);
         let n_waiting = matcher.processes.iter().map(|process| process.n_queued);
-        irregularities.largest_window = irregularities.largest_window.max(n_waiting.sum());
+        findings.largest_window = findings.largest_window.max(n_waiting.sum());
         let n_calls = n_done - matcher.n_messages();
         if n_calls >= n_merged + CALLS_BETWEEN_MERGES {
             n_merged = n_calls;
@@ -113,16 +113,16 @@ pub fn match_calls<A: Adder>(
     let is_incomplete = run.is_incomplete();
     for process in matcher.processes {
         let found = process.into_found(is_incomplete);
-        irregularities.n_unknown_records += found.n_unknown_records;
-        irregularities.n_messages += found.n_sent;
-        irregularities.n_receives += found.n_received;
-        irregularities.n_sequence_conflicts += found.damage.n_sequence_conflicts;
-        irregularities.n_abandoned += found.n_abandoned;
-        irregularities.n_stray_completions += found.n_stray_completions;
-        irregularities.n_before_windows += found.n_before_window;
-        irregularities.processes.push(found.damage);
+        findings.n_unknown_records += found.n_unknown_records;
+        findings.n_messages += found.n_sent;
+        findings.n_receives += found.n_received;
+        findings.n_sequence_conflicts += found.of_process.n_sequence_conflicts;
+        findings.n_abandoned += found.n_abandoned;
+        findings.n_stray_completions += found.n_stray_completions;
+        findings.n_before_windows += found.n_before_window;
+        findings.processes.push(found.of_process);
     }
-    (sums, irregularities)
+    (sums, findings)
 }
 
 /// The workers that have nothing to do; rayon does not say which one does what.
@@ -139,7 +139,7 @@ struct Worker<A> {
 
 impl<A: Adder> Workers<'_, A> {
     /// Has something done by a worker.
-    fn with<T>(&self, work: impl FnOnce(&mut Decoder, &mut dyn FnMut(Matched<'_>)) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut Decoder, &mut dyn FnMut(Outcome<'_>)) -> T) -> T {
         let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = lock().pop();
         let mut worker = idle.unwrap_or_else(|| Worker {
@@ -165,14 +165,14 @@ struct Matcher<'a> {
     window: u64,
     processes: Vec<Process<'a>>,
     /// Three for each communicator, then one for each persistent collective.
-    lanes: Vec<LaneState>,
+    call_orders: Vec<OrderState>,
     /// Rounds one after the other in which everybody waited for somebody.
     n_stuck: u32,
 }
 
 /// Lanes that are kept at hand though nothing waits on them; where there are more (a program that
 /// makes and frees communicators in a loop), they are put away.
-const MAX_IDLE_LANES: usize = 1 << 14;
+const MAX_IDLE_ORDERS: usize = 1 << 14;
 
 impl Matcher<'_> {
     /// Takes the processes some records further; gives how many there were.
@@ -184,8 +184,8 @@ impl Matcher<'_> {
         wanted
             .map(|(process, share)| {
                 workers.with(|decoder, sink| {
-                    let n = process.scan(share, &mut |aside| sink(aside.into()));
-                    hand_on_own(process, context, decoder, sink);
+                    let n = process.scan(share, &mut |unqueued| sink(unqueued.into()));
+                    emit_own(process, context, decoder, sink);
                     n
                 })
             })
@@ -214,21 +214,23 @@ impl Matcher<'_> {
         let more = each << self.n_stuck.min(MAX_DOUBLINGS);
         self.n_stuck += 1;
         for (index, process) in self.processes.iter().enumerate() {
-            let Some((binding, lane, position)) = process.oldest() else {
+            let Some((local_comm, call_order, position)) = process.oldest() else {
                 continue;
             };
-            let communicator = process.communicator_of(binding as u32, lane);
+            let communicator = process.communicator_of(local_comm as u32, call_order);
             // It waits for nobody but what stands behind its own call.
             if self.context.communicators.list[communicator].is_own() {
                 shares[index] = more;
                 continue;
             }
-            let Some(state) = self.lanes[self.lane_index(communicator, lane)].in_use() else {
+            let Some(state) =
+                self.call_orders[self.call_order_index(communicator, call_order)].in_use()
+            else {
                 continue;
             };
-            for &(member, binding) in state.members.iter().flatten() {
+            for &(member, local_comm) in state.members.iter().flatten() {
                 let member = member as usize;
-                if self.processes[member].next_on(binding as usize, lane) <= position {
+                if self.processes[member].next_on(local_comm as usize, call_order) <= position {
                     shares[member] = more;
                 }
             }
@@ -237,60 +239,60 @@ impl Matcher<'_> {
     }
 
     /// The lanes on which somebody has come further.
-    fn touched_lanes(&mut self) -> Vec<usize> {
+    fn touched_call_orders(&mut self) -> Vec<usize> {
         let mut listed = Vec::new();
         for index in 0..self.processes.len() {
-            let bindings = &self.context.communicators.bindings[index];
-            for (binding, lane) in std::mem::take(&mut self.processes[index].touched) {
+            let local_comms = &self.context.communicators.local_comms[index];
+            for (local_comm, call_order) in std::mem::take(&mut self.processes[index].touched) {
                 let process = &mut self.processes[index];
-                process.untouch(binding, lane);
-                let communicator = process.communicator_of(binding, lane);
+                process.untouch(local_comm, call_order);
+                let communicator = process.communicator_of(local_comm, call_order);
                 if !self.context.communicators.list[communicator].is_own() {
-                    self.list(communicator, lane, &mut listed);
+                    self.list(communicator, call_order, &mut listed);
                 }
             }
             if self.processes[index].has_just_ended() {
-                for binding in bindings {
-                    for lane in LANES {
-                        let communicator = binding.communicator as usize;
-                        let index = self.lane_index(communicator, lane);
-                        if self.lanes[index].in_use().is_some() {
-                            self.list(communicator, lane, &mut listed);
+                for local_comm in local_comms {
+                    for call_order in CALL_ORDERS {
+                        let communicator = local_comm.communicator as usize;
+                        let index = self.call_order_index(communicator, call_order);
+                        if self.call_orders[index].in_use().is_some() {
+                            self.list(communicator, call_order, &mut listed);
                         }
                     }
                 }
                 for own in self.processes[index].persistents() {
-                    let lane = Lane::Persistent(own.persistent);
+                    let call_order = CallOrder::Persistent(own.persistent);
                     let communicator =
                         self.context.persistents.list[own.persistent as usize].communicator;
-                    let index = self.lane_index(communicator, lane);
-                    if self.lanes[index].in_use().is_some() {
-                        self.list(communicator, lane, &mut listed);
+                    let index = self.call_order_index(communicator, call_order);
+                    if self.call_orders[index].in_use().is_some() {
+                        self.list(communicator, call_order, &mut listed);
                     }
                 }
             }
         }
-        for &lane in &listed {
-            if let Some(state) = self.lanes[lane].in_use_mut() {
+        for &call_order in &listed {
+            if let Some(state) = self.call_orders[call_order].in_use_mut() {
                 state.is_listed = false;
             }
         }
         listed
     }
 
-    fn list(&mut self, communicator: usize, lane: Lane, listed: &mut Vec<usize>) {
-        let index = self.lane_index(communicator, lane);
-        let done = match &self.lanes[index] {
-            LaneState::Unused => Some(0),
-            LaneState::PutAway(done) => Some(*done),
-            LaneState::InUse(_) => None,
+    fn list(&mut self, communicator: usize, call_order: CallOrder, listed: &mut Vec<usize>) {
+        let index = self.call_order_index(communicator, call_order);
+        let done = match &self.call_orders[index] {
+            OrderState::Unused => Some(0),
+            OrderState::PutAway(done) => Some(*done),
+            OrderState::InUse(_) => None,
         };
         if let Some(done) = done {
-            let bound = self.context.communicators.bound(communicator);
-            let bound = bound.map(|(p, binding)| Some((p as u32, binding as u32)));
-            self.lanes[index] = LaneState::InUse(Box::new(OpenLane {
-                members: match lane {
-                    Lane::Persistent(number) => self.context.persistents.list[number as usize]
+            let bound = self.context.communicators.with_local_comms(communicator);
+            let bound = bound.map(|(p, local_comm)| Some((p as u32, local_comm as u32)));
+            self.call_orders[index] = OrderState::InUse(Box::new(OpenOrder {
+                members: match call_order {
+                    CallOrder::Persistent(number) => self.context.persistents.list[number as usize]
                         .members
                         .clone(),
                     _ => bound.collect(),
@@ -301,7 +303,7 @@ impl Matcher<'_> {
                 is_listed: false,
             }));
         }
-        let Some(state) = self.lanes[index].in_use_mut() else {
+        let Some(state) = self.call_orders[index].in_use_mut() else {
             return;
         };
         if !std::mem::replace(&mut state.is_listed, true) {
@@ -321,25 +323,29 @@ impl Matcher<'_> {
     }
 
     /// The positions of some lanes to which all have come, in blocks.
-    fn cut(&mut self, lanes: &[usize]) -> Vec<Block> {
+    fn cut(&mut self, call_orders: &[usize]) -> Vec<Block> {
         let mut blocks = Vec::new();
         let has_messages = self.has_messages();
-        for &index in lanes {
-            let (communicator, lane) = self.lane_at(index);
-            let Some(state) = self.lanes[index].in_use_mut() else {
+        for &index in call_orders {
+            let (communicator, call_order) = self.call_order_at(index);
+            let Some(state) = self.call_orders[index].in_use_mut() else {
                 continue;
             };
             let processes = &self.processes;
             let queue = |member: &Option<(u32, u32)>| {
-                let (process, binding) = (*member)?;
-                processes[process as usize].queue(binding as usize, lane)
+                let (process, local_comm) = (*member)?;
+                processes[process as usize].queue(local_comm as usize, call_order)
             };
-            let next = state.members.iter().flatten().map(|&(process, binding)| {
-                processes[process as usize].next_on(binding as usize, lane)
-            });
+            let next = state
+                .members
+                .iter()
+                .flatten()
+                .map(|&(process, local_comm)| {
+                    processes[process as usize].next_on(local_comm as usize, call_order)
+                });
             let ready = next.min().unwrap_or(u64::MAX);
-            state.hold_back(processes, lane, ready);
-            if let Lane::Persistent(_) = lane {
+            state.hold_back(processes, call_order, ready);
+            if let CallOrder::Persistent(_) = call_order {
                 state.done = state.done.max(ready);
                 continue;
             }
@@ -359,7 +365,7 @@ impl Matcher<'_> {
                 if from < to {
                     blocks.push(Block {
                         communicator,
-                        lane,
+                        call_order,
                         from,
                         to,
                     });
@@ -373,7 +379,7 @@ impl Matcher<'_> {
     /// Hands on the instances of all blocks.
     fn decode<A: Adder>(&self, blocks: &[Block], workers: &Workers<'_, A>) {
         blocks.par_iter().for_each(|block| {
-            let sources = self.sources(block.communicator, block.lane);
+            let sources = self.sources(block.communicator, block.call_order);
             workers.with(|decoder, sink| {
                 let communicator = &self.context.communicators.list[block.communicator];
                 decoder.decode(block, &sources, communicator, sink);
@@ -382,17 +388,23 @@ impl Matcher<'_> {
     }
 
     /// The members' calls on a lane, by slot.
-    fn sources(&self, communicator: usize, lane: Lane) -> Vec<Option<Source<'_, '_>>> {
-        let Some(state) = self.lanes[self.lane_index(communicator, lane)].in_use() else {
+    fn sources(
+        &self,
+        communicator: usize,
+        call_order: CallOrder,
+    ) -> Vec<Option<MemberCalls<'_, '_>>> {
+        let Some(state) =
+            self.call_orders[self.call_order_index(communicator, call_order)].in_use()
+        else {
             return Vec::new();
         };
         let source = |member: &Option<(u32, u32)>| {
-            let (process, binding) = (*member)?;
+            let (process, local_comm) = (*member)?;
             let process = &self.processes[process as usize];
-            Some(Source {
+            Some(MemberCalls {
                 process,
-                binding: binding as usize,
-                queue: process.queue(binding as usize, lane),
+                local_comm: local_comm as usize,
+                queue: process.queue(local_comm as usize, call_order),
             })
         };
         state.members.iter().map(source).collect()
@@ -400,22 +412,22 @@ impl Matcher<'_> {
 
     /// The positions of nonblocking calls that are complete everywhere, or whose processes have
     /// ended, in parts.
-    fn settled(&mut self, lanes: &[usize]) -> Vec<Settled> {
+    fn settled(&mut self, call_orders: &[usize]) -> Vec<Settled> {
         let mut settled = Vec::new();
         let has_messages = self.has_messages();
-        for &index in lanes {
-            let (communicator, lane) = self.lane_at(index);
-            let Some(state) = self.lanes[index].in_use_mut() else {
+        for &index in call_orders {
+            let (communicator, call_order) = self.call_order_at(index);
+            let Some(state) = self.call_orders[index].in_use_mut() else {
                 continue;
             };
-            let OpenLane { members, held, .. } = state;
+            let OpenOrder { members, held, .. } = state;
             let processes = &self.processes;
             let is_settled = |member: &Option<(u32, u32)>, position| {
-                let Some((process, binding)) = *member else {
+                let Some((process, local_comm)) = *member else {
                     return true;
                 };
                 let process = &processes[process as usize];
-                let queue = process.queue(binding as usize, lane);
+                let queue = process.queue(local_comm as usize, call_order);
                 queue.is_none_or(|q| q.outstanding.is_settled(position, process.has_ended))
             };
             let mut positions = Vec::new();
@@ -432,7 +444,7 @@ impl Matcher<'_> {
             let length = block_length(members.len(), has_messages) as usize;
             settled.extend(positions.chunks(length).map(|positions| Settled {
                 communicator,
-                lane,
+                call_order,
                 positions: positions.to_vec(),
             }));
         }
@@ -442,7 +454,7 @@ impl Matcher<'_> {
     /// Hands on nonblocking calls that are settled.
     fn decode_settled<A: Adder>(&self, settled: &[Settled], workers: &Workers<'_, A>) {
         settled.par_iter().for_each(|settled| {
-            let sources = self.sources(settled.communicator, settled.lane);
+            let sources = self.sources(settled.communicator, settled.call_order);
             workers.with(|decoder, sink| {
                 let communicator = &self.context.communicators.list[settled.communicator];
                 decoder.decode_settled(settled, &sources, communicator, sink);
@@ -453,80 +465,83 @@ impl Matcher<'_> {
     /// Forgets nonblocking calls that were handed on.
     fn drop_settled(&mut self, settled: &[Settled]) {
         for settled in settled {
-            let index = self.lane_index(settled.communicator, settled.lane);
-            let Some(state) = self.lanes[index].in_use() else {
+            let index = self.call_order_index(settled.communicator, settled.call_order);
+            let Some(state) = self.call_orders[index].in_use() else {
                 continue;
             };
-            for &(process, binding) in state.members.iter().flatten() {
+            for &(process, local_comm) in state.members.iter().flatten() {
                 for &position in &settled.positions {
                     let process = &mut self.processes[process as usize];
-                    process.drop_begun(binding as usize, settled.lane, position);
+                    process.drop_initiated(local_comm as usize, settled.call_order, position);
                 }
             }
         }
     }
 
     /// Puts away lanes on which nothing waits, of these, where there are many.
-    fn put_away_idle(&mut self, lanes: &[usize]) {
-        if self.lanes.len() <= MAX_IDLE_LANES {
+    fn put_away_idle(&mut self, call_orders: &[usize]) {
+        if self.call_orders.len() <= MAX_IDLE_ORDERS {
             return;
         }
-        for &index in lanes {
-            let (_, lane) = self.lane_at(index);
-            let Some(state) = self.lanes[index].in_use() else {
+        for &index in call_orders {
+            let (_, call_order) = self.call_order_at(index);
+            let Some(state) = self.call_orders[index].in_use() else {
                 continue;
             };
-            if let Lane::Persistent(_) = lane {
+            if let CallOrder::Persistent(_) = call_order {
                 continue;
             }
             let members = || state.members.iter().flatten();
-            let is_idle = members().all(|&(process, binding)| {
-                let queue = self.processes[process as usize].queue(binding as usize, lane);
+            let is_idle = members().all(|&(process, local_comm)| {
+                let queue = self.processes[process as usize].queue(local_comm as usize, call_order);
                 queue.is_none_or(Queue::is_idle)
             });
             if is_idle && state.held.is_empty() {
-                for &(process, binding) in members() {
-                    self.processes[process as usize].put_away(binding as usize);
+                for &(process, local_comm) in members() {
+                    self.processes[process as usize].put_away(local_comm as usize);
                 }
-                self.lanes[index] = LaneState::PutAway(state.done);
+                self.call_orders[index] = OrderState::PutAway(state.done);
             }
         }
     }
 
-    fn lane_index(&self, communicator: usize, lane: Lane) -> usize {
-        match lane {
-            Lane::Persistent(number) => {
-                self.context.communicators.list.len() * LANES.len() + number as usize
+    fn call_order_index(&self, communicator: usize, call_order: CallOrder) -> usize {
+        match call_order {
+            CallOrder::Persistent(number) => {
+                self.context.communicators.list.len() * CALL_ORDERS.len() + number as usize
             }
-            _ => communicator * LANES.len() + lane.index(),
+            _ => communicator * CALL_ORDERS.len() + call_order.index(),
         }
     }
 
     /// Communicator and lane at an index.
-    fn lane_at(&self, index: usize) -> (usize, Lane) {
-        match index.checked_sub(self.context.communicators.list.len() * LANES.len()) {
+    fn call_order_at(&self, index: usize) -> (usize, CallOrder) {
+        match index.checked_sub(self.context.communicators.list.len() * CALL_ORDERS.len()) {
             Some(number) => {
                 let communicator = self.context.persistents.list[number].communicator;
-                (communicator, Lane::Persistent(number as u32))
+                (communicator, CallOrder::Persistent(number as u32))
             }
-            None => (index / LANES.len(), LANES[index % LANES.len()]),
+            None => (
+                index / CALL_ORDERS.len(),
+                CALL_ORDERS[index % CALL_ORDERS.len()],
+            ),
         }
     }
 
     /// Forgets what was handed on, of some lanes, and gives back the pages that were read.
-    fn drop_done(&mut self, lanes: &[usize]) {
+    fn drop_done(&mut self, call_orders: &[usize]) {
         // By process: binding, lane, and the position before which all were handed on.
-        let mut done: Vec<Vec<(usize, Lane, u64)>> = vec![Vec::new(); self.processes.len()];
-        for &index in lanes {
-            let (_, lane) = self.lane_at(index);
-            let Some(state) = self.lanes[index].in_use_mut() else {
+        let mut done: Vec<Vec<(usize, CallOrder, u64)>> = vec![Vec::new(); self.processes.len()];
+        for &index in call_orders {
+            let (_, call_order) = self.call_order_at(index);
+            let Some(state) = self.call_orders[index].in_use_mut() else {
                 continue;
             };
-            for &(process, binding) in state.members.iter().flatten() {
-                let (process, binding) = (process as usize, binding as usize);
-                done[process].push((binding, lane, state.done));
+            for &(process, local_comm) in state.members.iter().flatten() {
+                let (process, local_comm) = (process as usize, local_comm as usize);
+                done[process].push((local_comm, call_order, state.done));
                 for &position in &state.mixed {
-                    self.processes[process].pass_by_begun(binding, lane, position);
+                    self.processes[process].pass_by_initiated(local_comm, call_order, position);
                 }
             }
             state.mixed.clear();
@@ -534,8 +549,8 @@ impl Matcher<'_> {
         let step = (KEPT_BYTES / self.processes.len() as u64).clamp(1 << 16, 1 << 20);
         let processes = self.processes.par_iter_mut().zip(done);
         processes.for_each(|(process, done)| {
-            for (binding, lane, position) in done {
-                process.drop_before(binding, lane, position);
+            for (local_comm, call_order, position) in done {
+                process.drop_before(local_comm, call_order, position);
             }
             process.give_back(step);
         });
@@ -548,6 +563,6 @@ const MAX_DOUBLINGS: u32 = 4;
 /// Pages of all files together that are kept, though they were read, to give back many at once.
 const KEPT_BYTES: u64 = 32 << 20;
 
-fn lane_count(context: MatchContext<'_>) -> usize {
-    context.communicators.list.len() * LANES.len() + context.persistents.list.len()
+fn n_call_orders(context: MatchContext<'_>) -> usize {
+    context.communicators.list.len() * CALL_ORDERS.len() + context.persistents.list.len()
 }

@@ -8,8 +8,8 @@ use crate::judge::classes::{Class, Features, classes};
 use crate::judge::inputs::Sources;
 use crate::results::over_time::{RankTimeline, Timeline};
 use crate::results::process::RankClass;
-use crate::sums::conduct::Conduct;
-use crate::sums::timeline::{Course, MAX_BINS, Stretch};
+use crate::sums::behaviour::Behaviour;
+use crate::sums::timeline::{ActivityOverTime, MAX_BINS, Stretch};
 
 /// The least difference between classes, in parts of what a process spends in the mean.
 const MIN_DIFFERENCE: f64 = 0.1;
@@ -19,8 +19,8 @@ const MAX_RANGES: usize = 3;
 /// What each process did when, in stretches that are the same for all.
 pub(crate) fn timeline(sources: &Sources<'_>) -> Timeline {
     let Sources { run, tally, .. } = sources;
-    let courses = tally.processes.iter().map(|process| &process.course);
-    let widest = courses.map(|course| course.0.doublings()).max();
+    let activities = tally.processes.iter().map(|process| &process.activity);
+    let widest = activities.map(|activity| activity.0.doublings()).max();
     let end_ns = tally.end_ns.max(0);
     let doublings = doublings_to_cover(end_ns, MAX_BINS).max(widest.unwrap_or(0));
     let n_bins = (end_ns / bin_ns(doublings)) as usize + 1;
@@ -30,13 +30,18 @@ pub(crate) fn timeline(sources: &Sources<'_>) -> Timeline {
             .processes
             .iter()
             .zip(&tally.processes)
-            .map(|(process, sums)| rank_timeline(process.rank(), &sums.course, doublings, n_bins))
+            .map(|(process, sums)| rank_timeline(process.rank(), &sums.activity, doublings, n_bins))
             .collect(),
     }
 }
 
-fn rank_timeline(rank: u32, course: &Course, doublings: u32, n_bins: usize) -> RankTimeline {
-    let mut bins = course.0.clone();
+fn rank_timeline(
+    rank: u32,
+    activity: &ActivityOverTime,
+    doublings: u32,
+    n_bins: usize,
+) -> RankTimeline {
+    let mut bins = activity.0.clone();
     bins.widen(doublings);
     let mut stretches = vec![Stretch::default(); n_bins];
     for (bin, stretch) in bins.iter() {
@@ -61,8 +66,8 @@ fn rank_timeline(rank: u32, course: &Course, doublings: u32, n_bins: usize) -> R
 }
 
 /// The features by which processes are told apart.
-fn moments(conduct: &Conduct) -> [&Moments; 3] {
-    [&conduct.lag, &conduct.wait, &conduct.departure_wait]
+fn moments(behaviour: &Behaviour) -> [&Moments; 3] {
+    [&behaviour.lag, &behaviour.wait, &behaviour.departure_wait]
 }
 
 /// Processes that come, wait and leave alike.
@@ -72,15 +77,15 @@ pub(crate) fn rank_classes(sources: &Sources<'_>) -> Vec<RankClass> {
     } = sources;
     // Who took part in no whole instance has shown nothing.
     let seen: Vec<usize> = (0..run.processes.len())
-        .filter(|&process| tally.processes[process].conduct.lag.n() > 0)
+        .filter(|&process| tally.processes[process].behaviour.lag.n() > 0)
         .collect();
-    let conduct = |index: usize| &tally.processes[seen[index]].conduct;
+    let behaviour = |index: usize| &tally.processes[seen[index]].behaviour;
     let features: Vec<Features> = (0..seen.len())
-        .map(|index| moments(conduct(index)).map(Moments::mean_ns))
+        .map(|index| moments(behaviour(index)).map(Moments::mean_ns))
         .collect();
     let granularity = clocks.hosts.iter().map(|host| host.granularity_ns).max();
     let tolerance = tolerance_ns(
-        &(0..seen.len()).map(conduct).collect::<Vec<_>>(),
+        &(0..seen.len()).map(behaviour).collect::<Vec<_>>(),
         granularity.unwrap_or(0),
     );
     let found = classes(&features, tolerance);
@@ -90,7 +95,7 @@ pub(crate) fn rank_classes(sources: &Sources<'_>) -> Vec<RankClass> {
             let of_members = |feature: usize| {
                 let mut sum = Moments::default();
                 for &member in &class.members {
-                    sum.merge(moments(conduct(member))[feature]);
+                    sum.merge(moments(behaviour(member))[feature]);
                 }
                 sum
             };
@@ -113,7 +118,7 @@ pub(crate) fn rank_classes(sources: &Sources<'_>) -> Vec<RankClass> {
 }
 
 /// For each feature the spread of means that says nothing about the processes.
-fn tolerance_ns(processes: &[&Conduct], granularity_ns: i64) -> [f64; 3] {
+fn tolerance_ns(processes: &[&Behaviour], granularity_ns: i64) -> [f64; 3] {
     let n = processes.len().max(1) as f64;
     // The range of n values of a normal distribution is hardly ever wider than this.
     let range = 2.0 * (2.0 * n.ln()).sqrt() + 3.0;
@@ -125,14 +130,14 @@ fn tolerance_ns(processes: &[&Conduct], granularity_ns: i64) -> [f64; 3] {
         .filter_map(|feature| {
             let means = processes
                 .iter()
-                .filter_map(|conduct| moments(conduct)[feature].mean_ns());
+                .filter_map(|behaviour| moments(behaviour)[feature].mean_ns());
             median(means.map(|mean| mean as f64).collect())
         })
         .fold(0.0, f64::max);
     [0, 1, 2].map(|feature| {
         let errors = processes
             .iter()
-            .filter_map(|conduct| moments(conduct)[feature].standard_error_ns());
+            .filter_map(|behaviour| moments(behaviour)[feature].standard_error_ns());
         // Without two calls of any process nothing is known about chance.
         let chance = median(errors.collect()).map_or(f64::MAX, |error| error * range);
         chance

@@ -28,7 +28,7 @@ pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
         });
     }
     let mut in_flight: BTreeMap<usize, Vec<InFlightSummary>> = BTreeMap::new();
-    for (process, found) in sources.irregularities.processes.iter().enumerate() {
+    for (process, found) in sources.findings.processes.iter().enumerate() {
         for call in &found.in_flight {
             let summary = in_flight_summary(sources.communicators, call);
             in_flight.entry(process).or_default().push(summary);
@@ -113,7 +113,7 @@ fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
         let more = counted(more, "more definition");
         findings.push(format!("{more} in contradiction to others"));
     }
-    let Some(found) = sources.irregularities.processes.get(process) else {
+    let Some(found) = sources.findings.processes.get(process) else {
         return findings;
     };
     if found.n_undefined > 0 {

@@ -6,7 +6,7 @@
 
 use collbench_formats::{Damage, Operation};
 
-use crate::calls::findings::{InFlight, ProcessDamage};
+use crate::calls::findings::{InFlight, ProcessFindings};
 use crate::calls::last_seen::{LastCall, LastSeen};
 use crate::judge::inputs::Sources;
 use crate::results::hang::{
@@ -15,8 +15,8 @@ use crate::results::hang::{
 };
 use crate::sums::mismatch::Mismatch;
 use crate::sums::unfinished::{Absent, Unfinished, Waiter};
-use crate::trace::place::Lane;
 use crate::trace::rank_file::RankFile;
+use crate::trace::record_at::CallOrder;
 
 mod cycles;
 
@@ -69,7 +69,7 @@ impl<'a> Hang<'a> {
         this.instances.sort_by_cached_key(|instance| {
             let of = instance.of;
             let inside: Vec<u32> = instance.inside.iter().map(|waiter| waiter.rank).collect();
-            (of.entry, of.lane, of.sequence, inside)
+            (of.entry, of.call_order, of.sequence, inside)
         });
         for (index, instance) in this.instances.iter().enumerate() {
             for waiter in &instance.inside {
@@ -145,7 +145,7 @@ impl<'a> Hang<'a> {
 
 impl AtEnd<'_> {
     fn is_persistent(&self) -> bool {
-        matches!(self.of.lane, Lane::Persistent(_))
+        matches!(self.of.call_order, CallOrder::Persistent(_))
     }
 
     fn summary(&self) -> UnfinishedSummary {
@@ -157,7 +157,7 @@ impl AtEnd<'_> {
             communicator: of.entry,
             sequence: of.sequence,
             persistent: self.is_persistent(),
-            internal: of.lane == Lane::Internal,
+            internal: of.call_order == CallOrder::Internal,
             roots: of.roots.clone(),
             bytes_min: of.bytes.map(|(least, _)| least),
             bytes_max: of.bytes.map(|(_, greatest)| greatest),
@@ -191,7 +191,7 @@ impl Ending<'_> {
             completing: call.completing.map(|call| call.name().into()),
             communicator: call.communicator.map(entry),
             sequence: call.sequence,
-            persistent: matches!(call.lane, Some(Lane::Persistent(_))),
+            persistent: matches!(call.call_order, Some(CallOrder::Persistent(_))),
             enter_ns: call.enter.ns(),
             leave_ns: None,
         });
@@ -218,7 +218,7 @@ impl Ending<'_> {
 fn endings<'a>(sources: &'a Sources<'_>) -> Vec<Ending<'a>> {
     let clocks = sources.clocks;
     let group_of = |process: usize| clocks.hosts[clocks.processes[process].host].group;
-    let found = &sources.irregularities.processes;
+    let found = &sources.findings.processes;
     let mut end_ns = vec![i64::MIN; clocks.n_groups()];
     for (process, found) in found.iter().enumerate() {
         let Some(last) = &found.last else {
@@ -244,7 +244,7 @@ fn endings<'a>(sources: &'a Sources<'_>) -> Vec<Ending<'a>> {
     endings.collect()
 }
 
-fn state(file: &RankFile<'_>, found: &ProcessDamage, last: &LastSeen) -> RankState {
+fn state(file: &RankFile<'_>, found: &ProcessFindings, last: &LastSeen) -> RankState {
     let in_flight = &found.in_flight;
     let is_in = |operation| in_flight.iter().any(|call| call.operation == operation);
     if is_in(Operation::Abort) {

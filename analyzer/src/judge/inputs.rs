@@ -1,6 +1,6 @@
 //! What the results are made of.
 
-use crate::calls::findings::Irregularities;
+use crate::calls::findings::MatchFindings;
 use crate::communicators::Communicators;
 use crate::judge::details::Details;
 use crate::sums::of_run::Sums;
@@ -13,7 +13,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) clocks: &'a Clocks,
     pub(crate) communicators: &'a Communicators,
     pub(crate) tally: &'a Sums,
-    pub(crate) irregularities: Irregularities,
+    pub(crate) findings: MatchFindings,
     pub(crate) is_restricted: bool,
     pub(crate) details: Details,
 }

@@ -10,7 +10,7 @@ use crate::results::analysis::MarkedPhase;
 /// The phases, by level.
 pub(crate) fn marked_phases(sources: &Sources<'_>) -> Vec<MarkedPhase> {
     let mut phases: BTreeMap<i32, MarkedPhase> = BTreeMap::new();
-    let processes = sources.irregularities.processes.iter();
+    let processes = sources.findings.processes.iter();
     for of_process in processes.flat_map(|process| &process.phases) {
         let level = of_process.level;
         let phase = phases.entry(level).or_insert_with(|| {

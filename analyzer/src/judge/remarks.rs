@@ -14,7 +14,7 @@ use crate::results::trace::{MessageEnds, TraceSummary, WindowSummary};
 use crate::sums::mismatch::MismatchKind;
 
 /// What remarks are made on, beside the sums.
-pub(crate) struct Findings<'a> {
+pub(crate) struct RemarkFacts<'a> {
     pub(crate) trace: &'a TraceSummary,
     pub(crate) operations: &'a [OperationSummary],
     pub(crate) hang: Option<&'a HangSummary>,
@@ -27,7 +27,7 @@ pub(crate) struct Findings<'a> {
 }
 
 /// All remarks, in the order in which they are told.
-pub(crate) fn remarks(sources: &Sources<'_>, found: &Findings<'_>) -> Vec<Remark> {
+pub(crate) fn remarks(sources: &Sources<'_>, found: &RemarkFacts<'_>) -> Vec<Remark> {
     let n_findings = found.trace.damage.len();
     let mut remarks = Vec::new();
     remarks.extend((n_findings > 0).then_some(Remark::Incomplete { n_findings }));
@@ -139,7 +139,7 @@ fn unknown_abi(sources: &Sources<'_>) -> Option<Remark> {
 /// Calls, instances and records that are in no figure, or not in all.
 fn of_calls(sources: &Sources<'_>) -> impl Iterator<Item = Remark> {
     let counts = &sources.tally.counts;
-    let found = &sources.irregularities;
+    let found = &sources.findings;
     let processes = found.processes.iter();
     let n_impossible = processes.map(|process| process.impossible.n).sum();
     let some = |n: u64, remark: fn(u64) -> Remark| (n > 0).then(|| remark(n));

@@ -19,7 +19,7 @@ use crate::judge::imbalances::imbalances;
 use crate::judge::inputs::Sources;
 use crate::judge::marked_phases::marked_phases;
 use crate::judge::operations::operations;
-use crate::judge::remarks::{Findings, remarks};
+use crate::judge::remarks::{RemarkFacts, remarks};
 use crate::judge::trace::{message_ends, trace_summary};
 use crate::results::analysis::{Analysis, Total};
 use crate::results::code::Code;
@@ -36,7 +36,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     details::choose_verdicts(sources.details, &mut imbalance);
     let at_end = Hang::of(sources);
     let hang = at_end.summary();
-    let findings = Findings {
+    let findings = RemarkFacts {
         trace: &trace,
         operations: &operations,
         hang: hang.as_ref(),
@@ -46,7 +46,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         pauses: &pauses,
     };
     let remarks = remarks(sources, &findings);
-    let of_processes = || sources.irregularities.processes.iter();
+    let of_processes = || sources.findings.processes.iter();
     Analysis {
         trace,
         clock: clock_summary(sources),

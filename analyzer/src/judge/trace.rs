@@ -60,7 +60,7 @@ pub(crate) fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -
         ranks: run.world_size,
         hosts,
         calls: tally.n_calls,
-        messages: has_messages.then_some(sources.irregularities.n_messages),
+        messages: has_messages.then_some(sources.findings.n_messages),
         message_ends: has_messages.then(|| message_ends(sources)),
         bytes: tally.n_bytes,
         duration_ns: end_anchors.max().unwrap_or(0).max(tally.end_ns),
@@ -74,7 +74,7 @@ pub(crate) fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -
 /// What became of the ends of messages.
 pub(crate) fn message_ends(sources: &Sources<'_>) -> MessageEnds {
     let inside = &sources.tally.counts.messages;
-    let all = &sources.irregularities;
+    let all = &sources.findings;
     let sends = inside.n_paired + inside.n_unpaired_sends + inside.n_foreign_sends;
     let receives = inside.n_paired + inside.n_unpaired_receives + inside.n_foreign_receives;
     MessageEnds {
@@ -129,7 +129,7 @@ fn tell_opaque(sources: &Sources<'_>, layers: &mut BTreeMap<String, Layer>) {
     if let Some(layer) = layers.get_mut(collbench_formats::Layer::Messages.name())
         && layer.on
         && n_opaque > 0
-        && sources.irregularities.n_messages == 0
+        && sources.findings.n_messages == 0
     {
         *layer = Layer {
             on: false,

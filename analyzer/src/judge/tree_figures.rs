@@ -150,10 +150,10 @@ pub(crate) fn tree_figures(
         hotspot,
         critical_path: critical_path(figures, edges, rank),
         critical_path_unknown: unknown_paths(figures),
-        progress: (figures.nobody.n() > 0).then(|| ProgressSummary {
-            instances: figures.nobody.n(),
-            duration_ns: saturate(figures.nobody_of_ns),
-            nobody_in_mpi_ns: figures.nobody.summary(worst_ns),
+        progress: (figures.nobody_in_mpi.n() > 0).then(|| ProgressSummary {
+            instances: figures.nobody_in_mpi.n(),
+            duration_ns: saturate(figures.nobody_in_mpi_durations_ns),
+            nobody_in_mpi_ns: figures.nobody_in_mpi.summary(worst_ns),
         }),
     })
 }

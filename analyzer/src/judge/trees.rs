@@ -59,7 +59,8 @@ pub(crate) fn edges(
 
 /// What the library said of the calls of an operation.
 pub(crate) fn library_name(sources: &Sources<'_>, key: &OperationKey) -> Option<String> {
-    key.said.map(|said| sources.run.names.in_words(said))
+    key.reported
+        .map(|reported| sources.run.names.in_words(reported))
 }
 
 /// What a reader should know of instances that are not done as the library said.
@@ -172,7 +173,7 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
     let mut remarks = Vec::new();
     // A library that shows no message at all is told of in the layers. Who has asked for messages is
     // told here, too.
-    let is_expected = sources.irregularities.n_messages > 0
+    let is_expected = sources.findings.n_messages > 0
         || sources
             .run
             .processes

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::instances::complete::Agreed;
+use crate::instances::complete::CompleteInstance;
 use crate::measure::way_back::{Doubt, Elsewhere, WayBack};
 
 /// What is kept of the ways back of the instances of a graph.
@@ -87,7 +87,7 @@ impl CriticalTally {
     }
 
     /// Adds the way of an instance.
-    pub(crate) fn add(&mut self, instance: &Agreed<'_>, path: &WayBack, n_edges: usize) {
+    pub(crate) fn add(&mut self, instance: &CompleteInstance<'_>, path: &WayBack, n_edges: usize) {
         self.n += 1;
         let extent = &instance.extent;
         self.duration_ns += i128::from(extent.last_leave) - i128::from(extent.first_enter);

@@ -9,7 +9,7 @@ use collbench_trees::roles::{Node, Roles, Round, TreeRoles};
 use collbench_trees::shape::Shape;
 
 use crate::calls::time_in_mpi::outside_ns;
-use crate::instances::complete::Agreed;
+use crate::instances::complete::CompleteInstance;
 use crate::measure::progress_times::Taken;
 use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
@@ -109,7 +109,7 @@ fn received(message: &InstanceMessage) -> Option<i64> {
 
 /// One instance, with what is known of its graph.
 pub(crate) struct Seen<'a> {
-    pub(crate) instance: &'a Agreed<'a>,
+    pub(crate) instance: &'a CompleteInstance<'a>,
     pub(crate) paired: &'a [InstanceMessage],
     /// Where it goes on in other calls, the same as far as it can be told.
     taken: Option<&'a Taken>,
@@ -122,7 +122,7 @@ pub(crate) struct Seen<'a> {
 impl<'a> Seen<'a> {
     /// An instance whose slots are the positions of the graph.
     pub(crate) fn new(
-        instance: &'a Agreed<'a>,
+        instance: &'a CompleteInstance<'a>,
         paired: &'a [InstanceMessage],
         taken: Option<&'a Taken>,
         shape: &'a Shape,
@@ -308,8 +308,8 @@ impl<'a> Seen<'a> {
         if let (None, Some(on)) = (at.last_arrival, on) {
             to.add(Quantity::Own { node: slot }, span(on, at.enter));
         }
-        let presence = self.instance.presence;
-        let calls = presence.and_then(|presence| presence.of(slot as usize));
+        let time_in_mpi = self.instance.time_in_mpi;
+        let calls = time_in_mpi.and_then(|time_in_mpi| time_in_mpi.of(slot as usize));
         if let (true, Some(from), Some(calls)) = (at.goes_up, at.first_departure, calls) {
             to.add(
                 Quantity::Away { node: slot },

@@ -33,7 +33,7 @@ use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, Semantics};
 
 use crate::communicators::Communicator;
-use crate::instances::complete::{Agreed, Extent};
+use crate::instances::complete::{CompleteInstance, Extent};
 use crate::time::resolution::Resolution;
 
 /// The figures of one instance. Times in ns; lists by slot.
@@ -157,7 +157,7 @@ impl Figures {
     }
 
     /// Measures an instance; whatever was here before is replaced.
-    pub fn measure(&mut self, instance: &Agreed<'_>, resolution: &Resolution) {
+    pub fn measure(&mut self, instance: &CompleteInstance<'_>, resolution: &Resolution) {
         let n = instance.n_calls();
         self.clear(n);
         let Communicator { hosts, times, .. } = instance.communicator;
@@ -196,7 +196,7 @@ impl Figures {
     }
 
     /// Waits and departures as far as they are among processes of one host.
-    fn measure_inside_hosts(&mut self, instance: &Agreed<'_>, hosts: &[Vec<usize>]) {
+    fn measure_inside_hosts(&mut self, instance: &CompleteInstance<'_>, hosts: &[Vec<usize>]) {
         for slots in hosts {
             self.measure_waits(instance, slots, hosts.len());
         }
@@ -228,7 +228,7 @@ impl Figures {
     /// The last enter, ns since the start; of the host of the first process where clocks are not
     /// aligned.
     #[must_use]
-    pub fn last_enter_ns(&self, instance: &Agreed<'_>) -> i64 {
+    pub fn last_enter_ns(&self, instance: &CompleteInstance<'_>) -> i64 {
         let lag = self.lags.first().copied().unwrap_or(0);
         let first = instance.enters.first();
         first.map_or(0, |enter| enter.ns() + lag)
@@ -255,7 +255,7 @@ impl Figures {
     }
 
     /// What is defined by the stamps alone, for processes that have a common time.
-    fn measure_geometry(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+    fn measure_geometry(&mut self, instance: &CompleteInstance<'_>, slots: &[usize]) {
         let n = instance.n_calls();
         let is_alone = slots.len() == n;
         let Extent {
@@ -305,7 +305,7 @@ impl Figures {
 
     /// Waits of the processes in some slots, for one another; `n_parts` is how many parts the
     /// communicator is looked at in.
-    fn measure_waits(&mut self, instance: &Agreed<'_>, slots: &[usize], n_parts: usize) {
+    fn measure_waits(&mut self, instance: &CompleteInstance<'_>, slots: &[usize], n_parts: usize) {
         let semantics = instance.semantics();
         if semantics.waits_for_nobody() {
             return;
@@ -336,7 +336,7 @@ impl Figures {
     }
 
     /// Of two groups each waits for the other one.
-    fn groups_wait_for_each_other(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+    fn groups_wait_for_each_other(&mut self, instance: &CompleteInstance<'_>, slots: &[usize]) {
         for group in [0, 1] {
             let is_in = |slot: &usize| instance.communicator.members[*slot].group == group;
             let remote = slots.iter().copied().filter(|slot| !is_in(slot));
@@ -348,13 +348,18 @@ impl Figures {
     }
 
     /// N x N: each waits for the last.
-    fn all_wait_for_all(&mut self, instance: &Agreed<'_>, slots: &[usize], n_parts: usize) {
+    fn all_wait_for_all(
+        &mut self,
+        instance: &CompleteInstance<'_>,
+        slots: &[usize],
+        n_parts: usize,
+    ) {
         // Alone in its part, a process has nobody to be compared with.
         let release = match slots.len() {
             1 if n_parts > 1 => None,
             _ => latest(instance, slots.iter().copied()),
         };
-        let has_all = slots.len() == instance.n_calls() && instance.courses.is_none();
+        let has_all = slots.len() == instance.n_calls() && instance.overlaps.is_none();
         match release.filter(|_| has_all) {
             Some(release) => {
                 self.all_wait_for(instance, release);
@@ -369,7 +374,7 @@ impl Figures {
     }
 
     /// One to many: the others wait for the root.
-    fn all_wait_for_root(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+    fn all_wait_for_root(&mut self, instance: &CompleteInstance<'_>, slots: &[usize]) {
         let Some(root) = instance.root else { return };
         if sends_nothing(instance, root) {
             self.wait_for_nobody(slots);
@@ -380,7 +385,7 @@ impl Figures {
             .then(|| latest(instance, [root].into_iter()))
             .flatten();
         // The root itself came no later than the root.
-        let has_all = slots.len() == instance.n_calls() && instance.courses.is_none();
+        let has_all = slots.len() == instance.n_calls() && instance.overlaps.is_none();
         let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
         let takes_all = !is_inter && has_all && instance.payloads.is_same();
         if let (true, Some(release)) = (takes_all, release) {
@@ -397,7 +402,7 @@ impl Figures {
     }
 
     /// Many to one: the root waits for the last of those who contribute.
-    fn root_waits(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+    fn root_waits(&mut self, instance: &CompleteInstance<'_>, slots: &[usize]) {
         let Some(root) = instance.root else { return };
         self.wait_for_nobody(slots);
         if slots.contains(&root) {
@@ -414,7 +419,7 @@ impl Figures {
     }
 
     /// A scan: each waits for the last of the lower ranks.
-    fn higher_wait_for_lower(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+    fn higher_wait_for_lower(&mut self, instance: &CompleteInstance<'_>, slots: &[usize]) {
         // Slots ascend by rank, so the lower ranks of this part come before.
         let mut lower: Option<Latest> = None;
         let mut all = 0..instance.n_calls();
@@ -435,7 +440,7 @@ impl Figures {
 
     /// Each waits for those it receives from, as far as they send anything; without a topology
     /// nobody knows for whom.
-    fn measure_neighborhood(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+    fn measure_neighborhood(&mut self, instance: &CompleteInstance<'_>, slots: &[usize]) {
         for &slot in slots {
             let Some(sources) = instance.communicator.in_neighbours(slot) else {
                 self.waits[slot] = Self::UNKNOWN;
@@ -462,7 +467,7 @@ impl Figures {
 
     /// The wait of `slot` if it is released by `release`; not known if that is `None`.
     #[inline]
-    fn wait_for(&mut self, instance: &Agreed<'_>, slot: usize, release: Option<Latest>) {
+    fn wait_for(&mut self, instance: &CompleteInstance<'_>, slot: usize, release: Option<Latest>) {
         let Some(release) = release else {
             self.waits[slot] = Self::UNKNOWN;
             return;
@@ -476,7 +481,7 @@ impl Figures {
     }
 
     /// The waits of all slots, of which one releases all.
-    fn all_wait_for(&mut self, instance: &Agreed<'_>, release: Latest) {
+    fn all_wait_for(&mut self, instance: &CompleteInstance<'_>, release: Latest) {
         let own = self.waits.iter_mut().zip(&mut self.releasers);
         let stamps = instance.enters.iter().zip(instance.leaves);
         for ((wait, releaser), (enter, leave)) in own.zip(stamps) {
@@ -490,7 +495,7 @@ impl Figures {
     }
 
     /// Orders of arrival and departure, all processes having a common time.
-    fn measure_orders(&mut self, instance: &Agreed<'_>, resolution: &Resolution) {
+    fn measure_orders(&mut self, instance: &CompleteInstance<'_>, resolution: &Resolution) {
         let n = instance.n_calls();
         let apart = Apart::of(instance.communicator, resolution);
         let Extent {
@@ -666,11 +671,11 @@ impl Order {
 }
 
 /// Whether the payload of a slot is known to be nothing.
-fn sends_nothing(instance: &Agreed<'_>, slot: usize) -> bool {
+fn sends_nothing(instance: &CompleteInstance<'_>, slot: usize) -> bool {
     instance.payloads.of(slot) == Some(0)
 }
 
-fn latest(instance: &Agreed<'_>, slots: impl Iterator<Item = usize>) -> Option<Latest> {
+fn latest(instance: &CompleteInstance<'_>, slots: impl Iterator<Item = usize>) -> Option<Latest> {
     slots
         .map(|slot| Latest {
             enter: instance.enters[slot].ns(),
@@ -688,7 +693,7 @@ fn carries_payload(semantics: Semantics) -> bool {
 }
 
 /// On an intercommunicator, whether a process is in the root's group without being the root.
-fn is_bystander(instance: &Agreed<'_>, slot: usize) -> bool {
+fn is_bystander(instance: &CompleteInstance<'_>, slot: usize) -> bool {
     let members = &instance.communicator.members;
     instance.communicator.kind == CommunicatorKind::Inter
         && instance
@@ -700,8 +705,8 @@ fn is_bystander(instance: &Agreed<'_>, slot: usize) -> bool {
 /// leave: barrier, N x N and constructors, but not between two groups that wait for each other
 /// only, and not where there is nothing to exchange. Nor where calls are nonblocking: then a
 /// process leaves when it asks, not when it could.
-pub(crate) fn has_core(instance: &Agreed<'_>) -> bool {
-    if instance.courses.is_some() {
+pub(crate) fn has_core(instance: &CompleteInstance<'_>) -> bool {
+    if instance.overlaps.is_some() {
         return false;
     }
     let is_inter = instance.communicator.kind == CommunicatorKind::Inter;

@@ -12,7 +12,7 @@ use collbench_trees::roles::{Roles, TreeRoles};
 use collbench_trees::shape::Shape;
 
 use crate::calls::time_in_mpi::outside_ns;
-use crate::instances::complete::Agreed;
+use crate::instances::complete::CompleteInstance;
 use crate::measure::way_back::Doubt;
 use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
@@ -36,7 +36,7 @@ impl Taken {
     /// Finds them for an instance that goes on in other calls.
     pub(crate) fn find(
         &mut self,
-        instance: &Agreed<'_>,
+        instance: &CompleteInstance<'_>,
         paired: &[InstanceMessage],
         shape: &Shape,
         resolution: &Resolution,
@@ -66,7 +66,9 @@ impl Taken {
                 let at = at.filter(|&at| at >= message.posted.ns());
                 own.received = at.map(Timestamp::from_ns);
             }
-            let calls = instance.presence.and_then(|presence| presence.of(slot));
+            let calls = instance
+                .time_in_mpi
+                .and_then(|time_in_mpi| time_in_mpi.of(slot));
             let can_compare = (resolution.between(host(message.from), host(message.to))).is_some();
             let (Some(calls), true, Some(taken)) = (calls, can_compare, own.received) else {
                 self.late_progress.push(None);
@@ -102,7 +104,7 @@ impl Taken {
 /// When the receiver of a message in a tree began to send what depends on it; where nothing does, when
 /// it was done.
 fn handed_on(
-    instance: &Agreed<'_>,
+    instance: &CompleteInstance<'_>,
     paired: &[InstanceMessage],
     tree: &TreeRoles,
     number: usize,

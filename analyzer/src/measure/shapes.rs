@@ -11,7 +11,7 @@ use collbench_trees::exchanges::Sent;
 use collbench_trees::recognize::Placement;
 use collbench_trees::shape::{Shape, ShapeKey};
 
-use crate::instances::complete::Agreed;
+use crate::instances::complete::CompleteInstance;
 use crate::messages::message::InstanceMessage;
 use crate::messages::of_instance::Messages;
 
@@ -30,7 +30,11 @@ pub(crate) struct Shapes {
 
 impl Shapes {
     /// The shape of an instance with these messages.
-    pub(crate) fn of(&mut self, instance: &Agreed<'_>, messages: &Messages<'_>) -> Arc<Shape> {
+    pub(crate) fn of(
+        &mut self,
+        instance: &CompleteInstance<'_>,
+        messages: &Messages<'_>,
+    ) -> Arc<Shape> {
         let of = ShapeKey {
             operation: instance.operation,
             n_slots: instance.n_calls(),

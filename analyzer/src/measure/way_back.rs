@@ -19,7 +19,7 @@ use collbench_formats::{CommunicatorKind, Semantics};
 use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
 
-use crate::instances::complete::Agreed;
+use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::has_core;
 use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
@@ -133,7 +133,7 @@ const MAX_SEND_NS: i64 = 1_000;
 /// An instance whose processes have a common time.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
-    pub(crate) instance: &'a Agreed<'a>,
+    pub(crate) instance: &'a CompleteInstance<'a>,
     pub(crate) paired: &'a [InstanceMessage],
     pub(crate) shape: &'a Shape,
     pub(crate) resolution: &'a Resolution,
@@ -277,7 +277,7 @@ impl WayBack {
             let message = seen.message(number);
             let posted = message.posted.ns();
             let waited = is_send && posted - at.0 > MAX_SEND_NS && posted < since;
-            if waited && seen.instance.courses.is_none() {
+            if waited && seen.instance.overlaps.is_none() {
                 self.stay(seen, slot, since, upto);
                 self.hop(seen, seen.shape.edge_of[number as usize], posted, since);
                 if message.is_from_any {
@@ -389,13 +389,15 @@ impl WayBack {
         done.begun.clear();
         done.received.clear();
         done.taken.clear();
-        let goes_on = seen.instance.courses.is_some();
+        let is_nonblocking = seen.instance.overlaps.is_some();
         for number in seen.shape.sends[slot].clone() {
             let message = seen.message(number);
             let at = (message.sent.ns(), message.nth_of_sender);
             done.begun.push((at, number, true));
             let posted = message.posted.ns();
-            if posted > message.send_returned.ns() && message.bytes >= MIN_WAITING_BYTES && !goes_on
+            if posted > message.send_returned.ns()
+                && message.bytes >= MIN_WAITING_BYTES
+                && !is_nonblocking
             {
                 done.taken.push(posted);
             }

@@ -6,9 +6,9 @@ use collbench_clocks::rank_clock::ManyStamps;
 use collbench_formats::{Message, Operation, Record, RecordKind, RecordWord};
 use collbench_trees::shape::ShapeKey;
 
-use crate::calls::behind::{SLICE, each_behind, is_true};
 use crate::calls::process::Process;
 use crate::calls::queue::Queue;
+use crate::calls::records_of_call::{SLICE, each_message_or_note, has_possible_stamps};
 use crate::communicators::Communicator;
 use crate::messages::end::{Moved, words_of};
 use crate::messages::ends::{Ends, Foreign, NewEnd};
@@ -17,8 +17,8 @@ use crate::messages::pairing::{NOT_A_SLOT, Pairing};
 use crate::messages::pattern::Patterns;
 use crate::messages::recurrence::{Kind, Recurrences};
 use crate::messages::steps::{Comes, Steps};
-use crate::trace::place::Place;
-use crate::trace::said::{Said, SaidByAll, Saying};
+use crate::trace::algorithm_names::{AlgorithmNames, NamesInCall, NamesOfInstance};
+use crate::trace::record_at::RecordAt;
 
 /// Gathers the messages of instances, some at a time; holds room that is used again.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(crate) struct Gatherer {
     /// By instance, where that is known.
     kinds: Vec<Option<Kind>>,
     /// By instance what the library has said of its calls.
-    said: Vec<SaidByAll>,
+    reported: Vec<NamesOfInstance>,
     patterns: Patterns,
     recurrences: Recurrences,
     pairing: Pairing,
@@ -60,8 +60,8 @@ impl Gatherer {
             *kind = kind.filter(|kind| !joins_groups(kind.of.operation));
             ends.begin(kind.and_then(|kind| self.recurrences.of(kind)));
         }
-        self.said.clear();
-        self.said.resize(n, SaidByAll::default());
+        self.reported.clear();
+        self.reported.resize(n, NamesOfInstance::default());
         if self.communicator == Some(index) {
             return;
         }
@@ -85,7 +85,7 @@ impl Gatherer {
     pub(crate) fn add_call(&mut self, of: OfSlot<'_, '_>, call: QueuedCall<'_>) {
         let are_all_here =
             call.queue.foreign.is_empty() && call.queue.elsewhere(call.position).is_empty();
-        if !(are_all_here && self.follow(of, call.place)) {
+        if !(are_all_here && self.follow(of, call.location)) {
             self.add_one_by_one(of, call);
         }
     }
@@ -96,57 +96,58 @@ impl Gatherer {
         let QueuedCall {
             queue,
             position,
-            place,
+            location,
         } = call;
         let (foreign, elsewhere) = (&queue.foreign, queue.elsewhere(position));
-        let is_own = |place: Place| foreign.is_empty() || !foreign.contains(&(position, place));
+        let is_own =
+            |location: RecordAt| foreign.is_empty() || !foreign.contains(&(position, location));
         let numbers = process.names();
-        let mut saying = Saying::default();
+        let mut names_in_call = NamesInCall::default();
         if !elsewhere.is_empty() {
             // A damaged one may seem to stand behind the call, too.
-            let mut all: BTreeMap<Place, Record> = elsewhere.iter().copied().collect();
-            let look = |place, record: &Record, _: &Message| {
-                if is_own(place) {
-                    all.insert(place, *record);
+            let mut all: BTreeMap<RecordAt, Record> = elsewhere.iter().copied().collect();
+            let look = |location, record: &Record, _: &Message| {
+                if is_own(location) {
+                    all.insert(location, *record);
                 }
             };
-            let hear = |record: &Record| saying.hear(record, numbers);
-            each_behind(process.reader(), place, look, hear);
+            let add_note = |record: &Record| names_in_call.add_note(record, numbers);
+            each_message_or_note(process.reader(), location, look, add_note);
             let mut all: Vec<Record> = all.into_values().collect();
             // Stable: of one instant those of a thread stay in their order.
             all.sort_by_key(|record| record.enter.get());
-            self.add_kept(of, &all, saying.said());
+            self.add_kept(of, &all, names_in_call.reported());
             return;
         }
         if process.has_messages {
             let mut ends = self.ends_of(of);
-            let look = |place, record: &Record, message: &Message| {
-                if is_own(place) {
+            let look = |location, record: &Record, message: &Message| {
+                if is_own(location) {
                     ends.add(record, message);
                 }
             };
-            let hear = |record: &Record| saying.hear(record, numbers);
-            each_behind(process.reader(), place, look, hear);
+            let add_note = |record: &Record| names_in_call.add_note(record, numbers);
+            each_message_or_note(process.reader(), location, look, add_note);
         } else {
-            let hear = |record: &Record| saying.hear(record, numbers);
-            each_behind(process.reader(), place, |_, _, _| {}, hear);
+            let add_note = |record: &Record| names_in_call.add_note(record, numbers);
+            each_message_or_note(process.reader(), location, |_, _, _| {}, add_note);
         }
-        self.said[nth].add(saying.said());
+        self.reported[nth].add(names_in_call.reported());
     }
 
     /// What the library said of the calls of the n-th instance.
-    pub(crate) fn said(&self, nth: usize) -> Option<Said> {
-        self.said[nth].said()
+    pub(crate) fn reported(&self, nth: usize) -> Option<AlgorithmNames> {
+        self.reported[nth].reported()
     }
 
     /// Adds the messages behind a call, if they are those of a recurrence; gives whether they are.
     #[inline]
-    fn follow(&mut self, of: OfSlot<'_, '_>, place: Place) -> bool {
+    fn follow(&mut self, of: OfSlot<'_, '_>, location: RecordAt) -> bool {
         let OfSlot { nth, slot, process } = of;
         let Some((following, moved)) = self.ends[nth].following() else {
             return false;
         };
-        let records = process.reader().slice(place, SLICE);
+        let records = process.reader().slice(location, SLICE);
         self.steps.begin();
         let clock = process.clock().for_many();
         let is_followed = following.take(slot, &records, &clock, &mut self.steps, moved);
@@ -158,21 +159,26 @@ impl Gatherer {
             let notes = records[1..].iter();
             let notes = notes.take_while(|record| record.kind() == Some(RecordKind::Note));
             let within = call.enter.get()..=call.leave.get();
-            let mut saying = Saying::default();
+            let mut names_in_call = NamesInCall::default();
             notes
                 .filter(|note| within.contains(&note.enter.get()))
-                .for_each(|note| saying.hear(note, process.names()));
-            self.said[nth].add(saying.said());
+                .for_each(|note| names_in_call.add_note(note, process.names()));
+            self.reported[nth].add(names_in_call.reported());
         }
         is_followed
     }
 
     /// Adds messages of a slot in an instance that were kept, and what was said of its call.
-    pub(crate) fn add_kept(&mut self, of: OfSlot<'_, '_>, kept: &[Record], said: Option<Said>) {
-        self.said[of.nth].add(said);
+    pub(crate) fn add_kept(
+        &mut self,
+        of: OfSlot<'_, '_>,
+        kept: &[Record],
+        reported: Option<AlgorithmNames>,
+    ) {
+        self.reported[of.nth].add(reported);
         let mut ends = self.ends_of(of);
         for record in kept {
-            if let Some(message) = record.message().filter(|_| is_true(record)) {
+            if let Some(message) = record.message().filter(|_| has_possible_stamps(record)) {
                 ends.add(record, &message);
             }
         }
@@ -262,7 +268,7 @@ pub(crate) struct OfSlot<'s, 'p> {
 pub(crate) struct QueuedCall<'q> {
     pub(crate) queue: &'q Queue,
     pub(crate) position: u64,
-    pub(crate) place: Place,
+    pub(crate) location: RecordAt,
 }
 
 /// The ends of one slot while they are added.

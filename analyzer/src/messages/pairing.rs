@@ -38,14 +38,14 @@ pub(crate) struct End {
 
 /// From whom to whom, and which of the orders between the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Way {
+struct Channel {
     from: u32,
     to: u32,
     communicator: u32,
     tag: u16,
 }
 
-impl Way {
+impl Channel {
     fn hash(self) -> u64 {
         let ends = u64::from(self.from) << 32 | u64::from(self.to);
         let order = u64::from(self.communicator) << 16 | u64::from(self.tag);
@@ -60,7 +60,7 @@ const NONE: u32 = u32::MAX;
 /// A way in the table, and its receives that no send has taken: a list through `next`.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    way: Way,
+    channel: Channel,
     first: u32,
     last: u32,
     /// Of which filling of the table.
@@ -68,7 +68,7 @@ struct Entry {
 }
 
 const EMPTY: Entry = Entry {
-    way: Way {
+    channel: Channel {
         from: 0,
         to: 0,
         communicator: 0,
@@ -182,17 +182,17 @@ impl Pairing {
         self.next.resize(self.receives.len(), NONE);
         for at in 0..self.receives.len() {
             let receive = &self.receives[at];
-            let way = Way {
+            let channel = Channel {
                 from: receive.partner.unwrap_or(NOT_A_SLOT),
                 to: receive.slot,
                 communicator: receive.communicator,
                 tag: receive.tag,
             };
-            let place = self.place_of(way);
-            let entry = &mut self.table[place];
+            let at = self.slot_in_table(channel);
+            let entry = &mut self.table[at];
             if entry.filling != self.filling {
                 *entry = Entry {
-                    way,
+                    channel,
                     first: at as u32,
                     last: at as u32,
                     filling: self.filling,
@@ -205,25 +205,25 @@ impl Pairing {
     }
 
     /// Where a way stands in the table, or would. There is always an empty entry.
-    fn place_of(&self, way: Way) -> usize {
+    fn slot_in_table(&self, channel: Channel) -> usize {
         let mask = self.table.len() - 1;
-        let mut place = way.hash() as usize & mask;
-        while self.table[place].filling == self.filling && self.table[place].way != way {
-            place = (place + 1) & mask;
+        let mut at = channel.hash() as usize & mask;
+        while self.table[at].filling == self.filling && self.table[at].channel != channel {
+            at = (at + 1) & mask;
         }
-        place
+        at
     }
 
     /// The next receive for a send.
     fn take_receive(&mut self, send: &End) -> Option<usize> {
-        let way = Way {
+        let channel = Channel {
             from: send.slot,
             to: send.partner.filter(|&to| to != NOT_A_SLOT)?,
             communicator: send.communicator,
             tag: send.tag,
         };
-        let place = self.place_of(way);
-        let entry = &mut self.table[place];
+        let at = self.slot_in_table(channel);
+        let entry = &mut self.table[at];
         if entry.filling != self.filling || entry.first == NONE {
             return None;
         }

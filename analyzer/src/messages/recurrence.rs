@@ -13,7 +13,7 @@ use collbench_clocks::rank_clock::ManyStamps;
 use collbench_formats::{Record, RecordKind, RecordWord};
 use collbench_trees::shape::ShapeKey;
 
-use crate::calls::behind::is_true;
+use crate::calls::records_of_call::has_possible_stamps;
 use crate::messages::end::{
     ComparedEnds, Key, Moved, PatternNumber, Words, end_of, partner_of, slot_of,
 };
@@ -160,7 +160,7 @@ impl Following {
         for (record, next) in ends.iter().zip(all_expected) {
             let [enter, second, third, leave] = record.words();
             is_wrong |= (second ^ next[0]) & !BYTES != tags || third != next[1];
-            is_wrong |= !within.contains(&enter) || !is_true(record);
+            is_wrong |= !within.contains(&enter) || !has_possible_stamps(record);
             is_wrong |= u64::from(leave != 0) != next[0] & HAS_END;
             ticks |= enter | leave;
         }

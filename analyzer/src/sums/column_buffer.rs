@@ -167,10 +167,10 @@ impl Strip {
             if self.wait.n > 0 {
                 add_ns(process.wait_ns.get_or_insert(0), wait_ns);
             }
-            process.conduct.lag.merge(&self.lag.moments(slot));
-            process.conduct.wait.merge(&self.wait.moments(slot));
+            process.behaviour.lag.merge(&self.lag.moments(slot));
+            process.behaviour.wait.merge(&self.wait.moments(slot));
             let departure_wait = self.departure_wait.moments(slot);
-            process.conduct.departure_wait.merge(&departure_wait);
+            process.behaviour.departure_wait.merge(&departure_wait);
             let stretch = Stretch {
                 n_calls: n,
                 n_unknown_waits: 0,
@@ -178,7 +178,7 @@ impl Strip {
                 wait_ns,
             };
             process
-                .course
+                .activity
                 .add_stretch(self.from_ns, self.doublings, stretch);
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use collbench_clocks::timestamp::{Global, Timestamp};
 
 use crate::communicators::{Communicator, Communicators};
-use crate::instances::complete::Agreed;
+use crate::instances::complete::CompleteInstance;
 use crate::selection::Resolved;
 use crate::sums::place::{Place, PlacesOfRanks};
 use crate::time::clocks::{Clocks, HostOffset};
@@ -44,7 +44,7 @@ impl<'a> Context<'a> {
     }
 
     /// Whether recording had stopped when one of its processes left an instance.
-    pub(crate) fn has_stopped_in(&self, instance: &Agreed<'_>) -> bool {
+    pub(crate) fn has_stopped_in(&self, instance: &CompleteInstance<'_>) -> bool {
         self.stops.iter().any(|(&process, stop)| {
             let slot = instance.communicator.slot_of(process);
             slot.is_some_and(|slot| instance.leaves[slot] >= *stop)

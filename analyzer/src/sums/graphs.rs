@@ -22,7 +22,7 @@ use collbench_trees::recognize::{Direction, TreeFacts};
 use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
 
-use crate::instances::complete::Agreed;
+use crate::instances::complete::CompleteInstance;
 use crate::messages::of_instance::Messages;
 use crate::sums::graphs::figures::{GraphFigures, Measuring};
 use crate::sums::graphs::graph_rows::GraphRows;
@@ -116,7 +116,7 @@ impl InsideTally {
     /// Adds an instance; `positions` are those of its slots in the communicator's entry.
     pub(crate) fn add(
         &mut self,
-        instance: &Agreed<'_>,
+        instance: &CompleteInstance<'_>,
         messages: &Messages<'_>,
         shape: &Arc<Shape>,
         positions: &[usize],
@@ -188,7 +188,7 @@ impl InsideTally {
 
 /// Whether an instance cannot do without that something goes from process to process: one that the
 /// library refused can.
-fn must_send(instance: &Agreed<'_>) -> bool {
+fn must_send(instance: &CompleteInstance<'_>) -> bool {
     let has_data = match instance.semantics() {
         Semantics::Barrier => true,
         Semantics::AllToAll | Semantics::OneToMany | Semantics::ManyToOne | Semantics::Prefix => {
@@ -215,7 +215,7 @@ impl GraphTally {
     /// if it is not the same; `at`: the position of a slot.
     fn add(
         &mut self,
-        instance: &Agreed<'_>,
+        instance: &CompleteInstance<'_>,
         messages: &Messages<'_>,
         shape: &Shape,
         order: Option<&[u32]>,

@@ -3,14 +3,14 @@
 use collbench_formats::{CommunicatorKind, Operation};
 use collbench_stats::integers::add_ns;
 
-use crate::calls::call::{Call, Instance};
+use crate::calls::call::{Call, Candidate};
 use crate::communicators::{Communicator, Scope};
-use crate::instances::complete::{Agreed, Disagreement};
+use crate::instances::complete::{CompleteInstance, Disagreement};
 use crate::sums::mismatch::{Mismatch, MismatchKind, alike_calls, mismatch_of};
 use crate::sums::operation::{ByteClass, OperationKey};
 use crate::sums::tally::Tally;
 use crate::sums::unfinished::{Unfinished, stated_root};
-use crate::trace::place::{Lane, LanePlace};
+use crate::trace::record_at::{CallOrder, OrderPosition};
 
 impl Tally<'_> {
     /// Counts a call of the application; `true` unless it is another's.
@@ -52,7 +52,7 @@ impl Tally<'_> {
                 root: None,
                 class: ByteClass::of(call.payload),
                 algorithm: None,
-                said: None,
+                reported: None,
             };
             let number = self.number_of(key);
             self.sums.operations.get_mut(number).add_call(call);
@@ -67,13 +67,13 @@ impl Tally<'_> {
     /// Counts calls at one position, which are not a complete instance.
     pub(crate) fn take_irregular(
         &mut self,
-        instance: &Instance<'_>,
+        instance: &Candidate<'_>,
         disagreement: Option<Disagreement>,
     ) {
         let calls = || instance.calls.iter().flatten();
         let place = (
             instance.communicator_index,
-            instance.lane,
+            instance.call_order,
             instance.position,
         );
         if calls().any(Call::is_under_way) {
@@ -83,7 +83,7 @@ impl Tally<'_> {
                 .add(Unfinished::new(instance, entry.size));
             self.sums.never_completed.add(instance, self.context.run);
         }
-        if instance.lane == Lane::Internal {
+        if instance.call_order == CallOrder::Internal {
             for call in calls() {
                 self.see(call);
                 self.sums.counts.internal_calls += 1;
@@ -110,7 +110,7 @@ impl Tally<'_> {
     }
 
     /// An instance of which a ring has kept the calls of some: these are counted, and that is all.
-    fn take_cut(&mut self, instance: &Instance<'_>) {
+    fn take_cut(&mut self, instance: &Candidate<'_>) {
         let place = self
             .context
             .place(instance.communicator, instance.called_on);
@@ -133,7 +133,7 @@ impl Tally<'_> {
 
     /// An instance that is not whole, not one collective, or one that was refused (`has_failed`): its
     /// calls are counted, each under what it says of itself.
-    fn take_incomplete(&mut self, instance: &Instance<'_>, has_failed: bool) {
+    fn take_incomplete(&mut self, instance: &Candidate<'_>, has_failed: bool) {
         let place = self
             .context
             .place(instance.communicator, instance.called_on);
@@ -176,7 +176,7 @@ impl Tally<'_> {
                 }),
                 class: ByteClass::of(alike.filter_map(|call| call.payload).max()),
                 algorithm: None,
-                said: None,
+                reported: None,
             };
             let number = self.number_of(key);
             if !seen.contains(&number) {
@@ -197,7 +197,7 @@ impl Tally<'_> {
                 }
                 self.sums.operations.get_mut(number).add_call(call);
                 add_ns(&mut process.call_ns, call.time_ns());
-                process.course.add_unmeasured(call);
+                process.activity.add_unmeasured(call);
                 if let Some(level) = instance.phase() {
                     let phase = self.sums.phases.entry(level).or_default();
                     phase.add(1, call.time_ns(), None);
@@ -206,7 +206,7 @@ impl Tally<'_> {
         }
     }
 
-    fn is_wanted(&self, instance: &Instance<'_>, operation: Operation, entry: usize) -> bool {
+    fn is_wanted(&self, instance: &Candidate<'_>, operation: Operation, entry: usize) -> bool {
         let enters = instance.calls.iter().flatten().map(|call| call.enter.ns());
         let first_enter = enters.min().unwrap_or(0);
         self.context
@@ -220,7 +220,7 @@ impl Tally<'_> {
         &mut self,
         kind: MismatchKind,
         communicator: &Communicator,
-        place: LanePlace,
+        place: OrderPosition,
         went_through: bool,
         calls: impl Iterator<Item = (usize, Call)>,
     ) {
@@ -232,7 +232,7 @@ impl Tally<'_> {
             Mismatch {
                 kind,
                 entry: communicator.entry,
-                is_persistent: matches!(place.1, Lane::Persistent(_)),
+                is_persistent: matches!(place.1, CallOrder::Persistent(_)),
                 sequence: place.2,
                 went_through,
                 processes: processes.collect(),
@@ -243,10 +243,10 @@ impl Tally<'_> {
 
     /// Counts a complete instance whose sizes contradict one another.
     #[cold]
-    pub(crate) fn take_sizes_apart(&mut self, instance: &Agreed<'_>) {
+    pub(crate) fn take_sizes_apart(&mut self, instance: &CompleteInstance<'_>) {
         let place = (
             instance.communicator_index,
-            instance.lane,
+            instance.call_order,
             instance.position,
         );
         let root = instance
@@ -260,7 +260,7 @@ impl Tally<'_> {
             payload: instance.payloads.of(slot),
             has_failed: false,
             is_timed: true,
-            course: None,
+            overlap: None,
             phase: None,
         };
         let calls = (0..instance.n_calls()).map(|slot| (slot, call(slot)));

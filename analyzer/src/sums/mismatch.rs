@@ -14,11 +14,11 @@ use collbench_formats::{CommunicatorKind, Operation};
 use collbench_stats::first_by_key::keep_lesser;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::call::{Call, Instance};
+use crate::calls::call::{Call, Candidate};
 use crate::communicators::Communicator;
-use crate::instances::complete::{Agreed, PayloadSums};
+use crate::instances::complete::{CompleteInstance, PayloadSums};
 use crate::sums::unfinished::stated_root;
-use crate::trace::place::{Lane, LanePlace};
+use crate::trace::record_at::{CallOrder, OrderPosition};
 
 /// Mismatches that are kept one by one, of each kind.
 const MAX_KEPT: usize = 100;
@@ -113,7 +113,7 @@ fn size_rule(operation: Operation) -> SizeRule {
 
 /// Whether the sizes of a complete instance of one collective contradict one another; `sums` are
 /// those of its payloads.
-pub(crate) fn has_sizes_apart(instance: &Agreed<'_>, sums: &PayloadSums) -> bool {
+pub(crate) fn has_sizes_apart(instance: &CompleteInstance<'_>, sums: &PayloadSums) -> bool {
     let Some((least, greatest)) = sums.range else {
         return false;
     };
@@ -154,7 +154,7 @@ fn are_apart(
 ///
 /// `has_other_roots` says that roots differ if all came; `size` is that of the communicator.
 pub(crate) fn mismatch_of(
-    instance: &Instance<'_>,
+    instance: &Candidate<'_>,
     has_other_roots: bool,
     size: u64,
 ) -> Option<MismatchKind> {
@@ -202,7 +202,7 @@ pub(crate) fn mismatch_of(
 /// The mismatches of a run: the first of each kind, and how many there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mismatches {
-    kept: BTreeMap<(MismatchKind, LanePlace), Mismatch>,
+    kept: BTreeMap<(MismatchKind, OrderPosition), Mismatch>,
     n: BTreeMap<MismatchKind, u64>,
 }
 
@@ -211,7 +211,7 @@ impl Mismatches {
     pub(crate) fn add(
         &mut self,
         kind: MismatchKind,
-        place: LanePlace,
+        place: OrderPosition,
         make: impl FnOnce() -> Mismatch,
     ) {
         *self.n.entry(kind).or_default() += 1;
@@ -253,9 +253,9 @@ impl Mismatches {
     }
 }
 
-fn of_kind(kind: MismatchKind) -> std::ops::RangeInclusive<(MismatchKind, LanePlace)> {
-    let last = (usize::MAX, Lane::Persistent(u32::MAX), u64::MAX);
-    (kind, (0, Lane::Application, 0))..=(kind, last)
+fn of_kind(kind: MismatchKind) -> std::ops::RangeInclusive<(MismatchKind, OrderPosition)> {
+    let last = (usize::MAX, CallOrder::Persistent(u32::MAX), u64::MAX);
+    (kind, (0, CallOrder::Application, 0))..=(kind, last)
 }
 
 /// Calls of some slots, put together by what they have in common; by name, root and size.

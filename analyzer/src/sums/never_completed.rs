@@ -9,8 +9,8 @@ use collbench_formats::Operation;
 use collbench_stats::first_by_key::keep_lesser;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::call::Instance;
-use crate::trace::place::Lane;
+use crate::calls::call::Candidate;
+use crate::trace::record_at::CallOrder;
 use crate::trace::run::Run;
 
 /// Instances that are kept one by one.
@@ -35,7 +35,7 @@ pub struct NeverCompleted {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllNeverCompleted {
     /// By communicator (in the list), lane, position and first rank.
-    kept: BTreeMap<(usize, Lane, u64, u32), NeverCompleted>,
+    kept: BTreeMap<(usize, CallOrder, u64, u32), NeverCompleted>,
     /// Instances.
     pub n_instances: u64,
     /// Calls that began them.
@@ -44,7 +44,7 @@ pub struct AllNeverCompleted {
 
 impl AllNeverCompleted {
     /// Takes in an instance of which something was under way at the end.
-    pub(crate) fn add(&mut self, instance: &Instance<'_>, run: &Run<'_>) {
+    pub(crate) fn add(&mut self, instance: &Candidate<'_>, run: &Run<'_>) {
         let members = &instance.communicator.members;
         let begun = instance
             .calls
@@ -53,8 +53,8 @@ impl AllNeverCompleted {
             .filter_map(|(call, member)| {
                 let call = call.as_ref().filter(|call| call.is_under_way())?;
                 let is_only_begun = call
-                    .course
-                    .is_some_and(|course| course.completing.is_none());
+                    .overlap
+                    .is_some_and(|overlap| overlap.completing.is_none());
                 // Where records are missing, so may be that of the completion.
                 let trace = &run.processes[member.process].trace;
                 let is_whole = trace.header.finalized.get() != 0 && trace.damage.is_empty();
@@ -69,21 +69,21 @@ impl AllNeverCompleted {
         self.n_calls += begun.len() as u64;
         let key = (
             instance.communicator_index,
-            instance.lane,
+            instance.call_order,
             instance.position,
             first,
         );
         let found = NeverCompleted {
             operation,
             entry: instance.communicator.entry,
-            is_persistent: matches!(instance.lane, Lane::Persistent(_)),
+            is_persistent: matches!(instance.call_order, CallOrder::Persistent(_)),
             sequence: instance.position,
             ranks: begun.into_iter().map(|(rank, _)| rank).collect(),
         };
         self.keep(key, found);
     }
 
-    fn keep(&mut self, key: (usize, Lane, u64, u32), found: NeverCompleted) {
+    fn keep(&mut self, key: (usize, CallOrder, u64, u32), found: NeverCompleted) {
         keep_lesser(&mut self.kept, key, found);
         if self.kept.len() > MAX_KEPT {
             self.kept.pop_last();

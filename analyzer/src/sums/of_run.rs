@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 use collbench_formats::Operation;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::instances::matched::Merge;
+use crate::instances::outcome::Merge;
 use crate::sums::counts::Counts;
 use crate::sums::lateness::Lateness;
 use crate::sums::mismatch::Mismatches;
@@ -80,11 +80,11 @@ impl Sums {
     }
 
     /// Makes the stretches of all courses as long as the longest.
-    pub(crate) fn even_out_courses(&mut self) {
-        let courses = || self.processes.iter().map(|process| &process.course);
-        let longest = courses().map(|course| course.0.doublings()).max();
+    pub(crate) fn even_out_activities(&mut self) {
+        let activities = || self.processes.iter().map(|process| &process.activity);
+        let longest = activities().map(|activity| activity.0.doublings()).max();
         for process in &mut self.processes {
-            process.course.0.widen(longest.unwrap_or(0));
+            process.activity.0.widen(longest.unwrap_or(0));
         }
     }
 }
@@ -95,7 +95,7 @@ impl Merge for Sums {
         for (own, other) in self.processes.iter_mut().zip(other.processes) {
             own.merge(other);
         }
-        self.even_out_courses();
+        self.even_out_activities();
         for (key, lateness) in other.lateness {
             match self.lateness.entry(key) {
                 Entry::Occupied(mut own) => own.get_mut().merge(lateness),

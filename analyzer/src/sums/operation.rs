@@ -8,7 +8,7 @@ use collbench_trees::algorithm::Algorithm;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::call::Call;
-use crate::calls::outstanding::OverlapCourse;
+use crate::calls::outstanding::OverlapTimes;
 use crate::sums::graphs::InsideTally;
 use crate::sums::lags_and_waits::LagsAndWaits;
 use crate::sums::members::MemberTally;
@@ -16,7 +16,7 @@ use crate::sums::orders::OrderCounts;
 use crate::sums::outliers::Longest;
 use crate::sums::sections::OperationSections;
 use crate::sums::serialization::Serialization;
-use crate::trace::said::Said;
+use crate::trace::algorithm_names::AlgorithmNames;
 
 /// Class of payloads: the largest of any process in the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub struct OperationKey {
     /// How it was done, of instances of which the library has said so, or whose messages were seen.
     pub algorithm: Option<Algorithm>,
     /// What the library said.
-    pub said: Option<Said>,
+    pub reported: Option<AlgorithmNames>,
 }
 
 /// Waits and departure waits, inside the own host and across hosts, ns per call.
@@ -103,20 +103,20 @@ pub struct OverlapTally {
 
 impl OverlapTally {
     /// Adds a call that was completed.
-    pub(crate) fn add(&mut self, course: &OverlapCourse) {
+    pub(crate) fn add(&mut self, overlap: &OverlapTimes) {
         let (Some(completing), Some(between), Some(bound)) = (
-            course.completing,
-            course.between_ns(),
-            course.overlap_bound_ns(),
+            overlap.completing,
+            overlap.between_ns(),
+            overlap.overlap_bound_ns(),
         ) else {
             return;
         };
-        self.initiation.add(course.initiation_ns);
+        self.initiation.add(overlap.initiation_ns);
         self.between.add(between);
         self.completion.add(completing.share_ns);
-        self.exposed.add(course.exposed_ns());
+        self.exposed.add(overlap.exposed_ns());
         self.overlap_bound.add(bound);
-        self.n_tests += course.n_tests;
+        self.n_tests += overlap.n_tests;
     }
 
     fn merge(&mut self, other: &Self) {
@@ -236,8 +236,8 @@ impl OperationTally {
         // How long it took until it was refused says nothing of the operation.
         if call.leave.is_some() && call.is_timed && !call.has_failed {
             self.call_time.add(call.time_ns());
-            if let Some(course) = &call.course {
-                self.overlap.get_or_insert_default().add(course);
+            if let Some(overlap) = &call.overlap {
+                self.overlap.get_or_insert_default().add(overlap);
             }
         }
     }

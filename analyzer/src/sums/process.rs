@@ -5,8 +5,8 @@ use collbench_stats::integers::add_ns;
 use serde::{Deserialize, Serialize};
 
 use crate::communicators::Scope;
-use crate::sums::conduct::Conduct;
-use crate::sums::timeline::Course;
+use crate::sums::behaviour::Behaviour;
+use crate::sums::timeline::ActivityOverTime;
 
 /// What is kept of one process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -24,9 +24,9 @@ pub struct ProcessTally {
     /// Resolved instances that it came first to.
     pub first: u64,
     /// Its lags and waits in complete instances.
-    pub conduct: Conduct,
+    pub behaviour: Behaviour,
     /// What it did when.
-    pub course: Course,
+    pub activity: ActivityOverTime,
 }
 
 impl ProcessTally {
@@ -61,8 +61,8 @@ impl ProcessTally {
         add_ns(&mut self.call_ns, other.call_ns);
         self.last += other.last;
         self.first += other.first;
-        self.conduct.merge(&other.conduct);
-        self.course.merge(other.course);
+        self.behaviour.merge(&other.behaviour);
+        self.activity.merge(other.activity);
     }
 }
 

@@ -11,9 +11,9 @@ mod instance;
 use crate::align::causality::ByHost;
 use crate::calls::call::Call;
 use crate::communicators::Communicators;
-use crate::instances::complete::{Agreed, PayloadSums};
-use crate::instances::matched::{Adder, Matched};
-use crate::measure::calling::Calling;
+use crate::instances::complete::{CompleteInstance, PayloadSums};
+use crate::instances::outcome::{Adder, Outcome};
+use crate::measure::algorithm_finder::AlgorithmFinder;
 use crate::measure::outside::Figures;
 use crate::measure::shapes::Shapes;
 use crate::selection::Resolved;
@@ -27,7 +27,7 @@ use crate::sums::of_run::Sums;
 use crate::sums::operation::{ByteClass, OperationKey, OperationTally};
 use crate::sums::place::Place;
 use crate::time::clocks::Clocks;
-use crate::trace::place::Lane;
+use crate::trace::record_at::CallOrder;
 use crate::trace::run::Run;
 use calls::PickedCalls;
 use instance::Measured;
@@ -46,7 +46,7 @@ struct Scratch {
     calls: PickedCalls,
     times: Vec<i64>,
     shapes: Shapes,
-    calling: Calling,
+    algorithm_finder: AlgorithmFinder,
     inside_room: Room,
     by_host: ByHost,
     /// Where operations were found last.
@@ -110,12 +110,12 @@ impl<'a> Tally<'a> {
     }
 
     /// A complete instance: everything that is summed up of those begins here.
-    fn take_agreed(&mut self, instance: &Agreed<'_>) {
+    fn take_complete(&mut self, instance: &CompleteInstance<'_>) {
         self.sums.end_ns = self.sums.end_ns.max(instance.extent.last_leave);
         if let Some(messages) = &instance.messages {
             self.sums.counts.messages.add(messages);
         }
-        if instance.lane == Lane::Internal {
+        if instance.call_order == CallOrder::Internal {
             self.sums.counts.internal_calls += instance.n_calls() as u64;
             return;
         }
@@ -131,7 +131,7 @@ impl<'a> Tally<'a> {
             root: root.map(|slot| instance.communicator.members[slot].world_rank),
             class: ByteClass::of(payloads.range.map(|(_, greatest)| greatest)),
             algorithm: None,
-            said: instance.said,
+            reported: instance.reported,
         };
         let first_enter = instance.extent.first_enter;
         let selection = self.context.selection;
@@ -148,7 +148,7 @@ impl<'a> Tally<'a> {
     }
 
     /// Counts the calls of a complete instance, wanted or not.
-    fn count_calls(&mut self, instance: &Agreed<'_>, payloads: &PayloadSums) {
+    fn count_calls(&mut self, instance: &CompleteInstance<'_>, payloads: &PayloadSums) {
         let context = &self.context;
         let before_ns = |host: usize, time_ns: i64| context.local_ns(host, time_ns);
         let counts = &mut self.sums.counts.causality;
@@ -165,7 +165,12 @@ impl<'a> Tally<'a> {
     /// An instance in which calls returned an error: what that took says nothing of the operation. Its
     /// calls are counted, and that is all.
     #[cold]
-    fn count_failed(&mut self, instance: &Agreed<'_>, key: OperationKey, place: &Place<'_>) {
+    fn count_failed(
+        &mut self,
+        instance: &CompleteInstance<'_>,
+        key: OperationKey,
+        place: &Place<'_>,
+    ) {
         self.sums.counts.failed_instances += 1;
         let number = self.number_of(key);
         let tally = self.sums.operations.get_mut(number);
@@ -183,18 +188,25 @@ impl<'a> Tally<'a> {
     }
 
     /// An instance that is wanted, and in which no call returned an error.
-    fn take_wanted(&mut self, instance: &Agreed<'_>, key: OperationKey, place: Place<'_>) {
+    fn take_wanted(
+        &mut self,
+        instance: &CompleteInstance<'_>,
+        key: OperationKey,
+        place: Place<'_>,
+    ) {
         let Scratch {
-            shapes, calling, ..
+            shapes,
+            algorithm_finder,
+            ..
         } = &mut self.scratch;
         let shape = (instance.messages.as_ref())
             .map(|messages| messages.shape(|| shapes.of(instance, messages)));
         let mut is_contradicted = false;
-        let algorithm = match instance.said {
+        let algorithm = match instance.reported {
             None => shape.as_ref().and_then(|shape| shape.algorithm()),
-            Some(said) => {
+            Some(reported) => {
                 let names = &self.context.run.names;
-                let called = calling.called(instance, names, said, shape.as_ref());
+                let called = algorithm_finder.called(instance, names, reported, shape.as_ref());
                 is_contradicted = called.is_contradicted;
                 called.algorithm
             }
@@ -256,20 +268,20 @@ impl<'a> Tally<'a> {
 impl Adder for Tally<'_> {
     type Sums = Sums;
 
-    fn take(&mut self, matched: Matched<'_>) {
+    fn take(&mut self, matched: Outcome<'_>) {
         match matched {
-            Matched::Agreed(instance) => self.take_agreed(&instance),
-            Matched::Irregular {
+            Outcome::Complete(instance) => self.take_complete(&instance),
+            Outcome::Irregular {
                 instance,
                 disagreement,
             } => self.take_irregular(&instance, disagreement),
-            Matched::Unmatched {
+            Outcome::Unmatched {
                 process,
                 called_on,
                 call,
                 is_internal,
             } => self.take_unmatched(process, called_on, &call, is_internal),
-            Matched::Process { call } => self.see(&call),
+            Outcome::Process { call } => self.see(&call),
         }
     }
 
@@ -282,7 +294,7 @@ impl Adder for Tally<'_> {
                 inside.add_rows(rest.rows);
             }
         }
-        self.sums.even_out_courses();
+        self.sums.even_out_activities();
         self.sums
     }
 }

@@ -9,7 +9,7 @@ use collbench_stats::integers::add_ns;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::call::Call;
-use crate::calls::outstanding::OverlapCourse;
+use crate::calls::outstanding::OverlapTimes;
 
 /// Most stretches; at least half as many unless the run is shorter than 64 us.
 pub(crate) const MAX_BINS: u32 = 128;
@@ -38,9 +38,9 @@ impl Sum for Stretch {
 
 /// The course of one process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Course(pub(crate) Bins<Stretch, MAX_BINS>);
+pub struct ActivityOverTime(pub(crate) Bins<Stretch, MAX_BINS>);
 
-impl Course {
+impl ActivityOverTime {
     /// Adds a call at `enter_ns..leave_ns` that waited so long; `None`: not known.
     #[inline]
     pub fn add(&mut self, enter_ns: i64, leave_ns: i64, wait_ns: Option<i64>) {
@@ -68,18 +68,18 @@ impl Course {
         &mut self,
         enter_ns: i64,
         leave_ns: i64,
-        course: &OverlapCourse,
+        overlap: &OverlapTimes,
         wait_ns: Option<i64>,
     ) {
         let begun = self.0.at(enter_ns);
         begun.n_calls += 1;
         begun.n_unknown_waits += u64::from(wait_ns.is_none());
-        let n_started = i64::from(course.n_started);
-        let begun_ns = course.begun.ns();
+        let n_started = i64::from(overlap.n_started);
+        let begun_ns = overlap.initiated.ns();
         self.add_share(enter_ns, begun_ns, n_started, |stretch| {
             &mut stretch.call_ns
         });
-        let Some(completing) = course.completing else {
+        let Some(completing) = overlap.completing else {
             return;
         };
         let (from, n) = (completing.enter.ns(), i64::from(completing.n_together));
@@ -97,12 +97,12 @@ impl Course {
             return;
         }
         let enter_ns = call.enter.ns();
-        match &call.course {
+        match &call.overlap {
             None => self.add(enter_ns, enter_ns.saturating_add(call.time_ns()), None),
-            Some(course) => {
-                let asked = course.completing.map_or(enter_ns, |call| call.enter.ns());
+            Some(overlap) => {
+                let asked = overlap.completing.map_or(enter_ns, |call| call.enter.ns());
                 let leave_ns = call.leave.map_or(asked, Timestamp::ns);
-                self.add_overlapped(enter_ns, leave_ns, course, None);
+                self.add_overlapped(enter_ns, leave_ns, overlap, None);
             }
         }
     }
@@ -151,13 +151,13 @@ mod tests {
 
     #[test]
     fn a_call_is_cut_at_the_borders_and_its_wait_too() {
-        let mut course = Course::default();
-        course.add(127_500, 127_900, Some(0));
+        let mut overlap = ActivityOverTime::default();
+        overlap.add(127_500, 127_900, Some(0));
         // Beyond 128 us: stretches of 2 us.
-        course.add(1_500, 200_500, Some(2_500));
-        course.add(3_000, 3_000, None);
-        let stretches: Vec<(usize, &Stretch)> = course.0.iter().collect();
-        assert_eq!(course.0.bin_ns(), 2_000);
+        overlap.add(1_500, 200_500, Some(2_500));
+        overlap.add(3_000, 3_000, None);
+        let stretches: Vec<(usize, &Stretch)> = overlap.0.iter().collect();
+        assert_eq!(overlap.0.bin_ns(), 2_000);
         assert_eq!(stretches.len(), 101);
         let stretch = |n_calls, n_unknown_waits, call_ns, wait_ns| Stretch {
             n_calls,
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn the_longest_call_there_is_ends() {
-        let mut course = Course::default();
-        course.add(0, i64::MAX, Some(i64::MAX));
-        let total: i64 = course.0.iter().map(|(_, s)| s.call_ns).sum();
+        let mut overlap = ActivityOverTime::default();
+        overlap.add(0, i64::MAX, Some(i64::MAX));
+        let total: i64 = overlap.0.iter().map(|(_, s)| s.call_ns).sum();
         assert_eq!(total, i64::MAX);
     }
 
@@ -187,15 +187,15 @@ mod tests {
             cut in 0usize..40,
         ) {
             let sum = |calls: &[(i64, i64, i64)]| {
-                let mut course = Course::default();
+                let mut overlap = ActivityOverTime::default();
                 for &(enter, time, wait) in calls {
-                    course.add(enter, enter + time, Some(wait.min(time)));
+                    overlap.add(enter, enter + time, Some(wait.min(time)));
                 }
-                course
+                overlap
             };
-            let all = |course: &Course| {
-                let stretches: Vec<(usize, Stretch)> = course.0.iter().map(|(n, s)| (n, *s)).collect();
-                (course.0.bin_ns(), stretches)
+            let all = |overlap: &ActivityOverTime| {
+                let stretches: Vec<(usize, Stretch)> = overlap.0.iter().map(|(n, s)| (n, *s)).collect();
+                (overlap.0.bin_ns(), stretches)
             };
             let whole = sum(&calls);
             let total = |f: fn(&Stretch) -> i64| whole.0.iter().map(|(_, s)| f(s)).sum::<i64>();

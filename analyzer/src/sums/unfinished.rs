@@ -7,12 +7,12 @@ use collbench_formats::{CommunicatorKind, CompletingCall, Operation, Semantics};
 use collbench_stats::first_by_key::keep_lesser;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::call::{Call, Instance};
+use crate::calls::call::{Call, Candidate};
 use crate::communicators::Communicator;
-use crate::trace::place::Lane;
+use crate::trace::record_at::CallOrder;
 
 /// Instances that are kept of one order of calls: a Waitall may be for thousands.
-const MAX_OF_LANE: usize = 64;
+const MAX_OF_ORDER: usize = 64;
 
 /// A process that was in an instance, or had begun it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub struct Unfinished {
     /// Index in [`Communicators::entries`](crate::communicators::Communicators::entries).
     pub entry: usize,
     /// Which order of calls it stands in.
-    pub lane: Lane,
+    pub call_order: CallOrder,
     /// Position in that order.
     pub sequence: u64,
     /// World ranks of the roots that were named, each once.
@@ -92,14 +92,14 @@ pub(crate) fn stated_root(communicator: &Communicator, slot: usize, call: &Call)
 
 impl Unfinished {
     /// What there is of an instance on a communicator of `size` processes.
-    pub(crate) fn new(instance: &Instance<'_>, size: u64) -> Self {
+    pub(crate) fn new(instance: &Candidate<'_>, size: u64) -> Self {
         let communicator = instance.communicator;
         let mut this = Self {
             operations: Vec::new(),
             completing: Vec::new(),
             communicator: instance.communicator_index,
             entry: communicator.entry,
-            lane: instance.lane,
+            call_order: instance.call_order,
             sequence: instance.position,
             roots: Vec::new(),
             bytes: None,
@@ -148,12 +148,12 @@ impl Unfinished {
             self.bytes = Some((least.min(bytes), greatest.max(bytes)));
         }
         // Beside blocking calls a nonblocking one is known by its initiation only.
-        let is_only_begun = call.operation.is_nonblocking() && call.course.is_none();
+        let is_only_begun = call.operation.is_nonblocking() && call.overlap.is_none();
         if !call.is_under_way() && !is_only_begun {
             self.left.push(member.world_rank);
             return;
         }
-        match call.course.map(|course| course.completing) {
+        match call.overlap.map(|overlap| overlap.completing) {
             Some(Some(completing)) => {
                 self.inside.push(waiter(completing.enter));
                 if !self.completing.contains(&completing.by) {
@@ -180,7 +180,7 @@ impl Unfinished {
 
 /// Where an instance stands: communicator (in the list), lane and position, and for those of
 /// several communicators of one process that are one in the list, when it began.
-type Key = (usize, Lane, u64, Timestamp<Global>);
+type Key = (usize, CallOrder, u64, Timestamp<Global>);
 
 /// The unfinished instances of a run, the first of each order of calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,7 +199,7 @@ impl AllUnfinished {
         let waiters = unfinished.inside.iter().chain(&unfinished.begun);
         let since = waiters.map(|waiter| waiter.since).min();
         let since = since.unwrap_or(Timestamp::from_ns(0));
-        let place = (unfinished.communicator, unfinished.lane);
+        let place = (unfinished.communicator, unfinished.call_order);
         let key = (place.0, place.1, unfinished.sequence, since);
         let of = if unfinished.inside.is_empty() {
             &mut self.begun
@@ -231,10 +231,11 @@ impl AllUnfinished {
 }
 
 /// Keeps the first of a lane, whatever the order in which they come.
-fn limit(kept: &mut BTreeMap<Key, Unfinished>, (communicator, lane): (usize, Lane)) {
+fn limit(kept: &mut BTreeMap<Key, Unfinished>, (communicator, call_order): (usize, CallOrder)) {
     let ends = (Timestamp::from_ns(i64::MIN), Timestamp::from_ns(i64::MAX));
-    let of_lane = (communicator, lane, 0, ends.0)..=(communicator, lane, u64::MAX, ends.1);
-    let mut positions = kept.range(of_lane).skip(MAX_OF_LANE);
+    let of_order =
+        (communicator, call_order, 0, ends.0)..=(communicator, call_order, u64::MAX, ends.1);
+    let mut positions = kept.range(of_order).skip(MAX_OF_ORDER);
     if let Some(beyond) = positions.next().map(|(key, _)| *key) {
         kept.remove(&beyond);
     }

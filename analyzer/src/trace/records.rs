@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use collbench_formats::{Chunk, Record, Records};
 
-use crate::trace::place::{Place, PlaceRun};
+use crate::trace::record_at::{RecordAt, RecordRun};
 
 /// Blocks of a process that are kept, at least: some are read, others wait.
 const LEAST_KEPT: usize = 4;
@@ -18,7 +18,7 @@ const MOST_KEPT: usize = 64;
 const KEPT_IN_ALL: usize = 1024;
 
 /// Chunk, and block in it.
-type BlockPlace = (u32, usize);
+type BlockAt = (u32, usize);
 type Block = Arc<Vec<Record>>;
 
 /// Finds the records of a process.
@@ -27,7 +27,7 @@ pub(crate) struct RecordReader<'a> {
     chunks: &'a [Chunk<'a>],
     n_kept: usize,
     /// The blocks that were asked for, the last one first.
-    recent: Mutex<Vec<(BlockPlace, Block)>>,
+    recent: Mutex<Vec<(BlockAt, Block)>>,
 }
 
 /// Records that stand side by side.
@@ -79,15 +79,15 @@ impl<'a> RecordReader<'a> {
     /// Records from a place on that stand side by side: `n` of its chunk, or fewer where that or
     /// a block of it ends.
     #[inline]
-    pub(crate) fn slice(&self, place: Place, n: usize) -> Slice<'a> {
-        let first = place.record as usize;
-        match &self.chunks[place.chunk as usize].records {
+    pub(crate) fn slice(&self, location: RecordAt, n: usize) -> Slice<'a> {
+        let first = location.record as usize;
+        match &self.chunks[location.chunk as usize].records {
             Records::InPlace(records) => {
                 Slice::InPlace(&records[first..records.len().min(first + n)])
             }
             Records::Packed(packed) => {
                 let (block, at) = packed.block_of(first);
-                let records = self.block((place.chunk, block));
+                let records = self.block((location.chunk, block));
                 let end = records.len().min(at + n);
                 Slice::Unpacked(records, at..end)
             }
@@ -95,67 +95,69 @@ impl<'a> RecordReader<'a> {
     }
 
     /// The record at a place.
-    pub(crate) fn record(&self, place: Place) -> Record {
-        self.slice(place, 1)[0]
+    pub(crate) fn record(&self, location: RecordAt) -> Record {
+        self.slice(location, 1)[0]
     }
 
     /// Hands on the records of a run, each part of it that stands side by side.
     #[inline]
     pub(crate) fn each(
         &self,
-        mut run: PlaceRun,
+        mut run: RecordRun,
         last: &mut LastBlock,
-        mut look: impl FnMut(&PlaceRun, &[Record]),
+        mut look: impl FnMut(&RecordRun, &[Record]),
     ) {
-        let packed = match &self.chunks[run.place.chunk as usize].records {
+        let packed = match &self.chunks[run.location.chunk as usize].records {
             Records::InPlace(records) => {
-                let first = run.place.record as usize;
+                let first = run.location.record as usize;
                 look(&run, &records[first..first + run.n as usize]);
                 return;
             }
             Records::Packed(packed) => packed,
         };
         while run.n > 0 {
-            let (block, at) = packed.block_of(run.place.record as usize);
-            let records = last.block(self, (run.place.chunk, block));
+            let (block, at) = packed.block_of(run.location.record as usize);
+            let records = last.block(self, (run.location.chunk, block));
             let n = (records.len() - at).min(run.n as usize);
             let mut part = run;
             part.n = n as u32;
             look(&part, &records[at..at + n]);
             run.position += n as u64;
-            run.place.record += n as u32;
+            run.location.record += n as u32;
             run.n -= n as u32;
         }
     }
 
-    fn block(&self, place: BlockPlace) -> Block {
+    fn block(&self, location: BlockAt) -> Block {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        let block = match recent.iter().position(|(kept, _)| *kept == place) {
+        let block = match recent.iter().position(|(kept, _)| *kept == location) {
             Some(at) => recent.remove(at).1,
             None => {
                 recent.truncate(self.n_kept - 1);
                 // Behind the lock, since who asks for another block soon asks for this one too.
-                match &self.chunks[place.0 as usize].records {
-                    Records::Packed(packed) => Arc::new(packed.unpack(place.1)),
+                match &self.chunks[location.0 as usize].records {
+                    Records::Packed(packed) => Arc::new(packed.unpack(location.1)),
                     Records::InPlace(_) => Block::default(),
                 }
             }
         };
-        recent.insert(0, (place, Arc::clone(&block)));
+        recent.insert(0, (location, Arc::clone(&block)));
         block
     }
 }
 
 /// The block that somebody looked at last, and is likely to look at next.
 #[derive(Debug, Default)]
-pub(crate) struct LastBlock(Option<(BlockPlace, Block)>);
+pub(crate) struct LastBlock(Option<(BlockAt, Block)>);
 
 impl LastBlock {
-    fn block(&mut self, reader: &RecordReader<'_>, place: BlockPlace) -> &Block {
-        if self.0.as_ref().is_none_or(|(last, _)| *last != place) {
+    fn block(&mut self, reader: &RecordReader<'_>, location: BlockAt) -> &Block {
+        if self.0.as_ref().is_none_or(|(last, _)| *last != location) {
             self.0 = None;
         }
-        let (_, block) = self.0.get_or_insert_with(|| (place, reader.block(place)));
+        let (_, block) = self
+            .0
+            .get_or_insert_with(|| (location, reader.block(location)));
         block
     }
 }

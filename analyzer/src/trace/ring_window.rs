@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{Initiation, ProcessState, Record, SequenceOf, Window};
 
-use crate::trace::place::{Lane, Place};
+use crate::trace::record_at::{CallOrder, RecordAt};
 use crate::trace::records::RecordReader;
 
 /// The begin of the window of one process.
@@ -53,20 +53,20 @@ impl WindowBegin {
 
     /// Whether the process has made the call at a position of a lane of its communicator (or
     /// persistent collective) `index` before, if it is not there.
-    pub(crate) fn has_lost(&self, lane: Lane, index: u32, position: u64) -> bool {
-        match lane {
-            Lane::Application => match self.calls.get(&index) {
+    pub(crate) fn has_lost(&self, call_order: CallOrder, index: u32, position: u64) -> bool {
+        match call_order {
+            CallOrder::Application => match self.calls.get(&index) {
                 Some([calls, _]) => position < *calls,
                 // It was given back before, or is made later.
                 None => self.state.is_none_or(|state| index < state.n_communicators),
             },
-            Lane::Internal => match self.calls.get(&index) {
+            CallOrder::Internal => match self.calls.get(&index) {
                 Some([_, internal]) => position < *internal,
                 None => self.state.is_none_or(|state| index < state.n_communicators),
             },
             // It knows the communicator: so it has made it.
-            Lane::Creation => true,
-            Lane::Persistent(_) => match self.starts.get(&index) {
+            CallOrder::Creation => true,
+            CallOrder::Persistent(_) => match self.starts.get(&index) {
                 Some(starts) => position < *starts,
                 None => self.state.is_none_or(|state| index < state.n_persistents),
             },
@@ -81,7 +81,7 @@ impl WindowBegin {
             let mut at = 0;
             while at < of.records.len() {
                 let record = at as u32;
-                let records = reader.slice(Place { chunk, record }, of.records.len() - at);
+                let records = reader.slice(RecordAt { chunk, record }, of.records.len() - at);
                 let before = records.iter().filter(|record| self.completes_older(record));
                 let ends = before.map(|record| match record.leave.get() {
                     0 => u64::MAX,
@@ -101,9 +101,9 @@ impl WindowBegin {
             Initiation::Nonblocking {
                 communicator,
                 position,
-            } => self.has_lost(Lane::Application, communicator, position),
+            } => self.has_lost(CallOrder::Application, communicator, position),
             Initiation::Persistent { definition, start } => {
-                self.has_lost(Lane::Persistent(0), definition, start)
+                self.has_lost(CallOrder::Persistent(0), definition, start)
             }
         })
     }

@@ -12,11 +12,11 @@ use collbench_text::{inert, quantity};
 use rayon::prelude::*;
 
 use crate::remark::Remark;
+use crate::trace::algorithm_names::NameTable;
 use crate::trace::error::RunError;
 use crate::trace::files::RunFiles;
 use crate::trace::manifest::RunManifest;
 use crate::trace::rank_file::RankFile;
-use crate::trace::said::Names;
 
 /// A `*.trace` file that says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Run<'a> {
     /// What a reader should know about the directory.
     pub remarks: Vec<Remark>,
     /// What the MPI library calls its algorithms.
-    pub(crate) names: Names,
+    pub(crate) names: NameTable,
 }
 
 /// Rank files by whether their world was spawned, and its number.
@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
             directory: &files.directory,
             command,
             world_size,
-            names: Names::new(&processes),
+            names: NameTable::new(&processes),
             processes,
             unreadable,
             remarks,

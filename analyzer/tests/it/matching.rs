@@ -2,7 +2,7 @@
 
 use collbench_analyzer::RunFiles;
 use collbench_analyzer::results::Remark;
-use collbench_analyzer::steps::{Adder, Clocks, Communicators, Matched, Merge, Run, match_calls};
+use collbench_analyzer::steps::{Adder, Clocks, Communicators, Merge, Outcome, Run, match_calls};
 use collbench_formats::{
     CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Initiation, Operation,
     PersistentCollective, Record, Running, UNKNOWN_COMMUNICATOR,
@@ -19,8 +19,8 @@ struct Instances(u64);
 impl Adder for Instances {
     type Sums = Self;
 
-    fn take(&mut self, matched: Matched<'_>) {
-        self.0 += u64::from(matches!(matched, Matched::Agreed(_)));
+    fn take(&mut self, matched: Outcome<'_>) {
+        self.0 += u64::from(matches!(matched, Outcome::Complete(_)));
     }
 
     fn finish(self) -> Self {

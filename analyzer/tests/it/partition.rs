@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bincode::config::{Configuration, standard};
 use collbench_analyzer::steps::{
-    Adder, Clocks, Communicators, Matched, Merge, Run, Sums, Tally, match_calls,
+    Adder, Clocks, Communicators, Merge, Outcome, Run, Sums, Tally, match_calls,
 };
 use collbench_analyzer::{RunFiles, Selection};
 use collbench_formats::{CODE_FAILED, CompletingCall, Direction, Initiation, Operation, ROOT_NONE};
@@ -52,7 +52,7 @@ struct Dealer<'a> {
 impl Adder for Dealer<'_> {
     type Sums = Parts;
 
-    fn take(&mut self, matched: Matched<'_>) {
+    fn take(&mut self, matched: Outcome<'_>) {
         if self.n_left == 0 {
             self.at = self.lot.below(self.workers.len());
             self.n_left = 1 + self.lot.below(self.most_in_a_row);

@@ -4,25 +4,25 @@ use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::{Chunk, Initiation, Record};
 
 use crate::calls::findings::InFlight;
-use crate::calls::last_seen::{LastCall, LastSeen, has_returned, is_own, last_place};
-use crate::calls::process::{Found, Process};
+use crate::calls::last_seen::{LastCall, LastSeen, has_returned, is_own, last_location};
+use crate::calls::process::{Process, RecordFindings};
 use crate::communicators::persistent::local_of;
-use crate::trace::place::{CallPosition, Lane, Place};
+use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 
 impl Process<'_> {
     /// A call that had not returned when the file ended.
     pub(super) fn note_under_way(
         &mut self,
         record: &Record,
-        place: Place,
+        location: RecordAt,
         is_possible: bool,
         at: Option<CallPosition>,
     ) {
-        if !self.is_last_own(place) {
+        if !self.is_last_own(location) {
             self.found.n_abandoned += 1;
             return;
         }
-        let Some(call) = self.call(record, place, is_possible) else {
+        let Some(call) = self.call(record, location, is_possible) else {
             return;
         };
         let in_flight = InFlight {
@@ -30,37 +30,37 @@ impl Process<'_> {
             completing: None,
             communicator: self.called_on(record),
             sequence: at.map(|at| at.position),
-            lane: at.map(|at| at.lane),
+            call_order: at.map(|at| at.call_order),
             // The same guess as in its instance.
             enter: call.enter,
             is_internal: record.is_internal(),
         };
-        self.found.damage.in_flight.push(in_flight);
+        self.found.of_process.in_flight.push(in_flight);
     }
 
     /// Whether the application did nothing more in the thread of a record after it. Behind the record
     /// there may be calls that the MPI library makes below it, and messages inside it.
-    pub(super) fn is_last_own(&mut self, place: Place) -> bool {
+    pub(super) fn is_last_own(&mut self, location: RecordAt) -> bool {
         let chunks = self.chunks();
-        let thread = chunks[place.chunk as usize].thread;
+        let thread = chunks[location.chunk as usize].thread;
         let last_own = self.last_own.entry(thread).or_insert_with(|| {
             let (first, chunks) = of_thread(chunks, thread);
-            last_place(chunks, first, is_own)
+            last_location(chunks, first, is_own)
         });
-        last_own.is_none_or(|last_own| place >= last_own)
+        last_own.is_none_or(|last_own| location >= last_own)
     }
 
     /// What was found; there is nothing more to come. Of a run that is not complete also what the
     /// process did last.
-    pub(crate) fn into_found(mut self, is_incomplete: bool) -> Found {
-        self.found.damage.impossible = self.stream.impossible();
+    pub(crate) fn into_found(mut self, is_incomplete: bool) -> RecordFindings {
+        self.found.of_process.impossible = self.stream.impossible();
         if is_incomplete {
-            self.found.damage.last = Some(self.last_seen());
+            self.found.of_process.last = Some(self.last_seen());
         }
         // Records are looked at only if there are phases, whose last ends with them.
         if self.phases.has_any() {
             let end = self.clock.global(Timestamp::from_ticks(self.last_stamp()));
-            self.found.damage.phases = self.phases.finish(end.ns());
+            self.found.of_process.phases = self.phases.finish(end.ns());
         }
         self.found
     }
@@ -74,9 +74,9 @@ impl Process<'_> {
         let mut first = 0;
         let threads = trace.chunks.chunk_by(|a, b| a.thread == b.thread);
         let last_of_threads = threads.filter_map(|chunks| {
-            let place = last_place(chunks, first, has_returned);
+            let location = last_location(chunks, first, has_returned);
             first += chunks.len();
-            Some(self.reader.record(place?))
+            Some(self.reader.record(location?))
         });
         let mut returned: Vec<Record> = last_of_threads
             .filter(|record| record.leave.get() <= self.limits.last_ticks())
@@ -118,10 +118,10 @@ impl Process<'_> {
                 (record.operation(), None, communicator, sequence)
             }
         };
-        let binding =
-            communicator.and_then(|index| self.context.communicators.binding(self.index, index));
-        let communicator = binding.map(|binding| {
-            self.context.communicators.bindings[self.index][binding].communicator as usize
+        let local_comm =
+            communicator.and_then(|index| self.context.communicators.local_comm(self.index, index));
+        let communicator = local_comm.map(|local_comm| {
+            self.context.communicators.local_comms[self.index][local_comm].communicator as usize
         });
         LastCall {
             operation,
@@ -142,18 +142,18 @@ impl Process<'_> {
         if !record.operation()?.takes_position() {
             return None;
         }
-        let binding = self.binding_of(record)?;
-        let n_begun = self.queues[binding].next_on(Lane::Application);
+        let local_comm = self.local_comm_of(record)?;
+        let n_initiated = self.queues[local_comm].next_on(CallOrder::Application);
         // Another thread may be in a call on it that began later.
         let communicator =
-            self.context.communicators.bindings[self.index][binding].communicator as usize;
-        let in_flight = self.found.damage.in_flight.iter();
+            self.context.communicators.local_comms[self.index][local_comm].communicator as usize;
+        let in_flight = self.found.of_process.in_flight.iter();
         let n_in_flight = in_flight.filter(|call| {
-            call.lane == Some(Lane::Application)
+            call.call_order == Some(CallOrder::Application)
                 && call.completing.is_none()
                 && call.communicator == Some(communicator)
         });
-        n_begun.checked_sub(1 + n_in_flight.count() as u64)
+        n_initiated.checked_sub(1 + n_in_flight.count() as u64)
     }
 
     /// The last stamp of its threads that can be true, ticks.

@@ -4,11 +4,11 @@ use collbench_formats::{Operation, Record, RecordKind, RecordWord, Semantics};
 
 /// Where the calls of an operation belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum RecordClass {
     /// Into the order of calls on the communicator.
     Ordered,
     /// Likewise; a completion follows.
-    Begun,
+    Initiation,
     /// A constructor over a group: to the communicator that it makes.
     Creation,
     /// The start of a persistent collective, which has no place in an order of calls.
@@ -27,7 +27,7 @@ pub(super) enum Class {
     Unknown,
 }
 
-impl Class {
+impl RecordClass {
     /// Whether a record of this class is a call of MPI.
     pub(super) fn is_call(self) -> bool {
         !matches!(
@@ -38,17 +38,17 @@ impl Class {
 }
 
 /// By the number of the operation.
-const CLASSES: [Class; 1 << RecordWord::NUMBER_BITS] = {
-    let mut classes = [Class::Unknown; 1 << RecordWord::NUMBER_BITS];
+const CLASSES: [RecordClass; 1 << RecordWord::NUMBER_BITS] = {
+    let mut classes = [RecordClass::Unknown; 1 << RecordWord::NUMBER_BITS];
     let mut i = 0;
     while i < Operation::ALL.len() {
         let operation = Operation::ALL[i];
         classes[operation.code() as usize] = match operation.semantics() {
-            Semantics::GroupConstructor => Class::Creation,
-            Semantics::Process => Class::Process,
-            _ if operation.is_persistent() => Class::Start,
-            _ if operation.is_nonblocking() => Class::Begun,
-            _ => Class::Ordered,
+            Semantics::GroupConstructor => RecordClass::Creation,
+            Semantics::Process => RecordClass::Process,
+            _ if operation.is_persistent() => RecordClass::Start,
+            _ if operation.is_nonblocking() => RecordClass::Initiation,
+            _ => RecordClass::Ordered,
         };
         i += 1;
     }
@@ -56,17 +56,17 @@ const CLASSES: [Class; 1 << RecordWord::NUMBER_BITS] = {
 };
 
 #[inline]
-pub(super) fn class_of(record: &Record) -> Class {
+pub(super) fn class_of(record: &Record) -> RecordClass {
     let word = record.word();
     if word.is_of(RecordKind::Call) {
         CLASSES[usize::from(word.number())]
     } else {
         match word.kind() {
-            Some(RecordKind::Completion) => Class::Completion,
-            Some(RecordKind::Phase) => Class::Phase,
-            Some(RecordKind::Message) => Class::Message,
-            Some(RecordKind::Note) => Class::Note,
-            _ => Class::Unknown,
+            Some(RecordKind::Completion) => RecordClass::Completion,
+            Some(RecordKind::Phase) => RecordClass::Phase,
+            Some(RecordKind::Message) => RecordClass::Message,
+            Some(RecordKind::Note) => RecordClass::Note,
+            _ => RecordClass::Unknown,
         }
     }
 }

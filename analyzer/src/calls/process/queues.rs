@@ -1,7 +1,7 @@
 //! The queues of a communicator.
 
 use crate::calls::queue::Queue;
-use crate::trace::place::{LANES, Lane};
+use crate::trace::record_at::{CALL_ORDERS, CallOrder};
 
 /// The queues of a communicator's lanes. There may be a million communicators, most of which were
 /// freed.
@@ -24,8 +24,8 @@ impl Queues {
     pub(super) fn in_use(&mut self) -> &mut [Queue; 3] {
         if let Self::Unused | Self::PutAway { .. } = self {
             let mut queues: Box<[Queue; 3]> = Box::default();
-            for lane in LANES {
-                queues[lane.index()].next = self.next_on(lane);
+            for call_order in CALL_ORDERS {
+                queues[call_order.index()].next = self.next_on(call_order);
             }
             *self = Self::InUse(queues);
         }
@@ -38,21 +38,21 @@ impl Queues {
     /// That of the application, if it is in use.
     pub(super) fn application(&mut self) -> Option<&mut Queue> {
         match self {
-            Self::InUse(queues) => Some(&mut queues[Lane::Application.index()]),
+            Self::InUse(queues) => Some(&mut queues[CallOrder::Application.index()]),
             _ => None,
         }
     }
 
     /// Position of the next call on a lane.
-    pub(super) fn next_on(&self, lane: Lane) -> u64 {
+    pub(super) fn next_on(&self, call_order: CallOrder) -> u64 {
         match self {
             Self::Unused => 0,
-            Self::PutAway { next, is_created } => match lane {
-                Lane::Application => *next,
-                Lane::Internal => 0,
-                Lane::Creation | Lane::Persistent(_) => u64::from(*is_created),
+            Self::PutAway { next, is_created } => match call_order {
+                CallOrder::Application => *next,
+                CallOrder::Internal => 0,
+                CallOrder::Creation | CallOrder::Persistent(_) => u64::from(*is_created),
             },
-            Self::InUse(queues) => queues[lane.index()].next,
+            Self::InUse(queues) => queues[call_order.index()].next,
         }
     }
 
@@ -60,11 +60,14 @@ impl Queues {
     pub(super) fn put_away(&mut self) {
         let Self::InUse(queues) = self else { return };
         let is_idle = |queue: &Queue| queue.is_idle() && !queue.is_touched;
-        let next = |lane: Lane| queues[lane.index()].next;
-        if queues.iter().all(is_idle) && next(Lane::Internal) == 0 && next(Lane::Creation) <= 1 {
+        let next = |call_order: CallOrder| queues[call_order.index()].next;
+        if queues.iter().all(is_idle)
+            && next(CallOrder::Internal) == 0
+            && next(CallOrder::Creation) <= 1
+        {
             *self = Self::PutAway {
-                next: next(Lane::Application),
-                is_created: next(Lane::Creation) == 1,
+                next: next(CallOrder::Application),
+                is_created: next(CallOrder::Creation) == 1,
             };
         }
     }

@@ -3,32 +3,32 @@
 use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::{Record, UNKNOWN_COMMUNICATOR};
 
-use crate::calls::aside::Aside;
 use crate::calls::call::Call;
 use crate::calls::message_owner::{CallOf, OwnCollective};
 use crate::calls::process::Process;
-use crate::calls::process::class::{Class, class_of, is_message};
+use crate::calls::process::class::{RecordClass, class_of, is_message};
 use crate::calls::stream::Batch;
+use crate::calls::unqueued::Unqueued;
 use crate::communicators::persistent::local_of;
-use crate::trace::place::{CallPosition, Lane, Place};
+use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 
 /// Records that stand side by side and belong to one queue; at least one.
 #[derive(Clone, Copy)]
-struct Run<'r> {
+struct BatchPart<'r> {
     records: &'r [Record],
     /// Where the first stands.
-    place: Place,
+    location: RecordAt,
     /// Whether their stamps can be true.
     is_possible: bool,
 }
 
 impl Process<'_> {
     /// Cuts a batch into runs that belong to one queue.
-    pub(super) fn route(&mut self, batch: &Batch<'_>, aside: &mut dyn FnMut(Aside)) {
+    pub(super) fn route(&mut self, batch: &Batch<'_>, unqueued: &mut dyn FnMut(Unqueued)) {
         self.end_calls_before(batch);
         let all = &batch.records[..];
         let mut at = match &self.window {
-            Some(window) => self.pass_by(batch, window.ticks),
+            Some(window) => self.skip_before_window(batch, window.ticks),
             None => 0,
         };
         while let Some(first) = all.get(at) {
@@ -37,25 +37,25 @@ impl Process<'_> {
             }
             let class = class_of(first);
             let (before, rest) = all.split_at(at);
-            let n = self.run_length(rest, class);
-            let run = Run {
+            let n = self.part_length(rest, class);
+            let part = BatchPart {
                 records: &rest[..n],
-                place: Place {
-                    record: batch.place.record + at as u32,
-                    ..batch.place
+                location: RecordAt {
+                    record: batch.location.record + at as u32,
+                    ..batch.location
                 },
                 is_possible: batch.is_possible,
             };
-            if batch.is_possible && class != Class::Message {
-                self.reach(run.records);
+            if batch.is_possible && class != RecordClass::Message {
+                self.reach(part.records);
             }
-            let position = self.route_run(class, run, before, aside);
+            let position = self.route_part(class, part, before, unqueued);
             let is_call = class.is_call();
-            if self.has_messages && (is_call || class == Class::Completion) {
-                self.keep_recent(run.records);
+            if self.has_messages && (is_call || class == RecordClass::Completion) {
+                self.keep_recent(part.records);
             }
             if first.leave.get() == 0 && is_call {
-                self.note_under_way(first, run.place, run.is_possible, position);
+                self.note_under_way(first, part.location, part.is_possible, position);
             }
             at += n;
         }
@@ -64,27 +64,27 @@ impl Process<'_> {
 
     /// How many records, of which the first is of this class, belong to one queue.
     #[inline]
-    fn run_length(&self, records: &[Record], class: Class) -> usize {
+    fn part_length(&self, records: &[Record], class: RecordClass) -> usize {
         let first = &records[0];
         // One that has not returned can only be the first; and what completes before the next
         // record is to end before it.
-        let is_alone = first.leave.get() == 0 && class != Class::Message;
+        let is_alone = first.leave.get() == 0 && class != RecordClass::Message;
         if is_alone || !self.completing.is_empty() {
             return 1;
         }
         let others = records[1..].iter();
         match class {
-            Class::Ordered => {
+            RecordClass::Ordered => {
                 let (communicator, is_internal) = (first.communicator, first.is_internal());
                 let is_alike = |record: &&Record| {
                     record.communicator == communicator
                         && record.is_internal() == is_internal
-                        && class_of(record) == Class::Ordered
+                        && class_of(record) == RecordClass::Ordered
                         && record.leave.get() != 0
                 };
                 others.take_while(is_alike).count() + 1
             }
-            Class::Message => {
+            RecordClass::Message => {
                 let is_alike = |record: &&Record| is_message(record);
                 others.take_while(is_alike).count() + 1
             }
@@ -95,37 +95,39 @@ impl Process<'_> {
     /// Takes a run of records, before which these stand in its batch; gives where the first of them
     /// stands among the calls on a communicator, if it does.
     #[inline]
-    fn route_run(
+    fn route_part(
         &mut self,
-        class: Class,
-        run: Run<'_>,
+        class: RecordClass,
+        part: BatchPart<'_>,
         before: &[Record],
-        aside: &mut dyn FnMut(Aside),
+        unqueued: &mut dyn FnMut(Unqueued),
     ) -> Option<CallPosition> {
-        let Run {
+        let BatchPart {
             records,
-            place,
+            location,
             is_possible,
-        } = run;
+        } = part;
         let first = &records[0];
         match class {
-            Class::Unknown => self.found.n_unknown_records += 1,
-            Class::Message => self.take_messages(records, place, is_possible),
-            Class::Phase => self.begin_phase(first, is_possible),
-            Class::Note => self.take_note(first, before, place),
-            Class::Completion => self.complete(first, place),
-            Class::Start => return self.take_start(run, aside),
-            Class::Ordered | Class::Begun => return self.take_calls(class, run, aside),
-            Class::Creation => {
-                let binding = self.binding_of(first);
-                self.note_undefined(binding, first, records.len());
-                self.route_creation(run, aside);
-                self.note_call(first, place, CallOf::Nothing);
+            RecordClass::Unknown => self.found.n_unknown_records += 1,
+            RecordClass::Message => self.take_messages(records, location, is_possible),
+            RecordClass::Phase => self.begin_phase(first, is_possible),
+            RecordClass::Note => self.take_note(first, before, location),
+            RecordClass::Completion => self.complete(first, location),
+            RecordClass::Start => return self.take_start(part, unqueued),
+            RecordClass::Ordered | RecordClass::Initiation => {
+                return self.take_calls(class, part, unqueued);
             }
-            Class::Process => {
-                self.note_call(first, place, CallOf::Nothing);
-                if let Some(call) = self.call(first, place, is_possible) {
-                    aside(Aside::Process { call });
+            RecordClass::Creation => {
+                let local_comm = self.local_comm_of(first);
+                self.note_undefined(local_comm, first, records.len());
+                self.route_creation(part, unqueued);
+                self.note_call(first, location, CallOf::Nothing);
+            }
+            RecordClass::Process => {
+                self.note_call(first, location, CallOf::Nothing);
+                if let Some(call) = self.call(first, location, is_possible) {
+                    unqueued(Unqueued::Process { call });
                 }
             }
         }
@@ -133,16 +135,20 @@ impl Process<'_> {
     }
 
     /// The start of a persistent collective.
-    fn take_start(&mut self, run: Run<'_>, aside: &mut dyn FnMut(Aside)) -> Option<CallPosition> {
-        let first = &run.records[0];
-        let binding = self.binding_of(first);
-        self.note_undefined(binding, first, run.records.len());
-        let at = self.route_start(first, run.place, run.is_possible);
+    fn take_start(
+        &mut self,
+        part: BatchPart<'_>,
+        unqueued: &mut dyn FnMut(Unqueued),
+    ) -> Option<CallPosition> {
+        let first = &part.records[0];
+        let local_comm = self.local_comm_of(first);
+        self.note_undefined(local_comm, first, part.records.len());
+        let at = self.route_start(first, part.location, part.is_possible);
         match at {
-            Some(at) => self.note_start(first, run.place, at),
+            Some(at) => self.note_start(first, part.location, at),
             None => {
                 let called_on = self.called_on(first);
-                self.set_aside(run, called_on, aside);
+                self.give_unqueued(part, called_on, unqueued);
             }
         }
         at
@@ -152,71 +158,76 @@ impl Process<'_> {
     #[inline]
     fn take_calls(
         &mut self,
-        class: Class,
-        run: Run<'_>,
-        aside: &mut dyn FnMut(Aside),
+        class: RecordClass,
+        part: BatchPart<'_>,
+        unqueued: &mut dyn FnMut(Unqueued),
     ) -> Option<CallPosition> {
-        let Run {
+        let BatchPart {
             records,
-            place,
+            location,
             is_possible,
-        } = run;
+        } = part;
         let (first, last, n) = (&records[0], &records[records.len() - 1], records.len());
-        let binding = self.binding_of(first);
-        self.note_undefined(binding, first, n);
-        let Some(binding) = binding else {
-            self.set_aside(run, None, aside);
-            self.note_call(last, place, CallOf::Nothing);
+        let local_comm = self.local_comm_of(first);
+        self.note_undefined(local_comm, first, n);
+        let Some(local_comm) = local_comm else {
+            self.give_unqueued(part, None, unqueued);
+            self.note_call(last, location, CallOf::Nothing);
             return None;
         };
-        let lane = if first.is_internal() {
-            Lane::Internal
+        let call_order = if first.is_internal() {
+            CallOrder::Internal
         } else {
-            Lane::Application
+            CallOrder::Application
         };
-        let is_begun = class == Class::Begun && lane == Lane::Application;
+        let is_nonblocking =
+            class == RecordClass::Initiation && call_order == CallOrder::Application;
         let alike = self.alike(is_possible);
-        let begun = is_begun.then(|| self.begun(first, place, alike));
-        let queue = self.touch(binding, lane);
+        let initiated = is_nonblocking.then(|| self.initiated(first, location, alike));
+        let queue = self.touch(local_comm, call_order);
         let position = queue.next;
-        queue.push(place, n as u32, alike);
-        if let Some(begun) = begun {
-            queue.outstanding.begin(position, begun);
+        queue.push(location, n as u32, alike);
+        if let Some(initiated) = initiated {
+            queue.outstanding.begin(position, initiated);
         }
         self.n_queued += n as u64;
         if self.has_messages {
             let collective = OwnCollective {
-                local: binding,
-                lane,
+                local: local_comm,
+                call_order,
                 position: position + (n as u64 - 1),
             };
-            let of = if is_begun {
-                CallOf::Begin(collective)
+            let of = if is_nonblocking {
+                CallOf::Initiation(collective)
             } else {
                 CallOf::Blocking(collective)
             };
-            self.note_call(last, place, of);
+            self.note_call(last, location, of);
         }
-        Some(CallPosition { lane, position })
+        Some(CallPosition {
+            call_order,
+            position,
+        })
     }
 
     /// A constructor over a group: matched by the communicator that it made.
-    fn route_creation(&mut self, run: Run<'_>, aside: &mut dyn FnMut(Aside)) {
-        let record = &run.records[0];
+    fn route_creation(&mut self, part: BatchPart<'_>, unqueued: &mut dyn FnMut(Unqueued)) {
+        let record = &part.records[0];
         let called_on = self.called_on(record);
         let made = u32::try_from(record.root.get()).ok();
-        let made = made.and_then(|index| self.context.communicators.binding(self.index, index));
+        let made = made.and_then(|index| self.context.communicators.local_comm(self.index, index));
         if let (Some(made), Some(_)) = (made, called_on)
             && !record.is_internal()
             // One that is met twice (a damaged file) belongs to nothing.
-            && self.next_on(made, Lane::Creation) == 0
+            && self.next_on(made, CallOrder::Creation) == 0
         {
-            let alike = self.alike(run.is_possible);
-            self.touch(made, Lane::Creation).push(run.place, 1, alike);
+            let alike = self.alike(part.is_possible);
+            self.touch(made, CallOrder::Creation)
+                .push(part.location, 1, alike);
             self.n_queued += 1;
             return;
         }
-        self.set_aside(run, called_on, aside);
+        self.give_unqueued(part, called_on, unqueued);
     }
 
     fn begin_phase(&mut self, record: &Record, is_possible: bool) {
@@ -226,13 +237,18 @@ impl Process<'_> {
         }
     }
 
-    fn set_aside(&self, run: Run<'_>, called_on: Option<usize>, aside: &mut dyn FnMut(Aside)) {
-        for (record, n) in run.records.iter().zip(0..) {
-            let place = Place {
-                record: run.place.record + n,
-                ..run.place
+    fn give_unqueued(
+        &self,
+        part: BatchPart<'_>,
+        called_on: Option<usize>,
+        unqueued: &mut dyn FnMut(Unqueued),
+    ) {
+        for (record, n) in part.records.iter().zip(0..) {
+            let location = RecordAt {
+                record: part.location.record + n,
+                ..part.location
             };
-            if let Some(call) = self.call(record, place, run.is_possible) {
+            if let Some(call) = self.call(record, location, part.is_possible) {
                 let start = record.persistent_start();
                 let local = start.and_then(|start| local_of(self.persistents, start.definition));
                 let call = Call {
@@ -240,7 +256,7 @@ impl Process<'_> {
                     phase: self.phases.level(self.phases.number()),
                     ..call
                 };
-                aside(Aside::Unmatched {
+                unqueued(Unqueued::Unmatched {
                     process: self.index,
                     called_on,
                     call,
@@ -250,10 +266,10 @@ impl Process<'_> {
         }
     }
 
-    fn note_undefined(&mut self, binding: Option<usize>, first: &Record, n: usize) {
+    fn note_undefined(&mut self, local_comm: Option<usize>, first: &Record, n: usize) {
         let index = first.communicator.get();
-        if binding.is_none() && index != UNKNOWN_COMMUNICATOR {
-            let damage = &mut self.found.damage;
+        if local_comm.is_none() && index != UNKNOWN_COMMUNICATOR {
+            let damage = &mut self.found.of_process;
             if damage.n_undefined == 0 {
                 damage.first_undefined = index;
             }

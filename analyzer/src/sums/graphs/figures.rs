@@ -11,7 +11,7 @@ use collbench_trees::roles::Roles;
 use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
 
-use crate::instances::complete::Agreed;
+use crate::instances::complete::CompleteInstance;
 use crate::measure::critical_path::CriticalTally;
 use crate::measure::inside::{Order, Quantity, Seen};
 use crate::measure::progress_times::Taken;
@@ -37,9 +37,9 @@ pub struct GraphFigures {
     pub critical: CriticalTally,
     /// Per instance that goes on in other calls: for how long nobody was in any, from the last
     /// initiation to the first completion.
-    pub nobody: Distribution,
+    pub nobody_in_mpi: Distribution,
     /// Sum of the durations of these instances, ns.
-    pub nobody_of_ns: i128,
+    pub nobody_in_mpi_durations_ns: i128,
 }
 
 /// Sums of one edge; times per message.
@@ -219,8 +219,8 @@ impl Default for GraphFigures {
             edges: Vec::new(),
             by_roles: ByRoles::default(),
             critical: CriticalTally::default(),
-            nobody: Distribution::new(Precision::Fine),
-            nobody_of_ns: 0,
+            nobody_in_mpi: Distribution::new(Precision::Fine),
+            nobody_in_mpi_durations_ns: 0,
         }
     }
 }
@@ -229,7 +229,7 @@ impl GraphFigures {
     /// Adds an instance whose slots are the positions of the graph.
     pub(crate) fn add(
         &mut self,
-        instance: &Agreed<'_>,
+        instance: &CompleteInstance<'_>,
         messages: &Messages<'_>,
         shape: &Arc<Shape>,
         measuring: &mut Measuring<'_>,
@@ -240,15 +240,15 @@ impl GraphFigures {
             rows,
         } = measuring;
         let mut taken = std::mem::take(&mut room.taken);
-        let goes_on = instance.courses.is_some();
-        if goes_on {
+        let is_nonblocking = instance.overlaps.is_some();
+        if is_nonblocking {
             taken.find(instance, messages.paired, shape, resolution);
         }
-        let of_others = goes_on.then_some(&taken);
+        let of_others = is_nonblocking.then_some(&taken);
         let seen = Seen::new(instance, messages.paired, of_others, shape, resolution);
         let is_one_time = seen.is_one_time;
         self.n += 1;
-        let has_all_samples = messages.are_all_known() && is_one_time && !goes_on;
+        let has_all_samples = messages.are_all_known() && is_one_time && !is_nonblocking;
         if !(has_all_samples && self.add_to_rows(&seen, shape, rows, room)) {
             self.add_alone(&seen, room);
             if has_all_samples {
@@ -262,12 +262,12 @@ impl GraphFigures {
         let unknown = match () {
             () if !is_one_time => Some(Doubt::NoCommonTime),
             () if messages.has_unknown_ends() => Some(Doubt::Incomplete),
-            () if goes_on => taken.doubt(),
+            () if is_nonblocking => taken.doubt(),
             () => None,
         };
         let way = way_back::Seen {
             instance,
-            paired: if goes_on {
+            paired: if is_nonblocking {
                 &taken.messages
             } else {
                 messages.paired
@@ -284,12 +284,13 @@ impl GraphFigures {
             }
             Err(doubt) => self.critical.add_unknown(doubt),
         }
-        if let (Some(presence), true) = (instance.presence, is_one_time)
-            && let Some(nobody) = presence.nobody_ns(&mut taken.spans)
+        if let (Some(time_in_mpi), true) = (instance.time_in_mpi, is_one_time)
+            && let Some(nobody_in_mpi) = time_in_mpi.nobody_in_mpi_ns(&mut taken.spans)
         {
-            self.nobody.add(nobody);
+            self.nobody_in_mpi.add(nobody_in_mpi);
             let extent = &instance.extent;
-            self.nobody_of_ns += i128::from(extent.last_leave) - i128::from(extent.first_enter);
+            self.nobody_in_mpi_durations_ns +=
+                i128::from(extent.last_leave) - i128::from(extent.first_enter);
         }
         room.taken = taken;
     }
@@ -367,7 +368,7 @@ impl GraphFigures {
         }
         self.by_roles.merge(&other.by_roles);
         self.critical.merge(&other.critical);
-        self.nobody.merge(&other.nobody);
-        self.nobody_of_ns += other.nobody_of_ns;
+        self.nobody_in_mpi.merge(&other.nobody_in_mpi);
+        self.nobody_in_mpi_durations_ns += other.nobody_in_mpi_durations_ns;
     }
 }

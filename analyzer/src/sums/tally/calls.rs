@@ -4,8 +4,8 @@ use collbench_stats::integers::{add_ns, sum_ns};
 
 use super::Tally;
 use super::instance::Measured;
-use crate::calls::outstanding::OverlapCourse;
-use crate::instances::complete::Agreed;
+use crate::calls::outstanding::OverlapTimes;
+use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::Figures;
 use crate::selection::Resolved;
 use crate::sums::column_buffer::TOO_LONG_NS;
@@ -25,7 +25,7 @@ pub(super) struct PickedCalls {
 }
 
 impl PickedCalls {
-    fn pick(&mut self, instance: &Agreed<'_>, selection: &Resolved) {
+    fn pick(&mut self, instance: &CompleteInstance<'_>, selection: &Resolved) {
         let members = &instance.communicator.members;
         let is_counted = |slot: &usize| selection.has_rank(members[*slot].world_rank);
         let has_all = selection.has_all_ranks();
@@ -65,7 +65,7 @@ impl Tally<'_> {
             &[]
         };
         let is_split = figures.wait_inside(0).is_some();
-        let is_overlapped = instance.courses.is_some();
+        let is_overlapped = instance.overlaps.is_some();
         if !self.context.selection.has_all_ranks()
             || is_split
             || is_overlapped
@@ -166,14 +166,14 @@ impl Tally<'_> {
 
 /// Time in the calls of an instance, ns, by slot.
 #[inline]
-fn times_in_calls(instance: &Agreed<'_>, times: &mut Vec<i64>) {
+fn times_in_calls(instance: &CompleteInstance<'_>, times: &mut Vec<i64>) {
     times.clear();
-    match instance.courses {
+    match instance.overlaps {
         None => {
             let stamps = instance.enters.iter().zip(instance.leaves);
             times.extend(stamps.map(|(enter, leave)| leave.ns() - enter.ns()));
         }
-        Some(courses) => times.extend(courses.iter().map(OverlapCourse::call_ns)),
+        Some(overlaps) => times.extend(overlaps.iter().map(OverlapTimes::call_ns)),
     }
 }
 
@@ -235,10 +235,10 @@ fn add_distributions(
         let completions = picked.slots.iter().map(|&slot| figures.completion(slot));
         add_ns(tally.completion_ns.get_or_insert(0), sum_ns(completions));
     }
-    if let Some(courses) = instance.courses {
+    if let Some(overlaps) = instance.overlaps {
         let overlap = tally.overlap.get_or_insert_default();
         let slots = picked.slots.iter();
-        slots.for_each(|&slot| overlap.add(&courses[slot]));
+        slots.for_each(|&slot| overlap.add(&overlaps[slot]));
     }
 }
 
@@ -248,14 +248,14 @@ fn add_to_process(process: &mut ProcessTally, of: &Measured<'_, '_>, slot: usize
     let Measured {
         instance, figures, ..
     } = of;
-    process.conduct.add(figures, slot);
+    process.behaviour.add(figures, slot);
     let (enter, leave) = instance.stamps(slot);
     let wait = figures.wait_of(slot);
-    match instance.courses {
-        None => process.course.add(enter, leave, wait),
-        Some(courses) => {
-            let course = &courses[slot];
-            process.course.add_overlapped(enter, leave, course, wait);
+    match instance.overlaps {
+        None => process.activity.add(enter, leave, wait),
+        Some(overlaps) => {
+            let overlap = &overlaps[slot];
+            process.activity.add_overlapped(enter, leave, overlap, wait);
         }
     }
     process.count(instance.operation, of.place.scope, 1);
@@ -269,10 +269,10 @@ fn add_to_process(process: &mut ProcessTally, of: &Measured<'_, '_>, slot: usize
 #[inline]
 fn add_to_line(line: &mut MemberTally, of: &Measured<'_, '_>, slot: usize, time_ns: i64) {
     let figures = of.figures;
-    if let Some(courses) = of.instance.courses {
-        let course = &courses[slot];
-        add_ns(&mut line.initiation_ns, course.initiation_ns);
-        add_ns(&mut line.between_ns, course.between_ns().unwrap_or(0));
+    if let Some(overlaps) = of.instance.overlaps {
+        let overlap = &overlaps[slot];
+        add_ns(&mut line.initiation_ns, overlap.initiation_ns);
+        add_ns(&mut line.between_ns, overlap.between_ns().unwrap_or(0));
     }
     line.n_calls += 1;
     add_ns(&mut line.call_ns, time_ns);

@@ -7,7 +7,7 @@ use collbench_stats::integers::add_ns;
 use collbench_trees::shape::Shape;
 
 use super::Tally;
-use crate::instances::complete::Agreed;
+use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::Figures;
 use crate::sums::graphs::figures::Measuring;
 use crate::sums::late_arrivals::LateArrival;
@@ -18,7 +18,7 @@ use crate::sums::sections::OperationSection;
 
 /// A complete instance with its figures, and where they are added up.
 pub(super) struct Measured<'m, 'i> {
-    pub(super) instance: &'m Agreed<'i>,
+    pub(super) instance: &'m CompleteInstance<'i>,
     /// Number of its operation.
     pub(super) number: usize,
     pub(super) place: Place<'m>,

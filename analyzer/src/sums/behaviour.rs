@@ -7,7 +7,7 @@ use crate::measure::outside::Figures;
 
 /// Lags and waits of one process over all its calls in complete instances.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Conduct {
+pub struct Behaviour {
     /// Known waits.
     pub wait: Moments,
     /// Last enter minus own.
@@ -16,7 +16,7 @@ pub struct Conduct {
     pub departure_wait: Moments,
 }
 
-impl Conduct {
+impl Behaviour {
     /// Adds the call of a slot.
     #[inline]
     pub fn add(&mut self, figures: &Figures, slot: usize) {

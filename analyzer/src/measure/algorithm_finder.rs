@@ -8,29 +8,29 @@ use collbench_formats::CommunicatorKind;
 use collbench_trees::library_name::{NamedAlgorithm, name_algorithm};
 use collbench_trees::shape::Shape;
 
-use crate::instances::complete::Agreed;
-use crate::trace::said::{Names, Said};
+use crate::instances::complete::CompleteInstance;
+use crate::trace::algorithm_names::{AlgorithmNames, NameTable};
 
 /// Shapes of which it is kept what they are called; where there are more it is found anew.
 const MAX_KNOWN: usize = 256;
 
 /// What was said, and the shape, at its place in memory.
-type Known = (Said, usize);
+type Known = (AlgorithmNames, usize);
 
 /// Finds what instances are called: once for each shape, and what was said.
 #[derive(Debug, Default)]
-pub(crate) struct Calling {
+pub(crate) struct AlgorithmFinder {
     known: BTreeMap<Known, (Arc<Shape>, NamedAlgorithm)>,
     last: Option<(Known, NamedAlgorithm)>,
 }
 
-impl Calling {
+impl AlgorithmFinder {
     /// What an instance is called of which the library has said something.
     pub(crate) fn called(
         &mut self,
-        instance: &Agreed<'_>,
-        names: &Names,
-        said: Said,
+        instance: &CompleteInstance<'_>,
+        names: &NameTable,
+        reported: AlgorithmNames,
         shape: Option<&Arc<Shape>>,
     ) -> NamedAlgorithm {
         // There it is said of what each group does by itself.
@@ -41,13 +41,13 @@ impl Calling {
             };
         }
         let find = |shape| {
-            let known: Vec<_> = names.known(said).collect();
+            let known: Vec<_> = names.known(reported).collect();
             name_algorithm(instance.operation, &known, shape)
         };
         let Some(shape) = shape else {
             return find(None);
         };
-        let key = (said, Arc::as_ptr(shape).addr());
+        let key = (reported, Arc::as_ptr(shape).addr());
         if let Some((_, last)) = self.last.filter(|(last, _)| *last == key) {
             return last;
         }

@@ -2,14 +2,14 @@
 
 use collbench_formats::{Message, Record, RecordKind};
 
-use crate::trace::place::Place;
+use crate::trace::record_at::RecordAt;
 use crate::trace::records::RecordReader;
 
 /// Records that are looked at together.
 pub(crate) const SLICE: usize = 64;
 
 /// Whether the stamps of a message can be true.
-pub(crate) fn is_true(record: &Record) -> bool {
+pub(crate) fn has_possible_stamps(record: &Record) -> bool {
     record.leave.get() == 0 || record.enter.get() <= record.leave.get()
 }
 
@@ -28,42 +28,42 @@ pub(crate) fn is_within(record: &Record, enter: u64, leave: u64) -> bool {
 /// A clock with coarse steps may show the begin of the last message and the return alike.
 pub(crate) fn each_message(
     reader: &RecordReader<'_>,
-    place: Place,
-    look: impl FnMut(Place, &Record, &Message),
-) -> Place {
-    each_behind(reader, place, look, |_| {})
+    location: RecordAt,
+    look: impl FnMut(RecordAt, &Record, &Message),
+) -> RecordAt {
+    each_message_or_note(reader, location, look, |_| {})
 }
 
 /// As [`each_message`], and hands on the notes on the call.
-pub(crate) fn each_behind(
+pub(crate) fn each_message_or_note(
     reader: &RecordReader<'_>,
-    mut place: Place,
-    mut look: impl FnMut(Place, &Record, &Message),
-    mut hear: impl FnMut(&Record),
-) -> Place {
+    mut location: RecordAt,
+    mut look: impl FnMut(RecordAt, &Record, &Message),
+    mut add_note: impl FnMut(&Record),
+) -> RecordAt {
     let chunks = reader.chunks();
-    let thread = chunks[place.chunk as usize].thread;
-    let mut records = reader.slice(place, SLICE);
+    let thread = chunks[location.chunk as usize].thread;
+    let mut records = reader.slice(location, SLICE);
     let (enter, leave) = (records[0].enter.get(), records[0].leave.get());
     let is_completion = records[0].kind() == Some(RecordKind::Completion);
-    let mut last = place;
+    let mut last = location;
     // Up to when a call below it lasts, with that tick.
     let mut below_until = 0;
     let mut n_before = 1;
     loop {
         for (record, at) in records[n_before..]
             .iter()
-            .zip(place.record + n_before as u32..)
+            .zip(location.record + n_before as u32..)
         {
-            let here = Place {
+            let here = RecordAt {
                 record: at,
-                ..place
+                ..location
             };
             let begin = record.enter.get();
             // Of what was before the call a note tells behind it, with an earlier stamp.
             if record.kind() == Some(RecordKind::Note) {
                 if (enter..=leave).contains(&begin) && begin > below_until {
-                    hear(record);
+                    add_note(record);
                 }
                 last = here;
                 continue;
@@ -72,7 +72,7 @@ pub(crate) fn each_behind(
                 return last;
             }
             if let Some(message) = record.message() {
-                if begin > below_until && is_true(record) {
+                if begin > below_until && has_possible_stamps(record) {
                     look(here, record, &message);
                 }
                 last = here;
@@ -91,16 +91,16 @@ pub(crate) fn each_behind(
             }
             last = here;
         }
-        place.record += records.len() as u32;
-        while place.record as usize >= chunks[place.chunk as usize].records.len() {
-            place.chunk += 1;
-            place.record = 0;
-            let next = chunks.get(place.chunk as usize);
+        location.record += records.len() as u32;
+        while location.record as usize >= chunks[location.chunk as usize].records.len() {
+            location.chunk += 1;
+            location.record = 0;
+            let next = chunks.get(location.chunk as usize);
             if next.is_none_or(|next| next.thread != thread) {
                 return last;
             }
         }
-        records = reader.slice(place, SLICE);
+        records = reader.slice(location, SLICE);
         n_before = 0;
     }
 }

@@ -2,107 +2,108 @@
 
 use crate::calls::context::MatchContext;
 use crate::calls::process::Process;
-use crate::instances::decode::{Block, Decoder, Settled, Source, block_length};
-use crate::instances::matched::Matched;
-use crate::trace::place::Lane;
+use crate::instances::decode::{Block, Decoder, MemberCalls, Settled, block_length};
+use crate::instances::outcome::Outcome;
+use crate::trace::record_at::CallOrder;
 
 /// Hands on the new calls of a process on communicators of its own.
-pub(crate) fn hand_on_own(
+pub(crate) fn emit_own(
     process: &mut Process<'_>,
     context: MatchContext<'_>,
     decoder: &mut Decoder,
-    sink: &mut dyn FnMut(Matched<'_>),
+    sink: &mut dyn FnMut(Outcome<'_>),
 ) {
     for at in 0..process.touched.len() {
-        let (binding, lane) = process.touched[at];
-        let communicator = process.communicator_of(binding, lane);
+        let (local_comm, call_order) = process.touched[at];
+        let communicator = process.communicator_of(local_comm, call_order);
         let of = &context.communicators.list[communicator];
         if !of.is_own() {
             continue;
         }
-        let binding = binding as usize;
-        while let Some(queue) = process.queue(binding, lane)
+        let local_comm = local_comm as usize;
+        while let Some(queue) = process.queue(local_comm, call_order)
             && let Some(from) = queue.first_from(0)
         {
             // As far as it is known which messages are its own.
-            let known = process.next_on(binding, lane);
+            let known = process.next_on(local_comm, call_order);
             let to = from.saturating_add(block_length(1, false)).min(known);
             if to <= from {
                 break;
             }
             let block = Block {
                 communicator,
-                lane,
+                call_order,
                 from,
                 to,
             };
-            if !matches!(lane, Lane::Persistent(_)) {
-                let source = Source {
+            if !matches!(call_order, CallOrder::Persistent(_)) {
+                let source = MemberCalls {
                     process,
-                    binding,
+                    local_comm,
                     queue: Some(queue),
                 };
                 decoder.decode(&block, &[Some(source)], of, sink);
             }
-            process.drop_before(binding, lane, to);
+            process.drop_before(local_comm, call_order, to);
         }
-        let lane = OwnLane {
+        let call_order = OwnOrder {
             communicator,
-            binding,
-            lane,
+            local_comm,
+            call_order,
         };
-        hand_on_settled(process, lane, context, decoder, sink);
+        emit_settled(process, call_order, context, decoder, sink);
     }
     if !process.has_ended {
         return;
     }
-    for lane in own_lanes(process, context) {
-        hand_on_settled(process, lane, context, decoder, sink);
+    for call_order in own_orders(process, context) {
+        emit_settled(process, call_order, context, decoder, sink);
     }
 }
 
 /// A lane of a communicator of one process.
 #[derive(Clone, Copy)]
-struct OwnLane {
+struct OwnOrder {
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
     communicator: usize,
     /// Binding of the communicator, or index of the process's persistent collective.
-    binding: usize,
-    lane: Lane,
+    local_comm: usize,
+    call_order: CallOrder,
 }
 
 /// The lanes of its own communicators on which something may still be under way.
-fn own_lanes(process: &Process<'_>, context: MatchContext<'_>) -> Vec<OwnLane> {
-    let bindings = (0..process.n_bindings()).map(|binding| (binding, Lane::Application));
+fn own_orders(process: &Process<'_>, context: MatchContext<'_>) -> Vec<OwnOrder> {
+    let local_comms =
+        (0..process.n_local_comms()).map(|local_comm| (local_comm, CallOrder::Application));
     let starts = process.persistents().iter().enumerate();
-    let starts = starts.map(|(local, own)| (local, Lane::Persistent(own.persistent)));
-    let lanes = bindings.chain(starts).map(|(binding, lane)| {
-        let communicator = process.communicator_of(binding as u32, lane);
-        OwnLane {
+    let starts = starts.map(|(local, own)| (local, CallOrder::Persistent(own.persistent)));
+    let call_orders = local_comms.chain(starts).map(|(local_comm, call_order)| {
+        let communicator = process.communicator_of(local_comm as u32, call_order);
+        OwnOrder {
             communicator,
-            binding,
-            lane,
+            local_comm,
+            call_order,
         }
     });
-    lanes
-        .filter(|lane| context.communicators.list[lane.communicator].is_own())
+    call_orders
+        .filter(|call_order| context.communicators.list[call_order.communicator].is_own())
         .collect()
 }
 
 /// Hands on what is settled of one lane of a communicator of one process.
-fn hand_on_settled(
+fn emit_settled(
     process: &mut Process<'_>,
-    of: OwnLane,
+    of: OwnOrder,
     context: MatchContext<'_>,
     decoder: &mut Decoder,
-    sink: &mut dyn FnMut(Matched<'_>),
+    sink: &mut dyn FnMut(Outcome<'_>),
 ) {
-    let OwnLane {
+    let OwnOrder {
         communicator,
-        binding,
-        lane,
+        local_comm,
+        call_order,
     } = of;
-    while let Some(queue) = process.queue(binding, lane)
+    while let Some(queue) = process.queue(local_comm, call_order)
         && let Some(position) = if process.has_ended {
             queue.outstanding.first()
         } else {
@@ -111,16 +112,16 @@ fn hand_on_settled(
     {
         let settled = Settled {
             communicator,
-            lane,
+            call_order,
             positions: vec![position],
         };
-        let source = Source {
+        let source = MemberCalls {
             process,
-            binding,
+            local_comm,
             queue: Some(queue),
         };
         let communicator = &context.communicators.list[communicator];
         decoder.decode_settled(&settled, &[Some(source)], communicator, sink);
-        process.drop_begun(binding, lane, position);
+        process.drop_initiated(local_comm, call_order, position);
     }
 }

@@ -34,14 +34,14 @@ const MOST: usize = 8;
 
 /// The names by which the MPI library calls its algorithms, of all processes of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct NameTable {
     /// In their order; the number of a name is its place, from 1.
     list: Vec<(String, Option<LibraryName>)>,
     /// By process, then index of the definition.
     of_processes: Vec<Box<[Number]>>,
 }
 
-impl Names {
+impl NameTable {
     pub(crate) fn new(processes: &[RankFile<'_>]) -> Self {
         let defined = |file: &RankFile<'_>| -> Vec<(usize, String)> {
             let definitions = file.trace.definitions.iter();
@@ -86,15 +86,18 @@ impl Names {
 
     /// What the processes of an instance said, each another thing, as far as it is known what the names
     /// mean.
-    pub(crate) fn known(&self, said: Said) -> impl Iterator<Item = Vec<LibraryName>> + '_ {
+    pub(crate) fn known(
+        &self,
+        reported: AlgorithmNames,
+    ) -> impl Iterator<Item = Vec<LibraryName>> + '_ {
         let known = |&number: &Number| self.list.get(usize::from(number) - 1)?.1;
-        let of_calls = said.of_calls().into_iter();
+        let of_calls = reported.of_calls().into_iter();
         of_calls.map(move |names| names.iter().filter_map(known).collect())
     }
 
     /// In words: `reduce_intra_binary + bcast_intra_binomial`; of processes that said different things
     /// ` | ` stands between these.
-    pub(crate) fn in_words(&self, said: Said) -> String {
+    pub(crate) fn in_words(&self, reported: AlgorithmNames) -> String {
         let name = |&number: &Number| match number {
             MORE => "...",
             UNNAMED => "an algorithm without a name",
@@ -103,7 +106,7 @@ impl Names {
                 .get(usize::from(number) - 1)
                 .map_or("", |of| &of.0),
         };
-        let of_calls = said.of_calls().into_iter();
+        let of_calls = reported.of_calls().into_iter();
         let of_calls = of_calls.map(|names| {
             let names: Vec<&str> = names.iter().map(name).collect();
             names.join(" + ")
@@ -114,9 +117,9 @@ impl Names {
 
 /// What the library said of a call, or of all calls of an instance; something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Said(NonZeroU128);
+pub struct AlgorithmNames(NonZeroU128);
 
-impl Said {
+impl AlgorithmNames {
     fn of(numbers: &[Number]) -> Option<Self> {
         let words = numbers.iter().enumerate();
         let all = words.fold(0, |all, (at, &number)| {
@@ -156,15 +159,15 @@ impl Said {
 
 /// The names of one call while its notes are looked at.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Saying {
+pub(crate) struct NamesInCall {
     numbers: [Number; MOST],
     n: usize,
 }
 
-impl Saying {
+impl NamesInCall {
     /// Hears a record behind the call, of a process with these numbers.
     #[inline]
-    pub(crate) fn hear(&mut self, record: &Record, numbers: &[Number]) {
+    pub(crate) fn add_note(&mut self, record: &Record, numbers: &[Number]) {
         if let Some(Note::Algorithm(begun)) = record.note() {
             let number = numbers.get(begun.index as usize);
             self.add(number.copied().unwrap_or(UNNAMED));
@@ -186,22 +189,22 @@ impl Saying {
     }
 
     /// `None`: nothing.
-    pub(crate) fn said(&self) -> Option<Said> {
+    pub(crate) fn reported(&self) -> Option<AlgorithmNames> {
         match self.n {
             0 => None,
-            n => Said::of(&self.numbers[..n]),
+            n => AlgorithmNames::of(&self.numbers[..n]),
         }
     }
 }
 
 /// What the calls of an instance have said so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SaidByAll(Option<Said>);
+pub(crate) struct NamesOfInstance(Option<AlgorithmNames>);
 
-impl SaidByAll {
+impl NamesOfInstance {
     /// One more call has said this, if anything.
     #[inline]
-    pub(crate) fn add(&mut self, call: Option<Said>) {
+    pub(crate) fn add(&mut self, call: Option<AlgorithmNames>) {
         match (self.0, call) {
             (Some(own), Some(call)) if own != call => self.0 = Some(own.and(call)),
             (None, _) => self.0 = call,
@@ -209,7 +212,7 @@ impl SaidByAll {
         }
     }
 
-    pub(crate) fn said(self) -> Option<Said> {
+    pub(crate) fn reported(self) -> Option<AlgorithmNames> {
         self.0
     }
 }
@@ -218,28 +221,28 @@ impl SaidByAll {
 mod tests {
     use super::*;
 
-    fn said(numbers: &[Number]) -> Option<Said> {
-        let mut saying = Saying::default();
-        numbers.iter().for_each(|&number| saying.add(number));
-        saying.said()
+    fn reported(numbers: &[Number]) -> Option<AlgorithmNames> {
+        let mut names_in_call = NamesInCall::default();
+        numbers.iter().for_each(|&number| names_in_call.add(number));
+        names_in_call.reported()
     }
 
-    fn of_all(calls: &[&[Number]]) -> Option<Said> {
-        let mut all = SaidByAll::default();
-        calls.iter().for_each(|call| all.add(said(call)));
-        all.said()
+    fn of_all(calls: &[&[Number]]) -> Option<AlgorithmNames> {
+        let mut all = NamesOfInstance::default();
+        calls.iter().for_each(|call| all.add(reported(call)));
+        all.reported()
     }
 
     #[test]
     fn what_all_say_is_said_once_and_what_differs_is_kept_whoever_said_it_first() {
         assert_eq!(of_all(&[&[], &[]]), None);
-        assert_eq!(of_all(&[&[3, 4], &[], &[3, 4]]), said(&[3, 4]));
+        assert_eq!(of_all(&[&[3, 4], &[], &[3, 4]]), reported(&[3, 4]));
         let both = of_all(&[&[3, 4], &[2], &[3, 4]]).unwrap();
         assert_eq!(both.of_calls(), [vec![2], vec![3, 4]]);
         assert_eq!(of_all(&[&[2], &[3, 4], &[2]]), Some(both));
         // In another order it is another thing, but once is as often as twice.
-        assert_ne!(said(&[3, 4]), said(&[4, 3]));
-        assert_eq!(said(&[3, 4, 3, 3]), said(&[3, 4]));
+        assert_ne!(reported(&[3, 4]), reported(&[4, 3]));
+        assert_eq!(reported(&[3, 4, 3, 3]), reported(&[3, 4]));
     }
 
     #[test]
@@ -247,19 +250,19 @@ mod tests {
         let many: Vec<Number> = (1..20).collect();
         let all = of_all(&[&many, &[1], &[2], &[3], &[4]]).unwrap();
         assert_eq!(all.numbers().last(), Some(MORE));
-        assert_eq!(said(&many).unwrap().numbers().count(), MOST);
-        let names = Names {
+        assert_eq!(reported(&many).unwrap().numbers().count(), MOST);
+        let names = NameTable {
             list: (1..20).map(|number| (number.to_string(), None)).collect(),
             of_processes: Vec::new(),
         };
-        let in_words = names.in_words(said(&many).unwrap());
+        let in_words = names.in_words(reported(&many).unwrap());
         assert_eq!(in_words, "1 + 2 + 3 + 4 + 5 + 6 + 7 + ...");
         assert_eq!(
             names.in_words(of_all(&[&[2, 1], &[3]]).unwrap()),
             "2 + 1 | 3"
         );
         assert_eq!(
-            names.in_words(said(&[UNNAMED]).unwrap()),
+            names.in_words(reported(&[UNNAMED]).unwrap()),
             "an algorithm without a name"
         );
     }

@@ -3,35 +3,35 @@
 use std::collections::BTreeMap;
 
 use crate::calls::process::Process;
-use crate::trace::place::Lane;
+use crate::trace::record_at::CallOrder;
 
 /// One lane.
-pub(super) enum LaneState {
+pub(super) enum OrderState {
     /// No call ever came.
     Unused,
     /// Nothing waits; positions before this one were handed on.
     PutAway(u64),
-    InUse(Box<OpenLane>),
+    InUse(Box<OpenOrder>),
 }
 
-impl LaneState {
-    pub(super) fn in_use(&self) -> Option<&OpenLane> {
+impl OrderState {
+    pub(super) fn in_use(&self) -> Option<&OpenOrder> {
         match self {
-            Self::InUse(lane) => Some(lane),
+            Self::InUse(call_order) => Some(call_order),
             _ => None,
         }
     }
 
-    pub(super) fn in_use_mut(&mut self) -> Option<&mut OpenLane> {
+    pub(super) fn in_use_mut(&mut self) -> Option<&mut OpenOrder> {
         match self {
-            Self::InUse(lane) => Some(lane),
+            Self::InUse(call_order) => Some(call_order),
             _ => None,
         }
     }
 }
 
 /// A lane that calls come on.
-pub(super) struct OpenLane {
+pub(super) struct OpenOrder {
     /// Process and binding of each slot; `None`: the process knows nothing of it.
     pub(super) members: Box<[Option<(u32, u32)>]>,
     /// To positions before this one all have come. They were handed on, but for those held back.
@@ -45,12 +45,17 @@ pub(super) struct OpenLane {
     pub(super) is_listed: bool,
 }
 
-impl OpenLane {
+impl OpenOrder {
     /// Holds back the nonblocking calls at positions to which all have come now, `done..ready`.
-    pub(super) fn hold_back(&mut self, processes: &[Process<'_>], lane: Lane, ready: u64) {
+    pub(super) fn hold_back(
+        &mut self,
+        processes: &[Process<'_>],
+        call_order: CallOrder,
+        ready: u64,
+    ) {
         let queue = |member: &Option<(u32, u32)>| {
-            let (process, binding) = (*member)?;
-            processes[process as usize].queue(binding as usize, lane)
+            let (process, local_comm) = (*member)?;
+            processes[process as usize].queue(local_comm as usize, call_order)
         };
         let queues = || self.members.iter().map(queue);
         let mut found: BTreeMap<u64, usize> = BTreeMap::new();

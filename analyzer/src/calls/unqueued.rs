@@ -4,7 +4,7 @@ use crate::calls::call::Call;
 
 /// A call that waits for nobody.
 #[derive(Debug)]
-pub(crate) enum Aside {
+pub(crate) enum Unqueued {
     /// One that is in no instance: its communicator is not known, or (for constructors over a group) the
     /// one that it was to make.
     Unmatched {

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use collbench_formats::{Creation, Direction, Message, NO_TAG, Note, Record, RecordKind};
 
 use crate::calls::algorithms;
-use crate::calls::behind::each_message;
 use crate::calls::message_owner::{CallOf, OwnCollective, Owner};
 use crate::calls::process::Process;
 use crate::calls::process::class::{is_call, is_note};
 use crate::calls::queue::Queue;
+use crate::calls::records_of_call::each_message;
 use crate::calls::stream::Batch;
 use crate::communicators::persistent::local_of;
-use crate::trace::place::{CallPosition, Lane, Place};
+use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 
 /// Messages that a step of making a communicator begins together, at most.
 const MAX_BEGUN_TOGETHER: usize = 256;
@@ -27,14 +27,14 @@ pub(super) struct Unfinished {
 
 impl Process<'_> {
     /// What is noted of the call under way; `before` stand before it in its thread, side by side.
-    pub(super) fn take_note(&mut self, record: &Record, before: &[Record], place: Place) {
+    pub(super) fn take_note(&mut self, record: &Record, before: &[Record], location: RecordAt) {
         let Some(note) = record.note() else {
             self.found.n_unknown_records += 1;
             return;
         };
-        let thread = self.thread_of(place);
+        let thread = self.thread_of(location);
         if let Note::Creation(making) = note {
-            if self.has_messages && !self.owners.is_looked_at(thread, place) {
+            if self.has_messages && !self.owners.is_looked_at(thread, location) {
                 self.begin_for(&making);
             }
             return;
@@ -45,7 +45,7 @@ impl Process<'_> {
         };
         let begun = match note {
             Note::Running(running) => {
-                self.found.damage.running.count(running, record, &call);
+                self.found.of_process.running.count(running, record, &call);
                 return;
             }
             Note::Creation(_) => return,
@@ -54,16 +54,16 @@ impl Process<'_> {
         let begun_at = record.enter.get();
         let is_inside = call.leave.get() == 0 || begun_at <= call.leave.get();
         if let (true, false, Some(operation)) = (is_inside, call.is_internal(), call.operation()) {
-            let binding = self.binding_of(&call);
+            let local_comm = self.local_comm_of(&call);
             let n_processes =
-                algorithms::n_processes(binding, self.index, self.context.communicators);
-            let algorithms = &mut self.found.damage.algorithms;
+                algorithms::n_processes(local_comm, self.index, self.context.communicators);
+            let algorithms = &mut self.found.of_process.algorithms;
             algorithms.count(begun, &call, operation, n_processes);
-            let queue = binding.filter(|_| operation.is_nonblocking());
-            let queue = queue.and_then(|binding| self.queues[binding].application());
+            let queue = local_comm.filter(|_| operation.is_nonblocking());
+            let queue = queue.and_then(|local_comm| self.queues[local_comm].application());
             if let Some(queue) = queue {
                 let last = queue.next.wrapping_sub(1);
-                queue.outstanding.hear(last, &call, record, self.names);
+                queue.outstanding.add_note(last, &call, record, self.names);
             }
         }
     }
@@ -72,14 +72,14 @@ impl Process<'_> {
     pub(super) fn keep_last_call(&mut self, batch: &Batch<'_>) {
         let last = batch.records.iter().rev().find(|record| is_call(record));
         if let Some(&last) = last {
-            let thread = self.thread_of(batch.place);
+            let thread = self.thread_of(batch.location);
             self.last_calls.insert(thread, last);
         }
     }
 
     /// Messages of the MPI library that stand side by side: those of the calls they stand behind
     /// are found again there, others are kept with the collective that they are of.
-    pub(super) fn take_messages(&mut self, run: &[Record], place: Place, is_possible: bool) {
+    pub(super) fn take_messages(&mut self, run: &[Record], location: RecordAt, is_possible: bool) {
         let directions = run.iter().map(|record| Direction::of(record.word()));
         let n_sent = directions.filter(|way| *way == Direction::Send).count();
         self.found.n_sent += n_sent as u64;
@@ -87,21 +87,22 @@ impl Process<'_> {
         if !self.has_messages || self.owners.is_idle() && !self.may_make_in_others() {
             return;
         }
-        let thread = self.thread_of(place);
-        for (record, at) in run.iter().zip(place.record..) {
-            let place = Place {
+        let thread = self.thread_of(location);
+        for (record, at) in run.iter().zip(location.record..) {
+            let location = RecordAt {
                 record: at,
-                ..place
+                ..location
             };
             if is_possible {
                 self.reach(std::slice::from_ref(record));
             }
             let message = record.message();
             if let Some(message) = &message {
-                self.ask_for_maker(place, message);
+                self.ask_for_maker(location, message);
             }
-            let owner = message.map(|message| self.owners.owner(thread, place, record, &message));
-            let Some(Owner::Begun(collective)) = owner else {
+            let owner =
+                message.map(|message| self.owners.owner(thread, location, record, &message));
+            let Some(Owner::Outstanding(collective)) = owner else {
                 continue;
             };
             // Behind the last call of the thread, and of the library below it, it is met again.
@@ -113,10 +114,10 @@ impl Process<'_> {
             if !self.stream.is_single_threaded() && calls().any(may_have_looked) {
                 continue;
             }
-            self.keep_message(collective, place, record);
+            self.keep_message(collective, location, record);
             for call in calls() {
-                if let Some(queue) = self.queue_mut(call.local, call.lane) {
-                    queue.foreign.insert((call.position, place));
+                if let Some(queue) = self.queue_mut(call.local, call.call_order) {
+                    queue.foreign.insert((call.position, location));
                 }
             }
         }
@@ -124,34 +125,34 @@ impl Process<'_> {
 
     /// The messages inside a call that completes collectives, before these are complete: they stand
     /// behind its records.
-    pub(super) fn look_ahead(&mut self, record: &Record, place: Place) {
+    pub(super) fn look_ahead(&mut self, record: &Record, location: RecordAt) {
         if !self.has_messages || self.owners.is_idle() || record.leave.get() == 0 {
             return;
         }
-        let thread = self.thread_of(place);
-        if self.owners.is_looked_at(thread, place) {
+        let thread = self.thread_of(location);
+        if self.owners.is_looked_at(thread, location) {
             return;
         }
         let (mut found, mut notes) = (Vec::new(), Vec::new());
-        let until = each_message(&self.reader, place, |place, record, message| {
-            found.push((place, *record, *message));
+        let until = each_message(&self.reader, location, |location, record, message| {
+            found.push((location, *record, *message));
         });
         if self.owners.tell_makers() {
-            self.each_until(place, until, |place, record| {
+            self.each_until(location, until, |location, record| {
                 if let Some(Note::Creation(making)) = record.note() {
-                    notes.push((place, making));
+                    notes.push((location, making));
                 }
             });
         }
         let mut notes = notes.into_iter().peekable();
-        for (place, record, message) in found {
-            while let Some((_, making)) = notes.next_if(|(at, _)| *at < place) {
+        for (location, record, message) in found {
+            while let Some((_, making)) = notes.next_if(|(at, _)| *at < location) {
                 self.begin_for(&making);
             }
-            self.ask_for_maker(place, &message);
+            self.ask_for_maker(location, &message);
             let owner = self.owners.owner_in_completion(&record, &message);
-            if let Owner::Begun(collective) = owner {
-                self.keep_message(collective, place, &record);
+            if let Owner::Outstanding(collective) = owner {
+                self.keep_message(collective, location, &record);
             }
         }
         notes.for_each(|(_, making)| self.begin_for(&making));
@@ -178,9 +179,9 @@ impl Process<'_> {
     }
 
     /// Hands on the records of a thread behind a place, up to another one.
-    fn each_until(&self, from: Place, until: Place, mut look: impl FnMut(Place, &Record)) {
+    fn each_until(&self, from: RecordAt, until: RecordAt, mut look: impl FnMut(RecordAt, &Record)) {
         let chunks = self.chunks();
-        let mut at = Place {
+        let mut at = RecordAt {
             record: from.record + 1,
             ..from
         };
@@ -193,25 +194,25 @@ impl Process<'_> {
             }
             let records = self.reader.slice(at, n);
             for (record, number) in records.iter().zip(at.record..) {
-                let place = Place {
+                let location = RecordAt {
                     record: number,
                     ..at
                 };
-                if place > until {
+                if location > until {
                     return;
                 }
-                look(place, record);
+                look(location, record);
             }
             at.record += records.len() as u32;
         }
     }
 
     /// Looks behind a message whether the library has told for which call it is.
-    fn ask_for_maker(&mut self, place: Place, message: &Message) {
+    fn ask_for_maker(&mut self, location: RecordAt, message: &Message) {
         if !self.owners.asks_for_maker(message) {
             return;
         }
-        let making = self.making_behind(place, message);
+        let making = self.making_behind(location, message);
         let maker = making.and_then(|making| self.maker(&making));
         if let Some(maker) = maker.filter(|&maker| self.is_awaited(maker)) {
             self.owners.is_made_by(message, maker);
@@ -219,12 +220,12 @@ impl Process<'_> {
     }
 
     /// What stands behind a message and those that were begun with it, if it tells of them.
-    fn making_behind(&self, place: Place, message: &Message) -> Option<Creation> {
+    fn making_behind(&self, location: RecordAt, message: &Message) -> Option<Creation> {
         let chunks = self.chunks();
-        let thread = self.thread_of(place);
-        let mut at = Place {
-            record: place.record + 1,
-            ..place
+        let thread = self.thread_of(location);
+        let mut at = RecordAt {
+            record: location.record + 1,
+            ..location
         };
         let mut n_left = MAX_BEGUN_TOGETHER;
         loop {
@@ -255,9 +256,12 @@ impl Process<'_> {
 
     /// The call of which it is told that messages are for it.
     fn maker(&self, making: &Creation) -> Option<OwnCollective> {
-        let lane = Lane::Application;
-        let local = self.context.communicators.binding(self.index, making.on)?;
-        let next = self.queues[local].next_on(lane);
+        let call_order = CallOrder::Application;
+        let local = self
+            .context
+            .communicators
+            .local_comm(self.index, making.on)?;
+        let next = self.queues[local].next_on(call_order);
         let upper_half = next & !u64::from(u32::MAX);
         let position = upper_half | u64::from(making.position);
         let position = if position < next {
@@ -267,7 +271,7 @@ impl Process<'_> {
         };
         Some(OwnCollective {
             local,
-            lane,
+            call_order,
             position,
         })
     }
@@ -306,49 +310,49 @@ impl Process<'_> {
     /// Whether messages of a collective that had begun before the window may stand among those
     /// behind the call at a place, at a position of a queue. Their tag is not known, but it is not
     /// that of the call: only where all have one tag are they sure to be the call's own.
-    pub(crate) fn is_mixed(&self, queue: &Queue, position: u64, place: Place) -> bool {
-        if !self.has_messages || self.reader.record(place).enter.get() >= self.mixed_until {
+    pub(crate) fn is_mixed(&self, queue: &Queue, position: u64, location: RecordAt) -> bool {
+        if !self.has_messages || self.reader.record(location).enter.get() >= self.mixed_until {
             return false;
         }
-        let mut ways = BTreeSet::new();
-        each_message(&self.reader, place, |place, _, message| {
-            if !queue.foreign.contains(&(position, place)) {
-                ways.insert((message.communicator, message.tag));
+        let mut channels = BTreeSet::new();
+        each_message(&self.reader, location, |location, _, message| {
+            if !queue.foreign.contains(&(position, location)) {
+                channels.insert((message.communicator, message.tag));
             }
         });
-        ways.len() > 1
+        channels.len() > 1
     }
 
-    fn keep_message(&mut self, of: OwnCollective, place: Place, record: &Record) {
+    fn keep_message(&mut self, of: OwnCollective, location: RecordAt, record: &Record) {
         let is_begun = self.owners.is_open(of);
         if !self.is_awaited(of) {
             return;
         }
-        if let Some(queue) = self.queue_mut(of.local, of.lane) {
+        if let Some(queue) = self.queue_mut(of.local, of.call_order) {
             if is_begun {
                 queue.outstanding.keep_message(of.position, record)
             } else {
-                queue.keep_elsewhere(of.position, place, record)
+                queue.keep_elsewhere(of.position, location, record)
             }
         }
     }
 
     /// A call behind which its messages may stand.
     #[inline]
-    pub(super) fn note_call(&mut self, record: &Record, place: Place, of: CallOf) {
+    pub(super) fn note_call(&mut self, record: &Record, location: RecordAt, of: CallOf) {
         if !self.has_messages {
             return;
         }
         // All messages behind it are its own: nothing is under way, and nobody else can begin anything.
         let is_alone =
             self.owners.is_idle() && self.unfinished.is_empty() && self.stream.is_single_threaded();
-        if !is_alone || matches!(of, CallOf::Begin(_)) {
-            self.note_call_beside(record, place, of);
+        if !is_alone || matches!(of, CallOf::Initiation(_)) {
+            self.note_call_with_others(record, location, of);
         }
     }
 
-    fn note_call_beside(&mut self, record: &Record, place: Place, of: CallOf) {
-        let thread = self.thread_of(place);
+    fn note_call_with_others(&mut self, record: &Record, location: RecordAt, of: CallOf) {
+        let thread = self.thread_of(location);
         let communicator = record.communicator.get();
         // As below the library's own calls, the one that is around goes on behind it.
         let is_below = record.is_internal() || self.owners.is_called_back(thread, record);
@@ -374,7 +378,7 @@ impl Process<'_> {
             self.unfinished.remove(&thread);
         }
         for ended in ended.into_iter().flatten() {
-            self.touch(ended.of.local, ended.of.lane);
+            self.touch(ended.of.local, ended.of.call_order);
         }
     }
 
@@ -391,7 +395,7 @@ impl Process<'_> {
             return;
         }
         self.reach(&batch.records[..1]);
-        let of = self.thread_of(batch.place);
+        let of = self.thread_of(batch.location);
         let others = self.unfinished.iter().filter(|(thread, _)| **thread != of);
         let has_returned = |call: &Unfinished| self.has_returned(call);
         let returned = others.filter(|(_, calls)| calls.iter().flatten().all(has_returned));
@@ -403,25 +407,26 @@ impl Process<'_> {
 
     /// Position of the first call on a lane of a binding whose messages may not all be there;
     /// `u64::MAX` if there is none.
-    pub(super) fn first_unfinished(&self, binding: usize, lane: Lane) -> u64 {
+    pub(super) fn first_unfinished(&self, local_comm: usize, call_order: CallOrder) -> u64 {
         let calls = self.unfinished.values().flatten().flatten();
-        let calls = calls.filter(|call| (call.of.local, call.of.lane) == (binding, lane));
+        let calls =
+            calls.filter(|call| (call.of.local, call.of.call_order) == (local_comm, call_order));
         calls.map(|call| call.of.position).min().unwrap_or(u64::MAX)
     }
 
     /// The start of a persistent collective.
-    pub(super) fn note_start(&mut self, record: &Record, place: Place, at: CallPosition) {
+    pub(super) fn note_start(&mut self, record: &Record, location: RecordAt, at: CallPosition) {
         let start = record.persistent_start();
         let local = start.and_then(|start| local_of(self.persistents, start.definition));
         if let (true, Some(local)) = (self.has_messages, local) {
-            let (thread, on) = (self.thread_of(place), self.persistents[local].on);
+            let (thread, on) = (self.thread_of(location), self.persistents[local].on);
             let collective = OwnCollective {
                 local,
-                lane: at.lane,
+                call_order: at.call_order,
                 position: at.position,
             };
             self.end_call(thread, false);
-            let of = CallOf::Begin(collective);
+            let of = CallOf::Initiation(collective);
             self.owners.call(thread, record, on, of);
         }
     }

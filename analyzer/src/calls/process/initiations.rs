@@ -6,17 +6,17 @@ use collbench_formats::{Completion, Initiation, Record, UnsuccessfulTests};
 
 use crate::calls::findings::InFlight;
 use crate::calls::message_owner::OwnCollective;
-use crate::calls::outstanding::Begun;
+use crate::calls::outstanding::Initiated;
 use crate::calls::process::Process;
 use crate::calls::queue::Alike;
 use crate::communicators::persistent::local_of;
-use crate::trace::place::{CallPosition, Lane, Place};
+use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 
 /// A call that completes a collective.
 #[derive(Debug)]
 struct Completing {
     record: Record,
-    place: Place,
+    location: RecordAt,
     completion: Completion,
     tests: Option<UnsuccessfulTests>,
 }
@@ -47,37 +47,42 @@ impl AllCompleting {
 
 impl Process<'_> {
     /// A nonblocking call.
-    pub(super) fn begun(&self, record: &Record, place: Place, alike: Alike) -> Begun {
+    pub(super) fn initiated(&self, record: &Record, location: RecordAt, alike: Alike) -> Initiated {
         let phase = self.phases.level(alike.phase);
-        Begun::new(record, place, alike.is_possible, phase)
+        Initiated::new(record, location, alike.is_possible, phase)
     }
 
     /// The start of a persistent collective: its number, and lane; `None` if that is not known.
     pub(super) fn route_start(
         &mut self,
         record: &Record,
-        place: Place,
+        location: RecordAt,
         is_possible: bool,
     ) -> Option<CallPosition> {
         let start = record.persistent_start()?;
         let local = local_of(self.persistents, start.definition);
         let Some(local) = local else {
-            self.found.damage.n_undefined_starts += 1;
+            self.found.of_process.n_undefined_starts += 1;
             return None;
         };
         if self.has_lost_starts || record.is_internal() {
             return None;
         }
-        let lane = Lane::Persistent(self.persistents[local].persistent);
+        let call_order = CallOrder::Persistent(self.persistents[local].persistent);
         let alike = self.alike(is_possible);
-        let begun = Begun::new(record, place, is_possible, self.phases.level(alike.phase));
-        let queue = self.touch(local, lane);
+        let initiated = Initiated::new(
+            record,
+            location,
+            is_possible,
+            self.phases.level(alike.phase),
+        );
+        let queue = self.touch(local, call_order);
         let number = queue.next;
-        queue.push(place, 1, alike);
-        queue.outstanding.begin(number, begun);
+        queue.push(location, 1, alike);
+        queue.outstanding.begin(number, initiated);
         self.n_queued += 1;
         Some(CallPosition {
-            lane,
+            call_order,
             position: number,
         })
     }
@@ -97,9 +102,9 @@ impl Process<'_> {
     }
 
     /// Keeps with what is complete which calls were made while it went on.
-    fn note_meanwhile(&mut self, binding: usize, lane: Lane, position: u64) {
+    fn note_meanwhile(&mut self, local_comm: usize, call_order: CallOrder, position: u64) {
         let recent = self.recent.take();
-        if let (Some(recent), Some(queue)) = (&recent, self.queue_mut(binding, lane)) {
+        if let (Some(recent), Some(queue)) = (&recent, self.queue_mut(local_comm, call_order)) {
             let between = |from, to| recent.between(from, to);
             queue.outstanding.note_meanwhile(position, between);
         }
@@ -107,8 +112,8 @@ impl Process<'_> {
     }
 
     /// The completion of a collective, or what was tested before it.
-    pub(super) fn complete(&mut self, record: &Record, place: Place) {
-        let thread = self.thread_of(place);
+    pub(super) fn complete(&mut self, record: &Record, location: RecordAt) {
+        let thread = self.thread_of(location);
         self.end_call(thread, false);
         if let Some(tests) = record.unsuccessful_tests() {
             self.tests.insert(thread, tests);
@@ -122,7 +127,7 @@ impl Process<'_> {
         let leave = record.leave.get();
         let completing = Completing {
             record: *record,
-            place,
+            location,
             completion,
             tests,
         };
@@ -130,7 +135,7 @@ impl Process<'_> {
         if self.has_messages && leave != 0 && !self.stream.is_single_threaded() {
             self.completing.push(leave, completing);
         } else {
-            self.look_ahead(record, place);
+            self.look_ahead(record, location);
             self.end(&completing);
         }
     }
@@ -147,40 +152,51 @@ impl Process<'_> {
     fn end(&mut self, completing: &Completing) {
         let Completing {
             record,
-            place,
+            location,
             completion,
             tests,
         } = completing;
-        let place = *place;
+        let location = *location;
         let tests = tests.filter(|tests| tests.of_index == record.communicator.get());
-        let (known, lane, position) = match completion.of {
+        let (known, call_order, position) = match completion.of {
             Initiation::Nonblocking {
                 communicator,
                 position,
             } => {
-                let binding = self.context.communicators.binding(self.index, communicator);
-                (binding, Lane::Application, position)
+                let local_comm = self
+                    .context
+                    .communicators
+                    .local_comm(self.index, communicator);
+                (local_comm, CallOrder::Application, position)
             }
             Initiation::Persistent { definition, start } => {
                 let local = local_of(self.persistents, definition);
                 let number = local.map_or(0, |local| self.persistents[local].persistent);
-                (local, Lane::Persistent(number), start)
+                (local, CallOrder::Persistent(number), start)
             }
         };
         let last_ticks = self.limits.last_ticks();
-        let completed = known.and_then(|binding| {
-            let queue = self.queue_mut(binding, lane)?;
+        let completed = known.and_then(|local_comm| {
+            let queue = self.queue_mut(local_comm, call_order)?;
             let of = queue.outstanding.operation(position);
             let fits = queue
                 .outstanding
                 .complete(position, record, completion, tests, last_ticks);
-            fits.then_some((binding, of))
+            fits.then_some((local_comm, of))
         });
-        if let Some((binding, _)) = completed.filter(|_| self.has_messages) {
-            self.note_meanwhile(binding, lane, position);
+        if let Some((local_comm, _)) = completed.filter(|_| self.has_messages) {
+            self.note_meanwhile(local_comm, call_order, position);
         }
-        let Some((binding, operation)) = completed else {
-            let is_lost = |binding| self.has_lost(binding, CallPosition { lane, position });
+        let Some((local_comm, operation)) = completed else {
+            let is_lost = |local_comm| {
+                self.has_lost(
+                    local_comm,
+                    CallPosition {
+                        call_order,
+                        position,
+                    },
+                )
+            };
             if known.is_some_and(is_lost) {
                 self.found.n_before_window += 1
             } else {
@@ -188,11 +204,11 @@ impl Process<'_> {
             }
             return;
         };
-        self.touch(binding, lane);
+        self.touch(local_comm, call_order);
         if record.leave.get() != 0 && !record.has_failed() {
             self.owners.complete(OwnCollective {
-                local: binding,
-                lane,
+                local: local_comm,
+                call_order,
                 position,
             });
             if self.owners.is_idle() && self.stream.is_single_threaded() {
@@ -202,18 +218,18 @@ impl Process<'_> {
         }
         if let Some(operation) = operation
             && record.leave.get() == 0
-            && self.is_last_own(place)
+            && self.is_last_own(location)
         {
             let in_flight = InFlight {
                 operation,
                 completing: Some(completion.by),
-                communicator: self.communicator_at(binding, lane),
+                communicator: self.communicator_at(local_comm, call_order),
                 sequence: Some(position),
-                lane: Some(lane),
+                call_order: Some(call_order),
                 enter: self.at(record.enter.get()),
                 is_internal: false,
             };
-            self.found.damage.in_flight.push(in_flight);
+            self.found.of_process.in_flight.push(in_flight);
         }
     }
 }

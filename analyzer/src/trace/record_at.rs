@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where a record stands in the file of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct RecordAt {
     /// Index in the file's list of chunks.
     pub(crate) chunk: u32,
     /// Index in the chunk.
@@ -13,11 +13,11 @@ pub(crate) struct Place {
 
 /// Calls with positions that follow one another, in records that stand side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PlaceRun {
+pub(crate) struct RecordRun {
     /// Position of the first call on its lane.
     pub(crate) position: u64,
     /// Where its record stands.
-    pub(crate) place: Place,
+    pub(crate) location: RecordAt,
     /// Number of calls, > 0.
     pub(crate) n: u32,
     /// Whether their stamps can be true. If not it is one call.
@@ -26,7 +26,7 @@ pub(crate) struct PlaceRun {
     pub(crate) phase: u16,
 }
 
-impl PlaceRun {
+impl RecordRun {
     /// Behind the position of the last call.
     pub(crate) fn end(&self) -> u64 {
         self.position.saturating_add(u64::from(self.n))
@@ -36,7 +36,7 @@ impl PlaceRun {
     pub(crate) fn within(mut self, from: u64, to: u64) -> Self {
         if let Some(before @ 1..) = from.checked_sub(self.position) {
             self.position = from;
-            self.place.record += before as u32;
+            self.location.record += before as u32;
             self.n -= before as u32;
         }
         self.n = self
@@ -48,7 +48,7 @@ impl PlaceRun {
 
 /// Which order of calls on a communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Lane {
+pub enum CallOrder {
     /// Calls of the application.
     Application,
     /// Calls of the MPI library on its own behalf.
@@ -59,8 +59,8 @@ pub enum Lane {
     Persistent(u32),
 }
 
-impl Lane {
-    /// Index in [`LANES`], of those that every communicator has.
+impl CallOrder {
+    /// Index in [`CALL_ORDERS`], of those that every communicator has.
     #[inline]
     pub(crate) fn index(self) -> usize {
         match self {
@@ -72,15 +72,19 @@ impl Lane {
 }
 
 /// Those that every communicator has.
-pub(crate) const LANES: [Lane; 3] = [Lane::Application, Lane::Internal, Lane::Creation];
+pub(crate) const CALL_ORDERS: [CallOrder; 3] = [
+    CallOrder::Application,
+    CallOrder::Internal,
+    CallOrder::Creation,
+];
 
 /// Where a call stands among those on a communicator: lane and position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallPosition {
-    pub(crate) lane: Lane,
+    pub(crate) call_order: CallOrder,
     pub(crate) position: u64,
 }
 
 /// Where calls stand: communicator (index in
 /// [`Communicators::list`](crate::communicators::Communicators::list)), lane and position.
-pub(crate) type LanePlace = (usize, Lane, u64);
+pub(crate) type OrderPosition = (usize, CallOrder, u64);

@@ -1,18 +1,18 @@
 //! What matching hands on, and what takes it.
 
-use crate::calls::aside::Aside;
-use crate::calls::call::{Call, Instance};
-use crate::instances::complete::{Agreed, Disagreement};
+use crate::calls::call::{Call, Candidate};
+use crate::calls::unqueued::Unqueued;
+use crate::instances::complete::{CompleteInstance, Disagreement};
 
 /// What matching hands on.
 #[derive(Debug)]
-pub enum Matched<'m> {
+pub enum Outcome<'m> {
     /// A complete instance of one collective.
-    Agreed(Agreed<'m>),
+    Complete(CompleteInstance<'m>),
     /// Calls at one position that are not a complete instance, once no more of them can come.
     Irregular {
         /// The calls.
-        instance: Instance<'m>,
+        instance: Candidate<'m>,
         /// Why they are not one collective, if they are not.
         disagreement: Option<Disagreement>,
     },
@@ -41,7 +41,7 @@ pub trait Adder: Send {
     /// out among workers.
     type Sums: Merge;
     /// Adds what was matched.
-    fn take(&mut self, matched: Matched<'_>);
+    fn take(&mut self, matched: Outcome<'_>);
     /// The sums of all that was taken.
     fn finish(self) -> Self::Sums;
 }
@@ -52,10 +52,10 @@ pub trait Merge: Send {
     fn merge(&mut self, other: Self);
 }
 
-impl From<Aside> for Matched<'_> {
-    fn from(aside: Aside) -> Self {
-        match aside {
-            Aside::Unmatched {
+impl From<Unqueued> for Outcome<'_> {
+    fn from(unqueued: Unqueued) -> Self {
+        match unqueued {
+            Unqueued::Unmatched {
                 process,
                 called_on,
                 call,
@@ -66,7 +66,7 @@ impl From<Aside> for Matched<'_> {
                 call,
                 is_internal,
             },
-            Aside::Process { call } => Self::Process { call },
+            Unqueued::Process { call } => Self::Process { call },
         }
     }
 }
