@@ -48,16 +48,16 @@ impl Comparison {
     #[must_use]
     pub fn new(analyses: &[Analysis]) -> Self {
         let baseline = &analyses[0];
-        let answers: Vec<Correspondence> = analyses[1..]
+        let correspondences: Vec<Correspondence> = analyses[1..]
             .iter()
             .map(|other| Correspondence::new(baseline, other))
             .collect();
-        let (operations, only_in) = operations::compare(analyses, &answers);
+        let (operations, only_in) = operations::compare(analyses, &correspondences);
         let traces: Vec<ComparedTrace> = analyses.iter().map(compared_trace).collect();
         let differs = remarks::differing(&traces);
         Self {
             runs: run_differences(&traces),
-            remarks: remarks::remarks(analyses, &answers, &differs, &operations),
+            remarks: remarks::remarks(analyses, &correspondences, &differs, &operations),
             differs,
             traces,
             operations,

@@ -123,11 +123,11 @@ pub fn analyze(
             &nothing,
         );
         selection.check_phase(&findings)?;
-        Ok(judge::summarize::summarize(&judge::inputs::Sources {
+        Ok(judge::summarize::summarize(&judge::inputs::Inputs {
             run: &run,
             clocks: &clocks,
             communicators: &communicators,
-            tally: &sums,
+            sums: &sums,
             findings,
             is_restricted: *selection != Selection::default(),
             details: options.details,

@@ -2,8 +2,8 @@
 
 pub(crate) mod algorithm_finder;
 pub(crate) mod critical_path;
+pub(crate) mod critical_tally;
 pub(crate) mod inside;
 pub(crate) mod outside;
 pub(crate) mod progress_times;
 pub(crate) mod shapes;
-pub(crate) mod way_back;

@@ -3,8 +3,8 @@
 pub(crate) mod end;
 pub(crate) mod ends;
 pub(crate) mod gather;
+pub(crate) mod instance_messages;
 pub(crate) mod message;
-pub(crate) mod of_instance;
 pub(crate) mod pairing;
 pub(crate) mod pattern;
 pub(crate) mod recurrence;

@@ -32,13 +32,13 @@ pub use hang::{
     CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
     NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,
 };
-pub use imbalance::{Dearest, HostLateness, ImbalanceSummary, RankLateness};
+pub use imbalance::{HostLateness, ImbalanceSummary, MostWaitedFor, RankLateness};
 pub use inside::{
-    BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary, HopSummary, Hotspot,
-    JoiningPoint, LastArrival, OneWayClass, ProgressSummary, RoundSummary, StageKind, StaySummary,
-    TransferSummary, TreeFigures, UnknownPaths, WayClass, WayLine, WayStage,
+    BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary, HopSummary, Hotspot, Join,
+    LastArrival, OneWayClass, PathClass, PathLine, PathStage, ProgressSummary, RoundSummary,
+    StageKind, StaySummary, TransferSummary, TreeFigures, UnknownPaths,
 };
-pub use operation::{BeyondDocument, OperationSummary, Spread, Stage, Stages, ThreadWay};
+pub use operation::{BeyondDocument, OperationSummary, ProcessTimes, Spread, Stage, Stages};
 pub use over_time::ChangeKind;
 pub use over_time::{
     ChangeSummary, Culprit, DisturbanceSummary, InStep, LatenessSectionSummary,
@@ -46,12 +46,13 @@ pub use over_time::{
 };
 pub use process::{CommunicatorSummary, RankClass, RankSummary};
 pub use trace::{
-    DamageSummary, InFlightSummary, Layer, MessageEnds, RankWindow, TraceSummary, WindowSummary,
+    DamageSummary, InFlightSummary, LayerSummary, MessageEndCounts, RankWindow, TraceSummary,
+    WindowSummary,
 };
 pub use trees::{EdgeSummary, OutsideTrees, TreeSummary};
 
 pub use crate::calls::algorithms::AlgorithmSummary;
 pub use crate::calls::running::RunningSummary;
-pub use crate::measure::way_back::Doubt;
+pub use crate::measure::critical_path::Doubt;
 pub use crate::remark::{Remark, UnclosedTriangle, UnpairedMessages};
 pub use crate::sums::serialization::SerializationPoint;

@@ -61,12 +61,12 @@ impl Correspondence {
             }
         }
         for communicator in &other.communicators {
-            let answer = &mut self.of_other[communicator.id];
-            if answer.is_none()
+            let correspondence = &mut self.of_other[communicator.id];
+            if correspondence.is_none()
                 && let Some(alike) = left.get_mut(&look(communicator))
                 && let Some(id) = alike.pop()
             {
-                *answer = Some(id);
+                *correspondence = Some(id);
                 is_taken[id] = true;
             }
         }

@@ -17,7 +17,7 @@ use crate::results::operation::OperationSummary;
 /// What all traces have, by the change of total time, and what only one of two has.
 pub(crate) fn compare(
     analyses: &[Analysis],
-    answers: &[Correspondence],
+    correspondences: &[Correspondence],
 ) -> (Vec<ComparedOperation>, Vec<OnlyIn>) {
     let baseline = &analyses[0];
     let mut only_in = Vec::new();
@@ -33,11 +33,11 @@ pub(crate) fn compare(
             differences: Vec::new(),
         })
         .collect();
-    for (index, (other, answer)) in (1..).zip(analyses[1..].iter().zip(answers)) {
+    for (index, (other, correspondence)) in (1..).zip(analyses[1..].iter().zip(correspondences)) {
         let granularity_ns = granularity_ns(baseline).max(granularity_ns(other));
         let mut of_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
         for (at, operation) in other.operations.iter().enumerate() {
-            match answer.key(other, operation) {
+            match correspondence.key(other, operation) {
                 Some(key) => of_key.entry(key).or_default().push(at),
                 None => only_in.push(only(other, operation, index, 0)),
             }
@@ -150,8 +150,8 @@ fn differences(
         .filter(|d| d.verdict == Verdict::NotDistinguishable && d.difference_ns != 0)
         .collect();
     let chances: Vec<f64> = candidates.iter().map(|d| d.p.unwrap_or(1.0)).collect();
-    for (difference, stands) in candidates.iter_mut().zip(holm(&chances)) {
-        if stands {
+    for (difference, is_distinct) in candidates.iter_mut().zip(holm(&chances)) {
+        if is_distinct {
             difference.instances_needed = None;
             difference.verdict = if difference.difference_ns > 0 {
                 Verdict::Slower

@@ -84,7 +84,7 @@ pub(crate) fn differing(traces: &[ComparedTrace]) -> Vec<DifferingSetting> {
 /// All remarks, in the order of their weight.
 pub(crate) fn remarks(
     analyses: &[Analysis],
-    answers: &[Correspondence],
+    correspondences: &[Correspondence],
     differs: &[DifferingSetting],
     operations: &[ComparedOperation],
 ) -> Vec<ComparisonRemark> {
@@ -106,8 +106,10 @@ pub(crate) fn remarks(
         remarks.push(ComparisonRemark::OtherLayers);
     }
     let traces: Vec<usize> = (1..)
-        .zip(analyses[1..].iter().zip(answers))
-        .filter(|(_, (other, answer))| pairs_unlike_members(&analyses[0], other, answer))
+        .zip(analyses[1..].iter().zip(correspondences))
+        .filter(|(_, (other, correspondence))| {
+            pairs_unlike_members(&analyses[0], other, correspondence)
+        })
         .map(|(index, _)| index)
         .collect();
     if !traces.is_empty() {
@@ -136,9 +138,13 @@ fn has_repetition(analyses: &[Analysis]) -> bool {
 }
 
 /// Whether some communicator answers to one with other members.
-fn pairs_unlike_members(baseline: &Analysis, other: &Analysis, answer: &Correspondence) -> bool {
+fn pairs_unlike_members(
+    baseline: &Analysis,
+    other: &Analysis,
+    correspondence: &Correspondence,
+) -> bool {
     other.communicators.iter().any(|communicator| {
-        let of_baseline = answer.in_baseline(communicator.id);
+        let of_baseline = correspondence.in_baseline(communicator.id);
         of_baseline.is_some_and(|id| baseline.communicators[id].ranks != communicator.ranks)
     })
 }

@@ -34,19 +34,19 @@ pub(super) struct Tail {
     /// Up to where chunks are known; of a ring nothing is.
     known_to: u64,
     /// The chunks of records that are known, but for old ones, in the order of the file.
-    chunks: Vec<Known>,
+    chunks: Vec<KnownChunk>,
     /// Offsets of the definitions, and what those that are closed hold.
     definitions: BTreeMap<u64, Option<Vec<u8>>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct KnownChunk {
     offset: u64,
     header: ChunkHeader,
 }
 
 /// A chunk, read.
-struct Read {
+struct ReadChunk {
     header: ChunkHeader,
     table: Vec<SequenceEntry>,
     records: Vec<Record>,
@@ -118,7 +118,7 @@ impl Tail {
             };
             let is_chunk = header.magic == CHUNK_MAGIC;
             match ChunkKind::from_code(header.kind.get()).filter(|_| is_chunk) {
-                Some(ChunkKind::Records) => self.chunks.push(Known { offset: at, header }),
+                Some(ChunkKind::Records) => self.chunks.push(KnownChunk { offset: at, header }),
                 Some(ChunkKind::Definitions) => drop(self.definitions.entry(at).or_default()),
                 None => {}
             }
@@ -182,8 +182,8 @@ impl Tail {
     }
 
     /// For each thread the chunks with its newest `n` records; older ones are forgotten.
-    fn read_newest(&mut self, n: usize) -> io::Result<Vec<Read>> {
-        let mut by_thread: BTreeMap<u32, Vec<Known>> = BTreeMap::new();
+    fn read_newest(&mut self, n: usize) -> io::Result<Vec<ReadChunk>> {
+        let mut by_thread: BTreeMap<u32, Vec<KnownChunk>> = BTreeMap::new();
         for known in &self.chunks {
             let thread = by_thread.entry(known.header.thread.get()).or_default();
             thread.push(*known);
@@ -212,8 +212,8 @@ impl Tail {
     }
 
     /// A chunk as far as it is written; `None` if another one stands there now.
-    fn read_chunk(&self, known: &Known) -> io::Result<Option<Read>> {
-        let Known { offset, .. } = *known;
+    fn read_chunk(&self, known: &KnownChunk) -> io::Result<Option<ReadChunk>> {
+        let KnownChunk { offset, .. } = *known;
         let same = |found: &ChunkHeader| found.crc32 == known.header.crc32;
         let Some(header) = self.header_at(offset)?.filter(same) else {
             return Ok(None);
@@ -245,7 +245,7 @@ impl Tail {
             return Ok(None);
         };
         let n_used = slots.iter().take_while(|slot| !slot.is_free()).count();
-        Ok(Some(Read {
+        Ok(Some(ReadChunk {
             header,
             table: table.to_vec(),
             records: slots[..n_used].to_vec(),
@@ -256,7 +256,7 @@ impl Tail {
 /// What is told of the newest records.
 struct Image {
     /// By thread and number.
-    chunks: Vec<Read>,
+    chunks: Vec<ReadChunk>,
     /// What was left out before, if anything was: from when on all is there, and what had begun
     /// until then.
     begin: Option<(u64, Vec<SequenceEntry>)>,
@@ -264,7 +264,7 @@ struct Image {
 
 impl Image {
     /// Of the chunks of a process, by thread and number, the newest `n` records of each thread.
-    fn of(mut chunks: Vec<Read>, n: usize) -> Self {
+    fn of(mut chunks: Vec<ReadChunk>, n: usize) -> Self {
         let of_threads = chunks.chunk_by(|a, b| a.header.thread == b.header.thread);
         let begins = of_threads.filter_map(|thread| {
             let n_there: usize = thread.iter().map(|chunk| chunk.records.len()).sum();
@@ -316,7 +316,7 @@ impl Image {
         {
             let begin = self.begin.as_ref();
             // Those that end before the begin say nothing more.
-            let is_before = |chunk: &&Read| begin.is_some() && chunk.records.is_empty();
+            let is_before = |chunk: &&ReadChunk| begin.is_some() && chunk.records.is_empty();
             let n_before = thread
                 .iter()
                 .take_while(is_before)
@@ -347,7 +347,7 @@ impl Image {
 }
 
 /// What had begun at an instant, by the latest table from before and the records since.
-fn begun_at(begin: u64, chunks: &[Read]) -> Option<Sequences> {
+fn begun_at(begin: u64, chunks: &[ReadChunk]) -> Option<Sequences> {
     let before = chunks
         .iter()
         .filter(|chunk| chunk.header.prepare_begin.get() <= begin);

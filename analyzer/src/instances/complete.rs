@@ -9,7 +9,7 @@ use crate::calls::call::{Call, Candidate};
 use crate::calls::outstanding::OverlapTimes;
 use crate::calls::time_in_mpi::TimeInMpi;
 use crate::communicators::Communicator;
-use crate::messages::of_instance::Messages;
+use crate::messages::instance_messages::Messages;
 use crate::trace::algorithm_names::AlgorithmNames;
 use crate::trace::record_at::CallOrder;
 

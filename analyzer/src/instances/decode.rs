@@ -21,8 +21,8 @@ use crate::instances::complete::{
     CompleteInstance, Disagreement, Extent, Payloads, agree, is_open_fence,
 };
 use crate::instances::outcome::Outcome;
-use crate::messages::gather::{Gatherer, OfSlot, QueuedCall};
-use crate::messages::recurrence::Kind;
+use crate::messages::gather::{Gatherer, QueuedCall, SlotOfInstance};
+use crate::messages::recurrence::RecurrenceKey;
 use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 use crate::trace::records::LastBlock;
 
@@ -261,9 +261,11 @@ impl Decoder {
         } = *of;
         let n = sources.len();
         let gathered = at..self.rows.len().min(at + instances_together(n));
-        let kinds = self.rows[gathered.clone()].iter();
-        let kinds = kinds.map(|row| kind(row, block.communicator, communicator));
-        self.gatherer.begin(kinds, block.communicator, communicator);
+        let recurrence_keys = self.rows[gathered.clone()].iter();
+        let recurrence_keys =
+            recurrence_keys.map(|row| recurrence_key(row, block.communicator, communicator));
+        self.gatherer
+            .begin(recurrence_keys, block.communicator, communicator);
         let message_source = MessageSource::AfterCalls(&self.locations[at * n..gathered.end * n]);
         let positions = Positions {
             from: block.from + at as u64,
@@ -626,8 +628,8 @@ impl Decoder {
         let mut reported = None;
         if let Some(message_source) = &message_source {
             let (index, communicator) = (instance.communicator_index, instance.communicator);
-            let kind = std::iter::once(None);
-            self.gatherer.begin(kind, index, communicator);
+            let recurrence_key = std::iter::once(None);
+            self.gatherer.begin(recurrence_key, index, communicator);
             let positions = Positions {
                 from: instance.position,
                 n: 1,
@@ -718,7 +720,7 @@ fn gather(
                             position,
                             location,
                         };
-                        gatherer.add_call(OfSlot { nth, slot, process }, call);
+                        gatherer.add_call(SlotOfInstance { nth, slot, process }, call);
                     }
                 }
                 MessageSource::Retained => {
@@ -727,7 +729,7 @@ fn gather(
                         .get(position)
                         .and_then(Initiated::reported);
                     let kept = queue.outstanding.messages(position);
-                    gatherer.add_kept(OfSlot { nth, slot, process }, kept, reported);
+                    gatherer.add_kept(SlotOfInstance { nth, slot, process }, kept, reported);
                 }
             }
         }
@@ -788,9 +790,9 @@ fn shape_of(communicator: &Communicator, operation: Operation, root: Option<usiz
 }
 
 /// The kind of the instance of a row, on a communicator with this index.
-fn kind(row: &Row, index: usize, communicator: &Communicator) -> Option<Kind> {
+fn recurrence_key(row: &Row, index: usize, communicator: &Communicator) -> Option<RecurrenceKey> {
     let (operation, root) = regular(row, communicator)?;
-    Some(Kind {
+    Some(RecurrenceKey {
         communicator: index,
         of: shape_of(communicator, operation, root),
         magnitude: u64::BITS - row.word.low().leading_zeros(),

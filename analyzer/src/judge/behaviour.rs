@@ -5,7 +5,7 @@ use collbench_stats::moments::Moments;
 use collbench_text::inert;
 
 use crate::judge::classes::{Class, Features, classes};
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::results::over_time::{RankTimeline, Timeline};
 use crate::results::process::RankClass;
 use crate::sums::behaviour::Behaviour;
@@ -17,11 +17,11 @@ const MIN_DIFFERENCE: f64 = 0.1;
 const MAX_RANGES: usize = 3;
 
 /// What each process did when, in stretches that are the same for all.
-pub(crate) fn timeline(sources: &Sources<'_>) -> Timeline {
-    let Sources { run, tally, .. } = sources;
-    let activities = tally.processes.iter().map(|process| &process.activity);
+pub(crate) fn timeline(inputs: &Inputs<'_>) -> Timeline {
+    let Inputs { run, sums, .. } = inputs;
+    let activities = sums.processes.iter().map(|process| &process.activity);
     let widest = activities.map(|activity| activity.0.doublings()).max();
-    let end_ns = tally.end_ns.max(0);
+    let end_ns = sums.end_ns.max(0);
     let doublings = doublings_to_cover(end_ns, MAX_BINS).max(widest.unwrap_or(0));
     let n_bins = (end_ns / bin_ns(doublings)) as usize + 1;
     Timeline {
@@ -29,7 +29,7 @@ pub(crate) fn timeline(sources: &Sources<'_>) -> Timeline {
         ranks: run
             .processes
             .iter()
-            .zip(&tally.processes)
+            .zip(&sums.processes)
             .map(|(process, sums)| rank_timeline(process.rank(), &sums.activity, doublings, n_bins))
             .collect(),
     }
@@ -71,15 +71,15 @@ fn moments(behaviour: &Behaviour) -> [&Moments; 3] {
 }
 
 /// Processes that come, wait and leave alike.
-pub(crate) fn rank_classes(sources: &Sources<'_>) -> Vec<RankClass> {
-    let Sources {
-        run, clocks, tally, ..
-    } = sources;
+pub(crate) fn rank_classes(inputs: &Inputs<'_>) -> Vec<RankClass> {
+    let Inputs {
+        run, clocks, sums, ..
+    } = inputs;
     // Who took part in no whole instance has shown nothing.
     let seen: Vec<usize> = (0..run.processes.len())
-        .filter(|&process| tally.processes[process].behaviour.lag.n() > 0)
+        .filter(|&process| sums.processes[process].behaviour.lag.n() > 0)
         .collect();
-    let behaviour = |index: usize| &tally.processes[seen[index]].behaviour;
+    let behaviour = |index: usize| &sums.processes[seen[index]].behaviour;
     let features: Vec<Features> = (0..seen.len())
         .map(|index| moments(behaviour(index)).map(Moments::mean_ns))
         .collect();
@@ -101,13 +101,13 @@ pub(crate) fn rank_classes(sources: &Sources<'_>) -> Vec<RankClass> {
             };
             let [lag, wait, departure_wait] = [0, 1, 2].map(of_members);
             RankClass {
-                name: name(sources, &seen, &features, &found, class),
+                name: name(inputs, &seen, &features, &found, class),
                 ranks: class
                     .members
                     .iter()
-                    .map(|&m| rank(sources, seen[m]))
+                    .map(|&m| rank(inputs, seen[m]))
                     .collect(),
-                representative: rank(sources, seen[class.representative]),
+                representative: rank(inputs, seen[class.representative]),
                 mean_wait_ns: wait.mean_ns(),
                 mean_lag_ns: lag.mean_ns(),
                 mean_departure_wait_ns: departure_wait.mean_ns(),
@@ -146,14 +146,14 @@ fn tolerance_ns(processes: &[&Behaviour], granularity_ns: i64) -> [f64; 3] {
     })
 }
 
-fn rank(sources: &Sources<'_>, process: usize) -> u32 {
-    sources.run.processes[process].rank()
+fn rank(inputs: &Inputs<'_>, process: usize) -> u32 {
+    inputs.run.processes[process].rank()
 }
 
 /// The ranks, if they are few ranges; else the host that they are all of; else what sets them
 /// apart.
 fn name(
-    sources: &Sources<'_>,
+    inputs: &Inputs<'_>,
     seen: &[usize],
     features: &[Features],
     classes: &[Class],
@@ -162,7 +162,7 @@ fn name(
     let ranks: Vec<u32> = class
         .members
         .iter()
-        .map(|&m| rank(sources, seen[m]))
+        .map(|&m| rank(inputs, seen[m]))
         .collect();
     let n_ranges = 1 + ranks
         .windows(2)
@@ -171,13 +171,13 @@ fn name(
     if n_ranges <= MAX_RANGES {
         return inert::ranks(&ranks);
     }
-    let host_of = |process: usize| sources.clocks.processes[process].host;
+    let host_of = |process: usize| inputs.clocks.processes[process].host;
     let host = host_of(seen[class.members[0]]);
     let on_host = |process: &usize| host_of(*process) == host;
     if class.members.iter().all(|&m| host_of(seen[m]) == host)
         && seen.iter().filter(|&process| on_host(process)).count() == ranks.len()
     {
-        let name = &sources.clocks.hosts[host].name;
+        let name = &inputs.clocks.hosts[host].name;
         return format!("host {}", inert::line(name, 40));
     }
     let lag = |class: &Class| features[class.representative][0];

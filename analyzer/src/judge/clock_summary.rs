@@ -3,7 +3,7 @@
 use collbench_clocks::AlignmentMethod;
 use collbench_formats::ClockSource;
 
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::results::clock::{
     ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSummary, PairErrors, Violations,
 };
@@ -17,8 +17,8 @@ const COURSE_POINTS: i64 = 400;
 const MAX_COURSES: usize = 64;
 
 /// What is known of the clocks.
-pub(crate) fn clock_summary(sources: &Sources<'_>) -> ClockSummary {
-    let Sources { run, clocks, .. } = sources;
+pub(crate) fn clock_summary(inputs: &Inputs<'_>) -> ClockSummary {
+    let Inputs { run, clocks, .. } = inputs;
     let mut names: Vec<&str> = Vec::new();
     for process in &run.processes {
         let name = match process.trace.identity.clock.source {
@@ -61,7 +61,7 @@ pub(crate) fn clock_summary(sources: &Sources<'_>) -> ClockSummary {
                 }
             })
             .collect(),
-        violations: violations(sources),
+        violations: violations(inputs),
         errors: clock_errors(clocks),
         closure: clocks.closure.as_ref().map(|closure| ClosureSummary {
             triangles: closure.n_triangles,
@@ -95,9 +95,9 @@ fn clock_method(clocks: &Clocks) -> &'static str {
 }
 
 /// Who left collectives before those had entered that it depends on.
-fn violations(sources: &Sources<'_>) -> Violations {
-    let counts = &sources.tally.counts.causality;
-    let have_one_time = sources.clocks.n_groups() == 1;
+fn violations(inputs: &Inputs<'_>) -> Violations {
+    let counts = &inputs.sums.counts.causality;
+    let have_one_time = inputs.clocks.n_groups() == 1;
     Violations {
         checked: Some(counts.checked).filter(|_| have_one_time),
         before: Some(counts.before).filter(|_| have_one_time),

@@ -8,7 +8,7 @@ use collbench_text::quantity::counted;
 
 use crate::calls::findings::InFlight;
 use crate::communicators::Communicators;
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::results::trace::{DamageSummary, InFlightSummary};
 
 /// Ranks without a file that are told one by one; beyond, in one entry.
@@ -17,8 +17,8 @@ const MAX_MISSING_LISTED: u64 = 4096;
 const MAX_CONFLICTS_LISTED: usize = 4;
 
 /// One entry for each rank and finding; those of a rank stand together, by rank.
-pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
-    let Sources { run, .. } = sources;
+pub(crate) fn damage(inputs: &Inputs<'_>) -> Vec<DamageSummary> {
+    let Inputs { run, .. } = inputs;
     let mut damage = Vec::new();
     for file in &run.unreadable {
         damage.push(DamageSummary {
@@ -28,9 +28,9 @@ pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
         });
     }
     let mut in_flight: BTreeMap<usize, Vec<InFlightSummary>> = BTreeMap::new();
-    for (process, found) in sources.findings.processes.iter().enumerate() {
+    for (process, found) in inputs.findings.processes.iter().enumerate() {
         for call in &found.in_flight {
-            let summary = in_flight_summary(sources.communicators, call);
+            let summary = in_flight_summary(inputs.communicators, call);
             in_flight.entry(process).or_default().push(summary);
         }
     }
@@ -54,7 +54,7 @@ pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
             ),
             in_flight: Some(call),
         }));
-        let found = findings_in_records(sources, index);
+        let found = findings_in_records(inputs, index);
         of_ranks.extend(found.into_iter().map(|what| DamageSummary {
             rank: Some(rank),
             what: format!("{}: {what}", process.name),
@@ -96,9 +96,9 @@ pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
 }
 
 /// What definitions and records of a process say that cannot be.
-fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
+fn findings_in_records(inputs: &Inputs<'_>, process: usize) -> Vec<String> {
     let mut findings = Vec::new();
-    let conflicts = sources.communicators.conflicts.iter();
+    let conflicts = inputs.communicators.conflicts.iter();
     let conflicts: Vec<u32> = conflicts
         .filter(|(other, _)| *other == process)
         .map(|(_, index)| *index)
@@ -113,7 +113,7 @@ fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
         let more = counted(more, "more definition");
         findings.push(format!("{more} in contradiction to others"));
     }
-    let Some(found) = sources.findings.processes.get(process) else {
+    let Some(found) = inputs.findings.processes.get(process) else {
         return findings;
     };
     if found.n_undefined > 0 {

@@ -73,7 +73,7 @@ impl<T: Serialize + Default + PartialEq> LeaveOut for Detail<T> {
 }
 
 /// Details of one kind.
-struct Kind<'a> {
+struct DetailsOfKind<'a> {
     /// Where they stand in an operation.
     name: &'static str,
     /// Objects and arrays that they stand in.
@@ -89,7 +89,7 @@ const IN_TREE: usize = IN_ENTRY + 2;
 /// In a tree, in `critical_path`.
 const IN_CRITICAL_PATH: usize = IN_TREE + 1;
 
-impl Kind<'_> {
+impl DetailsOfKind<'_> {
     fn n_bytes(&self) -> u64 {
         let bytes = self.details.iter().map(|it| it.n_bytes(self.depth));
         bytes.sum()
@@ -97,13 +97,13 @@ impl Kind<'_> {
 }
 
 /// The details of an operation, by kind, those first that say most in the least room.
-fn kinds(operation: &mut OperationSummary) -> Vec<Kind<'_>> {
-    let kind = |name, detail| Kind {
+fn kinds(operation: &mut OperationSummary) -> Vec<DetailsOfKind<'_>> {
+    let kind = |name, detail| DetailsOfKind {
         name,
         depth: IN_ENTRY,
         details: vec![detail],
     };
-    let mut kinds: Vec<Kind<'_>> = vec![
+    let mut kinds: Vec<DetailsOfKind<'_>> = vec![
         kind("duration_histogram", &mut operation.duration_histogram),
         kind("sections", &mut operation.sections),
         kind("serialization", &mut operation.serialization),
@@ -121,7 +121,7 @@ fn kinds(operation: &mut OperationSummary) -> Vec<Kind<'_>> {
         ("trees[].ways", IN_TREE),
         ("trees[].edges", IN_TREE),
     ]
-    .map(|(name, depth)| Kind {
+    .map(|(name, depth)| DetailsOfKind {
         name,
         depth,
         details: Vec::new(),

@@ -12,7 +12,7 @@ use collbench_stats::chance::binomial_tail;
 use collbench_stats::integers::sum_ns;
 use collbench_stats::periods::{EventTimes, Period, find_period};
 
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::results::over_time::{Culprit, DisturbanceSummary, InStep};
 use crate::sums::late_arrivals::{LateArrival, LateArrivals, MAX_LATEST};
 use crate::sums::lateness::Lateness;
@@ -41,7 +41,7 @@ type Group<'a> = (&'a (usize, Operation), &'a Lateness);
 /// Late arrivals of which each began to be late before the latest of them came, and came after that one
 /// began to be late.
 #[derive(Debug, Clone, Copy)]
-struct Stop {
+struct Interruption {
     /// The latest.
     latest: Event,
     /// Waits that all of them ended, ns.
@@ -50,20 +50,21 @@ struct Stop {
 
 /// The stops that late arrivals come from, the longest first, and whether there are more; `events`:
 /// the latest first.
-fn stops(events: &[Event]) -> (Vec<Stop>, bool) {
-    let mut stops: Vec<Stop> = Vec::new();
+fn interruptions(events: &[Event]) -> (Vec<Interruption>, bool) {
+    let mut interruptions: Vec<Interruption> = Vec::new();
     // By its begin, the end of each, and which it is: none begins before the one in front is over.
     let mut spans: BTreeMap<i64, (i64, usize)> = BTreeMap::new();
     let mut are_more = false;
     for &(arrival, group) in events {
         let from_ns = arrival.at_ns.saturating_sub(arrival.excess_ns);
         let before = spans.range(..=arrival.at_ns).next_back();
-        if let Some((_, &(_, stop))) = before.filter(|(_, (end_ns, _))| *end_ns >= from_ns) {
-            let sum = &mut stops[stop].caused_ns;
+        if let Some((_, &(_, interruption))) = before.filter(|(_, (end_ns, _))| *end_ns >= from_ns)
+        {
+            let sum = &mut interruptions[interruption].caused_ns;
             *sum = sum.saturating_add(arrival.caused_ns);
-        } else if stops.len() < MAX_EVENTS {
-            spans.insert(from_ns, (arrival.at_ns, stops.len()));
-            stops.push(Stop {
+        } else if interruptions.len() < MAX_EVENTS {
+            spans.insert(from_ns, (arrival.at_ns, interruptions.len()));
+            interruptions.push(Interruption {
                 latest: (arrival, group),
                 caused_ns: arrival.caused_ns,
             });
@@ -71,13 +72,13 @@ fn stops(events: &[Event]) -> (Vec<Stop>, bool) {
             are_more = true;
         }
     }
-    (stops, are_more)
+    (interruptions, are_more)
 }
 
 /// The disturbances, the dearest first.
-pub(crate) fn disturbances(sources: &Sources<'_>) -> Vec<DisturbanceSummary> {
-    let groups: Vec<Group<'_>> = sources
-        .tally
+pub(crate) fn disturbances(inputs: &Inputs<'_>) -> Vec<DisturbanceSummary> {
+    let groups: Vec<Group<'_>> = inputs
+        .sums
         .lateness
         .iter()
         .filter(|(_, lateness)| lateness.arrivals.sampled().len() >= MIN_SAMPLED)
@@ -96,7 +97,7 @@ pub(crate) fn disturbances(sources: &Sources<'_>) -> Vec<DisturbanceSummary> {
         is_least |= events.len() - n_before == MAX_LATEST;
     }
     events.sort_unstable_by(|a, b| b.cmp(a));
-    let (mut stops, are_more) = stops(&events);
+    let (mut interruptions, are_more) = interruptions(&events);
     is_least |= are_more;
 
     let background: Vec<Vec<i64>> = groups
@@ -115,9 +116,9 @@ pub(crate) fn disturbances(sources: &Sources<'_>) -> Vec<DisturbanceSummary> {
     };
     let mut found = Vec::new();
     while found.len() < MAX_FOUND {
-        let at = stops
+        let at = interruptions
             .iter()
-            .map(|stop| (stop.latest.0.at_ns, stop.latest.1));
+            .map(|interruption| (interruption.latest.0.at_ns, interruption.latest.1));
         let at: Vec<(i64, usize)> = at.collect();
         let Some(rhythm) = find_period(&EventTimes {
             events: &at,
@@ -127,12 +128,17 @@ pub(crate) fn disturbances(sources: &Sources<'_>) -> Vec<DisturbanceSummary> {
         }) else {
             break;
         };
-        let own: Vec<Stop> = rhythm.events.iter().map(|&index| stops[index]).collect();
-        let disturbance = summary(sources, &groups, &rhythm, &own, is_least);
+        let own: Vec<Interruption> = rhythm
+            .events
+            .iter()
+            .map(|&index| interruptions[index])
+            .collect();
+        let disturbance = summary(inputs, &groups, &rhythm, &own, is_least);
         if disturbance.excess_ns as f64 * MIN_PERIODS > rhythm.period_ns {
             break;
         }
-        stops.retain(|stop| !own.iter().any(|other| other.latest == stop.latest));
+        interruptions
+            .retain(|interruption| !own.iter().any(|other| other.latest == interruption.latest));
         found.push(disturbance);
     }
     found.sort_by_key(|disturbance| std::cmp::Reverse(disturbance.wait_caused_ns));
@@ -151,14 +157,17 @@ fn ordinary_ns(arrivals: &LateArrivals) -> i64 {
 }
 
 fn summary(
-    sources: &Sources<'_>,
+    inputs: &Inputs<'_>,
     groups: &[Group<'_>],
     rhythm: &Period,
-    own: &[Stop],
+    own: &[Interruption],
     is_least: bool,
 ) -> DisturbanceSummary {
-    let wait_caused_ns = sum_ns(own.iter().map(|stop| stop.caused_ns));
-    let own: &[Event] = &own.iter().map(|stop| stop.latest).collect::<Vec<_>>();
+    let wait_caused_ns = sum_ns(own.iter().map(|interruption| interruption.caused_ns));
+    let own: &[Event] = &own
+        .iter()
+        .map(|interruption| interruption.latest)
+        .collect::<Vec<_>>();
     let mut excess: Vec<i64> = own.iter().map(|(arrival, _)| arrival.excess_ns).collect();
     excess.sort_unstable();
     DisturbanceSummary {
@@ -168,15 +177,15 @@ fn summary(
         n: own.len() as u64,
         is_least,
         excess_ns: excess[excess.len() / 2],
-        late: who(sources, groups, own),
+        late: late_party(inputs, groups, own),
         wait_caused_ns,
         in_step: in_step(groups, own),
     }
 }
 
 /// The rank, or else the host, that most of the late arrivals are of.
-fn who(sources: &Sources<'_>, groups: &[Group<'_>], own: &[Event]) -> Option<Culprit> {
-    let Sources { run, clocks, .. } = sources;
+fn late_party(inputs: &Inputs<'_>, groups: &[Group<'_>], own: &[Event]) -> Option<Culprit> {
+    let Inputs { run, clocks, .. } = inputs;
     let processes: Vec<usize> = own
         .iter()
         .filter_map(|(arrival, group)| groups[*group].1.members[arrival.position].process)
@@ -259,10 +268,10 @@ mod tests {
             arrival(3_000, 500),
         ];
         events.sort_unstable_by(|a, b| b.cmp(a));
-        let (stops, are_more) = stops(&events);
-        let found: Vec<(i64, i64)> = stops
+        let (interruptions, are_more) = interruptions(&events);
+        let found: Vec<(i64, i64)> = interruptions
             .iter()
-            .map(|stop| (stop.latest.0.at_ns, stop.caused_ns))
+            .map(|interruption| (interruption.latest.0.at_ns, interruption.caused_ns))
             .collect();
         assert_eq!(found, [(3_000, 10), (1_000, 40), (599, 10)]);
         assert!(!are_more);
@@ -273,8 +282,8 @@ mod tests {
         let n = MAX_EVENTS as i64 + 5;
         let mut events: Vec<Event> = (0..n).map(|at| arrival(1_000 * at, 10 + at)).collect();
         events.sort_unstable_by(|a, b| b.cmp(a));
-        let (stops, are_more) = stops(&events);
-        assert!(are_more && stops.len() == MAX_EVENTS);
-        assert_eq!(stops[0].latest, events[0]);
+        let (interruptions, are_more) = interruptions(&events);
+        assert!(are_more && interruptions.len() == MAX_EVENTS);
+        assert_eq!(interruptions[0].latest, events[0]);
     }
 }

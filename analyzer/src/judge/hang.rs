@@ -8,7 +8,7 @@ use collbench_formats::{Damage, Operation};
 
 use crate::calls::findings::{InFlight, ProcessFindings};
 use crate::calls::last_seen::{LastCall, LastSeen};
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::results::hang::{
     HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary, NeverCompletedSummary,
     RankEndSummary, RankState, UnfinishedSummary,
@@ -25,7 +25,7 @@ const MAX_INSTANCES: usize = 4096;
 
 /// Where one process was at the end.
 #[derive(Debug)]
-struct Ending<'a> {
+struct ProcessAtEnd<'a> {
     rank: u32,
     state: RankState,
     last_seen_ns: i64,
@@ -39,7 +39,7 @@ struct Ending<'a> {
 
 /// One unfinished instance, with what the ends of the files say.
 #[derive(Debug)]
-struct AtEnd<'a> {
+struct UnfinishedAtEnd<'a> {
     of: &'a Unfinished,
     inside: Vec<Waiter>,
     never_came: Vec<Absent>,
@@ -48,21 +48,21 @@ struct AtEnd<'a> {
 
 /// Everything that was under way when the trace ended.
 pub(crate) struct Hang<'a> {
-    sources: &'a Sources<'a>,
+    inputs: &'a Inputs<'a>,
     /// By process of the run; empty where nothing is missing in it.
-    endings: Vec<Ending<'a>>,
+    processes_at_end: Vec<ProcessAtEnd<'a>>,
     /// In the order of the results.
-    instances: Vec<AtEnd<'a>>,
+    instances: Vec<UnfinishedAtEnd<'a>>,
 }
 
 impl<'a> Hang<'a> {
-    pub(crate) fn of(sources: &'a Sources<'a>) -> Self {
+    pub(crate) fn of(inputs: &'a Inputs<'a>) -> Self {
         let mut this = Self {
-            sources,
-            endings: endings(sources),
+            inputs,
+            processes_at_end: processes_at_end(inputs),
             instances: Vec::new(),
         };
-        let unfinished = sources.tally.unfinished.iter().take(MAX_INSTANCES);
+        let unfinished = inputs.sums.unfinished.iter().take(MAX_INSTANCES);
         this.instances = unfinished.map(|of| this.at_end(of)).collect();
         this.instances
             .retain(|instance| !(instance.inside.is_empty() && instance.of.begun.is_empty()));
@@ -73,7 +73,7 @@ impl<'a> Hang<'a> {
         });
         for (index, instance) in this.instances.iter().enumerate() {
             for waiter in &instance.inside {
-                if let Some(ending) = this.endings.get_mut(waiter.process) {
+                if let Some(ending) = this.processes_at_end.get_mut(waiter.process) {
                     ending.instances.push(index);
                 }
             }
@@ -81,26 +81,28 @@ impl<'a> Hang<'a> {
         this
     }
 
-    fn at_end(&self, of: &'a Unfinished) -> AtEnd<'a> {
+    fn at_end(&self, of: &'a Unfinished) -> UnfinishedAtEnd<'a> {
         // One that never returned, though its thread went on, is not waiting.
         let is_in_it = |waiter: &&Waiter| {
-            self.endings.get(waiter.process).is_none_or(|ending| {
-                let mut in_flight = ending.in_flight.iter();
-                in_flight.any(|call| call.enter == waiter.since)
-            })
+            self.processes_at_end
+                .get(waiter.process)
+                .is_none_or(|ending| {
+                    let mut in_flight = ending.in_flight.iter();
+                    in_flight.any(|call| call.enter == waiter.since)
+                })
         };
         let inside: Vec<Waiter> = of.inside.iter().filter(is_in_it).copied().collect();
         let strays = of.inside.iter().filter(|waiter| !is_in_it(waiter));
         let mut unknown: Vec<u32> = strays.map(|waiter| waiter.rank).collect();
         let is_known = |absent: &&Absent| {
-            let ending = self.endings.get(absent.process);
-            !absent.is_lost && ending.is_none_or(Ending::is_known)
+            let ending = self.processes_at_end.get(absent.process);
+            !absent.is_lost && ending.is_none_or(ProcessAtEnd::is_known)
         };
         let never_came = of.absent.iter().filter(is_known).copied().collect();
         let others = of.absent.iter().filter(|absent| !is_known(absent));
         unknown.extend(others.map(|absent| absent.rank));
         unknown.sort_unstable();
-        AtEnd {
+        UnfinishedAtEnd {
             of,
             inside,
             never_came,
@@ -110,21 +112,24 @@ impl<'a> Hang<'a> {
 
     /// The instances that someone was in at the end, by communicator and position.
     pub(crate) fn unfinished(&self) -> Vec<UnfinishedSummary> {
-        self.instances.iter().map(AtEnd::summary).collect()
+        self.instances
+            .iter()
+            .map(UnfinishedAtEnd::summary)
+            .collect()
     }
 
     /// What was going on; `None` where nothing is missing in the run.
     pub(crate) fn summary(&self) -> Option<HangSummary> {
-        if self.endings.is_empty() {
+        if self.processes_at_end.is_empty() {
             return None;
         }
         let cycles = cycles::cycles(self);
         let waiting = self
-            .endings
+            .processes_at_end
             .iter()
             .filter(|ending| ending.state == RankState::Waiting);
-        let ends = self.endings.iter().map(|ending| ending.end_ns);
-        let in_library = self.endings.iter().filter(|ending| {
+        let ends = self.processes_at_end.iter().map(|ending| ending.end_ns);
+        let in_library = self.processes_at_end.iter().filter(|ending| {
             let call = ending.in_flight.first();
             call.is_some_and(|call| call.is_internal)
         });
@@ -135,15 +140,15 @@ impl<'a> Hang<'a> {
             in_library: in_library.map(|ending| ending.rank).collect(),
             cycles: cycles.iter().map(|cycle| cycle.summary(self)).collect(),
             ranks: self
-                .endings
+                .processes_at_end
                 .iter()
-                .map(|e| e.summary(self.sources))
+                .map(|e| e.summary(self.inputs))
                 .collect(),
         })
     }
 }
 
-impl AtEnd<'_> {
+impl UnfinishedAtEnd<'_> {
     fn is_persistent(&self) -> bool {
         matches!(self.of.call_order, CallOrder::Persistent(_))
     }
@@ -178,14 +183,14 @@ impl AtEnd<'_> {
     }
 }
 
-impl Ending<'_> {
+impl ProcessAtEnd<'_> {
     /// Whether its file tells all that it did.
     fn is_known(&self) -> bool {
         !matches!(self.state, RankState::NotRecorded | RankState::Damaged)
     }
 
-    fn summary(&self, sources: &Sources<'_>) -> RankEndSummary {
-        let entry = |index: usize| sources.communicators.list[index].entry;
+    fn summary(&self, inputs: &Inputs<'_>) -> RankEndSummary {
+        let entry = |index: usize| inputs.communicators.list[index].entry;
         let in_flight = self.in_flight.first().map(|call| LastCallSummary {
             operation: Some(call.operation.name().into()),
             completing: call.completing.map(|call| call.name().into()),
@@ -215,10 +220,10 @@ impl Ending<'_> {
 }
 
 /// Where each process was; nothing where nothing is missing.
-fn endings<'a>(sources: &'a Sources<'_>) -> Vec<Ending<'a>> {
-    let clocks = sources.clocks;
+fn processes_at_end<'a>(inputs: &'a Inputs<'_>) -> Vec<ProcessAtEnd<'a>> {
+    let clocks = inputs.clocks;
     let group_of = |process: usize| clocks.hosts[clocks.processes[process].host].group;
-    let found = &sources.findings.processes;
+    let found = &inputs.findings.processes;
     let mut end_ns = vec![i64::MIN; clocks.n_groups()];
     for (process, found) in found.iter().enumerate() {
         let Some(last) = &found.last else {
@@ -227,11 +232,11 @@ fn endings<'a>(sources: &'a Sources<'_>) -> Vec<Ending<'a>> {
         let end = &mut end_ns[group_of(process)];
         *end = (*end).max(last.at.ns());
     }
-    let files = sources.run.processes.iter().enumerate();
-    let endings = files.filter_map(|(process, file)| {
+    let files = inputs.run.processes.iter().enumerate();
+    let processes_at_end = files.filter_map(|(process, file)| {
         let found = found.get(process)?;
         let last = found.last.as_ref()?;
-        Some(Ending {
+        Some(ProcessAtEnd {
             rank: file.rank(),
             state: state(file, found, last),
             last_seen_ns: last.at.ns(),
@@ -241,7 +246,7 @@ fn endings<'a>(sources: &'a Sources<'_>) -> Vec<Ending<'a>> {
             instances: Vec::new(),
         })
     });
-    endings.collect()
+    processes_at_end.collect()
 }
 
 fn state(file: &RankFile<'_>, found: &ProcessFindings, last: &LastSeen) -> RankState {
@@ -300,15 +305,15 @@ fn hides_the_end(file: &RankFile<'_>, found: &Damage, has_ended_mpi: bool) -> bo
 }
 
 /// The mismatches that are kept.
-pub(crate) fn mismatches(sources: &Sources<'_>) -> Vec<MismatchSummary> {
-    let all = sources.tally.mismatches.iter();
-    all.map(|mismatch| mismatch_summary(sources, mismatch))
+pub(crate) fn mismatches(inputs: &Inputs<'_>) -> Vec<MismatchSummary> {
+    let all = inputs.sums.mismatches.iter();
+    all.map(|mismatch| mismatch_summary(inputs, mismatch))
         .collect()
 }
 
-fn mismatch_summary(sources: &Sources<'_>, mismatch: &Mismatch) -> MismatchSummary {
+fn mismatch_summary(inputs: &Inputs<'_>, mismatch: &Mismatch) -> MismatchSummary {
     let is_damaged = |process: &usize| {
-        let damage = sources.run.processes[*process].trace.damage.iter();
+        let damage = inputs.run.processes[*process].trace.damage.iter();
         let mut damage = damage
             .filter(|found| !matches!(found, Damage::NotFinalized | Damage::StoppedEarly { .. }));
         damage.next().is_some()
@@ -334,8 +339,8 @@ fn mismatch_summary(sources: &Sources<'_>, mismatch: &Mismatch) -> MismatchSumma
 }
 
 /// What was never completed, as far as it is kept.
-pub(crate) fn never_completed(sources: &Sources<'_>) -> Vec<NeverCompletedSummary> {
-    let all = sources.tally.never_completed.iter();
+pub(crate) fn never_completed(inputs: &Inputs<'_>) -> Vec<NeverCompletedSummary> {
+    let all = inputs.sums.never_completed.iter();
     all.map(|found| NeverCompletedSummary {
         operation: found.operation.name().into(),
         communicator: found.entry,

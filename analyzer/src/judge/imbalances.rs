@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 
 use collbench_stats::integers::sum_ns;
 
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::judge::over_time::{change, lateness_sections};
 use crate::judge::verdict::{Verdict, Vertex};
-use crate::results::imbalance::{Dearest, HostLateness, ImbalanceSummary, RankLateness};
+use crate::results::imbalance::{HostLateness, ImbalanceSummary, MostWaitedFor, RankLateness};
 use crate::results::over_time::Culprit;
 use crate::sums::lateness::Lateness;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
 
 /// The verdicts, those with a culprit first, then by what waiting it caused.
-pub(crate) fn imbalances(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
-    let Sources {
+pub(crate) fn imbalances(inputs: &Inputs<'_>) -> Vec<ImbalanceSummary> {
+    let Inputs {
         run,
         clocks,
         communicators,
-        tally,
+        sums,
         ..
-    } = sources;
-    let collectives_ns = sum_ns(tally.processes.iter().map(|process| process.call_ns));
-    let n_judged = tally.n_judged();
+    } = inputs;
+    let collectives_ns = sum_ns(sums.processes.iter().map(|process| process.call_ns));
+    let n_judged = sums.n_judged();
     let host_of = |process: usize| clocks.processes[process].host;
-    let mut summaries: Vec<ImbalanceSummary> = tally
+    let mut summaries: Vec<ImbalanceSummary> = sums
         .lateness
         .iter()
         .map(|(&(entry, operation), lateness)| {
@@ -60,8 +60,8 @@ pub(crate) fn imbalances(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
                 all_waits_caused_ns: sum_ns(lateness.members.iter().map(|m| m.caused_ns)),
                 instances: lateness.instances,
                 resolved: lateness.resolved,
-                sections: lateness_sections(sources, lateness).into(),
-                change: change(sources, lateness, collectives_ns, n_judged),
+                sections: lateness_sections(inputs, lateness).into(),
+                change: change(inputs, lateness, collectives_ns, n_judged),
             }
         })
         .collect();
@@ -93,13 +93,13 @@ fn hosts(run: &Run<'_>, clocks: &Clocks, lateness: &Lateness) -> Vec<HostLatenes
 }
 
 /// The rank whose coming ended the most waiting; among equals the first.
-fn dearest(run: &Run<'_>, lateness: &Lateness) -> Option<Dearest> {
+fn dearest(run: &Run<'_>, lateness: &Lateness) -> Option<MostWaitedFor> {
     let known = lateness
         .members
         .iter()
         .filter(|member| member.caused_ns > 0);
     let dearest = known.rev().max_by_key(|member| member.caused_ns)?;
-    Some(Dearest {
+    Some(MostWaitedFor {
         rank: run.processes[dearest.process?].rank(),
         last: dearest.last,
         wait_caused_ns: dearest.caused_ns,

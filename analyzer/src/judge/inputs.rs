@@ -3,16 +3,16 @@
 use crate::calls::findings::MatchFindings;
 use crate::communicators::Communicators;
 use crate::judge::details::Details;
-use crate::sums::of_run::Sums;
+use crate::sums::run_sums::Sums;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
 
 /// Everything that went into the results.
-pub(crate) struct Sources<'a> {
+pub(crate) struct Inputs<'a> {
     pub(crate) run: &'a Run<'a>,
     pub(crate) clocks: &'a Clocks,
     pub(crate) communicators: &'a Communicators,
-    pub(crate) tally: &'a Sums,
+    pub(crate) sums: &'a Sums,
     pub(crate) findings: MatchFindings,
     pub(crate) is_restricted: bool,
     pub(crate) details: Details,

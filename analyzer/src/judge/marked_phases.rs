@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use collbench_stats::integers::add_ns;
 
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::results::analysis::MarkedPhase;
 
 /// The phases, by level.
-pub(crate) fn marked_phases(sources: &Sources<'_>) -> Vec<MarkedPhase> {
+pub(crate) fn marked_phases(inputs: &Inputs<'_>) -> Vec<MarkedPhase> {
     let mut phases: BTreeMap<i32, MarkedPhase> = BTreeMap::new();
-    let processes = sources.findings.processes.iter();
+    let processes = inputs.findings.processes.iter();
     for of_process in processes.flat_map(|process| &process.phases) {
         let level = of_process.level;
         let phase = phases.entry(level).or_insert_with(|| {
-            let sums = sources.tally.phases.get(&level);
+            let sums = inputs.sums.phases.get(&level);
             MarkedPhase {
                 level,
                 from_ns: of_process.from_ns,

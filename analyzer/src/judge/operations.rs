@@ -7,30 +7,30 @@ use collbench_stats::distribution::{Distribution, Summary};
 use collbench_stats::estimate::Evidence;
 
 use crate::judge::details::Chooser;
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::judge::over_time::{operation_sections, outliers};
 use crate::judge::trees;
 use crate::judge::trees::TooEarly;
 use crate::results::code::Code;
 use crate::results::operation::{
-    BeyondDocument, OperationSummary, Spread, Stage, Stages, ThreadWay,
+    BeyondDocument, OperationSummary, ProcessTimes, Spread, Stage, Stages,
 };
 use crate::sums::operation::{OperationKey, OperationTally, OverlapTally, wait_state_names};
 use crate::sums::serialization::SerializationPoint;
 
 /// The operations, by time, the longest first, and the message of any that was received before it was
 /// sent by most.
-pub(crate) fn operations(sources: &Sources<'_>) -> (Vec<OperationSummary>, Option<TooEarly>) {
-    let mut tallies: Vec<(&OperationKey, &OperationTally)> = sources.tally.operations().collect();
+pub(crate) fn operations(inputs: &Inputs<'_>) -> (Vec<OperationSummary>, Option<TooEarly>) {
+    let mut tallies: Vec<(&OperationKey, &OperationTally)> = inputs.sums.operations().collect();
     // Stable: operations of equal time stay in the order of their keys.
     tallies.sort_by_cached_key(|(_, tally)| std::cmp::Reverse(tally.call_time.total()));
-    let mut chooser = Chooser::new(sources.details);
+    let mut chooser = Chooser::new(inputs.details);
     let mut earliest = None;
     // One after the other: the details of all may be many times what is kept of them.
     let operations = tallies.into_iter().map(|(key, tally)| {
-        let mut operation = operation_summary(sources, key, tally);
+        let mut operation = operation_summary(inputs, key, tally);
         let edges = operation.edges.iter().flatten();
-        earliest = earliest.max(trees::received_too_early(sources, edges));
+        earliest = earliest.max(trees::received_too_early(inputs, edges));
         chooser.choose(&mut operation);
         operation
     });
@@ -39,11 +39,11 @@ pub(crate) fn operations(sources: &Sources<'_>) -> (Vec<OperationSummary>, Optio
 }
 
 fn operation_summary(
-    sources: &Sources<'_>,
+    inputs: &Inputs<'_>,
     key: &OperationKey,
     tally: &OperationTally,
 ) -> OperationSummary {
-    let (spread, uncertainty_ns) = spread(sources, key.entry);
+    let (spread, uncertainty_ns) = spread(inputs, key.entry);
     // A difference of stamps of several clocks is as wrong as these are aligned.
     let compared = |distribution: &Distribution| distribution.summary(uncertainty_ns);
     let waits = tally.lags_and_waits.waits();
@@ -59,7 +59,7 @@ fn operation_summary(
     let by_position = |rows: Vec<Vec<u32>>| (has_order && is_by_position).then_some(rows);
     let by_decile = |rows: Vec<Vec<u32>>| (has_order && !is_by_position).then_some(rows);
     let members = tally.members.iter();
-    let trees = trees::trees(sources, key, tally);
+    let trees = trees::trees(inputs, key, tally);
     let stages = Stages {
         outside: stages_outside(
             key.operation,
@@ -77,7 +77,7 @@ fn operation_summary(
         bytes_min: tally.bytes.map(|(least, _)| least),
         bytes_max: tally.bytes.map(|(_, most)| most),
         algorithm: key.algorithm.map(|algorithm| algorithm.to_string()),
-        library_name: trees::library_name(sources, key),
+        library_name: trees::library_name(inputs, key),
         contradicted: (tally.inside.as_ref()).map_or(0, |inside| inside.n_contradicted),
         calls: tally.calls,
         instances: tally.instances,
@@ -106,15 +106,15 @@ fn operation_summary(
         arrival_deciles: by_decile(tally.arrivals.rows()).into(),
         departure_deciles: by_decile(tally.departures.rows()).into(),
         serialization: serialization(tally).into(),
-        sections: operation_sections(sources, tally).into(),
-        outliers: outliers(sources, key, tally, apart_ns(sources, uncertainty_ns)),
-        edges: trees::edges(sources, key, tally).into(),
+        sections: operation_sections(inputs, tally).into(),
+        outliers: outliers(inputs, key, tally, apart_ns(inputs, uncertainty_ns)),
+        edges: trees::edges(inputs, key, tally).into(),
         trees,
         outside_trees: tally.inside.as_deref().map(trees::outside_trees),
         stages,
         left_out: Vec::new(),
         beyond: Some(Box::new(BeyondDocument {
-            threads: threads(sources, key, tally),
+            threads: threads(inputs, key, tally),
             spread,
             class: key.class,
             evidence: Evidence::new(&tally.batches, &tally.duration, &tally.core),
@@ -126,8 +126,8 @@ fn operation_summary(
 }
 
 /// How far times must differ to be told apart, ns: three standard deviations, where clocks differ.
-fn apart_ns(sources: &Sources<'_>, uncertainty_ns: Option<i64>) -> i64 {
-    let granularities = sources.clocks.hosts.iter().map(|host| host.granularity_ns);
+fn apart_ns(inputs: &Inputs<'_>, uncertainty_ns: Option<i64>) -> i64 {
+    let granularities = inputs.clocks.hosts.iter().map(|host| host.granularity_ns);
     uncertainty_ns
         .map_or(0, |two| two.saturating_add(two / 2))
         .max(granularities.max().unwrap_or(0))
@@ -193,19 +193,19 @@ fn serialization(tally: &OperationTally) -> Option<Vec<SerializationPoint>> {
 
 /// How far the stamps of the known processes of an entry can be compared, and the greatest
 /// uncertainty of a difference of two of them, ns, where they are of several clocks.
-fn spread(sources: &Sources<'_>, entry: Option<usize>) -> (Spread, Option<i64>) {
+fn spread(inputs: &Inputs<'_>, entry: Option<usize>) -> (Spread, Option<i64>) {
     let Some(entry) = entry else {
         return (Spread::OneHost, None);
     };
     // Entries of one process are of many hosts, none of which is compared with another.
-    if sources.communicators.entries[entry].size < 2 {
+    if inputs.communicators.entries[entry].size < 2 {
         return (Spread::OneHost, None);
     }
-    let ranks = &sources.communicators.entries[entry].ranks;
+    let ranks = &inputs.communicators.entries[entry].ranks;
     let processes = ranks.iter().flatten();
     let mut hosts: Vec<usize> = processes
-        .filter_map(|&rank| sources.run.process_of_rank(rank))
-        .map(|process| sources.clocks.processes[process].host)
+        .filter_map(|&rank| inputs.run.process_of_rank(rank))
+        .map(|process| inputs.clocks.processes[process].host)
         .collect();
     hosts.sort_unstable();
     hosts.dedup();
@@ -215,7 +215,7 @@ fn spread(sources: &Sources<'_>, entry: Option<usize>) -> (Spread, Option<i64>) 
     let pairs = hosts
         .iter()
         .flat_map(|&a| hosts.iter().map(move |&b| (a, b)));
-    let uncertainties = pairs.map(|(a, b)| sources.clocks.uncertainty_ns(a, b));
+    let uncertainties = pairs.map(|(a, b)| inputs.clocks.uncertainty_ns(a, b));
     match uncertainties.collect::<Option<Vec<i64>>>() {
         Some(known) => (Spread::Aligned, known.into_iter().max()),
         None => (Spread::Apart, None),
@@ -246,11 +246,11 @@ fn stages(
     ]
 }
 
-fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) -> Vec<ThreadWay> {
+fn threads(inputs: &Inputs<'_>, key: &OperationKey, tally: &OperationTally) -> Vec<ProcessTimes> {
     let Some(entry) = key.entry else {
         return Vec::new();
     };
-    let ranks = &sources.communicators.entries[entry].ranks;
+    let ranks = &inputs.communicators.entries[entry].ranks;
     let is_split = tally.split.is_some();
     let is_overlapped = tally.overlap.is_some();
     let mean = |total: i64, n: u64| (n > 0).then(|| (total / n as i64, n));
@@ -258,7 +258,7 @@ fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) ->
         .iter()
         .zip(&tally.members)
         .filter_map(|(rank, member)| {
-            let process = sources.run.process_of_rank((*rank)?)?;
+            let process = inputs.run.process_of_rank((*rank)?)?;
             if member.n_calls == 0 {
                 return None;
             }
@@ -274,9 +274,9 @@ fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) ->
             } else {
                 0
             };
-            Some(ThreadWay {
+            Some(ProcessTimes {
                 rank: (*rank)?,
-                host: sources.run.processes[process]
+                host: inputs.run.processes[process]
                     .trace
                     .identity
                     .host

@@ -7,7 +7,7 @@ use collbench_stats::bins::doublings_to_cover;
 use collbench_stats::integers::sum_ns;
 
 use crate::judge::change::{Parties, Party, Section, phases};
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::results::over_time::{
     ChangeSummary, Culprit, LatenessSectionSummary, OperationSectionSummary, OutlierSummary,
     PhaseSummary,
@@ -27,8 +27,8 @@ const QUARTILE_DISTANCES: i64 = 3;
 const MEDIANS: i64 = 2;
 
 /// How long sections are, in doublings; the same for all of the run.
-fn section_doublings(sources: &Sources<'_>) -> u32 {
-    doublings_to_cover(sources.tally.end_ns.max(0), MAX_SECTIONS)
+fn section_doublings(inputs: &Inputs<'_>) -> u32 {
+    doublings_to_cover(inputs.sums.end_ns.max(0), MAX_SECTIONS)
 }
 
 /// Begin and end of a section, ns.
@@ -39,14 +39,14 @@ fn bounds(section: usize, section_ns: i64) -> (i64, i64) {
 
 /// What an operation took, section by section.
 pub(crate) fn operation_sections(
-    sources: &Sources<'_>,
+    inputs: &Inputs<'_>,
     tally: &OperationTally,
 ) -> Option<Vec<OperationSectionSummary>> {
     if tally.instances < MIN_INSTANCES {
         return None;
     }
     let mut sections = tally.sections.0.clone();
-    sections.widen(section_doublings(sources));
+    sections.widen(section_doublings(inputs));
     let summary = |(section, sums): (usize, &crate::sums::sections::OperationSection)| {
         let (from_ns, to_ns) = bounds(section, sections.bin_ns());
         OperationSectionSummary {
@@ -64,7 +64,7 @@ pub(crate) fn operation_sections(
 /// The instances that took longest, as far as they stick out; `apart_ns`: stamps that are further apart
 /// than this have an order.
 pub(crate) fn outliers(
-    sources: &Sources<'_>,
+    inputs: &Inputs<'_>,
     key: &OperationKey,
     tally: &OperationTally,
     apart_ns: i64,
@@ -92,7 +92,7 @@ pub(crate) fn outliers(
         .max(usual.median.saturating_mul(MEDIANS));
     let ranks = key
         .entry
-        .map(|entry| &sources.communicators.entries[entry].ranks);
+        .map(|entry| &inputs.communicators.entries[entry].ranks);
     let rank = |position: usize| ranks?[position];
     let summary = |instance: &LongInstance| {
         let late = instance.late.as_ref();
@@ -114,18 +114,18 @@ pub(crate) fn outliers(
     tally.longest.beyond(least_ns).map(summary).collect()
 }
 
-fn rank_at(sources: &Sources<'_>, lateness: &Lateness, position: u32) -> Option<u32> {
+fn rank_at(inputs: &Inputs<'_>, lateness: &Lateness, position: u32) -> Option<u32> {
     let process = lateness.members[position as usize].process?;
-    Some(sources.run.processes[process].rank())
+    Some(inputs.run.processes[process].rank())
 }
 
 /// Who came last, section by section.
 pub(crate) fn lateness_sections(
-    sources: &Sources<'_>,
+    inputs: &Inputs<'_>,
     lateness: &Lateness,
 ) -> Vec<LatenessSectionSummary> {
     let mut sections = lateness.sections.0.clone();
-    sections.widen(section_doublings(sources));
+    sections.widen(section_doublings(inputs));
     sections
         .iter()
         .map(|(section, sums)| {
@@ -141,7 +141,7 @@ pub(crate) fn lateness_sections(
                 to_ns,
                 instances: sums.instances,
                 resolved: sums.resolved(),
-                rank: most.and_then(|(position, _)| rank_at(sources, lateness, *position)),
+                rank: most.and_then(|(position, _)| rank_at(inputs, lateness, *position)),
                 last: most.map_or(0, |(_, times)| times.last),
                 wait_caused_ns: most.map_or(0, |(_, times)| times.caused_ns),
                 all_waits_caused_ns: sum_ns(sums.by_position.iter().map(|(_, t)| t.caused_ns)),
@@ -152,14 +152,14 @@ pub(crate) fn lateness_sections(
 
 /// How lateness changed over the run: of one rank, or else of one host.
 pub(crate) fn change(
-    sources: &Sources<'_>,
+    inputs: &Inputs<'_>,
     lateness: &Lateness,
     collectives_ns: i64,
     n_judged: usize,
 ) -> Option<ChangeSummary> {
     let mut sections = lateness.sections.clone();
     // As many sections as have enough instances each.
-    let mut doublings = section_doublings(sources);
+    let mut doublings = section_doublings(inputs);
     sections.0.widen(doublings);
     let n_told = |sections: &LatenessSections| {
         sections
@@ -173,29 +173,29 @@ pub(crate) fn change(
         sections.0.widen(doublings);
     }
     let lateness_of = Changing {
-        sources,
+        inputs,
         lateness,
         sections,
         collectives_ns,
         n_judged,
     };
     let of_rank = lateness_of.among(&|position| Some(position as usize), &|position| {
-        rank_at(sources, lateness, position as u32).map(Culprit::Rank)
+        rank_at(inputs, lateness, position as u32).map(Culprit::Rank)
     });
     let host_of = |position: u32| {
         let process = lateness.members[position as usize].process?;
-        Some(sources.clocks.processes[process].host)
+        Some(inputs.clocks.processes[process].host)
     };
     of_rank.or_else(|| {
         lateness_of.among(&host_of, &|host| {
-            Some(Culprit::Host(sources.clocks.hosts[host].name.clone()))
+            Some(Culprit::Host(inputs.clocks.hosts[host].name.clone()))
         })
     })
 }
 
 /// Lateness in sections that have enough instances each.
 struct Changing<'a> {
-    sources: &'a Sources<'a>,
+    inputs: &'a Inputs<'a>,
     lateness: &'a Lateness,
     sections: LatenessSections,
     collectives_ns: i64,
@@ -266,8 +266,8 @@ impl Changing<'_> {
             at => bounds(phases[at].first, section_ns).0,
         };
         let end_ns = self
-            .sources
-            .tally
+            .inputs
+            .sums
             .end_ns
             .max(bounds(phases.last()?.last, section_ns).0);
         let summaries = phases.iter().enumerate().map(|(at, phase)| {

@@ -4,13 +4,13 @@ use collbench_formats::Abi;
 use collbench_stats::integers::sum_ns;
 
 use crate::judge::exchanges::Exchanges;
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::judge::trees;
 use crate::judge::trees::TooEarly;
 use crate::remark::Remark;
 use crate::results::hang::HangSummary;
 use crate::results::operation::OperationSummary;
-use crate::results::trace::{MessageEnds, TraceSummary, WindowSummary};
+use crate::results::trace::{MessageEndCounts, TraceSummary, WindowSummary};
 use crate::sums::mismatch::MismatchKind;
 
 /// What remarks are made on, beside the sums.
@@ -18,7 +18,7 @@ pub(crate) struct RemarkFacts<'a> {
     pub(crate) trace: &'a TraceSummary,
     pub(crate) operations: &'a [OperationSummary],
     pub(crate) hang: Option<&'a HangSummary>,
-    pub(crate) ends: &'a MessageEnds,
+    pub(crate) ends: &'a MessageEndCounts,
     /// The message that was received before it was sent by most.
     pub(crate) earliest: Option<TooEarly>,
     pub(crate) exchanges: &'a Exchanges,
@@ -27,39 +27,39 @@ pub(crate) struct RemarkFacts<'a> {
 }
 
 /// All remarks, in the order in which they are told.
-pub(crate) fn remarks(sources: &Sources<'_>, found: &RemarkFacts<'_>) -> Vec<Remark> {
+pub(crate) fn remarks(inputs: &Inputs<'_>, found: &RemarkFacts<'_>) -> Vec<Remark> {
     let n_findings = found.trace.damage.len();
     let mut remarks = Vec::new();
     remarks.extend((n_findings > 0).then_some(Remark::Incomplete { n_findings }));
-    remarks.extend(of_the_end(sources, found.hang));
-    remarks.extend(sources.is_restricted.then_some(Remark::Restricted));
+    remarks.extend(remarks_on_hangs(inputs, found.hang));
+    remarks.extend(inputs.is_restricted.then_some(Remark::Restricted));
     remarks.extend(found.trace.window.as_ref().and_then(ring));
-    remarks.extend(of_clocks(sources, found.exchanges));
-    remarks.extend(unknown_abi(sources));
-    let known = sources.run.remarks.iter();
-    let known = known.chain(&sources.communicators.remarks);
-    remarks.extend(known.chain(&sources.clocks.remarks).cloned());
-    remarks.extend(of_calls(sources));
-    remarks.extend(trees::remarks(sources, found.ends));
-    remarks.extend(recorder_pauses(sources, found.pauses));
+    remarks.extend(remarks_on_clocks(inputs, found.exchanges));
+    remarks.extend(unknown_abi(inputs));
+    let known = inputs.run.remarks.iter();
+    let known = known.chain(&inputs.communicators.remarks);
+    remarks.extend(known.chain(&inputs.clocks.remarks).cloned());
+    remarks.extend(remarks_on_calls(inputs));
+    remarks.extend(trees::remarks(inputs, found.ends));
+    remarks.extend(recorder_pauses(inputs, found.pauses));
     remarks.extend(trees::contradicted(found.operations));
     let earliest = found.earliest;
-    remarks.extend(earliest.map(|of| trees::too_early_remark(sources, of, found.ends)));
+    remarks.extend(earliest.map(|of| trees::too_early_remark(inputs, of, found.ends)));
     remarks
 }
 
 /// What hung, and what of it (or of a run that went well by luck) is an error of the program.
-fn of_the_end(sources: &Sources<'_>, hang: Option<&HangSummary>) -> Vec<Remark> {
-    let tally = sources.tally;
+fn remarks_on_hangs(inputs: &Inputs<'_>, hang: Option<&HangSummary>) -> Vec<Remark> {
+    let sums = inputs.sums;
     let mut remarks = Vec::new();
     if let Some(hang) = hang.filter(|hang| !hang.waiting.is_empty()) {
         remarks.push(Remark::Waiting {
             n_ranks: hang.waiting.len(),
         });
     }
-    let n_of = |kind: MismatchKind| tally.mismatches.n_of(kind);
+    let n_of = |kind: MismatchKind| sums.mismatches.n_of(kind);
     let first = |is_of_sizes: bool| {
-        let mut all = tally.mismatches.iter();
+        let mut all = sums.mismatches.iter();
         all.position(|mismatch| (mismatch.kind == MismatchKind::Sizes) == is_of_sizes)
     };
     if let Some(first) = first(false) {
@@ -76,9 +76,9 @@ fn of_the_end(sources: &Sources<'_>, hang: Option<&HangSummary>) -> Vec<Remark> 
             first,
         });
     }
-    if tally.never_completed.iter().next().is_some() {
+    if sums.never_completed.iter().next().is_some() {
         remarks.push(Remark::NeverCompleted {
-            n_calls: tally.never_completed.n_calls,
+            n_calls: sums.never_completed.n_calls,
         });
     }
     remarks
@@ -94,8 +94,8 @@ fn ring(window: &WindowSummary) -> Option<Remark> {
 }
 
 /// What was not measured of the clocks.
-fn of_clocks(sources: &Sources<'_>, exchanges: &Exchanges) -> Vec<Remark> {
-    let clocks = sources.clocks;
+fn remarks_on_clocks(inputs: &Inputs<'_>, exchanges: &Exchanges) -> Vec<Remark> {
+    let clocks = inputs.clocks;
     let mut remarks = Vec::new();
     let (n_hosts, n_groups) = (clocks.hosts.len(), clocks.n_groups());
     if n_groups > 1 {
@@ -129,17 +129,17 @@ fn of_clocks(sources: &Sources<'_>, exchanges: &Exchanges) -> Vec<Remark> {
 }
 
 /// That the recorder did not understand the library's handles.
-fn unknown_abi(sources: &Sources<'_>) -> Option<Remark> {
+fn unknown_abi(inputs: &Inputs<'_>) -> Option<Remark> {
     // Generated traces are of no library, and name communicators all the same.
-    let abi = sources.run.processes[0].trace.identity.mpi.abi;
-    let n_calls = sources.tally.counts.unknown_communicator;
+    let abi = inputs.run.processes[0].trace.identity.mpi.abi;
+    let n_calls = inputs.sums.counts.unknown_communicator;
     (abi == Abi::Unknown && n_calls > 0).then_some(Remark::UnknownAbi)
 }
 
 /// Calls, instances and records that are in no figure, or not in all.
-fn of_calls(sources: &Sources<'_>) -> impl Iterator<Item = Remark> {
-    let counts = &sources.tally.counts;
-    let found = &sources.findings;
+fn remarks_on_calls(inputs: &Inputs<'_>) -> impl Iterator<Item = Remark> {
+    let counts = &inputs.sums.counts;
+    let found = &inputs.findings;
     let processes = found.processes.iter();
     let n_impossible = processes.map(|process| process.impossible.n).sum();
     let some = |n: u64, remark: fn(u64) -> Remark| (n > 0).then(|| remark(n));
@@ -182,11 +182,11 @@ fn of_calls(sources: &Sources<'_>) -> impl Iterator<Item = Remark> {
 }
 
 /// That the recorder held the processes up, by more than a hundredth of their time, as for verdicts.
-fn recorder_pauses(sources: &Sources<'_>, pauses: &[(i64, i64)]) -> Option<Remark> {
+fn recorder_pauses(inputs: &Inputs<'_>, pauses: &[(i64, i64)]) -> Option<Remark> {
     let total_ns = sum_ns(pauses.iter().map(|(total, _)| *total));
     let longest = pauses.iter().map(|(_, longest)| *longest).max();
-    let n_processes = sources.run.processes.len() as i64;
-    let run_ns = sources.tally.end_ns.saturating_mul(n_processes);
+    let n_processes = inputs.run.processes.len() as i64;
+    let run_ns = inputs.sums.end_ns.saturating_mul(n_processes);
     let is_noticeable = total_ns.saturating_mul(100) > run_ns;
     is_noticeable.then_some(Remark::RecorderPauses {
         total_ns,

@@ -16,7 +16,7 @@ use crate::judge::exchanges::Exchanges;
 use crate::judge::hang;
 use crate::judge::hang::Hang;
 use crate::judge::imbalances::imbalances;
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::judge::marked_phases::marked_phases;
 use crate::judge::operations::operations;
 use crate::judge::remarks::{RemarkFacts, remarks};
@@ -24,53 +24,53 @@ use crate::judge::trace::{message_ends, trace_summary};
 use crate::results::analysis::{Analysis, Total};
 use crate::results::code::Code;
 use crate::results::process::{CommunicatorSummary, RankSummary};
-use crate::sums::of_run::Sums;
+use crate::sums::run_sums::Sums;
 
 /// Puts the results together.
-pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
-    let exchanges = Exchanges::of(sources.run, sources.clocks);
-    let pauses = recorder_pauses(sources, &exchanges);
-    let trace = trace_summary(sources, damage(sources));
-    let (operations, earliest) = operations(sources);
-    let mut imbalance = imbalances(sources);
-    details::choose_verdicts(sources.details, &mut imbalance);
-    let at_end = Hang::of(sources);
+pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
+    let exchanges = Exchanges::of(inputs.run, inputs.clocks);
+    let pauses = recorder_pauses(inputs, &exchanges);
+    let trace = trace_summary(inputs, damage(inputs));
+    let (operations, earliest) = operations(inputs);
+    let mut imbalance = imbalances(inputs);
+    details::choose_verdicts(inputs.details, &mut imbalance);
+    let at_end = Hang::of(inputs);
     let hang = at_end.summary();
     let findings = RemarkFacts {
         trace: &trace,
         operations: &operations,
         hang: hang.as_ref(),
-        ends: &message_ends(sources),
+        ends: &message_ends(inputs),
         earliest,
         exchanges: &exchanges,
         pauses: &pauses,
     };
-    let remarks = remarks(sources, &findings);
-    let of_processes = || sources.findings.processes.iter();
+    let remarks = remarks(inputs, &findings);
+    let of_processes = || inputs.findings.processes.iter();
     Analysis {
         trace,
-        clock: clock_summary(sources),
-        communicators: communicator_summaries(sources.communicators),
-        totals: totals(sources.tally),
-        ranks: rank_summaries(sources, &pauses),
+        clock: clock_summary(inputs),
+        communicators: communicator_summaries(inputs.communicators),
+        totals: totals(inputs.sums),
+        ranks: rank_summaries(inputs, &pauses),
         details: details::summary(&operations, &imbalance),
         operations,
         imbalance,
-        disturbances: disturbances(sources),
-        timeline: timeline(sources),
-        classes: rank_classes(sources),
-        algorithms: algorithms(sources.run, of_processes().map(|found| &found.algorithms)),
+        disturbances: disturbances(inputs),
+        timeline: timeline(inputs),
+        classes: rank_classes(inputs),
+        algorithms: algorithms(inputs.run, of_processes().map(|found| &found.algorithms)),
         running: running(
-            sources.run,
-            sources.clocks,
-            sources.communicators,
+            inputs.run,
+            inputs.clocks,
+            inputs.communicators,
             of_processes().map(|found| &found.running),
         ),
-        phases: marked_phases(sources),
+        phases: marked_phases(inputs),
         unfinished: at_end.unfinished(),
         hang,
-        mismatches: hang::mismatches(sources),
-        never_completed: hang::never_completed(sources),
+        mismatches: hang::mismatches(inputs),
+        never_completed: hang::never_completed(inputs),
         remarks,
     }
 }
@@ -98,9 +98,9 @@ fn communicator_summaries(communicators: &Communicators) -> Vec<CommunicatorSumm
         .collect()
 }
 
-fn totals(tally: &Sums) -> BTreeMap<Code, Total> {
+fn totals(sums: &Sums) -> BTreeMap<Code, Total> {
     let mut totals: BTreeMap<Code, Total> = BTreeMap::new();
-    for (key, operation) in tally.operations() {
+    for (key, operation) in sums.operations() {
         let total = totals.entry(key.operation.name().into()).or_default();
         total.calls += operation.calls;
         total.instances += operation.instances;
@@ -112,8 +112,8 @@ fn totals(tally: &Sums) -> BTreeMap<Code, Total> {
 }
 
 /// For each process the time for which the recorder held it up, and the longest of it, ns.
-fn recorder_pauses(sources: &Sources<'_>, exchanges: &Exchanges) -> Vec<(i64, i64)> {
-    let processes = sources.run.processes.iter().zip(&sources.clocks.processes);
+fn recorder_pauses(inputs: &Inputs<'_>, exchanges: &Exchanges) -> Vec<(i64, i64)> {
+    let processes = inputs.run.processes.iter().zip(&inputs.clocks.processes);
     processes
         .enumerate()
         .map(|(index, (process, clock))| {
@@ -128,12 +128,12 @@ fn recorder_pauses(sources: &Sources<'_>, exchanges: &Exchanges) -> Vec<(i64, i6
         .collect()
 }
 
-fn rank_summaries(sources: &Sources<'_>, pauses: &[(i64, i64)]) -> Vec<RankSummary> {
-    let clocks = &sources.clocks;
-    let processes = sources.run.processes.iter().enumerate();
+fn rank_summaries(inputs: &Inputs<'_>, pauses: &[(i64, i64)]) -> Vec<RankSummary> {
+    let clocks = &inputs.clocks;
+    let processes = inputs.run.processes.iter().enumerate();
     processes
         .map(|(index, process)| {
-            let tally = &sources.tally.processes[index];
+            let tally = &inputs.sums.processes[index];
             let mut calls_by_operation: BTreeMap<Code, u64> = BTreeMap::new();
             let mut calls_by_class = BTreeMap::new();
             for &((operation, scope), n) in &tally.by_class {

@@ -6,9 +6,9 @@ use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::{Abi, MpiIdentity};
 use collbench_text::{inert, quantity};
 
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::results::trace::{
-    DamageSummary, Layer, MessageEnds, RankWindow, TraceSummary, WindowSummary,
+    DamageSummary, LayerSummary, MessageEndCounts, RankWindow, TraceSummary, WindowSummary,
 };
 use crate::trace::run::Run;
 
@@ -31,10 +31,10 @@ fn mpi_library(mpi: &MpiIdentity) -> String {
 }
 
 /// What was recorded, and what of it is missing.
-pub(crate) fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSummary {
-    let Sources {
-        run, clocks, tally, ..
-    } = sources;
+pub(crate) fn trace_summary(inputs: &Inputs<'_>, damage: Vec<DamageSummary>) -> TraceSummary {
+    let Inputs {
+        run, clocks, sums, ..
+    } = inputs;
     let first = &run.processes[0].trace.identity;
     // By clock: two containers of one name and one machine can have two.
     let hosts: Vec<String> = clocks.hosts.iter().map(|host| host.name.clone()).collect();
@@ -49,7 +49,7 @@ pub(crate) fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -
             })
         });
     let mut layers = layers(run);
-    tell_opaque(sources, &mut layers);
+    mark_messages_unseen(inputs, &mut layers);
     let has_messages = layers
         .get(collbench_formats::Layer::Messages.name())
         .is_some_and(|layer| layer.on);
@@ -59,25 +59,25 @@ pub(crate) fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -
         mpi_library: mpi_library(&first.mpi),
         ranks: run.world_size,
         hosts,
-        calls: tally.n_calls,
-        messages: has_messages.then_some(sources.findings.n_messages),
-        message_ends: has_messages.then(|| message_ends(sources)),
-        bytes: tally.n_bytes,
-        duration_ns: end_anchors.max().unwrap_or(0).max(tally.end_ns),
+        calls: sums.n_calls,
+        messages: has_messages.then_some(inputs.findings.n_messages),
+        message_ends: has_messages.then(|| message_ends(inputs)),
+        bytes: sums.n_bytes,
+        duration_ns: end_anchors.max().unwrap_or(0).max(sums.end_ns),
         complete: damage.is_empty(),
         layers,
         damage,
-        window: window_summary(sources),
+        window: window_summary(inputs),
     }
 }
 
 /// What became of the ends of messages.
-pub(crate) fn message_ends(sources: &Sources<'_>) -> MessageEnds {
-    let inside = &sources.tally.counts.messages;
-    let all = &sources.findings;
+pub(crate) fn message_ends(inputs: &Inputs<'_>) -> MessageEndCounts {
+    let inside = &inputs.sums.counts.messages;
+    let all = &inputs.findings;
     let sends = inside.n_paired + inside.n_unpaired_sends + inside.n_foreign_sends;
     let receives = inside.n_paired + inside.n_unpaired_receives + inside.n_foreign_receives;
-    MessageEnds {
+    MessageEndCounts {
         paired: inside.n_paired,
         from_any: inside.n_from_any,
         received_before_sent: inside.n_before_sent,
@@ -91,8 +91,8 @@ pub(crate) fn message_ends(sources: &Sources<'_>) -> MessageEnds {
 }
 
 /// What rings have kept; of ranks without one nothing is said.
-fn window_summary(sources: &Sources<'_>) -> Option<WindowSummary> {
-    let processes = sources.run.processes.iter().zip(&sources.clocks.processes);
+fn window_summary(inputs: &Inputs<'_>) -> Option<WindowSummary> {
+    let processes = inputs.run.processes.iter().zip(&inputs.clocks.processes);
     let windows = processes.filter_map(|(process, clock)| {
         let window = process.trace.window?;
         let at = |ticks| clock.global(Timestamp::from_ticks(ticks)).ns();
@@ -115,23 +115,23 @@ fn window_summary(sources: &Sources<'_>) -> Option<WindowSummary> {
         records_dropped: sum(&|rank| rank.records_dropped),
         calls_dropped: sum(&|rank| rank.calls_dropped),
         calls_made: sum(&|rank| rank.calls_made),
-        instances_cut: sources.tally.counts.cut,
-        calls_of_cut: sources.tally.counts.calls_of_cut,
+        instances_cut: inputs.sums.counts.cut,
+        calls_of_cut: inputs.sums.counts.calls_of_cut,
         ranks,
     })
 }
 
 /// Messages that a recorder looked for, and that a library exchanges where none can see them, were not
 /// recorded. Where nobody had asked for them that is all there is to say of it.
-fn tell_opaque(sources: &Sources<'_>, layers: &mut BTreeMap<String, Layer>) {
-    let tallies = sources.tally.operations().map(|(_, tally)| &tally.inside);
+fn mark_messages_unseen(inputs: &Inputs<'_>, layers: &mut BTreeMap<String, LayerSummary>) {
+    let tallies = inputs.sums.operations().map(|(_, tally)| &tally.inside);
     let n_opaque: u64 = tallies.flatten().map(|inside| inside.n_opaque).sum();
     if let Some(layer) = layers.get_mut(collbench_formats::Layer::Messages.name())
         && layer.on
         && n_opaque > 0
-        && sources.findings.n_messages == 0
+        && inputs.findings.n_messages == 0
     {
-        *layer = Layer {
+        *layer = LayerSummary {
             on: false,
             reason: Some(format!(
                 "looked for, but none was seen in {}: the MPI library exchanges the data there in a way \
@@ -142,22 +142,22 @@ fn tell_opaque(sources: &Sources<'_>, layers: &mut BTreeMap<String, Layer>) {
     }
 }
 
-fn layers(run: &Run<'_>) -> BTreeMap<String, Layer> {
-    let mut layers: BTreeMap<String, Layer> = BTreeMap::new();
+fn layers(run: &Run<'_>) -> BTreeMap<String, LayerSummary> {
+    let mut layers: BTreeMap<String, LayerSummary> = BTreeMap::new();
     for layer in run.processes.iter().flat_map(|p| &p.trace.identity.layers) {
         let reason = (!layer.on).then(|| layer.reason.clone());
-        let merged = layers.entry(layer.name.clone()).or_insert(Layer {
+        let merged = layers.entry(layer.name.clone()).or_insert(LayerSummary {
             on: layer.on,
             reason: reason.clone(),
         });
         if merged.on && !layer.on {
-            *merged = Layer { on: false, reason };
+            *merged = LayerSummary { on: false, reason };
         }
     }
     for layer in collbench_formats::Layer::ALL {
         layers
             .entry(layer.name().to_owned())
-            .or_insert_with(|| Layer {
+            .or_insert_with(|| LayerSummary {
                 on: false,
                 reason: Some("not known to the recorder".to_owned()),
             });

@@ -6,18 +6,18 @@ use std::collections::BTreeSet;
 use collbench_stats::distribution::Summary;
 use collbench_stats::integers::saturate;
 
-use crate::judge::inputs::Sources;
-use crate::judge::ways::{OneWay, Ways, hotspot};
-use crate::measure::way_back::Doubt;
+use crate::judge::inputs::Inputs;
+use crate::judge::paths::{Paths, ProcessPath, hotspot};
+use crate::measure::critical_path::Doubt;
 use crate::results::detail::Detail;
 use crate::results::inside::{
-    BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary, HopSummary, JoiningPoint,
-    LastArrival, OneWayClass, ProgressSummary, RoundSummary, StaySummary, TransferSummary,
-    TreeFigures, UnknownPaths, WayLine, WayStage,
+    BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary, HopSummary, Join, LastArrival,
+    OneWayClass, PathLine, PathStage, ProgressSummary, RoundSummary, StaySummary, TransferSummary,
+    TreeFigures, UnknownPaths,
 };
 use crate::sums::graphs::by_roles::RoleFigures;
 use crate::sums::graphs::figures::{EdgeFigures, GraphFigures};
-use crate::sums::graphs::node_figures::{Meeting, NodeFigures};
+use crate::sums::graphs::node_figures::{ContributorFigures, NodeFigures};
 use crate::sums::serialization::SerializationPoint;
 use crate::time::clocks::Clocks;
 
@@ -25,7 +25,7 @@ use crate::time::clocks::Clocks;
 const MAX_ROUNDS: usize = 2048;
 
 /// The processes of an operation: which rank, and on which host.
-pub(crate) struct Places<'s> {
+pub(crate) struct RanksAndHosts<'s> {
     /// World rank by position.
     pub(crate) rank: &'s dyn Fn(u32) -> u32,
     /// Host of a position; `None` without a file.
@@ -33,7 +33,7 @@ pub(crate) struct Places<'s> {
     pub(crate) clocks: &'s Clocks,
 }
 
-impl Places<'_> {
+impl RanksAndHosts<'_> {
     /// Uncertainty of a difference between stamps of two positions, ns; `None` where they have one
     /// clock, or no common time.
     fn uncertainty_ns(&self, a: u32, b: u32) -> Option<i64> {
@@ -55,9 +55,9 @@ impl Places<'_> {
 }
 
 /// Host of a world rank.
-pub(crate) fn host_of(sources: &Sources<'_>, rank: u32) -> Option<usize> {
-    let process = sources.run.process_of_rank(rank)?;
-    Some(sources.clocks.processes[process].host)
+pub(crate) fn host_of(inputs: &Inputs<'_>, rank: u32) -> Option<usize> {
+    let process = inputs.run.process_of_rank(rank)?;
+    Some(inputs.clocks.processes[process].host)
 }
 
 /// What an edge took.
@@ -95,14 +95,15 @@ pub(crate) fn transfer(
 pub(crate) fn tree_figures(
     figures: &GraphFigures,
     edges: &[(u32, u32)],
-    places: &Places<'_>,
+    ranks_and_hosts: &RanksAndHosts<'_>,
 ) -> Option<TreeFigures> {
     let roles = figures.usual_roles()?;
-    let rank = places.rank;
-    let crosses_hosts = |from: u32, to: u32| (places.host)(from) != (places.host)(to);
-    let through = Ways::new(figures, roles, edges);
+    let rank = ranks_and_hosts.rank;
+    let crosses_hosts =
+        |from: u32, to: u32| (ranks_and_hosts.host)(from) != (ranks_and_hosts.host)(to);
+    let through = Paths::new(figures, roles, edges);
     let ways = through.all();
-    let in_ranks = |stage: &mut WayStage| {
+    let in_ranks = |stage: &mut PathStage| {
         stage.node = rank(stage.node);
         stage.from = stage.from.map(rank);
     };
@@ -110,7 +111,7 @@ pub(crate) fn tree_figures(
     for class in &mut classes {
         // Where it goes both ways, or through rounds, it ends where it began.
         if let (Some(way), true) = (&mut class.way_ns, roles.has[0] != roles.has[1]) {
-            way.uncertainty_ns = places.uncertainty_ns(class.representative, roles.top);
+            way.uncertainty_ns = ranks_and_hosts.uncertainty_ns(class.representative, roles.top);
         }
         class.representative = rank(class.representative);
         class.ranks.iter_mut().for_each(|slot| *slot = rank(*slot));
@@ -125,15 +126,13 @@ pub(crate) fn tree_figures(
             .for_each(|slot| *slot = rank(*slot));
     }
     let is_tree = roles.has != [false, false];
-    let worst_ns = places.worst_uncertainty_ns(roles.nodes.len() as u32);
+    let worst_ns = ranks_and_hosts.worst_uncertainty_ns(roles.nodes.len() as u32);
     let nodes = || (0..).zip(&roles.nodes);
     let n_rounds: usize = roles.nodes.iter().map(|node| node.rounds.len()).sum();
     Some(TreeFigures {
         n: figures.n,
         joining_points: if is_tree {
-            nodes()
-                .map(|(slot, node)| joining_point(slot, node, rank))
-                .collect()
+            nodes().map(|(slot, node)| join(slot, node, rank)).collect()
         } else {
             Detail::default()
         },
@@ -142,7 +141,7 @@ pub(crate) fn tree_figures(
             Detail::default()
         } else {
             nodes()
-                .flat_map(|(slot, node)| rounds(slot, node, places, worst_ns))
+                .flat_map(|(slot, node)| rounds(slot, node, ranks_and_hosts, worst_ns))
                 .collect()
         },
         ways: classes.into(),
@@ -159,13 +158,13 @@ pub(crate) fn tree_figures(
 }
 
 fn lines(
-    ways: Vec<OneWay>,
-    in_ranks: impl Fn(&mut WayStage),
+    ways: Vec<ProcessPath>,
+    in_ranks: impl Fn(&mut PathStage),
     rank: &dyn Fn(u32) -> u32,
-) -> Vec<WayLine> {
-    let line = |mut way: OneWay| {
+) -> Vec<PathLine> {
+    let line = |mut way: ProcessPath| {
         way.stages.iter_mut().for_each(&in_ranks);
-        WayLine {
+        PathLine {
             rank: rank(way.slot),
             stages: way.stages,
         }
@@ -184,9 +183,13 @@ fn last_path(figures: &RoleFigures, rank: &dyn Fn(u32) -> u32) -> Vec<LastArriva
     while path.len() < figures.nodes.len() {
         let arrivals = &figures.nodes[at as usize].arrivals;
         let n = arrivals.len();
-        let lasts = arrivals.iter().map(|meeting| {
-            let times = meeting.order.get(n.wrapping_sub(1)).copied().unwrap_or(0);
-            (times, Reverse(meeting.slot))
+        let lasts = arrivals.iter().map(|contributor| {
+            let times = contributor
+                .order
+                .get(n.wrapping_sub(1))
+                .copied()
+                .unwrap_or(0);
+            (times, Reverse(contributor.slot))
         });
         let Some((times, Reverse(last))) = lasts.clone().max().filter(|&(times, _)| times > 0)
         else {
@@ -206,14 +209,14 @@ fn last_path(figures: &RoleFigures, rank: &dyn Fn(u32) -> u32) -> Vec<LastArriva
     path
 }
 
-fn joining_point(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> JoiningPoint {
-    let contributors = |meetings: &[Meeting]| {
-        let one = |meeting: &Meeting| Contributor {
-            rank: rank(meeting.slot),
-            wait_ns: meeting.wait.summary(None),
-            order: meeting.order.clone(),
+fn join(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> Join {
+    let contributors = |contributors: &[ContributorFigures]| {
+        let one = |contributor: &ContributorFigures| Contributor {
+            rank: rank(contributor.slot),
+            wait_ns: contributor.wait.summary(None),
+            order: contributor.order.clone(),
         };
-        meetings.iter().map(one).collect()
+        contributors.iter().map(one).collect()
     };
     let points = node.serialization.iter().enumerate();
     let points = points.map(|(position, &(n, sum))| SerializationPoint {
@@ -221,7 +224,7 @@ fn joining_point(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> Jo
         n,
         mean_ns: (sum / i128::from(n.max(1))) as i64,
     });
-    JoiningPoint {
+    Join {
         rank: rank(slot),
         arrivals: contributors(&node.arrivals),
         departures: contributors(&node.departures),
@@ -236,20 +239,20 @@ fn joining_point(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> Jo
 fn rounds(
     slot: u32,
     node: &NodeFigures,
-    places: &Places<'_>,
+    ranks_and_hosts: &RanksAndHosts<'_>,
     worst_ns: Option<i64>,
 ) -> Vec<RoundSummary> {
     let rounds = node.rounds.iter().enumerate();
     rounds
         .map(|(number, round)| {
             let uncertainty_ns = match round.partner {
-                Some(partner) => places.uncertainty_ns(partner, slot),
+                Some(partner) => ranks_and_hosts.uncertainty_ns(partner, slot),
                 None => worst_ns,
             };
             RoundSummary {
-                rank: (places.rank)(slot),
+                rank: (ranks_and_hosts.rank)(slot),
                 round: number,
-                from: round.partner.map(places.rank),
+                from: round.partner.map(ranks_and_hosts.rank),
                 local_ns: round.local.summary(None),
                 late_sender_ns: round.late_sender.summary(uncertainty_ns),
                 transfer_ns: round.transfer.summary(uncertainty_ns),

@@ -10,12 +10,12 @@ use collbench_text::inert;
 use collbench_trees::algorithm::Algorithm;
 use collbench_trees::recognize::Direction;
 
-use crate::judge::inputs::Sources;
+use crate::judge::inputs::Inputs;
 use crate::judge::tree_figures;
-use crate::judge::tree_figures::{Places, host_of, tree_figures};
+use crate::judge::tree_figures::{RanksAndHosts, host_of, tree_figures};
 use crate::remark::{Remark, UnpairedMessages};
 use crate::results::operation::{OperationSummary, Stage};
-use crate::results::trace::MessageEnds;
+use crate::results::trace::MessageEndCounts;
 use crate::results::trees::{EdgeSummary, OutsideTrees, TreeSummary};
 use crate::sums::graphs::figures::EdgeFigures;
 use crate::sums::graphs::{EdgeTally, GraphTally, InsideTally};
@@ -24,7 +24,7 @@ use crate::trace::rank_file::RankFile;
 
 /// What went from process to process, all graphs together; `None` where no message was seen.
 pub(crate) fn edges(
-    sources: &Sources<'_>,
+    inputs: &Inputs<'_>,
     key: &OperationKey,
     tally: &OperationTally,
 ) -> Option<Vec<EdgeSummary>> {
@@ -49,7 +49,7 @@ pub(crate) fn edges(
             }
         }
     }
-    let ranks = Ranks::of(sources, key);
+    let ranks = Ranks::of(inputs, key);
     let edges = sums.iter().map(|(edge, (sum, direction))| {
         let figures = measured.get(edge);
         ranks.edge(*edge, sum, *direction, figures)
@@ -58,9 +58,9 @@ pub(crate) fn edges(
 }
 
 /// What the library said of the calls of an operation.
-pub(crate) fn library_name(sources: &Sources<'_>, key: &OperationKey) -> Option<String> {
+pub(crate) fn library_name(inputs: &Inputs<'_>, key: &OperationKey) -> Option<String> {
     key.reported
-        .map(|reported| sources.run.names.in_words(reported))
+        .map(|reported| inputs.run.names.in_words(reported))
 }
 
 /// What a reader should know of instances that are not done as the library said.
@@ -89,15 +89,15 @@ const MAX_NAME: usize = 80;
 
 /// The graphs that instances executed, the most frequent first.
 pub(crate) fn trees(
-    sources: &Sources<'_>,
+    inputs: &Inputs<'_>,
     key: &OperationKey,
     tally: &OperationTally,
 ) -> Option<Vec<TreeSummary>> {
     let inside = tally.inside.as_ref()?;
-    let ranks = Ranks::of(sources, key);
+    let ranks = Ranks::of(inputs, key);
     let called = Called {
         algorithm: key.algorithm,
-        library_name: library_name(sources, key),
+        library_name: library_name(inputs, key),
     };
     let graphs = inside.graphs.iter();
     let mut trees: Vec<_> = graphs
@@ -160,10 +160,10 @@ pub(crate) fn outside_trees(inside: &InsideTally) -> OutsideTrees {
 }
 
 /// What a reader should know of the messages.
-pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> {
+pub(crate) fn remarks(inputs: &Inputs<'_>, ends: &MessageEndCounts) -> Vec<Remark> {
     let mut n_opaque = 0;
     let mut opaque = BTreeSet::new();
-    for (key, tally) in sources.tally.operations() {
+    for (key, tally) in inputs.sums.operations() {
         let n = tally.inside.as_ref().map_or(0, |inside| inside.n_opaque);
         n_opaque += n;
         if n > 0 {
@@ -173,8 +173,8 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
     let mut remarks = Vec::new();
     // A library that shows no message at all is told of in the layers. Who has asked for messages is
     // told here, too.
-    let is_expected = sources.findings.n_messages > 0
-        || sources
+    let is_expected = inputs.findings.n_messages > 0
+        || inputs
             .run
             .processes
             .iter()
@@ -186,13 +186,13 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
         });
     }
     // Of a ring it is said that calls were overwritten, and with them those that these messages are of.
-    let processes = || sources.run.processes.iter();
+    let processes = || inputs.run.processes.iter();
     let is_cut = processes().any(|file| file.trace.window.is_some_and(|window| window.is_cut()));
     let n_elsewhere = if is_cut { 0 } else { ends.sends_elsewhere };
     if ends.unpaired_sends + ends.unpaired_receives + n_elsewhere > 0 {
         let are_recorded =
             |file: &RankFile<'_>| file.has_layer(Layer::Rma) && file.has_layer(Layer::Io);
-        let counts = &sources.tally.counts;
+        let counts = &inputs.sums.counts;
         remarks.push(Remark::UnpairedMessages(UnpairedMessages {
             n_sends: ends.unpaired_sends,
             n_receives: ends.unpaired_receives,
@@ -217,14 +217,14 @@ pub(crate) struct TooEarly {
 
 /// The earliest of the messages over some edges, if one came too early.
 pub(crate) fn received_too_early<'a>(
-    sources: &Sources<'_>,
+    inputs: &Inputs<'_>,
     edges: impl Iterator<Item = &'a EdgeSummary>,
 ) -> Option<TooEarly> {
     let too_early = edges.filter_map(|edge| {
         let transfer = edge.measured.as_ref()?.transfer_ns.as_ref()?;
-        let from = host_of(sources, edge.from)?;
-        let to = host_of(sources, edge.to)?;
-        let uncertainty_ns = sources.clocks.uncertainty_ns(from, to)?;
+        let from = host_of(inputs, edge.from)?;
+        let to = host_of(inputs, edge.to)?;
+        let uncertainty_ns = inputs.clocks.uncertainty_ns(from, to)?;
         let by_ns = transfer.min.saturating_neg();
         // Three standard deviations.
         let is_too_early = by_ns > uncertainty_ns.saturating_add(uncertainty_ns / 2);
@@ -239,12 +239,12 @@ pub(crate) fn received_too_early<'a>(
 
 /// What such a message says of the clocks.
 pub(crate) fn too_early_remark(
-    sources: &Sources<'_>,
+    inputs: &Inputs<'_>,
     earliest: TooEarly,
-    ends: &MessageEnds,
+    ends: &MessageEndCounts,
 ) -> Remark {
     let Reverse((from, to)) = earliest.hosts;
-    let name = |host: usize| sources.clocks.hosts[host].name.clone();
+    let name = |host: usize| inputs.clocks.hosts[host].name.clone();
     Remark::ReceivedTooEarly {
         n_messages: ends.received_before_sent,
         n_paired: ends.paired,
@@ -263,15 +263,15 @@ struct Called {
 
 /// World ranks by position in a communicator's entry.
 struct Ranks<'s> {
-    sources: &'s Sources<'s>,
+    inputs: &'s Inputs<'s>,
     ranks: &'s [Option<u32>],
 }
 
 impl<'s> Ranks<'s> {
-    fn of(sources: &'s Sources<'s>, key: &OperationKey) -> Self {
-        let entries = &sources.communicators.entries;
+    fn of(inputs: &'s Inputs<'s>, key: &OperationKey) -> Self {
+        let entries = &inputs.communicators.entries;
         Self {
-            sources,
+            inputs,
             ranks: key.entry.map_or(&[], |entry| &entries[entry].ranks),
         }
     }
@@ -306,10 +306,10 @@ impl<'s> Ranks<'s> {
             figures: tree_figures(
                 &graph.figures,
                 edges,
-                &Places {
+                &RanksAndHosts {
                     rank: &|position| self.at(position),
-                    host: &|position| host_of(self.sources, self.at(position)),
-                    clocks: self.sources.clocks,
+                    host: &|position| host_of(self.inputs, self.at(position)),
+                    clocks: self.inputs.clocks,
                 },
             ),
         }
@@ -323,8 +323,8 @@ impl<'s> Ranks<'s> {
         figures: Option<&EdgeFigures>,
     ) -> EdgeSummary {
         let (from, to) = (self.at(from), self.at(to));
-        let hosts = (host_of(self.sources, from), host_of(self.sources, to));
-        let clocks = self.sources.clocks;
+        let hosts = (host_of(self.inputs, from), host_of(self.inputs, to));
+        let clocks = self.inputs.clocks;
         EdgeSummary {
             from,
             to,

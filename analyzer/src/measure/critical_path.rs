@@ -1,151 +1,462 @@
-//! What is kept of how the instances of a graph came to their end.
+//! How an instance came to its end: from the last leave back to the enter that all waited for.
+//!
+//! Between two of its own begins (of sends and of receives) a process waits for all that it is seen
+//! to receive there, as a whole: the last of the sends ended that wait. If the process was waiting
+//! when that began, the way goes back to its sender; else it stays with the process, which was late
+//! itself. A process whose send lasts until its receiver has posted waited for the receiver.
+//!
+//! What is not known may have ended a wait: of several receives from any process it is not known
+//! which met which send, only which sends they met together; some receives are not seen to end;
+//! clocks of two hosts may not tell what came first. Then it is assumed that a process waits for
+//! what is sent to it meanwhile, and the way is one with a [`Doubt`]. It counts where something else
+//! speaks for it: where it begins at the last of those to come that the last to leave depends on.
+//!
+//! # Source
+//! The critical path of Böhme et al. (ICPP 2012), within one collective: wait states are left by
+//! following the message that ended them.
 
+use collbench_formats::{CommunicatorKind, Semantics};
+use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::CompleteInstance;
-use crate::measure::way_back::{Doubt, Elsewhere, WayBack};
+use crate::measure::outside::has_core;
+use crate::messages::message::InstanceMessage;
+use crate::time::resolution::Resolution;
 
-/// What is kept of the ways back of the instances of a graph.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct CriticalTally {
-    /// Instances of which it is known.
-    pub n: u64,
-    /// Instances of which it is not, by why, as in [`Doubt::ALL`].
-    pub unknown: [u64; Doubt::ALL.len()],
-    /// Of those of which it is known, where all wait for all.
-    pub all_for_all: AllForAll,
-    /// Sum of the durations of those of which it is known, ns.
-    pub duration_ns: i128,
-    /// By slot.
-    pub begins: Vec<Begin>,
-    /// By edge.
-    pub hops: Vec<Hop>,
-    /// By slot.
-    pub stays: Vec<Stay>,
+/// Why it is not known what the last to leave an instance waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// Its processes are on hosts without a common time.
+    NoCommonTime,
+    /// The clocks of two hosts do not tell what came first.
+    UnresolvedClocks,
+    /// Receives from any process: which of them met which send decides.
+    FromAny,
+    /// It is not seen when a receive ended, or a send that may have waited for its receiver.
+    NotSeen,
+    /// Not all messages are known: one end was not recorded, or is outside of the instance.
+    Incomplete,
+    /// The last to leave depends on one that came later, and nothing was seen to come from there.
+    Hidden,
+    /// One of a newer version: only in a document that was read.
+    #[serde(other)]
+    Newer,
 }
 
-/// Ways back of instances in which all wait for all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AllForAll {
-    /// Instances.
-    pub n: u64,
-    /// Those that do not begin at the last to come, as the clocks do not tell who that was.
-    pub n_unresolved: u64,
-    /// Those that do not, being on a message when that one came.
-    pub n_on_message: u64,
-    /// Those that do not, being in a process then.
-    pub n_in_process: u64,
+impl Doubt {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::NoCommonTime,
+        Self::UnresolvedClocks,
+        Self::FromAny,
+        Self::NotSeen,
+        Self::Incomplete,
+        Self::Hidden,
+    ];
 }
 
-/// What is kept of a slot.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Begin {
-    /// Instances whose way begins there.
-    pub n: u64,
-    /// How much later than the first it had entered those, ns in all.
-    pub late_ns: i128,
+/// Where a way was that does not begin at the last to come, when that one came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Elsewhere {
+    /// The clocks do not tell which of the two came last.
+    Unresolved,
+    /// On a message.
+    OnMessage,
+    /// In a process.
+    InProcess,
 }
 
-/// What is kept of an edge.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hop {
-    /// Instances whose way goes over it.
-    pub n: u64,
-    /// The time it took them there, ns in all.
-    pub total_ns: i128,
-    /// Instances in which it took longer than any other hop of the way.
-    pub n_longest: u64,
+/// The way back of one instance; room that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct CriticalPath {
+    /// Slot at whose enter it begins.
+    pub(crate) begin: usize,
+    /// Edges that it goes over, ascending, and the time spent there, ns; once for each message.
+    pub(crate) hops: Vec<(u32, i64)>,
+    /// Slots that it goes through, ascending, and the time spent there, ns; once for each time.
+    pub(crate) stays: Vec<(u32, i64)>,
+    /// What speaks against it.
+    doubt: Option<Doubt>,
+    /// Whether it was on a message at the last enter.
+    is_on_message: bool,
+    /// By slot: what it did, as far as that is still to come on the way back.
+    slots: Vec<Done>,
+    /// Slots of which that is there.
+    visited: Vec<usize>,
+    /// The receives that ended one wait.
+    awaited: Vec<Awaited>,
 }
 
-/// What is kept of the time that ways spend in a slot: from its enter, or from where it has a message,
-/// to where it sends or posts the next, or to its leave.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stay {
-    /// Instances whose way goes through it.
-    pub n: u64,
-    /// The time spent there, ns in all.
-    pub total_ns: i128,
+/// An instant in a process: of what has the same stamp, which of its ends.
+type Instant = (i64, u32);
+
+/// What a process did, each list ascending.
+#[derive(Debug, Default)]
+struct Done {
+    is_there: bool,
+    /// When its sends and receives began; number of the message, whether it is the send of it.
+    begun: Vec<(Instant, u32, bool)>,
+    /// When its receives ended.
+    received: Vec<(Instant, u32, ReceiveEnd)>,
+    /// When others began to receive what it had sent before, and may have waited to be rid of.
+    posted_late: Vec<i64>,
 }
 
-impl CriticalTally {
-    /// Adds an instance of which it is not known.
-    pub(crate) fn add_unknown(&mut self, why: Doubt) {
-        self.unknown[why as usize] += 1;
+/// How it is known when a receive ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum ReceiveEnd {
+    /// It was seen.
+    Seen,
+    /// It is not seen; the process left no earlier.
+    ByTheLeave,
+    /// It is not seen; the process began something else, when it may have ended.
+    Perhaps,
+}
+
+/// A receive that ended a wait, or one of several that did.
+#[derive(Debug, Clone, Copy)]
+struct Awaited {
+    sent: i64,
+    number: u32,
+    ends: ReceiveEnd,
+}
+
+/// Smaller messages no library makes wait for their receiver, but where its call shows it.
+const MIN_WAITING_BYTES: u64 = 1024;
+
+/// A send that returned after its receiver had begun to receive, but had begun no longer before that,
+/// is one that took its time, not one that waited.
+const MAX_SEND_NS: i64 = 1_000;
+
+/// An instance whose processes have a common time.
+#[derive(Clone, Copy)]
+pub(crate) struct PathInput<'a> {
+    pub(crate) instance: &'a CompleteInstance<'a>,
+    pub(crate) paired: &'a [InstanceMessage],
+    pub(crate) shape: &'a Shape,
+    pub(crate) resolution: &'a Resolution,
+}
+
+impl PathInput<'_> {
+    fn message(&self, number: u32) -> &InstanceMessage {
+        &self.paired[number as usize]
     }
 
-    /// Notes of an instance in which all wait for all where its way was when the last one came, if it
-    /// does not begin there.
-    pub(crate) fn add_all_for_all(&mut self, elsewhere: Option<Elsewhere>) {
-        let all = &mut self.all_for_all;
-        all.n += 1;
-        match elsewhere {
-            None => {}
-            Some(Elsewhere::Unresolved) => all.n_unresolved += 1,
-            Some(Elsewhere::OnMessage) => all.n_on_message += 1,
-            Some(Elsewhere::InProcess) => all.n_in_process += 1,
+    /// How far stamps of two slots have to lie apart to tell which came first; 0 on one host.
+    fn apart_ns(&self, a: usize, b: usize) -> i64 {
+        let members = &self.instance.communicator.members;
+        match (members[a].host, members[b].host) {
+            (a, b) if a == b => 0,
+            (a, b) => self.resolution.between(a, b).unwrap_or(i64::MAX),
         }
     }
 
-    /// Adds the way of an instance.
-    pub(crate) fn add(&mut self, instance: &CompleteInstance<'_>, path: &WayBack, n_edges: usize) {
-        self.n += 1;
-        let extent = &instance.extent;
-        self.duration_ns += i128::from(extent.last_leave) - i128::from(extent.first_enter);
-        self.begins.resize(instance.n_calls(), Begin::default());
-        self.hops.resize(n_edges, Hop::default());
-        let begin = &mut self.begins[path.begin];
-        begin.n += 1;
-        let (enter, _) = instance.stamps(path.begin);
-        begin.late_ns += i128::from(enter) - i128::from(extent.first_enter);
-        let mut longest = None;
-        for of_edge in path.hops.chunk_by(|a, b| a.0 == b.0) {
-            let edge = of_edge[0].0;
-            let total: i128 = of_edge.iter().map(|&(_, ns)| i128::from(ns)).sum();
-            let hop = &mut self.hops[edge as usize];
-            hop.n += 1;
-            hop.total_ns += total;
-            longest = longest.max(Some((total, edge)));
+    /// The slot that came last of those that a slot depends on, itself among them; `None` where
+    /// that is not known.
+    fn last_to_arrive(&self, slot: usize) -> Option<usize> {
+        let instance = self.instance;
+        let enters = || instance.enters.iter().enumerate();
+        let last = || enters().max_by_key(|&(slot, enter)| (*enter, std::cmp::Reverse(slot)));
+        if has_core(instance) {
+            return last().map(|(slot, _)| slot);
         }
-        if let Some((_, edge)) = longest {
-            self.hops[edge as usize].n_longest += 1;
+        let is_intra = instance.communicator.kind == CommunicatorKind::Intra;
+        let root = instance.root.filter(|_| is_intra)?;
+        match instance.semantics() {
+            Semantics::ManyToOne if slot == root => last().map(|(slot, _)| slot),
+            Semantics::OneToMany if instance.enters[slot] < instance.enters[root] => Some(root),
+            Semantics::OneToMany => Some(slot),
+            _ => None,
         }
-        self.stays.resize(instance.n_calls(), Stay::default());
-        for of_slot in path.stays.chunk_by(|a, b| a.0 == b.0) {
-            let stay = &mut self.stays[of_slot[0].0 as usize];
-            stay.n += 1;
-            stay.total_ns += of_slot.iter().map(|&(_, ns)| i128::from(ns)).sum::<i128>();
+    }
+}
+
+impl CriticalPath {
+    /// Finds the way back.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    pub(crate) fn follow(&mut self, seen: &PathInput<'_>) -> Result<(), Doubt> {
+        let instance = seen.instance;
+        for slot in self.visited.drain(..) {
+            self.slots[slot].is_there = false;
+        }
+        let n = instance.n_calls();
+        self.slots
+            .resize_with(self.slots.len().max(n), Done::default);
+        self.hops.clear();
+        self.stays.clear();
+        self.doubt = None;
+        self.is_on_message = false;
+        let leaves = instance.leaves.iter().map(|leave| leave.ns());
+        // Of several the first.
+        let last = leaves
+            .enumerate()
+            .max_by_key(|&(slot, leave)| (leave, n - slot));
+        let (last, leave) = last.ok_or(Doubt::Incomplete)?;
+        self.go_back(seen, last, leave);
+        let arrived_last = seen.last_to_arrive(last);
+        let is_elsewhere = arrived_last.is_some_and(|other| !self.begins_with(seen, other));
+        if self.hops.is_empty() && is_elsewhere {
+            return Err(Doubt::Hidden);
+        }
+        match self.doubt {
+            Some(doubt) if is_elsewhere || arrived_last.is_none() => Err(doubt),
+            _ => Ok(()),
         }
     }
 
-    /// Adds another part.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.n += other.n;
-        for (own, other) in self.unknown.iter_mut().zip(other.unknown) {
-            *own += other;
-        }
-        self.all_for_all.n += other.all_for_all.n;
-        self.all_for_all.n_unresolved += other.all_for_all.n_unresolved;
-        self.all_for_all.n_on_message += other.all_for_all.n_on_message;
-        self.all_for_all.n_in_process += other.all_for_all.n_in_process;
-        self.duration_ns += other.duration_ns;
-        let n = self.begins.len().max(other.begins.len());
-        self.begins.resize(n, Begin::default());
-        for (own, other) in self.begins.iter_mut().zip(&other.begins) {
-            own.n += other.n;
-            own.late_ns += other.late_ns;
-        }
-        let n = self.hops.len().max(other.hops.len());
-        self.hops.resize(n, Hop::default());
-        for (own, other) in self.hops.iter_mut().zip(&other.hops) {
-            own.n += other.n;
-            own.total_ns += other.total_ns;
-            own.n_longest += other.n_longest;
-        }
-        let n = self.stays.len().max(other.stays.len());
-        self.stays.resize(n, Stay::default());
-        for (own, other) in self.stays.iter_mut().zip(&other.stays) {
-            own.n += other.n;
-            own.total_ns += other.total_ns;
-        }
+    /// Whether it begins at a slot, or at one that came no earlier, as far as the clocks tell.
+    fn begins_with(&self, seen: &PathInput<'_>, slot: usize) -> bool {
+        let enters = seen.instance.enters;
+        let behind = enters[slot].ns() - enters[self.begin].ns();
+        self.begin == slot || behind <= seen.apart_ns(slot, self.begin)
     }
+
+    /// Where all wait for all and it does not begin at the last to come: where it was then. The other
+    /// `None`: there is no such process.
+    pub(crate) fn elsewhere(&self, seen: &PathInput<'_>) -> Option<Option<Elsewhere>> {
+        if !has_core(seen.instance) {
+            return None;
+        }
+        let last = seen.last_to_arrive(self.begin)?;
+        let enters = &seen.instance.enters;
+        Some(if self.begins_with(seen, last) {
+            (enters[last] != enters[self.begin]).then_some(Elsewhere::Unresolved)
+        } else if self.is_on_message {
+            Some(Elsewhere::OnMessage)
+        } else {
+            Some(Elsewhere::InProcess)
+        })
+    }
+
+    fn go_back(&mut self, seen: &PathInput<'_>, mut slot: usize, leave: i64) {
+        let mut until: Instant = (leave, u32::MAX);
+        loop {
+            self.prepare(seen, slot);
+            let done = &mut self.slots[slot];
+            // What came later than the way leaves here is of no concern, also not when it comes
+            // back: it only goes back in time.
+            while done.begun.pop_if(|&mut (at, ..)| at >= until).is_some() {}
+            let begun = done.begun.last().copied();
+            let ended = self.find_awaited(seen, slot, begun.map(|(at, ..)| at), until);
+            // When the process had nothing more to do but to wait.
+            let since = match begun {
+                Some((at, number, true)) => {
+                    let returned = seen.message(number).send_returned.ns();
+                    returned.clamp(at.0, ended.unwrap_or(until.0).max(at.0))
+                }
+                Some((at, _, false)) => at.0,
+                None => seen.instance.stamps(slot).0,
+            };
+            let last = (self.awaited.iter()).max_by_key(|awaited| (awaited.sent, awaited.number));
+            let last = last.copied();
+            self.look_for_doubt(seen, slot, since, (ended.unwrap_or(until.0), until.1), last);
+            let mut upto = until.0;
+            if let (Some(last), Some(ended)) = (last, ended) {
+                self.stay(seen, slot, ended, upto);
+                let edge = seen.shape.edge_of[last.number as usize];
+                let message = seen.message(last.number);
+                if last.sent >= since {
+                    self.hop(seen, edge, last.sent, ended);
+                    slot = message.from as usize;
+                    until = (last.sent, message.nth_of_sender);
+                    continue;
+                }
+                self.hop(seen, edge, since, ended);
+                upto = since;
+            }
+            let Some((at, number, is_send)) = begun else {
+                self.begin = slot;
+                self.stay(seen, slot, seen.instance.stamps(slot).0, upto);
+                break;
+            };
+            self.slots[slot].begun.pop();
+            let message = seen.message(number);
+            let posted = message.posted.ns();
+            let waited = is_send && posted - at.0 > MAX_SEND_NS && posted < since;
+            if waited && seen.instance.overlaps.is_none() {
+                self.stay(seen, slot, since, upto);
+                self.hop(seen, seen.shape.edge_of[number as usize], posted, since);
+                if message.is_from_any {
+                    self.doubt.get_or_insert(Doubt::FromAny);
+                }
+                slot = message.to as usize;
+                until = (posted, message.nth_of_receiver);
+            } else {
+                self.stay(seen, slot, at.0, upto);
+                until = at;
+            }
+        }
+        self.hops.sort_unstable();
+        self.stays.sort_unstable();
+    }
+
+    fn stay(&mut self, seen: &PathInput<'_>, slot: usize, from: i64, until: i64) {
+        if (from..until).contains(&seen.instance.extent.last_enter) {
+            self.is_on_message = false;
+        }
+        self.stays.push((slot as u32, until.saturating_sub(from)));
+    }
+
+    fn hop(&mut self, seen: &PathInput<'_>, edge: u32, from: i64, until: i64) {
+        if (from..until).contains(&seen.instance.extent.last_enter) {
+            self.is_on_message = true;
+        }
+        self.hops.push((edge, until.saturating_sub(from)));
+    }
+
+    /// Finds the receives of a slot that ended before an instant, and not before it last began
+    /// something; gives when the last of them did.
+    fn find_awaited(
+        &mut self,
+        seen: &PathInput<'_>,
+        slot: usize,
+        since: Option<Instant>,
+        until: Instant,
+    ) -> Option<i64> {
+        self.awaited.clear();
+        let received = &mut self.slots[slot].received;
+        let mut ended = None;
+        let is_since = |at: Instant| since.is_none_or(|since| since <= at);
+        while let Some((at, number, ends)) = received.pop_if(|&mut (at, ..)| is_since(at)) {
+            if at >= until {
+                continue;
+            }
+            ended = ended.max(Some(at.0));
+            self.awaited.push(Awaited {
+                sent: seen.message(number).sent.ns(),
+                number,
+                ends,
+            });
+        }
+        ended
+    }
+
+    /// Notes what is not known of a wait that may have begun at `since` and was over by `until`,
+    /// `last` being the last of what the process waited for.
+    fn look_for_doubt(
+        &mut self,
+        seen: &PathInput<'_>,
+        slot: usize,
+        since: i64,
+        until: Instant,
+        last: Option<Awaited>,
+    ) {
+        let after = last.map_or(since, |last| last.sent.max(since));
+        let posted_late = &mut self.slots[slot].posted_late;
+        while posted_late
+            .pop_if(|&mut posted| posted >= until.0)
+            .is_some()
+        {}
+        let mut doubt = None;
+        if posted_late.last().is_some_and(|&posted| posted > after) {
+            doubt = Some(Doubt::NotSeen);
+        }
+        if last.is_some_and(|last| last.sent >= since && last.ends == ReceiveEnd::Perhaps) {
+            doubt = Some(Doubt::NotSeen);
+        }
+        let from_any = |awaited: &Awaited| seen.message(awaited.number).is_from_any;
+        if let Some(one) = self.awaited.iter().find(|awaited| from_any(awaited))
+            && is_ambiguous(seen, slot, one.number, since, until)
+        {
+            doubt = Some(Doubt::FromAny);
+        }
+        if let Some(last) = last
+            && seen.instance.communicator.hosts.len() > 1
+        {
+            let from = seen.message(last.number).from as usize;
+            let is_near = |apart_ns: i64, ns: i64| apart_ns > 0 && ns.abs() <= apart_ns;
+            let is_next = |other: &Awaited| {
+                let other_from = seen.message(other.number).from as usize;
+                is_near(seen.apart_ns(from, other_from), last.sent - other.sent)
+            };
+            let is_wait_unclear = is_near(seen.apart_ns(from, slot), last.sent - since);
+            if is_wait_unclear || last.sent >= since && self.awaited.iter().any(is_next) {
+                doubt = Some(Doubt::UnresolvedClocks);
+            }
+        }
+        self.doubt = self.doubt.or(doubt);
+    }
+
+    /// Puts what a slot did in order, unless that was done.
+    fn prepare(&mut self, seen: &PathInput<'_>, slot: usize) {
+        let done = &mut self.slots[slot];
+        if done.is_there {
+            return;
+        }
+        done.is_there = true;
+        self.visited.push(slot);
+        done.begun.clear();
+        done.received.clear();
+        done.posted_late.clear();
+        let is_nonblocking = seen.instance.overlaps.is_some();
+        for number in seen.shape.sends[slot].clone() {
+            let message = seen.message(number);
+            let at = (message.sent.ns(), message.nth_of_sender);
+            done.begun.push((at, number, true));
+            let posted = message.posted.ns();
+            if posted > message.send_returned.ns()
+                && message.bytes >= MIN_WAITING_BYTES
+                && !is_nonblocking
+            {
+                done.posted_late.push(posted);
+            }
+        }
+        let mut has_unseen = false;
+        for &number in &seen.shape.receives[slot] {
+            let message = seen.message(number);
+            let nth = message.nth_of_receiver;
+            done.begun.push(((message.posted.ns(), nth), number, false));
+            match message.received {
+                Some(at) => done
+                    .received
+                    .push(((at.ns(), nth), number, ReceiveEnd::Seen)),
+                None => has_unseen = true,
+            }
+        }
+        done.begun.sort_unstable();
+        done.posted_late.sort_unstable();
+        if has_unseen {
+            let leave = seen.instance.leaves[slot].ns();
+            for &number in &seen.shape.receives[slot] {
+                let message = seen.message(number);
+                if message.received.is_some() {
+                    continue;
+                }
+                let nth = message.nth_of_receiver;
+                let could = (message.posted.ns().max(message.sent.ns()), nth);
+                let next = done.begun.partition_point(|&(at, ..)| at <= could);
+                let (at, ends) = match done.begun.get(next) {
+                    Some(&(at, ..)) => (at.0, ReceiveEnd::Perhaps),
+                    None => (leave, ReceiveEnd::ByTheLeave),
+                };
+                done.received.push(((at, nth), number, ends));
+            }
+        }
+        done.received.sort_unstable();
+    }
+}
+
+/// Whether it is open what receives from any process, of which `one` is one, had met by an instant, and
+/// one of these sends was begun when the process may have waited.
+fn is_ambiguous(seen: &PathInput<'_>, slot: usize, one: u32, since: i64, until: Instant) -> bool {
+    let tag = (seen.message(one).tag, seen.message(one).is_on_another);
+    let all = || {
+        let received = seen.shape.receives[slot].iter();
+        let received = received.map(|&number| seen.message(number));
+        received.filter(|message| (message.tag, message.is_on_another) == tag)
+    };
+    let is_over = |message: &&InstanceMessage| {
+        let nth = message.nth_of_receiver;
+        (message.received).is_none_or(|at| (at.ns(), nth) <= until)
+    };
+    let n_over = all().filter(is_over).count();
+    let sent = |message: &InstanceMessage| message.sent.ns();
+    let n_sent = all().filter(|message| sent(message) < until.0).count();
+    let may_matter = |message: &InstanceMessage| (since..until.0).contains(&sent(message));
+    let is_mixed = all().any(|message| !message.is_from_any);
+    (n_over != n_sent || is_mixed) && all().any(may_matter)
 }

@@ -10,7 +10,7 @@ use collbench_trees::shape::Shape;
 
 use crate::calls::time_in_mpi::outside_ns;
 use crate::instances::complete::CompleteInstance;
-use crate::measure::progress_times::Taken;
+use crate::measure::progress_times::ProgressTimes;
 use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
 
@@ -30,9 +30,9 @@ pub(crate) enum Quantity {
     /// (t4 - t1) - (t3 - t2) of an edge down that there is one up for.
     TwoWay { edge: u32 },
     /// The wait of one of those who meet at a node.
-    Wait(Meets),
+    Wait(ContributorAt),
     /// Its position in their order, of `n`; -1 where that is not resolved.
-    Position { of: Meets, n: u32 },
+    Position { of: ContributorAt, n: u32 },
     /// The departure of whoever is at a position of the order.
     Departure { node: u32, position: u32 },
     /// Sending on to the parent - last arrival.
@@ -46,7 +46,7 @@ pub(crate) enum Quantity {
     /// From the first departure to the own leave, outside of any call.
     Away { node: u32 },
     /// The whole way of a process.
-    Way { node: u32 },
+    Path { node: u32 },
     /// Own leave - the end of the last round.
     Exit { node: u32 },
     /// The slot that sent what came last in a round in which several send.
@@ -74,7 +74,7 @@ impl Quantity {
 
 /// One of those who meet at a node, arriving or departing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Meets {
+pub(crate) struct ContributorAt {
     pub(crate) node: u32,
     pub(crate) is_arrival: bool,
     /// Its own slot, and which of them it is: the node's own process, then its children.
@@ -108,23 +108,23 @@ fn received(message: &InstanceMessage) -> Option<i64> {
 }
 
 /// One instance, with what is known of its graph.
-pub(crate) struct Seen<'a> {
+pub(crate) struct InstanceInGraph<'a> {
     pub(crate) instance: &'a CompleteInstance<'a>,
     pub(crate) paired: &'a [InstanceMessage],
     /// Where it goes on in other calls, the same as far as it can be told.
-    taken: Option<&'a Taken>,
+    progress_times: Option<&'a ProgressTimes>,
     pub(crate) resolution: &'a Resolution,
     pub(crate) shape: &'a Shape,
     /// Whether all its processes have a common time.
     pub(crate) is_one_time: bool,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> InstanceInGraph<'a> {
     /// An instance whose slots are the positions of the graph.
     pub(crate) fn new(
         instance: &'a CompleteInstance<'a>,
         paired: &'a [InstanceMessage],
-        taken: Option<&'a Taken>,
+        progress_times: Option<&'a ProgressTimes>,
         shape: &'a Shape,
         resolution: &'a Resolution,
     ) -> Self {
@@ -134,7 +134,7 @@ impl<'a> Seen<'a> {
         Self {
             instance,
             paired,
-            taken,
+            progress_times,
             resolution,
             shape,
             is_one_time: others.all(|other| resolution.between(first, other.host).is_some()),
@@ -177,7 +177,9 @@ impl<'a> Seen<'a> {
     fn edges(&self, to: &mut impl Samples) {
         // Not by reference: it stays in registers then.
         let mut own = std::mem::take(to);
-        let paired = self.taken.map_or(self.paired, |taken| &taken.messages);
+        let paired = self
+            .progress_times
+            .map_or(self.paired, |progress_times| &progress_times.messages);
         let edges = self.shape.edge_of.iter().zip(&self.shape.is_last);
         for (number, (message, (&edge, &is_last))) in paired.iter().zip(edges).enumerate() {
             if message.is_from_any || !self.have_common_time(message.from, message.to) {
@@ -188,8 +190,8 @@ impl<'a> Seen<'a> {
             let received = received(message);
             let is_last = is_last && received.is_some();
             own.add(Quantity::LateReceiver { edge, is_last }, late);
-            if let Some(taken) = self.taken
-                && let Some(late_progress) = taken.late_progress[number]
+            if let Some(progress_times) = self.progress_times
+                && let Some(late_progress) = progress_times.late_progress[number]
             {
                 own.add(Quantity::LateProgress { edge, is_last }, late_progress);
             }
@@ -246,10 +248,10 @@ impl<'a> Seen<'a> {
         {
             to.add(Quantity::Core { node: slot }, span(departure, arrival));
         }
-        if self.taken.is_some() {
+        if self.progress_times.is_some() {
             self.out_of_calls(&at, node, to);
         }
-        self.way(&at, tree, to);
+        self.path(&at, tree, to);
         self.two_way(node, to);
     }
 
@@ -320,16 +322,16 @@ impl<'a> Seen<'a> {
 
     /// The whole way of the process of a node.
     #[inline]
-    fn way(&self, at: &AtNode, tree: &TreeRoles, to: &mut impl Samples) {
+    fn path(&self, at: &AtNode, tree: &TreeRoles, to: &mut impl Samples) {
         let [goes_down, goes_up] = tree.has;
         let (top_enter, top_leave) = self.instance.stamps(tree.top as usize);
         if (goes_down && goes_up) || self.have_common_time(at.slot, tree.top) {
-            let way = match (goes_down, goes_up) {
+            let path = match (goes_down, goes_up) {
                 (true, true) => span(at.leave, at.enter),
                 (true, false) => span(top_leave, at.enter),
                 (false, _) => span(at.leave, top_enter),
             };
-            to.add(Quantity::Way { node: at.slot }, way);
+            to.add(Quantity::Path { node: at.slot }, path);
         }
     }
 
@@ -354,7 +356,7 @@ impl<'a> Seen<'a> {
     #[inline]
     fn meet(
         &self,
-        own: Meets,
+        own: ContributorAt,
         own_time: i64,
         children: impl ExactSizeIterator<Item = (u32, Option<i64>)>,
         order: &mut Order,
@@ -384,7 +386,7 @@ impl<'a> Seen<'a> {
         order.resolve(self.resolution.between(host, host).unwrap_or(0));
         for (nth, met) in (0..).zip(&order.met) {
             let (slot, n) = (met.slot, n as u32);
-            let of = Meets { slot, nth, ..own };
+            let of = ContributorAt { slot, nth, ..own };
             let wait = span(decides.max(met.time), decides.min(met.time));
             to.add(Quantity::Wait(of), wait);
             to.add(Quantity::Position { of, n }, met.position);
@@ -402,7 +404,7 @@ impl<'a> Seen<'a> {
     #[inline(always)]
     fn each_round(&self, slot: u32, rounds: &[Round], to: &mut impl Samples) {
         let (enter, leave) = self.instance.stamps(slot as usize);
-        to.add(Quantity::Way { node: slot }, span(leave, enter));
+        to.add(Quantity::Path { node: slot }, span(leave, enter));
         let mut before = enter;
         for (number, round) in rounds.iter().enumerate() {
             // The receive that ended last decides.
@@ -453,8 +455,8 @@ struct AtNode {
 impl AtNode {
     /// The own process as one of those who meet.
     #[inline]
-    fn own(&self, is_arrival: bool) -> Meets {
-        Meets {
+    fn own(&self, is_arrival: bool) -> ContributorAt {
+        ContributorAt {
             node: self.slot,
             is_arrival,
             slot: self.slot,
@@ -466,14 +468,14 @@ impl AtNode {
 /// Those who meet at a node, and in which order.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    met: Vec<Met>,
+    met: Vec<TimedContributor>,
     /// Time, and place among those, ascending.
     in_order: Vec<(i64, u32)>,
 }
 
 /// One of those who meet.
 #[derive(Debug, Clone, Copy)]
-struct Met {
+struct TimedContributor {
     slot: u32,
     time: i64,
     /// -1: not resolved.
@@ -488,7 +490,7 @@ impl Order {
 
     fn add(&mut self, slot: u32, time: i64) {
         self.in_order.push((time, self.met.len() as u32));
-        self.met.push(Met {
+        self.met.push(TimedContributor {
             slot,
             time,
             position: -1,

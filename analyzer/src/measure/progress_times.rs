@@ -13,13 +13,13 @@ use collbench_trees::shape::Shape;
 
 use crate::calls::time_in_mpi::outside_ns;
 use crate::instances::complete::CompleteInstance;
-use crate::measure::way_back::Doubt;
+use crate::measure::critical_path::Doubt;
 use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
 
 /// What is known of the messages of one instance; room that is used again.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct ProgressTimes {
     /// The messages: `received` by when each had been taken, `posted` from when on its receiver
     /// was there to take it.
     pub(crate) messages: Vec<InstanceMessage>,
@@ -32,7 +32,7 @@ pub(crate) struct Taken {
     pub(crate) spans: Vec<(i64, i64)>,
 }
 
-impl Taken {
+impl ProgressTimes {
     /// Finds them for an instance that goes on in other calls.
     pub(crate) fn find(
         &mut self,
@@ -58,7 +58,7 @@ impl Taken {
             let slot = message.to as usize;
             if message.received.is_none() && !message.is_from_any && shape.is_last[number] {
                 let at = match &shape.roles {
-                    Roles::Tree(tree) => Some(handed_on(instance, paired, tree, number)),
+                    Roles::Tree(tree) => Some(forwarded_ns(instance, paired, tree, number)),
                     // Nothing that was begun before it was sent can depend on it.
                     Roles::Exchange(_) => (self.last_begun[slot] <= message.posted.ns())
                         .then(|| instance.leaves[slot].ns()),
@@ -70,13 +70,14 @@ impl Taken {
                 .time_in_mpi
                 .and_then(|time_in_mpi| time_in_mpi.of(slot));
             let can_compare = (resolution.between(host(message.from), host(message.to))).is_some();
-            let (Some(calls), true, Some(taken)) = (calls, can_compare, own.received) else {
+            let (Some(calls), true, Some(received_at)) = (calls, can_compare, own.received) else {
                 self.late_progress.push(None);
                 continue;
             };
             let within = |at: i64| calls.iter().find(|call| call.0 <= at && at <= call.1);
             // In a call that was not recorded it was there at times that nobody knows.
-            let (Some(call), Some(_)) = (within(taken.ns()), within(message.posted.ns())) else {
+            let (Some(call), Some(_)) = (within(received_at.ns()), within(message.posted.ns()))
+            else {
                 self.late_progress.push(None);
                 continue;
             };
@@ -103,7 +104,7 @@ impl Taken {
 
 /// When the receiver of a message in a tree began to send what depends on it; where nothing does, when
 /// it was done.
-fn handed_on(
+fn forwarded_ns(
     instance: &CompleteInstance<'_>,
     paired: &[InstanceMessage],
     tree: &TreeRoles,
@@ -117,6 +118,6 @@ fn handed_on(
         Direction::Up => None,
     };
     let to_children = node.to_children.iter().map(sent).min();
-    let handed_on = to_parent.or(to_children);
-    handed_on.unwrap_or_else(|| instance.leaves[slot].ns())
+    let forwarded_ns = to_parent.or(to_children);
+    forwarded_ns.unwrap_or_else(|| instance.leaves[slot].ns())
 }

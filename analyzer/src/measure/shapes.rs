@@ -12,8 +12,8 @@ use collbench_trees::recognize::Placement;
 use collbench_trees::shape::{Shape, ShapeKey};
 
 use crate::instances::complete::CompleteInstance;
+use crate::messages::instance_messages::Messages;
 use crate::messages::message::InstanceMessage;
-use crate::messages::of_instance::Messages;
 
 /// Shapes that are kept; where there are more they are found anew.
 const MAX_SHAPES: usize = 256;

@@ -61,14 +61,14 @@ pub(crate) fn words_of(record: &Record) -> Words {
 
 /// What an end takes and moves.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moved {
+pub(crate) struct EndTimes {
     pub(crate) begin: Timestamp<Global>,
     /// The same as `begin` where it is not known.
     pub(crate) end: Timestamp<Global>,
     pub(crate) bytes: u64,
 }
 
-impl Moved {
+impl EndTimes {
     /// By the record of an end, whose two stamps, ticks, `both` converts.
     #[inline]
     pub(crate) fn of(record: &Record, both: impl Fn(u64, u64) -> [Timestamp<Global>; 2]) -> Self {

@@ -4,67 +4,67 @@ use collbench_formats::Direction;
 use collbench_stats::numbering::{Numbers, mix};
 
 use crate::messages::end::{
-    ComparedEnds, GROUP_MASK, GROUP_SHIFT, HAS_END, IS_FROM_ANY, IS_IN_QUESTION, IS_ON_ANOTHER,
-    IS_RECEIVE, Key, Moved, PatternNumber, Words, end_of, group_bits, group_of, slot_of,
+    ComparedEnds, EndTimes, GROUP_MASK, GROUP_SHIFT, HAS_END, IS_FROM_ANY, IS_IN_QUESTION,
+    IS_ON_ANOTHER, IS_RECEIVE, Key, PatternNumber, Words, end_of, group_bits, group_of, slot_of,
 };
-use crate::messages::pairing::{End, NOT_A_SLOT, Pairing};
+use crate::messages::pairing::{NOT_A_SLOT, PairableEnd, Pairing};
 use crate::messages::recurrence::Following;
 use crate::messages::steps::Step;
 
 /// One end as it is added.
-pub(crate) struct NewEnd {
+pub(crate) struct MessageEnd {
     pub(crate) slot: u32,
     /// Slot of the other end, or [`NOT_A_SLOT`]; `None`: any, or not known.
     pub(crate) partner: Option<u32>,
     pub(crate) direction: Direction,
-    /// Number among those of [`Ends::group_of`].
+    /// Number among those of [`MessageEnds::group_of`].
     pub(crate) group: u32,
     pub(crate) is_on_another: bool,
     pub(crate) has_end: bool,
     pub(crate) step: Step,
     /// Those of its record.
     pub(crate) words: Words,
-    pub(crate) moved: Moved,
+    pub(crate) times: EndTimes,
 }
 
 /// Ends of messages between the groups that a collective joins, each of which is an instance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Foreign {
+pub(crate) struct ForeignEnds {
     pub(crate) n_sends: u64,
     pub(crate) n_receives: u64,
 }
 
 /// The ends of the messages of one instance, by slot and their order there.
 #[derive(Debug, Default)]
-pub(crate) struct Ends {
+pub(crate) struct MessageEnds {
     /// The recurrence that they are those of, so far. Then there are no keys, groups and words.
     following: Option<Following>,
     keys: Vec<Key>,
     words: Vec<Words>,
-    pub(crate) moved: Vec<Moved>,
+    pub(crate) times: Vec<EndTimes>,
     /// Number of the communicator, and tag, of each group. Of a nonblocking collective they are
     /// others each time. The keys name all of them, in this order: so ends with the same keys have as
     /// many groups, whatever these are.
     groups: Numbers<(u32, u16)>,
 }
 
-impl Ends {
+impl MessageEnds {
     /// Begins an instance, whose ends are likely to be those of a recurrence.
     pub(crate) fn begin(&mut self, following: Option<Following>) {
         self.following = following;
         self.keys.clear();
         self.words.clear();
-        self.moved.clear();
+        self.times.clear();
         self.groups.clear();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.moved.is_empty()
+        self.times.is_empty()
     }
 
     /// The recurrence that they are those of, so far, and what they take.
-    pub(crate) fn following(&mut self) -> Option<(&mut Following, &mut Vec<Moved>)> {
-        Some((self.following.as_mut()?, &mut self.moved))
+    pub(crate) fn following(&mut self) -> Option<(&mut Following, &mut Vec<EndTimes>)> {
+        Some((self.following.as_mut()?, &mut self.times))
     }
 
     /// Whether they are those of a recurrence, so far.
@@ -77,7 +77,7 @@ impl Ends {
         let Some(following) = self.following.take() else {
             return;
         };
-        let n = self.moved.len();
+        let n = self.times.len();
         self.keys.extend_from_slice(following.keys(n));
         self.words.extend(following.words(n));
         let n_groups = self.keys.iter().map(|key| group_of(key) + 1).max();
@@ -89,7 +89,7 @@ impl Ends {
     /// The pattern of a recurrence that they are those of, all of them.
     pub(crate) fn pattern(&mut self) -> Option<PatternNumber> {
         let following = self.following.as_ref()?;
-        if self.moved.len() != following.n_ends() {
+        if self.times.len() != following.n_ends() {
             self.leave_recurrence();
             return None;
         }
@@ -127,7 +127,7 @@ impl Ends {
     }
 
     #[inline]
-    pub(crate) fn add(&mut self, end: &NewEnd) {
+    pub(crate) fn add(&mut self, end: &MessageEnd) {
         let bit = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
         let bits = bit(end.direction == Direction::Receive, IS_RECEIVE)
             | bit(end.has_end, HAS_END)
@@ -140,25 +140,25 @@ impl Ends {
             u64::from(end.slot) << 32 | group_bits(end.group) | bits,
         ]);
         self.words.push(end.words);
-        self.moved.push(end.moved);
+        self.times.push(end.times);
     }
 
     /// Takes out those to and from processes that are not in the instance; gives how many sends and
     /// receives these were.
-    pub(crate) fn take_out_foreign(&mut self) -> Foreign {
+    pub(crate) fn take_out_foreign(&mut self) -> ForeignEnds {
         let is_foreign = |[partner_and_step, rest]: &Key| {
             let is_to_nobody_known = rest & (IS_FROM_ANY | IS_RECEIVE) == IS_FROM_ANY;
             let is_outside = (partner_and_step >> 32) as u32 == NOT_A_SLOT;
             is_to_nobody_known || is_outside && rest & IS_FROM_ANY == 0
         };
-        let mut foreign = Foreign::default();
+        let mut foreign = ForeignEnds::default();
         for key in self.keys.iter().filter(|key| is_foreign(key)) {
             match key[1] & IS_RECEIVE {
                 0 => foreign.n_sends += 1,
                 _ => foreign.n_receives += 1,
             }
         }
-        if foreign != Foreign::default() {
+        if foreign != ForeignEnds::default() {
             self.retain(|key| !is_foreign(key));
         }
         foreign
@@ -167,9 +167,9 @@ impl Ends {
     /// Forgets those whose keys are not wanted, and the groups that were theirs alone.
     fn retain(&mut self, is_wanted: impl Fn(&Key) -> bool) {
         let wanted = || self.keys.iter().map(&is_wanted);
-        let [mut for_words, mut for_moved] = [wanted(), wanted()];
+        let [mut for_words, mut for_times] = [wanted(), wanted()];
         self.words.retain(|_| for_words.next() == Some(true));
-        self.moved.retain(|_| for_moved.next() == Some(true));
+        self.times.retain(|_| for_times.next() == Some(true));
         self.keys.retain(is_wanted);
         let before = std::mem::take(&mut self.groups);
         for key in &mut self.keys {
@@ -179,10 +179,10 @@ impl Ends {
     }
 
     /// Adds all of them to what puts them together.
-    pub(crate) fn hand_on(&self, pairing: &mut Pairing) {
+    pub(crate) fn add_to(&self, pairing: &mut Pairing) {
         pairing.clear();
         let (mut slot, mut first) = (NOT_A_SLOT, 0);
-        for (number, (key, moved)) in (0..).zip(self.keys.iter().zip(&self.moved)) {
+        for (number, (key, times)) in (0..).zip(self.keys.iter().zip(&self.times)) {
             let [partner_and_step, rest] = *key;
             let has = |bit: u64| rest & bit != 0;
             let of = slot_of(key) as u32;
@@ -191,7 +191,7 @@ impl Ends {
             }
             let (communicator, tag) = self.groups()[group_of(key)];
             let (step, has_end) = end_of(key);
-            pairing.add(&End {
+            pairing.add(&PairableEnd {
                 number,
                 slot,
                 partner: (!has(IS_FROM_ANY)).then_some((partner_and_step >> 32) as u32),
@@ -200,19 +200,19 @@ impl Ends {
                 } else {
                     Direction::Send
                 },
-                bytes: moved.bytes,
+                bytes: times.bytes,
                 tag,
                 communicator,
                 is_on_another: has(IS_ON_ANOTHER),
-                begin: moved.begin,
-                end: has_end.then_some(moved.end),
+                begin: times.begin,
+                end: has_end.then_some(times.end),
                 nth: number - first,
                 step,
             });
         }
     }
 
-    pub(crate) fn has_any(&self) -> bool {
+    pub(crate) fn has_receive_from_any(&self) -> bool {
         let is_from_any =
             |key: &Key| key[1] & (IS_FROM_ANY | IS_RECEIVE) == IS_FROM_ANY | IS_RECEIVE;
         self.keys.iter().any(is_from_any)

@@ -10,13 +10,13 @@ use crate::calls::process::Process;
 use crate::calls::queue::Queue;
 use crate::calls::records_of_call::{SLICE, each_message_or_note, has_possible_stamps};
 use crate::communicators::Communicator;
-use crate::messages::end::{Moved, words_of};
-use crate::messages::ends::{Ends, Foreign, NewEnd};
-use crate::messages::of_instance::Messages;
+use crate::messages::end::{EndTimes, words_of};
+use crate::messages::ends::{ForeignEnds, MessageEnd, MessageEnds};
+use crate::messages::instance_messages::Messages;
 use crate::messages::pairing::{NOT_A_SLOT, Pairing};
 use crate::messages::pattern::Patterns;
-use crate::messages::recurrence::{Kind, Recurrences};
-use crate::messages::steps::{Comes, Steps};
+use crate::messages::recurrence::{RecurrenceKey, Recurrences};
+use crate::messages::steps::{Arrival, Steps};
 use crate::trace::algorithm_names::{AlgorithmNames, NamesInCall, NamesOfInstance};
 use crate::trace::record_at::RecordAt;
 
@@ -29,11 +29,11 @@ pub(crate) struct Gatherer {
     communicator: Option<usize>,
     /// By slot: the communicator that its last end travelled on, as its records call it, and the
     /// number of that.
-    travelled_on: Vec<Option<(u32, u32)>>,
+    last_communicator: Vec<Option<(u32, u32)>>,
     /// By instance.
-    ends: Vec<Ends>,
+    ends: Vec<MessageEnds>,
     /// By instance, where that is known.
-    kinds: Vec<Option<Kind>>,
+    recurrence_keys: Vec<Option<RecurrenceKey>>,
     /// By instance what the library has said of its calls.
     reported: Vec<NamesOfInstance>,
     patterns: Patterns,
@@ -46,19 +46,22 @@ impl Gatherer {
     /// Begins instances on a communicator, each of a kind, if that is known.
     pub(crate) fn begin(
         &mut self,
-        kinds: impl Iterator<Item = Option<Kind>>,
+        recurrence_keys: impl Iterator<Item = Option<RecurrenceKey>>,
         index: usize,
         communicator: &Communicator,
     ) {
-        self.kinds.clear();
-        self.kinds.extend(kinds);
-        let n = self.kinds.len();
+        self.recurrence_keys.clear();
+        self.recurrence_keys.extend(recurrence_keys);
+        let n = self.recurrence_keys.len();
         if self.ends.len() < n {
-            self.ends.resize_with(n, Ends::default);
+            self.ends.resize_with(n, MessageEnds::default);
         }
-        for (ends, kind) in self.ends.iter_mut().zip(&mut self.kinds) {
-            *kind = kind.filter(|kind| !joins_groups(kind.of.operation));
-            ends.begin(kind.and_then(|kind| self.recurrences.of(kind)));
+        for (ends, recurrence_key) in self.ends.iter_mut().zip(&mut self.recurrence_keys) {
+            *recurrence_key =
+                recurrence_key.filter(|recurrence_key| !joins_groups(recurrence_key.of.operation));
+            ends.begin(
+                recurrence_key.and_then(|recurrence_key| self.recurrences.of(recurrence_key)),
+            );
         }
         self.reported.clear();
         self.reported.resize(n, NamesOfInstance::default());
@@ -66,7 +69,7 @@ impl Gatherer {
             return;
         }
         self.communicator = Some(index);
-        self.travelled_on.clear();
+        self.last_communicator.clear();
         self.slots.fill(NOT_A_SLOT);
         for (member, slot) in communicator.members.iter().zip(0..) {
             let rank = member.world_rank as usize;
@@ -82,7 +85,7 @@ impl Gatherer {
 
     /// Adds the messages, and what was said, behind the blocking call of a slot in an instance.
     #[inline]
-    pub(crate) fn add_call(&mut self, of: OfSlot<'_, '_>, call: QueuedCall<'_>) {
+    pub(crate) fn add_call(&mut self, of: SlotOfInstance<'_, '_>, call: QueuedCall<'_>) {
         let are_all_here =
             call.queue.foreign.is_empty() && call.queue.elsewhere(call.position).is_empty();
         if !(are_all_here && self.follow(of, call.location)) {
@@ -91,8 +94,8 @@ impl Gatherer {
     }
 
     /// Adds the messages, and what was said, behind a call that is not like those before.
-    fn add_one_by_one(&mut self, of: OfSlot<'_, '_>, call: QueuedCall<'_>) {
-        let OfSlot { nth, process, .. } = of;
+    fn add_one_by_one(&mut self, of: SlotOfInstance<'_, '_>, call: QueuedCall<'_>) {
+        let SlotOfInstance { nth, process, .. } = of;
         let QueuedCall {
             queue,
             position,
@@ -142,15 +145,15 @@ impl Gatherer {
 
     /// Adds the messages behind a call, if they are those of a recurrence; gives whether they are.
     #[inline]
-    fn follow(&mut self, of: OfSlot<'_, '_>, location: RecordAt) -> bool {
-        let OfSlot { nth, slot, process } = of;
-        let Some((following, moved)) = self.ends[nth].following() else {
+    fn follow(&mut self, of: SlotOfInstance<'_, '_>, location: RecordAt) -> bool {
+        let SlotOfInstance { nth, slot, process } = of;
+        let Some((following, times)) = self.ends[nth].following() else {
             return false;
         };
         let records = process.reader().slice(location, SLICE);
         self.steps.begin();
         let clock = process.clock().for_many();
-        let is_followed = following.take(slot, &records, &clock, &mut self.steps, moved);
+        let is_followed = following.take(slot, &records, &clock, &mut self.steps, times);
         if is_followed
             && let [call, note, ..] = &records[..]
             && note.kind() == Some(RecordKind::Note)
@@ -171,7 +174,7 @@ impl Gatherer {
     /// Adds messages of a slot in an instance that were kept, and what was said of its call.
     pub(crate) fn add_kept(
         &mut self,
-        of: OfSlot<'_, '_>,
+        of: SlotOfInstance<'_, '_>,
         kept: &[Record],
         reported: Option<AlgorithmNames>,
     ) {
@@ -193,12 +196,15 @@ impl Gatherer {
         let foreign = if joins_groups(of.operation) {
             ends.take_out_foreign()
         } else {
-            Foreign::default()
+            ForeignEnds::default()
         };
         match self.patterns.find(of, ends, &mut self.pairing) {
             Some(number) => {
-                if let (Some(kind), false) = (self.kinds[nth], ends.is_following()) {
-                    self.recurrences.see(kind, number, ends.compared());
+                if let (Some(recurrence_key), false) =
+                    (self.recurrence_keys[nth], ends.is_following())
+                {
+                    self.recurrences
+                        .see(recurrence_key, number, ends.compared());
                 }
                 let pattern = self.patterns.at(number);
                 Messages {
@@ -221,12 +227,12 @@ impl Gatherer {
         }
     }
 
-    fn ends_of<'g, 'p>(&'g mut self, of: OfSlot<'g, 'p>) -> EndsOfSlot<'g, 'p> {
-        let OfSlot { nth, slot, process } = of;
+    fn ends_of<'g, 'p>(&'g mut self, of: SlotOfInstance<'g, 'p>) -> EndsOfSlot<'g, 'p> {
+        let SlotOfInstance { nth, slot, process } = of;
         self.ends[nth].leave_recurrence();
         self.steps.begin();
-        if self.travelled_on.len() <= slot {
-            self.travelled_on.resize(slot + 1, None);
+        if self.last_communicator.len() <= slot {
+            self.last_communicator.resize(slot + 1, None);
         }
         EndsOfSlot {
             slot: slot as u32,
@@ -235,7 +241,7 @@ impl Gatherer {
             slots: &self.slots,
             own: self.communicator.map_or(u32::MAX, |index| index as u32),
             known: None,
-            travelled_on: &mut self.travelled_on[slot],
+            last_communicator: &mut self.last_communicator[slot],
             ends: &mut self.ends[nth],
             steps: &mut self.steps,
         }
@@ -256,7 +262,7 @@ fn joins_groups(operation: Operation) -> bool {
 
 /// One of the processes in one of the instances that are gathered together.
 #[derive(Clone, Copy)]
-pub(crate) struct OfSlot<'s, 'p> {
+pub(crate) struct SlotOfInstance<'s, 'p> {
     /// Number of the instance among these.
     pub(crate) nth: usize,
     pub(crate) slot: usize,
@@ -282,15 +288,15 @@ struct EndsOfSlot<'g, 'p> {
     own: u32,
     /// What the last end travelled on. Messages of one instance mostly travel on one communicator,
     /// with one tag.
-    known: Option<Travelled>,
-    travelled_on: &'g mut Option<(u32, u32)>,
-    ends: &'g mut Ends,
+    known: Option<Route>,
+    last_communicator: &'g mut Option<(u32, u32)>,
+    ends: &'g mut MessageEnds,
     steps: &'g mut Steps,
 }
 
 /// What an end travels on.
 #[derive(Clone, Copy)]
-struct Travelled {
+struct Route {
     /// The communicator, as the records call it.
     communicator: u32,
     tag: u16,
@@ -303,31 +309,33 @@ impl EndsOfSlot<'_, '_> {
     #[inline(always)]
     fn add(&mut self, record: &Record, message: &Message) {
         let has_end = record.leave.get() != 0;
-        let moved = Moved::of(record, |enter, leave| self.clock.both(enter, leave));
+        let times = EndTimes::of(record, |enter, leave| self.clock.both(enter, leave));
         let slot_of = |rank: u32| self.slots.get(rank as usize).copied();
         let partner = message.known_partner();
         let partner = partner.map(|rank| slot_of(rank).unwrap_or(NOT_A_SLOT));
         // What it sends to itself tells nothing of others.
         let is_to_itself = partner == Some(self.slot);
         let words = words_of(record);
-        let comes = Comes::of(RecordWord::from_bits(words[0]), has_end && !is_to_itself);
-        let step = self.steps.step_of(comes, moved.begin.ns(), moved.end.ns());
-        let travelled = self.travelled(message);
-        self.ends.add(&NewEnd {
+        let arrival = Arrival::of(RecordWord::from_bits(words[0]), has_end && !is_to_itself);
+        let step = self
+            .steps
+            .step_of(arrival, times.begin.ns(), times.end.ns());
+        let route = self.route(message);
+        self.ends.add(&MessageEnd {
             slot: self.slot,
             partner,
             direction: message.direction,
-            group: travelled.group,
-            is_on_another: travelled.is_on_another,
+            group: route.group,
+            is_on_another: route.is_on_another,
             has_end,
             step,
             words,
-            moved,
+            times,
         });
     }
 
     #[inline]
-    fn travelled(&mut self, message: &Message) -> Travelled {
+    fn route(&mut self, message: &Message) -> Route {
         match self.known {
             Some(known)
                 if (known.communicator, known.tag) == (message.communicator, message.tag) =>
@@ -338,26 +346,26 @@ impl EndsOfSlot<'_, '_> {
         }
     }
 
-    fn look_up(&mut self, message: &Message) -> Travelled {
+    fn look_up(&mut self, message: &Message) -> Route {
         let communicator = self.index_of(message.communicator);
-        let travelled = Travelled {
+        let route = Route {
             communicator: message.communicator,
             tag: message.tag,
             group: self.ends.group_of(communicator, message.tag),
             is_on_another: communicator != self.own,
         };
-        self.known = Some(travelled);
-        travelled
+        self.known = Some(route);
+        route
     }
 
     /// A number of a communicator that is the same in all processes.
     fn index_of(&mut self, index: u32) -> u32 {
-        match *self.travelled_on {
+        match *self.last_communicator {
             Some((last, number)) if last == index => number,
             _ => {
                 let found = self.process.communicator_of_index(index);
                 let number = found.map_or(u32::MAX, |found| found as u32);
-                *self.travelled_on = Some((index, number));
+                *self.last_communicator = Some((index, number));
                 number
             }
         }

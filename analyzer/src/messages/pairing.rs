@@ -18,7 +18,7 @@ pub(crate) const NOT_A_SLOT: u32 = u32::MAX;
 
 /// One end of a message of an instance.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct End {
+pub(crate) struct PairableEnd {
     /// Among all ends of the instance.
     pub(crate) number: u32,
     pub(crate) slot: u32,
@@ -82,17 +82,17 @@ const EMPTY: Entry = Entry {
 /// Puts the ends of one instance together.
 #[derive(Debug, Default)]
 pub(crate) struct Pairing {
-    sends: Vec<End>,
-    receives: Vec<End>,
+    sends: Vec<PairableEnd>,
+    receives: Vec<PairableEnd>,
     /// For each receive the next one of the same way.
     next: Vec<u32>,
     /// The ways of receives, by hash; entries of older fillings are empty.
     table: Vec<Entry>,
     filling: u32,
     /// Receives from any.
-    from_any: Vec<End>,
+    from_any: Vec<PairableEnd>,
     /// Sends that no receive has named.
-    left: Vec<End>,
+    left: Vec<PairableEnd>,
     paired: Vec<InstanceMessage>,
     /// Slot and number of ends whose steps are in question.
     in_question: BTreeSet<(u32, u32)>,
@@ -116,7 +116,7 @@ impl Pairing {
     }
 
     /// Adds an end; those of a slot in their order.
-    pub(crate) fn add(&mut self, end: &End) {
+    pub(crate) fn add(&mut self, end: &PairableEnd) {
         if end.step.is_in_question {
             self.in_question.insert((end.slot, end.nth));
         }
@@ -215,7 +215,7 @@ impl Pairing {
     }
 
     /// The next receive for a send.
-    fn take_receive(&mut self, send: &End) -> Option<usize> {
+    fn take_receive(&mut self, send: &PairableEnd) -> Option<usize> {
         let channel = Channel {
             from: send.slot,
             to: send.partner.filter(|&to| to != NOT_A_SLOT)?,
@@ -236,9 +236,10 @@ impl Pairing {
     #[cold]
     fn pair_from_any(&mut self) -> usize {
         type Order = (u32, u32, u16);
-        let of_send =
-            |end: &End| -> Order { (end.partner.unwrap_or(NOT_A_SLOT), end.communicator, end.tag) };
-        let of_receive = |end: &End| -> Order { (end.slot, end.communicator, end.tag) };
+        let of_send = |end: &PairableEnd| -> Order {
+            (end.partner.unwrap_or(NOT_A_SLOT), end.communicator, end.tag)
+        };
+        let of_receive = |end: &PairableEnd| -> Order { (end.slot, end.communicator, end.tag) };
         self.left
             .sort_by_key(|end| (of_send(end), end.begin, end.slot, end.nth));
         self.from_any.sort_by_key(|end| {
@@ -261,7 +262,7 @@ impl Pairing {
     }
 }
 
-fn message(send: &End, receive: &End, is_from_any: bool) -> InstanceMessage {
+fn message(send: &PairableEnd, receive: &PairableEnd, is_from_any: bool) -> InstanceMessage {
     InstanceMessage {
         from: send.slot,
         to: receive.slot,
@@ -288,8 +289,14 @@ mod tests {
     const RECEIVE: Direction = Direction::Receive;
 
     /// An end of slot 0 ... that begins at `begin`.
-    fn end(direction: Direction, slot: u32, partner: Option<u32>, tag: u16, begin: i64) -> End {
-        End {
+    fn end(
+        direction: Direction,
+        slot: u32,
+        partner: Option<u32>,
+        tag: u16,
+        begin: i64,
+    ) -> PairableEnd {
+        PairableEnd {
             number: begin as u32,
             slot,
             partner,
@@ -308,7 +315,7 @@ mod tests {
     /// From, to, when sent and when posted.
     type Pair = (u32, u32, i64, i64);
 
-    fn pairs(pairing: &mut Pairing, ends: &[End]) -> (Vec<Pair>, u64, u64) {
+    fn pairs(pairing: &mut Pairing, ends: &[PairableEnd]) -> (Vec<Pair>, u64, u64) {
         pairing.clear();
         ends.iter().for_each(|end| pairing.add(end));
         pairing.pair();

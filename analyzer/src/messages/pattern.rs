@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use collbench_trees::shape::{Shape, ShapeKey};
 
 use crate::messages::end::{Key, PatternNumber, group_of};
-use crate::messages::ends::Ends;
+use crate::messages::ends::MessageEnds;
 use crate::messages::message::InstanceMessage;
 use crate::messages::pairing::Pairing;
 
@@ -50,14 +50,14 @@ impl Pattern {
         Arc::clone(self.shape.get_or_init(find))
     }
 
-    fn is_of(&self, of: ShapeKey, ends: &Ends) -> bool {
+    fn is_of(&self, of: ShapeKey, ends: &MessageEnds) -> bool {
         self.of == of && self.keys.as_flattened() == ends.keys().as_flattened()
     }
 
     /// Takes the times and bytes of an instance that is of it.
-    fn take(&mut self, ends: &Ends) {
+    fn take(&mut self, ends: &MessageEnds) {
         for (message, &[send, receive]) in self.paired.iter_mut().zip(&self.ends) {
-            let (send, receive) = (&ends.moved[send as usize], &ends.moved[receive as usize]);
+            let (send, receive) = (&ends.times[send as usize], &ends.times[receive as usize]);
             message.bytes = send.bytes;
             message.sent = send.begin;
             message.send_returned = send.end;
@@ -96,7 +96,7 @@ impl Patterns {
     pub(crate) fn find(
         &mut self,
         of: ShapeKey,
-        ends: &mut Ends,
+        ends: &mut MessageEnds,
         pairing: &mut Pairing,
     ) -> Option<PatternNumber> {
         let index = match ends.pattern() {
@@ -120,7 +120,12 @@ impl Patterns {
         &self.list[number.index]
     }
 
-    fn look_up(&mut self, of: ShapeKey, ends: &Ends, pairing: &mut Pairing) -> Option<usize> {
+    fn look_up(
+        &mut self,
+        of: ShapeKey,
+        ends: &MessageEnds,
+        pairing: &mut Pairing,
+    ) -> Option<usize> {
         let last = self.last.get(&of).copied();
         if let Some(index) = last.filter(|&index| self.list[index].is_of(of, ends)) {
             return Some(index);
@@ -130,15 +135,20 @@ impl Patterns {
         Some(index)
     }
 
-    fn known_or_new(&mut self, of: ShapeKey, ends: &Ends, pairing: &mut Pairing) -> Option<usize> {
+    fn known_or_new(
+        &mut self,
+        of: ShapeKey,
+        ends: &MessageEnds,
+        pairing: &mut Pairing,
+    ) -> Option<usize> {
         let hash = ends.hash();
         let known = self.known.get(&(of, hash)).copied();
         if known.is_some_and(|number| self.list[number].is_of(of, ends)) {
             return known;
         }
-        ends.hand_on(pairing);
+        ends.add_to(pairing);
         pairing.pair();
-        if ends.has_any() || ends.keys().len() > MAX_ENDS || known.is_some() {
+        if ends.has_receive_from_any() || ends.keys().len() > MAX_ENDS || known.is_some() {
             return None;
         }
         if self.n_ends + ends.keys().len() > MAX_ENDS {
@@ -171,8 +181,8 @@ mod tests {
     use collbench_formats::{Direction, Operation};
 
     use super::*;
-    use crate::messages::end::Moved;
-    use crate::messages::ends::NewEnd;
+    use crate::messages::end::EndTimes;
+    use crate::messages::ends::MessageEnd;
     use crate::messages::pairing::NOT_A_SLOT;
     use crate::messages::steps::Step;
 
@@ -186,14 +196,14 @@ mod tests {
     /// Slot, partner, whether it is a send, tag; begins at `at` plus its number.
     type Written = (u32, Option<u32>, bool, u16);
 
-    fn ends(written: &[Written], at: i64) -> Ends {
-        let mut ends = Ends::default();
+    fn ends(written: &[Written], at: i64) -> MessageEnds {
+        let mut ends = MessageEnds::default();
         for (number, &(slot, partner, is_send, tag)) in (0..).zip(written) {
             let begin = at + number;
             let group = ends.group_of(3, tag);
             let has_end = slot != 3;
             let end = if has_end { begin + 100 } else { begin };
-            ends.add(&NewEnd {
+            ends.add(&MessageEnd {
                 slot,
                 partner,
                 direction: if is_send {
@@ -206,7 +216,7 @@ mod tests {
                 has_end,
                 step: Step::default(),
                 words: [0; 2],
-                moved: Moved {
+                times: EndTimes {
                     begin: Timestamp::from_ns(begin),
                     end: Timestamp::from_ns(end),
                     bytes: (1000 * number + at) as u64,
@@ -231,9 +241,9 @@ mod tests {
         ]
     }
 
-    fn by_pairing(ends: &Ends) -> (Vec<InstanceMessage>, u64, u64) {
+    fn by_pairing(ends: &MessageEnds) -> (Vec<InstanceMessage>, u64, u64) {
         let mut pairing = Pairing::default();
-        ends.hand_on(&mut pairing);
+        ends.add_to(&mut pairing);
         pairing.pair();
         let unpaired = (pairing.n_unpaired_sends, pairing.n_unpaired_receives);
         (pairing.paired().to_vec(), unpaired.0, unpaired.1)
@@ -264,8 +274,9 @@ mod tests {
     #[test]
     fn what_differs_in_more_than_times_and_bytes_is_another_pattern() {
         let (mut patterns, mut pairing) = (Patterns::default(), Pairing::default());
-        let mut find =
-            |of: ShapeKey, mut ends: Ends| patterns.find(of, &mut ends, &mut pairing).is_some();
+        let mut find = |of: ShapeKey, mut ends: MessageEnds| {
+            patterns.find(of, &mut ends, &mut pairing).is_some()
+        };
         let first = written(50);
         assert!(find(OF, ends(&first, 0)));
         let mut swapped = first.clone();
@@ -309,7 +320,7 @@ mod tests {
         let mut without = written(7);
         without.pop();
         // Not known to whom; and from any process, which may be one of its own.
-        let end = |partner, direction| NewEnd {
+        let end = |partner, direction| MessageEnd {
             slot: 3,
             partner,
             direction,
@@ -318,7 +329,7 @@ mod tests {
             has_end: true,
             step: Step::default(),
             words: [0; 2],
-            moved: all.moved[0],
+            times: all.times[0],
         };
         let more = [
             end(None, Direction::Send),
@@ -331,10 +342,10 @@ mod tests {
         let foreign = all.take_out_foreign();
         assert_eq!((foreign.n_sends, foreign.n_receives), (2, 1));
         assert_eq!(all.keys(), kept.keys());
-        let begins = |ends: &Ends| {
-            ends.moved
+        let begins = |ends: &MessageEnds| {
+            ends.times
                 .iter()
-                .map(|moved| moved.begin)
+                .map(|times| times.begin)
                 .collect::<Vec<_>>()
         };
         assert_eq!(begins(&all), begins(&kept));

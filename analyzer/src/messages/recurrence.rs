@@ -15,9 +15,9 @@ use collbench_trees::shape::ShapeKey;
 
 use crate::calls::records_of_call::has_possible_stamps;
 use crate::messages::end::{
-    ComparedEnds, Key, Moved, PatternNumber, Words, end_of, partner_of, slot_of,
+    ComparedEnds, EndTimes, Key, PatternNumber, Words, end_of, partner_of, slot_of,
 };
-use crate::messages::steps::{Comes, Step, Steps};
+use crate::messages::steps::{Arrival, Step, Steps};
 
 /// Bits of the second word with the bytes, and with the tag.
 const BYTES: u64 = RecordWord::MESSAGE_BYTES;
@@ -25,11 +25,11 @@ const TAG: u64 = RecordWord::MESSAGE_TAG;
 
 /// What is expected of an end besides its words, in 36 bits.
 #[inline]
-fn told(step: Step, has_end: bool, comes: Comes) -> u64 {
-    let which = match comes {
-        Comes::Nothing => 0,
-        Comes::Later => LATER,
-        Comes::AtOnce => AT_ONCE,
+fn expected_bits(step: Step, has_end: bool, arrival: Arrival) -> u64 {
+    let which = match arrival {
+        Arrival::None => 0,
+        Arrival::Awaited => AWAITED,
+        Arrival::Early => EARLY,
     };
     of_step(step) | which | if has_end { HAS_END } else { 0 }
 }
@@ -37,10 +37,10 @@ fn told(step: Step, has_end: bool, comes: Comes) -> u64 {
 /// Whether its end is known.
 const HAS_END: u64 = 1;
 /// What comes, if anything does.
-const LATER: u64 = 1 << 1;
-const AT_ONCE: u64 = 1 << 2;
+const AWAITED: u64 = 1 << 1;
+const EARLY: u64 = 1 << 2;
 /// Its step.
-const OF_STEP: u64 = BYTES & !(HAS_END | LATER | AT_ONCE);
+const OF_STEP: u64 = BYTES & !(HAS_END | AWAITED | EARLY);
 
 #[inline]
 fn of_step(step: Step) -> u64 {
@@ -49,18 +49,18 @@ fn of_step(step: Step) -> u64 {
 
 /// What comes, of what is [told].
 #[inline]
-fn comes_of(told: u64) -> Comes {
-    match told & (LATER | AT_ONCE) {
-        LATER => Comes::Later,
-        AT_ONCE => Comes::AtOnce,
-        _ => Comes::Nothing,
+fn arrival_of(expected_bits: u64) -> Arrival {
+    match expected_bits & (AWAITED | EARLY) {
+        AWAITED => Arrival::Awaited,
+        EARLY => Arrival::Early,
+        _ => Arrival::None,
     }
 }
 
 /// Instances that are likely to leave the same records: calls of one kind and about one payload, by
 /// which libraries choose their algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kind {
+pub(crate) struct RecurrenceKey {
     /// Index of the communicator.
     pub(crate) communicator: usize,
     pub(crate) of: ShapeKey,
@@ -111,13 +111,13 @@ impl Following {
         records: &[Record],
         clock: &ManyStamps<'_>,
         steps: &mut Steps,
-        moved: &mut Vec<Moved>,
+        times: &mut Vec<EndTimes>,
     ) -> bool {
-        let n_before = moved.len();
+        let n_before = times.len();
         let is_as_expected = self.recurrence.begins.get(slot) == Some(&(n_before as u32))
-            && self.compare(slot, records, clock, steps, moved);
+            && self.compare(slot, records, clock, steps, times);
         if !is_as_expected {
-            moved.truncate(n_before);
+            times.truncate(n_before);
         }
         is_as_expected
     }
@@ -128,7 +128,7 @@ impl Following {
         records: &[Record],
         clock: &ManyStamps<'_>,
         steps: &mut Steps,
-        moved: &mut Vec<Moved>,
+        times: &mut Vec<EndTimes>,
     ) -> bool {
         let all_expected = self.recurrence.of_slot(slot);
         let Some((call, mut behind)) = records.split_first() else {
@@ -167,20 +167,20 @@ impl Following {
         if is_wrong {
             return false;
         }
-        let n_before = moved.len();
+        let n_before = times.len();
         match clock.near(ticks) {
             Some(near) => {
                 let both = |enter, leave| near.both(enter, leave);
-                moved.extend(ends.iter().map(|record| Moved::of(record, both)));
+                times.extend(ends.iter().map(|record| EndTimes::of(record, both)));
             }
             None => {
                 let both = |enter, leave| clock.both(enter, leave);
-                moved.extend(ends.iter().map(|record| Moved::of(record, both)));
+                times.extend(ends.iter().map(|record| EndTimes::of(record, both)));
             }
         }
-        for (moved, next) in moved[n_before..].iter().zip(all_expected) {
-            let comes = comes_of(next[0]);
-            let step = steps.step_of(comes, moved.begin.ns(), moved.end.ns());
+        for (times, next) in times[n_before..].iter().zip(all_expected) {
+            let arrival = arrival_of(next[0]);
+            let step = steps.step_of(arrival, times.begin.ns(), times.end.ns());
             is_wrong |= of_step(step) != next[0] & OF_STEP;
         }
         if !is_wrong {
@@ -218,12 +218,12 @@ impl Recurrence {
             let (step, has_end) = end_of(key);
             // What it sends to itself tells nothing of others.
             let tells = has_end && partner_of(key) != slot_of(key);
-            let told = told(
+            let expected_bits = expected_bits(
                 step,
                 has_end,
-                Comes::of(RecordWord::from_bits(second), tells),
+                Arrival::of(RecordWord::from_bits(second), tells),
             );
-            [second & !BYTES | told, third]
+            [second & !BYTES | expected_bits, third]
         });
         let begin = |slot: usize| keys.partition_point(|key| slot_of(key) < slot) as u32;
         Self {
@@ -244,12 +244,12 @@ impl Recurrence {
 /// Ends of all recurrences that are kept, at most.
 const MAX_ENDS: usize = 1 << 18;
 /// Kinds that are kept, at most.
-const MAX_KINDS: usize = 1 << 12;
+const MAX_KEYS: usize = 1 << 12;
 
 /// The recurrences that were met, one for each kind of instances.
 #[derive(Debug, Default)]
 pub(crate) struct Recurrences {
-    last: BTreeMap<Kind, Last>,
+    last: BTreeMap<RecurrenceKey, Last>,
     n_ends: usize,
 }
 
@@ -263,8 +263,8 @@ struct Last {
 
 impl Recurrences {
     /// What the next instance of a kind is likely to look like.
-    pub(crate) fn of(&self, kind: Kind) -> Option<Following> {
-        let recurrence = self.last.get(&kind)?.recurrence.as_ref()?;
+    pub(crate) fn of(&self, recurrence_key: RecurrenceKey) -> Option<Following> {
+        let recurrence = self.last.get(&recurrence_key)?.recurrence.as_ref()?;
         Some(Following {
             recurrence: Arc::clone(recurrence),
             differing: None,
@@ -273,18 +273,23 @@ impl Recurrences {
 
     /// Takes note of an instance of a pattern. Of what comes twice in a row it is likely that it
     /// will come again.
-    pub(crate) fn see(&mut self, kind: Kind, pattern: PatternNumber, ends: ComparedEnds<'_>) {
-        let is_full = self.last.len() >= MAX_KINDS && !self.last.contains_key(&kind);
+    pub(crate) fn see(
+        &mut self,
+        recurrence_key: RecurrenceKey,
+        pattern: PatternNumber,
+        ends: ComparedEnds<'_>,
+    ) {
+        let is_full = self.last.len() >= MAX_KEYS && !self.last.contains_key(&recurrence_key);
         if is_full || self.n_ends > MAX_ENDS {
             *self = Self::default();
         }
-        let last = self.last.entry(kind).or_default();
+        let last = self.last.entry(recurrence_key).or_default();
         let is_known = |known: &Arc<Recurrence>| known.pattern == pattern;
         let is_first = last.pattern.replace(pattern) != Some(pattern);
         if is_first || last.recurrence.as_ref().is_some_and(is_known) {
             return;
         }
-        let recurrence = Recurrence::new(pattern, ends, kind.of.n_slots);
+        let recurrence = Recurrence::new(pattern, ends, recurrence_key.of.n_slots);
         self.n_ends += recurrence.keys.len();
         let before = last.recurrence.replace(Arc::new(recurrence));
         self.n_ends -= before.map_or(0, |before| before.keys.len());
@@ -298,7 +303,7 @@ mod tests {
 
     use super::*;
     use crate::messages::end::words_of;
-    use crate::messages::ends::{Ends, NewEnd};
+    use crate::messages::ends::{MessageEnd, MessageEnds};
     use crate::messages::pairing::Pairing;
     use crate::messages::pattern::Patterns;
     use collbench_clocks::timestamp::Timestamp;
@@ -309,7 +314,7 @@ mod tests {
         root: Some(0),
         hosts: 0,
     };
-    const KIND: Kind = Kind {
+    const KIND: RecurrenceKey = RecurrenceKey {
         communicator: 0,
         of: OF,
         magnitude: 4,
@@ -362,7 +367,7 @@ mod tests {
     }
 
     /// Takes the records of both slots one by one.
-    fn add_one_by_one(ends: &mut Ends, calls: &[Vec<Record>]) {
+    fn add_one_by_one(ends: &mut MessageEnds, calls: &[Vec<Record>]) {
         let mut steps = Steps::default();
         for (slot, records) in (0..).zip(calls) {
             steps.begin();
@@ -372,7 +377,7 @@ mod tests {
                 };
                 let [begin, end] = [record.enter.get(), record.leave.get()].map(|at| at as i64);
                 let group = ends.group_of(message.communicator, message.tag);
-                ends.add(&NewEnd {
+                ends.add(&MessageEnd {
                     slot,
                     partner: Some(message.partner),
                     direction: message.direction,
@@ -380,12 +385,12 @@ mod tests {
                     is_on_another: false,
                     has_end: true,
                     step: steps.step_of(
-                        Comes::of(RecordWord::from_bits(message.words()[0]), true),
+                        Arrival::of(RecordWord::from_bits(message.words()[0]), true),
                         begin,
                         end,
                     ),
                     words: words_of(record),
-                    moved: Moved {
+                    times: EndTimes {
                         begin: Timestamp::from_ns(begin),
                         end: Timestamp::from_ns(end),
                         bytes: message.bytes,
@@ -395,8 +400,8 @@ mod tests {
         }
     }
 
-    fn one_by_one(calls: &[Vec<Record>; 2]) -> Ends {
-        let mut ends = Ends::default();
+    fn one_by_one(calls: &[Vec<Record>; 2]) -> MessageEnds {
+        let mut ends = MessageEnds::default();
         add_one_by_one(&mut ends, calls);
         ends
     }
@@ -422,21 +427,21 @@ mod tests {
             met
         }
 
-        fn see(&mut self, ends: &mut Ends) {
+        fn see(&mut self, ends: &mut MessageEnds) {
             let number = self.patterns.find(OF, ends, &mut self.pairing).unwrap();
             self.recurrences.see(KIND, number, ends.compared());
         }
 
         /// Ends of which as many slots as follow the recurrence were taken, and their number.
-        fn follow(&self, calls: &[Vec<Record>; 2]) -> (Ends, usize) {
+        fn follow(&self, calls: &[Vec<Record>; 2]) -> (MessageEnds, usize) {
             let clocks = collbench_clocks::rank_clock::RankClock::in_ns();
-            let mut ends = Ends::default();
+            let mut ends = MessageEnds::default();
             ends.begin(self.recurrences.of(KIND));
             let mut steps = Steps::default();
             let follows = |(slot, records): (usize, &Vec<Record>)| {
-                let (following, moved) = ends.following().unwrap();
+                let (following, times) = ends.following().unwrap();
                 steps.begin();
-                following.take(slot, records, &clocks.for_many(), &mut steps, moved)
+                following.take(slot, records, &clocks.for_many(), &mut steps, times)
             };
             let n = (calls.iter().enumerate()).map(follows).take_while(|is| *is);
             let n = n.count();
@@ -534,7 +539,7 @@ mod tests {
         // More than are kept.
         let one = message(true, 1, 7, 8, 200);
         for slot in 0..3 {
-            let mut many = Ends::default();
+            let mut many = MessageEnds::default();
             let mut calls = [vec![], vec![], vec![]];
             calls[slot] = vec![one; MAX_ENDS];
             add_one_by_one(&mut many, &calls);
@@ -550,12 +555,12 @@ mod tests {
         let mut met = Met::new(7);
         let mut ends = one_by_one(&calls(7, 8));
         let number = met.patterns.find(OF, &mut ends, &mut met.pairing).unwrap();
-        for magnitude in 0..2 * MAX_KINDS as u32 {
-            let kind = Kind { magnitude, ..KIND };
-            met.recurrences.see(kind, number, ends.compared());
-            met.recurrences.see(kind, number, ends.compared());
-            assert!(met.recurrences.of(kind).is_some());
-            assert!(met.recurrences.last.len() <= MAX_KINDS);
+        for magnitude in 0..2 * MAX_KEYS as u32 {
+            let recurrence_key = RecurrenceKey { magnitude, ..KIND };
+            met.recurrences.see(recurrence_key, number, ends.compared());
+            met.recurrences.see(recurrence_key, number, ends.compared());
+            assert!(met.recurrences.of(recurrence_key).is_some());
+            assert!(met.recurrences.last.len() <= MAX_KEYS);
             assert!(met.recurrences.n_ends <= MAX_ENDS + 6);
         }
     }

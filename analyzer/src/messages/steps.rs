@@ -27,44 +27,44 @@ pub(crate) struct Step {
 pub(crate) struct Steps {
     step: u32,
     /// When the receives came that no step has ended with yet, ns.
-    came: Vec<i64>,
+    arrived: Vec<i64>,
     /// The first of them; `i64::MAX` where there is none.
     first: i64,
     /// Whether the last end is a receive that came at once.
-    has_come_at_once: bool,
+    was_last_early: bool,
 }
 
 impl Default for Steps {
     fn default() -> Self {
         Self {
             step: 0,
-            came: Vec::new(),
+            arrived: Vec::new(),
             first: i64::MAX,
-            has_come_at_once: false,
+            was_last_early: false,
         }
     }
 }
 
 /// What an end of a message does for the steps behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comes {
+pub(crate) enum Arrival {
     /// Nothing comes, or nobody saw it, or it tells nothing of others.
-    Nothing,
+    None,
     /// It was waited for.
-    Later,
+    Awaited,
     /// It was there when the library asked for it.
-    AtOnce,
+    Early,
 }
 
-impl Comes {
+impl Arrival {
     /// By the second word of the record of a message.
     #[inline]
-    pub(crate) fn of(word: RecordWord, tells_of_others: bool) -> Self {
+    pub(crate) fn of(word: RecordWord, shows_others: bool) -> Self {
         match Direction::of(word) {
-            Direction::Receive if !tells_of_others => Self::Nothing,
-            Direction::Receive if word.is_nonblocking() => Self::Later,
-            Direction::Receive => Self::AtOnce,
-            Direction::Send => Self::Nothing,
+            Direction::Receive if !shows_others => Self::None,
+            Direction::Receive if word.is_nonblocking() => Self::Awaited,
+            Direction::Receive => Self::Early,
+            Direction::Send => Self::None,
         }
     }
 }
@@ -73,24 +73,24 @@ impl Steps {
     /// Begins another process.
     pub(crate) fn begin(&mut self) {
         *self = Self {
-            came: std::mem::take(&mut self.came),
+            arrived: std::mem::take(&mut self.arrived),
             ..Self::default()
         };
-        self.came.clear();
+        self.arrived.clear();
     }
 
     /// The step of the next end. `end` is of no concern where nothing comes.
     #[inline(always)]
-    pub(crate) fn step_of(&mut self, comes: Comes, begin: i64, end: i64) -> Step {
+    pub(crate) fn step_of(&mut self, arrival: Arrival, begin: i64, end: i64) -> Step {
         let is_sure = self.first <= begin;
         if is_sure {
             self.look(begin);
         }
-        let may_begin = self.has_come_at_once;
-        self.has_come_at_once = comes == Comes::AtOnce;
+        let may_begin = self.was_last_early;
+        self.was_last_early = arrival == Arrival::Early;
         self.step += u32::from(is_sure || may_begin);
-        if comes == Comes::Later {
-            self.came.push(end);
+        if arrival == Arrival::Awaited {
+            self.arrived.push(end);
             self.first = self.first.min(end);
         }
         Step {
@@ -103,10 +103,10 @@ impl Steps {
     #[inline(never)]
     fn look(&mut self, at: i64) {
         let mut first = i64::MAX;
-        self.came.retain(|&came| {
-            let is_left = came > at;
+        self.arrived.retain(|&arrived| {
+            let is_left = arrived > at;
             if is_left {
-                first = first.min(came);
+                first = first.min(arrived);
             }
             is_left
         });
@@ -118,37 +118,37 @@ impl Steps {
 /// begin them.
 pub(crate) fn settle(messages: &mut [InstanceMessage], in_question: &BTreeSet<(u32, u32)>) {
     let exchanged = exchanged(messages);
-    let mut ends: Vec<EndOf> = Vec::with_capacity(2 * messages.len());
+    let mut ends: Vec<OrderedEnd> = Vec::with_capacity(2 * messages.len());
     for (number, message) in messages.iter().enumerate() {
-        ends.push(EndOf {
-            place: (message.from, message.nth_of_sender),
+        ends.push(OrderedEnd {
+            slot_and_number: (message.from, message.nth_of_sender),
             strict: message.step_of_sender,
             direction: Direction::Send,
             number,
         });
-        ends.push(EndOf {
-            place: (message.to, message.nth_of_receiver),
+        ends.push(OrderedEnd {
+            slot_and_number: (message.to, message.nth_of_receiver),
             strict: message.step_of_receiver,
             direction: Direction::Receive,
             number,
         });
     }
-    ends.sort_unstable_by_key(|end| end.place);
-    for of_slot in ends.chunk_by(|a, b| a.place.0 == b.place.0) {
+    ends.sort_unstable_by_key(|end| end.slot_and_number);
+    for of_slot in ends.chunk_by(|a, b| a.slot_and_number.0 == b.slot_and_number.0) {
         let mut step = 0;
-        let mut last: Option<&EndOf> = None;
+        let mut last: Option<&OrderedEnd> = None;
         // Of receives that have come at once and nobody was seen to look at: whether all are from
         // processes that this one exchanges with.
         let mut open: Option<bool> = None;
         for end in of_slot {
             let before = last.map_or(0, |last| last.strict);
-            let is_asked = in_question.contains(&end.place);
+            let is_asked = in_question.contains(&end.slot_and_number);
             if end.strict > before && !(is_asked && end.strict == before + 1) {
                 step += end.strict - before;
                 open = None;
             } else if is_asked {
                 let is_exchanged = last.is_some_and(|last| {
-                    last.place.1 + 1 == end.place.1
+                    last.slot_and_number.1 + 1 == end.slot_and_number.1
                         && last.direction == Direction::Receive
                         && exchanged.contains(&last.number)
                 });
@@ -176,8 +176,8 @@ pub(crate) fn settle(messages: &mut [InstanceMessage], in_question: &BTreeSet<(u
 
 /// One end of a message, by slot and number there.
 #[derive(Debug, Clone, Copy)]
-struct EndOf {
-    place: (u32, u32),
+struct OrderedEnd {
+    slot_and_number: (u32, u32),
     /// Its step if all in question are steps.
     strict: u32,
     direction: Direction,
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_step_ends_where_what_has_come_is_known_before_the_next_end_begins() {
-        let (send, receive, at_once) = (Comes::Nothing, Comes::Later, Comes::AtOnce);
+        let (send, receive, at_once) = (Arrival::None, Arrival::Awaited, Arrival::Early);
         let mut steps = Steps::default();
         for _ in 0..2 {
             steps.begin();
@@ -226,7 +226,7 @@ mod tests {
                 (send, 10, 11, (1, false)),
                 (send, 12, 13, (1, false)),
                 // Behind the second; what nobody saw come ends nothing.
-                (Comes::Nothing, 35, 36, (2, false)),
+                (Arrival::None, 35, 36, (2, false)),
                 (send, 40, 41, (2, false)),
                 // What came at once may be known, or be looked at later.
                 (at_once, 50, 51, (2, false)),
@@ -235,12 +235,12 @@ mod tests {
                 (at_once, 55, 57, (4, false)),
                 (send, 58, 59, (5, false)),
             ];
-            for (comes, begin, end, (number, is_in_question)) in ends {
+            for (arrival, begin, end, (number, is_in_question)) in ends {
                 let expected = Step {
                     number,
                     is_in_question,
                 };
-                assert_eq!(steps.step_of(comes, begin, end), expected, "at {begin}");
+                assert_eq!(steps.step_of(arrival, begin, end), expected, "at {begin}");
             }
         }
     }

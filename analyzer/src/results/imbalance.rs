@@ -27,7 +27,7 @@ pub struct ImbalanceSummary {
     pub excess_ns: Option<i64>,
     /// The rank whose coming ended the most waiting, however often it came last; `None` where
     /// nobody waited.
-    pub dearest: Option<Dearest>,
+    pub dearest: Option<MostWaitedFor>,
     /// Which hosts the last to come came from, in the order of the clocks.
     #[serde(default)]
     pub hosts: Detail<Vec<HostLateness>>,
@@ -75,7 +75,7 @@ pub struct RankLateness {
 
 /// For whom the others waited most.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dearest {
+pub struct MostWaitedFor {
     /// World rank.
     pub rank: u32,
     /// Resolved instances that it came last to.

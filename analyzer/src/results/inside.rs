@@ -3,7 +3,7 @@
 use collbench_stats::distribution::Summary;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::way_back::Doubt;
+use crate::measure::critical_path::Doubt;
 use crate::results::code::Code;
 use crate::results::detail::Detail;
 use crate::sums::serialization::SerializationPoint;
@@ -73,17 +73,17 @@ pub struct TreeFigures {
     /// Instances.
     pub n: u64,
     /// The nodes of a tree, by rank; empty for an exchange.
-    pub joining_points: Detail<Vec<JoiningPoint>>,
+    pub joining_points: Detail<Vec<Join>>,
     /// The load-imbalance graph of the way down, along its heaviest edges from the root: at each
     /// node who came last most often, down to the process that did. Empty where nothing goes down.
     pub last_path: Vec<LastArrival>,
     /// The rounds of an exchange, by rank; empty for a tree, and above 2,048 of them.
     pub rounds: Detail<Vec<RoundSummary>>,
     /// The ways of the processes' data, alike ones together, the slowest first.
-    pub ways: Detail<Vec<WayClass>>,
+    pub ways: Detail<Vec<PathClass>>,
     /// The way of each process, for pictures.
     #[serde(skip)]
-    pub lines: Vec<WayLine>,
+    pub lines: Vec<PathLine>,
     /// Where most of the slowest ways goes.
     pub hotspot: Option<Hotspot>,
     /// What the last to leave waited for; `None` where that is known of no instance.
@@ -107,7 +107,7 @@ pub struct ProgressSummary {
 
 /// A node of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JoiningPoint {
+pub struct Join {
     /// Its process.
     pub rank: u32,
     /// Who meets there on the way down: its own process first, then children.
@@ -205,7 +205,7 @@ pub enum StageKind {
 
 /// A stage of a way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WayStage {
+pub struct PathStage {
     /// What it is.
     pub kind: StageKind,
     /// At which process; of an edge the receiver's.
@@ -226,16 +226,16 @@ pub struct WayStage {
 
 /// The way of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WayLine {
+pub struct PathLine {
     /// Its rank.
     pub rank: u32,
     /// Its stages, in order.
-    pub stages: Vec<WayStage>,
+    pub stages: Vec<PathStage>,
 }
 
 /// Ways that are alike: the same stages, about the same times.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WayClass {
+pub struct PathClass {
     /// Whose they are.
     pub ranks: Vec<u32>,
     /// The one nearest to their mean.
@@ -243,7 +243,7 @@ pub struct WayClass {
     /// How long the way of the representative takes; `None` without a common time.
     pub way_ns: Option<Summary>,
     /// Its stages, in order.
-    pub stages: Vec<WayStage>,
+    pub stages: Vec<PathStage>,
     /// What of the mean way is in no stage.
     pub unattributed_ns: Option<i64>,
 }
@@ -257,7 +257,7 @@ pub struct WayClass {
 pub struct Hotspot {
     /// The stage.
     #[serde(flatten)]
-    pub stage: WayStage,
+    pub stage: PathStage,
     /// Its share of those ways, without these waits, in the mean of the ways.
     pub share: f64,
     /// Whose ways those are.

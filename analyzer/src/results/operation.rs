@@ -135,7 +135,7 @@ pub struct OperationSummary {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeyondDocument {
     /// The way of each process that took part, for pictures.
-    pub threads: Vec<ThreadWay>,
+    pub threads: Vec<ProcessTimes>,
     /// How far the stamps of its processes can be compared.
     pub spread: Spread,
     /// Class of its payloads.
@@ -154,7 +154,7 @@ impl OperationSummary {
 
     /// The way of each process that took part, for pictures; none of an operation that was read.
     #[must_use]
-    pub fn threads(&self) -> &[ThreadWay] {
+    pub fn threads(&self) -> &[ProcessTimes] {
         self.beyond.as_ref().map_or(&[], |beyond| &beyond.threads)
     }
 
@@ -231,7 +231,7 @@ pub enum Spread {
 
 /// Sums of one process in one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ThreadWay {
+pub struct ProcessTimes {
     /// World rank.
     pub rank: u32,
     /// Its host.

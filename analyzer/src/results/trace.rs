@@ -25,7 +25,7 @@ pub struct TraceSummary {
     pub messages: Option<u64>,
     /// What became of them; `None` like those.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_ends: Option<MessageEnds>,
+    pub message_ends: Option<MessageEndCounts>,
     /// Payload of the calls, bytes.
     pub bytes: u64,
     /// From leaving `MPI_Init` (the first) to the last stamp, ns.
@@ -33,7 +33,7 @@ pub struct TraceSummary {
     /// Whether nothing is missing.
     pub complete: bool,
     /// What was recorded and what not, by name.
-    pub layers: BTreeMap<String, Layer>,
+    pub layers: BTreeMap<String, LayerSummary>,
     /// What is missing.
     pub damage: Vec<DamageSummary>,
     /// What rings have kept; `None` where everything was.
@@ -42,7 +42,7 @@ pub struct TraceSummary {
 
 /// What became of the two ends of each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MessageEnds {
+pub struct MessageEndCounts {
     /// Messages of complete instances, of which both ends are known.
     pub paired: u64,
     /// Among them those received from any process: known as a set.
@@ -103,7 +103,7 @@ pub struct RankWindow {
 
 /// Whether a layer was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Layer {
+pub struct LayerSummary {
     /// On in all processes.
     pub on: bool,
     /// Why not.

@@ -13,7 +13,7 @@ use collbench_stats::integers::add_ns;
 use collbench_stats::moments::Moments;
 
 use crate::communicators::{Communicator, Scope};
-use crate::sums::columns::Calls;
+use crate::sums::columns::CallColumns;
 use crate::sums::process::ProcessTally;
 use crate::sums::timeline::{MAX_BINS, Stretch};
 
@@ -62,7 +62,7 @@ impl Column {
 
 /// The instances at hand.
 #[derive(Debug, Default)]
-pub(crate) struct Strip {
+pub(crate) struct ColumnBuffer {
     /// Index of their communicator; meaningless without instances.
     communicator: usize,
     scope: Option<Scope>,
@@ -79,7 +79,7 @@ pub(crate) struct Strip {
     departure_wait: Column,
 }
 
-impl Strip {
+impl ColumnBuffer {
     /// Whether an instance belongs to those at hand.
     #[inline]
     pub(crate) fn takes(&self, communicator: usize, scope: Scope, span: (i64, i64)) -> bool {
@@ -126,7 +126,7 @@ impl Strip {
     }
 
     /// Adds the calls of an instance that belongs to these.
-    pub(crate) fn add(&mut self, calls: &Calls<'_>) {
+    pub(crate) fn add(&mut self, calls: &CallColumns<'_>) {
         self.n_instances += 1;
         match self.operations.last_mut() {
             Some((operation, n)) if *operation == calls.operation => *n += 1,
@@ -152,7 +152,7 @@ impl Strip {
     }
 
     /// Adds what there is to the processes, and forgets it.
-    pub(crate) fn hand_on(&mut self, communicator: &Communicator, processes: &mut [ProcessTally]) {
+    pub(crate) fn flush(&mut self, communicator: &Communicator, processes: &mut [ProcessTally]) {
         let n = std::mem::take(&mut self.n_instances);
         let Some(scope) = self.scope.take() else {
             return;

@@ -4,7 +4,7 @@ use collbench_formats::Operation;
 
 /// What the calls of one instance are, by slot of its communicator.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Calls<'f> {
+pub(crate) struct CallColumns<'f> {
     pub(crate) operation: Operation,
     /// Leave minus enter, ns.
     pub(crate) times: &'f [i64],

@@ -8,7 +8,7 @@ use collbench_clocks::timestamp::{Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
 use crate::instances::complete::CompleteInstance;
 use crate::selection::Resolved;
-use crate::sums::place::{Place, PlacesOfRanks};
+use crate::sums::shown_at::{PositionsOfRanks, ShownAt};
 use crate::time::clocks::{Clocks, HostOffset};
 use crate::time::resolution::Resolution;
 use crate::trace::run::Run;
@@ -65,13 +65,13 @@ impl<'a> Context<'a> {
     }
 
     /// Where an instance is shown.
-    pub(crate) fn place<'m>(
+    pub(crate) fn shown_at<'m>(
         &self,
         communicator: &'m Communicator,
         called_on: Option<usize>,
-    ) -> Place<'m> {
+    ) -> ShownAt<'m> {
         let Some(parent) = called_on else {
-            return Place {
+            return ShownAt {
                 entry: communicator.entry,
                 scope: communicator.scope,
                 positions: Cow::Borrowed(&communicator.positions),
@@ -80,11 +80,13 @@ impl<'a> Context<'a> {
         let parent = &self.communicators.list[parent];
         let ranks = &self.communicators.entries[parent.entry].ranks;
         let members = communicator.members.iter();
-        let mut places = PlacesOfRanks::new(ranks);
-        Place {
+        let mut positions_of_ranks = PositionsOfRanks::new(ranks);
+        ShownAt {
             entry: parent.entry,
             scope: parent.scope,
-            positions: members.map(|member| places.of(member.world_rank)).collect(),
+            positions: members
+                .map(|member| positions_of_ranks.of(member.world_rank))
+                .collect(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::align::causality::CausalityCounts;
-use crate::messages::of_instance::MessageCounts;
+use crate::messages::instance_messages::MessageCounts;
 
 /// How often something worth a remark was met.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

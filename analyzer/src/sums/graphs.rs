@@ -23,7 +23,7 @@ use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::CompleteInstance;
-use crate::messages::of_instance::Messages;
+use crate::messages::instance_messages::Messages;
 use crate::sums::graphs::figures::{GraphFigures, Measuring};
 use crate::sums::graphs::graph_rows::GraphRows;
 

@@ -71,7 +71,7 @@ impl Tally<'_> {
         disagreement: Option<Disagreement>,
     ) {
         let calls = || instance.calls.iter().flatten();
-        let place = (
+        let position = (
             instance.communicator_index,
             instance.call_order,
             instance.position,
@@ -104,16 +104,16 @@ impl Tally<'_> {
             let calls = instance.calls.iter().enumerate();
             let calls = calls.filter_map(|(slot, call)| Some((slot, (*call)?)));
             let is_complete = instance.is_complete();
-            self.add_mismatch(kind, instance.communicator, place, is_complete, calls);
+            self.add_mismatch(kind, instance.communicator, position, is_complete, calls);
         }
         self.take_incomplete(instance, mismatch.is_none() && instance.has_failed());
     }
 
     /// An instance of which a ring has kept the calls of some: these are counted, and that is all.
     fn take_cut(&mut self, instance: &Candidate<'_>) {
-        let place = self
+        let shown_at = self
             .context
-            .place(instance.communicator, instance.called_on);
+            .shown_at(instance.communicator, instance.called_on);
         self.sums.counts.cut += 1;
         for (slot, call) in instance.calls.iter().enumerate() {
             let Some(call) = call else { continue };
@@ -123,10 +123,10 @@ impl Tally<'_> {
             let is_wanted =
                 self.context
                     .selection
-                    .has_instance(call.operation, Some(place.entry), i64::MIN)
+                    .has_instance(call.operation, Some(shown_at.entry), i64::MIN)
                     && self.context.selection.has_phase(instance.phase());
             if is_wanted && self.context.selection.has_rank(member.world_rank) {
-                self.sums.processes[member.process].count(call.operation, place.scope, 1);
+                self.sums.processes[member.process].count(call.operation, shown_at.scope, 1);
             }
         }
     }
@@ -134,9 +134,9 @@ impl Tally<'_> {
     /// An instance that is not whole, not one collective, or one that was refused (`has_failed`): its
     /// calls are counted, each under what it says of itself.
     fn take_incomplete(&mut self, instance: &Candidate<'_>, has_failed: bool) {
-        let place = self
+        let shown_at = self
             .context
-            .place(instance.communicator, instance.called_on);
+            .shown_at(instance.communicator, instance.called_on);
         if has_failed {
             self.sums.counts.failed_instances += 1
         } else {
@@ -162,13 +162,13 @@ impl Tally<'_> {
         };
         for (slot, call) in instance.calls.iter().enumerate() {
             let Some(call) = call else { continue };
-            if !self.is_wanted(instance, call.operation, place.entry) {
+            if !self.is_wanted(instance, call.operation, shown_at.entry) {
                 continue;
             }
             let others = instance.calls.iter().flatten();
             let alike = others.filter(|other| other.operation == call.operation);
             let key = OperationKey {
-                entry: Some(place.entry),
+                entry: Some(shown_at.entry),
                 operation: call.operation,
                 root: stated_root(instance.communicator, slot, call).or_else(|| {
                     let of_others = roots.iter().find(|(other, _)| *other == call.operation);
@@ -190,7 +190,7 @@ impl Tally<'_> {
             let member = &instance.communicator.members[slot];
             if self.context.selection.has_rank(member.world_rank) {
                 let process = &mut self.sums.processes[member.process];
-                process.count(call.operation, place.scope, 1);
+                process.count(call.operation, shown_at.scope, 1);
                 if has_failed {
                     self.sums.operations.get_mut(number).count_call(call);
                     continue;
@@ -220,11 +220,11 @@ impl Tally<'_> {
         &mut self,
         kind: MismatchKind,
         communicator: &Communicator,
-        place: OrderPosition,
+        position: OrderPosition,
         went_through: bool,
         calls: impl Iterator<Item = (usize, Call)>,
     ) {
-        self.sums.mismatches.add(kind, place, || {
+        self.sums.mismatches.add(kind, position, || {
             let calls: Vec<(usize, Call)> = calls.collect();
             let processes = calls
                 .iter()
@@ -232,8 +232,8 @@ impl Tally<'_> {
             Mismatch {
                 kind,
                 entry: communicator.entry,
-                is_persistent: matches!(place.1, CallOrder::Persistent(_)),
-                sequence: place.2,
+                is_persistent: matches!(position.1, CallOrder::Persistent(_)),
+                sequence: position.2,
                 went_through,
                 processes: processes.collect(),
                 calls: alike_calls(communicator, kind, calls.into_iter()),
@@ -244,7 +244,7 @@ impl Tally<'_> {
     /// Counts a complete instance whose sizes contradict one another.
     #[cold]
     pub(crate) fn take_sizes_apart(&mut self, instance: &CompleteInstance<'_>) {
-        let place = (
+        let position = (
             instance.communicator_index,
             instance.call_order,
             instance.position,
@@ -265,6 +265,6 @@ impl Tally<'_> {
         };
         let calls = (0..instance.n_calls()).map(|slot| (slot, call(slot)));
         let kind = MismatchKind::Sizes;
-        self.add_mismatch(kind, instance.communicator, place, true, calls);
+        self.add_mismatch(kind, instance.communicator, position, true, calls);
     }
 }

@@ -3,7 +3,7 @@
 use collbench_stats::integers::add_ns;
 use serde::{Deserialize, Serialize};
 
-use crate::sums::columns::Calls;
+use crate::sums::columns::CallColumns;
 
 /// Sums of one process in one operation; its line of the timemap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct MemberTally {
 
 impl MemberTally {
     /// Adds the call of a slot.
-    pub(crate) fn add_call(&mut self, calls: &Calls<'_>, slot: usize) {
+    pub(crate) fn add_call(&mut self, calls: &CallColumns<'_>, slot: usize) {
         self.n_calls += 1;
         add_ns(&mut self.call_ns, calls.times[slot]);
         if let Some(&wait) = calls.waits.get(slot) {
@@ -78,7 +78,7 @@ pub(crate) struct MemberColumns {
 }
 
 impl MemberColumns {
-    pub(crate) fn add(&mut self, calls: &Calls<'_>) {
+    pub(crate) fn add(&mut self, calls: &CallColumns<'_>) {
         fn add_column(sums: &mut Vec<i64>, n: &mut u64, values: &[i64]) {
             if values.is_empty() {
                 return;
@@ -102,7 +102,7 @@ impl MemberColumns {
     }
 
     /// Adds what there is to the lines of the processes.
-    pub(crate) fn hand_on(self, members: &mut [MemberTally]) {
+    pub(crate) fn flush(self, members: &mut [MemberTally]) {
         for (position, line) in members.iter_mut().enumerate() {
             let of = |sums: &[i64]| sums.get(position).copied().unwrap_or(0);
             line.n_calls += self.n;

@@ -211,23 +211,23 @@ impl Mismatches {
     pub(crate) fn add(
         &mut self,
         kind: MismatchKind,
-        place: OrderPosition,
+        position: OrderPosition,
         make: impl FnOnce() -> Mismatch,
     ) {
         *self.n.entry(kind).or_default() += 1;
         let of_kind = self.kept.range(of_kind(kind));
         let is_full = of_kind.clone().count() >= MAX_KEPT;
-        let last = of_kind.last().map(|((_, place), _)| *place);
-        if !is_full || last.is_some_and(|last| place <= last) {
-            keep_lesser(&mut self.kept, (kind, place), make());
+        let last = of_kind.last().map(|((_, position), _)| *position);
+        if !is_full || last.is_some_and(|last| position <= last) {
+            keep_lesser(&mut self.kept, (kind, position), make());
             self.limit(kind);
         }
     }
 
     fn limit(&mut self, kind: MismatchKind) {
         let beyond = self.kept.range(of_kind(kind)).nth(MAX_KEPT);
-        if let Some(place) = beyond.map(|(place, _)| *place) {
-            self.kept.remove(&place);
+        if let Some(position) = beyond.map(|(position, _)| *position) {
+            self.kept.remove(&position);
         }
     }
 
@@ -235,9 +235,9 @@ impl Mismatches {
         for (kind, n) in other.n {
             *self.n.entry(kind).or_default() += n;
         }
-        for (place, mismatch) in other.kept {
-            keep_lesser(&mut self.kept, place, mismatch);
-            self.limit(place.0);
+        for (position, mismatch) in other.kept {
+            keep_lesser(&mut self.kept, position, mismatch);
+            self.limit(position.0);
         }
     }
 

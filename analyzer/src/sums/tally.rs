@@ -17,15 +17,15 @@ use crate::measure::algorithm_finder::AlgorithmFinder;
 use crate::measure::outside::Figures;
 use crate::measure::shapes::Shapes;
 use crate::selection::Resolved;
-use crate::sums::column_buffer::Strip;
+use crate::sums::column_buffer::ColumnBuffer;
 use crate::sums::context::Context;
-use crate::sums::graphs::figures::Room;
+use crate::sums::graphs::figures::GraphScratch;
 use crate::sums::graphs::graph_rows::GraphRows;
 use crate::sums::members::MemberColumns;
 use crate::sums::mismatch::has_sizes_apart;
-use crate::sums::of_run::Sums;
 use crate::sums::operation::{ByteClass, OperationKey, OperationTally};
-use crate::sums::place::Place;
+use crate::sums::run_sums::Sums;
+use crate::sums::shown_at::ShownAt;
 use crate::time::clocks::Clocks;
 use crate::trace::record_at::CallOrder;
 use crate::trace::run::Run;
@@ -47,19 +47,19 @@ struct Scratch {
     times: Vec<i64>,
     shapes: Shapes,
     algorithm_finder: AlgorithmFinder,
-    inside_room: Room,
+    graph_scratch: GraphScratch,
     by_host: ByHost,
     /// Where operations were found last.
-    found: Found,
+    cache: OperationCache,
     /// The instances at hand, still to be added to the processes.
-    strip: Strip,
+    column_buffer: ColumnBuffer,
     /// By number of an operation.
-    operations: Vec<OfOperation>,
+    operations: Vec<OperationScratch>,
 }
 
 /// What is still to be handed on to the sums of one operation.
 #[derive(Default)]
-struct OfOperation {
+struct OperationScratch {
     columns: MemberColumns,
     rows: GraphRows,
     /// Index of the communicator whose processes were noted among the late, the last of several.
@@ -69,20 +69,20 @@ struct OfOperation {
 /// Where the operations at hand are kept: instances of a few operations on a few communicators
 /// follow one another.
 #[derive(Debug, Default)]
-struct Found {
-    places: [Option<(OperationKey, usize)>; 8],
+struct OperationCache {
+    cells: [Option<(OperationKey, usize)>; 8],
 }
 
-impl Found {
-    fn place(key: &OperationKey) -> usize {
+impl OperationCache {
+    fn cell(key: &OperationKey) -> usize {
         let entry = key.entry.unwrap_or(0);
         (entry.wrapping_mul(5) ^ key.operation as usize) % 8
     }
 
     #[inline]
     fn number(&self, key: &OperationKey) -> Option<usize> {
-        let (found, number) = self.places[Self::place(key)]?;
-        (found == *key).then_some(number)
+        let (cache, number) = self.cells[Self::cell(key)]?;
+        (cache == *key).then_some(number)
     }
 }
 
@@ -121,12 +121,12 @@ impl<'a> Tally<'a> {
         }
         let payloads = instance.payloads.sums(instance.n_calls());
         self.count_calls(instance, &payloads);
-        let place = self
+        let shown_at = self
             .context
-            .place(instance.communicator, instance.called_on);
+            .shown_at(instance.communicator, instance.called_on);
         let root = instance.root;
         let key = OperationKey {
-            entry: Some(place.entry),
+            entry: Some(shown_at.entry),
             operation: instance.operation,
             root: root.map(|slot| instance.communicator.members[slot].world_rank),
             class: ByteClass::of(payloads.range.map(|(_, greatest)| greatest)),
@@ -141,10 +141,10 @@ impl<'a> Tally<'a> {
             return;
         }
         if instance.n_failed > 0 {
-            self.count_failed(instance, key, &place);
+            self.count_failed(instance, key, &shown_at);
             return;
         }
-        self.take_wanted(instance, key, place);
+        self.take_wanted(instance, key, shown_at);
     }
 
     /// Counts the calls of a complete instance, wanted or not.
@@ -169,7 +169,7 @@ impl<'a> Tally<'a> {
         &mut self,
         instance: &CompleteInstance<'_>,
         key: OperationKey,
-        place: &Place<'_>,
+        shown_at: &ShownAt<'_>,
     ) {
         self.sums.counts.failed_instances += 1;
         let number = self.number_of(key);
@@ -182,7 +182,7 @@ impl<'a> Tally<'a> {
                     tally.see_bytes(bytes, bytes);
                 }
                 let process = &mut self.sums.processes[member.process];
-                process.count(instance.operation, place.scope, 1);
+                process.count(instance.operation, shown_at.scope, 1);
             }
         }
     }
@@ -192,7 +192,7 @@ impl<'a> Tally<'a> {
         &mut self,
         instance: &CompleteInstance<'_>,
         key: OperationKey,
-        place: Place<'_>,
+        shown_at: ShownAt<'_>,
     ) {
         let Scratch {
             shapes,
@@ -217,7 +217,7 @@ impl<'a> Tally<'a> {
         let measured = Measured {
             instance,
             number,
-            place,
+            shown_at,
             figures: &figures,
         };
         // Whatever else is to be known of instances adds itself up here, from the instance and
@@ -238,29 +238,29 @@ impl<'a> Tally<'a> {
     }
 
     /// Adds the instances at hand to the processes.
-    fn hand_on_strip(&mut self) {
-        let strip = &mut self.scratch.strip;
-        if let Some(communicator) = strip.communicator() {
+    fn flush_column_buffer(&mut self) {
+        let column_buffer = &mut self.scratch.column_buffer;
+        if let Some(communicator) = column_buffer.communicator() {
             let communicator = &self.context.communicators.list[communicator];
-            strip.hand_on(communicator, &mut self.sums.processes);
+            column_buffer.flush(communicator, &mut self.sums.processes);
         }
     }
 
     /// The number of an operation.
     pub(super) fn number_of(&mut self, key: OperationKey) -> usize {
         let Scratch {
-            found, operations, ..
+            cache, operations, ..
         } = &mut self.scratch;
-        if let Some(number) = found.number(&key) {
+        if let Some(number) = cache.number(&key) {
             return number;
         }
         let n_positions = self.context.n_positions(key.entry);
         let new = || OperationTally::new(n_positions);
         let number = self.sums.operations.number_of(key, new);
         if operations.len() <= number {
-            operations.resize_with(number + 1, OfOperation::default);
+            operations.resize_with(number + 1, OperationScratch::default);
         }
-        found.places[Found::place(&key)] = Some((key, number));
+        cache.cells[OperationCache::cell(&key)] = Some((key, number));
         number
     }
 }
@@ -286,10 +286,10 @@ impl Adder for Tally<'_> {
     }
 
     fn finish(mut self) -> Sums {
-        self.hand_on_strip();
+        self.flush_column_buffer();
         let tallies = self.sums.operations.list_mut();
         for (tally, rest) in tallies.iter_mut().zip(self.scratch.operations) {
-            rest.columns.hand_on(&mut tally.members);
+            rest.columns.flush(&mut tally.members);
             if let Some(inside) = &mut tally.inside {
                 inside.add_rows(rest.rows);
             }

@@ -151,13 +151,13 @@ mod tests {
 
     #[test]
     fn a_call_is_cut_at_the_borders_and_its_wait_too() {
-        let mut overlap = ActivityOverTime::default();
-        overlap.add(127_500, 127_900, Some(0));
+        let mut activity = ActivityOverTime::default();
+        activity.add(127_500, 127_900, Some(0));
         // Beyond 128 us: stretches of 2 us.
-        overlap.add(1_500, 200_500, Some(2_500));
-        overlap.add(3_000, 3_000, None);
-        let stretches: Vec<(usize, &Stretch)> = overlap.0.iter().collect();
-        assert_eq!(overlap.0.bin_ns(), 2_000);
+        activity.add(1_500, 200_500, Some(2_500));
+        activity.add(3_000, 3_000, None);
+        let stretches: Vec<(usize, &Stretch)> = activity.0.iter().collect();
+        assert_eq!(activity.0.bin_ns(), 2_000);
         assert_eq!(stretches.len(), 101);
         let stretch = |n_calls, n_unknown_waits, call_ns, wait_ns| Stretch {
             n_calls,
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn the_longest_call_there_is_ends() {
-        let mut overlap = ActivityOverTime::default();
-        overlap.add(0, i64::MAX, Some(i64::MAX));
-        let total: i64 = overlap.0.iter().map(|(_, s)| s.call_ns).sum();
+        let mut activity = ActivityOverTime::default();
+        activity.add(0, i64::MAX, Some(i64::MAX));
+        let total: i64 = activity.0.iter().map(|(_, s)| s.call_ns).sum();
         assert_eq!(total, i64::MAX);
     }
 
@@ -187,15 +187,15 @@ mod tests {
             cut in 0usize..40,
         ) {
             let sum = |calls: &[(i64, i64, i64)]| {
-                let mut overlap = ActivityOverTime::default();
+                let mut activity = ActivityOverTime::default();
                 for &(enter, time, wait) in calls {
-                    overlap.add(enter, enter + time, Some(wait.min(time)));
+                    activity.add(enter, enter + time, Some(wait.min(time)));
                 }
-                overlap
+                activity
             };
-            let all = |overlap: &ActivityOverTime| {
-                let stretches: Vec<(usize, Stretch)> = overlap.0.iter().map(|(n, s)| (n, *s)).collect();
-                (overlap.0.bin_ns(), stretches)
+            let all = |activity: &ActivityOverTime| {
+                let stretches: Vec<(usize, Stretch)> = activity.0.iter().map(|(n, s)| (n, *s)).collect();
+                (activity.0.bin_ns(), stretches)
             };
             let whole = sum(&calls);
             let total = |f: fn(&Stretch) -> i64| whole.0.iter().map(|(_, s)| f(s)).sum::<i64>();

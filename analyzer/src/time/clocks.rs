@@ -241,7 +241,7 @@ impl Clocks {
 /// Names of host clocks, each once.
 #[derive(Default)]
 struct HostNames {
-    taken: BTreeSet<String>,
+    used: BTreeSet<String>,
     /// By name how many clocks there are of it.
     numbers: BTreeMap<String, u64>,
 }
@@ -256,7 +256,7 @@ impl HostNames {
                 1 => name.to_owned(),
                 n => format!("{name} ({n})"),
             };
-            if self.taken.insert(numbered.clone()) {
+            if self.used.insert(numbered.clone()) {
                 return numbered;
             }
         }

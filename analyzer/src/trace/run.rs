@@ -100,7 +100,7 @@ fn check_ranks<'f, 'a>(
 }
 
 /// The command line that the manifest tells, and what a reader should know if it does not.
-fn told_command(
+fn recorded_command(
     manifest: &Option<Result<RunManifest, String>>,
 ) -> (Option<Vec<String>>, Option<Remark>) {
     match manifest {
@@ -158,9 +158,9 @@ impl<'a> Run<'a> {
             first: describe_file(first),
             second: describe_file(second),
         })?;
-        let (told, remark) = told_command(&files.manifest);
+        let (recorded, remark) = recorded_command(&files.manifest);
         remarks.extend(remark);
-        let command = told.unwrap_or_else(|| processes[0].trace.identity.command.clone());
+        let command = recorded.unwrap_or_else(|| processes[0].trace.identity.command.clone());
         let world_size = processes
             .iter()
             .map(|process| process.trace.identity.world_size)

@@ -2,7 +2,7 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::ComparedOperation;
-use collbench_analyzer::results::{OperationSummary, ThreadWay};
+use collbench_analyzer::results::{OperationSummary, ProcessTimes};
 use collbench_formats::Operation;
 use collbench_text::inert;
 use collbench_viz as viz;
@@ -111,7 +111,7 @@ fn one_thread(
         let mut threads = summary.threads().iter();
         threads.find(|thread| thread.rank == rank).cloned()
     };
-    let mut candidates: Vec<&ThreadWay> = summaries[0].2.threads().iter().collect();
+    let mut candidates: Vec<&ProcessTimes> = summaries[0].2.threads().iter().collect();
     candidates.retain(|thread| {
         let mut all = summaries.iter();
         all.all(|(_, _, summary)| way(summary, thread.rank).is_some())

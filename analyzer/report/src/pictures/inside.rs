@@ -2,7 +2,7 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    JoiningPoint, OperationSummary, StageKind, TreeFigures, TreeSummary, WayLine, WayStage,
+    Join, OperationSummary, PathLine, PathStage, StageKind, TreeFigures, TreeSummary,
 };
 use collbench_stats::distribution::Summary;
 use collbench_text::quantity;
@@ -103,7 +103,7 @@ pub(super) fn nodes(
 ) -> Option<viz::Serialization> {
     let (_, figures) = first(operation)?;
     let points = figures.joining_points.iter();
-    let mut serving: Vec<&JoiningPoint> = points
+    let mut serving: Vec<&Join> = points
         .filter(|point| point.serialization.len() >= MIN_DEPARTURES)
         .collect();
     serving.sort_by_key(|point| (std::cmp::Reverse(point.serialization.len()), point.rank));
@@ -187,7 +187,7 @@ struct TimemapRows {
 
 impl TimemapRows {
     /// `None` without ways.
-    fn of(lines: &[WayLine]) -> Option<Self> {
+    fn of(lines: &[PathLine]) -> Option<Self> {
         let has = |direction: &str| {
             let mut stages = lines.iter().flat_map(|line| &line.stages);
             stages.any(|stage| stage.direction.as_deref() == Some(direction))
@@ -240,7 +240,7 @@ impl TimemapRows {
     }
 
     /// For each row the mean time of a way there, ns, and of how many instances.
-    fn sums(&self, stages: &[WayStage]) -> Vec<(i64, u64)> {
+    fn sums(&self, stages: &[PathStage]) -> Vec<(i64, u64)> {
         let level = |row: Row| if self.by_level { row } else { flat(row) };
         let root = self.down.len();
         let mut sums = vec![(0_i64, 0_u64); root + 1 + self.up.len()];
@@ -273,7 +273,7 @@ fn flat(row: Row) -> Row {
 }
 
 /// Edges on the longer of the two ways.
-fn levels(stages: &[WayStage]) -> usize {
+fn levels(stages: &[PathStage]) -> usize {
     let hops = |direction: &str| {
         let hops = stages.iter().filter(|stage| {
             stage.direction.as_deref() == Some(direction)
@@ -285,7 +285,7 @@ fn levels(stages: &[WayStage]) -> usize {
 }
 
 /// The stages of a way, each with its row; `None`: the root's own.
-fn rows(stages: &[WayStage]) -> Vec<(&WayStage, Option<Row>)> {
+fn rows(stages: &[PathStage]) -> Vec<(&PathStage, Option<Row>)> {
     // Down, the level falls with each edge; up it rises.
     let n_down = stages
         .iter()
@@ -318,6 +318,6 @@ fn rows(stages: &[WayStage]) -> Vec<(&WayStage, Option<Row>)> {
     rows
 }
 
-fn is_hop(stage: &WayStage) -> bool {
+fn is_hop(stage: &PathStage) -> bool {
     matches!(stage.kind, StageKind::Transfer | StageKind::TwoWay)
 }

@@ -8,7 +8,7 @@
 //! asks, which is no waiting and has a row of its own.
 
 use collbench_analyzer::Analysis;
-use collbench_analyzer::results::{OperationSummary, Spread, ThreadWay};
+use collbench_analyzer::results::{OperationSummary, ProcessTimes, Spread};
 use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Heading, Line, StageTime, Stages};
@@ -67,7 +67,10 @@ fn is_overlapped(operation: &OperationSummary) -> bool {
 }
 
 /// The times of one thread in the [`stages`] of its operation.
-pub(crate) fn times_of(operation: &OperationSummary, thread: &ThreadWay) -> [Option<StageTime>; 5] {
+pub(crate) fn times_of(
+    operation: &OperationSummary,
+    thread: &ProcessTimes,
+) -> [Option<StageTime>; 5] {
     let has_core = operation.departure_wait_ns.is_some();
     let times = stage_times(thread, operation.spread(), has_core);
     if !is_overlapped(operation) {
@@ -133,7 +136,7 @@ pub(super) fn without_waits(
 /// How long the operation takes each rank once the waiting is over, as a sentence.
 fn finding_without_waits(operation: &OperationSummary) -> String {
     let has_core = operation.departure_wait_ns.is_some();
-    let way_up = |thread: &ThreadWay| {
+    let way_up = |thread: &ProcessTimes| {
         let (inside, _) = thread.inside?;
         match (has_core, operation.spread()) {
             (false, _) => Some(inside),
@@ -165,7 +168,7 @@ fn finding_without_waits(operation: &OperationSummary) -> String {
 /// Times of a thread: wait inside and across hosts, core, leaving across and inside hosts; or
 /// wait inside and across, operation.
 fn stage_times(
-    thread: &ThreadWay,
+    thread: &ProcessTimes,
     spread: Option<Spread>,
     has_core: bool,
 ) -> [Option<StageTime>; 5] {

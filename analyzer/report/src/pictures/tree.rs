@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 
 use collbench_analyzer::Analysis;
-use collbench_analyzer::results::{
-    Contributor, EdgeSummary, JoiningPoint, OperationSummary, TreeSummary,
-};
+use collbench_analyzer::results::{Contributor, EdgeSummary, Join, OperationSummary, TreeSummary};
 use collbench_stats::distribution::Summary;
 use collbench_text::{
     inert,
@@ -40,7 +38,7 @@ struct Joint<'a> {
 }
 
 /// The processes of a tree, by rank; none of an exchange.
-fn joints(points: &[JoiningPoint]) -> Vec<Joint<'_>> {
+fn joints(points: &[Join]) -> Vec<Joint<'_>> {
     let has = |list: &[Contributor], rank| list.iter().any(|other| other.rank == rank);
     let of = |rank: u32| {
         let others = || points.iter().filter(move |point| point.rank != rank);
@@ -49,7 +47,7 @@ fn joints(points: &[JoiningPoint]) -> Vec<Joint<'_>> {
         [down.next(), up.next()]
     };
     let joint = |point| {
-        let point: &JoiningPoint = point;
+        let point: &Join = point;
         let parents = of(point.rank);
         let own = |list: &'_ [Contributor]| list.iter().position(|own| own.rank == point.rank);
         let arrival = own(&point.arrivals).map(|at| &point.arrivals[at]);

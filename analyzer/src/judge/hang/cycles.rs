@@ -10,7 +10,7 @@ use collbench_formats::Semantics;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graphmap::DiGraphMap;
 
-use crate::judge::hang::{AtEnd, Hang};
+use crate::judge::hang::{Hang, UnfinishedAtEnd};
 use crate::results::hang::CycleSummary;
 
 /// Each waits for the next one, the last for the first.
@@ -25,7 +25,7 @@ impl Cycle {
         let ranks = self
             .steps
             .iter()
-            .map(|(process, _)| hang.endings[*process].rank);
+            .map(|(process, _)| hang.processes_at_end[*process].rank);
         CycleSummary {
             ranks: ranks.collect(),
             unfinished: self.steps.iter().map(|(_, instance)| *instance).collect(),
@@ -36,7 +36,7 @@ impl Cycle {
 /// One shortest cycle of each set of processes that all wait for one another, by the lowest rank
 /// in it.
 pub(super) fn cycles(hang: &Hang<'_>) -> Vec<Cycle> {
-    let n_processes = hang.endings.len();
+    let n_processes = hang.processes_at_end.len();
     let mut graph = Graph::new(n_processes);
     for (index, instance) in hang.instances.iter().enumerate() {
         graph.add(hang, index, instance);
@@ -80,7 +80,7 @@ impl Graph {
         node
     }
 
-    fn add(&mut self, hang: &Hang<'_>, index: usize, instance: &AtEnd<'_>) {
+    fn add(&mut self, hang: &Hang<'_>, index: usize, instance: &UnfinishedAtEnd<'_>) {
         let missing = &instance.never_came;
         if missing.is_empty() || instance.inside.is_empty() {
             return;
@@ -92,7 +92,7 @@ impl Graph {
             _ => None,
         };
         let is_root = |rank: u32| instance.of.roots == [rank];
-        let communicator = &hang.sources.communicators.list[instance.of.communicator];
+        let communicator = &hang.inputs.communicators.list[instance.of.communicator];
         // By slot of those who never came: a node for all up to it.
         let mut lower: Vec<(usize, usize)> = Vec::new();
         if semantics == Some(Semantics::Prefix) {

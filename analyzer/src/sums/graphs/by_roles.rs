@@ -12,7 +12,7 @@ use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::inside::MAX_ROUNDS;
-use crate::sums::graphs::node_figures::{Meeting, NodeFigures, RoundFigures};
+use crate::sums::graphs::node_figures::{ContributorFigures, NodeFigures, RoundFigures};
 
 /// Roles of a graph that are kept.
 const MAX_ROLES: usize = 8;
@@ -48,20 +48,20 @@ impl RoleFigures {
             return own;
         };
         (own.has, own.top) = (tree.has, tree.top);
-        let meetings: [fn(&mut NodeFigures) -> &mut Vec<Meeting>; 2] =
+        let contributors: [fn(&mut NodeFigures) -> &mut Vec<ContributorFigures>; 2] =
             [|node| &mut node.arrivals, |node| &mut node.departures];
         for ((is_there, of), parents) in
-            (tree.has.into_iter().zip(meetings)).zip(own.parents.chunks_exact(n_nodes))
+            (tree.has.into_iter().zip(contributors)).zip(own.parents.chunks_exact(n_nodes))
         {
             if !is_there {
                 continue;
             }
             for (slot, node) in (0..).zip(&mut own.nodes) {
-                of(node).push(Meeting::new(slot, precision));
+                of(node).push(ContributorFigures::new(slot, precision));
             }
             for (slot, &parent) in (0..).zip(parents) {
                 if let Some(node) = own.nodes.get_mut(parent as usize) {
-                    of(node).push(Meeting::new(slot, precision));
+                    of(node).push(ContributorFigures::new(slot, precision));
                 }
             }
         }
@@ -136,7 +136,7 @@ mod tests {
     use collbench_formats::Operation;
 
     use super::*;
-    use crate::judge::ways::Ways;
+    use crate::judge::paths::Paths;
     use crate::sums::graphs::figures::GraphFigures;
     use collbench_trees::exchanges::Sent;
     use collbench_trees::recognize::Placement;
@@ -188,7 +188,7 @@ mod tests {
                     let mut part = ByRoles::default();
                     for _ in 0..times[which] {
                         let nodes = part.with_more(&shapes[which], 1, Precision::Fine).unwrap();
-                        nodes[1].way.add_all(&[5]);
+                        nodes[1].path.add_all(&[5]);
                     }
                     part
                 });
@@ -200,11 +200,11 @@ mod tests {
                 let found = add(order);
                 let found = found.usual().unwrap();
                 assert_eq!(found.n, times[usual] as u64);
-                assert_eq!(found.nodes[1].way.n(), found.n);
+                assert_eq!(found.nodes[1].path.n(), found.n);
                 assert_eq!(found.has != [false; 2], usual > 0);
                 // They lead to the root, and end there.
                 let figures = GraphFigures::default();
-                let ways = Ways::new(&figures, found, &shapes[usual].edges);
+                let ways = Paths::new(&figures, found, &shapes[usual].edges);
                 assert_eq!(ways.all().len(), 3);
             }
         }

@@ -12,15 +12,15 @@ use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::CompleteInstance;
-use crate::measure::critical_path::CriticalTally;
-use crate::measure::inside::{Order, Quantity, Seen};
-use crate::measure::progress_times::Taken;
-use crate::measure::way_back;
-use crate::measure::way_back::{Doubt, WayBack};
-use crate::messages::of_instance::Messages;
+use crate::measure::critical_path;
+use crate::measure::critical_path::{CriticalPath, Doubt};
+use crate::measure::critical_tally::CriticalTally;
+use crate::measure::inside::{InstanceInGraph, Order, Quantity};
+use crate::measure::progress_times::ProgressTimes;
+use crate::messages::instance_messages::Messages;
 use crate::sums::graphs::by_roles::{ByRoles, RoleFigures};
 use crate::sums::graphs::graph_rows::GraphRows;
-use crate::sums::graphs::node_figures::{Meeting, NodeFigures, add_at};
+use crate::sums::graphs::node_figures::{ContributorFigures, NodeFigures, add_at};
 use crate::sums::graphs::rows::Rows;
 use crate::time::resolution::Resolution;
 
@@ -76,17 +76,17 @@ pub struct LastMessage {
 
 /// Room that is used again for each instance.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct GraphScratch {
     order: Order,
-    path: WayBack,
+    path: CriticalPath,
     samples: Vec<(Quantity, i64)>,
-    taken: Taken,
+    progress_times: ProgressTimes,
 }
 
 /// With what instances of the graphs of one operation are measured.
 pub(crate) struct Measuring<'w> {
     pub(crate) resolution: &'w Resolution,
-    pub(crate) room: &'w mut Room,
+    pub(crate) scratch: &'w mut GraphScratch,
     /// Instances that are still to be added to the figures of their graphs.
     pub(crate) rows: &'w mut GraphRows,
 }
@@ -132,13 +132,13 @@ fn sum<T: Sample>(samples: &[T]) -> i128 {
 }
 
 /// Where to add what is measured in instances of one shape.
-struct Places<'f> {
+struct FigureTargets<'f> {
     edges: &'f mut [EdgeFigures],
     /// `None`: roles that are not kept.
     nodes: Option<&'f mut [NodeFigures]>,
 }
 
-impl Places<'_> {
+impl FigureTargets<'_> {
     /// Adds samples of one quantity.
     fn add<T: Sample>(&mut self, quantity: Quantity, samples: &[T]) {
         let n = samples.len() as u64;
@@ -174,9 +174,9 @@ impl Places<'_> {
                 }
             }
             Quantity::TwoWay { edge } => edges[edge as usize].two_way.add_all(samples),
-            Quantity::Wait(of) => Meeting::of(nodes, of).wait.add_all(samples),
+            Quantity::Wait(of) => ContributorFigures::of(nodes, of).wait.add_all(samples),
             Quantity::Position { of, n } => {
-                Meeting::of(nodes, of).add_positions(n as usize, samples);
+                ContributorFigures::of(nodes, of).add_positions(n as usize, samples);
             }
             Quantity::Departure { node, position } => {
                 let list = &mut nodes[node as usize].serialization;
@@ -187,7 +187,7 @@ impl Places<'_> {
             Quantity::Core { node } => nodes[node as usize].core.add_all(samples),
             Quantity::Own { node } => nodes[node as usize].own.add_all(samples),
             Quantity::Away { node } => nodes[node as usize].away.add_all(samples),
-            Quantity::Way { node } => nodes[node as usize].way.add_all(samples),
+            Quantity::Path { node } => nodes[node as usize].path.add_all(samples),
             Quantity::Exit { node } => nodes[node as usize].exit.add_all(samples),
             Quantity::Partner { node, round } => {
                 let round = &mut nodes[node as usize].rounds[round as usize];
@@ -236,23 +236,23 @@ impl GraphFigures {
     ) {
         let Measuring {
             resolution,
-            room,
+            scratch,
             rows,
         } = measuring;
-        let mut taken = std::mem::take(&mut room.taken);
+        let mut progress_times = std::mem::take(&mut scratch.progress_times);
         let is_nonblocking = instance.overlaps.is_some();
         if is_nonblocking {
-            taken.find(instance, messages.paired, shape, resolution);
+            progress_times.find(instance, messages.paired, shape, resolution);
         }
-        let of_others = is_nonblocking.then_some(&taken);
-        let seen = Seen::new(instance, messages.paired, of_others, shape, resolution);
+        let of_others = is_nonblocking.then_some(&progress_times);
+        let seen = InstanceInGraph::new(instance, messages.paired, of_others, shape, resolution);
         let is_one_time = seen.is_one_time;
         self.n += 1;
         let has_all_samples = messages.are_all_known() && is_one_time && !is_nonblocking;
-        if !(has_all_samples && self.add_to_rows(&seen, shape, rows, room)) {
-            self.add_alone(&seen, room);
+        if !(has_all_samples && self.add_to_rows(&seen, shape, rows, scratch)) {
+            self.add_alone(&seen, scratch);
             if has_all_samples {
-                let quantities = room.samples.iter().map(|&(quantity, _)| quantity);
+                let quantities = scratch.samples.iter().map(|&(quantity, _)| quantity);
                 let oldest = rows.begin(shape, Rows::new(quantities.collect()));
                 if let Some((shape, mut oldest)) = oldest {
                     self.add_rows(&shape, &mut oldest);
@@ -262,61 +262,62 @@ impl GraphFigures {
         let unknown = match () {
             () if !is_one_time => Some(Doubt::NoCommonTime),
             () if messages.has_unknown_ends() => Some(Doubt::Incomplete),
-            () if is_nonblocking => taken.doubt(),
+            () if is_nonblocking => progress_times.doubt(),
             () => None,
         };
-        let way = way_back::Seen {
+        let path = critical_path::PathInput {
             instance,
             paired: if is_nonblocking {
-                &taken.messages
+                &progress_times.messages
             } else {
                 messages.paired
             },
             shape,
             resolution,
         };
-        match unknown.map_or_else(|| room.path.follow(&way), Err) {
+        match unknown.map_or_else(|| scratch.path.follow(&path), Err) {
             Ok(()) => {
-                self.critical.add(instance, &room.path, shape.edges.len());
-                if let Some(elsewhere) = room.path.elsewhere(&way) {
+                self.critical
+                    .add(instance, &scratch.path, shape.edges.len());
+                if let Some(elsewhere) = scratch.path.elsewhere(&path) {
                     self.critical.add_all_for_all(elsewhere);
                 }
             }
             Err(doubt) => self.critical.add_unknown(doubt),
         }
         if let (Some(time_in_mpi), true) = (instance.time_in_mpi, is_one_time)
-            && let Some(nobody_in_mpi) = time_in_mpi.nobody_in_mpi_ns(&mut taken.spans)
+            && let Some(nobody_in_mpi) = time_in_mpi.nobody_in_mpi_ns(&mut progress_times.spans)
         {
             self.nobody_in_mpi.add(nobody_in_mpi);
             let extent = &instance.extent;
             self.nobody_in_mpi_durations_ns +=
                 i128::from(extent.last_leave) - i128::from(extent.first_enter);
         }
-        room.taken = taken;
+        scratch.progress_times = progress_times;
     }
 
-    /// Adds the samples of an instance one by one; `room` has them then.
-    fn add_alone(&mut self, seen: &Seen<'_>, room: &mut Room) {
-        room.samples.clear();
-        seen.samples(&mut room.order, &mut room.samples);
-        let mut places = self.places(seen.shape, 1);
-        for &(quantity, sample) in &room.samples {
-            places.add(quantity, &[sample]);
+    /// Adds the samples of an instance one by one; `scratch` has them then.
+    fn add_alone(&mut self, seen: &InstanceInGraph<'_>, scratch: &mut GraphScratch) {
+        scratch.samples.clear();
+        seen.samples(&mut scratch.order, &mut scratch.samples);
+        let mut targets = self.targets(seen.shape, 1);
+        for &(quantity, sample) in &scratch.samples {
+            targets.add(quantity, &[sample]);
         }
     }
 
     /// Adds an instance to the rows of its shape; gives whether it did.
     fn add_to_rows(
         &mut self,
-        seen: &Seen<'_>,
+        seen: &InstanceInGraph<'_>,
         shape: &Arc<Shape>,
         rows: &mut GraphRows,
-        room: &mut Room,
+        scratch: &mut GraphScratch,
     ) -> bool {
         let Some(rows) = rows.of(shape) else {
             return false;
         };
-        let order = &mut room.order;
+        let order = &mut scratch.order;
         let is_added = rows.add(|row| seen.samples(order, row));
         if rows.are_full() {
             self.add_rows(shape, rows);
@@ -326,23 +327,23 @@ impl GraphFigures {
 
     /// Adds up what is in the rows of one shape.
     pub(crate) fn add_rows(&mut self, shape: &Shape, rows: &mut Rows) {
-        let mut places = self.places(shape, rows.len() as u64);
-        rows.drain(|quantity, samples| places.add(quantity, samples));
+        let mut targets = self.targets(shape, rows.len() as u64);
+        rows.drain(|quantity, samples| targets.add(quantity, samples));
     }
 
     /// Where to add what is measured in `n` instances of a shape, which are counted.
-    fn places(&mut self, shape: &Shape, n: u64) -> Places<'_> {
+    fn targets(&mut self, shape: &Shape, n: u64) -> FigureTargets<'_> {
         let n_edges = shape.edges.len();
         let precision = Precision::of_edges(n_edges);
         self.edges
             .resize_with(n_edges, || EdgeFigures::new(precision));
         if let Roles::Tree(tree) = &shape.roles {
-            for (&edge, &way) in shape.edge_of.iter().zip(&tree.directions) {
-                self.edges[edge as usize].ways[way as usize] += n;
+            for (&edge, &path) in shape.edge_of.iter().zip(&tree.directions) {
+                self.edges[edge as usize].ways[path as usize] += n;
             }
         }
         let nodes = self.by_roles.with_more(shape, n, precision);
-        Places {
+        FigureTargets {
             edges: &mut self.edges,
             nodes,
         }

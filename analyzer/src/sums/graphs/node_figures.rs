@@ -4,15 +4,15 @@ use collbench_stats::distribution::{Distribution, Precision};
 use collbench_stats::moments::Sample;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::inside::Meets;
+use crate::measure::inside::ContributorAt;
 
 /// Sums of one node; times per instance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct NodeFigures {
     /// Who arrives: its own process first, then its children.
-    pub arrivals: Vec<Meeting>,
+    pub arrivals: Vec<ContributorFigures>,
     /// Who departs, likewise.
-    pub departures: Vec<Meeting>,
+    pub departures: Vec<ContributorFigures>,
     /// Sending on to the parent - last arrival.
     pub down: Distribution,
     /// First departure - receiving from the parent.
@@ -29,7 +29,7 @@ pub(crate) struct NodeFigures {
     pub away: Distribution,
     /// The whole way of its process: own leave - own enter, where nothing goes down - that of the
     /// top, where nothing goes up the top's leave.
-    pub way: Distribution,
+    pub path: Distribution,
     /// Of an exchange.
     pub rounds: Vec<RoundFigures>,
     /// Of an exchange: own leave - the end of the last round.
@@ -38,7 +38,7 @@ pub(crate) struct NodeFigures {
 
 /// One of those who meet at a node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Meeting {
+pub(crate) struct ContributorFigures {
     /// Its slot.
     pub slot: u32,
     /// Last arrival - own, or own departure - the first.
@@ -73,7 +73,7 @@ impl NodeFigures {
             serialization: Vec::new(),
             own: empty(),
             away: empty(),
-            way: empty(),
+            path: empty(),
             rounds: Vec::new(),
             exit: empty(),
         }
@@ -93,12 +93,12 @@ impl NodeFigures {
         self.core.merge(&other.core);
         self.own.merge(&other.own);
         self.away.merge(&other.away);
-        self.way.merge(&other.way);
+        self.path.merge(&other.path);
         self.exit.merge(&other.exit);
         for (position, &(n, sum)) in other.serialization.iter().enumerate() {
             add_at(&mut self.serialization, position, n, sum);
         }
-        let precision = self.way.precision();
+        let precision = self.path.precision();
         self.rounds
             .resize_with(self.rounds.len().max(other.rounds.len()), || {
                 RoundFigures::new(precision)
@@ -142,7 +142,7 @@ pub(super) fn add_at(list: &mut Vec<(u64, i128)>, position: usize, n: u64, sum: 
     list[position].1 += sum;
 }
 
-impl Meeting {
+impl ContributorFigures {
     pub(crate) fn new(slot: u32, precision: Precision) -> Self {
         Self {
             slot,
@@ -151,16 +151,16 @@ impl Meeting {
         }
     }
 
-    pub(super) fn of(nodes: &mut [NodeFigures], of: Meets) -> &mut Self {
+    pub(super) fn of(nodes: &mut [NodeFigures], of: ContributorAt) -> &mut Self {
         let node = &mut nodes[of.node as usize];
         let list = if of.is_arrival {
             &mut node.arrivals
         } else {
             &mut node.departures
         };
-        let meeting = &mut list[of.nth as usize];
-        debug_assert_eq!(meeting.slot, of.slot, "nodes of other roles");
-        meeting
+        let contributor = &mut list[of.nth as usize];
+        debug_assert_eq!(contributor.slot, of.slot, "nodes of other roles");
+        contributor
     }
 
     fn merge(&mut self, other: &Self) {

@@ -123,12 +123,12 @@ mod tests {
     use super::*;
 
     fn quantities(n: u32) -> Vec<Quantity> {
-        (0..n).map(|node| Quantity::Way { node }).collect()
+        (0..n).map(|node| Quantity::Path { node }).collect()
     }
 
     fn add(rows: &mut Rows, samples: &[i64]) -> bool {
         rows.add(|row| {
-            let way = Quantity::Way { node: 0 };
+            let way = Quantity::Path { node: 0 };
             samples.iter().for_each(|&sample| row.add(way, sample));
         })
     }

@@ -9,7 +9,7 @@ use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::Figures;
 use crate::selection::Resolved;
 use crate::sums::column_buffer::TOO_LONG_NS;
-use crate::sums::columns::Calls;
+use crate::sums::columns::CallColumns;
 use crate::sums::members::MemberTally;
 use crate::sums::operation::{OperationTally, Split};
 use crate::sums::process::ProcessTally;
@@ -53,7 +53,7 @@ impl Tally<'_> {
     pub(super) fn add_columns(&mut self, of: &Measured<'_, '_>) -> Option<OperationSection> {
         let Measured {
             instance,
-            place,
+            shown_at,
             figures,
             ..
         } = of;
@@ -74,23 +74,27 @@ impl Tally<'_> {
             return None;
         }
         let communicator = instance.communicator_index;
-        if !self.scratch.strip.takes(communicator, place.scope, span) {
-            self.hand_on_strip();
-            let strip = &mut self.scratch.strip;
-            if !strip.begin(communicator, n, place.scope, span) {
+        if !self
+            .scratch
+            .column_buffer
+            .takes(communicator, shown_at.scope, span)
+        {
+            self.flush_column_buffer();
+            let column_buffer = &mut self.scratch.column_buffer;
+            if !column_buffer.begin(communicator, n, shown_at.scope, span) {
                 return None;
             }
         }
         let times = &mut self.scratch.times;
         times_in_calls(instance, times);
-        let calls = Calls {
+        let calls = CallColumns {
             operation: instance.operation,
             times,
             lags: &figures.lags,
             waits,
             departure_waits: &figures.departure_waits,
         };
-        self.scratch.strip.add(&calls);
+        self.scratch.column_buffer.add(&calls);
 
         let tally = self.sums.operations.get_mut(of.number);
         tally.calls += n as u64;
@@ -108,10 +112,10 @@ impl Tally<'_> {
             };
             add_ns(tally.completion_ns.get_or_insert(0), completion);
         }
-        if place.is_in_order(tally.members.len()) {
+        if shown_at.is_in_order(tally.members.len()) {
             self.scratch.operations[of.number].columns.add(&calls);
         } else {
-            for (slot, &position) in place.positions.iter().enumerate() {
+            for (slot, &position) in shown_at.positions.iter().enumerate() {
                 tally.members[position].add_call(&calls, slot);
             }
         }
@@ -149,7 +153,7 @@ impl Tally<'_> {
             }
             let process = instance.communicator.members[slot].process;
             add_to_process(&mut self.sums.processes[process], of, slot, times[slot]);
-            let line = &mut tally.members[of.place.positions[slot]];
+            let line = &mut tally.members[of.shown_at.positions[slot]];
             add_to_line(line, of, slot, times[slot]);
             if let (Some(inside), Some(wait)) = (figures.wait_inside(slot), figures.wait(slot)) {
                 add_ns(&mut line.wait_inside_ns, inside);
@@ -258,7 +262,7 @@ fn add_to_process(process: &mut ProcessTally, of: &Measured<'_, '_>, slot: usize
             process.activity.add_overlapped(enter, leave, overlap, wait);
         }
     }
-    process.count(instance.operation, of.place.scope, 1);
+    process.count(instance.operation, of.shown_at.scope, 1);
     add_ns(&mut process.call_ns, time_ns);
     if let Some(wait) = figures.wait(slot) {
         add_ns(process.wait_ns.get_or_insert(0), wait);

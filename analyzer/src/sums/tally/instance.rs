@@ -13,15 +13,15 @@ use crate::sums::graphs::figures::Measuring;
 use crate::sums::late_arrivals::LateArrival;
 use crate::sums::lateness::Lateness;
 use crate::sums::outliers::{LateTogether, LongInstance};
-use crate::sums::place::Place;
 use crate::sums::sections::OperationSection;
+use crate::sums::shown_at::ShownAt;
 
 /// A complete instance with its figures, and where they are added up.
 pub(super) struct Measured<'m, 'i> {
     pub(super) instance: &'m CompleteInstance<'i>,
     /// Number of its operation.
     pub(super) number: usize,
-    pub(super) place: Place<'m>,
+    pub(super) shown_at: ShownAt<'m>,
     pub(super) figures: &'m Figures,
 }
 
@@ -39,7 +39,7 @@ impl Tally<'_> {
     pub(super) fn add_instance(&mut self, of: &Measured<'_, '_>, section: OperationSection) {
         let Measured {
             instance,
-            place,
+            shown_at,
             figures,
             ..
         } = of;
@@ -63,13 +63,13 @@ impl Tally<'_> {
         if tally.longest.may_keep(figures.duration) {
             // Otherwise lags are against some of its processes only.
             let has_one_time = instance.communicator.times.len() == 1;
-            let lags = figures.lags.iter().zip(place.positions.iter());
+            let lags = figures.lags.iter().zip(shown_at.positions.iter());
             let lags = lags.map(|(&lag, &position)| (lag, position));
             tally.longest.add(LongInstance {
                 duration_ns: figures.duration,
                 at_ns,
                 sequence: instance.position,
-                last: figures.last.map(|slot| place.positions[slot]),
+                last: figures.last.map(|slot| shown_at.positions[slot]),
                 excess_ns: figures.excess,
                 late: has_one_time.then(|| LateTogether::of(lags)),
             });
@@ -86,12 +86,12 @@ impl Tally<'_> {
     fn add_orders(&mut self, of: &Measured<'_, '_>) {
         let Measured {
             instance,
-            place,
+            shown_at,
             figures,
             ..
         } = of;
         let tally = self.sums.operations.get_mut(of.number);
-        let member = |slot: usize| place.positions[slot];
+        let member = |slot: usize| shown_at.positions[slot];
         match figures.last {
             Some(slot) => tally.members[member(slot)].last += 1,
             None => tally.last_unresolved += 1,
@@ -105,10 +105,10 @@ impl Tally<'_> {
         let n = instance.n_calls();
         tally
             .arrivals
-            .add_all(&figures.arrivals, &place.positions, n);
+            .add_all(&figures.arrivals, &shown_at.positions, n);
         tally
             .departures
-            .add_all(&figures.departures, &place.positions, n);
+            .add_all(&figures.departures, &shown_at.positions, n);
         if !figures.departures_after_last.is_empty() {
             tally.serialization.add(&figures.departures_after_last);
         }
@@ -139,10 +139,10 @@ impl Tally<'_> {
         inside.n_contradicted += u64::from(is_contradicted);
         let mut measuring = Measuring {
             resolution: &self.context.resolution,
-            room: &mut self.scratch.inside_room,
+            scratch: &mut self.scratch.graph_scratch,
             rows: &mut self.scratch.operations[of.number].rows,
         };
-        let positions = &of.place.positions;
+        let positions = &of.shown_at.positions;
         inside.add(of.instance, messages, shape, positions, &mut measuring);
     }
 
@@ -150,22 +150,25 @@ impl Tally<'_> {
     pub(super) fn add_lateness(&mut self, of: &Measured<'_, '_>) {
         let Measured {
             instance,
-            place,
+            shown_at,
             figures,
             ..
         } = of;
         let at_ns = figures.last_enter_ns(instance);
-        let n_positions = self.context.n_positions(Some(place.entry));
+        let n_positions = self.context.n_positions(Some(shown_at.entry));
         let lateness = self
             .sums
             .lateness
-            .entry((place.entry, instance.operation))
+            .entry((shown_at.entry, instance.operation))
             .or_insert_with(|| Lateness::new(n_positions));
         lateness.instances += 1;
         let noted = &mut self.scratch.operations[of.number].noted;
         if *noted != Some(instance.communicator_index) {
             *noted = Some(instance.communicator_index);
-            let members = place.positions.iter().zip(&instance.communicator.members);
+            let members = shown_at
+                .positions
+                .iter()
+                .zip(&instance.communicator.members);
             for (&position, member) in members {
                 lateness.note(position, member.process);
             }
@@ -177,7 +180,7 @@ impl Tally<'_> {
         };
         lateness.resolved += 1;
         let caused_ns = figures.caused_by(last);
-        let position = place.positions[last];
+        let position = shown_at.positions[last];
         let member = &mut lateness.members[position];
         member.last += 1;
         add_ns(&mut member.excess_ns, figures.excess);

@@ -53,7 +53,7 @@ impl Clocks {
         let n_hosts = clocks.hosts.len();
         clocks.remarks.extend(clocks.unsteady(run));
         if n_hosts < 2 {
-            clocks.lay(run, &mut vec![None; n_hosts], &mut vec![0; n_hosts]);
+            clocks.apply_corrections(run, &mut vec![None; n_hosts], &mut vec![0; n_hosts]);
             return (clocks, None);
         }
         let bursts = clocks.bursts(run);
@@ -65,15 +65,15 @@ impl Clocks {
         if !open.is_empty() {
             coarse = coarse.remeasured(&mut edges);
             clocks.set_lines(run, &mut coarse);
-            clocks.say_what_does_not_close(&open);
+            clocks.remark_open_triangles(&open);
         }
-        clocks.say_what_is_missing(run, &coarse);
+        clocks.remark_missing_offsets(run, &coarse);
         if method == AlignmentMethod::Smooth {
             return (clocks, Some(coarse));
         }
         let mut simple = Alignment::of(n_hosts, &edges, method);
         let mut errors = OffsetErrors::none(n_hosts, coarse.end_ns);
-        let starts = clocks.lay(run, &mut simple.corrections, &mut simple.group_of);
+        let starts = clocks.apply_corrections(run, &mut simple.corrections, &mut simple.group_of);
         simple_errors(&simple, &starts, &mut errors);
         clocks.errors = errors;
         clocks.describe(&simple.corrections, &coarse);
@@ -84,7 +84,7 @@ impl Clocks {
     pub(crate) fn set_lines(&mut self, run: &Run<'_>, coarse: &mut CoarseAlignment) {
         let mut groups = coarse.measured.group_of.clone();
         let mut lines = coarse.lines.clone();
-        coarse.starts = self.lay(run, &mut lines, &mut groups);
+        coarse.starts = self.apply_corrections(run, &mut lines, &mut groups);
         coarse.lines = lines;
         coarse.measured.set_groups(groups);
         let ends = run.processes.iter().zip(&self.processes);
@@ -106,7 +106,7 @@ impl Clocks {
     ) {
         let mut corrections = smoothed.corrections;
         let mut groups = coarse.measured.group_of.clone();
-        self.lay(run, &mut corrections, &mut groups);
+        self.apply_corrections(run, &mut corrections, &mut groups);
         self.errors = smoothed.errors;
         self.describe(&corrections, coarse);
         if !smoothed.not_converged.is_empty() {
@@ -121,7 +121,7 @@ impl Clocks {
     /// Lays the time of each process: its own line less the offset of its host; the time of each
     /// group begins with its first process. A host whose offsets cannot be true leaves its group.
     /// Gives the start of each group, ns on the clock of its reference.
-    fn lay(
+    fn apply_corrections(
         &mut self,
         run: &Run<'_>,
         corrections: &mut [Option<Correction>],
@@ -131,17 +131,17 @@ impl Clocks {
         for (host, own) in corrections.iter_mut().enumerate() {
             let Some(correction) = own else { continue };
             // Most processes of a host have one scale.
-            let mut laid: Vec<(TickScale, Arc<[_]>)> = Vec::new();
+            let mut bent: Vec<(TickScale, Arc<[_]>)> = Vec::new();
             let mut of_process = Vec::new();
             for (process, clock) in self.processes.iter().enumerate() {
                 if clock.host != host {
                     continue;
                 }
-                let lines = match laid.iter().find(|(scale, _)| *scale == clock.scale()) {
+                let lines = match bent.iter().find(|(scale, _)| *scale == clock.scale()) {
                     Some((_, lines)) => Some(lines.clone()),
                     None => clock.scale().bent(correction).map(|lines| {
                         let lines: Arc<[_]> = lines.into();
-                        laid.push((clock.scale(), lines.clone()));
+                        bent.push((clock.scale(), lines.clone()));
                         lines
                     }),
                 };
@@ -213,7 +213,7 @@ impl Clocks {
 
     /// Remarks on triangles of hosts that do not close: one for each set of suspects, with the
     /// triangle whose gap is the largest.
-    fn say_what_does_not_close(&mut self, open: &[OpenTriangle]) {
+    fn remark_open_triangles(&mut self, open: &[OpenTriangle]) {
         let name = |host: usize| self.hosts[host].name.clone();
         let mut by_suspects: BTreeMap<&[(usize, usize)], (&OpenTriangle, usize)> = BTreeMap::new();
         for triangle in open {
@@ -241,7 +241,7 @@ impl Clocks {
     }
 
     /// Remarks on hosts whose offset was not measured where it should have been.
-    fn say_what_is_missing(&mut self, run: &Run<'_>, coarse: &CoarseAlignment) {
+    fn remark_missing_offsets(&mut self, run: &Run<'_>, coarse: &CoarseAlignment) {
         let end_ns = coarse.end_ns;
         // A run that was cut off has no measurement at its end, however short it was.
         let least_ns = if run.is_incomplete() { 0 } else { MISSING_NS };

@@ -5,20 +5,20 @@ use std::borrow::Cow;
 use crate::communicators::Scope;
 
 /// Where an instance is shown: entry, class, and for each slot the position in the entry.
-pub(crate) struct Place<'m> {
+pub(crate) struct ShownAt<'m> {
     pub(crate) entry: usize,
     pub(crate) scope: Scope,
     pub(crate) positions: Cow<'m, [usize]>,
 }
 
 /// Finds world ranks in the list of a communicator's.
-pub(crate) struct PlacesOfRanks<'r> {
+pub(crate) struct PositionsOfRanks<'r> {
     ranks: &'r [Option<u32>],
     /// World ranks and where they stand, ascending; made when it is needed.
     sorted: Vec<(u32, usize)>,
 }
 
-impl<'r> PlacesOfRanks<'r> {
+impl<'r> PositionsOfRanks<'r> {
     pub(crate) fn new(ranks: &'r [Option<u32>]) -> Self {
         Self {
             ranks,
@@ -45,7 +45,7 @@ impl<'r> PlacesOfRanks<'r> {
     }
 }
 
-impl Place<'_> {
+impl ShownAt<'_> {
     /// Whether slots are positions, of all `n` of the entry.
     pub(crate) fn is_in_order(&self, n: usize) -> bool {
         let mut positions = self.positions.iter().enumerate();
@@ -60,7 +60,10 @@ mod tests {
     #[test]
     fn a_world_rank_is_found_wherever_it_stands() {
         let ranks = [Some(5), None, Some(2), Some(9)];
-        let mut places = PlacesOfRanks::new(&ranks);
-        assert_eq!([5, 2, 9, 7].map(|rank| places.of(rank)), [0, 2, 3, 0]);
+        let mut positions_of_ranks = PositionsOfRanks::new(&ranks);
+        assert_eq!(
+            [5, 2, 9, 7].map(|rank| positions_of_ranks.of(rank)),
+            [0, 2, 3, 0]
+        );
     }
 }

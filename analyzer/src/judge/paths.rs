@@ -8,22 +8,22 @@ use std::collections::BTreeMap;
 
 use collbench_stats::distribution::Distribution;
 
-use crate::results::inside::{Hotspot, StageKind, WayClass, WayStage};
+use crate::results::inside::{Hotspot, PathClass, PathStage, StageKind};
 use crate::sums::graphs::by_roles::RoleFigures;
 use crate::sums::graphs::figures::{EdgeFigures, GraphFigures};
-use crate::sums::graphs::node_figures::{Meeting, NodeFigures};
+use crate::sums::graphs::node_figures::{ContributorFigures, NodeFigures};
 
 /// The way of one process; slots, not ranks.
 #[derive(Debug, Clone)]
-pub(crate) struct OneWay {
+pub(crate) struct ProcessPath {
     pub(crate) slot: u32,
     /// Instances.
     n: u64,
-    pub(crate) stages: Vec<WayStage>,
+    pub(crate) stages: Vec<PathStage>,
 }
 
 /// The graph of some figures, and what is asked of it.
-pub(crate) struct Ways<'a> {
+pub(crate) struct Paths<'a> {
     figures: &'a GraphFigures,
     roles: &'a RoleFigures,
     /// Number of each edge.
@@ -37,7 +37,7 @@ const ALIKE: f64 = 0.2;
 /// Ways that take at least this part of the slowest are slow.
 const SLOW: f64 = 0.9;
 
-impl<'a> Ways<'a> {
+impl<'a> Paths<'a> {
     /// `edges`: those of the graph, ascending; `roles`: the figures of its nodes.
     pub(crate) fn new(
         figures: &'a GraphFigures,
@@ -47,11 +47,14 @@ impl<'a> Ways<'a> {
         let n = roles.nodes.len();
         let mut parents = [vec![None; n], vec![None; n]];
         for (slot, node) in (0u32..).zip(&roles.nodes) {
-            for (meetings, parents) in [&node.arrivals, &node.departures]
+            for (contributors, parents) in [&node.arrivals, &node.departures]
                 .into_iter()
                 .zip(&mut parents)
             {
-                for child in meetings.iter().filter(|meeting| meeting.slot != slot) {
+                for child in contributors
+                    .iter()
+                    .filter(|contributor| contributor.slot != slot)
+                {
                     parents[child.slot as usize] = Some(slot);
                 }
             }
@@ -74,24 +77,24 @@ impl<'a> Ways<'a> {
     }
 
     /// The ways of all processes.
-    pub(crate) fn all(&self) -> Vec<OneWay> {
+    pub(crate) fn all(&self) -> Vec<ProcessPath> {
         let slots = 0..self.roles.nodes.len() as u32;
-        let way = |slot| {
-            let mut way = OneWay {
+        let path = |slot| {
+            let mut path = ProcessPath {
                 slot,
-                n: self.node(slot).way.n(),
+                n: self.node(slot).path.n(),
                 stages: match self.roles.has {
                     [false, false] => self.through_rounds(slot),
                     has => self.through_tree(slot, has),
                 },
             };
-            way.spread();
-            way
+            path.spread();
+            path
         };
-        slots.map(way).collect()
+        slots.map(path).collect()
     }
 
-    fn through_tree(&self, slot: u32, [goes_down, goes_up]: [bool; 2]) -> Vec<WayStage> {
+    fn through_tree(&self, slot: u32, [goes_down, goes_up]: [bool; 2]) -> Vec<PathStage> {
         let top = self.roles.top;
         let mut stages = Vec::new();
         if goes_down {
@@ -173,11 +176,11 @@ impl<'a> Ways<'a> {
 
     /// An edge, in its parts where both ends have a common time; else, where there is a way back
     /// too, both directions together, once. `comes_back`: on the way down, whether anything does.
-    fn hop(&self, stages: &mut Vec<WayStage>, from: u32, to: u32, comes_back: Option<bool>) {
+    fn hop(&self, stages: &mut Vec<PathStage>, from: u32, to: u32, comes_back: Option<bool>) {
         let Some(edge) = self.edge(from, to) else {
             return;
         };
-        let of_edge = |kind, mean_ns, median_ns, n| WayStage {
+        let of_edge = |kind, mean_ns, median_ns, n| PathStage {
             kind,
             node: to,
             from: Some(from),
@@ -224,13 +227,13 @@ impl<'a> Ways<'a> {
         }
     }
 
-    fn through_rounds(&self, slot: u32) -> Vec<WayStage> {
+    fn through_rounds(&self, slot: u32) -> Vec<PathStage> {
         let node = self.node(slot);
         let mut stages = Vec::new();
         for (number, round) in node.rounds.iter().enumerate() {
             let mut add = |kind, times: &Distribution, from| {
                 let found = stage(kind, slot, times);
-                stages.extend(found.map(|stage| WayStage {
+                stages.extend(found.map(|stage| PathStage {
                     from,
                     round: Some(number),
                     ..stage
@@ -247,27 +250,27 @@ impl<'a> Ways<'a> {
     /// The ways in classes, the slowest first; `kind_of_edge` tells edges apart that are not alike.
     pub(crate) fn classes(
         &self,
-        ways: &[OneWay],
+        paths: &[ProcessPath],
         kind_of_edge: &dyn Fn(u32, u32) -> bool,
-    ) -> Vec<WayClass> {
+    ) -> Vec<PathClass> {
         type Signature = Vec<(StageKind, bool)>;
-        let mut alike: BTreeMap<Signature, Vec<(i64, &OneWay)>> = BTreeMap::new();
-        for way in ways {
-            let signature = way.stages.iter().map(|stage| {
+        let mut alike: BTreeMap<Signature, Vec<(i64, &ProcessPath)>> = BTreeMap::new();
+        for path in paths {
+            let signature = path.stages.iter().map(|stage| {
                 let kind = stage
                     .from
                     .is_some_and(|from| kind_of_edge(from, stage.node));
                 (stage.kind, kind)
             });
-            let own = way.own_ns();
+            let own = path.own_ns();
             alike
                 .entry(signature.collect())
                 .or_default()
-                .push((own, way));
+                .push((own, path));
         }
-        let mut classes: Vec<(i64, WayClass)> = Vec::new();
+        let mut classes: Vec<(i64, PathClass)> = Vec::new();
         for mut group in alike.into_values() {
-            group.sort_by_key(|&(own, way)| (own, way.slot));
+            group.sort_by_key(|&(own, path)| (own, path.slot));
             let mut rest = &group[..];
             while let Some(&(least, _)) = rest.first() {
                 let limit = least.max(0) as f64 * (1.0 + ALIKE);
@@ -281,19 +284,19 @@ impl<'a> Ways<'a> {
         classes.into_iter().map(|(_, class)| class).collect()
     }
 
-    fn class(&self, ways: &[(i64, &OneWay)]) -> (i64, WayClass) {
-        let sum: i128 = ways.iter().map(|&(own, _)| i128::from(own)).sum();
-        let middle = mean(sum, ways.len() as u64);
-        let nearest = ways
+    fn class(&self, paths: &[(i64, &ProcessPath)]) -> (i64, PathClass) {
+        let sum: i128 = paths.iter().map(|&(own, _)| i128::from(own)).sum();
+        let middle = mean(sum, paths.len() as u64);
+        let nearest = paths
             .iter()
-            .min_by_key(|(own, way)| (own.abs_diff(middle), way.slot))
-            .map_or(ways[0].1, |&(_, way)| way);
-        let mut ranks: Vec<u32> = ways.iter().map(|(_, way)| way.slot).collect();
+            .min_by_key(|(own, path)| (own.abs_diff(middle), path.slot))
+            .map_or(paths[0].1, |&(_, path)| path);
+        let mut ranks: Vec<u32> = paths.iter().map(|(_, path)| path.slot).collect();
         ranks.sort_unstable();
-        let whole = &self.node(nearest.slot).way;
+        let whole = &self.node(nearest.slot).path;
         let stages = nearest.stages.iter().map(|stage| stage.mean_ns);
         let attributed = stages.fold(0, i64::saturating_add);
-        let class = WayClass {
+        let class = PathClass {
             ranks,
             representative: nearest.slot,
             way_ns: whole.summary(None),
@@ -304,7 +307,7 @@ impl<'a> Ways<'a> {
     }
 }
 
-impl OneWay {
+impl ProcessPath {
     /// Makes the mean of each stage that of all instances, those without it included: else the means
     /// of stages that are not in all of them do not add up.
     fn spread(&mut self) {
@@ -315,7 +318,7 @@ impl OneWay {
     }
 
     /// The median of a stage; of one that is not in all instances so much less.
-    fn median_ns(&self, stage: &WayStage) -> i64 {
+    fn median_ns(&self, stage: &PathStage) -> i64 {
         if stage.n < self.n {
             mean(i128::from(stage.median_ns) * i128::from(stage.n), self.n)
         } else {
@@ -330,7 +333,7 @@ impl OneWay {
     }
 }
 
-impl OneWay {
+impl ProcessPath {
     /// The same of the medians of its stages.
     fn own_median_ns(&self) -> i64 {
         let own = self.stages.iter().filter(|stage| is_own(stage));
@@ -339,7 +342,7 @@ impl OneWay {
     }
 }
 
-fn is_own(stage: &WayStage) -> bool {
+fn is_own(stage: &PathStage) -> bool {
     match stage.kind {
         StageKind::ArrivalWait | StageKind::LateSender => false,
         // What a process does before it asks whether all is done, nobody waits for.
@@ -352,26 +355,26 @@ fn is_own(stage: &WayStage) -> bool {
 }
 
 /// The stage with the largest share of the slowest ways, in their mean.
-pub(crate) fn hotspot(ways: &[OneWay]) -> Option<Hotspot> {
-    let slowest = ways.iter().map(OneWay::own_median_ns).max()?;
+pub(crate) fn hotspot(paths: &[ProcessPath]) -> Option<Hotspot> {
+    let slowest = paths.iter().map(ProcessPath::own_median_ns).max()?;
     if slowest <= 0 {
         return None;
     }
-    let slow = ways
+    let slow = paths
         .iter()
-        .filter(|way| way.own_median_ns() as f64 >= slowest as f64 * SLOW);
+        .filter(|path| path.own_median_ns() as f64 >= slowest as f64 * SLOW);
     type Place = (StageKind, u32, Option<u32>, Option<usize>);
-    let mut shares: BTreeMap<Place, (f64, &WayStage)> = BTreeMap::new();
-    for way in slow.clone() {
-        let own = way.own_median_ns() as f64;
-        for stage in way.stages.iter().filter(|stage| is_own(stage)) {
+    let mut shares: BTreeMap<Place, (f64, &PathStage)> = BTreeMap::new();
+    for path in slow.clone() {
+        let own = path.own_median_ns() as f64;
+        for stage in path.stages.iter().filter(|stage| is_own(stage)) {
             let place = (stage.kind, stage.node, stage.from, stage.round);
             let entry = shares.entry(place).or_insert((0.0, stage));
-            entry.0 += way.median_ns(stage) as f64 / own;
+            entry.0 += path.median_ns(stage) as f64 / own;
         }
     }
     let n = slow.clone().count() as f64;
-    let mut largest: Option<(f64, &WayStage)> = None;
+    let mut largest: Option<(f64, &PathStage)> = None;
     for &(share, stage) in shares.values() {
         if largest.is_none_or(|(most, _)| share > most) {
             largest = Some((share, stage));
@@ -380,12 +383,12 @@ pub(crate) fn hotspot(ways: &[OneWay]) -> Option<Hotspot> {
     largest.map(|(share, stage)| Hotspot {
         stage: stage.clone(),
         share: share / n,
-        ranks: slow.map(|way| way.slot).collect(),
+        ranks: slow.map(|path| path.slot).collect(),
     })
 }
 
-fn stage(kind: StageKind, node: u32, times: &Distribution) -> Option<WayStage> {
-    Some(WayStage {
+fn stage(kind: StageKind, node: u32, times: &Distribution) -> Option<PathStage> {
+    Some(PathStage {
         kind,
         node,
         from: None,
@@ -398,13 +401,21 @@ fn stage(kind: StageKind, node: u32, times: &Distribution) -> Option<WayStage> {
 }
 
 /// The wait at a node of what came from, or goes to, a slot.
-fn wait(stages: &mut Vec<WayStage>, kind: StageKind, node: u32, of: u32, meetings: &[Meeting]) {
-    let meeting = meetings.iter().find(|meeting| meeting.slot == of);
-    stages.extend(meeting.and_then(|meeting| stage(kind, node, &meeting.wait)));
+fn wait(
+    stages: &mut Vec<PathStage>,
+    kind: StageKind,
+    node: u32,
+    of: u32,
+    contributors: &[ContributorFigures],
+) {
+    let contributor = contributors
+        .iter()
+        .find(|contributor| contributor.slot == of);
+    stages.extend(contributor.and_then(|contributor| stage(kind, node, &contributor.wait)));
 }
 
 /// Of the departure of a node's own process, the last of the stages, what it was in no call.
-fn split_off(stages: &mut Vec<WayStage>, node: u32, away_ns: i64, away: &Distribution) {
+fn split_off(stages: &mut Vec<PathStage>, node: u32, away_ns: i64, away: &Distribution) {
     let Some(departure) = stages.last_mut().filter(|last| last.n == away.n()) else {
         return;
     };
