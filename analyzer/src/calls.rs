@@ -1,4 +1,4 @@
-//! The records of one process to calls in queues, with what stands beside them.
+//! The records of one process to calls in queues, with what is beside them.
 
 pub(crate) mod algorithms;
 pub(crate) mod call;

@@ -165,7 +165,7 @@ pub struct CommunicatorEntry {
     pub kind: CommunicatorKind,
     /// Processes in it, both groups together; 1 for the entry of all one-process communicators.
     pub size: u64,
-    /// World ranks by rank, both groups one behind the other; `None`: there is no file of it.
+    /// World ranks by rank, both groups one after the other; `None`: there is no file of it.
     pub ranks: Vec<Option<u32>>,
     /// Length of the first group, on intercommunicators.
     pub first_group: usize,

@@ -1,10 +1,11 @@
 //! Several analyses to what differs: `collbench.comparison/1`.
 //!
-//! The first trace is the baseline, every other one is compared with it. Operations are put side
-//! by side ([`Correspondence`]); means and medians have errors from batches of consecutive
-//! instances ([`Evidence`](collbench_stats::estimate::Evidence)), which hold what is correlated in a run; differences have intervals
-//! ([`Contrast`](collbench_stats::difference::Contrast)); what is called a difference is decided for all of them together. What differs
-//! from run to run is in no interval that a single run can give: a remark says so.
+//! The first trace is the baseline, every other one is compared with it. Operations are put next to
+//! each other ([`Correspondence`]); means and medians have errors from batches of consecutive
+//! instances ([`Evidence`](collbench_stats::estimate::Evidence)), which hold what is correlated in
+//! a run; differences have intervals ([`Contrast`](collbench_stats::difference::Contrast)); what is
+//! called a difference is decided for all of them together. What differs from run to run is in no
+//! interval that a single run can give: a remark says so.
 
 use collbench_stats::integers::sum_ns;
 

@@ -166,7 +166,7 @@ pub enum Remark {
         /// Number of calls.
         n_calls: u64,
     },
-    /// Calls of the MPI library on its own behalf: recorded, not counted.
+    /// Calls of the MPI library internally: recorded, not counted.
     InternalCalls {
         /// Number of calls.
         n_calls: u64,

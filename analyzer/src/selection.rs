@@ -1,10 +1,10 @@
 //! What part of a run is analysed.
 //!
 //! Everything is matched first, so that a restriction never changes which calls belong together.
-//! Operations, communicators and times restrict instances. Ranks restrict whose calls are
-//! counted and shown; figures of a whole instance (duration, core, who came last) stay those of
-//! the whole instance. A phase restricts instances to those that all their processes entered in
-//! a phase of that level.
+//! Operations, communicators and times restrict instances. Ranks restrict whose calls are counted
+//! and shown; figures of a whole instance (duration, core, who arrived last) stay those of the
+//! whole instance. A phase restricts instances to those that all their processes entered in a phase
+//! of that level.
 
 use std::collections::BTreeSet;
 

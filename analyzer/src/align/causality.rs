@@ -68,7 +68,7 @@ struct OfHost {
     first_leave: i64,
 }
 
-/// What an instance says of each host; holds room that is used again.
+/// What an instance says of each host, with buffers that are reused.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ByHost {
     hosts: Vec<OfHost>,

@@ -44,7 +44,7 @@ impl Call {
         }
     }
 
-    /// The last that is known of it: its leave, or what of a nonblocking one came last.
+    /// The last that is known of it: its leave, or what of a nonblocking one arrived last.
     #[must_use]
     pub fn last_seen(&self) -> Timestamp<Global> {
         let begun = self.overlap.map(|overlap| match overlap.completing {
@@ -76,7 +76,7 @@ pub struct Candidate<'m> {
     pub call_order: CallOrder,
     /// Position in that order, from 0.
     pub position: u64,
-    /// For each slot of the communicator its call; `None`: it never came, or its call is lost.
+    /// For each slot of the communicator its call; `None`: it never arrived, or its call is lost.
     pub calls: &'m [Option<Call>],
     /// The slots without a call that have made one, which a ring has overwritten; ascending.
     pub lost: &'m [usize],

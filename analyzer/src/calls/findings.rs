@@ -25,7 +25,7 @@ pub struct InFlight {
     pub call_order: Option<CallOrder>,
     /// When the process entered the call that it was in.
     pub enter: Timestamp<Global>,
-    /// Whether the MPI library called on its own behalf.
+    /// Whether the MPI library called internally.
     pub is_internal: bool,
 }
 

@@ -1,16 +1,17 @@
 //! Whose a message is, where collectives go on outside the calls that began them.
 //!
-//! A nonblocking collective goes on in any later call, recorded or not, so its messages may stand
-//! behind any record. They have a tag of their own: MPI libraries take a new one for each such
+//! A nonblocking collective goes on in any later call, recorded or not, so its messages may are
+//! after any record. They have a tag of their own: MPI libraries take a new one for each such
 //! collective on a communicator. It is learnt from the messages inside the call that begins the
-//! collective; where there are none (it begins with what the process does for itself), the first that
-//! comes later with a tag that is nobody's is of the oldest collective on its communicator that has
-//! no tag yet, and something to send. In a blocking call on that communicator it is so where the tag
-//! is none that blocking collectives have ([`Tags`]). All other messages inside a call are that call's.
+//! collective; where there are none (it begins with what the process does for itself), the first
+//! that comes later with a tag that is nobody's is of the oldest collective on its communicator
+//! that has no tag yet, and something to send. In a blocking call on that communicator it is so
+//! where the tag is none that blocking collectives have ([`Tags`]). All other messages inside a
+//! call are that call's.
 //!
-//! A persistent collective has its tag from when it was set up, the same at each start. Of several that
-//! one call starts, those whose tags are not known yet are told apart by the order in which they were
-//! set up on their communicator, once the tag of one is known.
+//! A persistent collective has its tag from when it was set up, the same at each start. Of several
+//! that one call starts, those whose tags are not known yet are distinguished by the order in which
+//! they were set up on their communicator, once the tag of one is known.
 //!
 //! While a library makes a communicator it goes on with one collective of its own after the other, each
 //! with a tag of its own, in whichever thread and call it is looked for: also those of another
@@ -340,7 +341,7 @@ impl Owners {
         only.filter(|_| !self.has_told)
     }
 
-    /// Whether something under way goes on in other calls.
+    /// Whether something under way is nonblocking.
     pub(crate) fn is_open(&self, collective: OwnCollective) -> bool {
         self.open.contains_key(&collective)
     }

@@ -199,7 +199,8 @@ impl OverlapTimes {
     }
 }
 
-/// What a process has begun on one lane and others, or itself, are not done with, by position.
+/// What a process has begun on one call order and others, or itself, are not done with, by
+/// position.
 #[derive(Debug, Default)]
 pub(crate) struct Outstanding {
     initiated: BTreeMap<u64, Initiated>,

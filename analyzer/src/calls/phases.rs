@@ -7,7 +7,7 @@
 
 use collbench_stats::integers::add_ns;
 
-/// Most levels of a process that are told apart; calls in further ones belong to no phase.
+/// Most levels of a process that are distinguished; calls in further ones belong to no phase.
 const MAX_LEVELS: usize = 1 << 12;
 
 /// The phases of one process so far.

@@ -1,4 +1,4 @@
-//! The calls of one process to queues: one for each of its communicators and lane.
+//! The calls of one process to queues: one for each of its communicators and call order.
 //!
 //! This is done for many processes at a time; a process knows nothing of the others. What can be
 //! in no instance is handed on at once.
@@ -61,7 +61,7 @@ pub(crate) struct Process<'a> {
     window: Option<WindowBegin>,
     /// Threads whose records have come to where the window begins.
     within_window: BTreeSet<u32>,
-    /// By binding: the queues of its lanes.
+    /// By binding: the queues of its call orders.
     queues: Vec<Queues>,
     /// Its persistent collectives.
     persistents: &'a [OwnPersistent],
@@ -69,14 +69,14 @@ pub(crate) struct Process<'a> {
     starts: Vec<Queue>,
     /// Whether records were lost, so that starts behind cannot be counted.
     has_lost_starts: bool,
-    /// Tests in vain whose completion is the thread's next record, by thread.
+    /// Unsuccessful tests whose completion is the thread's next record, by thread.
     tests: BTreeMap<u32, UnsuccessfulTests>,
     /// Calls of several threads that complete collectives, until they return.
     completing: AllCompleting,
     /// The phases that the program marks.
     pub(crate) phases: PhaseClock,
-    /// Binding (or index of the persistent collective) and lane of each queue of which something
-    /// has changed.
+    /// Binding (or index of the persistent collective) and call order of each queue of which
+    /// something has changed.
     pub(crate) touched: Vec<(u32, CallOrder)>,
     /// Calls that wait in the queues.
     pub(crate) n_queued: u64,
@@ -92,7 +92,7 @@ pub(crate) struct Process<'a> {
     /// Whose they are.
     owners: Owners,
     /// By thread: its last call of the application, and the last one of the MPI library itself, if
-    /// messages of others may still come that stand behind it.
+    /// messages of others may still come that are after it.
     unfinished: BTreeMap<u32, [Option<Unfinished>; 2]>,
     /// Up to when there may be messages among them of what had begun before the window, ticks.
     mixed_until: u64,
@@ -211,7 +211,7 @@ impl<'a> Process<'a> {
         self.window = Some(window);
     }
 
-    /// Whether the process has made the call at a position of a lane of a binding (or of its
+    /// Whether the process has made the call at a position of a call order of a binding (or of its
     /// persistent collective of this index) that a ring has overwritten, if it is not there.
     pub(crate) fn has_lost(&self, local_comm: usize, at: CallPosition) -> bool {
         let Some(window) = &self.window else {
@@ -285,8 +285,8 @@ impl<'a> Process<'a> {
         has_just_ended
     }
 
-    /// The queue of a binding and lane; `None` if nothing ever came, or nothing is left. (For a
-    /// persistent lane: of the process's persistent collective of this index.)
+    /// The queue of a binding and call order; `None` if nothing ever came, or nothing is left. (For
+    /// a persistent call order: of the process's persistent collective of this index.)
     #[inline]
     pub(crate) fn queue(&self, local_comm: usize, call_order: CallOrder) -> Option<&Queue> {
         if let CallOrder::Persistent(_) = call_order {
@@ -313,9 +313,9 @@ impl<'a> Process<'a> {
         self.queues[local_comm].put_away();
     }
 
-    /// Position of the next call on a lane, from 0, or of the last one as long as it is not known
-    /// which of the messages behind it are its own; `u64::MAX` if none can come. (`local_comm` as in
-    /// [`queue`](Self::queue).)
+    /// Position of the next call on a call order, from 0, or of the last one as long as it is not
+    /// known which of the messages behind it are its own; `u64::MAX` if none can come.
+    /// (`local_comm` as in [`queue`](Self::queue).)
     #[inline]
     pub(crate) fn next_on(&self, local_comm: usize, call_order: CallOrder) -> u64 {
         match (self.has_ended, call_order) {
@@ -328,7 +328,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Binding, lane and position of the call that waits longest.
+    /// Binding, call order and position of the call that waits longest.
     pub(crate) fn oldest(&self) -> Option<(usize, CallOrder, u64)> {
         let local_comms = self.queues.iter().enumerate();
         let fronts = local_comms.flat_map(|(local_comm, queues)| {
@@ -484,7 +484,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// The queue of a binding and lane, of which the next position is about to change.
+    /// The queue of a binding and call order, of which the next position is about to change.
     // In line: 10 instructions a message less (scripts/ir-guard-analyze.sh).
     #[inline(always)]
     fn touch(&mut self, local_comm: usize, call_order: CallOrder) -> &mut Queue {
@@ -584,7 +584,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Forgets the calls on a lane before a position, which were handed on.
+    /// Forgets the calls on a call order before a position, which were handed on.
     pub(crate) fn drop_before(&mut self, local_comm: usize, call_order: CallOrder, position: u64) {
         let given_back = self.stream.given_back();
         let chunks = &self.file.trace.chunks;

@@ -1,8 +1,8 @@
-//! The calls of one process on one lane of a communicator that wait for those of the others.
+//! The calls of one process on one call order of a communicator that wait for those of the others.
 //!
-//! A queue holds places, not calls: what waits is the trace itself, and a run of calls that
-//! stand side by side costs the same as one. So it hardly matters how far one process is ahead
-//! of another.
+//! A queue holds places, not calls: what waits is the trace itself, and a run of calls that stand
+//! next to each other costs the same as one. So it hardly matters how far one process is ahead of
+//! another.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -30,10 +30,10 @@ pub(crate) struct Queue {
     pub(crate) is_touched: bool,
     /// The nonblocking calls among them that are not handed on.
     pub(crate) outstanding: Outstanding,
-    /// Position, and place of a message that stands behind a blocking call there and is of another
+    /// Position, and place of a message that is after a blocking call there and is of another
     /// collective.
     pub(crate) foreign: BTreeSet<(u64, RecordAt)>,
-    /// Messages of blocking calls at a position that do not stand behind them, with their places.
+    /// Messages of blocking calls at a position that do not are after them, with their places.
     elsewhere: BTreeMap<u64, Vec<(RecordAt, Record)>>,
 }
 
@@ -68,13 +68,13 @@ impl Queue {
         self.runs.is_empty() && self.outstanding.is_empty() && self.elsewhere.is_empty()
     }
 
-    /// Keeps a message of the blocking call at a position that does not stand behind it.
+    /// Keeps a message of the blocking call at a position that does not are after it.
     pub(crate) fn keep_elsewhere(&mut self, position: u64, location: RecordAt, record: &Record) {
         let kept = self.elsewhere.entry(position).or_default();
         kept.push((location, *record));
     }
 
-    /// The messages of the blocking call at a position that do not stand behind it.
+    /// The messages of the blocking call at a position that do not are after it.
     pub(crate) fn elsewhere(&self, position: u64) -> &[(RecordAt, Record)] {
         self.elsewhere.get(&position).map_or(&[], Vec::as_slice)
     }

@@ -1,4 +1,4 @@
-//! What stands behind a call in its thread: its messages, and notes on it.
+//! What is after a call in its thread: its messages, and notes on it.
 
 use collbench_formats::{Message, Record, RecordKind};
 
@@ -81,7 +81,7 @@ pub(crate) fn each_message_or_note(
             // One of the application is below it where the library has called the application back.
             let is_below = record.is_internal() || is_within(record, enter, leave);
             match record.kind() {
-                // Those of a call that completed several stand side by side.
+                // Those of a call that completed several stand next to each other.
                 Some(RecordKind::Completion) if is_completion && begin == enter => {}
                 Some(RecordKind::Call | RecordKind::Completion) if is_below => {
                     below_until = record.leave.get().max(below_until);

@@ -73,7 +73,7 @@ enum SampledAt {
 pub struct RunningCounts(BTreeMap<(u16, u32, SampledAt), Sum>);
 
 impl RunningCounts {
-    /// Counts a sample that stands behind the record of `call`.
+    /// Counts a sample that is after the record of `call`.
     pub(crate) fn count(&mut self, running: Running, sample: &Record, call: &Record) {
         let place = if sample.enter.get() <= call.enter.get() {
             SampledAt::Before

@@ -1,9 +1,9 @@
 //! When processes were in MPI while a collective went on that they had begun.
 //!
-//! MPI has no service thread: what a collective still has to do at a process is done in its next call
-//! of MPI, whichever that is. Calls from point to point are not recorded, and of tests in vain only
-//! the number is known; so where a process has tested, or has calls of several threads, this is
-//! not known of it.
+//! MPI has no service thread: what a collective still has to do at a process is done in its next
+//! call of MPI, whichever that is. Calls from point to point are not recorded, and of unsuccessful
+//! tests only the number is known; so where a process has tested, or has calls of several threads,
+//! this is not known of it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub(crate) struct RecentCalls {
 }
 
 impl RecentCalls {
-    /// A call has returned; or tests in vain are told of, which were made some time before.
+    /// A call has returned; or unsuccessful tests are told of, which were made some time before.
     pub(crate) fn push(&mut self, record: &Record) {
         let (enter, leave) = (record.enter.get(), record.leave.get());
         if record.unsuccessful_tests().is_some() {
@@ -69,7 +69,7 @@ impl RecentCalls {
 /// When each process of an instance was in MPI, from initiation to completion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimeInMpi {
-    /// Enter and leave, ns, ascending; those of one slot side by side.
+    /// Enter and leave, ns, ascending; those of one slot next to each other.
     spans: Vec<(i64, i64)>,
     /// By slot.
     of: Vec<Option<Range<usize>>>,

@@ -14,7 +14,7 @@ pub(crate) enum Unqueued {
         called_on: Option<usize>,
         /// The call.
         call: Call,
-        /// Whether the MPI library made it on its own behalf.
+        /// Whether the MPI library made it internally.
         is_internal: bool,
     },
     /// The begin or end of MPI in a process.

@@ -21,7 +21,7 @@ impl Communicators {
         let mut this = Self::default();
         let (drafts, own) = this.collect(run);
         let mut order = display_order(run, &drafts, &own);
-        // What was opened on a communicator stands behind all of them.
+        // What was opened on a communicator is after all of them.
         order.sort_by_key(|id| id.is_some_and(|id| drafts[&id].is_opened()));
         let n_communicators =
             order.partition_point(|id| !id.is_some_and(|id| drafts[&id].is_opened()));

@@ -84,8 +84,8 @@ pub(super) struct Alike {
 }
 
 impl Alike {
-    /// Finds them among the ids in the order of the results, in which those of the same
-    /// processes stand side by side.
+    /// Finds them among the ids in the order of the results, in which those of the same processes
+    /// stand next to each other.
     pub(super) fn find(drafts: &BTreeMap<u64, Draft>, order: &[Option<u64>]) -> Self {
         type Making<'d> = (Option<u64>, u16, [u32; 2], &'d str);
         let mut alike = Self::default();

@@ -1,8 +1,8 @@
 //! Persistent collectives: what each process set up, put together to what all agree on.
 //!
 //! Starts have no place in the order of calls, and may come in another order at each process. So
-//! each persistent collective is a lane of its own, in which the starts are counted; it is known
-//! by its communicator and its position among the persistent collectives made there.
+//! each persistent collective is a call order of its own, in which the starts are counted; it is
+//! known by its communicator and its position among the persistent collectives made there.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl Persistents {
     /// first counts; the starts of the others belong to nothing.
     pub(crate) fn agree(run: &Run<'_>, communicators: &Communicators) -> Self {
         let mut of: Vec<Vec<OwnPersistent>> = Vec::new();
-        // Those on communicators of one process, which are one in the list, are told apart by
+        // Those on communicators of one process, which are one in the list, are distinguished by
         // the index of the communicator.
         type Key = (usize, u32, u64);
         let mut members: BTreeMap<Key, Vec<(usize, u32, u32)>> = BTreeMap::new();

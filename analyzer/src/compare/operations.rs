@@ -1,4 +1,4 @@
-//! Operations of several traces side by side, with what is said of their differences.
+//! Operations of several traces next to each other, with what is said of their differences.
 
 use std::collections::BTreeMap;
 
@@ -190,7 +190,7 @@ fn of_pair(
                 estimates[0].mean.zip(estimates[1].mean),
                 resolution_ns,
             )),
-            // A median is one of the samples, which are multiples of what the clock tells apart.
+            // A median is one of the samples, which are multiples of what the clock distinguishes.
             median: (estimates[0].median.zip(estimates[1].median)).map(|medians| {
                 difference(
                     (first.median, second.median),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::calls::process::Process;
 use crate::trace::record_at::CallOrder;
 
-/// One lane.
+/// One call order.
 pub(super) enum OrderState {
     /// No call ever came.
     Unused,
@@ -30,7 +30,7 @@ impl OrderState {
     }
 }
 
-/// A lane that calls come on.
+/// A call order that calls come on.
 pub(super) struct OpenOrder {
     /// Process and binding of each slot; `None`: the process knows nothing of it.
     pub(super) members: Box<[Option<(u32, u32)>]>,

@@ -1,9 +1,10 @@
-//! Places to instances: the calls of all members at some positions of a lane, decoded together.
+//! Places to instances: the calls of all members at some positions of a call order, decoded
+//! together.
 //!
-//! The records of one process stand side by side, those of an instance do not. So a block of
-//! positions is decoded process by process into columns, of which each instance is a row. Rows
-//! of which everybody came and left, at times that can be true, in calls that differ in nothing
-//! but time and payload, are instances as they are; the others are put together call by call.
+//! The records of one process stand next to each other, those of an instance do not. So a block of
+//! positions is decoded process by process into columns, of which each instance is a row. Rows of
+//! which everybody came and left, at times that can be true, in calls that differ in nothing but
+//! time and payload, are instances as they are; the others are put together call by call.
 
 use std::ops::Range;
 
@@ -26,7 +27,7 @@ use crate::messages::recurrence::RecurrenceKey;
 use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 use crate::trace::records::LastBlock;
 
-/// Some positions of a lane, which nobody can come to any more.
+/// Some positions of a call order, which nobody can come to any more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
@@ -47,7 +48,7 @@ pub(crate) struct Settled {
     pub(crate) positions: Vec<u64>,
 }
 
-/// A member's calls on a lane.
+/// A member's calls on a call order.
 #[derive(Clone, Copy)]
 pub(crate) struct MemberCalls<'p, 'a> {
     pub(crate) process: &'p Process<'a>,
@@ -83,7 +84,7 @@ struct Row {
     is_irregular: bool,
 }
 
-/// Decodes blocks; holds room that is used again.
+/// Decodes blocks, with buffers that are reused.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     rows: Vec<Row>,
@@ -697,7 +698,7 @@ struct RecordedOfInstance<'i> {
 }
 
 /// Gathers the messages, and what the library said, of the instances at some positions: process by
-/// process, since the records of each stand side by side.
+/// process, since the records of each stand next to each other.
 fn gather(
     gatherer: &mut Gatherer,
     positions: Positions,
@@ -774,7 +775,8 @@ fn count_begun(n_begun: &mut Vec<u64>, sources: &[Option<MemberCalls<'_, '_>>]) 
     n_begun.extend(sources.iter().map(next));
 }
 
-/// Whether a call on this lane only begins an operation, of which the completion is waited for.
+/// Whether a call on this call order only begins an operation, of which the completion is waited
+/// for.
 fn is_nonblocking(operation: Operation, call_order: CallOrder) -> bool {
     call_order == CallOrder::Application && operation.is_nonblocking()
 }

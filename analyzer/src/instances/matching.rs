@@ -2,16 +2,16 @@
 //!
 //! Never by time. The n-th call of each member on a communicator is the n-th instance of it; the
 //! application orders the calls of a process on one communicator, also between threads, so that
-//! their order is that of their begin. Three *lanes* have an order of their own: the calls of
-//! the application, those that the MPI library makes on its own behalf, and the making of the
-//! communicator itself where that is collective over a group only (`MPI_Comm_create_group`).
+//! their order is that of their begin. Three *call orders* have an order of their own: the calls of
+//! the application, those that the MPI library makes internally, and the making of the communicator
+//! itself where that is collective over a group only (`MPI_Comm_create_group`).
 //!
 //! Everything is streamed, in rounds. In each round every process is taken some records further,
-//! which are put into its [queues](crate::calls::queue) by lane; then the positions to which all members
-//! have come, or cannot come any more, are decoded in [blocks](crate::instances::decode), measured and added
-//! up. Both halves are done by all workers, the first by process, the second by block. Each
-//! worker has sums of its own, which are merged now and then; so what is summed must not depend
-//! on the order.
+//! which are put into its [queues](crate::calls::queue) by call order; then the positions to which
+//! all members have come, or cannot come any more, are decoded in
+//! [blocks](crate::instances::decode), measured and added up. Both halves are done by all workers,
+//! the first by process, the second by block. Each worker has sums of its own, which are merged now
+//! and then; so what is summed must not depend on the order.
 //!
 //! Positions are matched in step, however far the ranks ran apart in time, as the leaves of a
 //! reduce do. Where the calls of a process wait for others in great number, it is not taken
@@ -170,8 +170,8 @@ struct Matcher<'a> {
     n_stuck: u32,
 }
 
-/// Lanes that are kept at hand though nothing waits on them; where there are more (a program that
-/// makes and frees communicators in a loop), they are put away.
+/// Call orders that are kept at hand though nothing waits on them; where there are more (a program
+/// that makes and frees communicators in a loop), they are put away.
 const MAX_IDLE_ORDERS: usize = 1 << 14;
 
 impl Matcher<'_> {
@@ -218,7 +218,7 @@ impl Matcher<'_> {
                 continue;
             };
             let communicator = process.communicator_of(local_comm as u32, call_order);
-            // It waits for nobody but what stands behind its own call.
+            // It waits for nobody but what is after its own call.
             if self.context.communicators.list[communicator].is_own() {
                 shares[index] = more;
                 continue;
@@ -238,7 +238,7 @@ impl Matcher<'_> {
         shares
     }
 
-    /// The lanes on which somebody has come further.
+    /// The call orders on which somebody has come further.
     fn touched_call_orders(&mut self) -> Vec<usize> {
         let mut listed = Vec::new();
         for index in 0..self.processes.len() {
@@ -322,7 +322,7 @@ impl Matcher<'_> {
         self.processes.iter().any(|process| process.has_messages)
     }
 
-    /// The positions of some lanes to which all have come, in blocks.
+    /// The positions of some call orders to which all have come, in blocks.
     fn cut(&mut self, call_orders: &[usize]) -> Vec<Block> {
         let mut blocks = Vec::new();
         let has_messages = self.has_messages();
@@ -387,7 +387,7 @@ impl Matcher<'_> {
         });
     }
 
-    /// The members' calls on a lane, by slot.
+    /// The members' calls on a call order, by slot.
     fn sources(
         &self,
         communicator: usize,
@@ -478,7 +478,7 @@ impl Matcher<'_> {
         }
     }
 
-    /// Puts away lanes on which nothing waits, of these, where there are many.
+    /// Puts away call orders on which nothing waits, of these, where there are many.
     fn put_away_idle(&mut self, call_orders: &[usize]) {
         if self.call_orders.len() <= MAX_IDLE_ORDERS {
             return;
@@ -514,7 +514,7 @@ impl Matcher<'_> {
         }
     }
 
-    /// Communicator and lane at an index.
+    /// Communicator and call order at an index.
     fn call_order_at(&self, index: usize) -> (usize, CallOrder) {
         match index.checked_sub(self.context.communicators.list.len() * CALL_ORDERS.len()) {
             Some(number) => {
@@ -528,9 +528,9 @@ impl Matcher<'_> {
         }
     }
 
-    /// Forgets what was handed on, of some lanes, and gives back the pages that were read.
+    /// Forgets what was handed on, of some call orders, and gives back the pages that were read.
     fn drop_done(&mut self, call_orders: &[usize]) {
-        // By process: binding, lane, and the position before which all were handed on.
+        // By process: binding, call order, and the position before which all were handed on.
         let mut done: Vec<Vec<(usize, CallOrder, u64)>> = vec![Vec::new(); self.processes.len()];
         for &index in call_orders {
             let (_, call_order) = self.call_order_at(index);

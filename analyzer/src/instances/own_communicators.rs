@@ -61,7 +61,7 @@ pub(crate) fn emit_own(
     }
 }
 
-/// A lane of a communicator of one process.
+/// A call order of a communicator of one process.
 #[derive(Clone, Copy)]
 struct OwnOrder {
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
@@ -71,7 +71,7 @@ struct OwnOrder {
     call_order: CallOrder,
 }
 
-/// The lanes of its own communicators on which something may still be under way.
+/// The call orders of its own communicators on which something may still be under way.
 fn own_orders(process: &Process<'_>, context: MatchContext<'_>) -> Vec<OwnOrder> {
     let local_comms =
         (0..process.n_local_comms()).map(|local_comm| (local_comm, CallOrder::Application));
@@ -90,7 +90,7 @@ fn own_orders(process: &Process<'_>, context: MatchContext<'_>) -> Vec<OwnOrder>
         .collect()
 }
 
-/// Hands on what is settled of one lane of a communicator of one process.
+/// Hands on what is settled of one call order of a communicator of one process.
 fn emit_settled(
     process: &mut Process<'_>,
     of: OwnOrder,

@@ -65,7 +65,7 @@ fn rank_timeline(
     }
 }
 
-/// The features by which processes are told apart.
+/// The features by which processes are distinguished.
 fn moments(behaviour: &Behaviour) -> [&Moments; 3] {
     [&behaviour.lag, &behaviour.wait, &behaviour.departure_wait]
 }

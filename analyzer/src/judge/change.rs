@@ -1,13 +1,14 @@
 //! Change over time: lateness that starts, ends, moves, or comes and goes.
 //!
-//! In each section of the run there is a late party (a process, or a host) where one came last
+//! In each section of the run there is a late party (a process, or a host) where one arrived last
 //! more often than chance allows, by the exact binomial tail, corrected for the number of parties,
-//! sections, and operations judged; sections too short to tell say nothing. Neighbouring sections with the same late
-//! party, or with none, are one phase. Then the boundaries are tried: of two neighbouring phases
-//! the parts of instances that their late parties came last to must differ by more than chance
-//! allows (Fisher's exact test, corrected likewise) and by a fifth at least; else they are one
-//! phase, the least different first. A late party whose coming cost less than a hundredth of the
-//! time of all collectives is no matter. What is left, if more than one phase, is a change.
+//! sections, and operations judged; sections too short to tell say nothing. Neighbouring sections
+//! with the same late party, or with none, are one phase. Then the boundaries are tried: of two
+//! neighbouring phases the parts of instances that their late parties arrived last to must differ
+//! by more than chance allows (Fisher's exact test, corrected likewise) and by a fifth at least;
+//! else they are one phase, the least different first. A late party whose arrival cost less than a
+//! hundredth of the time of all collectives is no matter. What is left, if more than one phase, is
+//! a change.
 
 use collbench_stats::chance::{binomial_tail, fisher_exact_p};
 use collbench_stats::integers::add_ns;
@@ -25,7 +26,7 @@ const MIN_DIFFERENCE: f64 = 0.2;
 /// Parties in one section of the run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Section {
-    /// By index of those that ever came last.
+    /// By index of those that ever arrived last.
     pub(crate) times: Vec<TimesLast>,
 }
 
@@ -49,7 +50,7 @@ pub(crate) struct Phase {
 }
 
 impl Phase {
-    /// Instances of which it is known who came last.
+    /// Instances of which it is known who arrived last.
     pub(crate) fn resolved(&self) -> u64 {
         self.times.iter().map(|times| times.last).sum()
     }
@@ -64,7 +65,7 @@ impl Phase {
 /// Among whom the late ones are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parties<'a> {
-    /// Those that ever came last.
+    /// Those that ever arrived last.
     pub(crate) ever_last: &'a [Party],
     /// All, also those that never did.
     pub(crate) n_parties: usize,
@@ -137,7 +138,7 @@ impl Judge<'_> {
         self.parties[party].n_processes as f64 / self.n_processes as f64
     }
 
-    /// The party that came last most often, if that is more often than chance allows.
+    /// The party that arrived last most often, if that is more often than chance allows.
     fn late(&self, times: &[TimesLast]) -> Option<usize> {
         let n = times.iter().map(|times| times.last).sum();
         let parties = times.iter().enumerate();
@@ -147,7 +148,7 @@ impl Judge<'_> {
         (p * self.n_trials < MAX_P).then_some(party)
     }
 
-    /// Whether so many instances would show a party that came last in all of them.
+    /// Whether so many instances would show a party that arrived last in all of them.
     fn can_tell(&self, n: u64) -> bool {
         let least = (0..self.parties.len()).map(|party| self.fair_share(party));
         let least = least.fold(1.0, f64::min);

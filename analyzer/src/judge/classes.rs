@@ -2,10 +2,10 @@
 //!
 //! A process is described by its mean lag, wait and departure wait. All processes begin as one
 //! class. The class with the widest spread of any of the three is cut in two where the two parts
-//! are most alike within themselves, as long as the spread is one that means something: wider
-//! than the clocks resolve, than chance explains (by the scatter of the processes' own calls, and
-//! the number of processes), and than a tenth of what a process spends in the mean. So nobody is
-//! told apart who does not differ, and of processes that differ gradually the classes are bands.
+//! are most alike within themselves, as long as the spread is one that means something: wider than
+//! the clocks resolve, than chance explains (by the scatter of the processes' own calls, and the
+//! number of processes), and than a tenth of what a process spends in the mean. So nobody is
+//! distinguished who does not differ, and of processes that differ gradually the classes are bands.
 //!
 //! The road not taken: classes of equal *courses*. Means suffice for who is to be looked at, and
 //! changes over time are told by sections of the run.

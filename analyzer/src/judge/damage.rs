@@ -11,9 +11,9 @@ use crate::communicators::Communicators;
 use crate::judge::inputs::Inputs;
 use crate::results::trace::{DamageSummary, InFlightSummary};
 
-/// Ranks without a file that are told one by one; beyond, in one entry.
+/// Ranks without a file that are listed one by one; beyond, in one entry.
 const MAX_MISSING_LISTED: u64 = 4096;
-/// Definitions of a rank that contradict others and are told one by one.
+/// Definitions of a rank that contradict others and are listed one by one.
 const MAX_CONFLICTS_LISTED: usize = 4;
 
 /// One entry for each rank and finding; those of a rank stand together, by rank.

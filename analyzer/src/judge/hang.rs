@@ -1,5 +1,5 @@
 //! Where a run was when its trace ended: which collectives were unfinished, who waited in them for
-//! whom, and what those did last who never came.
+//! whom, and what those did last who never arrived.
 //!
 //! Only what is known is said. A process that there is no file of, or whose recording ended
 //! before, is not called absent: it is not known where it was.
@@ -20,7 +20,7 @@ use crate::trace::record_at::CallOrder;
 
 mod cycles;
 
-/// Unfinished instances that are told one by one.
+/// Unfinished instances that are listed one by one.
 const MAX_INSTANCES: usize = 4096;
 
 /// Where one process was at the end.

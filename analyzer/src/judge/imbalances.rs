@@ -69,7 +69,7 @@ pub(crate) fn imbalances(inputs: &Inputs<'_>) -> Vec<ImbalanceSummary> {
     summaries
 }
 
-/// By host who came last, hosts in the order of their clocks, ranks in that of the communicator.
+/// By host who arrived last, hosts in the order of their clocks, ranks in that of the communicator.
 fn hosts(run: &Run<'_>, clocks: &Clocks, lateness: &Lateness) -> Vec<HostLateness> {
     let mut by_host: BTreeMap<usize, Vec<RankLateness>> = BTreeMap::new();
     for member in &lateness.members {
@@ -92,7 +92,7 @@ fn hosts(run: &Run<'_>, clocks: &Clocks, lateness: &Lateness) -> Vec<HostLatenes
     hosts.collect()
 }
 
-/// The rank whose coming ended the most waiting; among equals the first.
+/// The rank whose arrival ended the most waiting; among equals the first.
 fn dearest(run: &Run<'_>, lateness: &Lateness) -> Option<MostWaitedFor> {
     let known = lateness
         .members

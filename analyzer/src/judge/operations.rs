@@ -125,7 +125,8 @@ fn operation_summary(
     }
 }
 
-/// How far times must differ to be told apart, ns: three standard deviations, where clocks differ.
+/// How far times must differ to be distinguished, ns: three standard deviations, where clocks
+/// differ.
 fn apart_ns(inputs: &Inputs<'_>, uncertainty_ns: Option<i64>) -> i64 {
     let granularities = inputs.clocks.hosts.iter().map(|host| host.granularity_ns);
     uncertainty_ns

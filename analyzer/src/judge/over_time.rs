@@ -119,7 +119,7 @@ fn rank_at(inputs: &Inputs<'_>, lateness: &Lateness, position: u32) -> Option<u3
     Some(inputs.run.processes[process].rank())
 }
 
-/// Who came last, section by section.
+/// Who arrived last, section by section.
 pub(crate) fn lateness_sections(
     inputs: &Inputs<'_>,
     lateness: &Lateness,

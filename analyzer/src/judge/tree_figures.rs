@@ -21,7 +21,7 @@ use crate::sums::graphs::node_figures::{ContributorFigures, NodeFigures};
 use crate::sums::serialization::SerializationPoint;
 use crate::time::clocks::Clocks;
 
-/// Rounds that are told one by one.
+/// Rounds that are listed one by one.
 const MAX_ROUNDS: usize = 2048;
 
 /// The processes of an operation: which rank, and on which host.

@@ -1,18 +1,18 @@
 //! Load imbalance: who makes the others wait, if anyone in particular.
 //!
-//! For each operation on each communicator a graph: the communicator, its hosts, their
-//! processes. The weight of an edge is how often the last to come came from there, in instances
-//! where that is resolved. The heaviest path leads to the suspect; it is the culprit only if
+//! For each operation on each communicator a graph: the communicator, its hosts, their processes.
+//! The weight of an edge is how often the last to arrive came from there, in instances where that
+//! is resolved. The heaviest path leads to the suspect; it is the culprit only if
 //!
-//! - it came last more often than its fair share (its processes / all processes) at p < 0.01, by
+//! - it arrived last more often than its fair share (its processes / all processes) at p < 0.01, by
 //!   the exact binomial tail, and within its host more often than a fair share of that (else the
 //!   host is the suspect, not the process). Because the suspect is the heaviest of several, p is
 //!   multiplied by their number, and by the number of graphs of the run: without that, one of 64
 //!   blameless processes, or one of a hundred operations, would often pass;
-//! - and the waits that its coming ended are at least 1 % of the time of all collectives.
+//! - and the waits that its arrival ended are at least 1 % of the time of all collectives.
 //!
-//! A wait counts against the one whose coming ended it, which in a bcast is the root: a process
-//! that comes last but that nobody depends on has made nobody wait.
+//! A wait counts against the one whose arrival ended it, which in a bcast is the root: a process
+//! that arrives last but that nobody depends on has made nobody wait.
 
 use collbench_stats::chance::binomial_tail;
 use collbench_stats::integers::add_ns;
@@ -44,12 +44,12 @@ pub(crate) struct Verdict {
     pub path: Vec<Vertex>,
     /// The deepest vertex on it that passes, if any.
     pub culprit: Option<Vertex>,
-    /// Part of the resolved instances that the culprit (without one, the end of the path) came
+    /// Part of the resolved instances that the culprit (without one, the end of the path) arrived
     /// last to; `None` without resolved instances.
     pub share: Option<f64>,
     /// Waits that it caused, ns.
     pub caused_ns: i64,
-    /// How much later than the second last it came, ns, in all.
+    /// How much later than the last but one it came, ns, in all.
     pub excess_ns: i64,
 }
 
@@ -109,7 +109,7 @@ impl Verdict {
     }
 }
 
-/// Whether one of `n` processes came last in so many of the resolved instances more often than
+/// Whether one of `n` processes arrived last in so many of the resolved instances more often than
 /// chance explains, being the most frequent of all.
 #[must_use]
 pub fn stands_out(last: u64, resolved: u64, n: usize) -> bool {
@@ -117,7 +117,7 @@ pub fn stands_out(last: u64, resolved: u64, n: usize) -> bool {
     count(last, 1).beats_fair_share_of(count(resolved, n), n)
 }
 
-/// How often one of so many processes came last.
+/// How often one of so many processes arrived last.
 #[derive(Debug, Clone, Copy)]
 struct Count {
     last: u64,
@@ -125,8 +125,8 @@ struct Count {
 }
 
 impl Count {
-    /// Whether a part came last more often than its number of processes explains, being the
-    /// most frequent of `n_tried`.
+    /// Whether a part arrived last more often than its number of processes explains, being the most
+    /// frequent of `n_tried`.
     fn beats_fair_share_of(self, whole: Self, n_tried: usize) -> bool {
         if self.processes >= whole.processes {
             return false;
@@ -136,7 +136,7 @@ impl Count {
     }
 }
 
-/// Communicator -> host -> process, weighted by how often the last to come came from there.
+/// Communicator -> host -> process, weighted by how often the last to arrive came from there.
 fn graph(lateness: &Lateness, host_of: &dyn Fn(usize) -> usize) -> DiGraphMap<Vertex, u64> {
     let mut graph = DiGraphMap::new();
     for (position, member) in lateness.members.iter().enumerate() {

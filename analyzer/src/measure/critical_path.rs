@@ -7,9 +7,10 @@
 //!
 //! What is not known may have ended a wait: of several receives from any process it is not known
 //! which met which send, only which sends they met together; some receives are not seen to end;
-//! clocks of two hosts may not tell what came first. Then it is assumed that a process waits for
-//! what is sent to it meanwhile, and the way is one with a [`Doubt`]. It counts where something else
-//! speaks for it: where it begins at the last of those to come that the last to leave depends on.
+//! clocks of two hosts may not tell what arrived first. Then it is assumed that a process waits for
+//! what is sent to it meanwhile, and the way is one with a [`Doubt`]. It counts where something
+//! else speaks for it: where it begins at the last of those to arrive that the last to leave
+//! depends on.
 //!
 //! # Source
 //! The critical path of Böhme et al. (ICPP 2012), within one collective: wait states are left by
@@ -30,7 +31,7 @@ use crate::time::resolution::Resolution;
 pub enum Doubt {
     /// Its processes are on hosts without a common time.
     NoCommonTime,
-    /// The clocks of two hosts do not tell what came first.
+    /// The clocks of two hosts do not tell what arrived first.
     UnresolvedClocks,
     /// Receives from any process: which of them met which send decides.
     FromAny,
@@ -57,10 +58,10 @@ impl Doubt {
     ];
 }
 
-/// Where a way was that does not begin at the last to come, when that one came.
+/// Where a way was that does not begin at the last to arrive, when that one came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Elsewhere {
-    /// The clocks do not tell which of the two came last.
+    /// The clocks do not tell which of the two arrived last.
     Unresolved,
     /// On a message.
     OnMessage,
@@ -68,7 +69,7 @@ pub(crate) enum Elsewhere {
     InProcess,
 }
 
-/// The way back of one instance; room that is used again.
+/// The critical path of one instance, with buffers that are reused.
 #[derive(Debug, Default)]
 pub(crate) struct CriticalPath {
     /// Slot at whose enter it begins.
@@ -81,7 +82,7 @@ pub(crate) struct CriticalPath {
     doubt: Option<Doubt>,
     /// Whether it was on a message at the last enter.
     is_on_message: bool,
-    /// By slot: what it did, as far as that is still to come on the way back.
+    /// By slot: what it did, as far as that is still to come on the critical path.
     slots: Vec<Done>,
     /// Slots of which that is there.
     visited: Vec<usize>,
@@ -144,7 +145,7 @@ impl PathInput<'_> {
         &self.paired[number as usize]
     }
 
-    /// How far stamps of two slots have to lie apart to tell which came first; 0 on one host.
+    /// How far stamps of two slots have to lie apart to tell which arrived first; 0 on one host.
     fn apart_ns(&self, a: usize, b: usize) -> i64 {
         let members = &self.instance.communicator.members;
         match (members[a].host, members[b].host) {
@@ -153,7 +154,7 @@ impl PathInput<'_> {
         }
     }
 
-    /// The slot that came last of those that a slot depends on, itself among them; `None` where
+    /// The slot that arrived last of those that a slot depends on, itself among them; `None` where
     /// that is not known.
     fn last_to_arrive(&self, slot: usize) -> Option<usize> {
         let instance = self.instance;
@@ -174,7 +175,7 @@ impl PathInput<'_> {
 }
 
 impl CriticalPath {
-    /// Finds the way back.
+    /// Finds the critical path.
     ///
     /// # Errors
     /// Why it is not known.
@@ -215,8 +216,8 @@ impl CriticalPath {
         self.begin == slot || behind <= seen.apart_ns(slot, self.begin)
     }
 
-    /// Where all wait for all and it does not begin at the last to come: where it was then. The other
-    /// `None`: there is no such process.
+    /// Where all wait for all and it does not begin at the last to arrive: where it was then. The
+    /// other `None`: there is no such process.
     pub(crate) fn elsewhere(&self, seen: &PathInput<'_>) -> Option<Option<Elsewhere>> {
         if !has_core(seen.instance) {
             return None;

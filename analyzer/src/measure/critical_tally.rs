@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::instances::complete::CompleteInstance;
 use crate::measure::critical_path::{CriticalPath, Doubt, Elsewhere};
 
-/// What is kept of the ways back of the instances of a graph.
+/// What is kept of the critical paths of the instances of a graph.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CriticalTally {
     /// Instances of which it is known.
@@ -24,12 +24,12 @@ pub struct CriticalTally {
     pub stays: Vec<Stay>,
 }
 
-/// Ways back of instances in which all wait for all.
+/// Critical paths of instances in which all wait for all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllForAll {
     /// Instances.
     pub n: u64,
-    /// Those that do not begin at the last to come, as the clocks do not tell who that was.
+    /// Those that do not begin at the last to arrive, as the clocks do not tell who that was.
     pub n_unresolved: u64,
     /// Those that do not, being on a message when that one came.
     pub n_on_message: u64,

@@ -14,7 +14,7 @@ use crate::measure::progress_times::ProgressTimes;
 use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
 
-/// Rounds of a node that are kept; what comes behind them is added to the last.
+/// Rounds of a node that are kept; what comes after them is added to the last.
 pub(crate) const MAX_ROUNDS: usize = 1024;
 
 /// What a sample is one of. Edges and nodes are those of the graph; times are ns.
@@ -23,7 +23,7 @@ pub(crate) enum Quantity {
     /// Max(0, begin of the receive - begin of the send) of a message over an edge; whether it is
     /// the last one there, and is known to have come.
     LateReceiver { edge: u32, is_last: bool },
-    /// What of that the receiver was in no call of MPI, where the collective goes on in other calls.
+    /// What of that the receiver was in no call of MPI, where the collective is nonblocking.
     LateProgress { edge: u32, is_last: bool },
     /// From then on to the end of the receive.
     Transfer { edge: u32, is_last: bool },
@@ -49,7 +49,7 @@ pub(crate) enum Quantity {
     Path { node: u32 },
     /// Own leave - the end of the last round.
     Exit { node: u32 },
-    /// The slot that sent what came last in a round in which several send.
+    /// The slot that sent what arrived last in a round in which several send.
     Partner { node: u32, round: u32 },
     /// From the round before (or the enter) to beginning to receive.
     Local { node: u32, round: u32 },
@@ -111,7 +111,7 @@ fn received(message: &InstanceMessage) -> Option<i64> {
 pub(crate) struct InstanceInGraph<'a> {
     pub(crate) instance: &'a CompleteInstance<'a>,
     pub(crate) paired: &'a [InstanceMessage],
-    /// Where it goes on in other calls, the same as far as it can be told.
+    /// Where it is nonblocking, the same as far as it can be told.
     progress_times: Option<&'a ProgressTimes>,
     pub(crate) resolution: &'a Resolution,
     pub(crate) shape: &'a Shape,
@@ -301,7 +301,7 @@ impl<'a> InstanceInGraph<'a> {
         first_departure
     }
 
-    /// Of an instance that goes on in other calls: what its process itself took, and was in no call.
+    /// Of an instance that is nonblocking: what its process itself took, and was in no call.
     #[inline]
     fn out_of_calls(&self, at: &AtNode, node: &Node, to: &mut impl Samples) {
         let slot = at.slot;

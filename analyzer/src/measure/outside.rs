@@ -60,15 +60,15 @@ pub struct Figures {
     pub core: Option<i64>,
     /// Last leave minus first enter.
     pub duration: i64,
-    /// Slot that came last, where it is resolved.
+    /// Slot that arrived last, where it is resolved.
     pub last: Option<usize>,
     /// Last enter minus second last, where there is a `last`.
     pub excess: i64,
-    /// Where it is not resolved who came last: whether it is likely.
+    /// Where it is not resolved who arrived last: whether it is likely.
     pub is_last_likely: bool,
     /// Where it is not resolved who left first: whether it is likely.
     pub is_first_departure_likely: bool,
-    /// Slot that came first, where it is resolved.
+    /// Slot that arrived first, where it is resolved.
     pub first: Option<usize>,
     /// Slot that left first, where it is resolved.
     pub first_departure: Option<usize>,
@@ -147,7 +147,7 @@ impl Figures {
         self.completions.is_empty()
     }
 
-    /// Waits that the coming of `slot` ended, together.
+    /// Waits that the arrival of `slot` ended, together.
     #[must_use]
     pub fn caused_by(&self, slot: usize) -> i64 {
         let waits = self.waits.iter().zip(&self.releasers);
@@ -701,7 +701,7 @@ fn is_bystander(instance: &CompleteInstance<'_>, slot: usize) -> bool {
             .is_some_and(|root| root != slot && members[root].group == members[slot].group)
 }
 
-/// Whether all wait for all, so that there is a time between the last to come and the first to
+/// Whether all wait for all, so that there is a time between the last to arrive and the first to
 /// leave: barrier, N x N and constructors, but not between two groups that wait for each other
 /// only, and not where there is nothing to exchange. Nor where calls are nonblocking: then a
 /// process leaves when it asks, not when it could.

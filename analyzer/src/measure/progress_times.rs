@@ -1,4 +1,4 @@
-//! When messages were taken of collectives that go on in other calls.
+//! When messages were taken of collectives that are nonblocking.
 //!
 //! A library that progresses such a collective looks itself whether a message has come, without a
 //! call that a recorder sees. But nobody hands on what has not come, nor returns from waiting for it:
@@ -17,7 +17,7 @@ use crate::measure::critical_path::Doubt;
 use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
 
-/// What is known of the messages of one instance; room that is used again.
+/// What is known of the messages of one instance, with buffers that are reused.
 #[derive(Debug, Default)]
 pub(crate) struct ProgressTimes {
     /// The messages: `received` by when each had been taken, `posted` from when on its receiver
@@ -33,7 +33,7 @@ pub(crate) struct ProgressTimes {
 }
 
 impl ProgressTimes {
-    /// Finds them for an instance that goes on in other calls.
+    /// Finds them for an instance that is nonblocking.
     pub(crate) fn find(
         &mut self,
         instance: &CompleteInstance<'_>,

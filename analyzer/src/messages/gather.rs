@@ -20,7 +20,7 @@ use crate::messages::steps::{Arrival, Steps};
 use crate::trace::algorithm_names::{AlgorithmNames, NamesInCall, NamesOfInstance};
 use crate::trace::record_at::RecordAt;
 
-/// Gathers the messages of instances, some at a time; holds room that is used again.
+/// Gathers the messages of instances, some at a time, with buffers that are reused.
 #[derive(Debug, Default)]
 pub(crate) struct Gatherer {
     /// Slots by world rank, in the communicator of the last instances.
@@ -107,7 +107,7 @@ impl Gatherer {
         let numbers = process.names();
         let mut names_in_call = NamesInCall::default();
         if !elsewhere.is_empty() {
-            // A damaged one may seem to stand behind the call, too.
+            // A damaged one may seem to are after the call, too.
             let mut all: BTreeMap<RecordAt, Record> = elsewhere.iter().copied().collect();
             let look = |location, record: &Record, _: &Message| {
                 if is_own(location) {

@@ -1,4 +1,4 @@
-//! Records that come again: what stands behind the calls of the instances of one pattern.
+//! Records that come again: what is after the calls of the instances of one pattern.
 //!
 //! A program that makes a collective again and again leaves the same records each time, but for
 //! times, bytes and, with some libraries, the tag. What they mean is found once; the records of the

@@ -22,7 +22,7 @@ pub(crate) struct Step {
     pub(crate) is_in_question: bool,
 }
 
-/// Tells the steps of a process apart.
+/// Finds the steps of a process.
 #[derive(Debug)]
 pub(crate) struct Steps {
     step: u32,

@@ -17,7 +17,7 @@ pub struct UnfinishedSummary {
     pub sequence: u64,
     /// Whether it is the start of a persistent collective.
     pub persistent: bool,
-    /// Whether the MPI library called on its own behalf.
+    /// Whether the MPI library called internally.
     pub internal: bool,
     /// World ranks of the roots that are named: one, unless the calls contradict one another.
     pub roots: Vec<u32>,
@@ -37,7 +37,7 @@ pub struct UnfinishedSummary {
     pub begun_since_ns: Vec<i64>,
     /// World ranks that had left.
     pub left: Vec<u32>,
-    /// World ranks that never came, as their files show.
+    /// World ranks that never arrived, as their files show.
     pub never_came: Vec<u32>,
     /// World ranks whose files do not tell whether they came: recording had ended, or records are
     /// missing.
@@ -60,7 +60,7 @@ pub struct HangSummary {
     /// For each of `ranks` the latest that is known of any rank whose clock can be compared with its
     /// own, ns since the start of the run.
     pub known_to_ns: Vec<i64>,
-    /// World ranks that were in a call that the MPI library made on its own behalf.
+    /// World ranks that were in a call that the MPI library made internally.
     pub in_library: BTreeSet<u32>,
 }
 

@@ -17,59 +17,58 @@ pub struct ImbalanceSummary {
     pub path: Vec<String>,
     /// Who, if anyone in particular.
     pub culprit: Option<Culprit>,
-    /// Part of the resolved instances that the culprit (without one, the end of the path) came
+    /// Part of the resolved instances that the culprit (without one, the end of the path) arrived
     /// last to.
     pub share: Option<f64>,
-    /// Waits that its coming ended, ns; `None` without resolved instances.
+    /// Waits that its arrival ended, ns; `None` without resolved instances.
     pub wait_caused_ns: Option<i64>,
-    /// How much later than the second last it came, ns, in all; `None` without resolved
-    /// instances.
+    /// How much later than the last but one it came, ns, in all; `None` without resolved instances.
     pub excess_ns: Option<i64>,
-    /// The rank whose coming ended the most waiting, however often it came last; `None` where
+    /// The rank whose arrival ended the most waiting, however often it arrived last; `None` where
     /// nobody waited.
     pub dearest: Option<MostWaitedFor>,
-    /// Which hosts the last to come came from, in the order of the clocks.
+    /// Which hosts the last to arrive came from, in the order of the clocks.
     #[serde(default)]
     pub hosts: Detail<Vec<HostLateness>>,
-    /// Waits that somebody's coming ended, ns, in resolved instances.
+    /// Waits that somebody's arrival ended, ns, in resolved instances.
     #[serde(default)]
     pub all_waits_caused_ns: i64,
     /// Complete instances.
     pub instances: u64,
-    /// Those of which it is known who came last.
+    /// Those of which it is known who arrived last.
     #[serde(default)]
     pub resolved: u64,
-    /// Who came last, section by section of the run; those with instances.
+    /// Who arrived last, section by section of the run; those with instances.
     #[serde(default)]
     pub sections: Detail<Vec<LatenessSectionSummary>>,
     /// How that changed; `None` where no change is beyond chance.
     pub change: Option<ChangeSummary>,
 }
 
-/// How often the last to come came from one host.
+/// How often the last to arrive came from one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostLateness {
     /// The host.
     pub host: String,
     /// Processes of the communicator on it.
     pub ranks: u64,
-    /// Resolved instances that one of them came last to.
+    /// Resolved instances that one of them arrived last to.
     pub last: u64,
-    /// Waits that their coming ended, ns.
+    /// Waits that their arrival ended, ns.
     pub wait_caused_ns: i64,
     /// The same of each of them, for pictures.
     #[serde(skip)]
     pub members: Vec<RankLateness>,
 }
 
-/// How often one rank came last.
+/// How often one rank arrived last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankLateness {
     /// World rank.
     pub rank: u32,
-    /// Resolved instances that it came last to.
+    /// Resolved instances that it arrived last to.
     pub last: u64,
-    /// Waits that its coming ended, ns.
+    /// Waits that its arrival ended, ns.
     pub wait_caused_ns: i64,
 }
 
@@ -78,8 +77,8 @@ pub struct RankLateness {
 pub struct MostWaitedFor {
     /// World rank.
     pub rank: u32,
-    /// Resolved instances that it came last to.
+    /// Resolved instances that it arrived last to.
     pub last: u64,
-    /// Waits that its coming ended, ns.
+    /// Waits that its arrival ended, ns.
     pub wait_caused_ns: i64,
 }

@@ -54,8 +54,8 @@ pub struct TransferSummary {
     pub transfer_ns: Option<Summary>,
     /// A tenth of the messages took less.
     pub transfer_p10_ns: Option<i64>,
-    /// Max(0, begin of the receive - begin of the send), per message. Where the collective goes on
-    /// in other calls, a receiver is there to receive from the begin of the call in which it does.
+    /// Max(0, begin of the receive - begin of the send), per message. Where the collective is
+    /// nonblocking, a receiver is there to receive from the begin of the call in which it does.
     pub late_receiver_ns: Option<Summary>,
     /// What of that the receiver, which had begun the collective, was in no call of MPI: nothing
     /// progressed there. Of those messages of which that is known; `None` for blocking collectives.
@@ -75,7 +75,8 @@ pub struct TreeFigures {
     /// The nodes of a tree, by rank; empty for an exchange.
     pub joining_points: Detail<Vec<Join>>,
     /// The load-imbalance graph of the way down, along its heaviest edges from the root: at each
-    /// node who came last most often, down to the process that did. Empty where nothing goes down.
+    /// node who arrived last most often, down to the process that did. Empty where nothing goes
+    /// down.
     pub last_path: Vec<LastArrival>,
     /// The rounds of an exchange, by rank; empty for a tree, and above 2,048 of them.
     pub rounds: Detail<Vec<RoundSummary>>,
@@ -90,7 +91,7 @@ pub struct TreeFigures {
     pub critical_path: Option<CriticalPathSummary>,
     /// Instances of which it is not known, by why; most first. They are not in `critical_path`.
     pub critical_path_unknown: Vec<UnknownPaths>,
-    /// Of a collective that goes on in other calls: whether there were any.
+    /// Of a collective that is nonblocking: whether there were any.
     pub progress: Option<ProgressSummary>,
 }
 
@@ -135,12 +136,12 @@ pub struct Contributor {
     pub order: Vec<u64>,
 }
 
-/// Who came last most often at a node: a child, or the node's own process.
+/// Who arrived last most often at a node: a child, or the node's own process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastArrival {
     /// The node.
     pub node: u32,
-    /// Who came last.
+    /// Who arrived last.
     pub last: u32,
     /// How often.
     pub times: u64,
@@ -155,7 +156,7 @@ pub struct RoundSummary {
     pub rank: u32,
     /// Which of its rounds, from 0.
     pub round: usize,
-    /// Who sent what came last, if that was always the same.
+    /// Who sent what arrived last, if that was always the same.
     pub from: Option<u32>,
     /// From the round before (or the enter) to beginning to receive.
     pub local_ns: Option<Summary>,
@@ -184,7 +185,7 @@ pub enum StageKind {
     LateProgress,
     /// On an edge.
     Transfer,
-    /// On an edge there and back, where the two cannot be told apart.
+    /// On an edge there and back, where the two cannot be distinguished.
     TwoWay,
     /// At the root, from the last arrival to the first departure.
     Core,
@@ -273,12 +274,13 @@ pub struct UnknownPaths {
     pub instances: u64,
 }
 
-/// How many critical paths begin elsewhere than at the last process to come, where all wait for all.
+/// How many critical paths begin elsewhere than at the last process to arrive, where all wait for
+/// all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeginsElsewhere {
     /// Instances in which all wait for all: all that are known.
     pub of_instances: u64,
-    /// It begins at another one, and the clocks do not tell which of the two came last.
+    /// It begins at another one, and the clocks do not tell which of the two arrived last.
     pub unresolved: u64,
     /// When the last one came, the path was on a message: that took longer.
     pub on_message: u64,
@@ -286,7 +288,7 @@ pub struct BeginsElsewhere {
     pub in_process: u64,
 }
 
-/// Where the ways back from the last leaves begin, and over which hops they go.
+/// Where the critical paths from the last leaves begin, and over which hops they go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CriticalPathSummary {
     /// Instances of which it is known.
@@ -295,7 +297,7 @@ pub struct CriticalPathSummary {
     pub duration_ns: i64,
     /// By process at whose enter they begin, the most frequent first.
     pub begins: Detail<Vec<BeginSummary>>,
-    /// How many begin elsewhere than at the last to come; `None` where not all wait for all.
+    /// How many begin elsewhere than at the last to arrive; `None` where not all wait for all.
     pub begins_elsewhere: Option<BeginsElsewhere>,
     /// By hop, the dearest first.
     pub hops: Detail<Vec<HopSummary>>,

@@ -15,7 +15,7 @@ use crate::results::trees::{EdgeSummary, OutsideTrees, TreeSummary};
 use crate::sums::operation::ByteClass;
 use crate::sums::serialization::SerializationPoint;
 
-/// One operation, as told apart by communicator, root, payload and algorithm.
+/// One operation, as distinguished by communicator, root, payload and algorithm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OperationSummary {
     /// Name of the standard.
@@ -70,7 +70,7 @@ pub struct OperationSummary {
     pub between_ns: Option<Summary>,
     /// The completing call, shared equally among what it completed.
     pub completion_ns: Option<Summary>,
-    /// Initiation, tests in vain and completion: what it took from the application.
+    /// Initiation, unsuccessful tests and completion: what it took from the application.
     pub exposed_ns: Option<Summary>,
     /// Between, without tests: the most that can have been overlapped with computing. (An
     /// addition.)
@@ -79,11 +79,11 @@ pub struct OperationSummary {
     pub tests: Option<u64>,
     /// Scalasca's wait states, total ns.
     pub wait_states: BTreeMap<Code, i64>,
-    /// How often each process came last.
+    /// How often each process arrived last.
     pub last_arrivals: Vec<u64>,
     /// How often each process left first.
     pub first_departures: Vec<u64>,
-    /// Instances of which it is not known who came last.
+    /// Instances of which it is not known who arrived last.
     pub last_unresolved: u64,
     /// Instances of which it is not known who left first.
     pub first_unresolved: u64,
@@ -238,7 +238,7 @@ pub struct ProcessTimes {
     pub host: String,
     /// Mean wait, and the calls behind it.
     pub wait: Option<(i64, u64)>,
-    /// Of that, what was for processes of the own host; `None` where that is not told apart.
+    /// Of that, what was for processes of the own host; `None` where that is not distinguished.
     pub wait_inside: Option<(i64, u64)>,
     /// Mean departure wait, and the calls behind it.
     pub departure_wait: Option<(i64, u64)>,

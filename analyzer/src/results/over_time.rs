@@ -122,12 +122,12 @@ pub struct OutlierSummary {
     pub at_ns: i64,
     /// Last leave minus first enter.
     pub duration_ns: i64,
-    /// World rank that came last; `None` where that is not resolved.
+    /// World rank that arrived last; `None` where that is not resolved.
     pub last_rank: Option<u32>,
-    /// How much later than the second last it came; `None` likewise.
+    /// How much later than the last but one it came; `None` likewise.
     pub excess_ns: Option<i64>,
-    /// World ranks that came behind the longest time in which nobody came: late together, unless they
-    /// are most. Empty where that is not resolved.
+    /// World ranks that arrived after the longest time in which nobody arrived: late together,
+    /// unless they are most. Empty where that is not resolved.
     pub late_ranks: Vec<u32>,
     /// How long that time was; `None` likewise.
     pub late_by_ns: Option<i64>,
@@ -135,7 +135,7 @@ pub struct OutlierSummary {
     pub spread_ns: Option<i64>,
 }
 
-/// Who came last in one section of the run.
+/// Who arrived last in one section of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatenessSectionSummary {
     /// Begin of the section.
@@ -144,15 +144,15 @@ pub struct LatenessSectionSummary {
     pub to_ns: i64,
     /// Complete instances whose last enter was in it.
     pub instances: u64,
-    /// Those of which it is known who came last.
+    /// Those of which it is known who arrived last.
     pub resolved: u64,
-    /// World rank that came last most often; `None` where nobody is known to have come last.
+    /// World rank that arrived last most often; `None` where nobody is known to have come last.
     pub rank: Option<u32>,
     /// How often.
     pub last: u64,
-    /// Waits that its coming ended.
+    /// Waits that its arrival ended.
     pub wait_caused_ns: i64,
-    /// Waits that anyone's coming ended, in resolved instances.
+    /// Waits that anyone's arrival ended, in resolved instances.
     pub all_waits_caused_ns: i64,
 }
 
@@ -174,11 +174,11 @@ pub struct PhaseSummary {
     pub to_ns: i64,
     /// Who is late in it, if anyone in particular.
     pub late: Option<Culprit>,
-    /// Part of the resolved instances that it came last to; `None` where nobody is late.
+    /// Part of the resolved instances that it arrived last to; `None` where nobody is late.
     pub share: Option<f64>,
-    /// Waits that its coming ended; `None` likewise.
+    /// Waits that its arrival ended; `None` likewise.
     pub wait_caused_ns: Option<i64>,
-    /// Instances of which it is known who came last.
+    /// Instances of which it is known who arrived last.
     pub resolved: u64,
 }
 
@@ -195,7 +195,7 @@ pub struct DisturbanceSummary {
     pub n: u64,
     /// Whether there may be more, too small to have been kept.
     pub is_least: bool,
-    /// How much later than the second last the last came: the middle of those.
+    /// How much later than the last but one the last came: the middle of those.
     pub excess_ns: i64,
     /// The one that it hits; `None`: different ranks on different hosts.
     pub late: Option<Culprit>,

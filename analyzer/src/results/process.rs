@@ -17,7 +17,7 @@ pub struct CommunicatorSummary {
     pub kind: Code,
     /// Processes, of both groups together.
     pub size: u64,
-    /// World ranks by rank, of both groups one behind the other; `None`: no file of it.
+    /// World ranks by rank, of both groups one after the other; `None`: no file of it.
     pub ranks: Vec<Option<u32>>,
     /// The two groups of an intercommunicator.
     pub groups: Option<[Vec<Option<u32>>; 2]>,
@@ -41,9 +41,9 @@ pub struct RankSummary {
     /// Time in calls, ns.
     #[serde(default)]
     pub call_time_ns: i64,
-    /// Resolved instances that it came last to.
+    /// Resolved instances that it arrived last to.
     pub last: u64,
-    /// Resolved instances that it came first to.
+    /// Resolved instances that it arrived first to.
     pub first: u64,
     /// Time for which the recorder held it up to make room, ns.
     #[serde(default)]

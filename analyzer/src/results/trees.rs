@@ -29,8 +29,8 @@ pub struct EdgeSummary {
 pub struct TreeSummary {
     /// How the collective is done so.
     pub algorithm: Option<String>,
-    /// Other names of the same graph, which among so few processes cannot be told apart. Where it
-    /// contradicts what the library said, those that it has.
+    /// Other names of the same graph, which among so few processes cannot be distinguished. Where
+    /// it contradicts what the library said, those that it has.
     pub also: Vec<String>,
     /// What the MPI library calls the algorithm, as in its operation.
     pub library_name: Option<String>,

@@ -8,7 +8,7 @@ use crate::messages::instance_messages::MessageCounts;
 /// How often something worth a remark was met.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Calls of the MPI library on its own behalf.
+    /// Calls of the MPI library internally.
     pub internal_calls: u64,
     /// Calls on unknown communicators.
     pub unknown_communicator: u64,

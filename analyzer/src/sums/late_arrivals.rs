@@ -1,7 +1,7 @@
 //! What is kept of single late arrivals, to find disturbances that come in a rhythm.
 //!
 //! Two bounded sets for each operation on each communicator: the arrivals that were latest, by how
-//! much the last came after the second last; and a sample of all instances as background, those
+//! much the last came after the last but one; and a sample of all instances as background, those
 //! whose position has the smallest hash. Both are the same whoever looked at which part.
 
 use collbench_stats::random::Random;
@@ -15,11 +15,11 @@ const MAX_SAMPLED: usize = 256;
 /// One late arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LateArrival {
-    /// How much later than the second last, ns.
+    /// How much later than the last but one, ns.
     pub excess_ns: i64,
     /// Its enter, ns since the start.
     pub at_ns: i64,
-    /// Position in the communicator's entry of who came last.
+    /// Position in the communicator's entry of who arrived last.
     pub position: usize,
     /// Position of the instance among the calls on its communicator.
     pub sequence: u64,
@@ -33,7 +33,7 @@ pub struct Sampled {
     hash: u64,
     /// Its last enter, ns since the start.
     pub at_ns: i64,
-    /// How much later than the second last that was, ns; 0 where it is not resolved.
+    /// How much later than the last but one that was, ns; 0 where it is not resolved.
     pub excess_ns: i64,
 }
 

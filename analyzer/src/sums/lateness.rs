@@ -1,4 +1,4 @@
-//! Who came last in the instances of one operation on one communicator, and what it cost.
+//! Who arrived last in the instances of one operation on one communicator, and what it cost.
 
 use collbench_stats::integers::add_ns;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 use crate::sums::late_arrivals::LateArrivals;
 use crate::sums::sections::LatenessSections;
 
-/// Who came last, and what it cost the others, over all instances of one operation on one
+/// Who arrived last, and what it cost the others, over all instances of one operation on one
 /// communicator, of any root and payload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Lateness {
-    /// Instances of which it is known who came last.
+    /// Instances of which it is known who arrived last.
     pub resolved: u64,
     /// Complete instances.
     pub instances: u64,
     /// By position in the communicator's entry.
     pub members: Vec<LatenessOfMember>,
-    /// Who came last early and late.
+    /// Who arrived last early and late.
     pub sections: LatenessSections,
     /// Single arrivals that were late, and a sample of all instances.
     pub arrivals: LateArrivals,
@@ -27,11 +27,11 @@ pub struct Lateness {
 pub struct LatenessOfMember {
     /// Index of the process in the run, the least of several; `None`: it never took part.
     pub process: Option<usize>,
-    /// Instances that it came last to.
+    /// Instances that it arrived last to.
     pub last: u64,
-    /// Waits that its coming ended, in those instances, ns.
+    /// Waits that its arrival ended, in those instances, ns.
     pub caused_ns: i64,
-    /// Its enter minus that of the second last, in those instances, ns.
+    /// Its enter minus that of the last but one, in those instances, ns.
     pub excess_ns: i64,
 }
 

@@ -8,7 +8,7 @@ use crate::sums::columns::CallColumns;
 /// Sums of one process in one operation; its line of the timemap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberTally {
-    /// Resolved instances that it came last to.
+    /// Resolved instances that it arrived last to.
     pub last: u64,
     /// Resolved instances that it left first.
     pub first_departure: u64,
@@ -24,7 +24,7 @@ pub struct MemberTally {
     pub n_departure_waits: u64,
     /// Their departure waits, ns.
     pub departure_wait_ns: i64,
-    /// Of the waits, what was for processes of the own host, where that is told apart, ns.
+    /// Of the waits, what was for processes of the own host, where that is distinguished, ns.
     pub wait_inside_ns: i64,
     /// Of the departure waits, those after the first of the own host, likewise, ns.
     pub departure_inside_ns: i64,

@@ -34,7 +34,7 @@ pub struct NeverCompleted {
 /// All of them: the first, and how many there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllNeverCompleted {
-    /// By communicator (in the list), lane, position and first rank.
+    /// By communicator (in the list), call order, position and first rank.
     kept: BTreeMap<(usize, CallOrder, u64, u32), NeverCompleted>,
     /// Instances.
     pub n_instances: u64,

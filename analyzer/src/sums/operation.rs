@@ -163,7 +163,7 @@ pub struct OperationTally {
     pub completion_ns: Option<i64>,
     /// By position in the communicator's entry.
     pub members: Vec<MemberTally>,
-    /// Complete instances of which it is not known who came last.
+    /// Complete instances of which it is not known who arrived last.
     pub last_unresolved: u64,
     /// Complete instances of which it is not known who left first.
     pub first_unresolved: u64,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Positions are told one by one up to so many processes, beyond in tenths of the order.
+/// Positions are listed one by one up to so many processes, beyond in tenths of the order.
 pub(crate) const MAX_POSITIONS: usize = 256;
 /// Columns beyond [`MAX_POSITIONS`].
 const DECILES: usize = 10;

@@ -16,22 +16,22 @@ pub struct LongInstance {
     pub at_ns: i64,
     /// Position among the calls on its communicator.
     pub sequence: u64,
-    /// Position in the communicator's entry of the last to come, where that is resolved.
+    /// Position in the communicator's entry of the last to arrive, where that is resolved.
     pub last: Option<usize>,
-    /// How much later than the second last that one came, ns.
+    /// How much later than the last but one that one came, ns.
     pub excess_ns: i64,
-    /// Who came late together; `None` where stamps of its processes cannot be compared.
+    /// Who arrived late together; `None` where stamps of its processes cannot be compared.
     pub late: Option<LateTogether>,
 }
 
-/// Those who came behind the longest time in which nobody came.
+/// Those who arrived after the longest time in which nobody arrived.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LateTogether {
     /// Their positions in the communicator's entry, ascending.
     pub positions: Vec<usize>,
     /// That time, ns.
     pub by_ns: i64,
-    /// From the first to the last to come, ns.
+    /// From the first to the last to arrive, ns.
     pub spread_ns: i64,
 }
 
@@ -39,7 +39,7 @@ impl LateTogether {
     /// Who came late by these lags (last enter minus own), each with the position of whose it is; of
     /// several times as long the last.
     pub(crate) fn of(lags: impl Iterator<Item = (i64, usize)>) -> Self {
-        // The last to come first.
+        // The last to arrive first.
         let mut order: Vec<(i64, usize)> = lags.collect();
         order.sort_unstable();
         let gaps = order.windows(2).map(|pair| pair[1].0 - pair[0].0);

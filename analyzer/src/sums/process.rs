@@ -19,9 +19,9 @@ pub struct ProcessTally {
     pub wait_ns: Option<i64>,
     /// Time in calls, ns.
     pub call_ns: i64,
-    /// Resolved instances that it came last to.
+    /// Resolved instances that it arrived last to.
     pub last: u64,
-    /// Resolved instances that it came first to.
+    /// Resolved instances that it arrived first to.
     pub first: u64,
     /// Its lags and waits in complete instances.
     pub behaviour: Behaviour,

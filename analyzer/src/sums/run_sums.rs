@@ -70,7 +70,7 @@ impl Sums {
         self.operations.iter()
     }
 
-    /// Operations on communicators of which it is sometimes known who came last.
+    /// Operations on communicators of which it is sometimes known who arrived last.
     pub(crate) fn n_judged(&self) -> usize {
         let resolved = self
             .lateness

@@ -1,4 +1,4 @@
-//! The run in sections: who came last and what an operation took, early and late.
+//! The run in sections: who arrived last and what an operation took, early and late.
 
 use collbench_stats::bins::{Bins, Sum};
 use collbench_stats::integers::add_ns;
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 /// Most sections; at least half as many unless the run is shorter than 16 us.
 pub(crate) const MAX_SECTIONS: u32 = 32;
 
-/// How often one process came last, and what that cost the others.
+/// How often one process arrived last, and what that cost the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TimesLast {
-    /// Resolved instances that it came last to.
+    /// Resolved instances that it arrived last to.
     pub last: u64,
-    /// Waits that its coming ended in them, ns.
+    /// Waits that its arrival ended in them, ns.
     pub caused_ns: i64,
 }
 
@@ -24,17 +24,17 @@ impl TimesLast {
     }
 }
 
-/// Who came last in one section of the run.
+/// Who arrived last in one section of the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LatenessSection {
     /// Complete instances.
     pub instances: u64,
-    /// By position in the communicator's entry, ascending: those that ever came last.
+    /// By position in the communicator's entry, ascending: those that ever arrived last.
     pub by_position: Vec<(u32, TimesLast)>,
 }
 
 impl LatenessSection {
-    /// Instances of which it is known who came last.
+    /// Instances of which it is known who arrived last.
     pub(crate) fn resolved(&self) -> u64 {
         self.by_position.iter().map(|(_, times)| times.last).sum()
     }
@@ -59,13 +59,13 @@ impl Sum for LatenessSection {
     }
 }
 
-/// Who came last, section by section.
+/// Who arrived last, section by section.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LatenessSections(pub(crate) Bins<LatenessSection, MAX_SECTIONS>);
 
 impl LatenessSections {
-    /// Adds an instance whose last enter was at `time_ns`: the position that came last, where
-    /// that is resolved, and the waits that its coming ended.
+    /// Adds an instance whose last enter was at `time_ns`: the position that arrived last, where
+    /// that is resolved, and the waits that its arrival ended.
     pub fn add(&mut self, time_ns: i64, last: Option<(usize, i64)>) {
         let section = self.0.at(time_ns);
         section.instances += 1;

@@ -14,7 +14,7 @@ pub(crate) struct ShownAt<'m> {
 /// Finds world ranks in the list of a communicator's.
 pub(crate) struct PositionsOfRanks<'r> {
     ranks: &'r [Option<u32>],
-    /// World ranks and where they stand, ascending; made when it is needed.
+    /// World ranks and where they is, ascending; made when it is needed.
     sorted: Vec<(u32, usize)>,
 }
 

@@ -1,9 +1,9 @@
 //! Instances to sums.
 //!
-//! Memory grows with operations (as told apart by communicator, root and payload), communicators
-//! and processes, not with calls. Each worker has a tally of its own: what it has seen them against,
-//! its sums, and room that is used again. In that room are also parts of the sums that are still to be
-//! handed on: the sums leave a worker by [`Tally::finish`] alone, and are whole then.
+//! Memory grows with operations (as distinguished by communicator, root and payload), communicators
+//! and processes, not with calls. Each worker has a tally of its own: what it has seen them
+//! against, its sums, and buffers that are reused. In that room are also parts of the sums that are
+//! still to be handed on: the sums leave a worker by [`Tally::finish`] alone, and are whole then.
 
 mod calls;
 mod instance;

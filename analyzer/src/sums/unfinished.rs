@@ -178,7 +178,7 @@ impl Unfinished {
     }
 }
 
-/// Where an instance stands: communicator (in the list), lane and position, and for those of
+/// Where an instance stands: communicator (in the list), call order and position, and for those of
 /// several communicators of one process that are one in the list, when it began.
 type Key = (usize, CallOrder, u64, Timestamp<Global>);
 
@@ -223,14 +223,14 @@ impl AllUnfinished {
         }
     }
 
-    /// Those that are kept, first those that someone was inside of; by communicator, lane and
+    /// Those that are kept, first those that someone was inside of; by communicator, call order and
     /// position.
     pub fn iter(&self) -> impl Iterator<Item = &Unfinished> {
         self.waited_in.values().chain(self.begun.values())
     }
 }
 
-/// Keeps the first of a lane, whatever the order in which they come.
+/// Keeps the first of a call order, whatever the order in which they come.
 fn limit(kept: &mut BTreeMap<Key, Unfinished>, (communicator, call_order): (usize, CallOrder)) {
     let ends = (Timestamp::from_ns(i64::MIN), Timestamp::from_ns(i64::MAX));
     let of_order =

@@ -31,15 +31,15 @@ impl Resolution {
         }
     }
 
-    /// A stamp of host `a` and one of host `b` tell which came first if they lie further apart
+    /// A stamp of host `a` and one of host `b` tell which arrived first if they lie further apart
     /// than this, ns; `None`: never.
     #[must_use]
     pub fn between(&self, a: usize, b: usize) -> Option<i64> {
         self.apart_ns[a * self.n_hosts + b]
     }
 
-    /// If they lie further apart than this, ns, it is likely which came first: beyond one standard
-    /// deviation; `None`: never.
+    /// If they lie further apart than this, ns, it is likely which arrived first: beyond one
+    /// standard deviation; `None`: never.
     #[must_use]
     pub fn likely_between(&self, a: usize, b: usize) -> Option<i64> {
         self.likely_ns[a * self.n_hosts + b]

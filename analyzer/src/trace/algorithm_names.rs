@@ -17,7 +17,7 @@ use crate::trace::rank_file::RankFile;
 
 /// Characters of a name that are kept.
 pub(crate) const MAX_NAME: usize = 128;
-/// Names of a run, and indexes of a process, that are told apart.
+/// Names of a run, and indexes of a process, that are distinguished.
 const MAX_NAMES: usize = 1 << 12;
 
 /// The number of a name, the same in all processes; above 0.

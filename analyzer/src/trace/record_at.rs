@@ -11,10 +11,10 @@ pub(crate) struct RecordAt {
     pub(crate) record: u32,
 }
 
-/// Calls with positions that follow one another, in records that stand side by side.
+/// Calls with positions that follow one another, in records that stand next to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordRun {
-    /// Position of the first call on its lane.
+    /// Position of the first call on its call order.
     pub(crate) position: u64,
     /// Where its record stands.
     pub(crate) location: RecordAt,
@@ -51,7 +51,7 @@ impl RecordRun {
 pub enum CallOrder {
     /// Calls of the application.
     Application,
-    /// Calls of the MPI library on its own behalf.
+    /// Calls of the MPI library internally.
     Internal,
     /// The making of the communicator, collective over its members only.
     Creation,
@@ -78,7 +78,7 @@ pub(crate) const CALL_ORDERS: [CallOrder; 3] = [
     CallOrder::Creation,
 ];
 
-/// Where a call stands among those on a communicator: lane and position.
+/// Where a call stands among those on a communicator: call order and position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallPosition {
     pub(crate) call_order: CallOrder,
@@ -86,5 +86,5 @@ pub(crate) struct CallPosition {
 }
 
 /// Where calls stand: communicator (index in
-/// [`Communicators::list`](crate::communicators::Communicators::list)), lane and position.
+/// [`Communicators::list`](crate::communicators::Communicators::list)), call order and position.
 pub(crate) type OrderPosition = (usize, CallOrder, u64);

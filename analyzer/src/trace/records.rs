@@ -1,4 +1,5 @@
-//! The records of a process side by side: in the file, or unpacked from that of a compact trace.
+//! The records of a process next to each other: in the file, or unpacked from that of a compact
+//! trace.
 //!
 //! What is read of a file stays there, and is found again by its place. Packed records have no
 //! place in memory: blocks of them are unpacked when they are looked at, and the last of them
@@ -30,7 +31,7 @@ pub(crate) struct RecordReader<'a> {
     recent: Mutex<Vec<(BlockAt, Block)>>,
 }
 
-/// Records that stand side by side.
+/// Records that stand next to each other.
 #[derive(Debug, Clone)]
 pub(crate) enum Slice<'a> {
     InPlace(&'a [Record]),
@@ -76,8 +77,8 @@ impl<'a> RecordReader<'a> {
         self.chunks
     }
 
-    /// Records from a place on that stand side by side: `n` of its chunk, or fewer where that or
-    /// a block of it ends.
+    /// Records from a place on that stand next to each other: `n` of its chunk, or fewer where that
+    /// or a block of it ends.
     #[inline]
     pub(crate) fn slice(&self, location: RecordAt, n: usize) -> Slice<'a> {
         let first = location.record as usize;
@@ -99,7 +100,7 @@ impl<'a> RecordReader<'a> {
         self.slice(location, 1)[0]
     }
 
-    /// Hands on the records of a run, each part of it that stands side by side.
+    /// Hands on the records of a run, each part of it that stands next to each other.
     #[inline]
     pub(crate) fn each(
         &self,

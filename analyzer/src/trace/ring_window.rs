@@ -51,7 +51,7 @@ impl WindowBegin {
         Some(this)
     }
 
-    /// Whether the process has made the call at a position of a lane of its communicator (or
+    /// Whether the process has made the call at a position of a call order of its communicator (or
     /// persistent collective) `index` before, if it is not there.
     pub(crate) fn has_lost(&self, call_order: CallOrder, index: u32, position: u64) -> bool {
         match call_order {

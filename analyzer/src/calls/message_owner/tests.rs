@@ -33,7 +33,7 @@ fn message(communicator: u32, tag: u16) -> Message {
     }
 }
 
-/// Owners of messages of one thread, one behind the other.
+/// Owners of messages of one thread, one after the other.
 #[derive(Default)]
 struct Trial {
     owners: Owners,

@@ -52,7 +52,8 @@ impl Process<'_> {
         Initiated::new(record, location, alike.is_possible, phase)
     }
 
-    /// The start of a persistent collective: its number, and lane; `None` if that is not known.
+    /// The start of a persistent collective: its number, and call order; `None` if that is not
+    /// known.
     pub(super) fn route_start(
         &mut self,
         record: &Record,

@@ -1,4 +1,4 @@
-//! What stands beside calls and says more of them: the messages inside, and notes.
+//! What is beside calls and says more of them: the messages inside, and notes.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,8 @@ pub(super) struct Unfinished {
 }
 
 impl Process<'_> {
-    /// What is noted of the call under way; `before` stand before it in its thread, side by side.
+    /// What is noted of the call under way; `before` are before it in its thread, next to each
+    /// other.
     pub(super) fn take_note(&mut self, record: &Record, before: &[Record], location: RecordAt) {
         let Some(note) = record.note() else {
             self.found.n_unknown_records += 1;
@@ -77,7 +78,7 @@ impl Process<'_> {
         }
     }
 
-    /// Messages of the MPI library that stand side by side: those of the calls they stand behind
+    /// Messages of the MPI library that stand next to each other: those of the calls they are after
     /// are found again there, others are kept with the collective that they are of.
     pub(super) fn take_messages(&mut self, run: &[Record], location: RecordAt, is_possible: bool) {
         let directions = run.iter().map(|record| Direction::of(record.word()));
@@ -123,8 +124,8 @@ impl Process<'_> {
         }
     }
 
-    /// The messages inside a call that completes collectives, before these are complete: they stand
-    /// behind its records.
+    /// The messages inside a call that completes collectives, before these are complete: they are
+    /// after its records.
     pub(super) fn look_ahead(&mut self, record: &Record, location: RecordAt) {
         if !self.has_messages || self.owners.is_idle() || record.leave.get() == 0 {
             return;
@@ -160,7 +161,7 @@ impl Process<'_> {
     }
 
     /// Whether the library may send within a call for another one that makes a communicator, with
-    /// nothing under way that goes on in other calls: in another thread.
+    /// nothing under way that is nonblocking: in another thread.
     fn may_make_in_others(&self) -> bool {
         self.owners.tell_makers() && !self.stream.is_single_threaded()
     }
@@ -219,7 +220,7 @@ impl Process<'_> {
         }
     }
 
-    /// What stands behind a message and those that were begun with it, if it tells of them.
+    /// What is after a message and those that were begun with it, if it tells of them.
     fn making_behind(&self, location: RecordAt, message: &Message) -> Option<Creation> {
         let chunks = self.chunks();
         let thread = self.thread_of(location);
@@ -405,7 +406,7 @@ impl Process<'_> {
         }
     }
 
-    /// Position of the first call on a lane of a binding whose messages may not all be there;
+    /// Position of the first call on a call order of a binding whose messages may not all be there;
     /// `u64::MAX` if there is none.
     pub(super) fn first_unfinished(&self, local_comm: usize, call_order: CallOrder) -> u64 {
         let calls = self.unfinished.values().flatten().flatten();

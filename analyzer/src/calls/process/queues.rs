@@ -3,14 +3,14 @@
 use crate::calls::queue::Queue;
 use crate::trace::record_at::{CALL_ORDERS, CallOrder};
 
-/// The queues of a communicator's lanes. There may be a million communicators, most of which were
-/// freed.
+/// The queues of a communicator's call orders. There may be a million communicators, most of which
+/// were freed.
 #[derive(Default)]
 pub(super) enum Queues {
     /// No call ever came.
     #[default]
     Unused,
-    /// Nothing waits, on any lane.
+    /// Nothing waits, on any call order.
     PutAway {
         /// Position of the next call of the application.
         next: u64,
@@ -43,7 +43,7 @@ impl Queues {
         }
     }
 
-    /// Position of the next call on a lane.
+    /// Position of the next call on a call order.
     pub(super) fn next_on(&self, call_order: CallOrder) -> u64 {
         match self {
             Self::Unused => 0,

@@ -12,7 +12,7 @@ use crate::calls::unqueued::Unqueued;
 use crate::communicators::persistent::local_of;
 use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 
-/// Records that stand side by side and belong to one queue; at least one.
+/// Records that stand next to each other and belong to one queue; at least one.
 #[derive(Clone, Copy)]
 struct BatchPart<'r> {
     records: &'r [Record],
@@ -93,7 +93,7 @@ impl Process<'_> {
     }
 
     /// Takes a run of records, before which these stand in its batch; gives where the first of them
-    /// stands among the calls on a communicator, if it does.
+    /// is among the calls on a communicator, if it does.
     #[inline]
     fn route_part(
         &mut self,

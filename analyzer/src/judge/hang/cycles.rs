@@ -1,7 +1,7 @@
 //! Who waits for whom, and the circles in it.
 //!
-//! A graph of processes: from one that is inside an instance to those who never came to it and on
-//! whom it depends. Where many wait for many, a node between them stands for the instance, so
+//! A graph of processes: from one that is inside an instance to those who never arrived to it and
+//! on whom it depends. Where many wait for many, a node between them stands for the instance, so
 //! that the graph is no larger than the lists of who is inside and who is missing.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -70,7 +70,7 @@ impl Graph {
         }
     }
 
-    /// A node for some who never came: who waits for it waits for each of them.
+    /// A node for some who never arrived: who waits for it waits for each of them.
     fn together(&mut self, instance: usize, processes: impl Iterator<Item = usize>) -> usize {
         let node = self.n_nodes;
         self.n_nodes += 1;
@@ -93,7 +93,7 @@ impl Graph {
         };
         let is_root = |rank: u32| instance.of.roots == [rank];
         let communicator = &hang.inputs.communicators.list[instance.of.communicator];
-        // By slot of those who never came: a node for all up to it.
+        // By slot of those who never arrived: a node for all up to it.
         let mut lower: Vec<(usize, usize)> = Vec::new();
         if semantics == Some(Semantics::Prefix) {
             let mut in_order: Vec<_> = missing.iter().collect();

@@ -35,8 +35,8 @@ pub struct GraphFigures {
     by_roles: ByRoles,
     /// How the last to leave came to its end.
     pub critical: CriticalTally,
-    /// Per instance that goes on in other calls: for how long nobody was in any, from the last
-    /// initiation to the first completion.
+    /// Per instance that is nonblocking: for how long nobody was in any, from the last initiation
+    /// to the first completion.
     pub nobody_in_mpi: Distribution,
     /// Sum of the durations of these instances, ns.
     pub nobody_in_mpi_durations_ns: i128,
@@ -51,7 +51,7 @@ pub struct EdgeFigures {
     pub transfer: Distribution,
     /// Max(0, begin of the receive - begin of the send).
     pub late_receiver: Distribution,
-    /// What of that the receiver was in no call of MPI, where the collective goes on in other calls.
+    /// What of that the receiver was in no call of MPI, where the collective is nonblocking.
     pub late_progress: Distribution,
     /// Of the last message of each instance, whose way is that of the data.
     pub last: LastMessage,
@@ -74,7 +74,7 @@ pub struct LastMessage {
     pub late_progress_ns: i128,
 }
 
-/// Room that is used again for each instance.
+/// Buffers that are reused for each instance.
 #[derive(Debug, Default)]
 pub(crate) struct GraphScratch {
     order: Order,

@@ -25,7 +25,7 @@ pub(crate) struct NodeFigures {
     /// Where it is not seen when messages come: from the own enter to sending on to the parent; at the
     /// top to the first departure.
     pub own: Distribution,
-    /// Where it goes on in other calls: from the first departure to the own leave, outside of any.
+    /// Where it is nonblocking: from the first departure to the own leave, outside of any.
     pub away: Distribution,
     /// The whole way of its process: own leave - own enter, where nothing goes down - that of the
     /// top, where nothing goes up the top's leave.
@@ -50,7 +50,7 @@ pub(crate) struct ContributorFigures {
 /// Sums of one round of a node in an exchange; times per instance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RoundFigures {
-    /// The slot that sent what came last, if it was always the same.
+    /// The slot that sent what arrived last, if it was always the same.
     pub partner: Option<u32>,
     n: u64,
     /// From the round before (or the enter) to beginning to receive.

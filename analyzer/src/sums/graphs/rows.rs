@@ -1,8 +1,8 @@
 //! Samples of instances that are alike, a row for each, to be added up column by column.
 //!
-//! The sums of a graph are larger than the nearest caches, and each instance has one sample for each
-//! of them. In a row samples stand side by side; some rows later, one quantity at a time is looked
-//! up for all of them.
+//! The sums of a graph are larger than the nearest caches, and each instance has one sample for
+//! each of them. In a row samples stand next to each other; some rows later, one quantity at a time
+//! is looked up for all of them.
 //!
 //! It pays: 1,564 instructions a message, 2,067 without (scripts/ir-guard-analyze.sh at 75823dd, 64 ranks).
 
@@ -12,7 +12,7 @@ use crate::measure::inside::{Quantity, Samples};
 #[derive(Debug)]
 pub(crate) struct Rows {
     quantities: Vec<Quantity>,
-    /// Row behind row; what is left of rows that were handed on stands behind those.
+    /// Row behind row; what is left of rows that were handed on is after those.
     samples: Vec<i32>,
     n_rows: usize,
     /// Rows after which they are added up.

@@ -1,4 +1,4 @@
-//! An instance as a whole to sums: how long it took, who came last, and its messages.
+//! An instance as a whole to sums: how long it took, who arrived last, and its messages.
 
 use std::sync::Arc;
 
@@ -146,7 +146,7 @@ impl Tally<'_> {
         inside.add(of.instance, messages, shape, positions, &mut measuring);
     }
 
-    /// Who came last, and what it cost the others.
+    /// Who arrived last, and what it cost the others.
     pub(super) fn add_lateness(&mut self, of: &Measured<'_, '_>) {
         let Measured {
             instance,
