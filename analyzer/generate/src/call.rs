@@ -1,4 +1,4 @@
-//! Collectives of a run that are called and return: who waits for whom, and what is written of it.
+//! Blocking collectives of a run: who waits for whom, and what is written.
 
 use collbench_formats::{CODE_INTERNAL, ROOT_NONE, Semantics};
 
@@ -9,20 +9,20 @@ use super::semantics::{neighbours_release, payload, releases, root_field};
 use super::state::{END_OF_TIME_NS, Execution, FileError, Group, Scratch, Simulation};
 use super::truth::{Instance, Seen, TrueInFlight};
 
-/// A member of the group that calls, or another process in its place.
+/// A calling member of the group, or another process in its place.
 struct Caller {
-    /// Its position among the callers.
+    /// Position among the callers.
     i: usize,
-    /// Its world rank.
+    /// World rank.
     rank: u32,
     enter: u64,
     leave: Option<u64>,
-    /// The root as the record has it; of a constructor what it made.
+    /// The root as the record states it; for a constructor the index of what it made.
     root_field: i32,
 }
 
 impl Simulation<'_> {
-    /// Lets the members work, enter, and leave where they may: fills the scratch.
+    /// Lets the members work, enter, and leave as soon as they may: fills the scratch.
     pub(super) fn perform(&mut self, execution: Execution<'_>, members: &Members) {
         let Execution {
             call,
@@ -61,7 +61,7 @@ impl Simulation<'_> {
             });
             heard.push(enter.filter(|_| is_heard));
         }
-        // What is only begun here happens in later calls too.
+        // A nonblocking operation progresses in later calls too.
         if let (Some(model), StepKind::Call) = (&call.model, &call.kind) {
             simulated = self.simulate_messages(execution, members, model, &heard, None);
             for (seen, leave) in seen.iter_mut().zip(&simulated.leaves) {
@@ -107,7 +107,7 @@ impl Simulation<'_> {
     }
 
     /// Writes the calls in the scratch, made on `group`, into files and truth, and moves the
-    /// cursors. `made`, of a constructor: who called, and by world rank what it made.
+    /// cursors. `made`, for a constructor: who called, and by world rank what it made.
     pub(super) fn note(
         &mut self,
         execution: Execution<'_>,
@@ -119,7 +119,7 @@ impl Simulation<'_> {
         let mut are_all_messages_there = true;
         for (i, seen) in seen.iter_mut().enumerate() {
             let Some(enter) = seen.enter else { continue };
-            // Of a constructor over a group, not all members of the parent are callers.
+            // Not all members of the parent call a constructor over a group.
             let rank = made.map_or(group.members.ranks[i], |(ranks, _)| ranks[i]);
             let root_field = match (made, root) {
                 (Some((_, index_at)), _) => index_at[rank as usize],
@@ -154,7 +154,8 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// Writes the call of one member into its file and the truth; says whether it is in the trace.
+    /// Writes the call of one member into its file and the truth; returns whether it is in the
+    /// trace.
     fn note_call(
         &mut self,
         execution: Execution<'_>,
@@ -206,7 +207,7 @@ impl Simulation<'_> {
         Ok(true)
     }
 
-    /// Notes the truth of the instance. `ranks`: of a constructor who called.
+    /// Adds the instance to the truth. `ranks`: the callers of a constructor.
     fn note_instance(
         &mut self,
         execution: Execution<'_>,

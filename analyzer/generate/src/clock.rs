@@ -1,47 +1,48 @@
-//! Global time to what the clocks of a host show.
+//! From global time to the readings of a host's clocks.
 
 use collbench_formats::{Anchor, ClockSource};
 use collbench_stats::random::Random;
 
-/// The clocks of one host, as functions of global time: the one place where a generated trace
+/// The clocks of one host, as functions of global time: the only place where a generated trace
 /// departs from it.
 ///
-/// `t` is ns since the start of the run, on the global clock. Then, with offset = local - reference:
-/// `raw(t) = uptime + t + offset + drift t`, in ns; ticks are `raw(t)` times the tick rate, rounded,
-/// then taken down to the granularity. A clock that wanders has one more term in `raw`.
+/// `t` is ns since the start of the run, on the global clock. Then, with offset = local -
+/// reference: `raw(t) = uptime + t + offset + drift t`, in ns; ticks are `raw(t)` times the tick
+/// rate, rounded, then rounded down to the granularity. A clock that wanders has one more term in
+/// `raw`.
 #[derive(Debug, Clone)]
 pub(crate) struct HostClock {
     pub(crate) source: ClockSource,
     /// Ticks per ms; 1,000,000 for the clocks that count ns.
     pub(crate) rate_khz: u64,
     pub(crate) granularity_ticks: u64,
-    /// What the reference clock shows at the start of the run.
+    /// Reading of the reference clock at the start of the run.
     pub(crate) uptime_ns: u64,
     pub(crate) offset_ns: i64,
     pub(crate) drift_ppb: i64,
-    /// How its rate changes on top of that.
+    /// Changes of its rate in addition to that.
     pub(crate) wander: Wander,
     /// Time of day at the start of the run, ns since 1970.
     pub(crate) started_unix_ns: u64,
-    /// How long one anchor takes to read.
+    /// Duration of reading one anchor.
     pub(crate) anchor_width_ns: u64,
-    /// How far from the middle of an anchor its system clocks are read, at most.
+    /// Largest distance of the readings of the system clocks from the middle of an anchor.
     pub(crate) anchor_jitter_ns: u64,
 }
 
 /// Changes of a clock's rate: a wave, and steps as a daemon makes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wander {
-    /// The rate goes up and down between plus and minus this, in straight lines.
+    /// Amplitude of the triangle wave of the rate.
     pub(crate) amplitude_ppb: i64,
-    /// From one wave to the next; 0: none.
+    /// Period of the wave; 0: none.
     pub(crate) period_ns: u64,
-    /// From these times on the rate is so much more, ppb.
+    /// (time, change of the rate in ppb from then on).
     pub(crate) steps: Vec<(u64, i64)>,
 }
 
 impl Wander {
-    /// What it has added at `t`, ns.
+    /// Time that the changes have added until `t`, ns.
     fn ns(&self, t: u64) -> i128 {
         let steps = self.steps.iter().map(|&(from, ppb)| {
             let length = i128::from(t.saturating_sub(from));
@@ -52,8 +53,8 @@ impl Wander {
         if period == 0 {
             return steps;
         }
-        // Four quarters: the rate rises from 0, falls through 0, and rises to it again. Times
-        // 8 to be whole: what a quarter adds is the amplitude times an eighth of the period.
+        // Four quarters: the rate rises from 0, falls through 0, and rises to it again. In units of
+        // 1/8: a quarter adds the amplitude times an eighth of the period.
         let in_wave = i128::from(t) % period;
         let quarters = match (4 * in_wave) / period {
             0 => 16 * in_wave * in_wave,
@@ -71,25 +72,25 @@ impl Wander {
     }
 }
 
-/// CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW never show the same.
+/// Difference between CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW, which are never equal.
 const MONOTONIC_AHEAD_NS: u64 = 1_234_567;
 
 impl HostClock {
-    /// CLOCK_MONOTONIC_RAW.
+    /// Reading of CLOCK_MONOTONIC_RAW, ns.
     pub(crate) fn raw_ns(&self, t: u64) -> u64 {
         let drift = round_div(i128::from(t) * i128::from(self.drift_ppb), 1_000_000_000);
         let raw = i128::from(self.uptime_ns) + i128::from(t) + i128::from(self.offset_ns) + drift;
         let raw = raw + self.wander.ns(t);
-        // The scenario is checked: no clock is set before its zero.
+        // The scenario was checked: no clock is set before its zero.
         u64::try_from(raw).unwrap_or(0)
     }
 
-    /// CLOCK_MONOTONIC.
+    /// Reading of CLOCK_MONOTONIC, ns.
     pub(crate) fn monotonic_ns(&self, t: u64) -> u64 {
         self.raw_ns(t) + MONOTONIC_AHEAD_NS
     }
 
-    /// What a record holds for this instant.
+    /// Timestamp in a record for this instant, ticks.
     pub(crate) fn ticks(&self, t: u64) -> u64 {
         let ticks = match self.source {
             ClockSource::Tsc => {
@@ -102,8 +103,8 @@ impl HostClock {
         ticks - ticks % self.granularity_ticks
     }
 
-    /// What a recorder that reads all clocks at `t` writes down. `name` names the reading, for its
-    /// jitter.
+    /// The anchor of a recorder that reads all clocks at `t`. `name` identifies the reading, for
+    /// its random jitter.
     pub(crate) fn anchor(&self, t: u64, name: &[u64]) -> Anchor {
         let jitter = self.anchor_jitter_ns.min(self.anchor_width_ns / 2);
         let read_at = match jitter {
@@ -122,7 +123,7 @@ impl HostClock {
     }
 }
 
-/// Division to the nearest, halves away from zero.
+/// Quotient to the nearest integer, halves away from zero.
 fn round_div(value: i128, by: i128) -> i128 {
     (value + value.signum() * by / 2) / by
 }

@@ -1,4 +1,4 @@
-//! Communicators of a run, and their constructors.
+//! Communicators of a run and their constructors.
 
 use std::ops::Range;
 
@@ -11,17 +11,17 @@ use collbench_stats::random::hash;
 use super::group::{self, Members, Parts};
 use super::state::{Execution, FileError, Group, Named, Simulation};
 
-/// Those who call a constructor together, and the parents on which they call it.
+/// Processes that call a constructor together, and the parents on which they call it.
 #[derive(Debug)]
 struct Callers {
     members: Members,
-    /// Part of `on`, and which of `members` call it on that one.
+    /// Index of a part of `on`, and which of `members` call on that part.
     parents: Vec<(usize, Range<usize>)>,
 }
 
 impl Simulation<'_> {
     /// Gives a communicator its index in each member's file. `made_on[i]`: the parent's index
-    /// there, and when the constructor returned; a time of 0 for one in which it never did.
+    /// there, and when the constructor returned; 0 if it never did.
     pub(super) fn make_group(
         &mut self,
         members: Members,
@@ -96,7 +96,7 @@ impl Simulation<'_> {
         })
     }
 
-    /// A constructor, called on all parts of `on`; gives what it makes.
+    /// A constructor, called on all parts of `on`; returns what it makes.
     pub(super) fn construct(
         &mut self,
         execution: Execution<'_>,
@@ -127,12 +127,12 @@ impl Simulation<'_> {
             seen.push(self.scratch.seen.clone());
         }
 
-        // A constructor that nobody returned from made nothing.
+        // A constructor from which nobody returned made nothing.
         let is_made = |part: &Members| part.ranks.iter().any(|&rank| left_at[rank as usize] > 0);
         let parts: Parts = parts.into_iter().filter(is_made).collect();
         let in_truth = self.truth.communicators(name, &parts);
 
-        // By world rank: the index that the new communicator has there.
+        // By world rank: the index of the new communicator there.
         let mut index_at = vec![ROOT_NONE; self.ranks.len()];
         let mut made = Vec::new();
         for (members, in_truth) in parts.into_iter().zip(in_truth) {
@@ -162,7 +162,7 @@ impl Simulation<'_> {
                 self.note(execution, &mut on.groups[*parent], made)?;
             }
         }
-        // Whichever thread will call on the new communicator knows of it from here on.
+        // From here on the thread that will call on the new communicator knows it.
         let thread = self.scenario.threads.get(name).copied().unwrap_or(0) as usize;
         for (rank, &left_at) in left_at.iter().enumerate() {
             let cursor = &mut self.ranks[rank].cursors[thread];
@@ -171,8 +171,8 @@ impl Simulation<'_> {
         Ok(made)
     }
 
-    /// The number on which the members of a new communicator agree, and the constructor's
-    /// position: on the parent, or among those over the same groups.
+    /// The number on which the members of a new communicator agree, and the position of the
+    /// constructor: on the parent, or among those over the same groups.
     fn identity(&mut self, operation: Operation, members: &Members, on: &Named) -> (u64, u64) {
         let code = u64::from(operation.code());
         if is_over_groups(operation) {
@@ -201,9 +201,9 @@ fn is_over_groups(operation: Operation) -> bool {
     )
 }
 
-/// Who calls a constructor together. An intercommunicator is made by two groups that wait for
-/// each other; constructors over a group are called by its members only; the others by each
-/// part for itself.
+/// Processes that call a constructor together. An intercommunicator is made by two groups that wait
+/// for each other; only the members of the group call a constructor over a group; each part calls
+/// the others separately.
 fn callers_of(operation: Operation, parents: &[Members], parts: &[Members]) -> Vec<Callers> {
     let part_of = |rank: u32| {
         parents
@@ -238,7 +238,7 @@ fn callers_of(operation: Operation, parents: &[Members], parts: &[Members]) -> V
     }
 }
 
-/// The index, in the file of this rank, of the part that it is in.
+/// The index, in the file of this rank, of the part that it belongs to.
 fn parent_index(on: &Named, rank: u32) -> u32 {
     on.groups
         .iter()

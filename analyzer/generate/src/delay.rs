@@ -1,18 +1,18 @@
-//! Amounts of time that ranks take longer, now and then.
+//! Additional times that ranks take in some instances.
 
-/// An amount of time that a rank takes longer.
+/// An additional time that a rank takes.
 #[derive(Debug, Clone)]
 pub(crate) struct Delay {
-    /// Number of the delay in the file, from 0: the name of its random numbers.
+    /// Number of the delay in the file, from 0; identifies its random numbers.
     pub(crate) id: u64,
     pub(crate) amount: Amount,
     /// By world rank; `None`: all.
     pub(crate) ranks: Option<Vec<bool>>,
-    /// In which part of the instances; decided once for all ranks.
+    /// Share of the instances with this delay; drawn once for all ranks.
     pub(crate) share: f64,
-    /// Only one of the ranks, the next one after so many instances.
+    /// Only one rank at a time, the next one after this number of instances.
     pub(crate) moves_every: Option<u64>,
-    /// The ranks that it moves over; empty if it does not.
+    /// The ranks over which it moves; empty if it does not move.
     pub(crate) moves_over: Vec<u32>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum Amount {
     Normal(u64, u64),
     /// By world rank.
     Each(Vec<u64>),
-    /// Something else takes the processor for `length_ns`, every `period_ns` of time.
+    /// Another process takes the processor for `length_ns` every `period_ns`.
     Noise {
         period_ns: u64,
         length_ns: u64,

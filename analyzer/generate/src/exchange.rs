@@ -1,4 +1,4 @@
-//! Exchanges between the clocks of hosts, as a recorder takes them.
+//! Exchanges between the clocks of hosts, as a recorder measures them.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use collbench_stats::random::{Random, hash};
 
 use super::scenario::{Exchanges, Scenario};
 
-/// Between the receipt of a message and the answer.
+/// Time between receiving a message and answering.
 const TURNAROUND_NS: u64 = 300;
 
-/// The measurements that `rank` makes in the run, with the time of each; none unless it is the
-/// lowest rank of a host other than the reference's. `run` is from the end of MPI_Init to where
-/// the process, or the reference's, ends.
+/// The measurements of `rank` in the run, with the time of each; empty unless it is the lowest rank
+/// of a host other than the reference's. `run` is from the end of MPI_Init to the end of the
+/// process or of the reference.
 pub(crate) fn measurements(
     scenario: &Scenario,
     seed: u64,
@@ -41,7 +41,7 @@ pub(crate) fn measurements(
             None => break,
         }
     }
-    // The one at the end begins early enough to be done in time.
+    // The burst at the end begins early enough to finish in time.
     let at_end = last.filter(|_| exchanges.at_end);
     let at_end = at_end.and_then(|length| run.end.checked_sub(2 * length));
     if let Some(begin) = at_end.filter(|&begin| begin > bursts[bursts.len() - 1].end) {
@@ -66,7 +66,7 @@ struct Burst {
     samples: Vec<OffsetSample>,
 }
 
-/// A burst that begins at `begin`; `None` if it would have no exchange.
+/// A burst that begins at `begin`; `None` if it would contain no exchange.
 fn burst(scenario: &Scenario, exchanges: Exchanges, name: &[u64], begin: u64) -> Option<Burst> {
     let &[seed, host] = name else { return None };
     let reference = &scenario.hosts[scenario.host_of[0]].clock;

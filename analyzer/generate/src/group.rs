@@ -1,4 +1,4 @@
-//! The communicators of a program: who is in them, and which steps make sense on them.
+//! The communicators of a program: their members, and which steps are valid on them.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use super::scenario::{Action, Call, Grid, Root, Scenario, ScenarioError, Step};
 pub(crate) struct Members {
     /// On an intercommunicator: the first group, then the second.
     pub(crate) ranks: Vec<u32>,
-    /// Size of the first group; all for an intracommunicator.
+    /// Size of the first group; all members of an intracommunicator.
     pub(crate) n_first: usize,
-    /// In a topology, by position: the positions of those that a member receives from, and sends
-    /// to; `None` beyond the border. Empty without a topology.
+    /// In a topology, by position: positions of the neighbours that a member receives from and
+    /// sends to; `None` beyond the border. Empty without a topology.
     pub(crate) sources: Vec<Vec<Option<usize>>>,
 }
 
-/// Neighbours in a Cartesian grid, by position: those before and behind in each dimension.
+/// Neighbours in a Cartesian grid, by position: the previous and the next in each dimension.
 fn cartesian(n: usize, grid: &Grid) -> Result<Vec<Vec<Option<usize>>>, (String, String)> {
     let dims = match &grid.dims {
         Some(dims) => dims.clone(),
@@ -75,7 +75,7 @@ impl Members {
         self.kind() == CommunicatorKind::Inter
     }
 
-    /// The group of the member at this position, as positions.
+    /// The group of the member at this position, as a range of positions.
     pub(crate) fn group_of(&self, position: usize) -> std::ops::Range<usize> {
         if position < self.n_first {
             0..self.n_first
@@ -84,7 +84,7 @@ impl Members {
         }
     }
 
-    /// Position of the root of instance number `instance` of this call.
+    /// Position of the root in instance number `instance` of this call.
     pub(crate) fn root_position(&self, call: &Call, instance: u64) -> usize {
         let group = match call.root_group {
             0 => 0..self.n_first,
@@ -97,10 +97,10 @@ impl Members {
     }
 }
 
-/// What a name of the program stands for: one communicator, or the several parts of a split.
+/// The communicators of one name in the program: one, or the parts of a split.
 pub(crate) type Parts = Vec<Members>;
 
-/// What the program can name at its beginning.
+/// The predefined communicators, by name.
 pub(crate) fn predefined(n_ranks: usize) -> BTreeMap<String, Parts> {
     let all = 0..n_ranks as u32;
     BTreeMap::from([
@@ -115,7 +115,7 @@ pub(crate) fn predefined(n_ranks: usize) -> BTreeMap<String, Parts> {
     ])
 }
 
-/// The communicators that a constructor makes of these, or what is wrong: found, expected.
+/// The communicators that a constructor makes of these, or what is wrong: (found, expected).
 pub(crate) fn made(
     operation: Operation,
     call: &Call,
@@ -173,10 +173,10 @@ pub(crate) fn made(
     }
 }
 
-/// Walks the program as far as its communicators go, before anything is written.
+/// Checks the communicators of the program, before anything is written.
 ///
 /// # Errors
-/// [`ScenarioError`] for the first step that makes no sense where it stands.
+/// [`ScenarioError`] for the first invalid step.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let mut known = predefined(scenario.n_ranks());
     check_steps(&scenario.program, scenario, &mut known)
@@ -188,7 +188,7 @@ fn check_steps(
     known: &mut BTreeMap<String, Parts>,
 ) -> Result<(), ScenarioError> {
     for step in steps {
-        // What the second time through does, all later times do.
+        // All later repetitions are like the second one.
         for _ in 0..step.repeat.min(2) {
             match &step.action {
                 Action::Block(steps) => check_steps(steps, scenario, known)?,
@@ -294,7 +294,7 @@ mod tests {
         let wrong = error("[[program]]\noperation = \"MPI_Barrier\"\non = \"rows\"\n");
         assert_eq!(wrong.line, 5);
         assert_eq!(wrong.expected, "one of self, world");
-        // Freed the first time through, it is missing the second time.
+        // Freed in the first repetition, it is missing in the second.
         let wrong = error(
             "[[program]]\noperation = \"MPI_Comm_dup\"\nmakes = \"d\"\n\
              [[program]]\nrepeat = 2\nsteps = [\n{ operation = \"MPI_Comm_free\", on = \"d\" },\n]\n",

@@ -1,15 +1,16 @@
-//! Traces with known truth, from a scenario: the command collbench-generate.
+//! Traces with known truth, generated from a scenario: the command collbench-generate.
 //!
-//! A scenario file (TOML) chooses hosts with their clocks, communicators, a program, and what
-//! goes wrong; the simulation takes the ranks through the program on one global time, keeping to
-//! what MPI promises about who waits for whom; each rank's calls are written as its recorder
-//! would have, in the ticks of its host. Beside the rank files, `truth.json` says what an
-//! analysis has to find, computed from the global times by a route of its own.
+//! A scenario file (TOML) defines hosts with their clocks, communicators, a program, and faults.
+//! The simulation executes the program for all ranks on one global time, following MPI's rules
+//! about which ranks wait for which; each rank's calls are written as its recorder would have, in
+//! the ticks of its host. In addition to the rank files, `truth.json` contains what an analysis
+//! must find, computed from the global times by independent code.
 //!
-//! Everything is streamed: records leave memory chunk by chunk, so that memory grows with ranks
-//! and communicators, not with calls. (Medians in the truth need all values: `truth = "counts"`
-//! leaves them out. Ranks with several threads are put in order in memory.) The same scenario
-//! and seed give the same bytes on every machine. [`Truth`] has the fields of `truth.json`.
+//! Everything is streamed: records leave memory chunk by chunk, so memory grows with ranks and
+//! communicators, not with calls. There are two exceptions: medians in the truth need all values
+//! (`truth = "counts"` omits them), and ranks with several threads are sorted in memory. The same
+//! scenario and seed give the same bytes on every machine. [`Truth`] has the fields of
+//! `truth.json`.
 #![doc = include_str!("SCENARIO.md")]
 #![forbid(unsafe_code)]
 
@@ -63,10 +64,10 @@ pub enum GenerateError {
     Read {
         /// The scenario file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         error: io::Error,
     },
-    /// The scenario makes no sense.
+    /// The scenario is invalid.
     #[error("{}: {error}", .path.display())]
     Scenario {
         /// The scenario file.
@@ -74,7 +75,7 @@ pub enum GenerateError {
         /// What is wrong, and in which line.
         error: ScenarioError,
     },
-    /// The output directory has a trace already.
+    /// The output directory already has a trace.
     #[error(
         "{}: already holds a trace; choose another directory, or use --force to replace it",
         .path.display()
@@ -83,7 +84,7 @@ pub enum GenerateError {
         /// The output directory.
         path: PathBuf,
     },
-    /// The output is there and is no trace.
+    /// The output exists and is no trace.
     #[error(
         "{}: expected a trace or an empty directory, found {found}; choose another directory",
         .path.display()
@@ -99,7 +100,7 @@ pub enum GenerateError {
     Write {
         /// Which file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         error: io::Error,
     },
 }
@@ -111,13 +112,13 @@ impl GenerateError {
     }
 }
 
-/// Writes the trace of the scenario in the file `scenario` into the directory `out`; gives the
+/// Writes the trace of the scenario in the file `scenario` into the directory `out`; returns the
 /// truth about it.
 ///
-/// `seed` takes the place of the scenario's. `force` replaces a trace that is there.
+/// `seed` replaces the seed of the scenario. `force` replaces an existing trace.
 ///
 /// # Errors
-/// [`GenerateError`]; what was written until then stays.
+/// [`GenerateError`]; files written until then remain.
 pub fn generate(
     scenario: &Path,
     out: &Path,
@@ -144,7 +145,7 @@ pub fn generate(
     let truth = write_ranks(&scenario, seed, out, simulated)?;
     write_run(&scenario, out)?;
     let path = out.join(TRUTH_FILE);
-    // The truth is made of strings and integers only, which always have a JSON form.
+    // The truth consists of strings and integers, which always have a JSON form.
     let mut json = serde_json::to_vec_pretty(&truth).map_err(io::Error::other);
     if let Ok(json) = &mut json {
         json.push(b'\n');
@@ -185,7 +186,7 @@ fn make_room(out: &Path, force: bool) -> Result<(), GenerateError> {
     fs::create_dir_all(out).map_err(GenerateError::write(out))
 }
 
-/// All that is in a directory, if it is a trace: nothing else is ever removed.
+/// All entries of a directory, if it is a trace: nothing else is ever removed.
 fn parts_of_trace(directory: &Path) -> Result<Vec<PathBuf>, GenerateError> {
     let unreadable = || GenerateError::write(directory);
     let mut parts = Vec::new();
@@ -218,7 +219,7 @@ fn parts_of_trace(directory: &Path) -> Result<Vec<PathBuf>, GenerateError> {
     Ok(parts)
 }
 
-/// Writes all rank files, with the damage that the scenario asks for; gives the truth about what
+/// Writes all rank files, with the damage that the scenario asks for; returns the truth about what
 /// is left of them.
 fn write_ranks(
     scenario: &Scenario,
@@ -267,13 +268,13 @@ fn write_ranks(
     if !is_damaged {
         return Ok(truth);
     }
-    // What the damage leaves is known only now: the same walk once more, for its truth alone.
+    // What the damage leaves is known only now: repeats the simulation for its truth alone.
     let no_files = lost.iter().map(|_| None).collect();
     let simulation = Simulation::new(scenario, seed, no_files, lost);
     Ok(simulation.run().map_err(&simulated)?.0)
 }
 
-/// Why a layer is not in a trace.
+/// Reason why a layer is not in a trace.
 const NOT_GENERATED: &str = "a generated trace has none";
 
 fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
@@ -330,7 +331,7 @@ fn command(scenario: &Scenario) -> Vec<String> {
     vec!["collbench-generate".into(), scenario.name.clone()]
 }
 
-/// `run.json`, as collbench-record writes it; without anything of this machine.
+/// `run.json`, as collbench-record writes it; without properties of this machine.
 fn write_run(scenario: &Scenario, out: &Path) -> Result<(), GenerateError> {
     let run = json!({
         "schema": "collbench.run/1",

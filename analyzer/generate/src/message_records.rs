@@ -1,5 +1,4 @@
-//! Collectives of a run that are seen inside: what the network does with them, and the records of
-//! their messages.
+//! Simulates collectives message by message, and writes the records of their messages.
 
 use collbench_formats::{Direction, Message, NO_RANK};
 
@@ -9,8 +8,8 @@ use super::rank_file::{Body, NewRecord};
 use super::state::{Execution, FileError, Group, Simulation};
 
 impl Simulation<'_> {
-    /// Lets a collective happen message by message, among those who were heard of. `calls`: in
-    /// which calls of a member it goes on, of one that is begun first.
+    /// Simulates a collective message by message, among the members that have entered. `calls`: the
+    /// calls of each member in which a nonblocking one progresses.
     pub(super) fn simulate_messages(
         &self,
         execution: Execution<'_>,
@@ -38,7 +37,8 @@ impl Simulation<'_> {
         })
     }
 
-    /// Writes the ends of messages of member `i` in the scratch; says whether all are in the trace.
+    /// Writes the ends of messages of member `i` in the scratch; returns whether all are in the
+    /// trace.
     pub(super) fn write_messages(
         &mut self,
         execution: Execution<'_>,
@@ -51,7 +51,7 @@ impl Simulation<'_> {
             members: &group.members,
             i,
             communicator: group.indexes[i],
-            // The library's own tags lie below zero.
+            // The library's own tags are negative.
             tag: execution.operation.code().wrapping_neg(),
             thread: execution.thread,
             receives,
@@ -61,8 +61,8 @@ impl Simulation<'_> {
         are_all_recorded
     }
 
-    /// Writes the ends of messages of a member that began when that is wanted; says whether all
-    /// are in the trace.
+    /// Writes the ends of messages of a member whose begin satisfies `is_wanted`; returns whether
+    /// all are in the trace.
     pub(super) fn write_ends(
         &mut self,
         simulated: &InstanceMessages,
@@ -83,7 +83,7 @@ impl Simulation<'_> {
                 ),
             };
             let is_from_any = end.side == Side::Receive && of.receives == Receives::FromAny;
-            // An end is there from when it began.
+            // An end is recorded at its begin.
             let Some(enter) = enter.filter(|&enter| is_wanted(enter)) else {
                 continue;
             };
@@ -117,7 +117,7 @@ impl Simulation<'_> {
     }
 }
 
-/// Whose ends of messages are written, and as what.
+/// A member whose ends of messages are written, and how.
 pub(super) struct Ends<'a> {
     pub(super) members: &'a Members,
     /// Position of the member.
@@ -126,6 +126,6 @@ pub(super) struct Ends<'a> {
     pub(super) communicator: u32,
     pub(super) tag: u16,
     pub(super) thread: u32,
-    /// What is seen of receives.
+    /// What a recorder sees of receives.
     pub(super) receives: Receives,
 }

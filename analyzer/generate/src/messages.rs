@@ -1,5 +1,5 @@
-//! The messages of a collective that a scenario lets be seen inside: which tree, over which
-//! network, and when each of them was sent and received.
+//! Message-level simulation of a collective: its tree, the network, and when each message was sent
+//! and received.
 
 mod network;
 mod progress_calls;

@@ -1,8 +1,9 @@
-//! Nonblocking and persistent collectives of a run: begun in one step, completed in a later one.
+//! Nonblocking and persistent collectives of a run: initiated in one step, completed in a later
+//! one.
 //!
-//! Nobody waits in an initiating call. When each member may be done follows from all their
-//! initiations, as the leave of a blocking call would; the call that completes it returns then at
-//! the earliest.
+//! No rank waits in an initiating call. When each member may be done follows from all their
+//! initiations, like the leave of a blocking call; the call that completes the operation does not
+//! return earlier.
 
 use collbench_formats::{
     CompletingCall, Completion, Definition, Initiation, Operation, PersistentCollective,
@@ -18,35 +19,35 @@ use super::semantics::root_field;
 use super::state::{Execution, FileError, Group, Simulation};
 use super::truth::{Instance, NonblockingTimes, Seen, TrueInFlight};
 
-/// The tags of nonblocking collectives lie below this one, as those of libraries do.
+/// The tags of nonblocking collectives are below this one, like those of libraries.
 const FIRST_TAG: u16 = 0xff00;
 
-/// A member of the group while it begins a collective.
+/// A member of the group that initiates a collective.
 struct Initiator {
-    /// Its position.
+    /// Position of the member.
     i: usize,
-    /// That of the root.
+    /// Position of the root.
     root: Option<usize>,
     payload: u64,
-    /// Of the collective among the calls on the communicator, or of the start.
+    /// Position of the collective among the calls on the communicator, or number of the start.
     position: u64,
 }
 
-/// A call of one rank that completes what it has begun.
+/// A call of one rank that completes initiated collectives.
 struct Completing {
     rank: u32,
-    /// When its last attempt began, on the grid.
+    /// Begin of the successful call, on the grid.
     entered: u64,
-    /// When it returns; `None` where that never happens.
+    /// When it returns; `None`: never.
     leave: Option<u64>,
-    /// Collectives that it completes.
+    /// Number of collectives that it completes.
     n_together: u32,
-    /// Time of the attempts in vain, for each of these.
+    /// Time of the unsuccessful tests, per collective.
     share_ns: u64,
 }
 
 impl Simulation<'_> {
-    /// Begins what `perform` has put into the scratch.
+    /// Initiates the collective that `perform` has put into the scratch.
     pub(super) fn begin(
         &mut self,
         execution: Execution<'_>,
@@ -98,7 +99,7 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// What a member begins, and its record.
+    /// What a member initiates, and its record.
     fn initiation(
         &self,
         execution: Execution<'_>,
@@ -141,7 +142,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A member that came begins: writes that, and gives when it returned, if it does.
+    /// Writes the initiation of a member that entered; returns when it returned, if it does.
     fn begin_at(
         &mut self,
         execution: Execution<'_>,
@@ -187,7 +188,7 @@ impl Simulation<'_> {
         Ok(initiated)
     }
 
-    /// What is to be kept of an instance that is seen inside, with a tag of its own.
+    /// Creates the message-level state of an instance, with a tag of its own.
     fn outstanding_messages(
         &mut self,
         execution: Execution<'_>,
@@ -209,7 +210,7 @@ impl Simulation<'_> {
         })
     }
 
-    /// Number of the next start of the persistent collective of a step, which is set up before the
+    /// Number of the next start of the persistent collective of a step, which is created before the
     /// first.
     fn next_start(
         &mut self,
@@ -252,7 +253,7 @@ impl Simulation<'_> {
         Ok(0)
     }
 
-    /// Every rank completes all that it has begun.
+    /// Every rank completes everything that it has initiated.
     pub(super) fn complete(
         &mut self,
         call: &Call,
@@ -279,8 +280,8 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// Lets a collective happen of which it is known now in which calls it goes on: what every rank
-    /// does next is to complete it.
+    /// Simulates the messages of a collective once the calls in which it progresses are known: each
+    /// rank's next step is to complete it.
     fn progress(&mut self, at: usize, call: &Call, step: &CompleteStep, execution: u64) {
         let Some(mut pending) = self.outstanding.instances[at].take() else {
             return;
@@ -324,8 +325,8 @@ impl Simulation<'_> {
         self.outstanding.instances[at] = Some(pending);
     }
 
-    /// Writes the ends of the messages of a member of what was begun, of those that began before its
-    /// completing call was entered, or behind that.
+    /// Writes the ends of the messages of a member of an outstanding instance: those that began
+    /// before its completing call was entered, or those after that.
     fn write_outstanding_ends(
         &mut self,
         (at, i): (usize, usize),
@@ -362,7 +363,7 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// One call of one rank completes some of what it has begun.
+    /// One call of one rank completes some of its outstanding collectives.
     fn complete_part(
         &mut self,
         call: &Call,
@@ -396,7 +397,7 @@ impl Simulation<'_> {
             n_together,
             share_ns: tests_ns / u64::from(n_together),
         };
-        // Only these are written before they return.
+        // Only the messages of these are written before they return.
         let is_seen_under_way = matches!(step.by, CompletingCall::Wait | CompletingCall::Waitall);
         if leave.is_some() || is_seen_under_way {
             for &waiting in part {
@@ -410,7 +411,7 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// A call completes one of those that it was called for, at one member.
+    /// A call completes one of its collectives for one member.
     fn complete_one(
         &mut self,
         step: &CompleteStep,
@@ -471,7 +472,7 @@ impl Simulation<'_> {
             pending.n_left -= 1;
             pending.seen[i].leave = leave.filter(|_| is_recorded);
             if let Some(model) = &mut pending.model {
-                // It has what it waited for when it returns, at the latest.
+                // At the latest it had received everything when it returned.
                 model.simulated.leaves[i] = leave;
             }
             let simulated = &mut pending.nonblocking[i];
@@ -483,7 +484,7 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// Notes the truth of what is complete at every member; at the end, of all.
+    /// Adds instances to the truth that every member has completed; at the end, all.
     pub(super) fn settle(&mut self, is_end: bool) {
         for pending in &mut self.outstanding.instances {
             let Some(done) = pending.take_if(|pending| is_end || pending.n_left == 0) else {
@@ -509,7 +510,7 @@ impl Simulation<'_> {
         }
         if self.outstanding.instances.iter().all(Option::is_none) {
             self.outstanding.instances.clear();
-            // Who did not complete everything has ended.
+            // Ranks that did not complete everything have ended.
             self.outstanding.of_rank.iter_mut().for_each(Vec::clear);
         }
     }

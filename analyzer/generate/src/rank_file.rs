@@ -1,6 +1,6 @@
-//! The file of one rank, by the clock of its host.
+//! The file of one rank, with timestamps of its host's clock.
 //!
-//! The file is opened anew for each chunk: a scenario may have more ranks than a process may have
+//! The file is reopened for each chunk: a scenario may have more ranks than a process may have
 //! descriptors.
 
 use std::fs::{File, OpenOptions};
@@ -17,10 +17,10 @@ use collbench_formats::{
 
 use super::clock::HostClock;
 
-/// How long before its first call a chunk is opened, if the rank was not in a call then.
+/// Time between opening a chunk and its first call, if the rank was not in a call then.
 const OPENED_BEFORE_NS: u64 = 100;
 
-/// One call as the simulation made it. Times are global, in ns since the start.
+/// One simulated call. Times are global, ns since the start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewRecord {
     pub(crate) thread: u32,
@@ -30,7 +30,7 @@ pub(crate) struct NewRecord {
     pub(crate) body: Body,
 }
 
-/// What a record says besides its times.
+/// Content of a record besides its times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Body {
     Call {
@@ -40,9 +40,9 @@ pub(crate) enum Body {
         root: i32,
         payload: u64,
     },
-    /// The start of a persistent collective, a completion, a phase: bytes 8 to 23.
+    /// Bytes 8 to 23 of the start of a persistent collective, a completion, or a phase.
     Words([u64; 2]),
-    /// Tests in vain before a completion.
+    /// Unsuccessful tests before a completion.
     Tests {
         of: Initiation,
         by: CompletingCall,
@@ -67,13 +67,13 @@ impl Body {
 /// How a process ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ending {
-    /// In MPI_Finalize, which it left at this time.
+    /// With MPI_Finalize, which it left at this time.
     Finalized(u64),
-    /// Otherwise.
+    /// In any other way.
     Died,
 }
 
-/// Recording that stopped before the process did.
+/// Recording that stopped before the process ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stop {
     pub(crate) at: u64,
@@ -87,7 +87,7 @@ const PIECE_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 struct ClosedFile {
     path: PathBuf,
-    /// Where the next bytes go.
+    /// Position of the next write.
     at: u64,
 }
 
@@ -104,8 +104,8 @@ impl ClosedFile {
 impl Write for ClosedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let file = self.open()?;
-        // As the recorder makes its room: how much is written at once decides how large the
-        // pieces are that the system keeps the file in, and maps at once.
+        // Like the recorder's allocation of file space: the size of a write determines the size of
+        // the pieces in which the system stores and maps the file.
         for piece in bytes.chunks(PIECE_BYTES) {
             file.write_all_at(piece, self.at)?;
             self.at += piece.len() as u64;
@@ -130,7 +130,7 @@ impl Seek for ClosedFile {
     }
 }
 
-/// The readings of the clocks of one rank.
+/// Clock readings of one rank.
 #[derive(Debug)]
 struct Readings {
     clock: HostClock,
@@ -147,7 +147,7 @@ impl Readings {
     }
 }
 
-/// A rank file that is being written.
+/// A rank file under construction.
 #[derive(Debug)]
 pub(crate) struct RankFile {
     path: PathBuf,
@@ -155,22 +155,22 @@ pub(crate) struct RankFile {
     readings: Readings,
     grid_ns: u64,
     chunk_calls: usize,
-    /// In the file a thread has its index.
+    /// The index of a thread here is its number in the file.
     threads: Vec<Thread>,
-    /// Where the processes' threads overlap, calls are put in order before they are written.
+    /// If threads of the process overlap, calls are sorted before they are written.
     waiting: Option<Vec<NewRecord>>,
 }
 
 #[derive(Debug)]
 struct Thread {
-    /// As the scenario numbers it.
+    /// Number of the thread in the scenario.
     label: u32,
     last_leave: u64,
 }
 
 impl RankFile {
-    /// Makes the file. `sorts`: records come in any order and are kept until the end.
-    /// `keep_chunks`: it is a ring, of so many chunks.
+    /// Creates the file. `sorts`: records come in any order and are kept until the end.
+    /// `keep_chunks`: it is a ring of this number of chunks.
     pub(crate) fn create(
         directory: &Path,
         identity: Identity,
@@ -218,7 +218,7 @@ impl RankFile {
         &self.path
     }
 
-    /// Appends a definition, made at `t`.
+    /// Appends a definition made at `t`.
     pub(crate) fn define(&mut self, definition: Definition, t: u64) -> io::Result<()> {
         self.writer.define(definition, || self.readings.anchor(t))
     }
@@ -285,10 +285,10 @@ impl RankFile {
         self.writer.push(index as u32, in_file)
     }
 
-    /// Writes what is left, and the end into the header.
+    /// Writes the rest, and the end into the header.
     pub(crate) fn finish(&mut self, ending: Ending, stop: Option<Stop>) -> io::Result<()> {
         if let Some(mut waiting) = self.waiting.take() {
-            // The sort is stable: calls of one thread that begin together stay in order.
+            // The sort is stable: calls of one thread with the same enter stay in order.
             waiting.sort_by_key(|record| record.enter);
             for record in waiting {
                 self.append(record)?;
@@ -317,7 +317,7 @@ impl RankFile {
         OpenOptions::new().write(true).open(&self.path)
     }
 
-    /// Cuts the file; gives how many records are left.
+    /// Truncates the file; returns the number of remaining records.
     pub(crate) fn cut(&self, at: u64) -> io::Result<u64> {
         let file = self.open()?;
         let at = at.min(file.metadata()?.len());
@@ -330,7 +330,7 @@ impl RankFile {
             .sum())
     }
 
-    /// Damages the header of a chunk of records; gives the records in it, counted over the file.
+    /// Damages the header of a chunk of records; returns the records in it, counted over the file.
     pub(crate) fn damage_chunk(&self, number: u64) -> io::Result<Range<u64>> {
         let mut first = 0;
         for (i, chunk) in (0u64..).zip(self.writer.chunks()) {

@@ -1,4 +1,4 @@
-//! A scenario file, checked, as what the simulation works on.
+//! A checked scenario, in the form that the simulation uses.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ mod written;
 pub struct ScenarioError {
     /// Line of the file, from 1.
     pub line: usize,
-    /// What stands there.
+    /// What is there.
     pub found: String,
-    /// What should.
+    /// What should be there.
     pub expected: String,
 }
 
@@ -33,22 +33,22 @@ pub(crate) struct Scenario {
     pub(crate) grid_ns: u64,
     pub(crate) started_unix_ns: u64,
     pub(crate) chunk_calls: usize,
-    /// Files are rings of so many chunks, by rank, and again from the first one; empty: they are
-    /// not.
+    /// Number of chunks of each rank's ring, by rank, repeated cyclically; empty: the files are no
+    /// rings.
     pub(crate) keep_chunks: Vec<usize>,
     pub(crate) truth: TruthDetail,
     pub(crate) init_ns: u64,
     pub(crate) finalize_ns: u64,
     pub(crate) hosts: Vec<Host>,
-    /// `None`: nobody measures offsets.
+    /// `None`: offsets are not measured.
     pub(crate) exchanges: Option<Exchanges>,
     /// By world rank: index in `hosts`.
     pub(crate) host_of: Vec<usize>,
     pub(crate) threads: BTreeMap<String, u32>,
-    /// Whether any rank has several.
+    /// Whether any rank has several threads.
     pub(crate) has_threads: bool,
     pub(crate) network: Network,
-    /// Whether any collective is seen inside.
+    /// Whether any collective has simulated messages.
     pub(crate) has_messages: bool,
     pub(crate) program: Vec<Step>,
     /// By world rank.
@@ -64,28 +64,28 @@ pub(crate) struct Host {
 /// How the offsets between the clocks of hosts are measured: in bursts of exchanges between the
 /// lowest rank of the run and the lowest rank on each other host.
 ///
-/// They take the program no time: what a recorder's own messages cost is not what a scenario is
-/// about.
+/// They take no time of the program: the cost of a recorder's own messages is not part of a
+/// scenario.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchanges {
-    /// In each burst.
+    /// Exchanges in each burst.
     pub(crate) n: u64,
-    /// Least time of a message, either way.
+    /// Shortest time of a message, in both directions.
     pub(crate) one_way_ns: u64,
-    /// The way from the reference takes so much longer.
+    /// Additional time of messages from the reference.
     pub(crate) asymmetry_ns: u64,
-    /// Mean of an exponential that each message takes longer.
+    /// Mean of an exponential additional time of each message.
     pub(crate) jitter_ns: u64,
-    /// From one burst to the next; `None`: one at the start and one at the end.
+    /// Time between bursts; `None`: only one at the start and one at the end.
     pub(crate) every_ns: Option<u64>,
-    /// Whether there is one at the end, which a run that is killed has not.
+    /// Whether there is one at the end, which a killed run does not have.
     pub(crate) at_end: bool,
 }
 
-/// One line of the program.
+/// One step of the program.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
-    /// Where it stands in the file.
+    /// Line in the file.
     pub(crate) line: usize,
     pub(crate) repeat: u64,
     pub(crate) action: Action,
@@ -97,7 +97,7 @@ pub(crate) enum Action {
     Call(Box<Call>),
 }
 
-/// A step in which the members of a communicator work, then call an operation on it.
+/// A step in which the members of a communicator work, and then call an operation on it.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     /// Number of the step in the file, from 0.
@@ -107,7 +107,7 @@ pub(crate) struct Call {
     pub(crate) operation: Option<Operation>,
     pub(crate) bytes: Bytes,
     pub(crate) root: Root,
-    /// On an intercommunicator: which of its two groups has the root.
+    /// On an intercommunicator: number of the group that has the root.
     pub(crate) root_group: usize,
     pub(crate) makes: Option<String>,
     pub(crate) split: Split,
@@ -116,38 +116,38 @@ pub(crate) struct Call {
     pub(crate) grid: Grid,
     pub(crate) work: Vec<Delay>,
     pub(crate) latency: Latency,
-    /// Its messages take the place of the latency.
+    /// Messages that replace the latency.
     pub(crate) model: Option<MessageModel>,
 }
 
-/// What is done when the work is done.
+/// What a step does after the work.
 #[derive(Debug, Clone)]
 pub(crate) enum StepKind {
     /// The operation is called, if there is one.
     Call,
-    /// A nonblocking or persistent operation is begun.
+    /// A nonblocking or persistent operation is initiated.
     Begin(Begin),
-    /// What was begun is completed.
+    /// Outstanding operations are completed.
     Complete(CompleteStep),
     /// A phase of this level begins.
     Phase(i32),
 }
 
-/// How an operation is begun.
+/// How an operation is initiated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Begin {
     /// Length of the initiating call.
     pub(crate) begin_ns: u64,
 }
 
-/// How everything is completed that a rank has begun.
+/// How all outstanding operations of a rank are completed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CompleteStep {
     pub(crate) by: CompletingCall,
     pub(crate) thread: u32,
-    /// The least length of a completing call.
+    /// Shortest duration of a completing call.
     pub(crate) complete_ns: u64,
-    /// Tests in vain before each.
+    /// Number of unsuccessful tests before each.
     pub(crate) n_tests: u32,
     pub(crate) test_ns: u64,
 }
@@ -156,13 +156,13 @@ pub(crate) struct CompleteStep {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grid {
-    /// By default one dimension.
+    /// One dimension by default.
     pub(crate) dims: Option<Vec<usize>>,
     #[serde(default)]
     pub(crate) periodic: bool,
 }
 
-/// Payload of one rank.
+/// Payload per rank.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(
     untagged,
@@ -186,30 +186,30 @@ impl Bytes {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Root {
     Fixed(u32),
-    /// The number of the instance, modulo the size.
+    /// The number of the instance modulo the size.
     Rotating,
 }
 
-/// How the members of a communicator are divided over those that a constructor makes.
+/// How a constructor divides the members of a communicator.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Split {
-    /// This many contiguous parts.
+    /// This number of contiguous parts.
     parts: Option<u32>,
-    /// Every so-manyth together: the colour is the rank modulo this.
+    /// The colour is the rank modulo this number.
     every: Option<u32>,
     /// By host.
     #[serde(default)]
     hosts: bool,
     /// The colour of each rank of the parent; -1 for none.
     colours: Option<Vec<i64>>,
-    /// The last becomes the first.
+    /// Ranks in opposite order.
     #[serde(default)]
     reversed: bool,
 }
 
 impl Split {
-    /// The new groups, each a list of world ranks in the order of the new communicator.
+    /// The new groups, each as world ranks in the order of the new communicator.
     pub(crate) fn groups(&self, parent: &[u32], host_of: &[usize]) -> Vec<Vec<u32>> {
         let n = parent.len() as u64;
         let mut by_colour: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
@@ -240,37 +240,37 @@ impl Split {
     }
 }
 
-/// From the release of a rank to its leave.
+/// Time from the release of a rank to its leave.
 #[derive(Debug, Clone)]
 pub(crate) struct Latency {
     pub(crate) base_ns: u64,
-    /// More for each rank before it in the communicator that is released too.
+    /// Additional time per rank before it in the communicator that is released too.
     pub(crate) departure_ns: u64,
-    /// More where who releases it is on another host.
+    /// Additional time if the rank that releases it is on another host.
     pub(crate) across_hosts_ns: u64,
     pub(crate) jitter: Option<Delay>,
 }
 
-/// What goes wrong with a rank or its file.
+/// A fault of a rank or of its file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Fault {
     None,
-    /// SIGKILL after this many calls, inside the next one or before it.
+    /// SIGKILL after this number of calls, inside the next one or before it.
     Killed {
         after_calls: u64,
         in_flight: bool,
     },
     /// The process ends without MPI_Finalize.
     NoFinalize,
-    /// The file is cut at this byte.
+    /// The file is truncated at this byte.
     CutAtByte(u64),
-    /// The file is cut at this part of its length.
+    /// The file is truncated at this share of its length.
     CutAtFraction(f64),
     /// The header of this chunk of records, counted from 0, is damaged.
     DamagedChunk(u64),
     /// There is no file.
     Missing,
-    /// Recording stops after this many calls.
+    /// Recording stops after this number of calls.
     SizeReached {
         after_calls: u64,
     },
@@ -281,7 +281,7 @@ impl Scenario {
         self.host_of.len()
     }
 
-    /// Of how many chunks the ring of a rank is, if it has one.
+    /// Number of chunks of a rank's ring, if it has one.
     pub(crate) fn keep_chunks(&self, rank: usize) -> Option<usize> {
         let n = self.keep_chunks.len();
         (n > 0).then(|| self.keep_chunks[rank % n])

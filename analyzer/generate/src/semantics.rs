@@ -1,4 +1,4 @@
-//! What an operation means for each of its callers: when it may leave, and what its record says.
+//! The semantics of an operation for each caller: when it may leave, and what its record contains.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use collbench_formats::{Operation, ROOT_IS_ME, ROOT_OTHER_OF_MY_GROUP, Semantics
 use super::group::Members;
 use super::scenario::Call;
 
-/// When a member may leave, and who let it: the position of the one that came last.
+/// When a member may leave, and which position released it: the one that arrived last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Release {
     pub(super) at: u64,
     pub(super) by: usize,
 }
 
-/// What the record of member `i` says about the root.
+/// The root as the record of member `i` states it.
 pub(super) fn root_field(members: &Members, root: usize, i: usize) -> i32 {
     let own_group = members.group_of(i);
     if !members.is_inter() {
@@ -28,7 +28,7 @@ pub(super) fn root_field(members: &Members, root: usize, i: usize) -> i32 {
     }
 }
 
-/// Payload of member `i`, by the definition of the trace format.
+/// Payload of member `i`, as the trace format defines it.
 pub(super) fn payload(
     call: &Call,
     operation: Operation,
@@ -40,7 +40,7 @@ pub(super) fn payload(
     let Some(root) = root else { return bytes };
     let is_inter = members.is_inter();
     if is_inter && i != root && members.group_of(i).contains(&root) {
-        // It is there, and takes no part.
+        // It enters and takes no part.
         return 0;
     }
     match operation.blocking() {
@@ -63,7 +63,7 @@ pub(super) fn payload(
     }
 }
 
-/// End of work that began at `from` and would be done at `until`, if something else took the
+/// End of work that began at `from` and would end at `until`, if another process takes the
 /// processor at the beginning of each period.
 pub(super) fn with_noise(from: u64, until: u64, period_ns: u64, length_ns: u64) -> u64 {
     let into_period = from % period_ns;
@@ -73,7 +73,7 @@ pub(super) fn with_noise(from: u64, until: u64, period_ns: u64, length_ns: u64) 
     let Some(left) = work.checked_sub(next - begin).filter(|&left| left > 0) else {
         return begin + work;
     };
-    // So many whole periods, then a part of one behind its noise.
+    // Whole periods, then a part of one after its noise.
     let free = period_ns - length_ns;
     let periods = (left - 1) / free;
     let end = u128::from(next)
@@ -82,8 +82,8 @@ pub(super) fn with_noise(from: u64, until: u64, period_ns: u64, length_ns: u64) 
     u64::try_from(end).unwrap_or(u64::MAX)
 }
 
-/// When each member is released, `None` where it waits for somebody who never comes, or is not
-/// there itself. `heard`: the enters of those who came.
+/// When each member is released; `None` if it waits for a rank that never enters, or has not
+/// entered itself. `heard`: the enters of those that did.
 pub(super) fn releases(
     semantics: Semantics,
     members: &Members,
@@ -167,7 +167,7 @@ pub(super) fn releases(
     }
 }
 
-/// In a neighborhood operation a member is released by those it receives from, and itself.
+/// In a neighborhood operation a member is released by the ranks that it receives from, and itself.
 pub(super) fn neighbours_release(
     members: &Members,
     heard: &[Option<u64>],
@@ -191,13 +191,13 @@ mod tests {
 
     #[test]
     fn noise_takes_its_part_of_each_period() {
-        // It has the processor from 0 to 10, from 100 to 110, and so on.
+        // The work has the processor from 0 to 10, from 100 to 110, and so on.
         assert_eq!(with_noise(20, 90, 100, 10), 90);
         assert_eq!(with_noise(20, 101, 100, 10), 111);
         assert_eq!(with_noise(5, 50, 100, 10), 55);
         assert_eq!(with_noise(0, 50, 100, 10), 60);
         assert_eq!(with_noise(110, 200, 100, 10), 200);
-        // 1,000 of work need 1,000 / 90 periods.
+        // 1,000 ns of work need 1,000 / 90 periods.
         assert_eq!(with_noise(10, 1010, 100, 10), 1010 + 11 * 10);
     }
 

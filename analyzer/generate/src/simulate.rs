@@ -1,10 +1,10 @@
-//! The run: the program's steps, one after the other, with all the ranks in each.
+//! The run: the steps of the program, one after the other, with all ranks in each.
 //!
-//! A rank's own clock reading never matters here: all times are global, in ns since the start.
-//! Each rank has a cursor, the time at which its last call returned (one for each thread). An
-//! instance takes the cursors of the members, lets them work, and moves the cursors to their
-//! leaves. So ranks run ahead of each other as far as the semantics of the operations let them,
-//! and memory grows with ranks and communicators only.
+//! The clocks of ranks play no role here: all times are global, in ns since the start. Each rank
+//! has a cursor per thread, the time at which its last call returned. An instance takes the cursors
+//! of the members, lets them work, and moves the cursors to their leaves. So ranks run ahead of
+//! each other as far as the semantics of the operations allow, and memory grows with ranks and
+//! communicators only.
 
 use collbench_formats::{NO_COMMUNICATOR, Operation, ROOT_NONE, Semantics};
 use collbench_stats::random::hash;
@@ -88,7 +88,7 @@ impl<'a> Simulation<'a> {
             StepKind::Phase(level) => return self.begin_phase(call, *level, instance),
             StepKind::Call | StepKind::Begin(_) => {}
         }
-        // The program was checked: the name is there.
+        // The program was checked: the name exists.
         let Some(mut on) = self.named.remove(&call.on) else {
             return Ok(());
         };
@@ -162,7 +162,7 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// MPI_Finalize waits for all, so that nobody leaves it when somebody was killed.
+    /// MPI_Finalize waits for all ranks, so no rank leaves it if one was killed.
     fn finalize(&mut self) -> Result<(), FileError> {
         let mut enters = Vec::new();
         let mut all_enter = true;
@@ -203,7 +203,7 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Writes down the exchanges of a rank with the reference, as far as both lived.
+    /// Writes the exchanges of a rank with the reference, as far as both were running.
     fn measure_offsets(&mut self, rank: u32, ending: Ending) -> Result<(), FileError> {
         let last = |rank: u32| self.ranks[rank as usize].cursors.iter().copied().max();
         let end = match ending {

@@ -1,4 +1,4 @@
-//! The ranks and communicators of a run as far as it came, and what every step does with them.
+//! State of a run: ranks and communicators, and what every step does with them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,22 +17,22 @@ use super::scenario::{Action, Call, Fault, Scenario, ScenarioError, Step, StepKi
 use super::semantics::{Release, with_noise};
 use super::truth::{Seen, TruthBuilder};
 
-/// A simulated communicator: its members, and what their files call it.
+/// A simulated communicator: its members, and its indexes in their files.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) members: Members,
     pub(super) id: u64,
-    /// By position: the index in the member's file.
+    /// By position: index in the member's file.
     pub(super) indexes: Vec<u32>,
-    /// Calls of the application that were begun on it.
+    /// Calls of the application that have begun on it.
     pub(super) calls: u64,
-    /// Persistent collectives that were made on it.
+    /// Persistent collectives that have been created on it.
     pub(super) persistents: u64,
     /// Its index in the truth.
     pub(super) in_truth: usize,
 }
 
-/// What a name of the program stands for now.
+/// The current meaning of a name of the program.
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) groups: Vec<Group>,
@@ -45,7 +45,7 @@ pub(super) struct Rank {
     pub(super) cursors: Vec<u64>,
     /// Calls of the application so far, in the trace or not.
     pub(super) calls: u64,
-    /// Records so far.
+    /// Number of records so far.
     pub(super) records: u64,
     pub(super) next_index: u32,
     pub(super) next_persistent: u32,
@@ -73,17 +73,18 @@ impl From<FileError> for SimulationError {
     }
 }
 
-/// No run goes on for so long (9 years): ticks of any clock and sums of times then fit.
+/// Latest time of a run (9 years): ticks of any clock and sums of times then fit into their
+/// integers.
 pub(super) const END_OF_TIME_NS: u64 = 1 << 58;
 
-/// One walk through a scenario.
+/// One pass through a scenario.
 #[derive(Debug)]
 pub(crate) struct Simulation<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) seed: u64,
-    /// By world rank; `None` where nothing is written.
+    /// By world rank; `None`: nothing is written.
     pub(super) files: Vec<Option<RankFile>>,
-    /// By world rank: which records do not come into the trace, or are lost of it.
+    /// By world rank: which records do not get into the trace, or are lost from it.
     pub(super) lost: Vec<Range<u64>>,
     pub(super) named: BTreeMap<String, Named>,
     pub(super) ranks: Vec<Rank>,
@@ -91,22 +92,22 @@ pub(crate) struct Simulation<'a> {
     pub(super) outstanding: Outstanding,
     /// By step: how often it was executed.
     pub(super) executed: Vec<u64>,
-    /// Groups and tag of an intercommunicator: how many there were.
+    /// Number of constructors by groups and tag of an intercommunicator.
     pub(super) over_groups: BTreeMap<u64, u64>,
-    /// Whether the end of time was reached.
+    /// Whether the latest time was reached.
     pub(super) is_over: bool,
     pub(super) scratch: Scratch,
 }
 
-/// One instance while it happens, by position among its callers.
+/// Data of one instance, by position among its callers.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) seen: Vec<Seen>,
-    /// The enters of which the others hear.
+    /// The enters that other members wait for.
     pub(super) heard: Vec<Option<u64>>,
     pub(super) releases: Vec<Option<Release>>,
     pub(super) payloads: Vec<u64>,
-    /// Of a collective that is seen inside.
+    /// Simulated messages, if any.
     pub(super) simulated: InstanceMessages,
 }
 
@@ -177,7 +178,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Whether the next call of the rank is where it is killed: inside it?
+    /// Whether the rank is killed in its next call: `true` inside it, `false` before it.
     pub(super) fn is_killed_now(&self, rank: u32) -> Option<bool> {
         match self.scenario.faults[rank as usize] {
             Fault::Killed {
@@ -206,7 +207,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Writes a record, unless recording has ended; says whether it is in the trace.
+    /// Writes a record, unless recording has ended; returns whether it is in the trace.
     pub(super) fn write(&mut self, rank: u32, record: NewRecord) -> Result<bool, FileError> {
         let state = &mut self.ranks[rank as usize];
         let is_call = record.body.is_counted();
@@ -233,7 +234,8 @@ impl<'a> Simulation<'a> {
         Ok(true)
     }
 
-    /// Work of one rank before a call; gives the time at which it is done, if it still runs.
+    /// Work of one rank before a call; returns the time at which it is done, if the rank is still
+    /// running.
     pub(super) fn work(
         &mut self,
         call: &Call,
@@ -299,7 +301,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Up to the next point of the grid.
+    /// Rounds up to the grid.
     pub(super) fn snap(&self, t: u64) -> u64 {
         t.min(END_OF_TIME_NS)
             .next_multiple_of(self.scenario.grid_ns)

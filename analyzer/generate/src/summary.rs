@@ -1,29 +1,29 @@
-//! Integers of the truth in figures.
+//! Summary figures of integers in the truth.
 
 use serde::{Deserialize, Serialize};
 
-/// How much is kept for `truth.json`.
+/// Level of detail of `truth.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TruthDetail {
-    /// Medians too: all values are kept in memory.
+    /// With medians: all values are kept in memory.
     Full,
-    /// No medians: memory does not grow with the number of calls.
+    /// Without medians: memory does not grow with the number of calls.
     Counts,
 }
 
-/// n, sum, ends and median of integers, in ns.
+/// n, sum, minimum, maximum and median of integers, ns.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
-    /// How many.
+    /// Number of values.
     pub n: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub total: i128,
-    /// The least.
+    /// Minimum.
     pub min: i64,
-    /// The greatest.
+    /// Maximum.
     pub max: i64,
-    /// The value in the middle, or the two there; unknown in a scenario that only counts.
+    /// The middle value, or the two middle values; `None` in a scenario with counts only.
     pub median: Option<[i64; 2]>,
     #[serde(skip)]
     values: Vec<i64>,

@@ -33,8 +33,8 @@ fn rank_files(directory: &tempfile::TempDir) -> Vec<Vec<u8>> {
     files.into_iter().map(|(_, bytes)| bytes).collect()
 }
 
-/// A call as it stands in the files: (group, rank) in the communicator, semantics, whether it
-/// is the root, enter, leave.
+/// A call from the files: (group, rank) in the communicator, semantics, whether it is the root,
+/// enter, leave.
 #[derive(Debug, Clone, Copy)]
 struct FoundCall {
     rank: (bool, u32),
@@ -225,7 +225,7 @@ fn a_killed_rank_has_its_calls_and_the_others_wait_for_it() {
                 .iter()
                 .flat_map(|chunk| chunk.records.iter())
                 .collect();
-            // With that of MPI_Init.
+            // MPI_Init included.
             let expected = if rank == 1 { n_records } else { 52 };
             assert_eq!(records.len(), expected);
             assert_eq!(records[expected - 1].is_in_flight(), rank != 1 || in_flight);
@@ -324,7 +324,7 @@ fn the_example_of_the_page_is_a_scenario() {
     assert_eq!(truth.ranks[3].calls, 121);
 }
 
-/// A case that is worked out by hand: an anchor for everything that rests on the generator.
+/// A case calculated by hand: an independent check of everything that relies on the generator.
 #[test]
 fn the_truth_of_a_small_barrier_is_that_worked_out_by_hand() {
     let text = "schema = 1\n[[hosts]]\nname = \"a\"\nranks = 2\n[[hosts]]\nname = \"b\"\nranks = 1\n\
@@ -355,7 +355,7 @@ fn the_truth_of_a_small_barrier_is_that_worked_out_by_hand() {
             (3, 980 + 990, 0, 990),
         ]
     );
-    // Of host a: enters 0 and 2000, leaves 6100 and 6110. Rank 2 has nobody to be compared with.
+    // On host a: enters 0 and 2000, leaves 6100 and 6110. Rank 2 has no rank to be compared with.
     assert_eq!(
         sums(&barrier.within_hosts),
         [
@@ -370,7 +370,7 @@ fn the_truth_of_a_small_barrier_is_that_worked_out_by_hand() {
     assert_eq!(barrier.first_departures, [0, 0, 1]);
     assert_eq!(barrier.arrival_order, [[1, 0, 0], [0, 1, 0], [0, 0, 1]]);
     assert_eq!(barrier.departure_order, [[0, 1, 0], [0, 0, 1], [1, 0, 0]]);
-    // MPI_Finalize takes 1 ms from the last to come.
+    // MPI_Finalize takes 1 ms from the last enter.
     assert_eq!(truth.duration_ns, 6110 + 1_000_000);
 }
 
@@ -382,8 +382,8 @@ fn delays_hold_for_those_they_name_as_often_as_they_say() {
                 { constant_ns = 300, host = \"a\" }, { constant_ns = 1000, moves_every = 2 } ]\n";
     let (_directory, truth) = written(text, None);
     let last = &truth.operations[0].last_arrivals;
-    // Rank 3 where it is late, and else by turns: of the other 3,000 each has a quarter, where it
-    // is the one that the delay is at.
+    // Rank 3 where it is late, and otherwise alternately: of the other 3,000 instances each rank
+    // has a quarter, those in which the delay is at this rank.
     assert_eq!(truth.operations[0].last_tied, 0);
     assert!(last[3].abs_diff(1000 + 750) < 150, "{last:?}");
     assert!(last[..3].iter().all(|&n| n.abs_diff(750) < 100), "{last:?}");

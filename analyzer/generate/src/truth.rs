@@ -1,7 +1,8 @@
-//! What an analysis of the trace has to say, worked out from the times that were chosen.
+//! What an analysis of the trace must find, computed from the chosen times.
 //!
-//! This is a route of its own: nothing of the analysis is called, times are those of the global
-//! clock before any clock of a host showed them, and each quantity is its formula, literally.
+//! This is independent code: nothing of the analysis is called, times are those of the global
+//! clock, before they are converted to any clock of a host, and each quantity is computed literally
+//! by its formula.
 
 mod builder;
 mod fields;

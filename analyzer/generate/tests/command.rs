@@ -1,4 +1,4 @@
-//! The command as people call it.
+//! The command as users call it.
 
 use std::fs;
 use std::path::Path;

@@ -1,25 +1,25 @@
-//! What a message costs on its way.
+//! The cost of a message.
 
 use collbench_stats::random::Random;
 
 use super::super::delay::{Amount, Delay};
 
-/// The network of a scenario, and what the MPI library needs for a message.
+/// The network of a scenario, and the cost of a message in the MPI library.
 #[derive(Debug, Clone)]
 pub(crate) struct Network {
-    /// How long a message is on its way within a host.
+    /// Time of a message on the network within a host.
     pub(crate) in_host_ns: u64,
-    /// The same between hosts.
+    /// Time of a message on the network between hosts.
     pub(crate) across_hosts_ns: u64,
-    /// How long the call takes that sends it.
+    /// Duration of the sending call.
     pub(crate) send_ns: u64,
-    /// How long the receiver needs to take it in.
+    /// Time that the receiver needs for it.
     pub(crate) receive_ns: u64,
-    /// How much longer some are on their way.
+    /// Additional time of some messages on the network.
     pub(crate) jitter: Option<Delay>,
-    /// Messages of at least so many bytes leave when the receiver is ready.
+    /// Messages of at least this size are sent when the receiver is ready.
     pub(crate) rendezvous_bytes: u64,
-    /// Ways of their own; the last that fits holds.
+    /// Exceptions; the last one that matches applies.
     pub(crate) links: Vec<Link>,
 }
 
@@ -37,12 +37,12 @@ impl Default for Network {
     }
 }
 
-/// A way that takes its own time.
+/// A path with its own time.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     pub(crate) ends: LinkEnds,
     pub(crate) ns: u64,
-    /// From the first end to the second only.
+    /// Whether it applies from the first end to the second only.
     pub(crate) is_one_way: bool,
 }
 
@@ -65,7 +65,7 @@ impl Link {
 }
 
 impl Network {
-    /// How long message number `number` of the instance is on its way between two world ranks.
+    /// Time of message number `number` of the instance on the network between two world ranks.
     pub(crate) fn way_ns(
         &self,
         (from, to): (u32, u32),

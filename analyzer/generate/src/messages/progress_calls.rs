@@ -1,18 +1,18 @@
-//! When a rank is in MPI while a collective goes on that it has begun: only then does it go on.
+//! The calls of a rank in which an initiated collective progresses; it progresses in no other time.
 
-/// The calls of one rank that a collective can go on in.
+/// The calls of one rank in which a collective can progress.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProgressCalls {
     /// When the initiating call returned.
     pub(crate) initiated: u64,
-    /// When it tested first, or asked; `None` if it never did.
+    /// Begin of the first test, or of the completing call; `None` if there is none.
     pub(crate) first_test: Option<u64>,
     /// When it entered the call that completed it.
     pub(crate) entered: u64,
 }
 
 impl ProgressCalls {
-    /// From when on something can be done that takes so long, not before `now`.
+    /// The earliest time, not before `now`, at which something that takes `needed_ns` can be done.
     pub(crate) fn can_act(self, now: u64, needed_ns: u64) -> Option<u64> {
         if now.saturating_add(needed_ns) <= self.initiated {
             Some(now)
@@ -26,8 +26,9 @@ impl ProgressCalls {
             .is_some_and(|first_test| first_test < self.entered)
     }
 
-    /// From when on the rank was there to take what it had taken by an instant, and how much of the
-    /// time since it was sent the rank was in no call; `None`: tests are not to be seen one by one.
+    /// From when on the rank could receive a message that it received by the instant `taken`, and
+    /// how much of the time since it was sent the rank was in no call; `None`: single tests are not
+    /// visible.
     pub(crate) fn lateness(self, sent: u64, posted: u64, taken: u64) -> (u64, Option<u64>) {
         if self.has_tested() {
             return (posted, None);
@@ -42,7 +43,7 @@ impl ProgressCalls {
         (ready, Some(late))
     }
 
-    /// For how long none of several was in a call, from the last initiation to the first
+    /// Time for which none of several ranks was in a call, from the last initiation to the first
     /// completion; `None` if one has tested.
     pub(crate) fn nobody_ns(all: &[Self]) -> Option<u64> {
         if all.iter().any(|calls| calls.has_tested()) {

@@ -1,62 +1,62 @@
-//! Trees and exchanges by name, as what each rank does one after the other.
+//! Trees and exchanges by name, as the sequence of actions of each rank.
 //!
-//! Ranks are relative here: 0 is the root, as in the descriptions of these algorithms.
+//! Ranks are relative: 0 is the root, as in the descriptions of these algorithms.
 
 use collbench_formats::Semantics;
 
 /// The algorithm of a collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Everybody is a child of the root.
+    /// All ranks are children of the root.
     Linear,
-    /// Each is the child of the one before.
+    /// Each rank is the child of the one before it.
     Chain,
     /// Node i has the children k i + 1 to k i + k.
     KAry(u32),
-    /// The parent of i is i without its lowest digit, to the base k, that is not zero.
+    /// The parent of i is i with its lowest non-zero digit to base k set to zero.
     KNomial(u32),
-    /// Of each relative rank its parent; none of the root, which is the first.
+    /// The parent of each relative rank; `None` for the root, which is the first.
     Parents(Vec<Option<u32>>),
-    /// Partners at distance 1, 2, 4 ...; ranks beyond a power of two hand in before, and get the
-    /// result afterwards.
+    /// Partners at distance 1, 2, 4 ...; extra ranks beyond a power of two send their data before,
+    /// and get the result afterwards.
     RecursiveDoubling,
-    /// In each of n - 1 rounds, to the next and from the one before.
+    /// In each of n - 1 rounds, to the next rank and from the one before.
     Ring,
-    /// In round k, to the one 2^k ahead and from the one 2^k behind (Bruck, dissemination).
+    /// In round k, to the rank 2^k ahead and from the one 2^k behind (Bruck, dissemination).
     Dissemination,
 }
 
-/// The direction of a message, as seen from the root, or the round of an exchange.
+/// The direction of a message in a tree, or its round in an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Direction {
-    /// Towards the root.
+    /// To the root.
     Down,
     /// From the root.
     Up,
-    /// Among equals; from 0.
+    /// In an exchange: number of the round, from 0.
     Round(u32),
 }
 
-/// One thing that a rank does within a collective.
+/// One action of a rank within a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// It is late for what follows, if the scenario says so.
+    /// Delay, if the scenario has one here.
     Busy,
-    /// It begins to receive.
+    /// Posts a receive.
     Post {
         from: u32,
         bytes: u64,
         way: Direction,
     },
-    /// It goes on when all is there that it has begun to receive.
+    /// Waits for all posted receives.
     Wait,
-    /// It works on what came, once for each.
+    /// Combines received data, `times` times.
     Compute { times: u32 },
-    /// It sends.
+    /// Sends a message.
     Send { to: u32, bytes: u64, way: Direction },
 }
 
-/// In which directions the data of an operation go through a tree.
+/// In which directions the data of an operation flow through a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Directions {
     pub(crate) down: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Directions {
 }
 
 impl Directions {
-    /// `None` for operations that go through no tree.
+    /// `None` for operations that use no tree.
     pub(crate) fn of(semantics: Semantics) -> Option<Self> {
         match semantics {
             Semantics::OneToMany => Some(Self {
@@ -85,7 +85,7 @@ impl Directions {
 }
 
 impl Shape {
-    /// A name, with a number behind a colon where it takes one.
+    /// The shape with this name, which ends with a number after a colon where it takes one.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         let (name, number) = match name.split_once(':') {
             Some((name, number)) => (name, Some(number.parse().ok().filter(|&k| k >= 2)?)),
@@ -127,7 +127,7 @@ impl Shape {
         )
     }
 
-    /// The parent of a relative rank; `None` of the root, and in an exchange.
+    /// The parent of a relative rank; `None` for the root, and in an exchange.
     pub(crate) fn parent(&self, rank: u32) -> Option<u32> {
         if rank == 0 {
             return None;
@@ -148,8 +148,8 @@ impl Shape {
         }
     }
 
-    /// What each relative rank of `n` does. `bytes` go over each edge, in `segments` parts, > 0;
-    /// where `posts_all`, a node begins to receive from all children at once.
+    /// The actions of each relative rank of `n`. `bytes` go over each edge, in `segments` parts, >
+    /// 0; with `posts_all` a node posts the receives from all children at once.
     pub(crate) fn actions(
         &self,
         n: u32,
@@ -178,7 +178,7 @@ impl Shape {
             _ => {
                 let mut children = vec![Vec::new(); n as usize];
                 for rank in 1..n {
-                    // A tree has a parent for everyone but the root: the scenario was checked.
+                    // A tree has a parent for each rank except the root: the scenario was checked.
                     if let Some(parent) = self.parent(rank) {
                         children[parent as usize].push(rank);
                     }
@@ -240,13 +240,13 @@ fn way_up(parent: Option<u32>, children: &[u32], parts: &[u64], actions: &mut Ve
         if let Some(from) = parent {
             actions.extend([Action::Post { from, bytes, way }, Action::Wait]);
         }
-        // The one with most below it first.
+        // The child with the largest subtree first.
         let send = |&to: &u32| Action::Send { to, bytes, way };
         actions.extend(children.iter().rev().map(send));
     }
 }
 
-/// Rounds in which one is sent to and one received from.
+/// Rounds with one send and one receive each.
 fn rounds(steps: impl Iterator<Item = (u32, u32)>, bytes: u64) -> Vec<Action> {
     let mut actions = vec![Action::Busy];
     for (round, (to, from)) in (0..).zip(steps) {
@@ -261,8 +261,8 @@ fn rounds(steps: impl Iterator<Item = (u32, u32)>, bytes: u64) -> Vec<Action> {
     actions
 }
 
-/// Of the ranks beyond the largest power of two, the first ones come in pairs: the even one hands
-/// in to the odd one, which takes part for both.
+/// The first ranks beyond the largest power of two form pairs: the even rank sends its data to the
+/// odd one, which takes part for both.
 fn recursive_doubling(rank: u32, n: u32, bytes: u64) -> Vec<Action> {
     let power = 1 << n.ilog2();
     let extra = n - power;
@@ -342,8 +342,8 @@ mod tests {
         }
     }
 
-    /// Whether everybody's data get to everybody, if each action happens as soon as it can; and
-    /// that no message is left over.
+    /// Whether the data of all ranks reach all ranks, if each action happens as soon as it can;
+    /// asserts that no message is left over.
     fn reaches_all(shape: &Shape, n: u32, segments: u32) -> bool {
         let both = Directions {
             down: true,

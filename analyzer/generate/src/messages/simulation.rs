@@ -1,8 +1,8 @@
 //! One instance, message by message.
 //!
-//! Each rank does its actions one after the other, as far as it can go without a message that is
-//! not there; what another does lets it go on. Nothing here depends on the order in which the ranks
-//! are looked at.
+//! Each rank executes its actions one after the other until it needs a message that has not
+//! arrived; the actions of others let it continue. The result does not depend on the order in which
+//! the ranks are visited.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,40 +13,40 @@ use super::network::Network;
 use super::progress_calls::ProgressCalls;
 use super::shape::{Action, Direction, Directions, Shape};
 
-/// What is seen inside of a step's collective.
+/// How the collective of a step is simulated message by message.
 #[derive(Debug, Clone)]
 pub(crate) struct MessageModel {
     pub(crate) shape: Shape,
-    /// Parts of what goes over an edge, > 0.
+    /// Number of messages per edge, > 0.
     pub(crate) segments: u32,
-    /// Whether a node begins to receive from all its children at once.
+    /// Whether a node posts the receives from all its children at once.
     pub(crate) posts_all: bool,
     /// What a recorder sees of receives.
     pub(crate) receives: Receives,
-    /// From the enter to the first action.
+    /// Time from the enter to the first action.
     pub(crate) entry_ns: u64,
-    /// From the last action to the leave.
+    /// Time from the last action to the leave.
     pub(crate) exit_ns: u64,
-    /// Before the first receive in each direction.
+    /// Delays before the first receive in each direction.
     pub(crate) busy: Vec<Delay>,
-    /// For each message that data are combined with.
+    /// Delays per message that is combined.
     pub(crate) compute: Vec<Delay>,
 }
 
 /// What a recorder sees of the receives of a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Receives {
-    /// Whom they are from, and when they ended.
+    /// Source and completion.
     Known,
-    /// They are from any process.
+    /// Receives with MPI_ANY_SOURCE.
     FromAny,
-    /// Not when they ended.
+    /// Not when they were completed.
     Unseen,
 }
 
 impl MessageModel {
-    /// What each of `n` members does, by position, where `top` is the position of the node without
-    /// a parent, and `bytes` go over each edge.
+    /// The actions of each of `n` members, by position; `top` is the position of the node without a
+    /// parent, and `bytes` go over each edge.
     pub(crate) fn plans(
         &self,
         semantics: Semantics,
@@ -54,7 +54,7 @@ impl MessageModel {
         top: usize,
         bytes: u64,
     ) -> Vec<Vec<Action>> {
-        // The scenario was checked: the operation goes through a tree.
+        // The scenario was checked: the operation uses a tree.
         let directions = Directions::of(semantics).unwrap_or(Directions {
             down: true,
             up: true,
@@ -76,24 +76,24 @@ impl MessageModel {
     }
 }
 
-/// A message, as both ends did it; ends are positions in the communicator.
+/// A message with the times of both ends; ranks are positions in the communicator.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrueMessage {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) bytes: u64,
     pub(crate) way: Direction,
-    /// When the sender began to send; `None` if it never did.
+    /// Begin of the send; `None` if it was never sent.
     pub(crate) sent: Option<u64>,
-    /// When it was done with that.
+    /// End of the send.
     pub(crate) returned: Option<u64>,
-    /// When the receiver began to receive.
+    /// Begin of the receive.
     pub(crate) posted: Option<u64>,
-    /// When it had the message.
+    /// Completion of the receive.
     pub(crate) completed: Option<u64>,
-    /// Whether it went on in between.
+    /// Whether it progressed in other calls in between.
     pub(crate) is_nonblocking: bool,
-    /// Whether the sender stood still until the receiver began to receive.
+    /// Whether the send waited until the receive was posted.
     pub(crate) has_waited: bool,
 }
 
@@ -103,7 +103,7 @@ pub(crate) enum Side {
     Receive,
 }
 
-/// Where a rank met a message.
+/// One end of a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessageEnd {
     pub(crate) side: Side,
@@ -111,34 +111,34 @@ pub(crate) struct MessageEnd {
     pub(crate) message: usize,
 }
 
-/// What a rank did, one after the other; messages by index.
+/// What a rank did, in order; messages by index.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    /// It began to receive.
+    /// It posted a receive.
     Posted(usize),
     /// It sent.
     Sent(usize),
-    /// From this instant on it waited until these were there.
+    /// From this instant on it waited until these messages had arrived.
     Waited(u64, Vec<usize>),
 }
 
-/// What happened in one instance.
+/// The messages of one instance.
 #[derive(Debug, Default)]
 pub(crate) struct InstanceMessages {
     pub(crate) messages: Vec<TrueMessage>,
-    /// By position: its ends of messages, in the order in which it began them.
+    /// By position: its ends of messages, in the order of their begin.
     pub(crate) ends: Vec<Vec<MessageEnd>>,
-    /// By position: what it did.
+    /// By position: its steps.
     pub(crate) steps: Vec<Vec<Step>>,
-    /// By position; `None` for those that never got so far.
+    /// By position: its leave; `None` if it never left.
     pub(crate) leaves: Vec<Option<u64>>,
 }
 
-/// Who takes part, in what, under which circumstances.
+/// Input of the simulation of one instance.
 pub(crate) struct Setting<'a> {
-    /// By position: what it does, with positions as partners.
+    /// By position: its actions, with positions as partners.
     pub(crate) plans: &'a [Vec<Action>],
-    /// By position: when it entered; `None` if it takes no part.
+    /// By position: its enter; `None` if it takes no part.
     pub(crate) enters: &'a [Option<u64>],
     /// World ranks.
     pub(crate) members: &'a [u32],
@@ -147,31 +147,31 @@ pub(crate) struct Setting<'a> {
     pub(crate) host_of: &'a [usize],
     pub(crate) seed: u64,
     pub(crate) instance: u64,
-    /// How much longer a world rank takes by a delay.
+    /// Additional time of a world rank by a delay.
     pub(crate) delay_ns: &'a dyn Fn(&Delay, u32) -> u64,
-    /// By position: when it is in a call of MPI. `None`: from its enter to its leave.
+    /// By position: the calls in which it progresses. `None`: from its enter to its leave.
     pub(crate) calls: Option<&'a [ProgressCalls]>,
-    /// Up to the next instant that a clock shows.
+    /// Rounds up to the next instant of the clock's grid.
     pub(crate) snap: &'a dyn Fn(u64) -> u64,
 }
 
 #[derive(Debug, Default)]
 struct RankState {
-    /// Index of its next action.
+    /// Index of the next action.
     at: usize,
-    /// `None` before the enter.
+    /// Current time; `None` before the enter.
     now: Option<u64>,
-    /// What it has begun to receive since it waited last.
+    /// Receives posted since the last wait.
     open: Vec<usize>,
 }
 
-/// Messages from one to another, which meet their receives in order.
+/// Messages from one rank to another, matched with receives in order.
 #[derive(Debug, Default)]
 struct Channel {
     messages: Vec<usize>,
     n_sent: usize,
     n_posted: usize,
-    /// When the last one that arrived did.
+    /// Arrival of the latest message.
     last_arrival: u64,
 }
 
@@ -179,15 +179,16 @@ struct Running<'a> {
     setting: &'a Setting<'a>,
     ranks: Vec<RankState>,
     channels: BTreeMap<(usize, usize), Channel>,
-    /// By message: when it is at the receiver's host.
+    /// By message: arrival at the receiver's host.
     arrivals: Vec<Option<u64>>,
     simulated: InstanceMessages,
-    /// Who can go on.
+    /// Ranks that can continue.
     ready: VecDeque<usize>,
 }
 
 impl InstanceMessages {
-    /// When the receiver of a message began to send the next one, or left: by then it had it.
+    /// When the receiver of a message began to send the next one, or left: by then it had received
+    /// it.
     pub(crate) fn forwarded_at(&self, number: usize) -> Option<u64> {
         let receiver = self.messages[number].to;
         let ends = &self.ends[receiver];
@@ -201,7 +202,7 @@ impl InstanceMessages {
         }
     }
 
-    /// Lets the instance happen.
+    /// Simulates the instance.
     pub(crate) fn of(setting: &Setting<'_>) -> Self {
         let n = setting.plans.len();
         let mut running = Running {
@@ -289,7 +290,7 @@ impl Running<'_> {
         }
     }
 
-    /// From when on a rank can do something that takes so long; `None`: never.
+    /// The earliest time at which a rank can do something that takes `needed_ns`; `None`: never.
     fn can_act(&self, i: usize, now: u64, needed_ns: u64) -> Option<u64> {
         match self.setting.calls {
             None => Some(now),
@@ -297,7 +298,7 @@ impl Running<'_> {
         }
     }
 
-    /// Begins to receive; wakes a sender that waits for it.
+    /// Posts a receive; wakes a sender that waits for it.
     fn post(
         &mut self,
         i: usize,
@@ -342,7 +343,7 @@ impl Running<'_> {
         self.ready.push_back(from);
     }
 
-    /// When everything is there that was begun; `None` as long as something was not sent.
+    /// When all posted messages have arrived; `None` as long as one has not been sent.
     fn receive(&mut self, i: usize, now: u64) -> Option<u64> {
         let arrived = |&message: &usize| self.arrivals[message].is_some();
         if !self.ranks[i].open.iter().all(arrived) {
@@ -368,7 +369,7 @@ impl Running<'_> {
         Some(done)
     }
 
-    /// When the sending call returns; `None` as long as it waits for the receiver.
+    /// When the send returns; `None` as long as it waits for the receiver.
     fn send(&mut self, i: usize, to: usize, bytes: u64, way: Direction, now: u64) -> Option<u64> {
         let Setting {
             members,
@@ -411,7 +412,7 @@ impl Running<'_> {
                 message,
             });
         }
-        // Nobody stands still for a message of a collective that goes on in other calls.
+        // A collective that progresses in other calls does not block for a message.
         let waits = bytes >= network.rendezvous_bytes && self.setting.calls.is_none();
         let leaves = match (waits, seen.posted) {
             (false, _) => now,
@@ -420,7 +421,7 @@ impl Running<'_> {
         };
         let pair = (members[i], members[to]);
         let on_its_way = network.way_ns(pair, host_of, (seed, instance, number));
-        // None overtakes another.
+        // Messages do not overtake one another.
         let arrival = leaves.saturating_add(on_its_way).max(channel.last_arrival);
         channel.last_arrival = arrival;
         channel.n_sent += 1;
@@ -504,7 +505,7 @@ mod tests {
         // Rank 1 waits for it from 10 on; it leaves rank 0 at 110.
         assert_eq!((first.posted, first.sent), (Some(10), Some(110)));
         assert_eq!((first.returned, first.completed), (Some(210), Some(1_160)));
-        // Rank 2 comes when it is there already.
+        // It has already arrived when rank 2 enters.
         assert_eq!((second.sent, second.posted), (Some(1_160), Some(5_010)));
         assert_eq!(second.completed, Some(5_060));
         assert_eq!(simulated.leaves, [Some(215), Some(1_265), Some(5_065)]);

@@ -1,4 +1,4 @@
-//! The messages in the files are those that the truth tells of.
+//! Compares the messages in the files with the truth.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -9,7 +9,7 @@ use super::super::{Truth, generate};
 
 const INSIDE: &str = include_str!("../../../tests/scenarios/inside.toml");
 
-/// A message, put together from the records of its two ends.
+/// A message, composed from the records of its two ends.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     from: u32,
@@ -93,7 +93,7 @@ fn written(text: &str) -> (Vec<Vec<u8>>, Truth) {
     )
 }
 
-/// Clocks that count the ns of one time: differences between ranks are what they seem.
+/// Clocks that count the ns of one time, so that times of different ranks can be compared.
 #[test]
 fn both_ends_of_every_message_are_in_the_files_and_tell_what_the_truth_does() {
     let (files, truth) = written(INSIDE);
@@ -102,7 +102,7 @@ fn both_ends_of_every_message_are_in_the_files_and_tell_what_the_truth_does() {
     assert_eq!(n as u64, truth.messages);
     let ends = truth.ranks.iter().map(|rank| rank.message_ends);
     assert_eq!(ends.sum::<u64>(), 2 * truth.messages);
-    // Reduce and broadcast have several trees, on one communicator: edges of all together.
+    // Reduce and broadcast have several trees on one communicator: edges of all together.
     let all = || found.values().flatten();
     assert!(all().all(|m| m.completed > m.sent && m.completed > m.posted));
     let transfer = |m: &Found| i128::from(m.completed - m.sent.max(m.posted));
@@ -132,7 +132,7 @@ fn both_ends_of_every_message_are_in_the_files_and_tell_what_the_truth_does() {
             );
         }
     }
-    // Six edges of each tree, once or in both directions, and those of the exchanges.
+    // Six edges of each tree, in one or both directions, and those of the exchanges.
     assert!(n_edges > 6 * 6, "{n_edges}");
     assert_eq!(truth.trees.len(), 10, "of the barrier on halves two");
 }
@@ -148,7 +148,7 @@ fn what_goes_through_a_node_adds_up() {
             assert!(edge.transfer_ns.min >= 160, "{edge:?}");
         }
         for point in &tree.joining_points {
-            // Whoever is last to come, or first to go, waits for nobody.
+            // The last rank to arrive, or the first to leave, does not wait.
             let waits = |of: &dyn Fn(&super::TrueContributor) -> i64| {
                 point.contributors.iter().map(of).min().unwrap_or(0)
             };
@@ -161,7 +161,7 @@ fn what_goes_through_a_node_adds_up() {
         assert_eq!(begins, 40);
     }
     assert!(n_late > 10);
-    // The slow link costs what it costs: the binomial broadcast from rank 3 has edges over it.
+    // The slow link takes its time: the binomial broadcast from rank 3 uses it.
     let slow = truth.trees.iter().flat_map(|tree| &tree.edges);
     let slow = slow.filter(|e| e.from < 3 && e.to > 4 || e.from > 4 && e.to < 3);
     assert!(slow.clone().count() > 3);
@@ -184,7 +184,7 @@ fn a_killed_rank_leaves_messages_under_way() {
         let ends = records.filter_map(|r| Some((r.message()?, r.leave.get())));
         ends.collect::<Vec<_>>()
     };
-    // Rank 1 waits for what the killed one never sent, rank 3 has sent to it and waits.
+    // Rank 1 waits for what the killed rank never sent; rank 3 has sent to it and waits.
     let (waiting, end) = *of_rank(1).last().unwrap();
     assert_eq!(
         (waiting.direction, waiting.partner, end),
@@ -197,13 +197,14 @@ fn a_killed_rank_leaves_messages_under_way() {
     assert_eq!((sent.direction, sent.partner), (Direction::Send, 2));
     assert!(sent_at > 0);
     assert_eq!((waiting.direction, end), (Direction::Receive, 0));
-    // 5 whole instances of two messages there and back, and nothing of the one it died in.
+    // 5 whole instances of two messages in both directions, and nothing of the one in which it
+    // died.
     assert_eq!(of_rank(2).len(), 5 * 4);
     let in_flight = truth.ranks[2].in_flight.as_ref().unwrap();
     assert_eq!(in_flight.operation, "MPI_Allreduce");
 }
 
-/// Nobody leaves before what its operation lets it: a tree keeps to what MPI promises.
+/// No rank leaves earlier than its operation allows: trees follow the semantics of MPI.
 #[test]
 fn a_tree_keeps_the_promises_of_its_operation() {
     let (files, _) = written(INSIDE);

@@ -1,7 +1,8 @@
-//! What is true inside: each quantity of each node and edge, worked out from the chosen times.
+//! The true figures of messages: each quantity of each node and edge, computed from the chosen
+//! times.
 //!
-//! Of a message in several segments the last one counts at the nodes: what a node waits for is there
-//! when all of it is.
+//! Of a message in several segments the last one counts at the nodes: the data are complete when
+//! all of it has arrived.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,32 +14,33 @@ use super::progress_calls::ProgressCalls;
 use super::shape::Direction;
 use super::simulation::{InstanceMessages, MessageModel, Step, TrueMessage};
 
-/// What is true of one edge.
+/// True figures of one edge.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TrueEdge {
     /// World rank of the sender.
     pub from: u32,
     /// World rank of the receiver.
     pub to: u32,
-    /// Towards the root, from it; none in an exchange.
+    /// `down`: to the root, `up`: from the root; `None` in an exchange.
     pub direction: Option<&'static str>,
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Their bytes.
+    /// Sum of their bytes.
     pub bytes: u64,
     /// Completion of the receive - max(begin of the send, begin of the receive), per message.
     pub transfer_ns: Summary,
-    /// Max(0, begin of the receive - begin of the send), per message.
+    /// max(0, begin of the receive - begin of the send), per message.
     pub late_receiver_ns: Summary,
-    /// What of that the receiver was in no call of MPI.
+    /// The part of the late receiver time in which the receiver was in no MPI call.
     pub late_progress_ns: Summary,
-    /// Completion of the receive - begin of the send, per instance: of the last message.
+    /// Completion of the receive - begin of the send, per instance, of the last message.
     pub one_way_ns: Summary,
-    /// Of both directions of the edge together, told at the one down: (t4 - t1) - (t3 - t2).
+    /// Round trip over both directions of the edge, stored at the edge to the root: (t4 - t1) - (t3
+    /// - t2).
     pub two_way_ns: Summary,
 }
 
-/// One of those who meet at a node: its own process, or a child.
+/// A contributor of a join: the own process of the node, or a child.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TrueContributor {
     /// World rank.
@@ -49,49 +51,49 @@ pub struct TrueContributor {
     pub departure_wait_ns: Summary,
 }
 
-/// What is true of one node.
+/// True figures of one node.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TrueJoin {
     /// World rank.
     pub rank: u32,
-    /// Its own process first, then its children by rank.
+    /// The own process first, then the children by rank.
     pub contributors: Vec<TrueContributor>,
-    /// Sending on - last arrival; not at the root.
+    /// Begin of the send to the parent - last arrival; not at the root.
     pub down_ns: Summary,
-    /// First departure - receiving; not at the root.
+    /// First departure - completion of the receive from the parent; not at the root.
     pub up_ns: Summary,
     /// At the root: first departure - last arrival.
     pub core_ns: Summary,
 }
 
-/// What is true of one receive of a rank in an exchange.
+/// True figures of one receive of a rank in an exchange.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TrueRound {
     /// World rank.
     pub rank: u32,
-    /// Which of its receives, from 0.
+    /// Number of the receive of this rank, from 0.
     pub round: u32,
-    /// From the one before (or the enter) to beginning to receive.
+    /// From the previous receive (or the enter) to the begin of this one.
     pub local_ns: Summary,
-    /// From there to the partner's sending.
+    /// From there to the begin of the partner's send.
     pub late_sender_ns: Summary,
-    /// From then on to having it.
+    /// From then on to the completion.
     pub transfer_ns: Summary,
 }
 
-/// How the instances came to their end: the way back from the last leave.
+/// Critical paths of the instances: backwards from the last leave.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TrueCriticalPath {
-    /// By world rank at which it began: how often.
+    /// By world rank where the path began: number of instances.
     pub begins: BTreeMap<u32, u64>,
-    /// By `from-to`: in how many instances it went over this hop, and the sum of what that took.
+    /// By `from-to`: number of instances whose path used this hop, and the sum of its times.
     pub hops: BTreeMap<String, (u64, u64)>,
 }
 
-/// What is true of (operation, communicator, root, class of bytes, shape).
+/// True figures of (operation, communicator, root, class of bytes, shape).
 #[derive(Debug, Clone, Serialize)]
 pub struct TrueTree {
-    /// Name of the standard.
+    /// The name in the MPI standard.
     pub operation: &'static str,
     /// Index in `communicators`.
     pub communicator: usize,
@@ -99,19 +101,19 @@ pub struct TrueTree {
     pub root: Option<u32>,
     /// As in `operations`.
     pub bytes_class: u64,
-    /// As the scenario calls it.
+    /// Name of the shape in the scenario.
     pub shape: String,
-    /// Complete instances; all that follows is of these.
+    /// Number of complete instances; the following figures are of these.
     pub instances: u64,
-    /// By sender, receiver and direction.
+    /// Sorted by sender, receiver and direction.
     pub edges: Vec<TrueEdge>,
-    /// By world rank; empty for an exchange.
+    /// Sorted by world rank; empty for an exchange.
     pub joining_points: Vec<TrueJoin>,
-    /// By world rank and number; empty for a tree.
+    /// Sorted by world rank and number; empty for a tree.
     pub rounds: Vec<TrueRound>,
-    /// What the last to leave waited for.
+    /// What the last rank to leave waited for.
     pub critical_path: TrueCriticalPath,
-    /// Of a nonblocking one: for how long nobody was in a call of MPI.
+    /// For a nonblocking operation: time for which no rank was in an MPI call.
     pub nobody_in_mpi_ns: Summary,
 }
 
@@ -125,12 +127,12 @@ pub(crate) struct TrueInstance<'a> {
     pub(crate) root: Option<u32>,
     pub(crate) bytes_class: u64,
     pub(crate) model: &'a MessageModel,
-    /// Position of the node at the top of the tree.
+    /// Position of the node without a parent.
     pub(crate) top: usize,
     pub(crate) enters: &'a [u64],
     pub(crate) leaves: &'a [u64],
     pub(crate) simulated: &'a InstanceMessages,
-    /// By position: the calls in which it went on, if it was only begun first.
+    /// By position: the calls in which it progressed; `None` for a blocking operation.
     pub(crate) calls: Option<&'a [ProgressCalls]>,
 }
 
@@ -155,7 +157,7 @@ struct Point {
     core_ns: Summary,
 }
 
-/// The truth inside, while it is being gathered.
+/// Accumulates the true figures of messages.
 #[derive(Debug)]
 pub(crate) struct TreeBuilder {
     detail: TruthDetail,
@@ -173,21 +175,22 @@ struct Delivery {
     posted: u64,
     completed: u64,
     late_progress: Option<u64>,
-    /// Which of all ends of its sender the send is, and which of its receiver the receive.
+    /// Index of the send among all ends of its sender, and of the receive among those of its
+    /// receiver.
     nth: [usize; 2],
 }
 
-/// Way, node and child; of a round its sender and receiver.
+/// Direction, node and child; for a round its sender and receiver.
 type Edge = (Direction, usize, usize);
 
-/// The messages of an instance, in their order, and where to find them.
+/// The messages of an instance in order, with indexes.
 struct Deliveries {
     list: Vec<Delivery>,
     /// By position of the sender.
     from: Vec<Vec<Delivery>>,
     /// By position of the receiver.
     to: Vec<Vec<Delivery>>,
-    /// The last one of each edge.
+    /// The last message of each edge.
     last: BTreeMap<Edge, Delivery>,
 }
 
@@ -199,7 +202,7 @@ impl TreeBuilder {
         }
     }
 
-    /// A complete instance.
+    /// Adds a complete instance.
     pub(crate) fn instance(&mut self, instance: &TrueInstance<'_>) {
         let key = (
             instance.operation,
@@ -264,7 +267,8 @@ impl TreeBuilder {
     }
 }
 
-/// By message: which of all ends of its sender the send is, and which of its receiver the receive.
+/// By message: index of the send among all ends of its sender, and of the receive among those of
+/// its receiver.
 fn nth_ends(simulated: &InstanceMessages) -> Vec<[usize; 2]> {
     let mut nths = vec![[0; 2]; simulated.messages.len()];
     for ends in &simulated.ends {
@@ -290,7 +294,7 @@ impl Delivery {
         })
     }
 
-    /// One whose receiver is not seen to have it before it hands it on.
+    /// A message whose reception is only visible when its receiver forwards the data.
     fn in_calls(
         self,
         simulated: &InstanceMessages,
@@ -337,7 +341,7 @@ impl Deliveries {
         }
     }
 
-    /// The last message this way between a node and each of its children, by child.
+    /// The last message in this direction between a node and each of its children, by child.
     fn of_children(&self, way: Direction, node: usize) -> impl Iterator<Item = (usize, &Delivery)> {
         let of_node = self.last.range((way, node, 0)..=(way, node, usize::MAX));
         of_node.map(|(&(.., child), message)| (child, message))
@@ -360,7 +364,7 @@ fn difference(later: u64, earlier: u64) -> i64 {
 }
 
 impl Point {
-    /// The child of this world rank, or the node's own process.
+    /// The child with this world rank, or the own process of the node.
     fn contributor(&mut self, of: Option<u32>) -> &mut TrueContributor {
         let Some(rank) = of else { return &mut self.own };
         let child = self.children.entry(rank).or_default();
@@ -418,7 +422,8 @@ impl Sums {
             edge.one_way_ns
                 .add(difference(message.completed, message.sent), detail);
             let back = passed.last.get(&(Direction::Up, message.to, message.from));
-            // Without knowing when they came, how long they stayed is not known either.
+            // If it is not known when the messages arrived, the time at the node is not known
+            // either.
             if let (Direction::Down, Some(back), None) = (message.way, back, instance.calls) {
                 let outside = difference(back.completed, message.sent);
                 let model = difference(back.sent, message.completed);
@@ -437,14 +442,15 @@ impl Sums {
         for (i, &rank) in instance.ranks.iter().enumerate() {
             let point = self.points.entry(rank).or_default();
             point.own.rank = rank;
-            // Of each child, when all of it was there; when the last of it went out.
+            // By child: when all of its data had arrived, and when its last message was sent.
             let mut arrivals: Vec<(Option<u32>, u64)> = vec![(None, instance.enters[i])];
             let mut departures: Vec<(Option<u32>, u64)> = vec![(None, instance.leaves[i])];
             let down = passed.of_children(Direction::Down, i);
             arrivals.extend(down.map(|(child, m)| (Some(instance.ranks[child]), m.completed)));
             let up = passed.of_children(Direction::Up, i);
             departures.extend(up.map(|(child, m)| (Some(instance.ranks[child]), m.sent)));
-            // Nobody sees when messages come of a collective that goes on in other calls.
+            // The arrival of messages is not visible in a collective that progresses in other
+            // calls.
             let is_begun = instance.calls.is_some();
             let are_seen = !is_begun || arrivals.len() == 1;
             let last_arrival = arrivals.iter().map(|&(_, at)| at).max().unwrap_or(0);
@@ -518,9 +524,9 @@ impl Sums {
         }
     }
 
-    /// Back from the last leave, by what each rank did: of what it waited for, what was sent last ended
-    /// the wait, if it waited already when that was sent; and a send that waits for its receiver ends
-    /// when that has begun to receive.
+    /// Adds the critical path: backwards from the last leave. If a rank waited, the wait ended with
+    /// the message that was sent last among those it waited for, provided that the rank was already
+    /// waiting then; a send that waits for its receiver ends when that has posted the receive.
     fn add_critical_path(&mut self, instance: &TrueInstance<'_>) {
         let simulated = instance.simulated;
         let leaves = || instance.leaves.iter().copied();
@@ -557,8 +563,8 @@ impl Sums {
                 Step::Waited(since, awaited) => {
                     let (mut since, mut awaited) = (*since, awaited.clone());
                     if instance.calls.is_some() {
-                        // Nobody sees one of them end before all have, nor was it there to wait
-                        // before it was in a call.
+                        // The completion of one message is not visible before all have completed,
+                        // and a rank was not waiting before it was in a call.
                         while let Some(before) = n_steps.checked_sub(1) {
                             match &simulated.steps[at][before] {
                                 Step::Posted(_) => {}
@@ -601,7 +607,7 @@ impl Sums {
 }
 
 impl TrueInstance<'_> {
-    /// A message, if it was there.
+    /// A message, if it was delivered.
     fn passed(&self, number: usize, nth: [usize; 2]) -> Option<Delivery> {
         let passed = Delivery::of(&self.simulated.messages[number], nth)?;
         match self.calls {

@@ -25,7 +25,8 @@ impl Scenario {
     /// Reads and checks a scenario file.
     ///
     /// # Errors
-    /// [`ScenarioError`] for the first thing that is not as the module's page says.
+    /// [`ScenarioError`] for the first error; valid files are described in the documentation of
+    /// this crate.
     pub(crate) fn parse(text: &str) -> Result<Self, ScenarioError> {
         let written: Written = toml::from_str(text).map_err(|error| ScenarioError {
             line: line_of(text, error.span().unwrap_or(0..0)),
@@ -57,7 +58,8 @@ impl Check<'_> {
             return self.wrong(written.schema.span(), found, format!("schema = {SCHEMA}"));
         }
         let grid_ns = self.number("grid_ns", written.grid_ns, 1, 1..=1_000_000_000)?;
-        // A host that has been up for a month shows what large numbers do to small differences.
+        // A host that has been up for a month shows the effect of large numbers on small
+        // differences.
         let uptime_ns = self.number(
             "uptime_ns",
             written.uptime_ns,

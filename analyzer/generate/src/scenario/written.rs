@@ -1,4 +1,4 @@
-//! A scenario file as it is written.
+//! The written form of a scenario file.
 
 use std::collections::BTreeMap;
 

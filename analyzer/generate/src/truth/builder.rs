@@ -1,4 +1,4 @@
-//! The truth while it is being gathered.
+//! Accumulates the truth.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::group::Members;
 use crate::messages::{InstanceMessages, MessageModel, ProgressCalls, TreeBuilder, TrueInstance};
 use crate::summary::{Summary, TruthDetail};
 
-/// Index of all communicators of one process together.
+/// Index of all communicators with one process together.
 const OF_ONE_PROCESS: usize = 0;
 
-/// The truth while it is being gathered.
+/// Accumulates the truth.
 #[derive(Debug)]
 pub(crate) struct TruthBuilder {
     detail: TruthDetail,
@@ -27,7 +27,7 @@ pub(crate) struct TruthBuilder {
     trees: TreeBuilder,
     classes: HashMap<(Operation, CommunicatorClass), (String, String)>,
     counts: Vec<HashMap<(Operation, CommunicatorClass), u64>>,
-    /// When all leave MPI_Init.
+    /// When all ranks leave MPI_Init.
     start: u64,
     last_instant: u64,
     scratch: Scratch,
@@ -42,7 +42,7 @@ struct Scratch {
     order: Vec<(u64, usize)>,
 }
 
-/// What stands behind the colon in `calls_by_class`.
+/// What follows the colon in `calls_by_class`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum CommunicatorClass {
     Whole,
@@ -104,8 +104,8 @@ impl TruthBuilder {
         }
     }
 
-    /// Notes the communicators that one constructor made, or that are there from the beginning;
-    /// gives their indexes.
+    /// Adds the communicators that one constructor made, or the predefined ones; returns their
+    /// indexes.
     pub(crate) fn communicators(&mut self, name: &str, parts: &[Members]) -> Vec<usize> {
         let mut indexes = Vec::new();
         for part in parts {
@@ -124,8 +124,8 @@ impl TruthBuilder {
         indexes
     }
 
-    /// A record in the file of `rank`, made until `until`; `counted`: a call of the application,
-    /// on a communicator with these members.
+    /// Adds a record in the file of `rank`, made until `until`; `counted`: a call of the
+    /// application, on a communicator with these members.
     pub(crate) fn record(&mut self, rank: u32, until: u64, counted: Option<(Operation, &Members)>) {
         let n_ranks = self.ranks.len();
         self.last_instant = self.last_instant.max(until);
@@ -144,7 +144,7 @@ impl TruthBuilder {
         self.ranks[rank as usize].internal_calls += 1;
     }
 
-    /// One end of a message, in the file of `rank`, until `until`.
+    /// Adds one end of a message, in the file of `rank`, until `until`.
     pub(crate) fn message_end(&mut self, rank: u32, until: u64, is_send: bool) {
         self.last_instant = self.last_instant.max(until);
         let of_rank = &mut self.ranks[rank as usize];
@@ -162,7 +162,7 @@ impl TruthBuilder {
         self.last_instant = self.last_instant.max(at);
     }
 
-    /// One instance of a counted operation.
+    /// Adds one instance of a counted operation.
     pub(crate) fn instance(&mut self, instance: &Instance<'_>) {
         let recorded = || (0..instance.seen.len()).filter(|&i| instance.seen[i].is_recorded);
         let payloads = || recorded().map(|i| instance.payloads[i]);
@@ -225,7 +225,7 @@ impl TruthBuilder {
         for (&rank, wait) in ranks.iter().zip(&*waits) {
             self.ranks[rank as usize].wait_within_hosts_ns += i128::from(wait.unwrap_or(0));
         }
-        // A constructor over a group is called by some of its communicator only.
+        // A constructor over a group is called by some members of its communicator only.
         let all = &self.communicators[instance.communicator].ranks;
         let orders = Orders {
             enters,
@@ -236,9 +236,9 @@ impl TruthBuilder {
         orders.note(entry, &mut self.ranks, &mut self.scratch.order);
     }
 
-    /// What was seen inside of an instance, if all of its calls and messages are in the trace;
-    /// `top` is the position of the node that has no parent; `calls`: in which it went on, by
-    /// position, of a nonblocking one.
+    /// Adds the messages of an instance, if all its calls and messages are in the trace; `top` is
+    /// the position of the node without a parent; `calls`: by position the calls in which a
+    /// nonblocking one progressed.
     pub(crate) fn add_tree(
         &mut self,
         instance: &Instance<'_>,
@@ -322,7 +322,7 @@ impl TruthBuilder {
 }
 
 impl TrueOperation {
-    /// Of no instance yet, but for what they have in common with this one; `n` positions.
+    /// Without instances, but with the properties that they share with this one; `n` positions.
     fn new(instance: &Instance<'_>, n: usize, detail: TruthDetail) -> Self {
         Self {
             operation: instance.operation.name(),
@@ -354,11 +354,11 @@ impl TrueOperation {
     }
 }
 
-/// The order in which the members of a complete instance came and left.
+/// The order in which the members of a complete instance arrived and left.
 struct Orders<'a> {
     enters: &'a [u64],
     leaves: &'a [u64],
-    /// World ranks of those who called.
+    /// World ranks of the callers.
     members: &'a [u32],
     /// World ranks of the communicator.
     all: &'a [u32],
@@ -404,7 +404,7 @@ impl Orders<'_> {
     }
 }
 
-/// The parts of a nonblocking call.
+/// Adds the parts of a nonblocking call.
 fn add_nonblocking(
     entry: &mut TrueOperation,
     simulated: &NonblockingTimes,

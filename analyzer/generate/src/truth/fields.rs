@@ -1,4 +1,4 @@
-//! The truth as it is written: plain types.
+//! The written form of the truth: plain types.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::messages::TrueTree;
 use crate::summary::Summary;
 
-/// A communicator; all that have one process are taken together.
+/// A communicator; all with one process are counted together.
 #[derive(Debug, Clone, Serialize)]
 pub struct TrueCommunicator {
     /// Its name in the scenario.
@@ -16,7 +16,7 @@ pub struct TrueCommunicator {
     pub kind: &'static str,
     /// World ranks, in the order of the communicator.
     pub ranks: Vec<u32>,
-    /// Size of the first group; of all for one group.
+    /// Size of the first group; all ranks of an intracommunicator.
     pub first_group: usize,
 }
 
@@ -35,130 +35,131 @@ pub struct TrueTimes {
     pub departure_wait_ns: Summary,
 }
 
-/// What is true of (operation, communicator, root, class of bytes).
+/// True figures of (operation, communicator, root, class of bytes).
 #[derive(Debug, Clone, Serialize)]
 pub struct TrueOperation {
-    /// Name of the standard.
+    /// The name in the MPI standard.
     pub operation: &'static str,
     /// Index in `communicators`.
     pub communicator: usize,
     /// World rank of the root.
     pub root: Option<u32>,
-    /// Greatest payload of an instance: 0, or the power of two that it is at least.
+    /// Class of the largest payload of an instance: 0, or the largest power of two that is at most
+    /// the payload.
     pub bytes_class: u64,
     /// Least payload of a call.
     pub bytes_min: u64,
     /// Greatest payload of a call.
     pub bytes_max: u64,
-    /// Calls in the trace, those under way at the end included.
+    /// Calls in the trace, including those that had not returned at the end.
     pub calls: u64,
     /// Instances in which all calls were recorded and returned.
     pub instances: u64,
     /// The other instances.
     pub incomplete: u64,
-    /// Leave - enter, of each call that returned; of a nonblocking one the initiating call, and
-    /// its share of the completing one.
+    /// Leave - enter, of each call that returned; of a nonblocking one the initiating call plus its
+    /// share of the completing one.
     pub call_time_ns: Summary,
-    /// The initiating call, of each nonblocking call that was completed.
+    /// Duration of the initiating call, of each nonblocking call that was completed.
     pub initiation_ns: Summary,
     /// From there to the completing call.
     pub between_ns: Summary,
-    /// The share of the completing call.
+    /// Its share of the completing call.
     pub completion_ns: Summary,
-    /// Initiation, tests in vain, completion.
+    /// Initiation, unsuccessful tests, and completion.
     pub exposed_ns: Summary,
-    /// Between, without the tests.
+    /// The time between initiation and completion without the tests.
     pub overlap_bound_ns: Summary,
-    /// Tests in vain.
+    /// Number of unsuccessful tests.
     pub tests: u64,
-    /// As the global clock has them.
+    /// On the global clock.
     pub global: TrueTimes,
-    /// As they are if only processes of one host are compared: the duration is the longest of
-    /// any host, there is a core only where all are on one host, and the wait of a process that
-    /// depends on other hosts only is left out.
+    /// If only processes of one host are compared: the duration is the longest of any host, there
+    /// is a core only if all processes are on one host, and the wait of a process that depends on
+    /// other hosts only is left out.
     pub within_hosts: TrueTimes,
-    /// How often each member came last, alone. By position in the communicator.
+    /// How often each member was the only last one to arrive, by position in the communicator.
     pub last_arrivals: Vec<u64>,
-    /// How often several came last together, or there is but one.
+    /// How often several arrived last together, or there is only one member.
     pub last_tied: u64,
-    /// How often each member left first, alone.
+    /// How often each member was the only first one to leave.
     pub first_departures: Vec<u64>,
-    /// How often several left first together, or there is but one.
+    /// How often several left first together, or there is only one member.
     pub first_tied: u64,
-    /// `[member][position]`: how often it came at this position, at no other's time.
+    /// `[member][position]`: how often it arrived at this position, with no other at the same time.
     pub arrival_order: Vec<Vec<u64>>,
-    /// The same of leaving.
+    /// `[member][position]`: how often it left at this position, with no other at the same time.
     pub departure_order: Vec<Vec<u64>>,
-    /// Least distance of two enters, or two leaves, in an instance that are not equal.
+    /// Smallest positive difference of two enters, or of two leaves, in an instance.
     pub closest_ns: Option<u64>,
 }
 
 /// A call that had not returned when its process ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TrueInFlight {
-    /// Name of the standard.
+    /// The name in the MPI standard.
     pub operation: &'static str,
-    /// Index in `communicators`; none for MPI_Finalize.
+    /// Index in `communicators`; `None` for MPI_Finalize.
     pub communicator: Option<usize>,
     /// Position among the calls of the application on that communicator, from 0.
     pub sequence: Option<u64>,
 }
 
-/// What is true of one rank.
+/// True figures of one rank.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TrueRank {
     /// World rank.
     pub rank: u32,
-    /// Name of its host.
+    /// Name of the rank's host.
     pub host: String,
-    /// Records in its file.
+    /// Number of records in its file.
     pub records: u64,
-    /// Calls of the application that are counted, those under way included.
+    /// Calls of the application that are counted, including those that had not returned at the end.
     pub calls: u64,
-    /// Calls of the MPI library itself.
+    /// Internal calls of the MPI library.
     pub internal_calls: u64,
-    /// Ends of messages.
+    /// Number of ends of messages.
     pub message_ends: u64,
-    /// Calls by operation.
+    /// Number of calls by operation.
     pub calls_by_operation: BTreeMap<String, u64>,
-    /// Calls by operation and kind of communicator.
+    /// Number of calls by operation and kind of communicator.
     pub calls_by_class: BTreeMap<String, u64>,
     /// Sum of its waits in complete instances.
     pub wait_ns: i128,
-    /// The same, if only processes of its own host counted.
+    /// Sum of its waits in complete instances if only processes of its own host are compared.
     pub wait_within_hosts_ns: i128,
-    /// Instances to which it came last, alone.
+    /// Number of instances in which it was the only last one to arrive.
     pub last: u64,
-    /// Instances to which it came first, alone.
+    /// Number of instances in which it was the only first one to arrive.
     pub first: u64,
     /// Whether recording ended in MPI_Finalize.
     pub finalized: bool,
-    /// The call under way at its end.
+    /// The call that had not returned at its end.
     pub in_flight: Option<TrueInFlight>,
 }
 
-/// What `truth.json` holds.
+/// The content of `truth.json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Truth {
     /// `collbench.truth/1`.
     pub schema: &'static str,
     /// Name of the scenario.
     pub scenario: String,
-    /// Seed of its random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// From leaving MPI_Init, which all ranks do at once, to the last leaving MPI_Finalize, or to
-    /// the last instant at which anything was recorded.
+    /// Time from the end of MPI_Init, the same for all ranks, to the last leave of MPI_Finalize, or
+    /// to the last instant at which anything was recorded.
     pub duration_ns: u64,
-    /// Calls of the application in all files.
+    /// Number of calls of the application in all files.
     pub calls: u64,
-    /// All communicators, in the order in which they were made.
+    /// All communicators, in the order of their creation.
     pub communicators: Vec<TrueCommunicator>,
-    /// Sorted by operation, communicator, root, class.
+    /// Sorted by operation, communicator, root, class of bytes.
     pub operations: Vec<TrueOperation>,
-    /// Messages that were sent, of which the sending end is in the trace.
+    /// Number of messages whose sending end is in the trace.
     pub messages: u64,
-    /// Of those operations that are seen inside; sorted like them, then by shape.
+    /// The operations with messages, sorted like `operations`, then by shape.
     pub trees: Vec<TrueTree>,
-    /// By world rank.
+    /// The ranks, sorted by world rank.
     pub ranks: Vec<TrueRank>,
 }

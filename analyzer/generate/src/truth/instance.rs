@@ -1,15 +1,15 @@
-//! One instance of an operation, as it was.
+//! One instance of an operation.
 
 use collbench_formats::Operation;
 
 use crate::group::Members;
 
-/// What a member of an instance did in it.
+/// What a member of an instance did.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen {
-    /// `None`: never entered.
+    /// `None`: it never entered.
     pub(crate) enter: Option<u64>,
-    /// `None`: never left.
+    /// `None`: it never left.
     pub(crate) leave: Option<u64>,
     /// Whether it is in the trace.
     pub(crate) is_recorded: bool,
@@ -26,18 +26,18 @@ pub(crate) struct Instance<'a> {
     pub(crate) root: Option<usize>,
     pub(crate) payloads: &'a [u64],
     pub(crate) seen: &'a [Seen],
-    /// Of nonblocking and persistent operations.
+    /// Times of nonblocking and persistent operations.
     pub(crate) nonblocking: Option<&'a [NonblockingTimes]>,
 }
 
-/// What a member did between beginning an operation and being done with it.
+/// The times of a member between initiation and completion.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NonblockingTimes {
     /// When the initiating call returned.
     pub(crate) initiated: u64,
-    /// When the completing one was entered.
+    /// When the completing call was entered.
     pub(crate) entered: u64,
-    /// How many that one completed.
+    /// Number of operations that it completed.
     pub(crate) n_together: u64,
     pub(crate) n_tests: u64,
     pub(crate) tests_ns: u64,

@@ -10,8 +10,8 @@ pub(super) fn between(later: u64, earlier: u64) -> i64 {
     later.cast_signed() - earlier.cast_signed()
 }
 
-/// The times of one complete instance, where `place_of[i]` is the place of member `i`, and only
-/// those at one place are compared. `waits` are left for the caller to look at.
+/// The times of one complete instance, where `place_of[i]` is the place (host or whole run) of
+/// member `i`, and only members at one place are compared. `waits` remain for the caller to read.
 ///
 /// # Source
 /// `docs/metrics.md`, "Seen from outside".
@@ -63,8 +63,9 @@ pub(super) fn measure(
     }
     dependences(instance, enters, place_of, waits);
     for (i, wait) in waits.iter_mut().enumerate() {
-        // So far the release.
-        // A nonblocking one waits where it asks, and for several things at once a part for each.
+        // This is the release.
+        // A nonblocking one waits in the completing call; the wait is divided among the operations
+        // that this completes.
         let (from, n) = match instance.nonblocking {
             Some(nonblocking) => (nonblocking[i].entered, nonblocking[i].n_together),
             None => (enters[i], 1),
@@ -79,8 +80,9 @@ pub(super) fn measure(
     }
 }
 
-/// Whether there is an instant between the last to come and the first to go: in barriers, N x N
-/// and constructors; not between two groups that wait for each other, nor with nothing to send.
+/// Whether the operation has a core, between the last arrival and the first departure: barriers, N
+/// x N and constructors have; two groups that wait for each other, and operations with nothing to
+/// send, have not.
 pub(super) fn all_wait_for_all(instance: &Instance<'_>) -> bool {
     if instance.nonblocking.is_some() {
         return false;
@@ -95,13 +97,14 @@ pub(super) fn all_wait_for_all(instance: &Instance<'_>) -> bool {
     }
 }
 
-/// The release of each member: the latest enter among those on whom it depends and itself, where
-/// only those at its own place count; `None` for one that depends on others, of whom none is at
-/// its place.
+/// The release of each member: the latest enter among itself and the members that it depends on,
+/// counting only those at its own place; `None` for a member that depends on others, none of which
+/// is at its place.
 ///
-/// Who contributes and receives nothing is left out. A payload of zero says so of the sender in
-/// a many to one, of the receiver in a one to many, of the root of one to many for everyone, of
-/// a rank in a scan, and in an N x N only where all are zero (who sends nothing may receive).
+/// A member that contributes and receives nothing does not count. A payload of zero means this for
+/// the sender in N-to-1 operations, for the receiver in 1-to-N, for all members if it is the root's
+/// in 1-to-N, for the rank in a scan, and in N x N only if all payloads are zero (a rank that sends
+/// nothing may receive).
 ///
 /// # Source
 /// `docs/metrics.md`, "Who i depends on".
@@ -122,7 +125,7 @@ pub(super) fn dependences(
     let has_data = |i: usize| instance.payloads[i] > 0;
     let takes_part = |i: usize| i == root || !members.is_inter() || side(i) != side(root);
     let any_data = (0..n).any(has_data);
-    // Who can be waited for, and who can wait.
+    // Members that can be waited for, and members that can wait.
     let (contributes, receives): (&dyn Fn(usize) -> bool, &dyn Fn(usize) -> bool) = match semantics
     {
         Semantics::AllToAll => (&|_| any_data, &|_| any_data),
@@ -191,7 +194,7 @@ pub(super) fn dependences(
     }
 }
 
-/// Each depends on those that it receives data from.
+/// Each member depends on those that it receives data from.
 fn dependences_on_neighbours(
     instance: &Instance<'_>,
     enters: &[u64],
@@ -218,7 +221,7 @@ mod tests {
     use super::*;
     use crate::group::Members;
 
-    /// Whether `i` depends on `j`, pair by pair as the page has it.
+    /// Whether `i` depends on `j`, pair by pair as defined in `docs/metrics.md`.
     fn depends(instance: &Instance<'_>, i: usize, j: usize) -> bool {
         let members = instance.members;
         let inter = members.is_inter();
@@ -257,7 +260,7 @@ mod tests {
             let n = enters.len();
             let inter = n_first < n && operation.semantics() != Semantics::Prefix;
             let n_first = if inter { n_first } else { n };
-            // Everybody receives from the one before and, in part, from the one behind.
+            // Each member receives from the previous one and, in part, from the next one.
             let sources = (0..n).map(|i| vec![i.checked_sub(1), Some((i + 1) % n)]).collect();
             let members = Members { ranks: (0..n as u32).collect(), n_first, sources };
             let instance = Instance {

@@ -1,8 +1,8 @@
-//! Orders in which the members of an instance came, and left.
+//! Orders in which the members of an instance arrived and left.
 
 use crate::summary::TruthDetail;
 
-/// Tables of orders are kept for communicators of which a person could read them.
+/// Tables of orders exist for communicators up to this size, which people can still read.
 pub(super) fn order_table(detail: TruthDetail, n: usize) -> Vec<Vec<u64>> {
     if detail == TruthDetail::Full && n <= 64 {
         vec![vec![0; n]; n]
@@ -17,7 +17,7 @@ pub(super) fn sort_by_time(times: &[u64], order: &mut Vec<(u64, usize)>) {
     order.sort_unstable();
 }
 
-/// Who is at this place of the order, if nobody else has the same time, and there are others.
+/// The member at this position of the order, if no other has the same time, and there are others.
 pub(super) fn alone(order: &[(u64, usize)], at: usize) -> Option<usize> {
     let (time, i) = order[at];
     let is_alone = (at == 0 || order[at - 1].0 < time)

@@ -1,4 +1,4 @@
-//! What a scenario says of times that something takes, or takes longer.
+//! Checks durations and delays in a scenario.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What a scenario says of what goes wrong.
+//! Checks the faults of a scenario.
 
 use toml::Spanned;
 

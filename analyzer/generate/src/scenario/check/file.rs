@@ -1,4 +1,4 @@
-//! A scenario file while it is checked: what is known of it so far, and what is wrong with it.
+//! State of checking a scenario file, and its errors.
 
 use std::ops::Range;
 
@@ -6,9 +6,9 @@ use toml::Spanned;
 
 use super::super::{Host, Latency, ScenarioError};
 
-/// Times of a scenario, in ns, stay below 285 years.
+/// Times in a scenario, ns, are below 285 years.
 pub(super) const MAX_NS: u64 = 1 << 53;
-/// The longest single delay: 11 days, so that sums of many stay far from the ends of u64.
+/// The longest single delay: 11 days, so that sums of many do not overflow.
 pub(super) const MAX_DELAY_NS: u64 = 1_000_000_000_000_000;
 
 pub(super) fn line_of(text: &str, span: Range<usize>) -> usize {
@@ -16,13 +16,13 @@ pub(super) fn line_of(text: &str, span: Range<usize>) -> usize {
     1 + before.iter().filter(|&&b| b == b'\n').count()
 }
 
-/// The checking of one file, with what is known of it so far.
+/// State of checking one file.
 pub(super) struct Check<'a> {
     pub(super) text: &'a str,
     pub(super) n_ranks: u64,
     pub(super) hosts: Vec<Host>,
     pub(super) host_of: Vec<usize>,
-    /// That of steps which have none of their own.
+    /// Latency of steps without their own.
     pub(super) latency: Latency,
     pub(super) n_calls: usize,
     pub(super) n_delays: u64,
@@ -42,7 +42,7 @@ impl Check<'_> {
         })
     }
 
-    /// A number within limits, or what stands for it when it is left out.
+    /// A number within limits, or the default if it is missing.
     pub(super) fn number(
         &self,
         what: &str,

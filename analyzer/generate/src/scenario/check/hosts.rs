@@ -1,4 +1,4 @@
-//! What a scenario says of hosts, their clocks, and the exchanges between these.
+//! Checks hosts, their clocks, and the exchanges between these.
 
 use collbench_formats::ClockSource;
 use toml::Spanned;
@@ -10,9 +10,9 @@ use crate::scenario::written::{
 };
 use crate::scenario::{Exchanges, Host, ScenarioError};
 
-/// Ranks that a scenario may have: a million files is more than anyone asked for.
+/// Most ranks of a scenario.
 const MAX_RANKS: u64 = 1 << 20;
-/// Changes of the rate of one clock.
+/// Most changes of the rate of one clock.
 const MAX_RATE_STEPS: usize = 10_000;
 
 impl Check<'_> {
@@ -122,11 +122,11 @@ impl Check<'_> {
         &self,
         written: WrittenExchanges,
     ) -> Result<Exchanges, ScenarioError> {
-        // Longer than any network, and short enough that no burst outlasts a run by itself.
+        // Longer than on any network, and short enough that no burst outlasts every run.
         let way = 0..=MAX_DELAY_NS;
         let every_ns = match written.every_ns {
             None => None,
-            // A run of any length then has a bounded number of them.
+            // Bounds the number of bursts in a run of any length.
             Some(every) => Some(self.number("every_ns", Some(every), 0, 1_000_000..=MAX_NS)?),
         };
         Ok(Exchanges {
@@ -174,7 +174,7 @@ impl Check<'_> {
     }
 }
 
-/// By world rank, the index of its host.
+/// Index of the host of each world rank.
 fn placed(ranks_on: &[u64], placement: Placement) -> Vec<usize> {
     let mut host_of = Vec::new();
     match placement {

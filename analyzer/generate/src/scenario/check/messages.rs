@@ -1,4 +1,4 @@
-//! What a scenario says of messages: the network, and the trees of its collectives.
+//! Checks messages in a scenario: the network, and the trees of its collectives.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::scenario::written::{
 };
 use crate::scenario::{Bytes, ScenarioError, StepKind};
 
-/// Parts of what goes over an edge.
+/// Most messages per edge.
 const MAX_SEGMENTS: u64 = 10_000;
 
 impl Check<'_> {
@@ -48,7 +48,7 @@ impl Check<'_> {
         })
     }
 
-    /// A delay of messages, by their sender.
+    /// A delay of messages, which depends on their sender.
     fn read_jitter(&mut self, jitter: Spanned<WrittenDelay>) -> Result<Delay, ScenarioError> {
         let span = jitter.span();
         let jitter = self.read_delay(jitter)?;
@@ -259,7 +259,7 @@ mod tests {
             "[[program]]\noperation = \"MPI_Bcast\"\ntree = \"chain\"\nlatency = { base_ns = 5 }\n",
         );
         assert_eq!((wrong.line, &*wrong.found), (7, "both tree and latency"));
-        // What is only begun goes on in the step behind it, and in no other.
+        // A nonblocking one is completed in the next step, and in no other.
         let begin = "[[program]]\noperation = \"MPI_Ibcast\"\ntree = \"chain\"\n";
         let complete = "[[program]]\ncomplete = \"MPI_Wait\"\n";
         for rest in [begin.to_owned(), format!("{begin}repeat = 2\n{complete}")] {

@@ -1,4 +1,4 @@
-//! What a scenario says of its program.
+//! Checks the program of a scenario.
 
 use std::ops::Range;
 
@@ -193,7 +193,7 @@ impl Check<'_> {
         }
     }
 
-    /// What a step does besides its work.
+    /// What a step does after its work.
     fn read_kind(
         &self,
         span: &Range<usize>,
@@ -347,7 +347,7 @@ impl Check<'_> {
             }
             Bytes::PerRank(list) => list.iter().copied().max().unwrap_or(0),
         };
-        // At the root of a scatter, those of all ranks are added up.
+        // The root of a scatter sends the sum over all ranks.
         if largest >= 1 << 27 {
             return self.wrong(bytes.span(), format!("{largest} bytes"), "less than 2^27");
         }
@@ -355,7 +355,7 @@ impl Check<'_> {
     }
 }
 
-/// Whether another thread than the first completes anything.
+/// Whether a thread other than the first completes anything.
 pub(super) fn completes_elsewhere(steps: &[Step]) -> bool {
     steps.iter().any(|step| match &step.action {
         Action::Block(steps) => completes_elsewhere(steps),
@@ -363,7 +363,7 @@ pub(super) fn completes_elsewhere(steps: &[Step]) -> bool {
     })
 }
 
-/// Whether any collective is seen inside.
+/// Whether any collective has simulated messages.
 pub(super) fn has_messages(steps: &[Step]) -> bool {
     steps.iter().any(|step| match &step.action {
         Action::Block(steps) => has_messages(steps),
