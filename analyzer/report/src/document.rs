@@ -1,11 +1,11 @@
-//! The JSON documents: results with the sentences on them, as other programs read them.
+//! The JSON documents: results with their sentences, in the form that other programs read.
 //!
-//! A [`Document`] is written from an [`Analysis`](collbench_analyzer::Analysis), of which it borrows
-//! whatever is in both, and read into values of its own: a `Document<'static>`. So both ways share one
-//! description of every part, and writing copies nothing, however large the results are.
+//! A [`Document`] is written from an [`Analysis`](collbench_analyzer::Analysis), from which it
+//! borrows the common parts, and read into owned values, a `Document<'static>`. So both directions
+//! share one description of every part, and writing copies nothing, however large the results are.
 //!
-//! Reading is as lenient as the promise that fields may be added asks for: fields that this version does
-//! not know are passed by, and codes are text, or an enum with a variant for all that newer versions have.
+//! Documents may get new fields, so reading ignores fields that this version does not know, and
+//! codes are text, or an enum with a variant for all newer ones.
 
 mod analysis;
 mod comparison;
@@ -23,11 +23,11 @@ pub use comparison::{ComparedTraceDocument, ComparisonDocument};
 pub struct RemarkDocument {
     /// Short and stable, for scripts.
     pub code: Code,
-    /// For people; may change.
+    /// A sentence; may change.
     pub text: String,
 }
 
-/// A document as JSON, inert also for terminals, with a line feed at its end.
+/// A document as JSON, harmless for terminals too, with a line feed at its end.
 #[must_use]
 pub fn to_json(document: &impl Serialize) -> String {
     collbench_text::json::document(document)

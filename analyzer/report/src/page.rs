@@ -1,4 +1,4 @@
-//! Results to files: pictures, a page that shows them, the JSON document.
+//! Writes results to files: pictures, the page that shows them, the JSON document.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use collbench_analyzer::Analysis;
 use collbench_files::Folder;
 
 use crate::document::{ANALYSIS_SCHEMA, Document, to_json};
-use crate::pictures::{self, Shown};
+use crate::pictures::{self, PictureFile};
 
 mod analysis;
 pub(crate) mod comparison;
@@ -22,23 +22,23 @@ pub(crate) mod comparison;
 pub struct ReportError {
     /// The file or directory.
     pub path: PathBuf,
-    /// What the system says.
+    /// The system's message.
     pub error: io::Error,
 }
 
-/// Writes `index.html`, `analysis.json` and the pictures, those of the `top` first operations
-/// among them, into a directory, which is made if need be. Pictures of an earlier report there
+/// Writes `index.html`, `analysis.json` and the pictures, including those of the first `top`
+/// operations, into a directory, which is created if necessary. Pictures of an earlier report there
 /// are removed.
 ///
 /// # Errors
 /// [`ReportError`] if anything cannot be written.
 pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result<(), ReportError> {
-    let place = Place::at(directory)?;
-    write_into(analysis, &place, top)
+    let directory = ReportDirectory::at(directory)?;
+    write_into(analysis, &directory, top)
 }
 
-/// The same, into the directory `report` of a trace, where no link is followed: others than the
-/// trace's owner may have put one there.
+/// Writes a report into the directory `report` of a trace, without following links: users other
+/// than the trace's owner may have created one there.
 ///
 /// # Errors
 /// [`ReportError`] if anything cannot be written.
@@ -47,20 +47,24 @@ pub fn write_report_of_trace(
     trace: &Path,
     top: usize,
 ) -> Result<(), ReportError> {
-    let place = Place::within(trace, "report")?;
-    write_into(analysis, &place, top)
+    let directory = ReportDirectory::within(trace, "report")?;
+    write_into(analysis, &directory, top)
 }
 
-fn write_into(analysis: &Analysis, place: &Place, top: usize) -> Result<(), ReportError> {
+fn write_into(
+    analysis: &Analysis,
+    directory: &ReportDirectory,
+    top: usize,
+) -> Result<(), ReportError> {
     remove_pictures(
-        place,
+        directory,
         ("analysis.json", ANALYSIS_SCHEMA),
         pictures::is_picture,
     );
-    let write = |name: &str, content: &str| place.write(name, content);
-    let write_pictures = |shown: &[Shown]| {
+    let write = |name: &str, content: &str| directory.write(name, content);
+    let write_pictures = |shown: &[PictureFile]| {
         let mut pictures = shown.iter();
-        pictures.try_for_each(|Shown { file, figure, dot }| {
+        pictures.try_for_each(|PictureFile { file, figure, dot }| {
             write(file, &figure.picture.to_svg())?;
             match dot {
                 Some(dot) => write(&file.replace(".svg", ".dot"), dot),
@@ -82,22 +86,22 @@ fn write_into(analysis: &Analysis, place: &Place, top: usize) -> Result<(), Repo
     write("analysis.json", &to_json(&Document::of(analysis)))
 }
 
-/// The directory of a report, open.
+/// The open directory of a report.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ReportDirectory {
     folder: Folder,
-    /// For messages.
+    /// For error messages.
     path: PathBuf,
 }
 
-impl Place {
-    /// The directory that somebody has named, made if need be.
+impl ReportDirectory {
+    /// A directory named by the user, created if necessary.
     pub(crate) fn at(path: &Path) -> Result<Self, ReportError> {
         let opened = fs::create_dir_all(path).and_then(|()| Folder::open(path));
         Self::of(opened, path.to_path_buf())
     }
 
-    /// A directory in a trace, made if need be.
+    /// A directory in a trace, created if necessary.
     fn within(trace: &Path, name: &str) -> Result<Self, ReportError> {
         let opened = Folder::open(trace).and_then(|trace| {
             match trace.create_folder(name) {
@@ -123,8 +127,8 @@ impl Place {
         }
     }
 
-    /// Writes a file in the place of whatever has this name: not into it, which might be a link to
-    /// another one that somebody has put there.
+    /// Creates a file, replacing any of this name instead of writing into it: it might be a link to
+    /// another file.
     pub(crate) fn write(&self, name: &str, content: &str) -> Result<(), ReportError> {
         let gone = match self.folder.remove_file(name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -138,16 +142,16 @@ impl Place {
     }
 }
 
-/// Removes the pictures of an earlier report from a directory, and nothing that a person has put
-/// there: only names that a report gives, and only beside the document (its name and its schema)
-/// of one.
+/// Removes the pictures of an earlier report from a directory, and no other files: only names that
+/// a report uses, and only if the directory contains a report's document (with its name and
+/// schema).
 pub(crate) fn remove_pictures(
-    place: &Place,
+    directory: &ReportDirectory,
     (document, schema): (&str, &str),
     is_picture: fn(&str) -> bool,
 ) {
     let mut beginning = Vec::new();
-    let read = place
+    let read = directory
         .folder
         .file(document)
         .and_then(|file| file.take(200).read_to_end(&mut beginning));
@@ -155,10 +159,10 @@ pub(crate) fn remove_pictures(
     if !is_report {
         return;
     }
-    for name in place.folder.names().unwrap_or_default() {
+    for name in directory.folder.names().unwrap_or_default() {
         if is_picture(&name.to_string_lossy()) {
-            // One that stays is only a picture too many.
-            let _ = place.folder.remove_file(name);
+            // If removing fails, there is an outdated picture, which does no harm.
+            let _ = directory.folder.remove_file(name);
         }
     }
 }
@@ -191,7 +195,7 @@ mod tests {
         }
         fs::write(folder.path().join("analysis.json"), "mine").unwrap();
         remove_pictures(
-            &Place::at(folder.path()).unwrap(),
+            &ReportDirectory::at(folder.path()).unwrap(),
             ("analysis.json", ANALYSIS_SCHEMA),
             pictures::is_picture,
         );
@@ -199,7 +203,7 @@ mod tests {
         let document = format!("{{\n  \"schema\": \"{ANALYSIS_SCHEMA}\",");
         fs::write(folder.path().join("analysis.json"), document).unwrap();
         remove_pictures(
-            &Place::at(folder.path()).unwrap(),
+            &ReportDirectory::at(folder.path()).unwrap(),
             ("analysis.json", ANALYSIS_SCHEMA),
             pictures::is_picture,
         );

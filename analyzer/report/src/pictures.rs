@@ -1,4 +1,4 @@
-//! Results to pictures: which there are, what their files are called, how each is read.
+//! Makes pictures of results: which ones there are, the names of their files, and their captions.
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
@@ -11,14 +11,14 @@ mod clocks;
 pub(crate) mod comparison;
 mod durations;
 mod imbalance;
-mod inside;
+mod messages;
 mod orders;
 mod serialization;
 pub(crate) mod timemap;
 mod tree;
 mod waits;
 
-/// What the names of files begin with, for pictures of one operation.
+/// Prefixes of the file names of pictures of one operation.
 const KINDS: [&str; 10] = [
     "timemap",
     "arrival-order",
@@ -31,23 +31,24 @@ const KINDS: [&str; 10] = [
     "node-serialization",
     "messages",
 ];
-/// What the name of the file ends with, for a timemap without the waits.
+/// Suffix of the file name of a timemap without waits.
 const WITHOUT_WAITS: &str = "-without-waits";
-/// Names of the files of pictures of the whole run.
+/// File names of pictures of the whole run.
 const OF_RUN: [&str; 2] = ["waits-over-time.svg", "clock.svg"];
 
-/// A picture, and the file for it alone.
-pub(crate) struct Shown {
+/// A picture and its own file.
+pub(crate) struct PictureFile {
     /// Name of the file: `timemap-3-MPI_Bcast.svg`.
     pub(crate) file: String,
-    /// The picture, with what stands beside it.
+    /// The picture with its texts.
     pub(crate) figure: Figure,
-    /// The same for Graphviz, to a file of the same name that ends in `.dot`.
+    /// The graph in Graphviz' language, for a file of the same name with the extension `.dot`.
     pub(crate) dot: Option<String>,
 }
 
-impl Shown {
-    /// A picture of `kind` of the `number`-th operation that gets some, called `operation`.
+impl PictureFile {
+    /// A picture of `kind` for the operation with number `number` among those with pictures, called
+    /// `operation`.
     pub(crate) fn of(
         (number, operation): (usize, &str),
         kind: &str,
@@ -67,25 +68,29 @@ impl Shown {
     }
 }
 
-/// The `top` first operations, each with its pictures in the order in which they are to be read.
+/// The first `top` operations, each with its pictures in reading order.
 pub(crate) fn of_operations(
     analysis: &Analysis,
     top: usize,
-) -> impl Iterator<Item = (&OperationSummary, Vec<Shown>)> {
+) -> impl Iterator<Item = (&OperationSummary, Vec<PictureFile>)> {
     let drawn = drawn(analysis, top).zip(1..);
     drawn.map(|(operation, number)| (operation, of_operation(analysis, number, operation)))
 }
 
-/// The operations that get pictures: the first ones by time of which there is a whole instance.
+/// The operations with pictures: the first by time among those with a complete instance.
 fn drawn(analysis: &Analysis, top: usize) -> impl Iterator<Item = &OperationSummary> {
     let operations = analysis.operations.iter();
     operations.filter(|o| !o.threads().is_empty()).take(top)
 }
 
-/// The pictures of one operation, the `number`-th that gets some.
-fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary) -> Vec<Shown> {
+/// The pictures of one operation, which has the number `number` among those with pictures.
+fn of_operation(
+    analysis: &Analysis,
+    number: usize,
+    operation: &OperationSummary,
+) -> Vec<PictureFile> {
     let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| {
-        Shown::of(
+        PictureFile::of(
             (number, &*operation.operation),
             kind,
             heading,
@@ -136,15 +141,19 @@ fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary
         let heading = "Durations of the instances";
         shown("durations", heading, durations::CAPTION, durations.into())
     }));
-    pictures.extend(of_inside(analysis, number, operation));
+    pictures.extend(of_messages(analysis, number, operation));
     pictures
 }
 
-/// Pictures of what was seen inside it.
-fn of_inside(analysis: &Analysis, number: usize, operation: &OperationSummary) -> Vec<Shown> {
+/// Pictures of the messages inside an operation.
+fn of_messages(
+    analysis: &Analysis,
+    number: usize,
+    operation: &OperationSummary,
+) -> Vec<PictureFile> {
     let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| {
         let operation = (number, &*operation.operation);
-        Shown::of(operation, kind, heading, caption, picture)
+        PictureFile::of(operation, kind, heading, caption, picture)
     };
     let tree = tree::picture(analysis, operation).map(|picture| {
         let heading = "The most frequent tree";
@@ -152,17 +161,17 @@ fn of_inside(analysis: &Analysis, number: usize, operation: &OperationSummary) -
         shown.dot = tree::dot(analysis, operation);
         shown
     });
-    let timemap = inside::timemap(analysis, operation).map(|timemap| {
+    let timemap = messages::timemap(analysis, operation).map(|timemap| {
         let heading = "Timemap over the stages of this tree";
-        shown("timemap-inside", heading, inside::TIMEMAP, timemap.into())
+        shown("timemap-inside", heading, messages::TIMEMAP, timemap.into())
     });
-    let nodes = inside::nodes(analysis, operation).map(|nodes| {
+    let nodes = messages::nodes(analysis, operation).map(|nodes| {
         let heading = "Serialization at the nodes of this tree";
-        shown("node-serialization", heading, inside::NODES, nodes.into())
+        shown("node-serialization", heading, messages::NODES, nodes.into())
     });
-    let matrix = inside::matrix(analysis, operation).map(|matrix| {
+    let matrix = messages::matrix(analysis, operation).map(|matrix| {
         let heading = "Messages between processes";
-        shown("messages", heading, inside::MATRIX, matrix.into())
+        shown("messages", heading, messages::MATRIX, matrix.into())
     });
     [tree, timemap, nodes, matrix]
         .into_iter()
@@ -171,8 +180,8 @@ fn of_inside(analysis: &Analysis, number: usize, operation: &OperationSummary) -
 }
 
 /// Pictures of the whole run.
-pub(crate) fn of_run(analysis: &Analysis) -> Vec<Shown> {
-    let waits = waits::waits_over_time(analysis).map(|waits| Shown {
+pub(crate) fn of_run(analysis: &Analysis) -> Vec<PictureFile> {
+    let waits = waits::waits_over_time(analysis).map(|waits| PictureFile {
         file: "waits-over-time.svg".to_owned(),
         figure: Figure {
             heading: "Waits over time".into(),
@@ -181,7 +190,7 @@ pub(crate) fn of_run(analysis: &Analysis) -> Vec<Shown> {
         },
         dot: None,
     });
-    let clocks = clocks::clock_offsets(analysis).map(|clocks| Shown {
+    let clocks = clocks::clock_offsets(analysis).map(|clocks| PictureFile {
         file: "clock.svg".to_owned(),
         figure: Figure {
             heading: "Clocks of the hosts".into(),
@@ -222,7 +231,7 @@ pub(crate) fn is_picture(name: &str) -> bool {
     })
 }
 
-/// An operation with what else tells it apart.
+/// An operation with everything that identifies it.
 pub(crate) fn title(analysis: &Analysis, operation: &OperationSummary) -> String {
     let mut title = format!(
         "{}, {}",

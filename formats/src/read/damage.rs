@@ -24,9 +24,7 @@ pub enum Damage {
         calls_after: u64,
     },
     /// The file is shorter than its last chunk says.
-    #[error(
-        "offset {length}: the file ends here, inside a chunk that should end at {expected}"
-    )]
+    #[error("offset {length}: the file ends here, inside a chunk that should end at {expected}")]
     Cut {
         /// Length of the file, in bytes.
         length: u64,

@@ -19,9 +19,9 @@ use collbench_report::{
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// The trace is damaged or incomplete, and was analysed as far as it goes.
+/// Exit status: the trace is damaged or incomplete, and was analysed as far as possible.
 const INCOMPLETE: u8 = 3;
-/// The command line asks for something that does not exist.
+/// Exit status: the command line is invalid.
 const USAGE: u8 = 2;
 /// Columns of a screen that is written to a file.
 const DEFAULT_COLUMNS: usize = 100;
@@ -148,7 +148,7 @@ enum Format {
     Json,
 }
 
-/// A command line that makes no sense.
+/// An invalid command line.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Usage(&'static str);
@@ -251,14 +251,15 @@ fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
     let analysis = analyze(options, trace)?;
     let output = options.output.clone();
     let report = (!options.no_pictures).then(|| output.unwrap_or_else(|| trace.join("report")));
-    // Written before anything is printed, which names the place; printed even if it failed.
+    // Written before anything is printed, since the text names the directory; the text is printed
+    // even if writing failed.
     let written = match (&report, &options.output) {
         (Some(_), None) => write_report_of_trace(&analysis, trace, options.top),
         (Some(directory), Some(_)) => write_report(&analysis, directory, options.top),
         (None, _) => Ok(()),
     };
     match options.format {
-        Format::Json => print_inert(&to_json(&Document::of(&analysis)))?,
+        Format::Json => print_document(&to_json(&Document::of(&analysis)))?,
         Format::Text => {
             let shown = report.as_deref().filter(|_| written.is_ok());
             print(to_text_within(&analysis, shown, columns()).as_bytes())?;
@@ -268,7 +269,7 @@ fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
     Ok(status(analysis.trace.complete))
 }
 
-/// Shows the run as long as it goes on; then the analysis of the whole trace.
+/// Shows the run until it ends, then the analysis of the whole trace.
 fn follow(options: &Options, trace: &Path) -> anyhow::Result<u8> {
     let is_terminal = io::stdout().is_terminal();
     let mut follower = Follower::new(trace);
@@ -283,13 +284,13 @@ fn follow(options: &Options, trace: &Path) -> anyhow::Result<u8> {
             }
             Look::Running(running) => {
                 let screen = running_to_text_within(&running, columns());
-                // Onto the screen before, or below it.
+                // Replaces the screen before, or continues below it.
                 let (before, after) = if is_terminal {
                     ("\x1b[H\x1b[2J", "")
                 } else {
                     ("", "\n")
                 };
-                if !has_readers(format!("{before}{screen}{after}").as_bytes())? {
+                if !write_stdout(format!("{before}{screen}{after}").as_bytes())? {
                     return Ok(0);
                 }
             }
@@ -305,7 +306,7 @@ fn follow(options: &Options, trace: &Path) -> anyhow::Result<u8> {
 fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
     let mut analyses = Vec::new();
     for trace in traces {
-        // What an error says begins with the trace, except where it is the command line's.
+        // Error messages begin with the trace, except those on the command line.
         let of_trace = |error: anyhow::Error| match error.downcast_ref() {
             Some(AnalyzeError::Selection(_)) => error.context(trace.display().to_string()),
             _ => error,
@@ -321,7 +322,7 @@ fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
     };
     match options.format {
         Format::Json => {
-            print_inert(&to_json(&ComparisonDocument::of(&comparison, &analyses)))?;
+            print_document(&to_json(&ComparisonDocument::of(&comparison, &analyses)))?;
         }
         Format::Text => {
             let shown = report.as_deref().filter(|_| written.is_ok());
@@ -396,7 +397,7 @@ fn progress_bar() -> ProgressBar {
     bar
 }
 
-/// Shows progress only of work that is long enough to look up at.
+/// Shows progress only of work that takes noticeable time.
 fn show(bar: &ProgressBar, progress: Progress) {
     const LONG: u64 = 5_000_000;
     if progress.n_total >= LONG {
@@ -405,18 +406,18 @@ fn show(bar: &ProgressBar, progress: Progress) {
     }
 }
 
-/// To stdout; that nobody reads it any more is no error.
+/// Prints to stdout; a closed pipe is not an error.
 fn print(bytes: &[u8]) -> anyhow::Result<()> {
-    has_readers(bytes).map(|_| ())
+    write_stdout(bytes).map(|_| ())
 }
 
-/// The same of a document, in which there are no colours to be looked for.
-fn print_inert(document: &str) -> anyhow::Result<()> {
+/// Prints a document to stdout without filtering colours; a closed pipe is not an error.
+fn print_document(document: &str) -> anyhow::Result<()> {
     write_all(&mut io::stdout().lock(), document.as_bytes()).map(|_| ())
 }
 
-/// Writes to stdout; `false` if nobody reads it any more.
-fn has_readers(bytes: &[u8]) -> anyhow::Result<bool> {
+/// Writes to stdout; `false` if the reader has closed it.
+fn write_stdout(bytes: &[u8]) -> anyhow::Result<bool> {
     write_all(&mut anstream::stdout().lock(), bytes)
 }
 

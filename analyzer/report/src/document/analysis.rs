@@ -15,72 +15,72 @@ use serde::{Deserialize, Serialize};
 use crate::document::RemarkDocument;
 use crate::words;
 
-/// The name of the document's form, and its version.
+/// Name and version of the document's schema.
 pub(crate) const ANALYSIS_SCHEMA: &str = "collbench.analysis/1";
 
-/// What an analysis has found, with sentences: `analysis.json`.
+/// An analysis with its sentences: `analysis.json`.
 ///
-/// Fields are those of [`Analysis`], and mean the same.
+/// The fields are those of [`Analysis`], with the same meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Document<'a> {
-    /// Name and version of the document's form.
+    /// Name and version of the document's schema.
     pub schema: Cow<'a, str>,
-    /// What was recorded.
+    /// The recorded run.
     pub trace: Cow<'a, TraceSummary>,
-    /// The clocks and how far they can be trusted.
+    /// The clocks and their accuracy.
     pub clock: Cow<'a, ClockSummary>,
     /// The communicators; `id` is the index.
     pub communicators: Cow<'a, [CommunicatorSummary]>,
-    /// By name of operation, over all communicators.
+    /// Totals by operation, over all communicators.
     pub totals: Cow<'a, BTreeMap<Code, Total>>,
-    /// The processes that there is a file of, by rank.
+    /// The processes with a file, by rank.
     pub ranks: Cow<'a, [RankSummary]>,
-    /// The operations, by time, the longest first.
+    /// The operations, the longest total time first.
     pub operations: Cow<'a, [OperationSummary]>,
-    /// Who is late, for each operation on each communicator, the dearest first.
+    /// Who is late, for each operation on each communicator, the most costly first.
     pub imbalance: Cow<'a, [ImbalanceSummary]>,
-    /// What happens in a rhythm, the dearest first.
+    /// Periodic disturbances, the most costly first.
     pub disturbances: Cow<'a, [DisturbanceSummary]>,
-    /// What each process did when.
+    /// Activity of each process over time.
     pub timeline: Cow<'a, Timeline>,
     /// Processes that behave alike.
     pub classes: Cow<'a, [RankClass]>,
-    /// Which of its algorithms the MPI library ran for which operation, of the whole trace; left out
-    /// where nobody noted them.
+    /// Algorithms that the MPI library ran for each operation, over the whole trace; left out if
+    /// they were not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub algorithms: Option<Cow<'a, [AlgorithmSummary]>>,
-    /// Whether threads were running before and in long calls, of the whole trace; left out where
-    /// nobody asked.
+    /// Whether threads were running before and in long calls, over the whole trace; left out if it
+    /// was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Cow<'a, [RunningSummary]>>,
     /// The phases that the program marked with `MPI_Pcontrol`, by level.
     pub phases: Cow<'a, [MarkedPhase]>,
-    /// Instances that someone was in when the trace ended.
+    /// Instances that ranks were in when the trace ended.
     pub unfinished: Cow<'a, [UnfinishedSummary]>,
-    /// What was going on when the trace ended; `None` of a complete one.
+    /// The state of the program when the trace ended; `None` for a complete trace.
     pub hang: Option<HangDocument<'a>>,
-    /// Calls that are not one collective though MPI wants them to be, the first of each kind.
+    /// Mismatched calls, which MPI requires to be the same collective; the first of each kind.
     pub mismatches: Cow<'a, [MismatchSummary]>,
-    /// Nonblocking collectives that were begun and never completed, the first.
+    /// Nonblocking collectives that were initiated and never completed; the first ones.
     pub never_completed: Cow<'a, [NeverCompletedSummary]>,
-    /// Whether all details are there.
+    /// Whether all details are included.
     pub details: Cow<'a, DetailsSummary>,
-    /// What a reader should know.
+    /// Remarks on the quality of the data.
     pub remarks: Vec<RemarkDocument>,
 }
 
-/// What was going on when an incomplete trace ended, with sentences.
+/// The state of the program when an incomplete trace ended, with sentences.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HangDocument<'a> {
-    /// The latest stamp or clock reading of any rank, ns since the start of the run.
+    /// The latest timestamp or clock reading of any rank, ns since the start of the run.
     pub end_ns: i64,
-    /// World ranks that were in an unfinished collective, or in the call that was to complete one.
+    /// World ranks in an unfinished collective, or in a call that should complete one.
     pub waiting: Cow<'a, [u32]>,
-    /// Ranks that wait for one another in a circle.
+    /// Cycles of ranks that wait for one another.
     pub cycles: Cow<'a, [CycleSummary]>,
-    /// The processes that there is a file of, by rank.
+    /// The processes with a file, by rank.
     pub ranks: Cow<'a, [RankEndSummary]>,
-    /// The same for people, the most telling first.
+    /// The same as sentences, the most important first.
     pub in_words: Vec<String>,
 }
 

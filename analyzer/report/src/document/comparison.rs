@@ -12,43 +12,43 @@ use serde::{Deserialize, Serialize};
 use crate::document::{RemarkDocument, analysis};
 use crate::words;
 
-/// The name of the document's form, and its version.
+/// Name and version of the document's schema.
 pub(crate) const COMPARISON_SCHEMA: &str = "collbench.comparison/1";
 
-/// What a comparison has found, with sentences: `comparison.json`.
+/// A comparison with its sentences: `comparison.json`.
 ///
-/// Fields are those of [`Comparison`], and mean the same.
+/// The fields are those of [`Comparison`], with the same meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonDocument<'a> {
-    /// Name and version of the document's form.
+    /// Name and version of the document's schema.
     pub schema: Cow<'a, str>,
-    /// The traces as given; the first is the baseline.
+    /// The traces in the given order; the first is the baseline.
     pub traces: Vec<ComparedTraceDocument<'a>>,
-    /// What is not the same in all traces, beside times.
+    /// Differences between the traces apart from times.
     pub differs: Cow<'a, [DifferingSetting]>,
-    /// For each trace but the baseline, how the run as a whole differs.
+    /// For each trace except the baseline, the differences of the run as a whole.
     pub runs: Cow<'a, [RunDifferences]>,
     /// Operations of the baseline that another trace has too, by the change of their total time.
     pub operations: Cow<'a, [ComparedOperation]>,
-    /// Operations that one of two traces compared does not have.
+    /// Operations that only one of two compared traces has.
     pub only_in: Cow<'a, [OnlyIn]>,
-    /// What a reader should know.
+    /// Remarks on the quality of the data.
     pub remarks: Vec<RemarkDocument>,
 }
 
 /// One trace, with the remarks of its own analysis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedTraceDocument<'a> {
-    /// What was recorded.
+    /// The recorded run.
     #[serde(flatten)]
     pub trace: Cow<'a, TraceSummary>,
-    /// Its clocks.
+    /// The clocks of the trace.
     pub clock: Cow<'a, ClockSummary>,
     /// Time of all processes in all collectives, ns.
     pub collectives_ns: i64,
-    /// Sum of all waits, ns; `None` where none is known.
+    /// Sum of all known waits, ns; `None` if none is known.
     pub wait_ns: Option<i64>,
-    /// Remarks of its own analysis.
+    /// Remarks of the trace's own analysis.
     pub remarks: Vec<RemarkDocument>,
 }
 

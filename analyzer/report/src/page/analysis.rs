@@ -6,21 +6,21 @@ use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
 
-use crate::pictures::{self, Shown};
+use crate::pictures::{self, PictureFile};
 use crate::words;
 
-/// Characters of the name of an algorithm.
+/// Most characters of the name of an algorithm.
 const MAX_ALGORITHM: usize = 80;
-/// Of those, up to which it stays in one line, however narrow the page.
+/// Names up to this length are not broken, even on a narrow page.
 const MAX_UNBROKEN: usize = 32;
-/// Sentences on what was unfinished at the end.
+/// Most sentences on unfinished operations at the end.
 const MAX_UNFINISHED: usize = 8;
 
-/// The page; `of_run` are the pictures of the whole run, `groups` the operations that have
-/// pictures, by time.
+/// The page; `of_run` are the pictures of the whole run, `groups` the operations with pictures, by
+/// time.
 pub(super) fn page(
     analysis: &Analysis,
-    of_run: Vec<Shown>,
+    of_run: Vec<PictureFile>,
     groups: Vec<FigureGroup>,
 ) -> viz::Report {
     let trace = &analysis.trace;
@@ -88,7 +88,7 @@ pub(super) fn page(
     }
 }
 
-/// The names of the hosts, as many as one cares to read.
+/// The names of the hosts; with many, only the first.
 fn hosts(names: &[String]) -> String {
     const MAX_NAMES: usize = 16;
     let shown: Vec<String> = names
@@ -102,11 +102,11 @@ fn hosts(names: &[String]) -> String {
     }
 }
 
-/// The part of the page on one operation.
+/// The section of the page on one operation.
 pub(super) fn group(
     analysis: &Analysis,
     operation: &OperationSummary,
-    shown: Vec<Shown>,
+    shown: Vec<PictureFile>,
 ) -> FigureGroup {
     FigureGroup {
         heading: pictures::title(analysis, operation).into(),
@@ -208,7 +208,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 known(time, |time| duration(time.total)),
                 known(time, |time| duration(time.median)),
                 waiting(operation),
-                // Not to be broken in a narrow column.
+                // Must not be broken in a narrow column.
                 Cell::words(words::mostly_last(analysis, operation).replace(' ', "\u{a0}")),
                 known(operation.algorithm.as_deref(), |name| {
                     let name = collbench_text::inert::line(name, MAX_ALGORITHM);
@@ -249,7 +249,7 @@ fn ranks(analysis: &Analysis) -> viz::Table {
     )
 }
 
-/// The cell of what is known, else a dash.
+/// The cell of a known value, else a dash.
 fn known<T>(value: Option<T>, cell: impl FnOnce(T) -> Cell) -> Cell {
     value.map_or_else(|| Cell::words("-"), cell)
 }
@@ -275,7 +275,7 @@ fn duration(ns: i64) -> Cell {
     Cell::number(quantity::duration(ns), ns)
 }
 
-/// Sorted by the time waited: of two shares, the one of the longer time is the more interesting.
+/// Sorted by the time waited: of two equal shares, that of the longer time is more interesting.
 fn waiting(operation: &OperationSummary) -> Cell {
     let text = words::waiting(operation);
     match &operation.wait_ns {

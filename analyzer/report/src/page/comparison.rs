@@ -1,4 +1,4 @@
-//! A comparison to files: pictures, a page that shows them, the JSON document.
+//! Writes a comparison to files: pictures, the page that shows them, the JSON document.
 
 use std::path::Path;
 
@@ -9,15 +9,15 @@ use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
 
 use crate::document::{COMPARISON_SCHEMA, ComparisonDocument, to_json};
-use crate::page::{Place, ReportError, remove_pictures};
+use crate::page::{ReportDirectory, ReportError, remove_pictures};
 use crate::pictures::comparison as pictures;
 use crate::screen::comparison::{Row, advice, bytes, instances, signed, verdict};
 use crate::words::comparison::{self as words, letter};
 
 const DOCUMENT: &str = "comparison.json";
 
-/// Writes `index.html`, `comparison.json` and the pictures of the `top` first operations into a
-/// directory, which is made if need be. `analyses` are those that were compared. Pictures of an
+/// Writes `index.html`, `comparison.json` and the pictures of the first `top` operations into a
+/// directory, which is created if necessary. `analyses` are the compared ones. Pictures of an
 /// earlier comparison there are removed.
 ///
 /// # Errors
@@ -28,9 +28,13 @@ pub fn write_comparison(
     directory: &Path,
     top: usize,
 ) -> Result<(), ReportError> {
-    let place = Place::at(directory)?;
-    remove_pictures(&place, (DOCUMENT, COMPARISON_SCHEMA), pictures::is_picture);
-    let write = |name: &str, content: &str| place.write(name, content);
+    let directory = ReportDirectory::at(directory)?;
+    remove_pictures(
+        &directory,
+        (DOCUMENT, COMPARISON_SCHEMA),
+        pictures::is_picture,
+    );
+    let write = |name: &str, content: &str| directory.write(name, content);
     let mut groups = Vec::new();
     for (row, operation) in comparison.operations.iter().enumerate().take(top) {
         let shown = pictures::of_operation(analyses, operation, row + 1);
@@ -40,7 +44,7 @@ pub fn write_comparison(
         let index = operation.indexes[0].unwrap_or(0);
         groups.push(FigureGroup {
             heading: crate::pictures::title(&analyses[0], &analyses[0].operations[index]).into(),
-            // The first of its rows.
+            // The first row of the operation.
             row: rows(comparison)
                 .iter()
                 .position(|(o, _)| std::ptr::eq(*o, operation)),
@@ -54,7 +58,7 @@ pub fn write_comparison(
     write(DOCUMENT, &to_json(&document))
 }
 
-/// All operations with their differences, those of one operation together.
+/// All operations with their differences, grouped by operation.
 fn rows(comparison: &Comparison) -> Vec<Row<'_>> {
     let operations = comparison.operations.iter();
     operations
@@ -62,7 +66,7 @@ fn rows(comparison: &Comparison) -> Vec<Row<'_>> {
         .collect()
 }
 
-/// What differs and where to look, one statement a line.
+/// The main differences and where to look, one statement per line.
 fn statements<'a>(rows: impl Iterator<Item = Row<'a>>) -> String {
     let sentences = rows.filter_map(|row| {
         let other = letter(row.1.trace);

@@ -9,7 +9,7 @@ use collbench_viz::{ClockOffsets, OffsetPoint};
 
 use crate::words;
 
-/// How to read it.
+/// Caption of the picture.
 pub(super) const CAPTION: &str = "Above: the offset of each host's clock against the reference \
      host, minus the straight line from the start to the end of the run. This is the error that two \
      measurements alone would leave. The bands, for the three clocks that depart the most, are two \
@@ -18,14 +18,14 @@ pub(super) const CAPTION: &str = "Above: the offset of each host's clock against
      disturbed burst; many points off together are a clock that stepped or a network path that \
      changed.";
 
-/// Clocks that are drawn.
+/// Most clocks in the picture.
 const MAX_CLOCKS: usize = 12;
 
-/// The picture; `None` of one host, and where no clock was aligned.
+/// The picture; `None` with one host, or if no clock was aligned.
 pub(super) fn clock_offsets(analysis: &Analysis) -> Option<ClockOffsets> {
     let courses = &analysis.clock.courses;
     let mut shown: Vec<&ClockCourse> = courses.iter().collect();
-    // The sort is stable: of equals the first hosts.
+    // The sort is stable: equal clocks stay in the order of hosts.
     shown.sort_by_key(|course| Reverse(bend_ns(course)));
     shown.first()?;
     let finding = finding(&shown);
@@ -56,14 +56,14 @@ pub(super) fn clock_offsets(analysis: &Analysis) -> Option<ClockOffsets> {
     Some(picture)
 }
 
-/// How far a clock departs from its straight line, ns.
+/// Largest deviation of a clock from its straight line, ns.
 fn bend_ns(course: &ClockCourse) -> i64 {
     let points = course.points.iter();
     let bends = points.map(|(_, offset_ns, _)| offset_ns.saturating_abs());
     bends.max().unwrap_or(0)
 }
 
-/// What the clocks show, in the order of how far they depart: below its error one shows nothing.
+/// The deviations of the clocks, the largest first; one below its uncertainty is not a deviation.
 fn finding(courses: &[&ClockCourse]) -> String {
     let error_ns = |course: &ClockCourse| {
         let errors = course.points.iter().map(|&(_, _, error_ns)| error_ns);

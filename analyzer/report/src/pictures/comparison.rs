@@ -1,4 +1,4 @@
-//! Compared operations to pictures: timemaps side by side, and one thread in all traces.
+//! Pictures of compared operations: timemaps side by side, and one thread in all traces.
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::ComparedOperation;
@@ -8,19 +8,19 @@ use collbench_text::inert;
 use collbench_viz as viz;
 use collbench_viz::Heading;
 
-use crate::pictures::{Shown, timemap, title};
+use crate::pictures::{PictureFile, timemap, title};
 use crate::screen::comparison::verdict;
 use crate::words::comparison::letter;
 
 const SIDE_BY_SIDE: &str = "side-by-side";
 const ONE_RANK: &str = "one-rank";
 
-/// The pictures of one operation, the `number`-th that gets some.
+/// The pictures of one operation, which has the number `number` among those with pictures.
 pub(crate) fn of_operation(
     analyses: &[Analysis],
     operation: &ComparedOperation,
     number: usize,
-) -> Vec<Shown> {
+) -> Vec<PictureFile> {
     let summaries: Vec<(usize, &Analysis, &OperationSummary)> = analyses
         .iter()
         .zip(&operation.indexes)
@@ -43,7 +43,7 @@ pub(crate) fn of_operation(
     });
     let mut pictures = Vec::new();
     if let Some(beside) = viz::SideBySide::new(heading.clone(), columns.collect()) {
-        pictures.push(Shown::of(
+        pictures.push(PictureFile::of(
             place,
             SIDE_BY_SIDE,
             "Timemaps side by side",
@@ -53,7 +53,7 @@ pub(crate) fn of_operation(
         ));
     }
     if let Some(comparison) = one_thread(heading, &summaries) {
-        pictures.push(Shown::of(
+        pictures.push(PictureFile::of(
             place,
             ONE_RANK,
             "One rank in all traces",
@@ -80,7 +80,7 @@ pub(crate) fn is_picture(name: &str) -> bool {
     })
 }
 
-/// What is said of the operation in each trace.
+/// The main figures of the operation in each trace, as a sentence.
 fn finding(operation: &ComparedOperation) -> String {
     let parts = operation.differences.iter().take(3).map(|differences| {
         let words = verdict(differences);
@@ -102,7 +102,7 @@ fn name(trace: usize, analysis: &Analysis) -> String {
     )
 }
 
-/// The rank with the median wait in the baseline, of those that all traces have.
+/// The rank with the median wait in the baseline, among those that all traces have.
 fn one_thread(
     heading: Heading,
     summaries: &[(usize, &Analysis, &OperationSummary)],

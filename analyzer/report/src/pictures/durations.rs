@@ -1,4 +1,4 @@
-//! The distribution of an operation's durations.
+//! Histogram of an operation's durations.
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
@@ -8,17 +8,17 @@ use collbench_viz::{Bar, DurationMarks, Durations, Heading};
 
 use super::title;
 
-/// How to read it.
+/// Caption of the picture.
 pub(super) const CAPTION: &str = "How many instances took how long, from the first enter to the \
      last leave. The time axis is logarithmic. The area of a bar, not its height, is its number of \
      instances. Median, mean, 99th percentile and maximum are marked. Hatched bars are above the \
      99th percentile; a ring marks bars of few instances. Durations include the arrival lag: a late \
      rank makes an instance long. Two peaks mean two kinds of instances.";
 
-/// So many instances have a hundredth of their own.
+/// Least number of instances for a 99th percentile.
 const MIN_FOR_HUNDREDTH: u64 = 100;
 
-/// The picture; `None` where no duration is known.
+/// The picture; `None` if no duration is known.
 pub(super) fn durations(analysis: &Analysis, operation: &OperationSummary) -> Option<Durations> {
     let summary = operation.duration_ns.as_ref()?;
     let heading = Heading {

@@ -12,20 +12,20 @@ use petgraph::graphmap::DiGraphMap;
 
 use crate::words;
 
-/// How to read it.
+/// Caption of the picture.
 pub(super) const CAPTION: &str = "From the communicator through its hosts to their ranks. The width \
      of an edge is how often a rank of that branch arrives last, over all roots and payloads of this \
      operation. The outlined path follows the heaviest edges. A rank or host is marked as \"waited \
      for\" only where it arrives last more often than chance explains and costs the others at least \
      1 % of the time in collectives. A .dot file beside the page has the same graph for Graphviz.";
 
-/// Characters of a name in the graph.
+/// Most characters of a name in the graph.
 const NAME_CHARS: usize = 60;
-/// Width of an edge that all came over, in Graphviz' points.
+/// Width of an edge that stands for all instances, in Graphviz' points.
 const FULL_WIDTH: f64 = 12.0;
 
-/// What is known of who came last to an operation on its communicator; `None` where that is of no
-/// instance.
+/// The lateness of ranks in an operation on its communicator; `None` if the last rank is not known
+/// in any instance.
 pub(super) fn of_operation<'a>(
     analysis: &'a Analysis,
     operation: &OperationSummary,
@@ -76,10 +76,10 @@ fn finding(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
     }
 }
 
-/// A vertex of the graph for Graphviz, told apart by what it is, not by its name.
+/// A vertex of the graph for Graphviz, identified by its place, not by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Vertex<'a> {
-    /// The communicator; a host; a rank of it.
+    /// Neither: the communicator; host only: a host; both: a rank on it.
     place: (Option<usize>, Option<u32>),
     name: &'a str,
     last: u64,
@@ -96,7 +96,7 @@ impl fmt::Display for Vertex<'_> {
     }
 }
 
-/// The whole graph, every rank of it, in Graphviz' language.
+/// The whole graph with every rank, in Graphviz' language.
 pub(super) fn dot(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
     let communicator = words::communicator(analysis, Some(summary.communicator), NAME_CHARS);
     to_dot(&communicator, summary.resolved, &summary.hosts)
@@ -111,7 +111,7 @@ fn to_dot(communicator: &str, resolved: u64, hosts: &[HostLateness]) -> String {
         last: resolved,
         is_on_path: true,
     };
-    // Among equals the first is on the path, as in the verdict.
+    // Of equal ones the first is on the path, as in the verdict.
     let heaviest = first_most(hosts.iter().map(|host| host.last));
     let mut graph: DiGraphMap<Vertex<'_>, u64> = DiGraphMap::new();
     for (idx, (host, name)) in hosts.iter().zip(&names).enumerate() {
@@ -134,7 +134,7 @@ fn to_dot(communicator: &str, resolved: u64, hosts: &[HostLateness]) -> String {
         }
     }
     let width = |last: u64| 0.5 + FULL_WIDTH * last as f64 / resolved.max(1) as f64;
-    // A second line style beside the width, for the heaviest path.
+    // The heaviest path has a line style of its own in addition to its width.
     let edges = |_, (_, to, &last): (Vertex<'_>, Vertex<'_>, &u64)| {
         let style = if to.is_on_path { "solid" } else { "dashed" };
         format!("penwidth = {:.2} style = {style}", width(last))
@@ -147,7 +147,7 @@ fn to_dot(communicator: &str, resolved: u64, hosts: &[HostLateness]) -> String {
     Dot::with_attr_getters(&graph, &config, &edges, &nodes).to_string()
 }
 
-/// Index of the first of the greatest, unless all are 0.
+/// Index of the first maximum, unless all are 0.
 fn first_most(weights: impl DoubleEndedIterator<Item = u64> + ExactSizeIterator) -> Option<usize> {
     let heaviest = weights
         .enumerate()
@@ -179,11 +179,11 @@ mod tests {
         }
     }
 
-    /// A statement of the language: the names that it joins, and its attributes.
+    /// A statement of the language: the names that it connects, and its attributes.
     type Statement = (Vec<String>, Vec<(String, String)>);
 
-    /// Reads the part of the language that graphs use, strictly: quoted strings end at the first
-    /// quote without a backslash, as Graphviz reads them.
+    /// A strict parser of the subset of the language that graphs use: quoted strings end at the
+    /// first quote without a backslash, as in Graphviz.
     fn statements(dot: &str) -> Vec<Statement> {
         let mut words: Vec<String> = Vec::new();
         let mut chars = dot.chars().peekable();

@@ -9,7 +9,7 @@ use collbench_viz::{Heading, Order, OrderMap, Positions};
 
 use super::title;
 
-/// How to read one.
+/// Caption of an order map.
 pub(super) fn caption(order: Order) -> String {
     let (comes, last) = match order {
         Order::Arrival => (
@@ -26,8 +26,8 @@ pub(super) fn caption(order: Order) -> String {
     )
 }
 
-/// The order map of one operation; `None` where no order is kept: one process, or clocks that
-/// cannot be compared.
+/// The order map of one operation; `None` if there is no order: one process, or clocks that are not
+/// aligned.
 pub(super) fn order_map(
     analysis: &Analysis,
     operation: &OperationSummary,
@@ -68,7 +68,7 @@ pub(super) fn order_map(
     Some(map)
 }
 
-/// Who comes last, or leaves first, as a sentence.
+/// Who arrives last, or leaves first, as a sentence.
 fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> String {
     let (counts, n_unresolved, n_likely, comes_last, last_to_arrive) = match order {
         Order::Arrival => (

@@ -8,20 +8,20 @@ use collbench_viz::{Departure, Heading, StageTime, StraightLine};
 
 use super::title;
 
-/// How to read it.
+/// Caption of the picture.
 pub(super) const CAPTION: &str = "x is the order in which ranks leave. y is the mean time from the \
      arrival of the last rank until the rank at that position has left. The start of the curve is \
      what the operation costs every rank. Its slope is how much longer each further rank waits for \
      those before it: flatter is better. Random delays rise as well once they are sorted, so compare \
      with the same operation on other trees or fewer ranks.";
 
-/// Part of the spread of the points that a straight line must account for, to be drawn.
+/// Least R squared of a straight line that is drawn.
 const MIN_R_SQUARED: f64 = 0.9;
-/// A line through fewer points fits always.
+/// Least number of points: a line through fewer always fits.
 const MIN_POINTS: usize = 4;
 
-/// The curve; `None` where it is not known when the last came: other operations than barrier and
-/// N x N, several hosts whose clocks cannot be compared.
+/// The curve; `None` if the last arrival is not known: operations other than barrier and N x N, or
+/// several hosts whose clocks are not aligned.
 pub(super) fn serialization(
     analysis: &Analysis,
     operation: &OperationSummary,
@@ -50,7 +50,7 @@ pub(super) fn serialization(
     Some(curve)
 }
 
-/// The points, those of a step of the order moved to its middle.
+/// The points; one that stands for a step of the order is moved to the middle of the step.
 fn middles(points: &[SerializationPoint], n_ranks: usize) -> Vec<SerializationPoint> {
     let ends = points[1..].iter().map(|point| point.position);
     let middle = |(point, end): (&SerializationPoint, usize)| SerializationPoint {
@@ -64,7 +64,7 @@ fn middles(points: &[SerializationPoint], n_ranks: usize) -> Vec<SerializationPo
         .collect()
 }
 
-/// The coarsest of the clocks.
+/// The coarsest granularity of the clocks.
 fn granularity_ns(analysis: &Analysis) -> i64 {
     let hosts = analysis.clock.hosts.iter();
     hosts.map(|host| host.granularity_ns).max().unwrap_or(0)
@@ -77,8 +77,8 @@ struct Line {
     per_rank_ns: f64,
 }
 
-/// The line of least squares, weighted by departures; `None` where the points do not follow a
-/// rising line, or rise by less than the clock can tell.
+/// The least-squares line, weighted by departures; `None` if the points do not follow a rising
+/// line, or rise by less than the granularity of the clock.
 fn straight_line(points: &[SerializationPoint], granularity_ns: i64) -> Option<Line> {
     let (first, last) = (points.first()?, points.last()?);
     let rise_ns = last.mean_ns.saturating_sub(first.mean_ns);
@@ -110,7 +110,7 @@ fn finding(points: &[SerializationPoint], n_ranks: usize, line: Option<Line>) ->
     let first = quantity::duration(points[0].mean_ns);
     let last = quantity::duration(points[points.len() - 1].mean_ns);
     let since = "after the last arrival";
-    // Of many ranks a point stands for those of a step of the order.
+    // With many ranks a point stands for a step of the order.
     let (first_of, last_of) = if points.len() < n_ranks {
         ("first 1 % of the ranks", "last 1 %")
     } else {

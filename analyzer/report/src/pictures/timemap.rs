@@ -1,11 +1,11 @@
 //! The timemap of an operation.
 //!
-//! Its stages are those seen from outside. On one host nothing is waited for across hosts, so
-//! those rows have no length; with several hosts whose clocks have no common time, they and the
-//! core are not resolvable. Operations without a core (rooted ones, scans, Comm_free) have two stages:
-//! the wait until the process could go on, and the operation from there on. Nonblocking operations
-//! begin before: with the initiating call, and what the application does from there until it
-//! asks, which is no waiting and has a row of its own.
+//! Its stages are those of calls without their messages. On one host there are no waits across
+//! hosts, so these rows have no length; with several hosts whose clocks are not aligned, they and
+//! the core are not resolved. Operations without a core (rooted ones, scans, Comm_free) have two
+//! stages: the wait until the process could continue, and the operation from then on. Nonblocking
+//! operations begin earlier: with the initiating call, and the application's work until the
+//! completing call, which is not a wait and has a row of its own.
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{OperationSummary, ProcessTimes, Spread};
@@ -16,7 +16,7 @@ use collbench_viz::{Heading, Line, StageTime, Stages};
 use super::title;
 use crate::words;
 
-/// How to read it.
+/// Caption of the picture.
 pub(super) fn caption(operation: &OperationSummary) -> &'static str {
     if is_overlapped(operation) {
         return "One line per rank runs from top to bottom through the stages. How far it moves to \
@@ -36,7 +36,7 @@ pub(super) fn caption(operation: &OperationSummary) -> &'static str {
     }
 }
 
-/// How to read the one without the waits.
+/// Caption of the timemap without waits.
 pub(super) const CAPTION_WITHOUT: &str = "The same ranks and stages without the waits, on another \
      scale. What remains is the operation itself and leaving it, which waiting for late ranks would \
      hide.";
@@ -61,7 +61,7 @@ pub(crate) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz:
     timemap
 }
 
-/// Whether its calls only begin it.
+/// Whether its calls only initiate it.
 fn is_overlapped(operation: &OperationSummary) -> bool {
     operation.between_ns.is_some()
 }
@@ -87,7 +87,7 @@ pub(crate) fn times_of(
     ]
 }
 
-/// The stages of an operation as seen from outside.
+/// The stages of an operation, from its calls.
 pub(crate) fn stages(operation: &OperationSummary) -> Stages {
     let has_core = operation.departure_wait_ns.is_some();
     let waits = Stages::seen_from_outside().down;
@@ -120,20 +120,20 @@ pub(crate) fn stages(operation: &OperationSummary) -> Stages {
     stages
 }
 
-/// The timemap without the waits; `None` where it would show the same, nobody having waited.
+/// The timemap without the waits; `None` if it would be the same because no rank waited.
 pub(super) fn without_waits(
     operation: &OperationSummary,
     with_waits: &viz::Timemap,
 ) -> Option<viz::Timemap> {
     let wait = operation.wait_ns.as_ref()?;
-    // Of a nonblocking operation, what is left says little without what it is left of.
+    // For a nonblocking operation the rest alone says little.
     if wait.total == 0 || is_overlapped(operation) {
         return None;
     }
     Some(with_waits.without_down(finding_without_waits(operation).into()))
 }
 
-/// How long the operation takes each rank once the waiting is over, as a sentence.
+/// Time of the operation per rank without the waits, as a sentence.
 fn finding_without_waits(operation: &OperationSummary) -> String {
     let has_core = operation.departure_wait_ns.is_some();
     let way_up = |thread: &ProcessTimes| {
@@ -165,8 +165,8 @@ fn finding_without_waits(operation: &OperationSummary) -> String {
     }
 }
 
-/// Times of a thread: wait inside and across hosts, core, leaving across and inside hosts; or
-/// wait inside and across, operation.
+/// Times of a thread: wait within and across hosts, core, leaving across and within hosts; or wait
+/// within and across hosts, operation.
 fn stage_times(
     thread: &ProcessTimes,
     spread: Option<Spread>,

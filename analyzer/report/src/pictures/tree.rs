@@ -12,11 +12,11 @@ use collbench_text::{
 use collbench_viz as viz;
 use collbench_viz::{TreeNode, Waits};
 
-use super::inside::{first, heading, host, time};
+use super::messages::{first, heading, host, time};
 use super::title;
 use crate::words::inside as words;
 
-/// How to read it.
+/// Caption of the picture.
 pub(super) const CAPTION: &str = "One row per process, below its parent in the tree. Lines are \
      edges: the thicker and darker, the longer a message takes once both ends are ready. The fill \
      of a node is how long the process waits there: for processes that arrive later, on the path to \
@@ -24,21 +24,21 @@ pub(super) const CAPTION: &str = "One row per process, below its parent in the t
      process sends towards the root to another parent than it receives from, that parent is named. \
      A .dot file beside the page has the same tree, edge by edge, for Graphviz.";
 
-/// Characters of a name in the graph.
+/// Most characters of a name in the graph.
 const NAME_CHARS: usize = 60;
-/// Width of the edge that takes longest, in Graphviz' points.
+/// Width of the edge with the longest transfer, in Graphviz' points.
 const FULL_WIDTH: f64 = 6.0;
 
-/// A process, and where it is in the tree.
-struct Joint<'a> {
+/// A process and its parents in the tree.
+struct Process<'a> {
     rank: u32,
-    /// Ranks of those it sends to towards the root, and gets from.
+    /// Ranks of the parents to the root and from the root.
     parents: [Option<u32>; 2],
     wait: Option<&'a Summary>,
 }
 
-/// The processes of a tree, by rank; none of an exchange.
-fn joints(points: &[Join]) -> Vec<Joint<'_>> {
+/// The processes of a tree, by rank; empty for an exchange.
+fn processes(points: &[Join]) -> Vec<Process<'_>> {
     let has = |list: &[Contributor], rank| list.iter().any(|other| other.rank == rank);
     let of = |rank: u32| {
         let others = || points.iter().filter(move |point| point.rank != rank);
@@ -46,7 +46,7 @@ fn joints(points: &[Join]) -> Vec<Joint<'_>> {
         let mut up = others().filter(|point| has(&point.departures, rank));
         [down.next(), up.next()]
     };
-    let joint = |point| {
+    let process = |point| {
         let point: &Join = point;
         let parents = of(point.rank);
         let own = |list: &'_ [Contributor]| list.iter().position(|own| own.rank == point.rank);
@@ -55,43 +55,43 @@ fn joints(points: &[Join]) -> Vec<Joint<'_>> {
             let at = own(&parent.departures)?;
             Some(&parent.departures[at])
         });
-        Joint {
+        Process {
             rank: point.rank,
             parents: parents.map(|parent| parent.map(|parent| parent.rank)),
             wait: arrival.or(departure).and_then(|own| own.wait_ns.as_ref()),
         }
     };
-    points.iter().map(joint).collect()
+    points.iter().map(process).collect()
 }
 
 fn transfer(edge: &EdgeSummary) -> Option<&Summary> {
     edge.measured.as_ref()?.transfer_ns.as_ref()
 }
 
-/// The picture; `None` of an exchange.
+/// The picture; `None` for an exchange.
 pub(super) fn picture(analysis: &Analysis, operation: &OperationSummary) -> Option<viz::Tree> {
     let (tree, figures) = first(operation)?;
-    let joints = joints(&figures.joining_points);
-    if joints.is_empty() {
+    let processes = processes(&figures.joining_points);
+    if processes.is_empty() {
         return None;
     }
-    let index = |rank: u32| joints.iter().position(|joint| joint.rank == rank);
+    let index = |rank: u32| processes.iter().position(|join| join.rank == rank);
     let takes = |from: u32, to: u32| {
         let mut edges = tree.edges.iter();
         let edge = edges.find(|edge| (edge.from, edge.to) == (from, to))?;
         time(transfer(edge))
     };
-    let nodes = joints.iter().map(|joint| {
-        let [down, up] = joint.parents;
+    let nodes = processes.iter().map(|join| {
+        let [down, up] = join.parents;
         let parent = up.or(down);
         TreeNode {
-            name: format!("rank {}", joint.rank).into(),
-            host: host(analysis, joint.rank).into(),
+            name: format!("rank {}", join.rank).into(),
+            host: host(analysis, join.rank).into(),
             parent: parent.and_then(index),
             other_parent: (down.filter(|_| down != parent)).map(|to| format!("rank {to}").into()),
-            down: down.and_then(|to| takes(joint.rank, to)),
-            up: up.and_then(|from| takes(from, joint.rank)),
-            wait: time(joint.wait),
+            down: down.and_then(|to| takes(join.rank, to)),
+            up: up.and_then(|from| takes(from, join.rank)),
+            wait: time(join.wait),
         }
     });
     let nodes = nodes.collect();
@@ -109,12 +109,12 @@ pub(super) fn picture(analysis: &Analysis, operation: &OperationSummary) -> Opti
     ))
 }
 
-/// The same in Graphviz' language, hosts as clusters, each edge that a message went over; `None` of
-/// an exchange.
+/// The tree in Graphviz' language, with hosts as clusters and an edge for each pair with messages;
+/// `None` for an exchange.
 pub(super) fn dot(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
     let (tree, figures) = first(operation)?;
-    let joints = joints(&figures.joining_points);
-    if joints.is_empty() {
+    let processes = processes(&figures.joining_points);
+    if processes.is_empty() {
         return None;
     }
     let algorithm = tree.algorithm.as_deref().unwrap_or("a tree");
@@ -124,12 +124,12 @@ pub(super) fn dot(analysis: &Analysis, operation: &OperationSummary) -> Option<S
         inert::line(algorithm, NAME_CHARS),
         counted(figures.n, "instance")
     );
-    let nodes = joints.iter().map(|joint| {
-        let label = match joint.wait {
-            Some(wait) => format!("rank {}\nwaits {}", joint.rank, mean(wait)),
-            None => format!("rank {}", joint.rank),
+    let nodes = processes.iter().map(|join| {
+        let label = match join.wait {
+            Some(wait) => format!("rank {}\nwaits {}", join.rank, mean(wait)),
+            None => format!("rank {}", join.rank),
         };
-        (joint.rank, host(analysis, joint.rank), label)
+        (join.rank, host(analysis, join.rank), label)
     });
     Some(to_dot(&name, &nodes.collect::<Vec<_>>(), tree))
 }
@@ -142,7 +142,7 @@ fn mean(summary: &Summary) -> String {
 fn to_dot(name: &str, nodes: &[(u32, &str, String)], tree: &TreeSummary) -> String {
     let mut dot = String::new();
     let is_down = |edge: &EdgeSummary| edge.direction.as_deref() == Some("down");
-    // The root is on top also where everything only leads to it.
+    // The root is at the top even if all edges lead to it.
     let only_down = tree.edges.iter().all(is_down);
     let side = if only_down { "BT" } else { "TB" };
     // Writing to a string cannot fail.
@@ -172,7 +172,7 @@ fn to_dot(name: &str, nodes: &[(u32, &str, String)], tree: &TreeSummary) -> Stri
             }
             None => ("not resolvable".to_owned(), "style = dashed".to_owned()),
         };
-        // Where both directions are there, the way up says who is above whom.
+        // If both directions exist, the one from the root determines the layout.
         let weight = if is_down(edge) && !only_down {
             " constraint = false"
         } else {
@@ -226,8 +226,8 @@ mod tests {
         }
     }
 
-    /// The words of the part of the language that trees use, strictly; strings with a quote before
-    /// them.
+    /// The tokens of the subset of the language that trees use, strictly parsed; strings begin with
+    /// a quote.
     fn tokens(dot: &str) -> Vec<String> {
         let mut tokens = Vec::new();
         let mut chars = dot.chars().peekable();
@@ -286,7 +286,7 @@ mod tests {
             assert_eq!(n(open), n(close));
             n(open)
         };
-        // The graph and two hosts; what all nodes have, three nodes and three edges.
+        // The graph and two hosts; the defaults of all nodes, three nodes and three edges.
         assert_eq!(depth(&found, "{", "}"), 3);
         assert_eq!(depth(&found, "[", "]"), 1 + 3 + 3);
         assert_eq!(found[..3], ["digraph", &format!("\"{evil}"), "{"]);
@@ -301,7 +301,7 @@ mod tests {
         let own = format!("\"{evil}");
         assert_eq!(labels[..3], [&own, &own, "\"rank 0\nwaits"]);
         assert_eq!(found.iter().filter(|word| *word == "false").count(), 1);
-        // The root on top, also where all leads to it.
+        // The root is at the top even if all edges lead to it.
         let down = to_dot(
             "down",
             &nodes,

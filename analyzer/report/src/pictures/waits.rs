@@ -1,4 +1,4 @@
-//! Waits over time, of all operations together.
+//! Waits over time, over all operations.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -8,7 +8,7 @@ use collbench_analyzer::results::Timeline;
 use collbench_text::quantity;
 use collbench_viz::{TimeBin, WaitsOverTime};
 
-/// How to read it.
+/// Caption of the picture.
 pub(super) const CAPTION: &str = "One row per rank (or band of ranks), time from left to right. \
      The darker a cell (on a dark screen, the brighter), the larger the share of that interval that \
      the rank spends waiting in collectives. If one row stays pale while the others are dark, the \
@@ -16,7 +16,7 @@ pub(super) const CAPTION: &str = "One row per rank (or band of ranks), time from
      Hatched: calls began there and none of their waits is known. The bars show the total wait of \
      each rank.";
 
-/// The picture; `None` where there is no time, or nobody, to show.
+/// The picture; `None` without times or ranks.
 pub(super) fn waits_over_time(analysis: &Analysis) -> Option<WaitsOverTime> {
     let timeline = &analysis.timeline;
     let bin_ns = u64::try_from(timeline.bin_ns)
@@ -47,7 +47,7 @@ pub(super) fn waits_over_time(analysis: &Analysis) -> Option<WaitsOverTime> {
     Some(map)
 }
 
-/// How much is waited, when the most, and who waits least and most, as a sentence.
+/// How much ranks wait, when the most, and which ranks wait least and most, as a sentence.
 fn finding(timeline: &Timeline) -> String {
     let waits = || timeline.ranks.iter().flat_map(|rank| &rank.wait_ns);
     let call_ns = sum(timeline.ranks.iter().flat_map(|rank| &rank.call_time_ns));
@@ -75,7 +75,7 @@ fn finding(timeline: &Timeline) -> String {
     if let Some(when) = peak(timeline) {
         sentence += &format!(", {when}");
     }
-    // Least among what is partly unknown would be a guess.
+    // The least of partly unknown waits would be a guess.
     let by_rank = || {
         let ranks = timeline.ranks.iter().filter(|_| n_unknown == 0);
         ranks.map(|rank| (sum(rank.wait_ns.iter().flatten()), rank.rank))
@@ -93,8 +93,8 @@ fn finding(timeline: &Timeline) -> String {
     sentence
 }
 
-/// When ranks wait the most: the part of the run that has most above the mean of the run, if they
-/// wait at least twice as much there as in the rest of it.
+/// The part of the run in which ranks wait the most above the mean of the run, if they wait at
+/// least twice as much there as in the rest of it.
 fn peak(timeline: &Timeline) -> Option<String> {
     let n_bins = timeline.ranks.iter().map(|rank| rank.wait_ns.len()).max()?;
     let column = |bin: usize| {
@@ -112,7 +112,7 @@ fn peak(timeline: &Timeline) -> Option<String> {
         return None;
     }
     let time = |bin: usize| quantity::duration(timeline.bin_ns.saturating_mul(bin as i64));
-    // Of the time of all ranks that are in the picture.
+    // Share of the time of all ranks in the picture.
     let all = i128::from(timeline.bin_ns) * timeline.ranks.len() as i128 * n_within;
     let when = match (from, to == n_bins) {
         (0, _) => format!("until {}", time(to)),
@@ -123,8 +123,8 @@ fn peak(timeline: &Timeline) -> Option<String> {
     Some(format!("most of all {when} ({share} of that time)"))
 }
 
-/// Begin and end of the part of a list with the largest sum of differences to the list's mean,
-/// the first of equals.
+/// Begin and end of the part of a list with the largest sum of differences from the list's mean,
+/// the first of equal ones.
 fn most_above_mean(values: &[i128]) -> (usize, usize) {
     let (total, n) = (values.iter().sum::<i128>(), values.len() as i128);
     let (mut begin, mut sum) = (0, 0);
@@ -145,7 +145,7 @@ fn sum<'a>(ns: impl Iterator<Item = &'a i64>) -> i128 {
     ns.map(|ns| i128::from(*ns)).sum()
 }
 
-/// The nearest that can be shown.
+/// The nearest value that can be shown.
 fn clipped(ns: i128) -> i64 {
     i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX })
 }

@@ -1,4 +1,4 @@
-//! Pictures of what was seen inside a collective: the most frequent of its trees.
+//! Pictures of the messages inside a collective, of its most frequent tree.
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
@@ -12,32 +12,32 @@ use collbench_viz::{Departure, Heading, Line, MessageMatrix, StageTime, Stages, 
 use super::title;
 use crate::words::inside as words;
 
-/// How to read the timemap.
+/// Caption of the timemap.
 pub(super) const TIMEMAP: &str = "One line per rank runs from top to bottom through the stages of the \
      most frequent tree. How far it moves to the right in a row is the mean time in that stage. At \
      x = 0 the rank's data are at the root: left of it is the path to the root, right of it the path \
      from the root. Level 1 is next to the root. Serialization is waiting behind siblings while the \
      parent serves them. Ranks of one class have paths with the same stages and similar times.";
-/// How to read the curves of nodes.
+/// Caption of the curves of nodes.
 pub(super) const NODES: &str = "x is the order in which a node serves its children and itself. y is \
      the mean time from when the node has received the data until it serves the one at that \
      position. The slope is how much longer each further child waits. A node with many children has \
      a long curve.";
-/// How to read the matrix.
+/// Caption of the matrix.
 pub(super) const MATRIX: &str = "One row per sender, one column per receiver. A cell is filled where \
      messages were sent; its shade is the mean transfer time of a message once both ends are ready. \
      Processes of one host are adjacent; lines separate the hosts.";
 
-/// Nodes whose curves are drawn: those that serve most.
+/// Most nodes with curves: those that serve the most processes.
 const MAX_CURVES: usize = 8;
-/// A curve through fewer points says nothing.
+/// Least number of points of a curve.
 const MIN_DEPARTURES: usize = 3;
-/// Trees of more levels have one row for all of them.
+/// Trees with more levels have one row for all of them.
 const MAX_LEVELS: usize = 4;
-/// Classes by which lines are told apart.
+/// Most classes that distinguish lines.
 const MAX_CLASSES: usize = 8;
 
-/// The most frequent tree, with its figures.
+/// The most frequent tree with its figures.
 pub(super) fn first(operation: &OperationSummary) -> Option<(&TreeSummary, &TreeFigures)> {
     let tree = operation.trees.as_ref()?.first()?;
     Some((tree, tree.figures.as_ref()?))
@@ -69,7 +69,7 @@ pub(super) fn time(summary: Option<&Summary>) -> Option<StageTime> {
     summary.and_then(|summary| StageTime::new(summary.mean, summary.n))
 }
 
-/// Who sent to whom.
+/// The message matrix.
 pub(super) fn matrix(analysis: &Analysis, operation: &OperationSummary) -> Option<MessageMatrix> {
     let (tree, figures) = first(operation)?;
     let communicator = analysis.communicators.get(operation.communicator?)?;
@@ -96,7 +96,7 @@ pub(super) fn matrix(analysis: &Analysis, operation: &OperationSummary) -> Optio
     ))
 }
 
-/// Curves of the nodes that serve most; `None` where none serves several.
+/// Curves of the nodes that serve the most processes; `None` if none serves several.
 pub(super) fn nodes(
     analysis: &Analysis,
     operation: &OperationSummary,
@@ -134,17 +134,17 @@ pub(super) fn nodes(
     Some(curves)
 }
 
-/// Which row of the timemap a stage is in.
+/// The row of a stage in the timemap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Row {
-    /// At nodes of this level, counted from the root.
+    /// Waiting at nodes of this level, counted from the root.
     Wait(usize),
     Node(usize),
-    /// Between this level and that above it.
+    /// The edges between this level and the one closer to the root.
     Edge(usize),
 }
 
-/// The timemap over the stages of the tree; `None` of an exchange.
+/// The timemap over the stages of the tree; `None` for an exchange.
 pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Option<viz::Timemap> {
     let (_, figures) = first(operation)?;
     if figures.joining_points.is_empty() {
@@ -156,7 +156,7 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
     let mut timemap = viz::Timemap::new(heading, rows.names()).through_a_tree();
     for line in &figures.lines {
         let sums = rows.sums(&line.stages);
-        // Where classes are many, hosts say more.
+        // With many classes, hosts are more informative.
         let mut classes = figures.ways.iter();
         let class = if figures.ways.len() > MAX_CLASSES {
             None
@@ -168,7 +168,7 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
             host: host(analysis, line.rank).into(),
             class: class.map(|class| format!("class {}", class + 1).into()),
         };
-        // Through a level that it is not on, a way leads without a stop.
+        // A path passes through a level that it is not on without spending time there.
         timemap.push(rank, |at| {
             let (ns, n) = sums[at];
             StageTime::new(ns, n.max(u64::from(ns == 0) * figures.n))
@@ -177,16 +177,16 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
     Some(timemap)
 }
 
-/// The rows of a timemap, from top to bottom: those of the way down, the root, those of the way up.
+/// The rows of a timemap, from top to bottom: those to the root, the root, those from the root.
 struct TimemapRows {
-    /// Whether there are rows for each level, else one for all levels where they are many.
+    /// Whether each level has its own rows; if there are many, all levels share one.
     by_level: bool,
     down: Vec<Row>,
     up: Vec<Row>,
 }
 
 impl TimemapRows {
-    /// `None` without ways.
+    /// `None` without paths.
     fn of(lines: &[PathLine]) -> Option<Self> {
         let has = |direction: &str| {
             let mut stages = lines.iter().flat_map(|line| &line.stages);
@@ -239,7 +239,7 @@ impl TimemapRows {
         }
     }
 
-    /// For each row the mean time of a way there, ns, and of how many instances.
+    /// For each row the mean time of a path there, ns, and its number of instances.
     fn sums(&self, stages: &[PathStage]) -> Vec<(i64, u64)> {
         let level = |row: Row| if self.by_level { row } else { flat(row) };
         let root = self.down.len();
@@ -272,7 +272,7 @@ fn flat(row: Row) -> Row {
     }
 }
 
-/// Edges on the longer of the two ways.
+/// Number of edges of the longer of the two directions.
 fn levels(stages: &[PathStage]) -> usize {
     let hops = |direction: &str| {
         let hops = stages.iter().filter(|stage| {
@@ -284,9 +284,9 @@ fn levels(stages: &[PathStage]) -> usize {
     hops("down").max(hops("up"))
 }
 
-/// The stages of a way, each with its row; `None`: the root's own.
+/// The stages of a path, each with its row; `None`: the stage of the root.
 fn rows(stages: &[PathStage]) -> Vec<(&PathStage, Option<Row>)> {
-    // Down, the level falls with each edge; up it rises.
+    // To the root the level decreases with each edge, from the root it increases.
     let n_down = stages
         .iter()
         .filter(|stage| stage.direction.as_deref() == Some("down") && is_hop(stage))
