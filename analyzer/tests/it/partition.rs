@@ -1,6 +1,6 @@
-//! What is added up does not depend on who has seen what: any partition of the instances among any number
-//! of workers, merged in any grouping and order, comes to the same sums, to the byte of their written
-//! form. Each part is written and read before it is merged, as where it comes from another machine.
+//! Sums do not depend on how the work is divided: any partition of the instances among any number of
+//! workers, merged in any grouping and order, gives the same sums, to the byte of their serialized
+//! form. Each part is written and read before it is merged, as if it came from another machine.
 
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use collbench_analyzer::steps::{
 };
 use collbench_analyzer::{RunFiles, Selection};
 use collbench_formats::{CODE_FAILED, CompletingCall, Direction, Initiation, Operation, ROOT_NONE};
+use collbench_stats::random::Random;
 use proptest::prelude::*;
 
 use crate::built::{TestTrace, begin, call, complete, message, phase, split};
@@ -26,24 +27,11 @@ fn read(bytes: &[u8]) -> Sums {
     sums
 }
 
-/// Numbers by lot.
-#[derive(Clone)]
-struct Lot(u64);
-
-impl Lot {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = (self.0)
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        ((self.0 >> 33) % n as u64) as usize
-    }
-}
-
-/// Shares out what is matched among several workers, some things in a row to one of them.
+/// Distributes matched instances among several workers, runs of random length to each.
 struct Dealer<'a> {
     workers: Vec<Tally<'a>>,
-    lot: Lot,
-    /// Who is dealt to, and how much more.
+    random: Random,
+    /// The current worker, and how many more it gets.
     at: usize,
     n_left: usize,
     most_in_a_row: usize,
@@ -54,8 +42,8 @@ impl Adder for Dealer<'_> {
 
     fn take(&mut self, matched: Outcome<'_>) {
         if self.n_left == 0 {
-            self.at = self.lot.below(self.workers.len());
-            self.n_left = 1 + self.lot.below(self.most_in_a_row);
+            self.at = self.random.below(self.workers.len());
+            self.n_left = 1 + self.random.below(self.most_in_a_row);
         }
         self.n_left -= 1;
         self.workers[self.at].take(matched);
@@ -111,23 +99,23 @@ fn sums(directory: &Path, selection: &Selection, partitions: &[Partition]) -> Ve
     let of_several = |partition: &Partition| {
         let dealer = || Dealer {
             workers: (0..partition.n_workers).map(|_| nothing()).collect(),
-            lot: Lot(partition.seed),
+            random: Random::from_state(partition.seed),
             at: 0,
             n_left: 0,
             most_in_a_row: partition.most_in_a_row,
         };
         let (Parts(mut parts), _) =
             match_calls(&run, &clocks, &communicators, window, &mut |_| {}, &dealer);
-        let mut lot = Lot(!partition.seed);
+        let mut random = Random::from_state(!partition.seed);
         while parts.len() > 1 {
-            let other = parts.swap_remove(lot.below(parts.len()));
-            let at = lot.below(parts.len());
+            let other = parts.swap_remove(random.below(parts.len()));
+            let at = random.below(parts.len());
             parts[at] = read(&written(&parts[at]));
             parts[at].merge(read(&written(&other)));
         }
         written(&parts[0])
     };
-    // One thread: else who is dealt what would be another at each try.
+    // One thread: otherwise the distribution would differ from run to run.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     pool.unwrap().install(|| {
         let mut all = vec![of_one()];
@@ -150,12 +138,12 @@ fn are_alike(directory: &Path, selection: &Selection, partitions: &[Partition]) 
     }
 }
 
-/// Four ranks on two hosts that call by lot, on the world, on two halves and on themselves; and do all
+/// Four ranks on two hosts that make random calls, on the world, on two halves and on themselves; and do all
 /// that they should not.
 fn drawn(seed: u64, is_long: bool, has_messages: bool) -> TestTrace {
-    let mut lot = Lot(seed);
+    let mut random = Random::from_state(seed);
     let mut trace = TestTrace::new(4);
-    let are_apart = lot.below(2) == 1;
+    let are_apart = random.below(2) == 1;
     for (rank, process) in (0..4u32).zip(&mut trace.processes) {
         let members: &[u32] = if rank < 2 { &[0, 1] } else { &[2, 3] };
         process.define(split(2, 20 + u64::from(rank / 2), members, rank, 0));
@@ -175,31 +163,31 @@ fn drawn(seed: u64, is_long: bool, has_messages: bool) -> TestTrace {
         Operation::Iallreduce,
     ];
     // One operation only, so that there are more graphs of it than are kept.
-    let is_of_one = lot.below(3) == 0;
+    let is_of_one = random.below(3) == 0;
     // Beyond some power of two of the shortest stretch, or not.
     let step = if is_long {
-        1 << (8 + lot.below(12))
+        1 << (8 + random.below(12))
     } else {
         1000
     };
-    let n_of_second = if lot.below(2) == 0 { 40 } else { 120 };
+    let n_of_second = if random.below(2) == 0 { 40 } else { 120 };
     let mut n_on = [[0; 3]; 4];
     for n in 0..120u64 {
         let operation = if is_of_one {
             Operation::Allreduce
         } else {
-            operations[lot.below(6)]
+            operations[random.below(6)]
         };
-        let on = lot.below(if is_of_one { 1 } else { 3 });
+        let on = random.below(if is_of_one { 1 } else { 3 });
         let root = if operation.semantics().is_rooted() {
-            lot.below(if on == 1 { 1 } else { 2 }) as i32
+            random.below(if on == 1 { 1 } else { 2 }) as i32
         } else {
             ROOT_NONE
         };
         // One of them does something else.
-        let odd = (!is_of_one && lot.below(12) == 0).then(|| (lot.below(4), lot.below(4)));
-        let messages: Vec<(u32, u32)> = (0..lot.below(if is_of_one { 12 } else { 5 }))
-            .map(|_| (lot.below(4) as u32, lot.below(4) as u32))
+        let odd = (!is_of_one && random.below(12) == 0).then(|| (random.below(4), random.below(4)));
+        let messages: Vec<(u32, u32)> = (0..random.below(if is_of_one { 12 } else { 5 }))
+            .map(|_| (random.below(4) as u32, random.below(4) as u32))
             .filter(|(from, to)| from != to && has_messages && on == 0)
             .collect();
         for (rank, process) in trace.processes.iter_mut().enumerate() {
@@ -207,8 +195,8 @@ fn drawn(seed: u64, is_long: bool, has_messages: bool) -> TestTrace {
             if n >= n_of_second && rank > 1 {
                 continue;
             }
-            let enter = step * n + lot.below(900) as u64;
-            let leave = enter + 40 + lot.below(step as usize) as u64;
+            let enter = step * n + random.below(900) as u64;
+            let leave = enter + 40 + random.below(step as usize) as u64;
             let position = n_on[rank][on];
             n_on[rank][on] += 1;
             let odd = odd.filter(|(who, _)| *who == rank).map(|(_, what)| what);
@@ -219,7 +207,7 @@ fn drawn(seed: u64, is_long: bool, has_messages: bool) -> TestTrace {
                 Some(1) => bytes += 8,
                 _ => {}
             }
-            if lot.below(40) == 0 {
+            if random.below(40) == 0 {
                 process.call(phase((n % 2) as i32, enter - enter.min(1)));
             }
             if operation.is_nonblocking() {
@@ -244,7 +232,7 @@ fn drawn(seed: u64, is_long: bool, has_messages: bool) -> TestTrace {
             }
             process.call(record);
             for &(from, to) in &messages {
-                let at = enter + lot.below(30) as u64;
+                let at = enter + random.below(30) as u64;
                 if from == rank as u32 {
                     process.call(message(Direction::Send, 0, to, (at, at + 5)));
                 } else if to == rank as u32 {
@@ -261,9 +249,15 @@ fn drawn(seed: u64, is_long: bool, has_messages: bool) -> TestTrace {
     for process in &mut trace.processes[..2] {
         process.call(call(Operation::Barrier, 2, ROOT_NONE, 0, (end - 90, end)));
     }
-    match lot.below(4) {
-        0 => trace.processes[lot.below(4)].chunks[0].records.truncate(35),
-        1 => drop(trace.processes[lot.below(4)].chunks[0].records.remove(30)),
+    match random.below(4) {
+        0 => trace.processes[random.below(4)].chunks[0]
+            .records
+            .truncate(35),
+        1 => drop(
+            trace.processes[random.below(4)].chunks[0]
+                .records
+                .remove(30),
+        ),
         _ => {}
     }
     trace
