@@ -22,7 +22,7 @@ pub(crate) const N_STEPS: usize = 7;
 pub(crate) struct HeatMap {
     /// Title and the lines under it.
     pub(crate) head: Head,
-    /// The same title, not cut.
+    /// The title of `head`, not cut.
     pub(crate) finding: Text,
     /// The picture described in words.
     pub(crate) description: String,

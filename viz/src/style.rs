@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_told_apart_by_lightness_alone() {
+    fn steps_differ_in_lightness_alone() {
         for (rules, is_dark) in [(HEAT_LIGHT, false), (HEAT_DARK, true)] {
             let luminances = step_luminances(rules);
             for pair in luminances.windows(2) {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_is_cut() {
+    fn text_that_is_too_long_is_cut() {
         let fits = "é".repeat(Text::MAX_CHARS);
         assert_eq!(Text::from(fits.as_str()).as_str(), fits);
         let text = Text::from("é".repeat(10_000_000));

@@ -229,7 +229,7 @@ impl Timemap {
         self
     }
 
-    /// The same threads without the stages to the root, which may hide everything else: without
+    /// This timemap without the stages to the root, which may hide everything else: without
     /// messages inside the collective they are nothing but arrival waits. `finding` is the new
     /// title.
     ///

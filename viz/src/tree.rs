@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn children_stand_below_their_parent_those_of_one_host_together() {
+    fn children_are_below_their_parent_grouped_by_host() {
         let nodes = [
             node("a", None),
             node("b", Some(0)),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_on_nothing_is_left_out() {
+    fn nodes_that_cannot_be_reached_are_left_out() {
         let nodes = [node("a", Some(7)), node("a", Some(2)), node("a", Some(1))];
         assert_eq!(rows(&nodes).len(), 1);
     }

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_exchanges_are_no_measurement() {
+    fn impossible_exchanges_are_ignored() {
         let stamps = vec![[0, i64::MAX, i64::MIN, 5], [10, 5, 4, 20], [10, 5, 50, 20]];
         let burst = Burst {
             local_host: 1,

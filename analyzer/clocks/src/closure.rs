@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_triangle_with_equal_round_trips_nobody_is_to_blame() {
+    fn in_one_triangle_with_equal_round_trips_no_path_is_to_blame() {
         let bursts = [
             burst(1, 0, 20_000, 20_000),
             burst(2, 0, 10_000, 30_000),

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lower_host_comes_first_whoever_asked() {
+    fn the_lower_host_is_first_whichever_measured() {
         let directions: Vec<(i64, i64)> = (0..10).map(|i| (1_000 + i, 3_000 + i)).collect();
         let asked = Reading::of(1, 0, &stamps(&directions)).unwrap();
         let answered = Reading::of(0, 1, &stamps(&directions)).unwrap();

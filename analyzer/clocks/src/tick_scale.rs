@@ -67,7 +67,7 @@ impl TickScale {
         ns.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64
     }
 
-    /// The same line minus `start_ns`, if no product and no sum overflows 64 bits, which is so in
+    /// This line minus `start_ns`, if no product and no sum overflows 64 bits, which is so in
     /// every undamaged trace of a known clock.
     #[inline]
     pub fn short(&self, start_ns: i64) -> Option<ShortLine> {

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_never_comes_holds_up_those_who_need_it() {
+    fn a_member_that_never_enters_delays_those_that_depend_on_it() {
         let members = Members::one_group(vec![0, 1, 2]);
         let released = |semantics, root| {
             let mut found = Vec::new();

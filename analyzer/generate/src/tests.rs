@@ -103,7 +103,7 @@ fn depends(a: &FoundCall, b: &FoundCall) -> bool {
 }
 
 #[test]
-fn nobody_leaves_before_all_on_whom_it_depends_have_entered() {
+fn no_rank_leaves_before_all_that_it_depends_on_have_entered() {
     let (directory, _) = written(EVERYTHING, None);
     let instances = instances(&rank_files(&directory));
     let mut n_pairs = 0;
@@ -240,7 +240,7 @@ fn a_killed_rank_has_its_calls_and_the_others_wait_for_it() {
 }
 
 #[test]
-fn of_a_cut_file_the_truth_tells_what_is_left() {
+fn the_truth_of_a_truncated_file_is_what_is_left() {
     let head = "schema = 1\nchunk_calls = 30\n[[hosts]]\nname = \"a\"\nranks = 2\n\
                 [[program]]\nrepeat = 100\noperation = \"MPI_Reduce\"\nbytes = 8\n\
                 [[faults]]\nrank = 1\n";
@@ -265,7 +265,7 @@ fn of_a_cut_file_the_truth_tells_what_is_left() {
 }
 
 #[test]
-fn recording_that_stopped_says_so_and_what_it_missed() {
+fn recording_that_stopped_records_this_and_the_missed_calls() {
     let text = "schema = 1\n[[hosts]]\nname = \"a\"\nranks = 2\n\
                 [[program]]\nrepeat = 100\noperation = \"MPI_Barrier\"\n\
                 [[faults]]\nrank = 0\nsize_reached_after_calls = 30\n";

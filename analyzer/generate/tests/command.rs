@@ -36,7 +36,7 @@ fn long_traces_are_written_with_little_memory() {
 }
 
 #[test]
-fn the_command_says_what_is_wrong_and_where() {
+fn the_command_names_the_error_and_its_line() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("late.toml");
     let out = directory.path().join("trace");

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn fishers_test_is_that_of_counting_all_ways() {
+    fn fishers_test_equals_counting_all_tables() {
         let choose = |n: u64, k: u64| (1..=k).fold(1.0, |c, i| c * (n - k + i) as f64 / i as f64);
         for (n, other_n) in [(5u64, 9u64), (12, 12), (20, 3)] {
             for k in 0..=n {

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_chances_only_the_small_ones_stand() {
+    fn of_many_p_values_only_the_small_ones_are_significant() {
         // Holm's own kind of example: 0.01 <= 0.05/4, 0.015 <= 0.05/3, 0.03 > 0.05/2: stop.
         assert_eq!(holm(&[0.03, 0.01, 0.04, 0.015]), [false, true, false, true]);
         assert_eq!(holm(&[0.04]), [true]);

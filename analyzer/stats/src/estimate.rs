@@ -266,7 +266,7 @@ mod tests {
     ];
 
     #[test]
-    fn intervals_hold_the_truth_whatever_the_correlation() {
+    fn intervals_contain_the_true_value_for_any_correlation() {
         const PAIRS: u32 = 200;
         let mut normal = Normal(88_172_645_463_325_252);
         for kind in KINDS {

@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn random_events_have_no_period_whatever_that_of_the_program() {
+    fn random_events_have_no_period_even_if_the_program_has_one() {
         for seed in 0..16 {
             let mut random = random(1000 + seed);
             let mut instances = instances(&mut random);

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_exchange_tells_the_offset_whatever_the_tick() {
+    fn the_shortest_exchange_gives_the_offset_for_any_tick() {
         // Local clock: three ticks per ns, 1,000,000 ns ahead; 400 ns in each direction.
         let local = TickLength::of(3_000, 1_000);
         let exchange = |t1: u64, there: u64, back: u64| OffsetSample {

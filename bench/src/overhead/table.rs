@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_to_go_by_is_no_verdict() {
+    fn with_too_few_measurements_there_is_no_verdict() {
         assert_eq!(
             verdict(Some(0.92), 1.5, None),
             "0.92 (target: at most 1.5, no verdict)"

@@ -86,7 +86,7 @@ fn two_ranks_without_two_cores_are_refused() {
 }
 
 #[test]
-fn a_launcher_that_starts_no_ranks_is_named_with_what_it_said() {
+fn a_launcher_that_starts_no_ranks_is_named_with_its_message() {
     if std::thread::available_parallelism().unwrap().get() < 2 {
         eprintln!("SKIPPED: needs two cores");
         return;

@@ -46,7 +46,7 @@ fn five_traces_take_two_rows_of_columns() {
 }
 
 #[test]
-fn timemaps_of_other_stages_cannot_stand_side_by_side() {
+fn timemaps_with_different_stages_cannot_be_side_by_side() {
     let other = Timemap::new(heading("Other"), stages(1, 1));
     assert!(side_by_side(vec![allreduce(4, 2), other]).is_none());
     assert!(side_by_side(vec![]).is_none());

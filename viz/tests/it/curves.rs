@@ -44,7 +44,7 @@ fn what_cannot_be_drawn_is_left_out_and_counted() {
 }
 
 #[test]
-fn nothing_measured_is_said() {
+fn a_picture_without_measurements_says_so() {
     let axis = || CurveAxis::new("t", Quantity::Time);
     let svg = svg(Curves::new(HOSTILE, HOSTILE, axis(), axis()));
     assert_well_formed(&svg);

@@ -156,7 +156,7 @@ fn one_late_rank_among_a_thousand_is_seen_and_named() {
 }
 
 #[test]
-fn what_is_undecided_stands_beside_the_cells_and_is_in_none_of_them() {
+fn unresolved_instances_are_beside_the_cells_and_in_none_of_them() {
     let svg = svg(arrivals(4, 4, 2, 2_500));
     let document = Document::parse(&svg).unwrap();
     for row in rows(&document) {

@@ -52,7 +52,7 @@ fn one_of_a_thousand_ranks_is_late() {
 }
 
 #[test]
-fn nobody_is_late_in_particular() {
+fn no_single_rank_is_late() {
     let finding = "No rank stands out as the last to arrive";
     let picture = svg(graph(8, 4, Blame::Nobody, finding));
     insta::assert_binary_snapshot!("nobody.svg", picture.into());
@@ -106,7 +106,7 @@ fn edges_are_as_wide_as_they_weigh_and_the_heaviest_path_is_marked() {
 }
 
 #[test]
-fn whoever_is_drawn_nobody_is_left_out() {
+fn no_rank_is_left_out() {
     for (n_ranks, per_host) in [(4, 2), (17, 17), (64, 16), (1_024, 16), (1_024, 1)] {
         for blame in [Blame::Nobody, Blame::Host, Blame::Rank] {
             let imbalance = graph(n_ranks, per_host, blame, "All");
@@ -141,7 +141,7 @@ fn thousands(n: u64) -> String {
 }
 
 #[test]
-fn where_nothing_is_resolvable_nobody_is_blamed() {
+fn if_nothing_is_resolved_no_rank_is_marked() {
     let mut imbalance = Imbalance::new(heading("Unknown"), "world".into(), Blame::Rank);
     let never = |rank| LateRank {
         rank,

@@ -44,7 +44,7 @@ fn a_thousand_ranks_are_a_line_without_points() {
 }
 
 #[test]
-fn configurations_are_told_apart_by_name_and_dash() {
+fn configurations_differ_in_name_and_dash() {
     let heading = heading("A tree of two levels lets the ranks go three times as fast");
     let mut serialization = Serialization::new(heading, 8);
     for (name, first_ns, per_rank_ns) in [("flat", 4_000, 900), ("two levels", 6_500, 300)] {
@@ -56,7 +56,7 @@ fn configurations_are_told_apart_by_name_and_dash() {
 }
 
 #[test]
-fn points_stand_where_their_times_are() {
+fn points_are_at_their_times() {
     let svg = svg(leaving(16, 1));
     let document = Document::parse(&svg).unwrap();
     let circles: Vec<(f64, f64)> = document

@@ -20,7 +20,7 @@ fn four_ranks_on_two_hosts() {
 }
 
 #[test]
-fn sixteen_ranks_on_four_hosts_are_told_apart_by_name() {
+fn sixteen_ranks_on_four_hosts_are_named() {
     insta::assert_binary_snapshot!("sixteen.svg", svg(allreduce(16, 4)).into());
 }
 
@@ -196,7 +196,7 @@ fn the_core_bar_is_as_long_as_the_core() {
 }
 
 #[test]
-fn the_length_of_a_core_that_fills_the_plot_stands_in_its_bar_not_on_its_name() {
+fn the_length_of_a_core_that_fills_the_plot_is_in_its_bar_not_on_its_name() {
     let stages = Stages {
         down: Vec::new(),
         core: Some("core".into()),
@@ -225,7 +225,7 @@ fn the_length_of_a_core_that_fills_the_plot_stands_in_its_bar_not_on_its_name() 
 }
 
 #[test]
-fn without_the_way_down_the_way_up_is_the_same() {
+fn without_the_path_to_the_root_the_path_from_it_is_unchanged() {
     let ways = |timemap: Timemap| -> Vec<Vec<i64>> {
         let svg = svg(timemap);
         let document = Document::parse(&svg).unwrap();
@@ -271,7 +271,7 @@ fn a_thread_is_drawn_only_where_it_could_be_resolved() {
 }
 
 #[test]
-fn bands_name_the_ranks_with_the_longest_and_the_shortest_ways() {
+fn bands_name_the_ranks_with_the_longest_and_the_shortest_paths() {
     for (n_ranks, n_bands, n_thin) in [(64, 4, 0), (1_024, 1, 64)] {
         let svg = svg(allreduce(n_ranks, 16));
         let document = Document::parse(&svg).unwrap();

@@ -30,7 +30,7 @@ fn a_tree_of_eight_is_as_it_was() {
 }
 
 #[test]
-fn the_slowest_edge_stands_out_and_the_others_do_not() {
+fn the_slowest_edge_is_highlighted_and_the_others_are_not() {
     for n in [8, 128] {
         let svg = Picture::from(tree(n)).to_svg();
         // One for the edge, one for the legend.
@@ -86,7 +86,7 @@ fn what_is_not_known_is_no_length() {
 }
 
 #[test]
-fn who_sends_to_another_than_its_parent_says_so_and_draws_no_edge_of_it() {
+fn another_parent_to_the_root_is_named_and_has_no_edge() {
     let mut nodes = vec![
         TreeNode {
             name: "rank 0".into(),

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_told_as_ranges() {
+    fn ranks_are_written_as_ranges() {
         assert_eq!(ranks(&[3]), "rank 3");
         assert_eq!(ranks(&[0, 1, 2, 5, 7, 8]), "ranks 0-2, 5, 7-8");
         let every_third: Vec<u32> = (0..1024).step_by(3).collect();

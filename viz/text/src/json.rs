@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrays_of_scalars_stand_on_one_line_and_all_others_on_lines_of_their_own() {
+    fn arrays_of_scalars_are_on_one_line_and_other_values_on_lines_of_their_own() {
         let value =
             json!({"a": [1, null, "\u{9b}"], "b": [[1.5, 2], [], {}], "c": {}, "d": [{"e": []}]});
         let text = document(&value);

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_before_the_start_is_told_so() {
+    fn an_instant_before_the_start_is_marked() {
         assert_eq!(instant(12_400_000), "12.4 ms");
         assert_eq!(instant(-247_013_868), "247 ms before the start");
     }

@@ -263,7 +263,7 @@ fn name(case: &Case) -> String {
 }
 
 #[test]
-fn straight_lines_are_as_wrong_as_the_worlds_that_the_targets_come_from() {
+fn straight_lines_have_the_errors_from_which_the_targets_were_derived() {
     for (network, seconds, expected_us) in [
         (TCP, 100, 3.2),
         (IB, 100, 3.2),
@@ -295,7 +295,7 @@ fn a_few_hosts_are_aligned_within_what_is_stated() {
 }
 
 #[test]
-fn three_hosts_close_by_exchanges_of_their_own_within_three_deviations() {
+fn triangles_of_measured_hosts_close_within_three_deviations() {
     for (network, wander) in [(TCP, Wander::W2), (IB, Wander::W3), (WAN, Wander::W2)] {
         const SEEDS: u64 = 200;
         let gaps = (0..SEEDS).map(|seed| {

@@ -203,7 +203,7 @@ impl World {
         }
     }
 
-    /// The same world with ranks that are up to 1 ms late in all calls, and one that is 3 ms late.
+    /// This world with ranks that are up to 1 ms late in all calls, and one that is 3 ms late.
     pub(super) fn skewed(self) -> Self {
         Self {
             is_skewed: true,

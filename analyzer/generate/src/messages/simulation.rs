@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_come_holds_up_those_behind_it() {
+    fn a_rank_that_never_enters_delays_those_after_it() {
         let simulated = happens(&model("chain"), &network(), true, &[Some(0), None, Some(0)]);
         assert_eq!(simulated.leaves, [None, None, Some(115)]);
         let waiting = simulated.messages.iter().find(|m| m.to == 0).unwrap();

@@ -138,7 +138,7 @@ fn both_ends_of_every_message_are_in_the_files_and_tell_what_the_truth_does() {
 }
 
 #[test]
-fn what_goes_through_a_node_adds_up() {
+fn times_at_a_node_add_up() {
     let (_, truth) = written(INSIDE);
     let mut n_late = 0;
     for tree in &truth.trees {
@@ -171,7 +171,7 @@ fn what_goes_through_a_node_adds_up() {
 }
 
 #[test]
-fn a_killed_rank_leaves_messages_under_way() {
+fn a_killed_rank_leaves_incomplete_messages() {
     let text = "schema = 1\n[[hosts]]\nname = \"a\"\nranks = 4\nclock = \"raw\"\n\
                 [[program]]\nrepeat = 9\noperation = \"MPI_Allreduce\"\nbytes = 8\n\
                 tree = \"chain\"\n\

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_a_time_with_others_is_not_alone() {
+    fn a_member_with_the_time_of_another_has_no_position() {
         let mut order = Vec::new();
         sort_by_time(&[3, 9, 7, 9], &mut order);
         let found: Vec<_> = (0..4).map(|at| alone(&order, at)).collect();

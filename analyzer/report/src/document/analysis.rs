@@ -80,7 +80,7 @@ pub struct HangDocument<'a> {
     pub cycles: Cow<'a, [CycleSummary]>,
     /// The processes with a file, by rank.
     pub ranks: Cow<'a, [RankEndSummary]>,
-    /// The same as sentences, the most important first.
+    /// The state at the end as sentences, the most important first.
     pub in_words: Vec<String>,
 }
 

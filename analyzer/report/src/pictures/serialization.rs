@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_line_comes_back() {
+    fn a_straight_line_is_recovered() {
         let line = straight_line(&points((0..16).map(|p| 5_000 + 1_200 * p)), 10).unwrap();
         assert!((line.per_rank_ns - 1_200.0).abs() < 1e-6);
         assert!((line.at_first_ns - 5_000.0).abs() < 1e-6);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_the_order_stands_at_its_middle() {
+    fn a_step_of_the_order_is_at_its_middle() {
         let steps = [0, 10, 20].map(|position| SerializationPoint {
             position,
             n: 1,

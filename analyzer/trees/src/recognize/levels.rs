@@ -162,7 +162,7 @@ impl Part {
         Traffic::new(self.n(), &self.sent)
     }
 
-    /// The same slots with some of the messages only.
+    /// These slots with some of the messages only.
     fn only(&self, is_one: impl Fn(&Sent) -> bool) -> Self {
         Self {
             slots: self.slots.clone(),

@@ -366,7 +366,7 @@ fn a_tree_of_no_name_is_sent_with_its_height_and_fan_out() {
 }
 
 #[test]
-fn an_exchange_is_known_where_what_comes_is_there_before_the_own_is_sent() {
+fn an_exchange_is_recognized_even_if_messages_arrive_before_the_own_is_sent() {
     for n in SIZES.into_iter().filter(|n| *n > 2) {
         for (count, name) in [(1, Pattern::RecursiveDoubling), (2, Pattern::Rabenseifner)] {
             let mut schedule = folded(n, count);
@@ -383,7 +383,7 @@ fn an_exchange_is_known_where_what_comes_is_there_before_the_own_is_sent() {
 }
 
 #[test]
-fn exchanges_are_known_for_any_number_of_ranks() {
+fn exchanges_are_recognized_for_any_number_of_ranks() {
     use Operation::{Allgather, Allreduce, Alltoall, Barrier, ReduceScatter};
     for n in SIZES {
         let check = |schedule: Schedule, operation, name| {
@@ -437,7 +437,7 @@ fn exchanges_are_known_for_any_number_of_ranks() {
 }
 
 #[test]
-fn data_may_go_to_a_root_and_back() {
+fn data_may_flow_to_a_root_and_back() {
     for n in SIZES {
         let name = |to, from| Pattern::ToAndFrom(Rooted::Tree(to), Rooted::Tree(from));
         // One after the other: no rank is released before all have sent something.
@@ -513,7 +513,7 @@ fn then(first: Schedule, second: &Schedule) -> Schedule {
 }
 
 #[test]
-fn a_broadcast_behind_an_exchange_is_sent_with_it() {
+fn a_broadcast_after_an_exchange_is_named_with_it() {
     for n in SIZES {
         let back = nomial_from_far(n, 2);
         let found = then(around(n, doubling(n)), &back).recognize(Operation::Barrier, None);

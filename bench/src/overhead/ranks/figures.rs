@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_few_rounds_or_without_messages_nothing_is_said() {
+    fn with_too_few_rounds_or_without_messages_there_is_no_verdict() {
         let few = vec![([200, 220, 260, 300], 0); 99];
         let figures = Figures::of(&measured(&few, 0)).unwrap();
         assert!(figures.recorded.iter().all(|job| job.met.is_none()));

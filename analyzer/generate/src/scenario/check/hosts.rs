@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_placed_in_blocks_or_in_turn() {
+    fn ranks_are_placed_in_blocks_or_round_robin() {
         assert_eq!(placed(&[2, 3], Placement::Block), [0, 0, 1, 1, 1]);
         assert_eq!(placed(&[2, 3], Placement::RoundRobin), [0, 1, 0, 1, 1]);
     }

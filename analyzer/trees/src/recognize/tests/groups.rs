@@ -17,7 +17,7 @@ fn name(schedule: &Schedule, operation: Operation, root: Option<u32>) -> String 
 }
 
 #[test]
-fn a_root_has_to_do_with_the_other_group_directly_or_by_way_of_its_leader() {
+fn a_root_communicates_with_the_other_group_directly_or_through_its_leader() {
     let mut direct = Schedule::new(8);
     (3..8).for_each(|rank| direct.send(1, rank));
     assert_eq!(name(&direct, Operation::Ibcast, Some(1)), "linear");

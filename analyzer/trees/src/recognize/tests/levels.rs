@@ -248,7 +248,7 @@ fn allreduces_and_barriers_in_two_levels_are_known_on_any_hosts() {
 }
 
 #[test]
-fn it_is_said_in_words() {
+fn two_levels_are_described_as_text() {
     let hosts = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3];
     let layout = Layout {
         hosts: hosts.to_vec(),

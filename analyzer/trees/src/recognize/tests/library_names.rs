@@ -42,7 +42,7 @@ fn chained(first: Schedule, second: &Schedule) -> Schedule {
 }
 
 #[test]
-fn a_rooted_algorithm_is_sent_by_its_name_whatever_else_its_graph_is() {
+fn a_rooted_algorithm_has_the_reported_name_even_if_its_graph_fits_others() {
     for n in 2..=9 {
         let trees = [
             ("basic_linear", "linear", star(n)),
@@ -81,7 +81,7 @@ fn a_rooted_algorithm_is_sent_by_its_name_whatever_else_its_graph_is() {
 }
 
 #[test]
-fn an_exchange_is_sent_by_its_name_whatever_else_its_graph_is() {
+fn an_exchange_has_the_reported_name_even_if_its_graph_fits_others() {
     use Operation::{Allgather, Allreduce, Alltoall, Alltoallv, Barrier, ReduceScatter};
     for n in 2..=9 {
         let ring = |rounds: u32| around(n, (0..rounds).map(|_| 1));
@@ -221,7 +221,7 @@ fn an_exchange_is_sent_by_its_name_whatever_else_its_graph_is() {
 }
 
 #[test]
-fn a_graph_that_the_algorithm_cannot_have_contradicts_it_and_what_was_said_stands() {
+fn a_graph_that_the_algorithm_cannot_have_contradicts_it_and_the_reported_name_is_kept() {
     for (said, operation, schedule, expected) in [
         (
             "bcast_intra_binomial",
@@ -268,7 +268,7 @@ fn a_graph_that_the_algorithm_cannot_have_contradicts_it_and_what_was_said_stand
 }
 
 #[test]
-fn where_processes_do_not_say_the_same_or_what_nobody_knows_the_graph_decides() {
+fn if_processes_report_different_or_unknown_names_the_graph_decides() {
     let shape = shape(&tree(4, Tree::Binary), Operation::Bcast, Some(0));
     let by_graph = shape.algorithm();
     let named = |said: &[Vec<LibraryName>]| {

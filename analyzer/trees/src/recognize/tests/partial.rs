@@ -28,7 +28,7 @@ fn is_no_tree(found: &Flat) -> bool {
 }
 
 #[test]
-fn what_is_left_of_a_tree_is_a_tree_whoever_is_left_out() {
+fn part_of_a_tree_is_a_tree_whichever_processes_are_missing() {
     use Operation::{Allgatherv, Allreduce, Bcast, Gatherv, ReduceScatter, Scatterv};
     for n in 2..=8 {
         for schedule in [
@@ -76,7 +76,7 @@ fn what_is_left_of_a_tree_is_a_tree_whoever_is_left_out() {
 }
 
 #[test]
-fn a_reduction_may_be_scattered_to_some_or_to_nobody() {
+fn a_reduction_may_be_scattered_to_some_or_to_no_processes() {
     for n in 3..=9 {
         let reduce = nomial_from_far(n, 2).reversed();
         for some in 0..1u32 << n {
@@ -107,7 +107,7 @@ fn a_reduction_may_be_scattered_to_some_or_to_nobody() {
 }
 
 #[test]
-fn what_is_left_of_an_exchange_is_part_of_one() {
+fn part_of_an_exchange_is_recognized() {
     for n in 3..=9 {
         let halving = folded_by(n, |n| {
             let mut distances: Vec<u32> = doubling(n).collect();

@@ -6,7 +6,7 @@ use super::*;
 const ROOTED: fn(Rooted) -> Pattern = Pattern::Rooted;
 
 #[test]
-fn halving_goes_on_from_the_farthest_and_a_butterfly_from_the_nearest() {
+fn halving_begins_with_the_farthest_and_a_butterfly_with_the_nearest() {
     for n in SIZES {
         let halving = folded_by(n, |n| {
             let mut distances: Vec<u32> = doubling(n).collect();
@@ -118,7 +118,7 @@ fn a_butterfly_is_known_with_what_ends_up_elsewhere() {
 }
 
 #[test]
-fn two_or_three_who_exchange_halves_are_no_tree_and_no_gathering() {
+fn two_or_three_ranks_that_exchange_halves_are_no_tree_and_no_gathering() {
     let rabenseifner = ROOTED(Rooted::Rabenseifner);
     for operation in [Operation::Reduce, Operation::Ireduce] {
         for root in [0, 1] {
@@ -144,7 +144,7 @@ fn two_or_three_who_exchange_halves_are_no_tree_and_no_gathering() {
 }
 
 #[test]
-fn who_sends_when_the_root_says_so_is_known_for_any_number_of_ranks_and_any_root() {
+fn gathering_with_synchronization_is_recognized_for_any_number_of_ranks_and_any_root() {
     for n in SIZES {
         for root in [0, 1, n - 1] {
             let mut schedule = Schedule::new(n);
@@ -164,7 +164,7 @@ fn who_sends_when_the_root_says_so_is_known_for_any_number_of_ranks_and_any_root
 }
 
 #[test]
-fn who_has_nothing_to_send_or_to_get_may_be_left_out_of_what_is_linear() {
+fn ranks_with_nothing_to_send_or_to_receive_may_be_missing_from_a_linear_algorithm() {
     let linear = [ROOTED(Rooted::Tree(Tree::Linear))];
     let [mut there, mut back] = [Schedule::new(6), Schedule::new(6)];
     for rank in [1, 2, 5] {
@@ -189,7 +189,7 @@ fn who_has_nothing_to_send_or_to_get_may_be_left_out_of_what_is_linear() {
 }
 
 #[test]
-fn a_broadcast_may_go_by_way_of_rank_0_and_a_scan_may_tell_it_the_sum() {
+fn a_broadcast_may_use_rank_0_and_a_scan_may_send_it_the_sum() {
     for n in SIZES.into_iter().filter(|n| *n > 3) {
         let mut schedule = Schedule::new(n);
         schedule.send(2, 0);
