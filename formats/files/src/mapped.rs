@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_zeros_and_told() {
+    fn truncated_bytes_are_zeros_and_reported() {
         guard_mappings();
         for round in 0..20 {
             let (cut, whole) = (file_of(20), file_of(20));

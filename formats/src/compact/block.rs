@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn completions_of_one_call_cost_next_to_nothing() {
+    fn completions_of_one_call_take_few_bytes() {
         let records: Vec<Record> = (0..BLOCK_RECORDS as u64)
             .map(|i| {
                 let completion = Completion {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_calls_calls_under_way_phases_and_wrong_stamps_come_back() {
+    fn nested_calls_calls_under_way_phases_and_wrong_stamps_are_restored() {
         let call = |enter, leave| Record::call(Operation::Barrier, 0, 0, -1, 0, enter, leave);
         repacked(&[
             call(1_000, 9_000),
@@ -368,7 +368,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_records_come_back(words in prop::collection::vec(any::<[u64; 4]>(), 1..400)) {
+        fn any_records_are_restored(words in prop::collection::vec(any::<[u64; 4]>(), 1..400)) {
             let records: Vec<Record> = words
                 .iter()
                 .map(|words| Record::of_words([words[1], words[2]], words[0], words[3]))

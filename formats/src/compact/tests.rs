@@ -52,7 +52,7 @@ fn long_file() -> Vec<u8> {
 }
 
 #[test]
-fn a_compact_file_says_the_same() {
+fn a_compact_file_is_read_like_the_recorded_one() {
     for recorded in [
         file(300, 5, true),
         file(0, 0, true),
@@ -105,7 +105,7 @@ fn a_file_cut_anywhere_is_compacted_as_it_is() {
 }
 
 #[test]
-fn a_slot_that_was_being_written_comes_back() {
+fn a_slot_that_was_being_written_is_restored() {
     let mut bytes = write::file_header(&identity(), None).unwrap();
     let mut records = calls(0, 4);
     let mut torn = Record::call(Operation::Bcast, 0, 0, 1, 8, 0, 0);
@@ -122,7 +122,7 @@ fn a_slot_that_was_being_written_comes_back() {
 }
 
 #[test]
-fn a_ring_with_a_place_that_is_being_used_again_comes_back() {
+fn a_ring_with_a_place_that_is_being_reused_is_restored() {
     let mut bytes = write::file_header(&identity(), None).unwrap();
     let keep_bytes = std::mem::offset_of!(FileHeader, keep_bytes);
     bytes[keep_bytes..][..8].copy_from_slice(&(1u64 << 16).to_le_bytes());
@@ -166,7 +166,7 @@ fn what_is_not_recorded_or_damaged_stays_as_it_is() {
 }
 
 #[test]
-fn a_flipped_bit_costs_a_chunk_and_is_told() {
+fn a_flipped_bit_damages_one_chunk_and_is_reported() {
     let recorded = long_file();
     let compact = compacted(&recorded);
     let n_records = |trace: &RankTrace<'_>| -> usize {

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_layer_comes_back_by_its_name() {
+    fn every_layer_is_found_by_its_name() {
         for layer in Layer::ALL {
             assert_eq!(Layer::from_name(layer.name()), Some(layer));
         }

@@ -277,7 +277,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_goes_into_a_completion_comes_out(
+        fn fields_of_a_completion_are_read_as_they_were_written(
             by in 0..CompletingCall::ALL.len(), persistent: bool,
             index: u32, number in 0..=MAX_PAYLOAD_BYTES, n in 1..=i32::MAX as u32, failed: bool,
         ) {
@@ -306,7 +306,7 @@ mod tests {
         }
 
         #[test]
-        fn starts_and_phases_come_out(definition: u32, n in 1u32.., communicator: u32, level: i32) {
+        fn starts_and_phases_are_read_as_they_were_written(definition: u32, n in 1u32.., communicator: u32, level: i32) {
             let start = PersistentStart { definition, n_together: n };
             let record = Record::of_words(start.words(Operation::BcastInit, communicator), 1, 2);
             prop_assert_eq!(record.operation(), Some(Operation::BcastInit));

@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_goes_into_a_message_comes_out(
+        fn fields_of_a_message_are_read_as_they_were_written(
             is_receive: bool, is_nonblocking: bool, partner: u32, communicator: u32, tag: u16,
             bytes: u64, enter in 1u64.., leave: u64,
         ) {

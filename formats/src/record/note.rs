@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_goes_into_a_note_comes_out(
+        fn fields_of_a_note_are_read_as_they_were_written(
             index: u32, enter in 1u64.., elapsed_ticks: u64, on_core_us: u32, n_blocked: u16,
             n_preempted: u16, tag: u16, on: u32,
         ) {

@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_comes_back_as_its_operation_and_names_are_unique() {
+    fn every_number_gives_its_operation_and_names_are_unique() {
         let mut names: Vec<_> = Operation::ALL.iter().map(|op| op.name()).collect();
         names.sort_unstable();
         names.dedup();
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nonblocking_constructor_has_its_place_on_the_parent_but_no_wait() {
+    fn a_nonblocking_constructor_has_a_position_on_the_parent_but_no_wait() {
         let idup = Operation::CommIdup.semantics();
         assert!(idup.is_matched() && idup.is_constructor());
         assert!(idup.waits_for_nobody() && !idup.is_synchronizing());

@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_goes_into_a_record_comes_out(
+        fn fields_of_a_record_are_read_as_they_were_written(
             index in 0..Operation::ALL.len(), internal: bool, failed: bool,
             communicator: u32, root: i32, payload: u64, enter in 1u64.., leave: u64,
         ) {

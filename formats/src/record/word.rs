@@ -60,7 +60,6 @@ const _: () = {
 ///
 /// [`RecordKind::CollectorPass`] is not written yet. It already has its number, so that a file with
 /// such records is not taken for a damaged one.
-/// it can be told from a damaged one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum RecordKind {

@@ -37,7 +37,7 @@ impl<'a> RankTrace<'a> {
     ///
     /// # Errors
     /// [`FormatError`] if there is nothing to read: not a trace, another version, or damage in
-    /// the header. Damage behind the header is listed in [`RankTrace::damage`].
+    /// the header. Damage after the header is listed in [`RankTrace::damage`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FormatError> {
         Self::parse_passing(bytes, &mut |_| {})
     }

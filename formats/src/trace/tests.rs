@@ -112,7 +112,7 @@ pub(crate) fn file(in_first: u64, in_second: u64, finalized: bool) -> Vec<u8> {
 }
 
 #[test]
-fn a_whole_file_comes_back() {
+fn a_complete_file_is_read_as_it_was_written() {
     let bytes = file(300, 5, true);
     let trace = RankTrace::parse(&bytes).unwrap();
     assert_eq!(trace.identity, identity());
@@ -126,7 +126,7 @@ fn a_whole_file_comes_back() {
 }
 
 #[test]
-fn a_damaged_end_is_told_and_left_out_and_one_without_checksum_is_taken() {
+fn a_damaged_end_is_reported_and_not_used_and_one_without_checksum_is_used() {
     let whole = file(300, 5, true);
     let at = std::mem::offset_of!(FileHeader, end_anchor);
     let n_records = std::mem::offset_of!(FileHeader, n_records);
@@ -179,7 +179,7 @@ fn a_file_cut_at_any_byte_gives_all_records_before_the_cut() {
 }
 
 #[test]
-fn a_file_cut_behind_its_last_record_by_its_recorder_is_whole() {
+fn a_file_cut_after_its_last_record_by_its_recorder_is_complete() {
     let mut bytes = write::file_header(&identity(), Some((anchor(900), 3))).unwrap();
     bytes.extend(write::records_chunk(
         &place(0, 0, 90),
@@ -211,7 +211,7 @@ fn a_call_under_way_is_the_last_record_of_a_killed_process() {
 }
 
 #[test]
-fn a_damaged_chunk_costs_itself_only() {
+fn a_damaged_chunk_affects_no_other() {
     let mut bytes = file(300, 5, true);
     let first = RankTrace::parse(&bytes).unwrap().chunks[0].offset as usize;
     bytes[first + 9] ^= 0x40;
@@ -235,7 +235,7 @@ fn a_damaged_chunk_costs_itself_only() {
 }
 
 #[test]
-fn foreign_empty_and_future_files_are_told_apart() {
+fn foreign_empty_and_future_files_are_distinguished() {
     assert_eq!(RankTrace::parse(b"").unwrap_err(), FormatError::Empty);
     let text = RankTrace::parse(b"\x7fELF\x02\x01 and more")
         .unwrap_err()
@@ -296,7 +296,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_content_behind_a_true_header_is_survived(noise: Vec<u8>, at in 0usize..8192) {
+    fn arbitrary_content_after_a_valid_header_is_survived(noise: Vec<u8>, at in 0usize..8192) {
         let mut bytes = write::file_header(&identity(), None).unwrap();
         bytes.resize(bytes.len() + at, 0);
         bytes.extend_from_slice(CHUNK_MAGIC.as_bytes());

@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_call_by_call_is_whole() {
+    fn a_file_written_call_by_call_is_complete() {
         let bytes = written(None);
         let trace = RankTrace::parse(&bytes).unwrap();
         assert_eq!(trace.damage, []);
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_has_its_newest_chunks_and_says_what_came_before() {
+    fn a_ring_has_its_newest_chunks_and_counts_earlier_records() {
         let bytes = written(Some(3));
         let trace = RankTrace::parse(&bytes).unwrap();
         assert_eq!(trace.damage, []);

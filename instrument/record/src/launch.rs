@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_taken_as_it_stands() {
+    fn the_command_line_is_used_unchanged() {
         let options = Options::parse_from([
             "collbench-record",
             "-o",

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_are_narrowed_where_they_mean_something() {
+    fn arrays_are_narrowed_where_they_are_significant() {
         let (send, receive) = ([1i64, 2, 3], [4i64, 5, 6]);
         let (send, receive) = (send.as_ptr() as usize, receive.as_ptr() as usize);
         let arguments = |buffer, send| {
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_of_a_rooted_operation_are_left_alone_but_at_the_root() {
+    fn arrays_of_a_rooted_operation_are_only_read_at_the_root() {
         let counts = [1i64, 2, 3];
         let counts = counts.as_ptr() as usize;
         // SAFETY: the array is not read.

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn one_count_is_read_as_an_int_whatever_stands_above_it() {
+    fn one_count_is_read_as_an_int_whatever_the_upper_half_of_its_word() {
         at(0, false, 0, |call| {
             assert_eq!(counted(call, 10, 8), Some(80));
             assert_eq!(counted(call, 0xdead_beef_0000_000a, 8), Some(80));
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn to_neighbours_goes_one_part_for_each_outgoing_edge() {
+    fn one_part_is_sent_along_each_outgoing_edge() {
         let counts = [3i32, 4, 500];
         let types: [Handle; 3] = [1, 8, 8];
         let library = fake_library();

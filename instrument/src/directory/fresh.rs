@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_what_has_taken_the_place_of_run_json() {
+    fn a_pipe_or_endless_file_in_place_of_run_json_is_not_waited_for() {
         let folder = folder_of(&[("trace/", "")]);
         let path = folder.path().join("trace");
         let run = path.join(RUN_FILE);
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_of_two_recorders_is_told_and_cannot_remove_what_the_first_has() {
+    fn the_second_of_two_recorders_gets_an_error_and_cannot_remove_the_trace_of_the_first() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace");
         let first = make_fresh(&path, false).unwrap();
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_plant_is_not_followed_and_nobody_waits_for_it() {
+    fn links_and_pipes_of_others_are_neither_followed_nor_waited_for() {
         let folder = folder_of(&[("trace/", ""), ("other/victim", "precious")]);
         let place = |name: &str| folder.path().join(name);
         let trace = place("trace");

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clocks_are_two_only_where_no_delay_can_explain_the_difference() {
+    fn clocks_differ_only_where_no_delay_can_explain_the_difference() {
         let exchange = |offset: i64, there: i64, back: i64| {
             let t1 = 1 << 40;
             let t2 = t1 + there + offset;

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_run_is_never_measured_and_hardly_meets() {
+    fn a_short_run_is_never_measured_and_has_few_measuring_points() {
         let points = measuring_points(30 * SECOND, 100_000, |i| i * 100_000);
         assert!(measured(&points).is_empty());
         assert!(points.len() <= 12, "{points:?}");
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_first_host_says_comes_to_all_once() {
+    fn a_message_of_the_first_host_reaches_each_host_once() {
         for n_hosts in 1..=17 {
             let (to, from): (Vec<_>, Vec<_>) = (0..n_hosts).map(|_| channel()).unzip();
             let hear = |(own, from)| {

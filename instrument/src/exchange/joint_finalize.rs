@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_goes_on_before_all_have_come() {
+    fn no_process_continues_before_all_have_arrived() {
         let directory = tempfile::tempdir().unwrap();
         let n_come = AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_come_is_not_waited_for_long() {
+    fn a_process_that_does_not_arrive_is_not_waited_for_long() {
         let directory = tempfile::tempdir().unwrap();
         let begin = Instant::now();
         let patience = Duration::from_millis(50);

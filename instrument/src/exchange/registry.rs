@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_lost_patience_first_decides_for_all() {
+    fn the_first_process_that_gives_up_decides_for_all() {
         // The last process has no patience; the first would wait for a process that never arrives.
         let mut patience = [Duration::from_secs(20); 4];
         patience[3] = Duration::ZERO;
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_come_back_from_their_bytes() {
+    fn decisions_are_decoded_from_their_bytes() {
         for decision in [
             Decision::OneHost,
             Decision::Exchange,
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_go_when_they_are_done_with() {
+    fn the_files_are_removed_at_the_end() {
         let directory = tempfile::tempdir().unwrap();
         let registry = Registry::of(directory.path(), 1, 1).unwrap();
         let key = [1; ENTRY_BYTES];

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn every_host_meets_one_other_at_most_in_a_round_and_all_are_connected_with_the_first() {
+    fn every_host_is_in_at_most_one_pair_of_a_round_and_all_are_connected_with_the_first() {
         for scheme in [Scheme::Rounds, Scheme::Linear] {
             for n_hosts in 1..=300 {
                 let to_first = rounds(n_hosts, scheme);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn every_host_of_three_or_more_lies_on_a_closed_way() {
+    fn every_host_of_three_or_more_is_on_a_closed_path() {
         for scheme in [Scheme::Rounds, Scheme::Linear] {
             for n_hosts in 3..=100 {
                 let mut edges = rounds(n_hosts, scheme).concat();

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rank_is_below_its_parent_and_beside_its_siblings() {
+    fn every_rank_is_below_its_parent_and_not_below_its_siblings() {
         for n_ranks in 1..=70 {
             for rank in 0..n_ranks {
                 let of_rank: Vec<u32> = children(rank, n_ranks).collect();

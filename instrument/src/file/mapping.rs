@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_of_mappings_that_are_gone_are_used_again() {
+    fn entries_of_dropped_mappings_are_reused() {
         let all = Box::leak(Box::new(Block::new()));
         let taken: Vec<_> = (0..200).map(|n| all.take(4096 + n, n)).collect();
         let distinct: std::collections::HashSet<_> = taken

@@ -294,7 +294,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_finished_file_is_cut_to_what_is_used_and_comes_back() {
+    fn a_finished_file_is_cut_to_the_used_length_and_read_as_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
         let file = RankFile::create(folder.path(), "a.trace", &identity(), Limit::None).unwrap();
@@ -321,7 +321,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_file_that_nobody_finished_has_all_that_was_stored() {
+    fn an_unfinished_file_has_all_that_was_stored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
         let file = RankFile::create(folder.path(), "a.trace", &identity(), Limit::None).unwrap();

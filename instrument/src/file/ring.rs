@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_records_are_kept_and_all_are_counted() {
+    fn the_newest_records_are_retained_and_all_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
         let file = create(&path, SIZE);
@@ -465,7 +465,7 @@ mod tests {
 
     /// Makes, step by step, what a reader finds if the process dies between any two stores.
     #[test]
-    fn at_every_instant_of_using_a_place_again_there_is_no_damage() {
+    fn at_every_instant_of_reusing_a_place_there_is_no_damage() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
         let file = create(&path, SIZE);

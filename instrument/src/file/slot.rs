@@ -343,7 +343,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_record_is_stored_word_by_word_and_read_as_a_whole() {
+    fn a_record_is_stored_by_words_and_read_as_a_record() {
         let mut words = [[0u64; 4]; 2];
         let slots = Slots {
             first: words.as_mut_ptr() as usize,

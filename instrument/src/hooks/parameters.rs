@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_told_of_types_without_gaps() {
+    fn the_size_of_contiguous_types_is_known() {
         let parameters = |fields, datatype| Parameters {
             fields,
             flags: 0,

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_clock_goes_forward_and_agrees_with_its_anchor() {
+    fn every_clock_advances_and_agrees_with_its_anchor() {
         for source in [
             ClockSource::Tsc,
             ClockSource::MonotonicRaw,

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_that_shift_alike_have_one_number() {
+    fn namespaces_with_the_same_offsets_have_the_same_number() {
         let none = "monotonic           0         0\nboottime            0         0\n";
         assert_eq!(number_of_offsets(none), 0);
         let shifted = number_of_offsets("monotonic  86400  5\nboottime  86400  5\n");

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_of_hydra_is_known_by_its_proxy() {
+    fn a_job_of_hydra_is_identified_by_its_proxy() {
         let job = |words: &[&str]| job_of_proxy(&words.join("\0"));
         assert_eq!(
             job(&[

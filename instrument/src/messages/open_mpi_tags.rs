@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_too_low_to_be_recorded_are_none_of_blocking_operations() {
+    fn tags_too_low_to_be_recorded_are_not_recorded_as_those_of_blocking_operations() {
         for tag in [-10, -26, -34, -32_768, LAST_NONBLOCKING_TAG - 1] {
             assert_eq!(recorded_tag(tag), tag as u16);
         }

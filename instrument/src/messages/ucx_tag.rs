@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_are_taken_apart() {
+    fn tags_are_decomposed() {
         // As observed with MPICH 4.0.2: a barrier among the processes of a host, a broadcast.
         let barrier = Tag(0x0003_0002_0000_0001);
         assert!(barrier.is_of_collective());

@@ -185,7 +185,7 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn calls_by_name_are_told_from_calls_by_pointer() {
+    fn calls_by_name_and_calls_by_pointer_are_distinguished() {
         let by_pointer = |end: &[u8]| {
             let mut bytes = [0x90; 7];
             bytes[7 - end.len()..].copy_from_slice(end);

@@ -148,7 +148,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_definition_has_the_ranks_in_their_order_and_nobody_as_such() {
+    fn the_definition_has_the_ranks_in_their_order_and_proc_null_as_no_rank() {
         let topology = neighbours().of_communicator(5);
         assert_eq!(topology.communicator, 5);
         assert_eq!(topology.in_neighbours, [1, NO_RANK, 3]);

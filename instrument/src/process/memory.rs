@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_of_the_reserve_are_aligned_and_apart_until_it_is_used_up() {
+    fn blocks_of_the_reserve_are_aligned_and_disjoint_until_it_is_used_up() {
         let mut ends = BYTES.0.get() as usize;
         for align in [1, 64, 8, 4096, 16].into_iter().cycle().take(40) {
             let layout = Layout::from_size_align(100, align).unwrap();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_all_sizes_are_apart_aligned_and_used_again() {
+    fn blocks_of_all_sizes_are_disjoint_aligned_and_reused() {
         let layouts = |n: usize| {
             let size = 1 + n * n * 7 % 200_000;
             Layout::from_size_align(size, 1 << (n % 8)).unwrap()
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_somebody_is_at_is_not_waited_for() {
+    fn a_list_in_use_is_not_waited_for() {
         let layout = Layout::from_size_align(LARGEST, 8).unwrap();
         let at = list(layout).unwrap();
         let block = FREE[at].with(|_| {

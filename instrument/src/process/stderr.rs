@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_told_apart_though_they_have_the_same_name() {
+    fn files_with_the_same_name_are_distinguished() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let first = File::create(&path).unwrap();

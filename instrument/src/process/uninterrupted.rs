@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_cancelled_behind_the_path_and_not_in_it() {
+    fn a_thread_is_cancelled_after_the_path_and_not_in_it() {
         static PASSED: AtomicUsize = AtomicUsize::new(0);
         unsafe extern "C" {
             fn pthread_cancel(thread: libc::pthread_t) -> c_int;

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_that_nobody_reads_kills_nobody() {
+    fn a_pipe_without_a_reader_does_not_kill_the_process() {
         let plain = in_a_process(|| drop(write_for_nobody()));
         assert_eq!(plain, libc::SIGPIPE);
         let guarded = in_a_process(|| {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_on_files_kills_nobody() {
+    fn a_limit_on_file_size_does_not_kill_the_process() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str| {
             let mut file = File::create(folder.path().join(name)).unwrap();

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_handles_come_out_newest_first_and_all_of_them() {
+    fn all_requests_with_equal_handles_are_found_newest_first() {
         for is_serialized in [true, false] {
             let table = table(is_serialized);
             assert!(!table.may_have_any());
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overflows_is_held_until_it_is_removed_and_its_room_used_again() {
+    fn an_overflowing_request_is_held_until_it_is_removed_and_its_entry_reused() {
         let table = table(true);
         for round in 0..3 {
             for i in 0..200 {
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_not_found_until_it_is_put_back() {
+    fn a_taken_request_is_not_found_until_it_is_put_back() {
         let table = table(true);
         table.add(7, 1, 1, tracked(3));
         let mut taken = table.take(7, 1).unwrap();
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_entry_comes_before_a_newer_one_of_another_thread() {
+    fn an_entry_of_the_same_thread_is_taken_before_a_newer_one_of_another_thread() {
         let table = table(false);
         table.add(7, 1, 10, tracked(1));
         table.add(7, 2, 20, tracked(2));
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_share_handles_lose_and_double_nothing() {
+    fn no_request_is_missed_or_doubled_when_threads_share_handles() {
         const THREADS: u64 = 4;
         const EACH: u64 = 20_000;
         let table = table(false);

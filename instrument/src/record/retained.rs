@@ -6,7 +6,6 @@
 //! are released in the order of their time, since a ring has the records of a thread without a gap:
 //! chunks after one that is needed stay too. So a ring holds, beyond the old records that it
 //! retains, what a thread has recorded since the call under way in it was entered.
-//! thread has recorded since the call under way in it began.
 
 use collbench_formats::{Direction, Record, RecordKind};
 
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_the_last_call_of_the_application_nothing_older_is_unfinished() {
+    fn after_the_last_call_of_the_application_nothing_older_is_unfinished() {
         let (send, receive) = (Direction::Send, Direction::Receive);
         // Its own call has left: nothing will be stored into records before it.
         assert_eq!(found(&[call(0, 5, 0), call(0, 5, 9)]), (vec![], true));
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_the_library_itself_say_nothing_of_what_is_older() {
+    fn internal_calls_do_not_show_whether_older_records_are_finished() {
         let internal = |leave| call(CODE_INTERNAL, 5, leave);
         assert_eq!(found(&[call(0, 5, 0), internal(7)]), (vec![0], true));
         assert_eq!(found(&[internal(7), internal(0)]), (vec![1], false));

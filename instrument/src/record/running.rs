@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_in_ticks_of_the_clock() {
+    fn thresholds_are_in_ticks_of_the_clock() {
         let thresholds = Thresholds::of(2600.0);
         assert_eq!(
             (thresholds.long_ticks, thresholds.longest_ticks),

@@ -15,12 +15,12 @@ use crate::process::Uncancelled;
 /// How often `MPI_Init` and `MPI_Session_init` were called without being finalized yet.
 static N_INITIALIZED: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes a call that initializes MPI. If it succeeds and is the application's, `begun` is called
+/// Makes a call that initializes MPI. If it succeeds and is the application's, `started` is called
 /// with the result of `before`.
 pub fn begin_call<T>(
     before: impl FnOnce() -> T,
     real: impl FnOnce() -> c_int,
-    begun: impl FnOnce(T),
+    started: impl FnOnce(T),
 ) -> c_int {
     if Local::of_this_thread().is_inside() {
         return real();
@@ -29,7 +29,7 @@ pub fn begin_call<T>(
     let code = guarded_call(real);
     if code == 0 {
         N_INITIALIZED.fetch_add(1, Ordering::AcqRel);
-        begun(before);
+        started(before);
     }
     code
 }

@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_come_back_from_their_variables() {
+    fn settings_are_parsed_from_their_variables() {
         let settings = Settings {
             output: "/tmp/x y".into(),
             form: Form::Outer,
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_come_back_from_their_names() {
+    fn layers_are_parsed_from_their_names() {
         let one = Layers {
             messages: true,
             ..Layers::default()

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_come_back_from_their_words() {
+    fn settings_are_parsed_from_their_words() {
         for word in [
             "rounds",
             "linear",

@@ -440,7 +440,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_routine_stands_in_the_table_once() {
+    fn every_routine_is_in_the_table_once() {
         let mut names: Vec<_> = ROUTINES.iter().map(|routine| routine.name).collect();
         names.sort_unstable();
         let n = names.len();

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_goes_before_all_but_runtimes_of_sanitizers() {
+    fn the_library_is_preloaded_before_all_but_runtimes_of_sanitizers() {
         for (others, expected) in [
             ("", "OWN"),
             ("/c/libcollbench_preload.so", "OWN"),

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_back_from_hex_and_other_text_does_not() {
+    fn bytes_are_parsed_from_hex_and_other_text_is_refused() {
         let bytes: Vec<u8> = (0..=255).collect();
         assert_eq!(from_hex(&to_hex(&bytes)), Some(bytes));
         assert_eq!(from_hex("abc"), None);
