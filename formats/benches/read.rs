@@ -1,6 +1,6 @@
 //! Reading a rank file: going through its chunks, and the cost of each record that is looked at.
 
-use collbench_formats::write::{ChunkPlace, file_header, records_chunk};
+use collbench_formats::write::{ChunkPosition, file_header, records_chunk};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, HostIdentity, Identity, MpiIdentity, Operation,
     RankTrace, Record,
@@ -60,7 +60,7 @@ fn rank_file(n_chunks: u32, closed: bool) -> Vec<u8> {
                 Record::call(operation, 0, 0, -1, payload, 2_000 + i * 50, 2_020 + i * 50)
             })
             .collect();
-        let place = ChunkPlace {
+        let place = ChunkPosition {
             thread: 0,
             ordinal,
             first_record,

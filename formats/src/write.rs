@@ -6,7 +6,7 @@ mod rank_file;
 mod sequences;
 
 pub use pieces::{
-    ChunkPlace, DEFINITION_ENTRY_HEADER, EntryRoom, chunk_opening, communicator_entry,
+    ChunkPosition, DEFINITION_ENTRY_HEADER, EntryRoom, chunk_opening, communicator_entry,
     definition_entry, definitions_chunk, file_header, records_chunk,
 };
 pub use rank_file::{FileLengths, RankFileWriter, Stop, WrittenChunk};

@@ -28,7 +28,7 @@ mod start;
 mod transport;
 
 pub(crate) use exchanges::Exchanges;
-pub(crate) use in_run::{carries_something, synchronizes};
+pub(crate) use in_run::{carries_data, synchronizes};
 pub use ping::{StopMonitor, StopRule, TickLength, Transport, WORDS, answer, ask};
 pub use schedule::{Pair, closing_rounds, rounds};
 pub(crate) use session::Session;

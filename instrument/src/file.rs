@@ -21,6 +21,6 @@ pub(crate) mod slot;
 
 pub(crate) use chunk::{OpenChunk, Opening};
 pub(crate) use error::GrowError;
-pub(crate) use mapping::{is_forked, leave_to_the_parent};
+pub(crate) use mapping::{disown_in_child, is_forked};
 pub(crate) use rank_file::{Limit, RankFile};
 pub(crate) use slot::{Slot, SlotCursor, Slots};

@@ -12,7 +12,7 @@ mod uninterrupted;
 #[allow(unsafe_code)]
 mod unsignalled;
 
-pub(crate) use descriptors::out_of_the_way;
+pub(crate) use descriptors::move_to_high_descriptor;
 pub use memory::ReservedMemory;
 pub(crate) use stderr::{remember_stderr, say, say_unranked};
 pub(crate) use uninterrupted::{Uncancelled, Uninterrupted};

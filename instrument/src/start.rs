@@ -33,7 +33,7 @@ use crate::settings::{Form, Layers, Settings};
 use process_in_world::ProcessInWorld;
 
 /// How long the other ranks wait for world rank 0 to create the directory.
-const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
+const DIRECTORY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The clocks at the entry of `MPI_Init`. Together with those at its end they give a tick rate,
 /// even for a process that is killed at once.
@@ -302,7 +302,7 @@ fn exchange_stamps(
                     span(|anchor| anchor.ticks.get()),
                     span(|anchor| anchor.raw_ns.get()),
                 ),
-                is_said_to_be_alone: all_on_this_host(world.world_size),
+                launcher_says_one_host: all_on_this_host(world.world_size),
             });
         }
         ProcessModel::Sessions => recorder.define(&Definition::ClockExchanges {
@@ -314,7 +314,7 @@ fn exchange_stamps(
 
 /// A forked child shares the mapping of the parent's file, and must not store into it.
 unsafe extern "C" fn forget_in_child() {
-    Recorder::leave_to_the_parent();
+    Recorder::disown_in_child();
 }
 
 fn agree_on_directory(settings: &Settings, world: &ProcessInWorld) -> Result<(), StartError> {
@@ -332,16 +332,16 @@ fn agree_on_directory(settings: &Settings, world: &ProcessInWorld) -> Result<(),
                 directory::write_run(path, run.as_bytes())?;
             }
             directory::claim(path, world)?;
-            fresh.keep_for_ever();
+            fresh.keep_until_exit();
             Ok(())
         }
         Form::Inner => {
             let begin = Instant::now();
             while directory::claimed_by(path) != Some(world) {
-                if begin.elapsed() > DIRECTORY_PATIENCE {
+                if begin.elapsed() > DIRECTORY_TIMEOUT {
                     return Err(StartError::NoDirectory {
                         path: path.clone(),
-                        seconds: DIRECTORY_PATIENCE.as_secs(),
+                        seconds: DIRECTORY_TIMEOUT.as_secs(),
                     });
                 }
                 std::thread::sleep(Duration::from_millis(5));

@@ -11,7 +11,7 @@ use std::io;
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
 
-use collbench_formats::write::{ChunkPlace, Sequences, records_chunk};
+use collbench_formats::write::{ChunkPosition, Sequences, records_chunk};
 use collbench_formats::{
     CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, FILE_MAGIC, FileHeader, PLACE_MAGIC, Record,
     SequenceEntry,
@@ -327,7 +327,7 @@ impl Image {
                 let header = &chunk.header;
                 let prepare = (header.prepare_begin.get(), header.prepare_end.get());
                 let first = begin.filter(|_| i == 0);
-                let place = ChunkPlace {
+                let place = ChunkPosition {
                     thread: header.thread.get(),
                     ordinal: i as u32 + u32::from(begin.is_some()),
                     first_record: n_records,
@@ -386,7 +386,7 @@ mod tests {
         bytes[..8].copy_from_slice(&FILE_MAGIC);
         bytes[offset_of!(FileHeader, header_length)..][..8]
             .copy_from_slice(&header_length.to_le_bytes());
-        let place = ChunkPlace {
+        let place = ChunkPosition {
             thread: 0,
             ordinal: 0,
             first_record: 0,

@@ -36,7 +36,7 @@ impl<'a> RankFile<'a> {
 
     pub(super) fn read(name: &'a str, bytes: &'a Bytes) -> Result<Self, FormatError> {
         let mut given_back = 0;
-        let trace = RankTrace::parse_passing(bytes.as_slice(), &mut |passed| {
+        let trace = RankTrace::parse_with_progress(bytes.as_slice(), &mut |passed| {
             if passed >= given_back + GIVE_BACK_BYTES {
                 bytes.give_back(given_back, passed);
                 given_back = passed;

@@ -39,7 +39,7 @@ impl<'a> RankTrace<'a> {
     /// [`FormatError`] if there is nothing to read: not a trace, another version, or damage in
     /// the header. Damage after the header is listed in [`RankTrace::damage`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FormatError> {
-        Self::parse_passing(bytes, &mut |_| {})
+        Self::parse_with_progress(bytes, &mut |_| {})
     }
 
     /// Reads a rank file as [`RankTrace::parse`] does, and calls `passed` for each chunk with the
@@ -48,7 +48,7 @@ impl<'a> RankTrace<'a> {
     ///
     /// # Errors
     /// Those of [`RankTrace::parse`].
-    pub fn parse_passing(
+    pub fn parse_with_progress(
         bytes: &'a [u8],
         passed: &mut dyn FnMut(u64),
     ) -> Result<Self, FormatError> {

@@ -7,8 +7,8 @@ pub(crate) fn anchor(ticks: u64) -> Anchor {
     [ticks, ticks / 2, ticks / 2 + 7, ticks / 2 + 9, 3].into()
 }
 
-pub(crate) fn place(ordinal: u32, first_record: u64, ticks: u64) -> write::ChunkPlace {
-    write::ChunkPlace {
+pub(crate) fn place(ordinal: u32, first_record: u64, ticks: u64) -> write::ChunkPosition {
+    write::ChunkPosition {
         thread: 0,
         ordinal,
         first_record,

@@ -143,7 +143,7 @@ fn communicator_body(communicator: &Communicator, room: &mut [u8]) -> Option<usi
 
 /// Position of a chunk in its thread and in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChunkPlace {
+pub struct ChunkPosition {
     /// Number of the thread within the process; 0 for definitions.
     pub thread: u32,
     /// Number of the chunk among the chunks of its thread, from 0.
@@ -164,7 +164,7 @@ pub struct ChunkPlace {
 pub fn chunk_opening(
     kind: ChunkKind,
     length: u64,
-    place: &ChunkPlace,
+    place: &ChunkPosition,
     sequences: &[SequenceEntry],
 ) -> Vec<u8> {
     let content_at = ChunkHeader::content_offset(sequences.len());
@@ -198,7 +198,7 @@ pub fn chunk_opening(
 /// entered.
 #[must_use]
 pub fn records_chunk(
-    place: &ChunkPlace,
+    place: &ChunkPosition,
     sequences: &[SequenceEntry],
     records: &[Record],
     closed: bool,
@@ -234,7 +234,7 @@ pub fn definitions_chunk(
     }
     let length =
         (ChunkHeader::content_offset(0) + content.len()).next_multiple_of(CHUNK_ALIGN as usize);
-    let place = ChunkPlace {
+    let place = ChunkPosition {
         thread: 0,
         ordinal,
         first_record: 0,

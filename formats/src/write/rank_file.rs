@@ -8,7 +8,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::mem::offset_of;
 
 use super::pieces::{
-    ChunkPlace, definition_entry, definitions_chunk, file_header_with, records_chunk,
+    ChunkPosition, definition_entry, definitions_chunk, file_header_with, records_chunk,
 };
 use super::sequences::Sequences;
 use crate::file::{
@@ -102,7 +102,7 @@ struct ThreadChunks {
 struct OpenChunk {
     offset: u64,
     length: u64,
-    place: ChunkPlace,
+    place: ChunkPosition,
     sequences: Vec<SequenceEntry>,
     records: Vec<Record>,
     /// How many records fit into it.
@@ -246,7 +246,7 @@ impl<W: Write + Seek> RankFileWriter<W> {
         // The table of a ring has what was entered before this call.
         let is_ring = self.ring.is_some();
         let begin = if is_ring { first_enter } else { 0 };
-        let place = ChunkPlace {
+        let place = ChunkPosition {
             thread,
             ordinal: slots.next_ordinal,
             first_record: slots.n_written,
@@ -321,7 +321,7 @@ impl<W: Write + Seek> RankFileWriter<W> {
     /// If the file cannot be written.
     pub fn append_chunk(
         &mut self,
-        place: &ChunkPlace,
+        place: &ChunkPosition,
         sequences: &[SequenceEntry],
         records: &[Record],
         is_closed: bool,

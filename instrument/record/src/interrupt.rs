@@ -13,7 +13,7 @@ const TERMINATION_SIGNALS: [libc::c_int; 4] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
 /// How long a process may take to clean up.
-const PATIENCE_SECONDS: libc::c_uint = 5;
+const TIMEOUT_SECONDS: libc::c_uint = 5;
 
 /// The first one received; 0 if there was none.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
@@ -70,14 +70,14 @@ pub(crate) fn note(signal: libc::c_int) {
         // SAFETY: these system calls are allowed in handlers.
         unsafe {
             let mut action: libc::sigaction = zeroed();
-            action.sa_sigaction = on_end_of_patience as *const () as usize;
+            action.sa_sigaction = on_timeout as *const () as usize;
             libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut());
-            libc::alarm(PATIENCE_SECONDS);
+            libc::alarm(TIMEOUT_SECONDS);
         }
     }
 }
 
-unsafe extern "C" fn on_end_of_patience(_: libc::c_int) {
+unsafe extern "C" fn on_timeout(_: libc::c_int) {
     let signal = RECEIVED.load(Ordering::SeqCst);
     // SAFETY: these system calls are allowed in handlers.
     unsafe {

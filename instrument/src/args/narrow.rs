@@ -35,7 +35,7 @@ pub struct RetainedArrays(#[expect(dead_code, reason = "held for the MPI library
 
 impl RetainedArrays {
     /// Never frees them, since it will not be known when the operation is complete.
-    pub fn keep_for_ever(self) {
+    pub fn leak(self) {
         std::mem::forget(self);
     }
 }
@@ -65,8 +65,8 @@ impl Initiated {
     }
 
     /// The return code; the arrays are never freed.
-    pub(crate) fn and_keep_for_ever(self) -> c_int {
-        self.kept.keep_for_ever();
+    pub(crate) fn code_leaking_arrays(self) -> c_int {
+        self.kept.leak();
         self.code
     }
 }

@@ -332,7 +332,7 @@ mod tests {
     use crate::mpi::library::tests::{NULL_TYPE, fake_library};
 
     const IN_PLACE: usize = 1;
-    const NOWHERE: usize = 0;
+    const NO_ENTRY: usize = 0;
     const ELSEWHERE: usize = 4096;
 
     /// Calls `then` with the view at `rank` of 4, or with `remote` on an intercommunicator with 2
@@ -389,12 +389,12 @@ mod tests {
                 Some(28)
             );
             assert_eq!(
-                sent_or_own_part(call, ELSEWHERE, 5, 8, NOWHERE, 0),
+                sent_or_own_part(call, ELSEWHERE, 5, 8, NO_ENTRY, 0),
                 Some(40)
             );
             assert_eq!(sent_or_own_part(call, IN_PLACE, 99, 0, counts, 4), Some(12));
-            assert_eq!(sum_sent(call, IN_PLACE, NOWHERE, 0, counts, 2), Some(20));
-            assert_eq!(sum_sent(call, ELSEWHERE, counts, 4, NOWHERE, 0), Some(40));
+            assert_eq!(sum_sent(call, IN_PLACE, NO_ENTRY, 0, counts, 2), Some(20));
+            assert_eq!(sum_sent(call, ELSEWHERE, counts, 4, NO_ENTRY, 0), Some(40));
         });
     }
 
@@ -466,7 +466,7 @@ mod tests {
         });
         at(0, false, 1, |call| {
             assert_eq!(scattered(call, 99, NULL_TYPE, 3, 8), Some(24));
-            assert_eq!(scattered_parts(call, NOWHERE, NULL_TYPE, 3, 8), Some(24));
+            assert_eq!(scattered_parts(call, NO_ENTRY, NULL_TYPE, 3, 8), Some(24));
         });
     }
 
@@ -480,13 +480,13 @@ mod tests {
                 Some(48),
                 "two remote processes"
             );
-            assert_eq!(gathered(call, NOWHERE, 99, NULL_TYPE, 3, 8), Some(0));
+            assert_eq!(gathered(call, NO_ENTRY, 99, NULL_TYPE, 3, 8), Some(0));
         });
         at(1, true, bystander, |call| {
             assert_eq!(counted(call, 2, NULL_TYPE), Some(0));
             assert_eq!(scattered(call, 99, NULL_TYPE, 99, NULL_TYPE), Some(0));
             assert_eq!(
-                gathered_parts(call, NOWHERE, 99, NULL_TYPE, NOWHERE, 0),
+                gathered_parts(call, NO_ENTRY, 99, NULL_TYPE, NO_ENTRY, 0),
                 Some(0)
             );
         });

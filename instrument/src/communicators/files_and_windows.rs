@@ -30,13 +30,13 @@ impl FileOrWindow {
     /// The key of the handle at an address.
     ///
     /// # Safety
-    /// `place` is the address of a handle of this kind.
-    pub(crate) unsafe fn key_at(self, library: &MpiLibrary, place: usize) -> Handle {
-        // SAFETY: the caller promises that `place` is the address of such a handle.
+    /// `handle_address` is the address of a handle of this kind.
+    pub(crate) unsafe fn key_at(self, library: &MpiLibrary, handle_address: usize) -> Handle {
+        // SAFETY: the caller promises that `handle_address` is the address of such a handle.
         let word = unsafe {
             match self {
-                Self::File => (place as *const Handle).read_unaligned(),
-                Self::Window => library.handle_at(place, 0),
+                Self::File => (handle_address as *const Handle).read_unaligned(),
+                Self::Window => library.handle_at(handle_address, 0),
             }
         };
         self.key(library, word)

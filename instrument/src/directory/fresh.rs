@@ -12,7 +12,7 @@ use collbench_files::Folder;
 use super::error::DirectoryError;
 use super::names::RUN_FILE;
 use super::parts::{Parts, remove_trace};
-use crate::process::out_of_the_way;
+use crate::process::move_to_high_descriptor;
 
 /// Checks whether an empty directory can be created at `path`; changes nothing.
 ///
@@ -96,9 +96,9 @@ pub struct Fresh {
 
 impl Fresh {
     /// Keeps the directory locked until the process ends.
-    pub(crate) fn keep_for_ever(self) {
+    pub(crate) fn keep_until_exit(self) {
         if let Some(lock) = self.lock {
-            std::mem::forget(out_of_the_way(lock));
+            std::mem::forget(move_to_high_descriptor(lock));
         }
     }
 }

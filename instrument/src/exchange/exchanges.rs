@@ -20,8 +20,8 @@ use crate::settings::Scheme;
 
 /// How long the first process waits for the others to be recorded too. The first value is for
 /// processes on other hosts; the second is used where the launcher says that all are on one host.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PATIENCE_ON_ONE_HOST: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(5);
+const TIMEOUT_ON_ONE_HOST: Duration = Duration::from_secs(1);
 
 /// Exchanges of a leader with another process of its host.
 const ON_HOST: StopRule = StopRule {
@@ -102,13 +102,13 @@ impl Exchanges {
             return Err(NoExchanges::UnknownAbi);
         }
         let key = host_key(start.host, session.clock.source());
-        let patience = if start.is_said_to_be_alone {
-            PATIENCE_ON_ONE_HOST
+        let timeout = if start.launcher_says_one_host {
+            TIMEOUT_ON_ONE_HOST
         } else {
-            PATIENCE
+            TIMEOUT
         };
         let registry = Registry::of(start.directory, start.world, world_size)?;
-        let decision = registry.agree(rank, key, patience);
+        let decision = registry.agree(rank, key, timeout);
         self.registry = (rank == 0).then_some(registry);
         match decision? {
             Decision::OneHost => {

@@ -53,7 +53,7 @@ pub(crate) fn every_ns(rtt_ns: Option<u64>) -> u64 {
 }
 
 /// Whether no process leaves a call of this operation before all have entered it, provided that it
-/// carries data: see [`carries_something`]. Operations are left out whose processes need not all
+/// carries data: see [`carries_data`]. Operations are left out whose processes need not all
 /// contribute, or not equally much: their payload may be unknown on some processes and known on
 /// others.
 #[inline(always)]
@@ -71,7 +71,7 @@ pub(crate) const fn synchronizes(operation: Operation) -> bool {
 /// Whether a call of an operation that [`synchronizes`] really does so: without payload only a
 /// barrier must. An unknown payload counts as none; it is known or unknown on all processes alike,
 /// like the sizes.
-pub(crate) fn carries_something(operation: Operation, payload_bytes: Option<u64>) -> bool {
+pub(crate) fn carries_data(operation: Operation, payload_bytes: Option<u64>) -> bool {
     operation == Operation::Barrier || payload_bytes.is_some_and(|bytes| bytes > 0)
 }
 
@@ -195,10 +195,10 @@ mod tests {
             let times = measured(&points);
             assert!((18..=22).contains(&times.len()), "{times:?}");
             for pair in times.windows(2) {
-                let clock_difference = pair[1] - pair[0];
+                let interval = pair[1] - pair[0];
                 assert!(
-                    (25 * SECOND..=36 * SECOND).contains(&clock_difference),
-                    "{clock_difference}"
+                    (25 * SECOND..=36 * SECOND).contains(&interval),
+                    "{interval}"
                 );
             }
             // The first calls, and then four in 30 s.
@@ -244,10 +244,10 @@ mod tests {
 
     #[test]
     fn only_calls_that_must_synchronize_count() {
-        assert!(carries_something(Operation::Barrier, Some(0)));
-        assert!(carries_something(Operation::Allreduce, Some(8)));
-        assert!(!carries_something(Operation::Allreduce, Some(0)));
-        assert!(!carries_something(Operation::Allreduce, None));
+        assert!(carries_data(Operation::Barrier, Some(0)));
+        assert!(carries_data(Operation::Allreduce, Some(8)));
+        assert!(!carries_data(Operation::Allreduce, Some(0)));
+        assert!(!carries_data(Operation::Allreduce, None));
         for operation in [Operation::Bcast, Operation::Allgatherv, Operation::Scan] {
             assert!(!synchronizes(operation), "{operation:?}");
         }

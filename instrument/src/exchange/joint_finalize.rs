@@ -40,7 +40,7 @@ use super::start::Start;
 use crate::process::unsignalled;
 
 /// How long a process waits for the others, all of which have entered a barrier before.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 const HAS_LEFT: u8 = 1;
 
@@ -70,10 +70,10 @@ impl JointFinalize {
     /// The file system's, or [`io::ErrorKind::TimedOut`]: other processes may already be inside
     /// MPI, and a hang is possible as without this.
     pub(super) fn wait_for_all(&self) -> io::Result<()> {
-        self.wait(PATIENCE)
+        self.wait(TIMEOUT)
     }
 
-    fn wait(&self, patience: Duration) -> io::Result<()> {
+    fn wait(&self, timeout: Duration) -> io::Result<()> {
         let begin = Instant::now();
         let marks = marks_at(self.world_size);
         let own = marks + u64::from(self.rank);
@@ -87,7 +87,7 @@ impl JointFinalize {
             if found.iter().all(|&mark| mark == HAS_LEFT) {
                 return Ok(());
             }
-            if begin.elapsed() > patience {
+            if begin.elapsed() > timeout {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             std::thread::sleep(pause);
@@ -113,15 +113,16 @@ mod tests {
     #[test]
     fn no_process_continues_before_all_have_arrived() {
         let directory = tempfile::tempdir().unwrap();
-        let n_come = AtomicUsize::new(0);
+        let n_arrived = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for rank in 0..9 {
-                let (n_come, joint_finalize) = (&n_come, joint_finalize(directory.path(), rank, 9));
+                let (n_arrived, joint_finalize) =
+                    (&n_arrived, joint_finalize(directory.path(), rank, 9));
                 scope.spawn(move || {
                     std::thread::sleep(Duration::from_millis(u64::from(rank % 3) * 30));
-                    n_come.fetch_add(1, Ordering::SeqCst);
+                    n_arrived.fetch_add(1, Ordering::SeqCst);
                     joint_finalize.wait(Duration::from_secs(60)).unwrap();
-                    assert_eq!(n_come.load(Ordering::SeqCst), 9, "rank {rank}");
+                    assert_eq!(n_arrived.load(Ordering::SeqCst), 9, "rank {rank}");
                 });
             }
         });
@@ -131,15 +132,15 @@ mod tests {
     fn a_process_that_does_not_arrive_is_not_waited_for_long() {
         let directory = tempfile::tempdir().unwrap();
         let begin = Instant::now();
-        let patience = Duration::from_millis(50);
+        let timeout = Duration::from_millis(50);
         for rank in [0, 2] {
-            let waited = joint_finalize(directory.path(), rank, 3).wait(patience);
+            let waited = joint_finalize(directory.path(), rank, 3).wait(timeout);
             assert_eq!(waited.unwrap_err().kind(), io::ErrorKind::TimedOut);
         }
-        assert!(begin.elapsed() >= 2 * patience);
+        assert!(begin.elapsed() >= 2 * timeout);
         // The last process finds the marks of the others.
         joint_finalize(directory.path(), 1, 3)
-            .wait(patience)
+            .wait(timeout)
             .unwrap();
     }
 }

@@ -100,19 +100,14 @@ impl Registry {
     }
 
     /// Enters process `rank` on the host `key`, and returns the common decision. The first process
-    /// waits for the others up to `patience`; the others wait for its decision twice as long.
+    /// waits for the others up to `timeout`; the others wait for its decision twice as long.
     ///
     /// # Errors
     /// The file system's: this process is not in the registry, and no process will send to it.
-    pub(crate) fn agree(
-        &self,
-        rank: u32,
-        key: HostKey,
-        patience: Duration,
-    ) -> io::Result<Decision> {
+    pub(crate) fn agree(&self, rank: u32, key: HostKey, timeout: Duration) -> io::Result<Decision> {
         let begin = Instant::now();
         let mut pause = Duration::from_micros(100);
-        let longest = if rank == 0 { patience } else { 2 * patience };
+        let longest = if rank == 0 { timeout } else { 2 * timeout };
         self.write(1 + u64::from(rank), key)?;
         loop {
             // What cannot be read now may be readable later.
@@ -173,7 +168,7 @@ impl Registry {
 
     /// Decides, unless another process did; returns the decision.
     fn decide(&self, decision: Decision) -> io::Result<Decision> {
-        let (folder, name) = place(&self.decision)?;
+        let (folder, name) = split_path(&self.decision)?;
         match folder.create(name) {
             Ok(mut file) => {
                 unsignalled(|| file.write_all(&decision.encoded()))?;
@@ -188,16 +183,16 @@ impl Registry {
 
     /// The decision; its bytes may not have been written yet.
     fn decided(&self) -> io::Result<Decision> {
-        const PATIENCE: Duration = Duration::from_secs(5);
+        const TIMEOUT: Duration = Duration::from_secs(5);
         let begin = Instant::now();
         loop {
             let mut bytes = Vec::new();
-            let (folder, name) = place(&self.decision)?;
+            let (folder, name) = split_path(&self.decision)?;
             let file = folder.file(name)?;
             file.take(ENTRY_BYTES as u64).read_to_end(&mut bytes)?;
             match Decision::decoded(&bytes) {
                 Some(decision) => return Ok(decision),
-                None if begin.elapsed() > PATIENCE => return Err(io::ErrorKind::TimedOut.into()),
+                None if begin.elapsed() > TIMEOUT => return Err(io::ErrorKind::TimedOut.into()),
                 None => std::thread::sleep(Duration::from_millis(1)),
             }
         }
@@ -207,7 +202,7 @@ impl Registry {
     pub(crate) fn remove(&self) {
         // A file that cannot be removed stays, and is recognized as a part of the trace.
         for path in [&self.decision, &self.registry] {
-            let _ = place(path).and_then(|(folder, name)| folder.remove_file(name));
+            let _ = split_path(path).and_then(|(folder, name)| folder.remove_file(name));
         }
     }
 }
@@ -235,14 +230,14 @@ pub(super) fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<(
 }
 
 pub(super) fn open(registry: &Path) -> io::Result<File> {
-    let (folder, name) = place(registry)?;
+    let (folder, name) = split_path(registry)?;
     folder.file_or_new(name)
 }
 
 /// The directory of a file, opened, and the file's name in it.
-fn place(path: &Path) -> io::Result<(Folder, &OsStr)> {
-    let place = path.parent().zip(path.file_name());
-    let (folder, name) = place.ok_or(io::ErrorKind::InvalidInput)?;
+fn split_path(path: &Path) -> io::Result<(Folder, &OsStr)> {
+    let parts = path.parent().zip(path.file_name());
+    let (folder, name) = parts.ok_or(io::ErrorKind::InvalidInput)?;
     Ok((Folder::open_no_follow(folder)?, name))
 }
 
@@ -250,11 +245,11 @@ fn place(path: &Path) -> io::Result<(Folder, &OsStr)> {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_millis(300);
+    const TIMEOUT: Duration = Duration::from_millis(300);
 
     /// The decisions at processes of these ranks, in a world whose processes have hosts of these
     /// keys.
-    fn agreed(keys: &[u8], ranks: &[u32], patience: &[Duration]) -> Vec<Decision> {
+    fn agreed(keys: &[u8], ranks: &[u32], timeout: &[Duration]) -> Vec<Decision> {
         let directory = tempfile::tempdir().unwrap();
         let world_size = keys.len() as u32;
         std::thread::scope(|scope| {
@@ -265,7 +260,7 @@ mod tests {
                     scope.spawn(move || {
                         let registry = Registry::of(path, 7, world_size).unwrap();
                         let key = [keys[rank as usize]; ENTRY_BYTES];
-                        registry.agree(rank, key, patience[rank as usize]).unwrap()
+                        registry.agree(rank, key, timeout[rank as usize]).unwrap()
                     })
                 })
                 .collect();
@@ -277,11 +272,11 @@ mod tests {
     fn all_agree_when_all_are_there() {
         let ranks: Vec<u32> = (0..20).collect();
         let mut keys = [3; 20];
-        let patience = [Duration::from_secs(20); 20];
-        let one = agreed(&keys, &ranks, &patience);
+        let timeout = [Duration::from_secs(20); 20];
+        let one = agreed(&keys, &ranks, &timeout);
         assert!(one.iter().all(|&each| each == Decision::OneHost), "{one:?}");
         keys[17] = 4;
-        let two = agreed(&keys, &ranks, &patience);
+        let two = agreed(&keys, &ranks, &timeout);
         assert!(
             two.iter().all(|&each| each == Decision::Exchange),
             "{two:?}"
@@ -290,10 +285,10 @@ mod tests {
 
     #[test]
     fn all_agree_when_some_are_missing_be_it_the_first() {
-        let patience = [PATIENCE; 4];
-        let some = agreed(&[1, 1, 2, 2], &[0, 1, 3], &patience);
+        let timeout = [TIMEOUT; 4];
+        let some = agreed(&[1, 1, 2, 2], &[0, 1, 3], &timeout);
         assert_eq!(some, [Decision::Missing { recorded: 3 }; 3]);
-        let rest = agreed(&[1, 1, 2, 2], &[1, 2, 3], &patience);
+        let rest = agreed(&[1, 1, 2, 2], &[1, 2, 3], &timeout);
         assert!(
             rest.iter()
                 .all(|&each| each == rest[0] && matches!(each, Decision::Missing { .. })),
@@ -303,10 +298,10 @@ mod tests {
 
     #[test]
     fn the_first_process_that_gives_up_decides_for_all() {
-        // The last process has no patience; the first would wait for a process that never arrives.
-        let mut patience = [Duration::from_secs(20); 4];
-        patience[3] = Duration::ZERO;
-        let all = agreed(&[1, 1, 2, 2], &[0, 1, 3], &patience[..]);
+        // The last process does not wait; the first would wait for a process that never arrives.
+        let mut timeout = [Duration::from_secs(20); 4];
+        timeout[3] = Duration::ZERO;
+        let all = agreed(&[1, 1, 2, 2], &[0, 1, 3], &timeout[..]);
         assert_eq!(all[1], all[2]);
         assert!(matches!(all[1], Decision::Missing { .. }), "{all:?}");
     }
@@ -329,7 +324,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let registry = Registry::of(directory.path(), 1, 1).unwrap();
         let key = [1; ENTRY_BYTES];
-        registry.agree(0, key, PATIENCE).unwrap();
+        registry.agree(0, key, TIMEOUT).unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
         registry.remove();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);

@@ -18,5 +18,5 @@ pub(crate) struct Start<'a> {
     pub(crate) host: &'a HostIdentity,
     pub(crate) tick: TickLength,
     /// Whether the launcher says that all processes are on this host.
-    pub(crate) is_said_to_be_alone: bool,
+    pub(crate) launcher_says_one_host: bool,
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::ping::{Transport, WORDS};
 
 use crate::host::{Clock, HostKey};
-use crate::mpi::{Handle, MpiLibrary, call_mpi, place};
+use crate::mpi::{Handle, MpiLibrary, address_of, call_mpi};
 
 /// Below the 32,767 that every library allows, and unlikely to be used by an application.
 const TAG: usize = 31_419;
@@ -61,15 +61,15 @@ impl CommunicatorTransport {
         let ranks: Vec<c_int> = world_ranks.iter().map(|&rank| rank as c_int).collect();
         let (mut all, mut group, mut comm): (Handle, Handle, Handle) = (0, 0, 0);
         let world = library.comm_world;
-        let code = call_mpi!(c"PMPI_Comm_group"; world, place(&mut all));
+        let code = call_mpi!(c"PMPI_Comm_group"; world, address_of(&mut all));
         succeeded("MPI_Comm_group", code)?;
         let address = ranks.as_ptr() as usize;
-        let code = call_mpi!(c"PMPI_Group_incl"; all, ranks.len(), address, place(&mut group));
+        let code = call_mpi!(c"PMPI_Group_incl"; all, ranks.len(), address, address_of(&mut group));
         succeeded("MPI_Group_incl", code)?;
-        let code = call_mpi!(c"PMPI_Comm_create_group"; world, group, TAG, place(&mut comm));
+        let code = call_mpi!(c"PMPI_Comm_create_group"; world, group, TAG, address_of(&mut comm));
         let made = succeeded("MPI_Comm_create_group", code);
-        call_mpi!(c"PMPI_Group_free"; place(&mut group));
-        call_mpi!(c"PMPI_Group_free"; place(&mut all));
+        call_mpi!(c"PMPI_Group_free"; address_of(&mut group));
+        call_mpi!(c"PMPI_Group_free"; address_of(&mut all));
         made?;
         // Errors on it only concern the recorder.
         let code = call_mpi!(c"PMPI_Comm_set_errhandler"; comm, library.errors_return);
@@ -82,7 +82,7 @@ impl CommunicatorTransport {
 
     /// Frees a communicator that was created here, together with the other processes.
     pub(crate) fn free(mut self) {
-        call_mpi!(c"PMPI_Comm_free"; place(&mut self.comm));
+        call_mpi!(c"PMPI_Comm_free"; address_of(&mut self.comm));
     }
 
     /// The entries of all processes, by rank; all take part.

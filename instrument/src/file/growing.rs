@@ -12,7 +12,7 @@ use collbench_formats::CHUNK_ALIGN;
 use super::error::GrowError;
 use super::mapping::Mapping;
 use super::reserve::{map_chunk, reserve};
-use crate::process::{out_of_the_way, unsignalled};
+use crate::process::{move_to_high_descriptor, unsignalled};
 
 /// A range of a file, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,7 @@ impl GrowingFile {
         Ok(Self {
             path,
             identity: (metadata.dev(), metadata.ino()),
-            fd: Mutex::new(out_of_the_way(file)),
+            fd: Mutex::new(move_to_high_descriptor(file)),
             max_bytes,
             end: AtomicU64::new(0),
         })
@@ -138,7 +138,7 @@ impl GrowingFile {
             .custom_flags(flags)
             .open(&self.path)
             .map_err(|error| GrowError::of("opening the file again", error))?;
-        let again = out_of_the_way(again);
+        let again = move_to_high_descriptor(again);
         if !is_own(&again) {
             let error = io::Error::other("another file is there now");
             return Err(GrowError::Failed {

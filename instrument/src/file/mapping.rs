@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 
 use memmap2::MmapRaw;
 
-/// A mapping in the list that [`leave_to_the_parent`] uses.
+/// A mapping in the list that [`disown_in_child`] uses.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     map: MmapRaw,
@@ -145,7 +145,7 @@ pub(crate) fn is_forked() -> bool {
 
 /// In a forked child: replaces all mappings, which are the parent's, by memory of its own. It only
 /// does what is allowed in a child after a fork.
-pub(crate) fn leave_to_the_parent() {
+pub(crate) fn disown_in_child() {
     IS_FORKED.store(true, Ordering::Relaxed);
     let mut block = Some(&MAPPINGS);
     while let Some(Block { entries, .. }) = block {

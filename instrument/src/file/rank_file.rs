@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use collbench_formats::write::{ChunkPlace, chunk_opening};
+use collbench_formats::write::{ChunkPosition, chunk_opening};
 use collbench_formats::{
     Anchor, CHUNK_ALIGN, ChunkHeader, ChunkKind, FileHeader, Identity, StopReason, encode_meta,
 };
@@ -152,7 +152,7 @@ impl RankFile {
                 ring.take(&self.file, at_least, is_permanent)?
             }
         };
-        let place = ChunkPlace {
+        let position = ChunkPosition {
             thread: opening.thread,
             ordinal: opening.ordinal,
             first_record: opening.first_record,
@@ -160,7 +160,7 @@ impl RankFile {
             anchor: anchor(),
             prepare: (opening.begin_ticks, now()),
         };
-        let bytes = chunk_opening(kind, map.len() as u64, &place, opening.sequences);
+        let bytes = chunk_opening(kind, map.len() as u64, &position, opening.sequences);
         // SAFETY: no other thread knows the chunk yet.
         Ok(unsafe { OpenChunk::begin(map, offset, &bytes) })
     }
@@ -413,25 +413,25 @@ pub(super) mod tests {
     #[test]
     fn an_existing_file_and_links_are_not_written_through() {
         let folder = tempfile::tempdir().unwrap();
-        let place = |name: &str| folder.path().join(name);
-        std::fs::create_dir(place("trace")).unwrap();
-        std::fs::create_dir(place("other")).unwrap();
-        std::fs::write(place("other/victim"), "precious").unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir(path("trace")).unwrap();
+        std::fs::create_dir(path("other")).unwrap();
+        std::fs::write(path("other/victim"), "precious").unwrap();
         let link = std::os::unix::fs::symlink::<PathBuf, PathBuf>;
-        link(place("other/victim"), place("trace/a.trace")).unwrap();
-        link(place("other/absent"), place("trace/b.trace")).unwrap();
-        link(place("other"), place("link")).unwrap();
+        link(path("other/victim"), path("trace/a.trace")).unwrap();
+        link(path("other/absent"), path("trace/b.trace")).unwrap();
+        link(path("other"), path("link")).unwrap();
         for (directory, name) in [
             ("trace", "a.trace"),
             ("trace", "b.trace"),
             ("link", "c.trace"),
             ("other", "victim"),
         ] {
-            let made = RankFile::create(&place(directory), name, &identity(), Limit::None);
+            let made = RankFile::create(&path(directory), name, &identity(), Limit::None);
             assert!(made.is_err(), "{directory}/{name}");
         }
-        assert_eq!(std::fs::read(place("other/victim")).unwrap(), b"precious");
-        assert_eq!(std::fs::read_dir(place("other")).unwrap().count(), 1);
+        assert_eq!(std::fs::read(path("other/victim")).unwrap(), b"precious");
+        assert_eq!(std::fs::read_dir(path("other")).unwrap().count(), 1);
     }
 
     #[test]

@@ -499,7 +499,7 @@ mod tests {
         let opening = collbench_formats::write::chunk_opening(
             collbench_formats::ChunkKind::Records,
             map.len() as u64,
-            &collbench_formats::write::ChunkPlace {
+            &collbench_formats::write::ChunkPosition {
                 thread: 0,
                 ordinal: writer.ordinal,
                 first_record: 5000,

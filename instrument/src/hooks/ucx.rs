@@ -23,11 +23,11 @@ const HAS_ADDRESS: u64 = 1;
 /// Passes on `ucp_ep_create`, and notes the endpoint that it created.
 ///
 /// # Safety
-/// The arguments are those of the function: `parameters` and `place` are valid addresses.
+/// The arguments are those of the function: `parameters` and `location` are valid addresses.
 pub unsafe fn endpoint_call(
     worker: Word,
     parameters: Word,
-    place: Word,
+    location: Word,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let code = real();
@@ -38,9 +38,9 @@ pub unsafe fn endpoint_call(
             let [fields, address] = (parameters as *const [u64; 2]).read();
             if fields & HAS_ADDRESS != 0 {
                 note_endpoint(MadeEndpoint {
-                    place,
+                    location,
                     worker,
-                    endpoint: (place as *const Handle).read(),
+                    endpoint: (location as *const Handle).read(),
                     leads_to: (address as *const AddressBegin).read_unaligned(),
                 });
             }

@@ -31,7 +31,7 @@ struct Made {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MadeEndpoint {
     /// The address where the library stores the endpoint.
-    pub(crate) place: usize,
+    pub(crate) location: usize,
     pub(crate) endpoint: Handle,
     pub(crate) worker: Handle,
     pub(crate) leads_to: AddressBegin,
@@ -88,8 +88,10 @@ impl Endpoints {
         rank: u32,
         world_size: u32,
     ) -> Option<Self> {
-        endpoints.sort_by_key(|made| made.place);
-        let distances = endpoints.windows(2).map(|two| two[1].place - two[0].place);
+        endpoints.sort_by_key(|made| made.location);
+        let distances = endpoints
+            .windows(2)
+            .map(|two| two[1].location - two[0].location);
         let mut distances = distances.peekable();
         let first = distances.peek().copied();
         let are_equal = distances.all(|distance| Some(distance) == first && distance > 0);
@@ -126,9 +128,9 @@ impl Endpoints {
 mod tests {
     use super::*;
 
-    fn made(place: usize, endpoint: Handle, leads_to: u8) -> MadeEndpoint {
+    fn made(location: usize, endpoint: Handle, leads_to: u8) -> MadeEndpoint {
         MadeEndpoint {
-            place,
+            location,
             endpoint,
             worker: 5,
             leads_to: [leads_to; 16],

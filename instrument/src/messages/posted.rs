@@ -104,8 +104,8 @@ impl ByRequest {
     #[inline]
     pub(crate) fn insert(&mut self, request: Handle, slot: Slot) {
         match self.few.get_mut(self.n_few) {
-            Some(place) => {
-                *place = Some((request, slot));
+            Some(entry) => {
+                *entry = Some((request, slot));
                 self.n_few += 1;
             }
             None => {
@@ -136,10 +136,10 @@ impl ByRequest {
 
     /// The index of a request in the short list.
     #[inline]
-    fn place(&self, request: Handle) -> Option<usize> {
+    fn index_of(&self, request: Handle) -> Option<usize> {
         let few = &self.few[..self.n_few.min(FEW)];
         few.iter()
-            .rposition(|place| place.is_some_and(|(other, _)| other == request))
+            .rposition(|entry| entry.is_some_and(|(other, _)| other == request))
     }
 
     #[inline]
@@ -150,7 +150,7 @@ impl ByRequest {
         {
             return Some(slot);
         }
-        self.few[self.place(request)?].map(|(_, slot)| slot)
+        self.few[self.index_of(request)?].map(|(_, slot)| slot)
     }
 
     #[inline]
@@ -160,7 +160,7 @@ impl ByRequest {
         {
             return Some(slot);
         }
-        let at = self.place(request)?;
+        let at = self.index_of(request)?;
         self.n_few -= 1;
         // The order only matters among receives with the same request, of which the newest is
         // searched for; the library has waited for the older ones.

@@ -63,12 +63,12 @@ pub(crate) fn is_program() -> bool {
             answers.known.iter().for_each(|known| known.set(0));
         }
         let hash = return_address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place = &answers.known[hash >> (usize::BITS - KNOWN.ilog2())];
-        if place.get() >> 1 == return_address {
-            return place.get() & 1 == 1;
+        let entry = &answers.known[hash >> (usize::BITS - KNOWN.ilog2())];
+        if entry.get() >> 1 == return_address {
+            return entry.get() & 1 == 1;
         }
         let is_program = is_in_program(return_address);
-        place.set(return_address << 1 | usize::from(is_program));
+        entry.set(return_address << 1 | usize::from(is_program));
         is_program
     })
 }

@@ -145,7 +145,7 @@ pub(crate) fn is_of_mpi(object: &LoadedObject) -> bool {
 #[derive(Debug)]
 pub struct RealFunction {
     name: &'static CStr,
-    reach: Reach,
+    reach: LookUp,
     /// Null if it was not found yet; [`MISSING`] if the library has no such function.
     address: AtomicPtr<c_void>,
 }
@@ -161,7 +161,7 @@ pub enum CalledAs {
 
 /// Where a function is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum LookUp {
     /// In the MPI library.
     Library,
     /// In any object that is loaded.
@@ -169,7 +169,7 @@ enum Reach {
     /// In a tool in front of the MPI library, if there is one, otherwise in the library.
     ToolFirst,
     /// In the MPI library, if there is a tool in front of it, otherwise nowhere.
-    BehindTool,
+    PastTool,
 }
 
 /// Stored instead of the address of a function that the MPI library lacks: the search takes some
@@ -182,7 +182,7 @@ impl RealFunction {
     pub const fn new(name: &'static CStr) -> Self {
         Self {
             name,
-            reach: Reach::Library,
+            reach: LookUp::Library,
             address: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
@@ -192,7 +192,7 @@ impl RealFunction {
     #[must_use]
     pub const fn below_mpi(name: &'static CStr) -> Self {
         Self {
-            reach: Reach::Anywhere,
+            reach: LookUp::Anywhere,
             ..Self::new(name)
         }
     }
@@ -206,8 +206,8 @@ impl RealFunction {
     pub const fn wrapped(name: &'static CStr, called_as: CalledAs) -> Self {
         Self {
             reach: match called_as {
-                CalledAs::Mpi => Reach::ToolFirst,
-                CalledAs::Pmpi => Reach::Library,
+                CalledAs::Mpi => LookUp::ToolFirst,
+                CalledAs::Pmpi => LookUp::Library,
             },
             ..Self::new(name)
         }
@@ -217,7 +217,7 @@ impl RealFunction {
     #[must_use]
     pub const fn past_tool(name: &'static CStr) -> Self {
         Self {
-            reach: Reach::BehindTool,
+            reach: LookUp::PastTool,
             ..Self::new(name)
         }
     }
@@ -248,10 +248,10 @@ impl RealFunction {
         }
         let _signals_wait = Uninterrupted::begin();
         let found = match self.reach {
-            Reach::Library => find_function(self.name),
-            Reach::Anywhere => find_anywhere(self.name),
-            Reach::ToolFirst => find_tool(self.name).unwrap_or_else(|| find_function(self.name)),
-            Reach::BehindTool => match find_tool(self.name) {
+            LookUp::Library => find_function(self.name),
+            LookUp::Anywhere => find_anywhere(self.name),
+            LookUp::ToolFirst => find_tool(self.name).unwrap_or_else(|| find_function(self.name)),
+            LookUp::PastTool => match find_tool(self.name) {
                 Some(_) => find_function(self.name),
                 None => std::ptr::null_mut(),
             },
@@ -292,6 +292,6 @@ macro_rules! call_mpi {
 pub(crate) use call_mpi;
 
 /// The address of a variable that the MPI library is to set, as a word.
-pub(crate) fn place<T>(to: &mut T) -> usize {
+pub(crate) fn address_of<T>(to: &mut T) -> usize {
     std::ptr::from_mut(to) as usize
 }

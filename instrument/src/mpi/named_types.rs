@@ -43,22 +43,22 @@ const OPEN_MPI_NAMES: [&CStr; 30] = [
 ];
 
 /// Entries in the table.
-const PLACES: usize = 256;
-const _: () = assert!(PLACES.is_power_of_two());
+const TABLE_SIZE: usize = 256;
+const _: () = assert!(TABLE_SIZE.is_power_of_two());
 /// Not a handle of a datatype.
-const NOBODY: Handle = Handle::MAX;
+const NO_HANDLE: Handle = Handle::MAX;
 
 /// Handles of datatypes that can never be freed, with their sizes in bytes.
 #[derive(Debug)]
 pub(crate) struct NamedTypes {
     /// Each at the index of its handle; of two with the same index only the first is in the table.
-    places: Box<[(Handle, u64); PLACES]>,
+    entries: Box<[(Handle, u64); TABLE_SIZE]>,
 }
 
 /// The index of a handle. Open MPI's datatypes are contiguous in memory, some hundred bytes each.
 #[inline]
-fn place(datatype: Handle) -> usize {
-    ((datatype >> 4) ^ (datatype >> 9)) % PLACES
+fn index_of(datatype: Handle) -> usize {
+    ((datatype >> 4) ^ (datatype >> 9)) % TABLE_SIZE
 }
 
 impl NamedTypes {
@@ -75,20 +75,20 @@ impl NamedTypes {
     }
 
     fn of(handles: impl Iterator<Item = Handle>, bytes: impl Fn(Handle) -> Option<u64>) -> Self {
-        let mut places = Box::new([(NOBODY, 0); PLACES]);
+        let mut entries = Box::new([(NO_HANDLE, 0); TABLE_SIZE]);
         for handle in handles {
-            let place = &mut places[place(handle)];
-            if let (NOBODY, Some(bytes)) = (place.0, bytes(handle)) {
-                *place = (handle, bytes);
+            let entry = &mut entries[index_of(handle)];
+            if let (NO_HANDLE, Some(bytes)) = (entry.0, bytes(handle)) {
+                *entry = (handle, bytes);
             }
         }
-        Self { places }
+        Self { entries }
     }
 
     /// Size of one element in bytes; `None` if the library must be asked.
     #[inline]
     pub(crate) fn bytes(&self, datatype: Handle) -> Option<u64> {
-        let (known, bytes) = self.places[place(datatype)];
+        let (known, bytes) = self.entries[index_of(datatype)];
         (known == datatype).then_some(bytes)
     }
 }
@@ -101,8 +101,8 @@ mod tests {
     fn those_with_a_place_of_their_own_are_known_and_others_asked_for() {
         // Contiguous, as in Open MPI; the last one has the index of the first.
         let handles: Vec<Handle> = (0..20).map(|i| 0x7f00_1234_5000 + i * 0x200).collect();
-        let twin = handles[0] + (PLACES << 13);
-        assert_eq!(place(twin), place(handles[0]));
+        let twin = handles[0] + (TABLE_SIZE << 13);
+        assert_eq!(index_of(twin), index_of(handles[0]));
         let all = handles.iter().copied().chain([twin, handles[3] + 0x10]);
         let size_of = |handle: Handle| (handle != handles[7]).then_some(handle as u64 % 1000);
         let types = NamedTypes::of(all, size_of);

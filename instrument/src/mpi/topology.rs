@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use collbench_formats::{NO_RANK, Operation, Topology};
 
-use super::find::{call_mpi, place};
+use super::find::{address_of, call_mpi};
 use super::handle::Handle;
 
 /// The processes that a process sends to and receives from in neighborhood collectives, as ranks of
@@ -51,7 +51,7 @@ impl Neighbours {
         [cart, graph, dist_graph]: [c_int; 3],
     ) -> Option<Self> {
         let mut kind: c_int = 0;
-        if call_mpi!(c"PMPI_Topo_test"; comm, place(&mut kind)) != 0 {
+        if call_mpi!(c"PMPI_Topo_test"; comm, address_of(&mut kind)) != 0 {
             return None;
         }
         match kind {
@@ -80,13 +80,13 @@ impl Neighbours {
 /// The same neighbours in both directions: for each dimension the one before and the one after.
 fn of_grid(comm: Handle) -> Option<Neighbours> {
     let mut n_dimensions: c_int = 0;
-    if call_mpi!(c"PMPI_Cartdim_get"; comm, place(&mut n_dimensions)) != 0 {
+    if call_mpi!(c"PMPI_Cartdim_get"; comm, address_of(&mut n_dimensions)) != 0 {
         return None;
     }
     let mut all: Vec<c_int> = Vec::new();
     for dimension in 0..n_dimensions as usize {
         let (mut before, mut behind): (c_int, c_int) = (-1, -1);
-        let code = call_mpi!(c"PMPI_Cart_shift"; comm, dimension, 1, place(&mut before), place(&mut behind));
+        let code = call_mpi!(c"PMPI_Cart_shift"; comm, dimension, 1, address_of(&mut before), address_of(&mut behind));
         if code != 0 {
             return None;
         }
@@ -102,7 +102,7 @@ fn of_grid(comm: Handle) -> Option<Neighbours> {
 fn of_graph(comm: Handle, rank: u32) -> Option<Neighbours> {
     let mut n: c_int = 0;
     let rank = rank as usize;
-    if call_mpi!(c"PMPI_Graph_neighbors_count"; comm, rank, place(&mut n)) != 0 {
+    if call_mpi!(c"PMPI_Graph_neighbors_count"; comm, rank, address_of(&mut n)) != 0 {
         return None;
     }
     let mut all: Vec<c_int> = vec![-1; n.max(0) as usize];
@@ -120,7 +120,7 @@ fn of_graph(comm: Handle, rank: u32) -> Option<Neighbours> {
 fn of_distributed_graph(comm: Handle) -> Option<Neighbours> {
     let (mut n_in, mut n_out, mut is_weighted): (c_int, c_int, c_int) = (0, 0, 0);
     let code = call_mpi!(c"PMPI_Dist_graph_neighbors_count";
-        comm, place(&mut n_in), place(&mut n_out), place(&mut is_weighted));
+        comm, address_of(&mut n_in), address_of(&mut n_out), address_of(&mut is_weighted));
     if code != 0 {
         return None;
     }

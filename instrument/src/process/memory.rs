@@ -76,7 +76,7 @@ static NEWEST: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::null_mut());
 /// A new mapping; null if there is no memory.
 fn map(bytes: usize) -> *mut u8 {
     // SAFETY: this maps new memory at an address that the kernel chooses.
-    let place = unsafe {
+    let mapped = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
             bytes,
@@ -86,10 +86,10 @@ fn map(bytes: usize) -> *mut u8 {
             0,
         )
     };
-    if place == libc::MAP_FAILED {
+    if mapped == libc::MAP_FAILED {
         std::ptr::null_mut()
     } else {
-        place.cast()
+        mapped.cast()
     }
 }
 
@@ -135,8 +135,8 @@ impl ReservedMemory {
         WAS_USED.load(Ordering::Relaxed)
     }
 
-    fn is_of_reserve(place: *mut u8) -> bool {
-        (place as usize).wrapping_sub(BYTES.0.get() as usize) < RESERVE
+    fn is_of_reserve(block: *mut u8) -> bool {
+        (block as usize).wrapping_sub(BYTES.0.get() as usize) < RESERVE
     }
 
     /// Null if the reserve is used up too.
@@ -144,15 +144,15 @@ impl ReservedMemory {
     fn take_reserve(layout: Layout) -> *mut u8 {
         WAS_USED.store(true, Ordering::Relaxed);
         let first = BYTES.0.get() as usize;
-        let mut place = 0;
+        let mut offset = 0;
         let taken = USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-            place = (first + used).next_multiple_of(layout.align()) - first;
-            let end = place.checked_add(layout.size())?;
+            offset = (first + used).next_multiple_of(layout.align()) - first;
+            let end = offset.checked_add(layout.size())?;
             (end <= RESERVE).then_some(end)
         });
         match taken {
-            // SAFETY: `place` is below the end, which is within the reserve.
-            Ok(_) => unsafe { BYTES.0.get().cast::<u8>().add(place) },
+            // SAFETY: `offset` is below the end, which is within the reserve.
+            Ok(_) => unsafe { BYTES.0.get().cast::<u8>().add(offset) },
             Err(_) => std::ptr::null_mut(),
         }
     }
@@ -160,8 +160,8 @@ impl ReservedMemory {
     /// Frees a block of the reserve, if it is the last one that was allocated.
     #[cold]
     fn return_to_reserve(block: *mut u8, size: usize) {
-        let place = block as usize - BYTES.0.get() as usize;
-        let (last, free) = (place + size, place);
+        let offset = block as usize - BYTES.0.get() as usize;
+        let (last, free) = (offset + size, offset);
         let _ = USED.compare_exchange(last, free, Ordering::Relaxed, Ordering::Relaxed);
     }
 }

@@ -23,7 +23,7 @@ use super::unsignalled::unsignalled;
 const STDERR: RawFd = 2;
 
 /// Descriptor 2 when MPI began; `None` if it was closed, or was not for output.
-static BEGAN_AS: OnceLock<Option<Identity>> = OnceLock::new();
+static AT_START: OnceLock<Option<Identity>> = OnceLock::new();
 
 /// Identifies a file, pipe or terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ struct Identity {
     device: u64,
     inode: u64,
     /// When it was created, if that is known: a file may have the inode of one that was removed.
-    born: Option<SystemTime>,
+    created: Option<SystemTime>,
 }
 
 impl Identity {
@@ -39,7 +39,7 @@ impl Identity {
         Self {
             device: metadata.dev(),
             inode: metadata.ino(),
-            born: metadata.created().ok(),
+            created: metadata.created().ok(),
         }
     }
 }
@@ -53,7 +53,7 @@ fn stderr_now() -> ManuallyDrop<File> {
 
 /// Remembers what stderr is; to be called before MPI begins, which opens descriptors of its own.
 pub(crate) fn remember_stderr() {
-    BEGAN_AS.get_or_init(|| {
+    AT_START.get_or_init(|| {
         let file = stderr_now();
         let metadata = file.metadata().ok()?;
         (!is_data(&file, &metadata)).then(|| Identity::of(&metadata))
@@ -79,7 +79,7 @@ pub(crate) fn say(rank: u32, what: &str) {
 
 /// Writes a line when the rank is not known.
 pub(crate) fn say_unranked(what: &str) {
-    let Some(Some(began_as)) = BEGAN_AS.get() else {
+    let Some(Some(began_as)) = AT_START.get() else {
         return;
     };
     let _signals_wait = Uninterrupted::begin();

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     /// Writes into a pipe without a reader.
-    fn write_for_nobody() -> io::Result<()> {
+    fn write_without_reader() -> io::Result<()> {
         let mut ends = [0; 2];
         // SAFETY: the array of two is valid for writing; then both descriptors belong to this
         // function.
@@ -134,10 +134,10 @@ mod tests {
 
     #[test]
     fn a_pipe_without_a_reader_does_not_kill_the_process() {
-        let plain = in_a_process(|| drop(write_for_nobody()));
+        let plain = in_a_process(|| drop(write_without_reader()));
         assert_eq!(plain, libc::SIGPIPE);
         let guarded = in_a_process(|| {
-            let error = unsignalled(write_for_nobody).unwrap_err();
+            let error = unsignalled(write_without_reader).unwrap_err();
             expect(error.raw_os_error() == Some(libc::EPIPE));
             expect(!is_pending(libc::SIGPIPE));
         });
@@ -174,7 +174,7 @@ mod tests {
                 libc::pthread_sigmask(libc::SIG_BLOCK, &set, ptr::null_mut());
                 libc::raise(libc::SIGPIPE);
             }
-            expect(unsignalled(write_for_nobody).is_err());
+            expect(unsignalled(write_without_reader).is_err());
             expect(is_pending(libc::SIGPIPE));
             let unharmed = unsignalled(|| Ok(()));
             expect(unharmed.is_ok() && is_pending(libc::SIGPIPE));

@@ -13,7 +13,7 @@ use super::nesting::CallScope;
 use super::recorder::Recorder;
 use crate::args::CallView;
 use crate::communicators::CommunicatorEntry;
-use crate::exchange::{carries_something, synchronizes};
+use crate::exchange::{carries_data, synchronizes};
 use crate::file::Slot;
 use crate::mpi::{Handle, is_program};
 
@@ -129,7 +129,7 @@ impl Local {
                 own_position = (flags == 0).then_some(position);
                 let bytes = payload(recorder.view(entry, root, large));
                 if synchronizes(operation) && entry.measuring_point.is_at(position) {
-                    is_measuring_point = flags == 0 && carries_something(operation, bytes);
+                    is_measuring_point = flags == 0 && carries_data(operation, bytes);
                 }
                 (entry.index, bytes)
             }

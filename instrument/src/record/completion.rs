@@ -44,7 +44,7 @@ struct FoundList<const N: usize> {
 impl<const N: usize> FoundList<N> {
     fn push(&mut self, found: Found) {
         match self.few.get_mut(self.n as usize) {
-            Some(place) => *place = Some(found),
+            Some(entry) => *entry = Some(found),
             None => self.more.push(found),
         }
         self.n += 1;
@@ -445,7 +445,7 @@ pub fn request_free_call(request: usize, real: impl FnOnce() -> c_int) -> c_int 
         Some(mut found) => {
             // It will not be known when the MPI library has read the arrays.
             for found in found.iter_mut() {
-                std::mem::take(&mut found.taken.tracked_mut().kept).keep_for_ever();
+                std::mem::take(&mut found.taken.tracked_mut().kept).leak();
             }
             complete_all(
                 recorder,

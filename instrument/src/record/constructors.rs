@@ -15,14 +15,14 @@ use crate::mpi::Handle;
 
 /// Makes a call that creates a communicator, records it, and adds the communicator.
 ///
-/// `place` is the address where the MPI library stores the new handle, and `request` the address of
+/// `handle_address` is the address where the MPI library stores the new handle, and `request` the address of
 /// the request of a nonblocking constructor.
 pub fn constructor_call(
     operation: Operation,
     how: CommunicatorIdentity,
     comm: usize,
     tag: i32,
-    place: usize,
+    handle_address: usize,
     request: Option<usize>,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
@@ -68,7 +68,7 @@ pub fn constructor_call(
     // Once recording has stopped, communicators are not added any more.
     if let (0, false, Some(parent)) = (returned.code, slot.is_null(), parent) {
         // SAFETY: the call succeeded, so there is a handle, which may be the null handle.
-        let made = unsafe { recorder.library.handle_at(place, 0) };
+        let made = unsafe { recorder.library.handle_at(handle_address, 0) };
         if made != recorder.library.comm_null && made != 0 {
             let call = ConstructorCall {
                 operation,
@@ -132,7 +132,7 @@ impl Local {
 pub unsafe fn group_constructor_call(
     operation: Operation,
     tag: usize,
-    place: usize,
+    handle_address: usize,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(recorder) = Recorder::active() else {
@@ -149,7 +149,7 @@ pub unsafe fn group_constructor_call(
         CommunicatorIdentity::OverGroups,
         world,
         tag,
-        place,
+        handle_address,
         None,
         real,
     )
@@ -157,16 +157,20 @@ pub unsafe fn group_constructor_call(
 
 /// Makes a call that frees a communicator, records it, and forgets the handle.
 ///
-/// `place` is the address of the handle.
-pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_int) -> c_int {
+/// `handle_address` is the address of the handle.
+pub fn free_call(
+    operation: Operation,
+    handle_address: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
     let Some(recorder) = Recorder::active() else {
         return real();
     };
-    if place == 0 {
+    if handle_address == 0 {
         return real();
     }
     // SAFETY: MPI requires the address of a communicator handle here, and it is not null.
-    let handle = unsafe { recorder.library.handle_at(place, 0) };
+    let handle = unsafe { recorder.library.handle_at(handle_address, 0) };
     let handle = recorder.library.handle(handle);
     Local::of_this_thread().free_and_record(recorder, operation, handle, real)
 }

@@ -208,13 +208,13 @@ impl Steps {
 }
 
 /// How often the lock is tried while another thread holds it.
-const PATIENCE: u32 = 1 << 10;
+const MAX_TRIES: u32 = 1 << 10;
 
 impl Creations {
     /// Does nothing if the lock is held for long: perhaps by this thread itself, which a signal has
     /// interrupted.
     fn with<T: Default>(&self, with: impl FnOnce(&mut Steps) -> T) -> T {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_TRIES {
             match self.0.try_lock() {
                 Ok(mut steps) => return with(&mut steps),
                 Err(TryLockError::Poisoned(steps)) => return with(&mut steps.into_inner()),

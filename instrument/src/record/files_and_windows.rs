@@ -61,12 +61,12 @@ fn give_handle(recorder: &Recorder, entry: &'static CommunicatorEntry, key: Opti
 }
 
 /// Makes a call that opens a file or creates a window on the communicator `comm`, and records it;
-/// `place` is the address where the MPI library stores the new handle.
+/// `handle_address` is the address where the MPI library stores the new handle.
 pub fn opening_call(
     kind: FileOrWindow,
     operation: Operation,
     comm: usize,
-    place: usize,
+    handle_address: usize,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let local = Local::of_this_thread();
@@ -85,25 +85,26 @@ pub fn opening_call(
     drop(creation);
     if let Some(entry) = opened {
         // SAFETY: the call has succeeded, so it has stored a handle there.
-        let key = (returned.code == 0).then(|| unsafe { kind.key_at(&recorder.library, place) });
+        let key =
+            (returned.code == 0).then(|| unsafe { kind.key_at(&recorder.library, handle_address) });
         give_handle(recorder, entry, key);
     }
     returned.commit()
 }
 
-/// Makes a call that closes a file or frees a window, and records it; `place` is the address of the
+/// Makes a call that closes a file or frees a window, and records it; `handle_address` is the address of the
 /// handle.
 pub fn closing_call(
     kind: FileOrWindow,
     operation: Operation,
-    place: usize,
+    handle_address: usize,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let local = Local::of_this_thread();
     match kind.recorder(local) {
-        Some(recorder) if place != 0 => {
+        Some(recorder) if handle_address != 0 => {
             // SAFETY: MPI requires the address of a handle here, and it is not null.
-            let key = unsafe { kind.key_at(&recorder.library, place) };
+            let key = unsafe { kind.key_at(&recorder.library, handle_address) };
             local.free_and_record(recorder, operation, key, real)
         }
         _ => guarded_call(real),

@@ -48,7 +48,7 @@ pub fn nonblocking_call(
     real: impl FnOnce() -> Initiated,
 ) -> c_int {
     let Some(recorder) = Recorder::active() else {
-        return real().and_keep_for_ever();
+        return real().code_leaking_arrays();
     };
     let local = Local::of_this_thread();
     let entry = local.communicator(recorder, call.on);
@@ -108,7 +108,7 @@ impl Local {
                 };
                 self.follow(recorder, handle, at, kept, stamp);
             }
-            _ if code == 0 => kept.keep_for_ever(),
+            _ if code == 0 => kept.leak(),
             _ => {}
         }
         code

@@ -270,7 +270,7 @@ fn stack_of_main() -> (usize, usize) {
     let end = match find_datum(c"__libc_stack_end") {
         0 => return (0, 0),
         // SAFETY: this is a word of the loader, which never changes.
-        place => unsafe { (place as *const usize).read() },
+        address => unsafe { (address as *const usize).read() },
     };
     let mut limit = libc::rlimit {
         rlim_cur: LONGEST,

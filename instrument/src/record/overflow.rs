@@ -5,7 +5,7 @@
 //! requests get here, and a table that grows without a lock would cost more for those that do fit.
 
 use std::collections::TryReserveError;
-use std::collections::hash_map::{Entry as Place, HashMap};
+use std::collections::hash_map::{Entry as KeyEntry, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::requests::{Entry, Tracked};
@@ -16,9 +16,9 @@ use crate::mpi::Handle;
 const BLOCK: usize = 64;
 
 /// The index of no entry.
-const NOWHERE: u32 = u32::MAX;
+const NO_ENTRY: u32 = u32::MAX;
 
-/// In place of an owner: requests of all threads.
+/// In index of an owner: requests of all threads.
 const ANY: usize = 0;
 
 /// Requests with this handle, of this owner or of all ([`ANY`]).
@@ -84,7 +84,7 @@ impl Default for Overflow {
         Self {
             blocks: Vec::new(),
             links: Vec::new(),
-            first_free: NOWHERE,
+            first_free: NO_ENTRY,
             newest: HashMap::default(),
         }
     }
@@ -119,7 +119,7 @@ impl Overflow {
     /// Makes sure that there is a free entry, and memory for its keys.
     fn make_room(&mut self) -> Result<(), TryReserveError> {
         self.newest.try_reserve(2)?;
-        if self.first_free != NOWHERE {
+        if self.first_free != NO_ENTRY {
             return Ok(());
         }
         self.blocks.try_reserve(1)?;
@@ -132,12 +132,12 @@ impl Overflow {
             self.links.push(Link {
                 handle: 0,
                 owner: ANY,
-                newer: NOWHERE,
-                older: NOWHERE,
+                newer: NO_ENTRY,
+                older: NO_ENTRY,
                 older_own: if at + 1 < first + BLOCK as u32 {
                     at + 1
                 } else {
-                    NOWHERE
+                    NO_ENTRY
                 },
             });
         }
@@ -159,7 +159,7 @@ impl Overflow {
 
     /// Takes an entry that [`newest`](Self::newest) returned, so that it is not found any more.
     pub(super) fn take(&mut self, entry: &'static Entry) {
-        let Some(at) = entry.place() else { return };
+        let Some(at) = entry.index() else { return };
         let Link {
             handle,
             owner,
@@ -168,10 +168,10 @@ impl Overflow {
             older_own,
         } = self.links[at as usize];
         match newer {
-            NOWHERE => self.set_newest(Key { handle, owner: ANY }, older),
+            NO_ENTRY => self.set_newest(Key { handle, owner: ANY }, older),
             newer => self.links[newer as usize].older = older,
         }
-        if older != NOWHERE {
+        if older != NO_ENTRY {
             self.links[older as usize].newer = newer;
         }
         // The newest of all entries with a handle is also the newest of its owner.
@@ -181,14 +181,14 @@ impl Overflow {
     /// Puts an entry back as the newest one.
     pub(super) fn put_back(&mut self, entry: &'static Entry) {
         // If there is no memory, the entry is dropped, and recording ends at the next opportunity.
-        if let (Some(at), Ok(())) = (entry.place(), self.newest.try_reserve(2)) {
+        if let (Some(at), Ok(())) = (entry.index(), self.newest.try_reserve(2)) {
             self.link(at);
         }
     }
 
     /// Frees an entry that was taken.
     pub(super) fn free(&mut self, entry: &'static Entry) {
-        let Some(at) = entry.place() else { return };
+        let Some(at) = entry.index() else { return };
         self.links[at as usize].older_own = self.first_free;
         self.first_free = at;
     }
@@ -198,28 +198,28 @@ impl Overflow {
         let Link { handle, owner, .. } = self.links[at as usize];
         let mut replace = |owner| {
             let before = self.newest.insert(Key { handle, owner }, at);
-            before.unwrap_or(NOWHERE)
+            before.unwrap_or(NO_ENTRY)
         };
         let (older, older_own) = (replace(ANY), replace(owner));
-        if older != NOWHERE {
+        if older != NO_ENTRY {
             self.links[older as usize].newer = at;
         }
         self.links[at as usize] = Link {
             handle,
             owner,
-            newer: NOWHERE,
+            newer: NO_ENTRY,
             older,
             older_own,
         };
     }
 
     fn set_newest(&mut self, key: Key, at: u32) {
-        let Place::Occupied(mut place) = self.newest.entry(key) else {
+        let KeyEntry::Occupied(mut key_entry) = self.newest.entry(key) else {
             return;
         };
         match at {
-            NOWHERE => drop(place.remove()),
-            at => drop(place.insert(at)),
+            NO_ENTRY => drop(key_entry.remove()),
+            at => drop(key_entry.insert(at)),
         }
     }
 }

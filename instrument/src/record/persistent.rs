@@ -44,7 +44,7 @@ pub fn persistent_call(
     real: impl FnOnce() -> Initiated,
 ) -> c_int {
     let Some(recorder) = Recorder::active() else {
-        return real().and_keep_for_ever();
+        return real().code_leaking_arrays();
     };
     let local = Local::of_this_thread();
     let entry = if !recorder.file.is_stopped() && local.is_own_call() {
@@ -54,7 +54,7 @@ pub fn persistent_call(
     };
     let Some(entry) = entry else {
         let _inside = CallScope::enter(local);
-        return real().and_keep_for_ever();
+        return real().code_leaking_arrays();
     };
     let payload_bytes = payload(recorder.view(entry, call.root, call.large));
     let inside = CallScope::enter(local);

@@ -16,7 +16,7 @@ use super::sequences::Phase;
 use super::thread::{Thread, thread_exit_key};
 use crate::communicators::{CommunicatorEntry, Communicators};
 use crate::exchange::{Exchanges, Session, Start};
-use crate::file::{GrowError, RankFile, is_forked, leave_to_the_parent};
+use crate::file::{GrowError, RankFile, disown_in_child, is_forked};
 use crate::host::Clock;
 use crate::messages::{Contexts, Endpoints, MessageSource, Partners};
 use crate::mpi::{Handle, MpiLibrary, own_object};
@@ -262,9 +262,9 @@ impl Recorder {
     /// In a forked child: nothing is recorded from here on, and calls that were under way do not
     /// store into the parent's file when they return. It only does what is allowed in a child after
     /// a fork.
-    pub(crate) fn leave_to_the_parent() {
+    pub(crate) fn disown_in_child() {
         Self::deactivate();
-        leave_to_the_parent();
+        disown_in_child();
     }
 
     /// Runs a cold path. An error in it ends recording, and nothing else; so does a call of MPI
@@ -292,7 +292,7 @@ impl Recorder {
 
     pub(super) fn stop(&self, reason: StopReason, why: &str) {
         /// How often the lock is tried: it is only held for some microseconds.
-        const PATIENCE: u32 = 10_000;
+        const MAX_TRIES: u32 = 10_000;
         let _uncancelled = Uncancelled::begin();
         let is_first = self.file.note_stop(reason, why, self.clock.now());
         // All threads stop, even if their chunks have free slots: a call that one of them cannot
@@ -300,7 +300,7 @@ impl Recorder {
         if let Some(own) = Local::of_this_thread().thread.get() {
             own.cursor.stop();
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_TRIES {
             // A handler of a signal that an instruction of the recorder has raised may get here.
             let threads = match self.threads.try_lock() {
                 Ok(threads) => threads,

@@ -53,7 +53,7 @@ pub(super) struct Entry {
     owner: AtomicUsize,
     content: UnsafeCell<Tracked>,
     /// Its index in the overflow, if it belongs to that.
-    place: Option<u32>,
+    index: Option<u32>,
 }
 
 // SAFETY: `content` is only accessed by the thread that has stored TAKEN as its key, with Acquire,
@@ -62,22 +62,22 @@ pub(super) struct Entry {
 unsafe impl Sync for Entry {}
 
 impl Entry {
-    fn new(place: Option<u32>) -> Self {
+    fn new(index: Option<u32>) -> Self {
         Self {
             stamp: AtomicU64::new(0),
             owner: AtomicUsize::new(0),
             content: UnsafeCell::default(),
-            place,
+            index,
         }
     }
 
     /// An entry of the overflow.
-    pub(super) fn in_overflow(place: u32) -> Self {
-        Self::new(Some(place))
+    pub(super) fn in_overflow(index: u32) -> Self {
+        Self::new(Some(index))
     }
 
-    pub(super) fn place(&self) -> Option<u32> {
-        self.place
+    pub(super) fn index(&self) -> Option<u32> {
+        self.index
     }
 
     /// Stores a request into the entry.

@@ -226,7 +226,7 @@ fn a_file_of_nothing_but_chunk_headers_has_no_calls() {
     let path = directory.path().join("rank-000001.trace");
     let mut bytes = fs::read(&path).unwrap();
     for ordinal in 1..2000 {
-        let place = write::ChunkPlace {
+        let place = write::ChunkPosition {
             thread: ordinal % 7,
             ordinal,
             first_record: u64::MAX,

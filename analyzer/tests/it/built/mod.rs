@@ -10,7 +10,7 @@ use std::path::Path;
 
 use collbench_analyzer::results::{OperationSummary, Remark};
 use collbench_analyzer::{Analysis, AnalyzeError, Options, RunFiles, Selection};
-use collbench_formats::write::{ChunkPlace, RankFileWriter, Stop};
+use collbench_formats::write::{ChunkPosition, RankFileWriter, Stop};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
     Completion, Definition, Direction, HostIdentity, Identity, Initiation, Layer, LayerState,
@@ -305,7 +305,7 @@ impl TestProcess {
             .append_definitions(opened, &self.definitions)
             .expect(written);
         for chunk in &self.chunks {
-            let place = ChunkPlace {
+            let place = ChunkPosition {
                 thread: chunk.thread,
                 ordinal: chunk.ordinal,
                 first_record: chunk.first_record,

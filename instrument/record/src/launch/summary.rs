@@ -17,7 +17,7 @@ use super::not_preloadable::find_not_preloadable;
 use crate::interrupt;
 
 /// How long rank 0 of the inner form waits for the other ranks to finish their files.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Counts of what was recorded.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) fn look_at(path: &Path, form: Form) -> Result<Summary, Problem> {
     let begin = Instant::now();
     loop {
         let may_wait =
-            form == Form::Inner && begin.elapsed() < PATIENCE && interrupt::check().is_ok();
+            form == Form::Inner && begin.elapsed() < TIMEOUT && interrupt::check().is_ok();
         if !(may_wait && some_unfinished(path)) {
             let found = count(path, form);
             // The files of ranks that began late may be missing yet.
