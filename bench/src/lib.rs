@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use collbench_text::man;
 
 pub use machine::Machine;
 
@@ -91,16 +92,18 @@ fn run(options: Options) -> anyhow::Result<()> {
 }
 
 /// The page of the command, followed by those of its measurements.
-fn write_man_pages(mut command: clap::Command, output: &mut Vec<u8>) -> io::Result<()> {
+fn write_man_pages(mut command: clap::Command, output: &mut Vec<u8>) -> anyhow::Result<()> {
     command.build();
     let measurements: Vec<clap::Command> = command
         .get_subcommands()
         .filter(|measurement| measurement.get_name() != "help")
         .cloned()
         .collect();
-    clap_mangen::Man::new(command).render(output)?;
-    for measurement in measurements {
-        clap_mangen::Man::new(measurement).render(output)?;
+    for mut command in std::iter::once(command).chain(measurements) {
+        let usage = command.render_usage().to_string();
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        output.extend(man::page(&String::from_utf8(page)?, &usage).into_bytes());
     }
     Ok(())
 }

@@ -23,6 +23,7 @@ use clap::{CommandFactory, Parser};
 use collbench_files::{Folder, guard_mappings};
 use collbench_instrument::Form;
 use collbench_instrument::directory::{UNFINISHED_SUFFIX, is_rank_file};
+use collbench_text::man;
 
 use crate::interrupt::{self, Interrupted};
 use rewrite::{Direction, Ended, Rewritten, rewrite};
@@ -116,7 +117,10 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
         let mut command = Options::command();
         clap_complete::generate(shell, &mut command, "collbench-compact", &mut text);
     } else if options.man {
-        clap_mangen::Man::new(Options::command()).render(&mut text)?;
+        let mut command = Options::command();
+        let usage = command.render_usage().to_string();
+        clap_mangen::Man::new(command).render(&mut text)?;
+        text = man::page(&String::from_utf8(text)?, &usage).into_bytes();
     }
     let Some(trace) = options.trace.as_deref().filter(|_| text.is_empty()) else {
         return print(&text);

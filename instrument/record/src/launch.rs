@@ -25,6 +25,7 @@ use collbench_instrument::{
     Clock, ExchangeSettings, Form, LauncherRank, Layers, Settings, clock_of_name, directory,
     environment_of,
 };
+use collbench_text::man;
 
 use crate::compact::compact_recorded;
 use crate::interrupt::Interrupted;
@@ -58,7 +59,7 @@ Examples:
   collbench-record --keep last:16M -- mpirun -n 8 ./app
       keep only the newest calls of a long run
 
-Exit status: that of COMMAND; 125 when recording failed, 126 when COMMAND cannot be run, 127 when \
+Exit status: the one of COMMAND; 125 when recording failed, 126 when COMMAND cannot be run, 127 when \
 it is not found.
 
 Environment: COLLBENCH_PRELOAD is the path of the preloaded library if it is neither beside this \
@@ -165,9 +166,11 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         return print(&text);
     }
     if options.man {
+        let mut command = Options::command();
+        let usage = command.render_usage().to_string();
         let mut text = Vec::new();
-        clap_mangen::Man::new(Options::command()).render(&mut text)?;
-        return print(&text);
+        clap_mangen::Man::new(command).render(&mut text)?;
+        return print(man::page(&String::from_utf8(text)?, &usage).as_bytes());
     }
     if let Some(relayed) = &options.relay {
         return relay::exec(relayed, &options.command);

@@ -2,9 +2,11 @@
 //! or draws.
 //!
 //! [`quantity`] formats durations with a unit, counts and shares; [`inert`] makes names and paths
-//! that others wrote harmless for terminals and readers, [`json`] does so for documents.
+//! that others wrote harmless for terminals and readers, [`json`] does so for documents; [`man`] makes
+//! the man pages of the commands.
 #![forbid(unsafe_code)]
 
 pub mod inert;
 pub mod json;
+pub mod man;
 pub mod quantity;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
+use collbench_text::man;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -89,9 +90,11 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return Ok(());
     }
     if arguments.man {
+        let usage = command.render_usage().to_string();
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;
-        io::stdout().write_all(&page)?;
+        let page = man::page(&String::from_utf8(page)?, &usage);
+        io::stdout().write_all(page.as_bytes())?;
         return Ok(());
     }
     let (Some(scenario), Some(out)) = (&arguments.scenario, &arguments.out) else {

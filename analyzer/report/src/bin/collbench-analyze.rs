@@ -17,6 +17,7 @@ use collbench_report::{
     ComparisonDocument, Document, comparison_to_text_within, running_to_text_within, to_json,
     to_text_within, write_comparison, write_report, write_report_of_trace,
 };
+use collbench_text::man;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Exit status: the trace is damaged or incomplete, and was analysed as far as possible.
@@ -229,9 +230,12 @@ fn run(options: &Options) -> anyhow::Result<u8> {
         return print(&script).map(|()| 0);
     }
     if options.man {
+        let mut command = Options::command();
+        let usage = command.render_usage().to_string();
         let mut page = Vec::new();
-        clap_mangen::Man::new(Options::command()).render(&mut page)?;
-        return print(&page).map(|()| 0);
+        clap_mangen::Man::new(command).render(&mut page)?;
+        let page = man::page(&String::from_utf8(page)?, &usage);
+        return print(page.as_bytes()).map(|()| 0);
     }
     if let Some(threads) = options.threads {
         rayon::ThreadPoolBuilder::new()

@@ -75,23 +75,23 @@ pub(super) fn picture(analysis: &Analysis, operation: &OperationSummary) -> Opti
     if processes.is_empty() {
         return None;
     }
-    let index = |rank: u32| processes.iter().position(|join| join.rank == rank);
+    let index = |rank: u32| processes.iter().position(|process| process.rank == rank);
     let takes = |from: u32, to: u32| {
         let mut edges = tree.edges.iter();
         let edge = edges.find(|edge| (edge.from, edge.to) == (from, to))?;
         time(transfer(edge))
     };
-    let nodes = processes.iter().map(|join| {
-        let [down, up] = join.parents;
+    let nodes = processes.iter().map(|process| {
+        let [down, up] = process.parents;
         let parent = up.or(down);
         TreeNode {
-            name: format!("rank {}", join.rank).into(),
-            host: host(analysis, join.rank).into(),
+            name: format!("rank {}", process.rank).into(),
+            host: host(analysis, process.rank).into(),
             parent: parent.and_then(index),
             other_parent: (down.filter(|_| down != parent)).map(|to| format!("rank {to}").into()),
-            down: down.and_then(|to| takes(join.rank, to)),
-            up: up.and_then(|from| takes(from, join.rank)),
-            wait: time(join.wait),
+            down: down.and_then(|to| takes(process.rank, to)),
+            up: up.and_then(|from| takes(from, process.rank)),
+            wait: time(process.wait),
         }
     });
     let nodes = nodes.collect();
@@ -124,12 +124,12 @@ pub(super) fn dot(analysis: &Analysis, operation: &OperationSummary) -> Option<S
         inert::line(algorithm, NAME_CHARS),
         counted(figures.n, "instance")
     );
-    let nodes = processes.iter().map(|join| {
-        let label = match join.wait {
-            Some(wait) => format!("rank {}\nwaits {}", join.rank, mean(wait)),
-            None => format!("rank {}", join.rank),
+    let nodes = processes.iter().map(|process| {
+        let label = match process.wait {
+            Some(wait) => format!("rank {}\nwaits {}", process.rank, mean(wait)),
+            None => format!("rank {}", process.rank),
         };
-        (join.rank, host(analysis, join.rank), label)
+        (process.rank, host(analysis, process.rank), label)
     });
     Some(to_dot(&name, &nodes.collect::<Vec<_>>(), tree))
 }
