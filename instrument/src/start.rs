@@ -123,7 +123,7 @@ pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
         // This happens on all ranks; one of them reports it.
         Ok(Err(StartError::AnotherRun { .. })) if rank > 0 => {}
         Ok(Err(error)) => say(rank, &format!("not recording: {error}")),
-        Err(_) => say(rank, "not recording: a defect of collbench (panic)"),
+        Err(_) => say(rank, "not recording: internal error of collbench (panic)"),
     }
 }
 

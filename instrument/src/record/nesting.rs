@@ -82,7 +82,7 @@ impl Local {
         if is_forked() {
             return None;
         }
-        if self.is_on_cold_path.get() {
+        if self.is_at_work.get() {
             let why = "a signal handler called MPI or left for good while collbench was at work";
             recorder.stop(StopReason::Failed, why);
             return None;

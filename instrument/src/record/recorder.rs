@@ -234,7 +234,7 @@ impl Recorder {
         let _uncancelled = Uncancelled::begin();
         let ended = catch_unwind(AssertUnwindSafe(path));
         if ended.is_err() {
-            self.stop(StopReason::Failed, "a defect of collbench (panic)");
+            self.stop(StopReason::Failed, "internal error of collbench (panic)");
         }
     }
 
@@ -275,7 +275,7 @@ impl Recorder {
         match catch_unwind(AssertUnwindSafe(path)) {
             Ok(Ok(value)) => {
                 if ReservedMemory::was_used() {
-                    self.stop(StopReason::Failed, "no memory is left");
+                    self.stop(StopReason::Failed, "out of memory");
                 }
                 Some(value)
             }
@@ -284,7 +284,7 @@ impl Recorder {
                 None
             }
             Err(_) => {
-                self.stop(StopReason::Failed, "a defect of collbench (panic)");
+                self.stop(StopReason::Failed, "internal error of collbench (panic)");
                 None
             }
         }
