@@ -111,7 +111,7 @@ impl ReportDirectory {
             trace.folder(name).map_err(|error| {
                 let found = trace.metadata_of(name);
                 if found.is_ok_and(|found| found.is_symlink()) {
-                    io::Error::other("a link, and inside of a trace none is followed")
+                    io::Error::other("it is a link, and links inside a trace are not followed")
                 } else {
                     error
                 }

@@ -242,7 +242,9 @@ pub(crate) fn title(analysis: &Analysis, operation: &OperationSummary) -> String
         title.push_str(&format!(", root {root}"));
     }
     if operation.bytes_max.is_some_and(|bytes| bytes > 0) {
-        title.push_str(&format!(", {} bytes", words::bytes(operation)));
+        let bytes = words::bytes(operation);
+        let unit = if bytes == "1" { "byte" } else { "bytes" };
+        title.push_str(&format!(", {bytes} {unit}"));
     }
     title
 }

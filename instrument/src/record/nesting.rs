@@ -83,7 +83,7 @@ impl Local {
             return None;
         }
         if self.is_at_work.get() {
-            let why = "a signal handler called MPI or left for good while collbench was at work";
+            let why = "a signal handler called MPI, or did not return, while it interrupted collbench";
             recorder.stop(StopReason::Failed, why);
             return None;
         }

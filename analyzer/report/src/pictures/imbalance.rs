@@ -92,7 +92,7 @@ impl fmt::Display for Vertex<'_> {
             (_, Some(rank)) => write!(f, "rank {rank}")?,
             _ => f.write_str(self.name)?,
         }
-        write!(f, "\nlast {} times", self.last)
+        write!(f, "\narrives last: {}", self.last)
     }
 }
 
@@ -260,13 +260,13 @@ mod tests {
             .map(|vertex| attribute(vertex, "label"))
             .collect();
         let expected = [
-            "\"world\nlast 10 times",
-            "\"n01\nlast 3 times",
-            "\"rank 0\nlast 1 times",
-            "\"rank 1\nlast 2 times",
-            "\"n02\nlast 7 times",
-            "\"rank 2\nlast 0 times",
-            "\"rank 3\nlast 7 times",
+            "\"world\narrives last: 10",
+            "\"n01\narrives last: 3",
+            "\"rank 0\narrives last: 1",
+            "\"rank 1\narrives last: 2",
+            "\"n02\narrives last: 7",
+            "\"rank 2\narrives last: 0",
+            "\"rank 3\narrives last: 7",
         ];
         assert_eq!(vertices, expected);
         let edges = statements.iter().filter(|(names, _)| names.len() == 2);
@@ -305,10 +305,10 @@ mod tests {
             let statements = statements(&dot);
             assert_eq!(statements.len(), 1 + 3 + 2, "{dot}");
             let label = attribute(&statements[2], "label");
-            let expected = format!("\"{}\nlast 1 times", inert::line(name, NAME_CHARS));
+            let expected = format!("\"{}\narrives last: 1", inert::line(name, NAME_CHARS));
             assert_eq!(label, expected);
             let root = attribute(&statements[1], "label");
-            assert_eq!(root, format!("\"{name}\nlast 1 times"));
+            assert_eq!(root, format!("\"{name}\narrives last: 1"));
         }
     }
 }
