@@ -298,7 +298,7 @@ pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<
     let recorded = Recorded::read(&trace, Operation::Barrier)?;
     if recorded.calls != goodbye[1].calls {
         bail!(
-            "{} calls were made and {} recorded; the figures would mean nothing",
+            "{} calls were made but {} recorded; the figures would be meaningless",
             goodbye[1].calls,
             recorded.calls
         );
@@ -362,7 +362,7 @@ pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<
 fn write_text(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     writeln!(
         output,
-        "Cost of recording {} where two threads call at once, each on a communicator of its own",
+        "Cost of recording {} when two threads call at the same time, each on its own communicator",
         figures.operation
     )?;
     write_machine(&figures.machine, &figures.mpi_library, output)?;
@@ -398,7 +398,7 @@ fn write_text(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     if figures.disturbed > 0 {
         writeln!(
             output,
-            "invalid: {} of {} rounds: a thread was preempted, or began when the other was done",
+            "invalid: {} of {} rounds: a thread was preempted, or began after the other had finished",
             figures.disturbed,
             figures.rounds + figures.disturbed
         )?;

@@ -55,7 +55,7 @@ struct Plan {
 #[derive(Debug, thiserror::Error)]
 enum NoExchanges {
     #[error(
-        "only {recorded} of {world_size} processes are recorded, and none of the others is sent a message"
+        "only {recorded} of {world_size} processes are recorded, and no messages are sent to the others"
     )]
     NotAllRecorded { recorded: u32, world_size: u32 },
     #[error("the trace directory: {0}")]

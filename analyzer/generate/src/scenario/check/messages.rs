@@ -134,7 +134,7 @@ impl Check<'_> {
         let is_begun = matches!(kind, StepKind::Begin(_));
         if is_begun && (shape.is_exchange() || written.segments.is_some_and(|n| n > 1)) {
             let found = "an exchange, or segments, in a step that only initiates a collective";
-            return self.wrong(span, found, "a tree, and one message over an edge");
+            return self.wrong(span, found, "a tree with one message per edge");
         }
         let mut delays = |written: Vec<WrittenDelay>| {
             let read = written.into_iter().map(|delay| {
