@@ -121,6 +121,7 @@ fn finding(points: &[SerializationPoint], n_ranks: usize, line: Option<Line>) ->
             "Each further rank leaves {} later: the {first_of} {first} {since}, the {last_of} {last}",
             quantity::fine_duration(line.per_rank_ns)
         ),
+        None if first == last => format!("All ranks leave {first} {since} on average"),
         None => format!("The {first_of} leaves {first} {since}, the {last_of} {last}"),
     }
 }
@@ -149,6 +150,11 @@ mod tests {
         let expected = "Each further rank leaves 1.20 us later: the first rank 5.00 us after the \
                         last arrival, the last 23.0 us";
         assert_eq!(words, expected);
+        let words = finding(&points([2_000; 16]), 16, None);
+        assert_eq!(
+            words,
+            "All ranks leave 2.00 us after the last arrival on average"
+        );
     }
 
     #[test]
