@@ -106,7 +106,7 @@ impl Report {
         let operations = TableView {
             id: "operations",
             title: "Operations",
-            caption: "Sorted by the total time of all ranks. Names link to the pictures.",
+            caption: "Total times are sums over all ranks. Names link to the pictures.",
             table: &self.operations,
             folds: false,
             links,
