@@ -371,7 +371,7 @@ fn copy(file: &File, folder: &Folder, name: &str) -> anyhow::Result<()> {
 
 fn no_trace(place: &Path) -> String {
     format!(
-        "{}: expected a trace, a directory made by collbench-record",
+        "{}: expected a trace (a directory made by collbench-record)",
         place.display()
     )
 }
