@@ -23,8 +23,10 @@ pub enum Damage {
         /// Calls of the application that were not recorded.
         calls_after: u64,
     },
-    /// The file is shorter than its last chunk says.
-    #[error("offset {length}: the file ends here, inside a chunk that should end at {expected}")]
+    /// The file ends before the end of its last chunk.
+    #[error(
+        "offset {length}: the file ends here, inside a chunk that should end at offset {expected}"
+    )]
     Cut {
         /// Length of the file, in bytes.
         length: u64,
@@ -39,8 +41,8 @@ pub enum Damage {
         /// How many bytes were skipped.
         skipped: u64,
     },
-    /// A chunk with fewer records than it says.
-    #[error("offset {offset}: the chunk states {expected} records, found {found}")]
+    /// A chunk with fewer records than its header states.
+    #[error("offset {offset}: the chunk header states {expected} records, found {found}")]
     MissingRecords {
         /// Where the chunk begins, in bytes.
         offset: u64,
@@ -49,10 +51,10 @@ pub enum Damage {
         /// Records found.
         found: u64,
     },
-    /// The anchor at the end, or the number of records, is not what was written; both are left out.
-    #[error("the end of the recording, as stated in the header, fails its checksum")]
+    /// The anchor at the end, or the number of records, is not what was written; neither is used.
+    #[error("the end anchor and record count in the header fail their checksum")]
     End,
-    /// The chunks have other records in all than the header says.
+    /// The number of records in all chunks is not the number in the header.
     #[error("the header states {expected} records in total, found {found}")]
     LostRecords {
         /// Records stated.
@@ -80,7 +82,7 @@ pub enum Damage {
         /// How many bytes were skipped.
         skipped: u64,
     },
-    /// A compact file with fewer parts than it says.
+    /// A compact file with fewer parts than its header states.
     #[error("the compact trace states {expected} parts, found {found}")]
     MissingParts {
         /// Parts stated.
@@ -90,8 +92,8 @@ pub enum Damage {
     },
     /// A compact file that states a recorded length larger than its parts can explain.
     #[error(
-        "the compact trace states {length} recorded bytes, but accounts only for the first \
-         {explained}"
+        "the compact trace states that {length} bytes were recorded, but its parts account for \
+          {explained} only"
     )]
     Hollow {
         /// Bytes of the recorded file, as stated.
