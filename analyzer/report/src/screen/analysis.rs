@@ -12,7 +12,7 @@ use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, break_cells, lines_of, whole};
+use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, in_two_lines, lines_of};
 use crate::words;
 use crate::words::advice;
 
@@ -33,8 +33,9 @@ const MAX_REMARKS: usize = 3;
 /// Columns for the name of a communicator, as far as there is room, and at least.
 const COMMUNICATOR: usize = 18;
 const MIN_COMMUNICATOR: usize = 8;
-/// Columns for the name of an operation on narrow screens.
-const MIN_OPERATION: usize = 12;
+/// Columns for the name of an operation, and for a communicator, on narrow screens, at least.
+const MIN_OPERATION: usize = 8;
+const MIN_COMMUNICATOR_ID: usize = 4;
 /// Lines shown of what is missing, of each kind.
 const MAX_MISSING: usize = 8;
 
@@ -255,57 +256,85 @@ pub(crate) fn operations(screen: &mut Screen, analysis: &Analysis, n_rows: usize
     }
 }
 
-/// The table, at most so many columns wide: names are shortened before cells are broken into lines.
+/// The table, at most so many columns wide if possible. On a narrow screen names are shortened, and who
+/// arrives last takes two lines.
 fn fitting_lines(analysis: &Analysis, n_rows: usize, columns: usize) -> Vec<String> {
-    let fits = |lines: &Vec<String>| lines.iter().all(|line| inert::columns(line) <= columns);
-    let of = |operation, communicator| {
-        let names = NameColumns {
-            operation,
+    let shown = analysis.operations.iter().take(n_rows);
+    let longest = shown.map(|of| of.operation.len()).max().unwrap_or(0);
+    let wide = (MIN_COMMUNICATOR..=COMMUNICATOR)
+        .rev()
+        .map(|communicator| Layout {
+            is_narrow: false,
+            operation: longest,
             communicator,
-        };
-        table(analysis, n_rows, names, None)
-    };
+        });
     // The id of a communicator says as much as its name.
-    let communicators = (MIN_COMMUNICATOR..=COMMUNICATOR).rev();
-    let mut by_communicator = communicators.map(|width| of(usize::MAX, width));
-    let widest = by_communicator.find(fits).or_else(|| {
-        let longest = analysis.operations.iter().take(n_rows);
-        let longest = longest.map(|of| of.operation.len()).max().unwrap_or(0);
-        let operations = (MIN_OPERATION..longest).rev();
-        let mut by_operation = operations.map(|width| of(width, MIN_COMMUNICATOR));
-        by_operation.find(fits)
+    let narrow = (MIN_COMMUNICATOR_ID..=COMMUNICATOR)
+        .rev()
+        .map(|communicator| Layout {
+            is_narrow: true,
+            operation: longest,
+            communicator,
+        });
+    let narrowest = (MIN_OPERATION..longest).rev().map(|operation| Layout {
+        is_narrow: true,
+        operation,
+        communicator: MIN_COMMUNICATOR_ID,
     });
-    widest.unwrap_or_else(|| {
-        let names = NameColumns {
-            operation: MIN_OPERATION,
-            communicator: MIN_COMMUNICATOR,
-        };
-        table(analysis, n_rows, names, Some(columns))
-    })
+    let mut lines = Vec::new();
+    for layout in wide.chain(narrow).chain(narrowest) {
+        lines = table(analysis, n_rows, layout);
+        if lines.iter().all(|line| inert::columns(line) <= columns) {
+            break;
+        }
+    }
+    lines
 }
 
-/// Columns for the names in a row.
+/// How wide a table is.
 #[derive(Debug, Clone, Copy)]
-struct NameColumns {
+struct Layout {
+    /// Short headers, operations without `MPI_`, and who arrives last in two lines.
+    is_narrow: bool,
+    /// Columns for names of operations.
     operation: usize,
+    /// Columns for names of communicators.
     communicator: usize,
 }
 
-/// The rows. With `columns` cells are broken at blanks, but not between a number and its unit, as far as
-/// that is needed to be no wider.
-fn table(
-    analysis: &Analysis,
-    n_rows: usize,
-    names: NameColumns,
-    columns: Option<usize>,
-) -> Vec<String> {
+impl Layout {
+    fn operation(self, name: &str) -> String {
+        let short = name.strip_prefix("MPI_").filter(|_| self.is_narrow);
+        inert::line(short.unwrap_or(name), self.operation)
+    }
+
+    fn arrives_last(self, text: String) -> String {
+        if self.is_narrow {
+            in_two_lines(&text)
+        } else {
+            text
+        }
+    }
+
+    fn instances(self, text: String) -> String {
+        if self.is_narrow {
+            text.replace(' ', "\n")
+        } else {
+            text
+        }
+    }
+}
+
+fn table(analysis: &Analysis, n_rows: usize, layout: Layout) -> Vec<String> {
     let mut table = Table::new();
     table.load_style(TableStyle::new());
-    break_cells(&mut table, columns);
-    let whole = |cell: String| whole(cell, columns);
     table.set_header([
         "operation",
-        "communicator",
+        if layout.is_narrow {
+            "comm."
+        } else {
+            "communicator"
+        },
         "root",
         "bytes",
         "calls",
@@ -313,7 +342,11 @@ fn table(
         "time",
         "median",
         "waiting",
-        "arrives last",
+        if layout.is_narrow {
+            "arrives\nlast"
+        } else {
+            "arrives last"
+        },
     ]);
     for operation in analysis.operations.iter().take(n_rows) {
         let time = operation.call_time_ns.as_ref();
@@ -326,18 +359,18 @@ fn table(
             ),
         };
         table.add_row([
-            inert::line(&operation.operation, names.operation),
-            communicator_cell(analysis, operation.communicator, names.communicator),
+            layout.operation(&operation.operation),
+            communicator_cell(analysis, operation.communicator, layout.communicator),
             operation
                 .root
                 .map_or_else(|| "-".to_owned(), |r| r.to_string()),
             words::bytes(operation),
             quantity::short_count(operation.calls),
-            instances,
-            whole(time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.total))),
-            whole(time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.median))),
-            whole(words::waiting(operation)),
-            words::mostly_last(analysis, operation),
+            layout.instances(instances),
+            time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.total)),
+            time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.median)),
+            words::waiting(operation),
+            layout.arrives_last(words::mostly_last(analysis, operation)),
         ]);
     }
     for (index, column) in table.column_iter_mut().enumerate() {

@@ -13,7 +13,7 @@ use collbench_text::{
 };
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, break_cells, lines_of, whole};
+use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, in_two_lines, lines_of};
 use crate::words::comparison::{self as words, letter, setting_in_words};
 
 /// Rows shown of one comparison: of operations that differ, and of the others.
@@ -283,31 +283,37 @@ fn operations(
     }
 }
 
-/// The table, at most so many columns wide: names are shortened before cells are broken into lines.
+/// The table, at most so many columns wide if possible. On a narrow screen names are shortened, and
+/// differences take two lines.
 fn fitting_lines(trace: usize, rows: &[&Row<'_>], columns: usize) -> Vec<String> {
     const NAMES: [[usize; 2]; 5] = [[24, 18], [24, 12], [18, 10], [14, 8], [10, 6]];
-    let mut tables = NAMES.iter().map(|names| table(trace, rows, *names, None));
-    let fits = |lines: &Vec<String>| lines.iter().all(|line| line.chars().count() <= columns);
-    let widest = tables.find(fits);
-    widest.unwrap_or_else(|| table(trace, rows, NAMES[NAMES.len() - 1], Some(columns)))
+    let wide = NAMES.iter().map(|&names| (names, false));
+    let narrow = NAMES.iter().map(|&names| (names, true));
+    let mut lines = Vec::new();
+    for (names, is_narrow) in wide.chain(narrow) {
+        lines = table(trace, rows, names, is_narrow);
+        if lines.iter().all(|line| line.chars().count() <= columns) {
+            break;
+        }
+    }
+    lines
 }
 
 /// Columns for a command beside what else there is of a trace, at least.
 const MIN_COMMAND: usize = 20;
 
-/// The lines of the table, with so many columns for names of operations and communicators. With `columns`
-/// cells are broken at blanks, but not between a number and its unit, as far as that is needed to be no
-/// wider.
+/// The lines of the table, with so many columns for names of operations and communicators.
 fn table(
     trace: usize,
     rows: &[&Row<'_>],
     [operation_width, communicator_width]: [usize; 2],
-    columns: Option<usize>,
+    is_narrow: bool,
 ) -> Vec<String> {
     let mut table = Table::new();
     table.load_style(TableStyle::new());
-    break_cells(&mut table, columns);
-    let whole = |cell: String| whole(cell, columns);
+    let cell = |text: String| {
+        if is_narrow { in_two_lines(&text) } else { text }
+    };
     table.set_header([
         "operation".to_owned(),
         "communicator".to_owned(),
@@ -315,7 +321,7 @@ fn table(
         "bytes".to_owned(),
         "inst.".to_owned(),
         "A's mean".to_owned(),
-        format!("{} vs A (95 % interval)", letter(trace)),
+        cell(format!("{} vs A (95 % interval)", letter(trace))),
         "total".to_owned(),
     ]);
     for (operation, differences) in rows {
@@ -332,9 +338,9 @@ fn table(
             from.root.map_or_else(|| "-".to_owned(), |r| r.to_string()),
             bytes(from),
             instances(from.instances, to.instances),
-            whole(mean.map_or_else(|| "-".to_owned(), quantity::duration)),
-            verdict(differences),
-            whole(signed(total)),
+            mean.map_or_else(|| "-".to_owned(), quantity::duration),
+            cell(verdict(differences)),
+            signed(total),
         ]);
     }
     for (index, column) in table.column_iter_mut().enumerate() {

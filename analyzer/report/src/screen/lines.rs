@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use collbench_text::inert;
-use comfy_table::{ContentArrangement, Table};
+use comfy_table::Table;
 
 /// Columns of a screen whose terminal is not known, such as a file.
 pub(crate) const DEFAULT_COLUMNS: usize = 100;
-/// Below, tables do not fit; above, lines are tedious to read.
-const COLUMNS: (usize, usize) = (60, 120);
+/// Below, hardly a word fits; above, lines are tedious to read.
+const COLUMNS: (usize, usize) = (40, 120);
 
 /// Columns before a fact.
 const FACT: usize = 8;
@@ -70,9 +70,11 @@ impl Screen {
         let _ = writeln!(self.text, "  {path}");
     }
 
-    /// A line of a table, cut at the width.
+    /// A line of a table, which fits as far as that is possible; on a narrow terminal the rest goes on in the
+    /// next line.
     pub(crate) fn row(&mut self, line: &str) {
-        let _ = writeln!(self.text, "{}", inert::line(line, self.columns));
+        let columns = self.columns.max(DEFAULT_COLUMNS);
+        let _ = writeln!(self.text, "{}", inert::line(line, columns));
     }
 
     /// A short name, and what is known under it.
@@ -155,39 +157,27 @@ impl Screen {
     }
 }
 
-/// A blank at which no cell of a table is broken.
-const NO_BREAK: &str = "\u{a0}";
-
-/// Lets cells be broken at blanks, as far as that is needed to fit into so many columns.
-pub(crate) fn break_cells(table: &mut Table, columns: Option<usize>) {
-    if let Some(columns) = columns.and_then(|columns| u16::try_from(columns).ok()) {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(columns);
-    }
-}
-
-/// A cell that is not broken at its blanks, where others are.
-pub(crate) fn whole(cell: String, columns: Option<usize>) -> String {
-    match columns {
-        Some(_) => cell.replace(' ', NO_BREAK),
-        None => cell,
-    }
+/// A cell in two lines: what is in parentheses in the second.
+pub(crate) fn in_two_lines(cell: &str) -> String {
+    cell.replacen(" (", "\n(", 1)
 }
 
 /// The lines of a table.
 pub(crate) fn lines_of(table: &Table) -> Vec<String> {
     let lines = table.lines();
-    lines
-        .map(|line| line.trim_end().replace(NO_BREAK, " "))
-        .collect()
+    lines.map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// The words of a sentence, each number together with its unit.
+/// The words of a sentence, each number together with its unit, and what it equals with a number.
 fn unbroken(sentence: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in sentence.split(' ') {
         let bare = word.trim_end_matches([',', '.', ';', ':', ')']);
         match words.last_mut() {
+            Some(before) if word == "=" || before.ends_with(" =") => {
+                before.push(' ');
+                before.push_str(word);
+            }
             Some(number)
                 if UNITS.contains(&bare) && number.ends_with(|c: char| c.is_ascii_digit()) =>
             {

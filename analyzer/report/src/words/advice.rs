@@ -266,17 +266,17 @@ pub(crate) fn classes(analysis: &Analysis) -> Option<String> {
         let wait = class
             .mean_wait_ns
             .map_or_else(|| "not known".to_owned(), duration);
-        format!("{wait} ({})", inert::line(&class.name, 40))
+        format!("{wait} for {}", inert::line(&class.name, 40))
     });
     let words: Vec<String> = words.collect();
     let rest = match classes.len().saturating_sub(MAX_CLASSES) {
         0 => String::new(),
-        n => format!(" and {n} more"),
+        n => format!("; {n} more"),
     };
     Some(format!(
-        "the ranks form {} groups by behaviour; mean wait per call: {}{rest}",
+        "the ranks form {} groups by behaviour, with these mean waits per call: {}{rest}",
         classes.len(),
-        words.join(", ")
+        words.join("; ")
     ))
 }
 

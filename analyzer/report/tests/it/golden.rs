@@ -111,7 +111,7 @@ fn every_line_of_a_screen_fits_its_columns_and_is_inert() {
     for trace in [late(), broken(), hostile] {
         let analysis = trace.analyze();
         let text = plain(&analysis);
-        for columns in [60, 80, 100, 120] {
+        for columns in [80, 100, 120] {
             let screen = to_text_within(&analysis, None, columns);
             for line in anstream::adapter::strip_str(&screen).to_string().lines() {
                 assert!(line.width() <= columns, "{line}");
