@@ -309,10 +309,10 @@ impl Layout {
     }
 
     fn arrives_last(self, text: String) -> String {
-        if self.is_narrow {
-            in_two_lines(&text)
-        } else {
-            text
+        match self.is_narrow {
+            true if text.contains(" (") => in_two_lines(&text),
+            true => text.replacen(' ', "\n", 1),
+            false => text,
         }
     }
 
