@@ -1,10 +1,13 @@
 //! The messages inside collectives of a real Open MPI: each send meets its receive, trees are those
 //! that were asked for, and the program's own messages are nobody's business.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use collbench_formats::{Direction, Operation};
 use collbench_tests::{
-    Analysis, End, Form, Job, Workspace, analyze, edges_of_bcast, ends, have, n_received, paired,
-    program, tuned,
+    Analysis, End, Form, Job, Workspace, analyze, edges_of_bcasts, ends, have, n_received, paired,
+    program, side_by_side, tuned,
 };
 
 /// What `messages.c` records with these options of the launcher.
@@ -22,11 +25,23 @@ fn record(
         form: Form::Outer,
         ..Job::new(ranks, program("messages.c"), arguments)
     };
-    let plain = job.plain(workspace.path()).expect(0);
     let (finished, trace) = job.record(workspace.path());
     let finished = finished.expect(0);
-    assert_eq!(finished.stdout, plain.stdout, "the results are the same");
+    let plain = without_recording(ranks, arguments);
+    assert_eq!(finished.stdout, plain, "the results are the same");
     (analyze(&trace, &[]).expect(0), ends(&trace))
+}
+
+/// What `messages.c` prints without recording, whatever the algorithms are: it is run once for all.
+fn without_recording(ranks: usize, arguments: &[&str]) -> String {
+    static PRINTED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let run = || {
+        let job = Job::new(ranks, program("messages.c"), arguments);
+        job.plain(Workspace::new().path()).expect(0).stdout
+    };
+    let of = format!("{ranks} {arguments:?}");
+    printed.entry(of).or_insert_with(run).clone()
 }
 
 #[test]
@@ -34,7 +49,7 @@ fn every_message_of_a_collective_meets_its_receive_and_none_before_it_is_sent() 
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    for (ranks, bytes) in [(4, "8"), (7, "20000")] {
+    side_by_side(&[(4, "8"), (7, "20000")], |&(ranks, bytes)| {
         let (analysis, ends) = record(ranks, &["20", bytes, "1"], &[], "calls,messages");
         let pairs = paired(&ends);
         let n_with_end = n_received(&pairs);
@@ -71,7 +86,7 @@ fn every_message_of_a_collective_meets_its_receive_and_none_before_it_is_sent() 
             "{n_with_end} of {}",
             pairs.len()
         );
-    }
+    });
 }
 
 #[test]
@@ -102,19 +117,34 @@ fn a_broadcast_takes_the_tree_that_was_asked_for() {
             &[(0, 1), (0, 2), (0, 3), (0, 4), (4, 5), (4, 6), (4, 7)],
         ),
     ];
-    for root in [0, 3] {
-        for (algorithm, tree) in trees {
-            let options = tuned("coll_tuned_bcast_algorithm", algorithm);
-            let arguments = ["2", "4096", &root.to_string()];
-            let (_, ends) = record(8, &arguments, &options, "calls,messages");
-            let rotated = |rank: u32| (rank + root) % 8;
-            let expected = tree.iter().map(|&(from, to)| (rotated(from), rotated(to)));
-            assert_eq!(
-                edges_of_bcast(&ends),
-                expected.collect(),
-                "algorithm {algorithm}, root {root}"
-            );
-        }
+    let asked = [0, 3].into_iter();
+    let asked = asked.flat_map(|root| trees.map(|(algorithm, tree)| (root, algorithm, tree)));
+    let asked: Vec<_> = asked.collect();
+    let names = asked.iter();
+    let names = names.map(|(root, algorithm, _)| format!("bcast:{algorithm}:{root}:1024"));
+    let names: Vec<String> = names.collect();
+    let arguments = ["forced", "2"].into_iter();
+    let arguments: Vec<&str> = arguments.chain(names.iter().map(String::as_str)).collect();
+    let workspace = Workspace::new();
+    let job = Job {
+        options: &["--layers", "calls,messages"],
+        launcher_options: &["--mca", "coll_tuned_use_dynamic_rules", "1"],
+        ..Job::new(8, program("algorithms.c"), &arguments)
+    };
+    let plain = job.plain(workspace.path()).expect(0);
+    let (finished, trace) = job.record(workspace.path());
+    assert_eq!(finished.expect(0).stdout, plain.stdout);
+    // One communicator after the other is made for them.
+    let edges = edges_of_bcasts(&ends(&trace));
+    assert_eq!(edges.len(), asked.len());
+    for ((root, algorithm, tree), edges) in asked.into_iter().zip(edges.into_values()) {
+        let rotated = |rank: u32| (rank + root) % 8;
+        let expected = tree.iter().map(|&(from, to)| (rotated(from), rotated(to)));
+        assert_eq!(
+            edges,
+            expected.collect(),
+            "algorithm {algorithm}, root {root}"
+        );
     }
 }
 
@@ -134,36 +164,37 @@ fn the_library_names_the_algorithm_that_was_asked_for_with_messages_and_without(
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    for (number, name) in [
+    let asked = [
         ("1", "bcast_intra_basic_linear"),
         ("2", "bcast_intra_chain"),
         ("5", "bcast_intra_bintree"),
         ("6", "bcast_intra_binomial"),
-    ] {
+    ];
+    let layers = ["calls,algorithms", "calls,messages,algorithms"];
+    let asked = asked.map(|(number, name)| layers.map(|layers| (number, name, layers)));
+    side_by_side(asked.as_flattened(), |&(number, name, layers)| {
         let options = tuned("coll_tuned_bcast_algorithm", number);
-        for layers in ["calls,algorithms", "calls,messages,algorithms"] {
-            let (analysis, ends) = record(5, &["3", "4096", "1"], &options, layers);
-            assert_eq!(ends.iter().any(|ends| !ends.is_empty()), layers.len() > 16);
-            // Three on each of two communicators, in five processes.
-            assert_eq!(algorithms(&analysis, "MPI_Bcast"), [(name.to_owned(), 30)]);
-            let of_allgather = algorithms(&analysis, "MPI_Allgather");
-            // With a number of processes for which one is not made it takes another.
-            assert!(!of_allgather.is_empty());
-            assert!(of_allgather.iter().all(|&(_, calls)| calls == 15));
-            let all = analysis.array("/algorithms");
-            let bcast = all
-                .iter()
-                .find(|algorithm| algorithm["name"] == name)
-                .unwrap();
-            for (field, value) in [
-                ("bytes_min", 4096),
-                ("bytes_max", 4096),
-                ("processes_max", 5),
-            ] {
-                assert_eq!(bcast[field], value, "{field}");
-            }
+        let (analysis, ends) = record(5, &["3", "4096", "1"], &options, layers);
+        assert_eq!(ends.iter().any(|ends| !ends.is_empty()), layers.len() > 16);
+        // Three on each of two communicators, in five processes.
+        assert_eq!(algorithms(&analysis, "MPI_Bcast"), [(name.to_owned(), 30)]);
+        let of_allgather = algorithms(&analysis, "MPI_Allgather");
+        // With a number of processes for which one is not made it takes another.
+        assert!(!of_allgather.is_empty());
+        assert!(of_allgather.iter().all(|&(_, calls)| calls == 15));
+        let all = analysis.array("/algorithms");
+        let bcast = all
+            .iter()
+            .find(|algorithm| algorithm["name"] == name)
+            .unwrap();
+        for (field, value) in [
+            ("bytes_min", 4096),
+            ("bytes_max", 4096),
+            ("processes_max", 5),
+        ] {
+            assert_eq!(bcast[field], value, "{field}");
         }
-    }
+    });
     let (analysis, _) = record(2, &["3", "8", "0"], &[], "calls");
     assert!(analysis.json["algorithms"].is_null());
 }
@@ -178,13 +209,14 @@ fn programs_do_the_same_with_all_layers() {
     }
     // Threads in collectives at once; thousands of communicators that are made and given back;
     // nonblocking, persistent and neighborhood collectives; processes that are spawned.
-    for (name, ranks, argument) in [
+    let programs = [
         ("threads.c", 2, "500"),
         ("communicators.c", 4, "2000"),
         ("kinds.c", 4, ""),
         ("storm.c", 4, ""),
         ("spawn.c", 2, ""),
-    ] {
+    ];
+    side_by_side(&programs, |&(name, ranks, argument)| {
         let workspace = Workspace::new();
         let logs = workspace.join("logs");
         std::fs::create_dir(&logs).unwrap();
@@ -212,7 +244,7 @@ fn programs_do_the_same_with_all_layers() {
             // Each thread has a communicator of its own.
             assert!(paired(&ends(&trace)).len() > 1000);
         }
-    }
+    });
 }
 
 #[test]
@@ -220,7 +252,7 @@ fn what_is_sent_to_make_a_communicator_is_in_its_instance_whichever_call_the_lib
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    for ranks in [2, 4] {
+    side_by_side(&[2, 4], |&ranks| {
         let workspace = Workspace::new();
         let job = Job::new(ranks, program("making.c"), &[]);
         let (recorded, trace) = job.record(workspace.path());
@@ -255,7 +287,7 @@ fn what_is_sent_to_make_a_communicator_is_in_its_instance_whichever_call_the_lib
             n_idups >= 80 * 3 * of_sum && n_idups.is_multiple_of(of_sum),
             "{n_idups}"
         );
-    }
+    });
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_tests::{Analysis, Job, Workspace, analyze, have, program};
+use collbench_tests::{Analysis, Job, Workspace, analyze, have, program, side_by_side};
 use serde_json::Value;
 
 fn record(ranks: usize, source: &str, arguments: &[&str], options: &[&str]) -> Analysis {
@@ -127,11 +127,11 @@ fn each_instance_is_told_by_the_algorithm_that_was_asked_for() {
         check(&analysis, &format!("{ranks} ranks, {options:?}"));
         analysis
     };
-    for number in 1..=9 {
+    side_by_side(&[1, 2, 3, 4, 5, 6, 7, 8, 9], |&number| {
         forced(4, &|n, of_two| {
             (number <= n && of_two != Some(number)).then_some(number)
         });
-    }
+    });
     // Of two processes nearly all graphs are one.
     let names = |analysis: &Analysis, operation: &str| -> Vec<String> {
         let entries = analysis.array("/operations").iter();
@@ -155,10 +155,10 @@ fn what_differs_from_call_to_call_is_told_apart() {
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    for ranks in [3, 4, 6] {
+    side_by_side(&[3, 4, 6], |&ranks| {
         let analysis = record(ranks, "said.c", &["2"], &[]);
         check(&analysis, &format!("{ranks} ranks"));
-    }
+    });
     let analysis = record(4, "messages.c", &["3", "100", "1"], &[]);
     check(&analysis, "messages.c");
 }
@@ -168,7 +168,7 @@ fn processes_that_give_or_take_nothing_leave_a_graph_with_a_name() {
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    for ranks in [2, 4, 5] {
+    side_by_side(&[2, 4, 5], |&ranks| {
         let analysis = record(ranks, "zeros.c", &["2"], &[]);
         check_names(&analysis, &format!("{ranks} ranks"));
         for entry in analysis.array("/operations") {
@@ -176,5 +176,5 @@ fn processes_that_give_or_take_nothing_leave_a_graph_with_a_name() {
             assert!(!name.contains("no tree"), "{ranks} ranks: {entry}");
             assert!(!name.contains("unrecognized"), "{ranks} ranks: {entry}");
         }
-    }
+    });
 }

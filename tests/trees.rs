@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use collbench_tests::{Analysis, Form, Job, Workspace, analyze, have, program, tuned};
+use collbench_tests::{
+    Analysis, Form, Job, Workspace, analyze, have, program, side_by_side, tuned,
+};
 use serde_json::Value;
 
 /// Records a program with messages, and analyses that.
@@ -39,20 +41,38 @@ fn entries<'a>(analysis: &'a Analysis, operation: &str) -> Vec<&'a Value> {
     entries.collect()
 }
 
-/// `algorithms.c` with one operation on 8 processes, by an algorithm of `coll_tuned`: the one entry.
-fn forced(operation: &str, root: u32, count: &str, number: u32, options: &[&str]) -> Value {
-    let name = format!("coll_tuned_{operation}_algorithm");
-    let number = number.to_string();
-    let options = [&tuned(&name, &number)[..], options].concat();
-    let root = root.to_string();
-    let arguments = [operation, "3", &root, count];
+/// Operation, algorithm of `coll_tuned`, root, count, and size of segments in bytes.
+type Asked<'a> = (&'a str, u32, u32, u32, Option<u32>);
+
+/// `algorithms.c` on 8 processes, with the algorithms that are asked for, each on a communicator of its own:
+/// the one entry of each.
+fn forced(asked: &[Asked<'_>]) -> Vec<Value> {
+    let names = asked
+        .iter()
+        .map(|(operation, number, root, count, segment)| {
+            let segment = segment.map_or(String::new(), |bytes| format!(":{bytes}"));
+            format!("{operation}:{number}:{root}:{count}{segment}")
+        });
+    let names: Vec<String> = names.collect();
+    let arguments = ["forced", "3"].into_iter();
+    let arguments: Vec<&str> = arguments.chain(names.iter().map(String::as_str)).collect();
+    let options = ["--mca", "coll_tuned_use_dynamic_rules", "1"];
     let analysis = record(8, "algorithms.c", &arguments, &options);
-    let title = format!("MPI_{}{}", operation[..1].to_uppercase(), &operation[1..]);
-    let found = entries(&analysis, &title);
-    assert_eq!(found.len(), 1, "{operation} {number}: {found:?}");
     let ends = &analysis.json["trace"]["message_ends"];
     assert_eq!(ends["paired"], analysis.json["trace"]["messages"]);
-    found[0].clone()
+    let communicators = analysis.array("/communicators");
+    let one = |((operation, ..), name): (&Asked<'_>, &String)| {
+        let title = format!("MPI_{}{}", operation[..1].to_uppercase(), &operation[1..]);
+        let is_on_it = |entry: &&&Value| {
+            let id = entry["communicator"].as_u64().unwrap();
+            communicators[id as usize]["name"] == *name
+        };
+        let all = entries(&analysis, &title);
+        let found: Vec<_> = all.iter().filter(is_on_it).collect();
+        assert_eq!(found.len(), 1, "{name}: {found:?}");
+        (*found[0]).clone()
+    };
+    asked.iter().zip(&names).map(one).collect()
 }
 
 fn edges(entry: &Value) -> BTreeSet<(u64, u64)> {
@@ -110,8 +130,8 @@ fn the_nine_broadcasts_take_the_trees_that_were_asked_for_and_are_known_by_name(
         (9, "scatter + allgather (ring)", &ring),
     ];
     for root in [0, 3] {
-        for (number, name, tree) in trees {
-            let entry = forced("bcast", root, "1024", number, &[]);
+        let asked = trees.map(|(number, ..)| ("bcast", number, root, 1024, None));
+        for ((_, name, tree), entry) in trees.into_iter().zip(forced(&asked)) {
             let at = |rank: u64| (rank + u64::from(root)) % 8;
             let expected = tree.iter().map(|&(from, to)| (at(from), at(to)));
             assert_eq!(edges(&entry), expected.collect(), "{name}, root {root}");
@@ -169,19 +189,18 @@ fn other_collectives_are_known_by_name() {
         ("gather", 3, "linear with synchronization"),
         ("reduce_scatter", 4, "butterfly"),
     ];
-    for (operation, number, name) in named {
-        let entry = forced(operation, 3, "1024", number, &[]);
+    let asked = named.map(|(operation, number, _)| (operation, number, 3, 1024, None));
+    let further = [
+        ("allreduce", 5, 0, 40_000, Some(4096)),
+        ("allreduce", 2, 0, 1024, None),
+    ];
+    let mut found = forced(&[&asked[..], &further].concat()).into_iter();
+    for ((operation, number, name), entry) in named.into_iter().zip(&mut found) {
         assert_eq!(entry["algorithm"], name, "{operation} {number}: {entry}");
     }
-    let segments = [
-        "--mca",
-        "coll_tuned_allreduce_algorithm_segmentsize",
-        "4096",
-    ];
-    let entry = forced("allreduce", 0, "40000", 5, &segments);
-    assert_eq!(entry["algorithm"], "segmented ring");
+    assert_eq!(found.next().unwrap()["algorithm"], "segmented ring");
     // One tree there, and one back: what they are depends on the version.
-    let entry = forced("allreduce", 0, "1024", 2, &[]);
+    let entry = found.next().unwrap();
     let name = entry["algorithm"].as_str().unwrap();
     assert!(
         name.contains("to the root") && !name.contains("unrecognized"),
@@ -244,7 +263,7 @@ fn what_sends_nothing_when_it_is_begun_is_seen_in_the_blocking_calls_that_it_goe
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    for ranks in [4, 7] {
+    side_by_side(&[4, 7], |&ranks| {
         let analysis = record(ranks, "silent.c", &["60"], &[]);
         let ends = &analysis.json["trace"]["message_ends"];
         assert_eq!(ends["paired"], analysis.json["trace"]["messages"]);
@@ -266,7 +285,7 @@ fn what_sends_nothing_when_it_is_begun_is_seen_in_the_blocking_calls_that_it_goe
                 }
             }
         }
-    }
+    });
 }
 
 #[test]
@@ -274,7 +293,7 @@ fn every_message_of_every_collective_is_in_its_instance() {
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    for (ranks, bytes) in [(4, "8"), (7, "20000")] {
+    side_by_side(&[(4, "8"), (7, "20000")], |&(ranks, bytes)| {
         let analysis = record(ranks, "messages.c", &["50", bytes, "1"], &[]);
         let ends = &analysis.json["trace"]["message_ends"];
         assert_eq!(ends["paired"], analysis.json["trace"]["messages"]);
@@ -300,7 +319,7 @@ fn every_message_of_every_collective_is_in_its_instance() {
             assert!(!name.contains("no tree"), "{operation}");
             assert_eq!(operation["trees"][0]["instances"], 50);
         }
-    }
+    });
 }
 
 #[test]

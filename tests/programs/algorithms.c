@@ -1,19 +1,24 @@
 /* One collective, some times, for looking at the algorithm that the library takes.
  *
  *     algorithms OPERATION TIMES ROOT COUNT...
+ *     algorithms forced TIMES OPERATION:NUMBER:ROOT:COUNT[:SEGMENT]...
  *
  * For each COUNT, TIMES times OPERATION (bcast, reduce ...) on so many integers (of each process,
- * where processes have data of their own). Rank 0 prints a checksum. */
+ * where processes have data of their own). Rank 0 prints a checksum.
+ *
+ * Forced: each on a copy of MPI_COMM_WORLD of its own, with this text as its name, for which Open MPI is
+ * told through MPI_T to take the algorithm NUMBER, in segments of so many bytes. That works where it was
+ * started with coll_tuned_use_dynamic_rules. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static long run(const char *operation, int times, int root, int n)
+static long run(MPI_Comm on, const char *operation, int times, int root, int n)
 {
     int rank, size;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_rank(on, &rank);
+    MPI_Comm_size(on, &size);
     int *from = malloc(sizeof(int) * (n * size + 1)), *to = malloc(sizeof(int) * (n * size + 1));
     int *counts = malloc(sizeof(int) * size), *places = malloc(sizeof(int) * size);
     for (int i = 0; i < size; i++) {
@@ -27,7 +32,6 @@ static long run(const char *operation, int times, int root, int n)
             to[i] = 0;
         }
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Comm on = MPI_COMM_WORLD;
         if (!strcmp(operation, "bcast"))
             MPI_Bcast(from, n, MPI_INT, root, on);
         else if (!strcmp(operation, "scatter"))
@@ -74,16 +78,59 @@ static long run(const char *operation, int times, int root, int n)
     return checksum;
 }
 
+/* Sets a parameter of coll_tuned, for communicators that are made from now on. */
+static void set(const char *operation, const char *what, int value)
+{
+    char name[100];
+    int index, n;
+    MPI_T_cvar_handle handle;
+    snprintf(name, sizeof name, "coll_tuned_%s_algorithm%s", operation, what);
+    if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS
+        || MPI_T_cvar_handle_alloc(index, NULL, &handle, &n) != MPI_SUCCESS
+        || MPI_T_cvar_write(handle, &value) != MPI_SUCCESS) {
+        fprintf(stderr, "algorithms: no %s = %d\n", name, value);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    MPI_T_cvar_handle_free(&handle);
+}
+
+static long run_forced(int times, const char *what)
+{
+    char operation[40];
+    int number, root, count, segment;
+    int n = sscanf(what, "%39[^:]:%d:%d:%d:%d", operation, &number, &root, &count, &segment);
+    if (n < 4)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    MPI_Comm on;
+    set(operation, "", number);
+    if (n == 5)
+        set(operation, "_segmentsize", segment);
+    MPI_Comm_dup(MPI_COMM_WORLD, &on);
+    MPI_Comm_set_name(on, what);
+    set(operation, "", 0);
+    if (n == 5)
+        set(operation, "_segmentsize", 0);
+    long checksum = run(on, operation, times, root, count);
+    MPI_Comm_free(&on);
+    return checksum;
+}
+
 int main(int argc, char **argv)
 {
+    int rank, provided;
     MPI_Init(&argc, &argv);
-    int rank;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     long checksum = 0;
-    for (int i = 4; i < argc; i++)
-        checksum += run(argv[1], atoi(argv[2]), atoi(argv[3]), atoi(argv[i]));
+    if (!strcmp(argv[1], "forced"))
+        for (int i = 3; i < argc; i++)
+            checksum += run_forced(atoi(argv[2]), argv[i]);
+    else
+        for (int i = 4; i < argc; i++)
+            checksum += run(MPI_COMM_WORLD, argv[1], atoi(argv[2]), atoi(argv[3]), atoi(argv[i]));
     if (rank == 0)
         printf("%ld\n", checksum);
+    MPI_T_finalize();
     MPI_Finalize();
     return 0;
 }

@@ -87,11 +87,27 @@ pub fn ends(trace: &Path) -> Vec<Vec<End>> {
 /// Who sends to whom in `MPI_Bcast` on `MPI_COMM_WORLD`, by world rank.
 #[must_use]
 pub fn edges_of_bcast(ends: &[Vec<End>]) -> BTreeSet<(u32, u32)> {
+    edges_of_bcasts(ends).remove(&0).unwrap_or_default()
+}
+
+/// Who sends to whom in `MPI_Bcast`, by world rank, on each communicator by its index: the communicators of
+/// a program in which all processes make the same ones.
+#[must_use]
+pub fn edges_of_bcasts(ends: &[Vec<End>]) -> BTreeMap<u32, BTreeSet<(u32, u32)>> {
     let ends = ends.iter().flatten();
-    ends.filter(|end| end.within == Some(Operation::Bcast))
-        .filter(|end| end.message.direction == Direction::Send && end.message.communicator == 0)
-        .filter_map(|end| Some((end.rank, end.message.known_partner()?)))
-        .collect()
+    let sends = ends.filter(|end| {
+        end.within == Some(Operation::Bcast) && end.message.direction == Direction::Send
+    });
+    let mut edges: BTreeMap<u32, BTreeSet<(u32, u32)>> = BTreeMap::new();
+    for send in sends {
+        if let Some(to) = send.message.known_partner()
+            && send.message.communicator != UNKNOWN_COMMUNICATOR
+        {
+            let of_it = edges.entry(send.message.communicator).or_default();
+            of_it.insert((send.rank, to));
+        }
+    }
+    edges
 }
 
 /// Checks that receives take what was sent, and end behind the begin of the send on the one clock

@@ -18,7 +18,7 @@ mod run;
 pub use agreement::{Agreement, agreements};
 pub use analysis::{Analysis, analyze, calls_by_class, sum};
 pub use cluster::{Cluster, TrueClock, TrueClocks};
-pub use ends::{End, edges_of_bcast, ends, n_received, paired};
+pub use ends::{End, edges_of_bcast, edges_of_bcasts, ends, n_received, paired};
 pub use machine::{
     Workspace, command, have, have_folder, program, release_dir, skipped, source_dir, target_dir,
 };
