@@ -104,7 +104,7 @@ impl Tested {
         for operation in self.analysis.array("/operations") {
             assert_eq!(operation["incomplete"], 0, "{operation:#}");
         }
-        let remarks = self.analysis.array("/remarks");
+        let remarks = self.analysis.remarks_on_the_program();
         assert!(remarks.is_empty(), "{remarks:#?}");
         assert!(
             self.counts[0].len() >= at_least_classes,

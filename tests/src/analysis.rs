@@ -13,6 +13,14 @@ use crate::run::{Finished, run};
 #[path = "../../analyzer/report/tests/it/invariants.rs"]
 mod invariants;
 
+/// Codes of remarks on the machine: the recorder was held up, or clocks do not run evenly.
+const ON_THE_MACHINE: [&str; 4] = [
+    "recorder_pauses",
+    "clock_slewed",
+    "clock_uneven",
+    "clocks_wander",
+];
+
 /// What `collbench-analyze` says of a trace.
 #[derive(Debug)]
 pub struct Analysis {
@@ -109,6 +117,19 @@ impl Analysis {
             .iter()
             .find(|entry| entry["rank"] == rank)
             .unwrap_or_else(|| panic!("no rank {rank} in {}", self.finished))
+    }
+
+    /// All remarks but those on the machine, which come and go with what else it has to do.
+    #[must_use]
+    pub fn remarks_on_the_program(&self) -> Vec<&Value> {
+        let remarks = self.array("/remarks").iter();
+        let is_on_the_machine = |remark: &&Value| {
+            let code = remark["code"].as_str().unwrap_or_default();
+            ON_THE_MACHINE.contains(&code)
+        };
+        remarks
+            .filter(|remark| !is_on_the_machine(remark))
+            .collect()
     }
 
     /// Whether there is a remark of this code.
