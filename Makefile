@@ -7,7 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # End-to-end tests that run at a time, most of which wait: how many ranks that is, tests/src/room.rs decides.
 SIDE_BY_SIDE := $(shell echo $$((4 * $$(nproc))))
 
-.PHONY: help build demo test test-browser test-programs test-strangers mutate interrupt corpus bench bench-analyze clocks guard install clean
+.PHONY: help build demo test test-browser test-programs test-strangers test-long mutate interrupt corpus bench bench-analyze clocks guard install clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
@@ -15,12 +15,13 @@ help:
 	@echo 'make test-browser    run only the tests of the report page in Chromium (part of make test)'
 	@echo 'make test-programs   run the tests with real programs and with other MPI libraries'
 	@echo 'make test-strangers  run dozens of real programs, from packages of 2.5 GB (see docs/strangers.md)'
-	@echo 'make mutate          analyse $(N) damaged traces (N=..., SEED=...)'
+	@echo 'make test-long       run what make test does some thousand times a hundred thousand times'
+	@echo 'make mutate          analyze $(N) damaged traces (N=..., SEED=...)'
 	@echo 'make interrupt       interrupt the recorder by signal handlers (RUNS=..., TRIES=...)'
 	@echo 'make bench           measure what recording costs on this machine, and how fast the analysis is'
 	@echo 'make bench-analyze   measure only how fast the analysis is'
 	@echo 'make clocks          measure how well clocks are aligned, against targets (SEEDS=20 simulated clusters)'
-	@echo 'make guard           check that recording and analysing a call take no more instructions (callgrind)'
+	@echo 'make guard           check that recording and analyzing a call take no more instructions (callgrind)'
 	@echo 'make build           build the commands and the preloaded library in $(TARGET)/release'
 	@echo 'make install PREFIX=$(PREFIX)  install commands, library, man pages and completions (DESTDIR=... is put before PREFIX)'
 
@@ -46,6 +47,9 @@ test-programs: build
 	@scripts/programs.sh
 	@scripts/mpis.sh
 	RUST_TEST_THREADS=$(SIDE_BY_SIDE) $(CARGO) test -p collbench-tests --features programs --test programs
+
+test-long: build
+	COLLBENCH_TESTS_LONG=1 $(CARGO) test -p collbench-tests --test it -- storm_of_collectives nobody_leaves_an_allreduce positions_in_a_ring
 
 # STRANGERS=TEXT,..: only those whose name has one of these texts; STRANGERS_KEEP=1: what is kept is not
 # run again, only analysed.

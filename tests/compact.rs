@@ -104,12 +104,12 @@ fn recording_makes_it_small_at_once_in_both_forms() {
         let job = Job {
             options: &["--compact"],
             form,
-            ..Job::new(2, program("loop.c"), &["20000"])
+            ..Job::new(2, program("loop.c"), &["5000"])
         };
         let (finished, trace) = job.record(workspace.path());
         let finished = finished.expect(0);
         assert!(
-            finished.stderr.contains("2 ranks, 40000 calls"),
+            finished.stderr.contains("2 ranks, 10000 calls"),
             "{finished}"
         );
         let bytes = n_bytes(&trace);
@@ -117,7 +117,7 @@ fn recording_makes_it_small_at_once_in_both_forms() {
         compact(&["--expand"], &[&trace]).expect(0);
         // Of each time some bits: more of them the busier the machine.
         let expanded = n_bytes(&trace);
-        assert!(expanded > 40_000 * 32);
+        assert!(expanded > 10_000 * 32);
         assert!(
             bytes * 4 < expanded,
             "{form:?}: {bytes} of {expanded} bytes"

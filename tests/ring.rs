@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use collbench_formats::{ChunkHeader, FileHeader, Operation, RankTrace, SequenceOf};
 use collbench_tests::{
-    Analysis, Finished, Job, Workspace, analyze, command, have, mpirun, program, run,
+    Analysis, Finished, Job, Workspace, analyze, command, have, long_or, mpirun, program, run,
 };
 use serde_json::Value;
 
@@ -383,9 +383,9 @@ fn positions_in_a_ring_are_true_with_several_threads() {
     if !have(MPI) {
         return;
     }
-    const CALLS: u64 = 100_000;
+    let of_thread: u64 = long_or(100_000, 20_000);
     let workspace = Workspace::new();
-    let calls = CALLS.to_string();
+    let calls = of_thread.to_string();
     let trace = record_into_64k(&workspace, &[&calls, "0", "threads"]);
     each_ring(&trace, |_, read| {
         let window = read.window.unwrap();
@@ -414,7 +414,7 @@ fn positions_in_a_ring_are_true_with_several_threads() {
         // The communicators of the two busy threads, and of the idle one, were seen to their ends.
         let mut ends: Vec<u64> = (2..5).map(|index| next[&index]).collect();
         ends.sort_unstable();
-        assert_eq!(ends, [10, CALLS, CALLS]);
+        assert_eq!(ends, [10, of_thread, of_thread]);
     });
     let analysis = analyze(&trace, &[]).expect(0);
     for innocent in [

@@ -20,7 +20,8 @@ pub use analysis::{Analysis, analyze, calls_by_class, sum};
 pub use cluster::{Cluster, TrueClock, TrueClocks};
 pub use ends::{End, edges_of_bcast, edges_of_bcasts, ends, n_received, paired};
 pub use machine::{
-    Workspace, command, have, have_folder, program, release_dir, skipped, source_dir, target_dir,
+    Workspace, command, have, have_folder, long_or, program, release_dir, skipped, source_dir,
+    target_dir,
 };
 pub use monitoring::{check_against_monitoring, monitoring};
 pub use room::{Alone, alone, side_by_side};

@@ -1,11 +1,11 @@
 //! Where things are on this machine: tools, commands, sources, and space to work in.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Whether all of these commands can be run here.
 ///
@@ -48,6 +48,17 @@ pub fn have_folder(folder: &Path) -> bool {
     );
     skipped(&format!("missing: {}", folder.display()));
     false
+}
+
+/// The first where the environment has `COLLBENCH_TESTS_LONG` (`make test-long`), else the second: how often
+/// something is done that is right or wrong in each of many calls.
+#[must_use]
+pub fn long_or<T>(long: T, short: T) -> T {
+    if std::env::var_os("COLLBENCH_TESTS_LONG").is_some() {
+        long
+    } else {
+        short
+    }
 }
 
 /// Says that the running test did not test, past the output capture of the test runner.
@@ -110,13 +121,16 @@ pub fn command(name: &str) -> PathBuf {
 ///
 /// If the compiler is not content.
 pub fn program(name: &str) -> PathBuf {
-    static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    let compiled = compiled.get_or_insert_with(HashMap::new);
-    if let Some(executable) = compiled.get(name) {
-        return executable.clone();
-    }
+    type Once = Arc<OnceLock<PathBuf>>;
+    static COMPILED: Mutex<BTreeMap<String, Once>> = Mutex::new(BTreeMap::new());
+    let once = {
+        let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(compiled.entry(name.to_owned()).or_default())
+    };
+    once.get_or_init(|| compile(name)).clone()
+}
 
+fn compile(name: &str) -> PathBuf {
     let source = source_dir().join("programs").join(name);
     let folder = target_dir().join("tmp/programs");
     fs::create_dir_all(&folder).expect("a folder for compiled programs");
@@ -167,7 +181,6 @@ pub fn program(name: &str) -> PathBuf {
         String::from_utf8_lossy(&output.stderr)
     );
     fs::rename(&fresh, &executable).expect("the program in its place");
-    compiled.insert(name.to_owned(), executable.clone());
     executable
 }
 

@@ -153,6 +153,6 @@ mod tests {
         assert!(compared_for_each(40_000, 1) <= 64);
         // Meeting the last one again compares it with no other, however many there are.
         assert!(compared_for_each(FEW as u32, 1000) <= 1);
-        assert!(compared_for_each(40_000, 1000) <= 2);
+        assert!(compared_for_each(40_000, 100) <= 2);
     }
 }
