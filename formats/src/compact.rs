@@ -150,8 +150,8 @@ impl Iterator for Compaction<'_> {
         bytes.resize(chunk.header.content_at.get() as usize, 0);
         match chunk.kind() {
             Some(ChunkKind::Records) => {
-                let (records, behind) = records_of(&chunk, content);
-                bytes.extend(packed_records(records, behind));
+                let (records, trailing) = records_of(&chunk, content);
+                bytes.extend(packed_records(records, trailing));
             }
             _ => bytes.extend(packed_bytes(content)),
         }
@@ -197,7 +197,7 @@ fn packed_bytes(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The records of a chunk in blocks, and the bytes after them, which are an unfinished slot.
-fn packed_records(records: &[Record], behind: &[u8]) -> Vec<u8> {
+fn packed_records(records: &[Record], trailing: &[u8]) -> Vec<u8> {
     let mut blocks = Vec::new();
     let mut ends = Vec::new();
     for records in records.chunks(BLOCK_RECORDS) {
@@ -211,8 +211,8 @@ fn packed_records(records: &[Record], behind: &[u8]) -> Vec<u8> {
     let mut bytes = head.as_bytes().to_vec();
     bytes.extend_from_slice(ends.as_bytes());
     bytes.extend(blocks);
-    if !behind.is_empty() {
-        bytes.extend(packed_bytes(behind));
+    if !trailing.is_empty() {
+        bytes.extend(packed_bytes(trailing));
     }
     bytes
 }

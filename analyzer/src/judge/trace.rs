@@ -103,7 +103,9 @@ fn window_summary(inputs: &Inputs<'_>) -> Option<WindowSummary> {
                 .n_records_overwritten
                 .saturating_add(window.n_records_before),
             calls_dropped: window.n_calls_dropped,
-            calls_made: window.n_calls_dropped.saturating_add(window.n_calls_kept),
+            calls_made: window
+                .n_calls_dropped
+                .saturating_add(window.n_calls_in_window),
         };
         Some((window.keep_bytes, kept))
     });

@@ -188,10 +188,10 @@ pub fn guard_mappings() {
                 libc::sigaction(libc::SIGBUS, &action, null_mut());
             }
         }
-        let tell = std::panic::take_hook();
+        let previous_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             if N_SHRUNK.load(Ordering::SeqCst) == 0 {
-                tell(panic);
+                previous_hook(panic);
             }
         }));
     });
@@ -271,8 +271,8 @@ mod tests {
     fn truncated_bytes_are_zeros_and_reported() {
         guard_mappings();
         for round in 0..20 {
-            let (cut, whole) = (file_of(20), file_of(20));
-            let (mapped, other) = (Mapped::of(&cut).unwrap(), Mapped::of(&whole).unwrap());
+            let (cut, uncut) = (file_of(20), file_of(20));
+            let (mapped, other) = (Mapped::of(&cut).unwrap(), Mapped::of(&uncut).unwrap());
             assert_eq!(mapped.bytes()[19 * PAGE_BYTES], 7);
             mapped.give_back(0, u64::MAX);
             cut.set_len((5 * PAGE_BYTES) as u64).unwrap();
@@ -291,7 +291,7 @@ mod tests {
             assert!(!other.has_shrunk());
             drop(mapped);
             // The entry is reused, and has nothing left of its last mapping.
-            let again = Mapped::of(&whole).unwrap();
+            let again = Mapped::of(&uncut).unwrap();
             assert!(!again.has_shrunk());
         }
     }

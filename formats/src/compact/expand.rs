@@ -172,10 +172,10 @@ impl Iterator for Expansion<'_> {
             return Some(Err(Damage::MissingParts { expected, found }));
         }
         let length = self.length();
-        let (end, is_said) = (self.end, self.end >= length);
+        let (end, is_explained) = (self.end, self.end >= length);
         self.end = length;
         let zeros = length.saturating_sub(end);
-        (!is_said && self.unexplained_zeros.saturating_add(zeros) > MAX_SPARSE).then_some(Err(
+        (!is_explained && self.unexplained_zeros.saturating_add(zeros) > MAX_SPARSE).then_some(Err(
             Damage::Hollow {
                 length,
                 explained: end,
@@ -205,7 +205,7 @@ impl Part<'_> {
             return Some(piece(0, Some(chunk.opening.to_vec())));
         }
         match chunk.content {
-            PartContent::Records(records, behind) => {
+            PartContent::Records(records, trailing) => {
                 let block = n - 1;
                 if block < records.n_blocks() {
                     let at = opening + records.first_of(block) * size_of::<Record>();
@@ -213,8 +213,8 @@ impl Part<'_> {
                     return Some(piece(at, Some(bytes)));
                 }
                 let at = opening + records.len() * size_of::<Record>();
-                let behind = behind.filter(|_| block == records.n_blocks())?;
-                Some(piece(at, behind.unpack()))
+                let trailing = trailing.filter(|_| block == records.n_blocks())?;
+                Some(piece(at, trailing.unpack()))
             }
             PartContent::Other(packed) => (n == 1).then(|| piece(opening, packed.unpack())),
         }

@@ -101,7 +101,7 @@ impl<'a> PackedRecords<'a> {
         let (ends, rest) = <[U32]>::ref_from_prefix_with_elems(rest, n_blocks).ok()?;
         let is_ordered = ends.is_sorted_by(|a, b| a.get() < b.get());
         let end = ends.last().map_or(0, |end| end.get() as usize);
-        let (blocks, behind) = rest.split_at_checked(end).filter(|_| is_ordered)?;
+        let (blocks, trailing) = rest.split_at_checked(end).filter(|_| is_ordered)?;
         let this = Self {
             n_records,
             block_records,
@@ -109,9 +109,9 @@ impl<'a> PackedRecords<'a> {
             blocks,
             at: at + (bytes.len() - rest.len()) as u64,
         };
-        match behind {
+        match trailing {
             [] => Some((this, None)),
-            behind => Some((this, Some(PackedBytes::of(behind)?))),
+            trailing => Some((this, Some(PackedBytes::of(trailing)?))),
         }
     }
 

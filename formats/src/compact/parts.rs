@@ -106,8 +106,8 @@ impl PartHeader {
     /// The header at the start of the bytes, if it is valid.
     fn at_start_of(bytes: &[u8]) -> Option<&Self> {
         let (header, _) = Self::ref_from_prefix(bytes).ok()?;
-        let is_true = header.magic == PART_MAGIC && header.crc32.get() == header.checksum();
-        is_true.then_some(header)
+        let is_valid = header.magic == PART_MAGIC && header.crc32.get() == header.checksum();
+        is_valid.then_some(header)
     }
 }
 
@@ -121,8 +121,8 @@ pub fn is_compact(bytes: &[u8]) -> bool {
 fn content_checksum(content: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(content);
-    let n_behind = content.len().next_multiple_of(PART_ALIGN) - content.len();
-    hasher.update(&[0; PART_ALIGN][..n_behind]);
+    let n_padding = content.len().next_multiple_of(PART_ALIGN) - content.len();
+    hasher.update(&[0; PART_ALIGN][..n_padding]);
     hasher.finalize()
 }
 
@@ -290,13 +290,13 @@ impl<'a> Parts<'a> {
             content: match ChunkKind::from_code(chunk.kind.get()) {
                 Some(ChunkKind::Records) => {
                     let at = (at + opening.len()) as u64;
-                    let (records, behind) = PackedRecords::of(packed, at, chunk)?;
+                    let (records, trailing) = PackedRecords::of(packed, at, chunk)?;
                     let offset_of_end = opening.len() + records.len() * size_of::<Record>();
                     let is_within = offset_of_end as u64 <= length_from_here;
                     if !records.is_empty() && !is_within {
                         return None;
                     }
-                    PartContent::Records(records, behind)
+                    PartContent::Records(records, trailing)
                 }
                 _ => PartContent::Other(PackedBytes::of(packed)?),
             },
@@ -336,8 +336,8 @@ impl<'a> Iterator for Parts<'a> {
         };
         self.at = content_at + content.len().next_multiple_of(PART_ALIGN);
         let skipped = (self.at - begin) as u64;
-        let is_true = found == header.content_crc32.get();
-        let part = is_true.then(|| self.part(header, content_at, content));
+        let is_valid = found == header.content_crc32.get();
+        let part = is_valid.then(|| self.part(header, content_at, content));
         Some(
             part.flatten()
                 .ok_or(Damage::DamagedPart { offset, skipped }),

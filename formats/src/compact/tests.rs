@@ -73,9 +73,9 @@ fn a_compact_file_is_read_like_the_recorded_one() {
 
 #[test]
 fn a_file_cut_anywhere_is_compacted_as_it_is() {
-    let whole = file(130, 70, true);
-    for cut in (0..whole.len()).step_by(7) {
-        let recorded = &whole[..cut];
+    let complete = file(130, 70, true);
+    for cut in (0..complete.len()).step_by(7) {
+        let recorded = &complete[..cut];
         match RankTrace::parse(recorded) {
             Err(error) => {
                 assert_eq!(
@@ -172,7 +172,7 @@ fn a_flipped_bit_damages_one_chunk_and_is_reported() {
     let n_records = |trace: &RankTrace<'_>| -> usize {
         trace.chunks.iter().map(|chunk| chunk.records.len()).sum()
     };
-    let whole = RankTrace::parse(&compact).unwrap();
+    let complete = RankTrace::parse(&compact).unwrap();
     for at in (0..compact.len()).step_by(5) {
         let mut flipped = compact.clone();
         flipped[at] ^= 1 << (at % 8);
@@ -181,10 +181,16 @@ fn a_flipped_bit_damages_one_chunk_and_is_reported() {
             assert!(at < 400, "flipped at {at}");
             continue;
         };
-        let lost = n_records(&whole) - n_records(&trace);
-        assert!(lost == 0 || lost == 5000, "flipped at {at}: {lost}");
-        let n_told = |trace: &RankTrace<'_>| trace.damage.len();
-        assert!(n_told(&trace) > n_told(&whole), "flipped at {at}");
+        let n_missing = n_records(&complete) - n_records(&trace);
+        assert!(
+            n_missing == 0 || n_missing == 5000,
+            "flipped at {at}: {n_missing}"
+        );
+        let n_reported = |trace: &RankTrace<'_>| trace.damage.len();
+        assert!(
+            n_reported(&trace) > n_reported(&complete),
+            "flipped at {at}"
+        );
     }
 }
 

@@ -34,11 +34,11 @@ pub(crate) fn parse_chunk_header<'a>(
     if n_bytes > budget.0.max(CHUNK_ALIGN) {
         return None;
     }
-    let is_true = header.checksum(sequences) == header.crc32.get();
-    if !is_true {
+    let is_valid = header.checksum(sequences) == header.crc32.get();
+    if !is_valid {
         budget.0 = budget.0.saturating_sub(n_bytes);
     }
-    is_true.then_some((header, sequences))
+    is_valid.then_some((header, sequences))
 }
 
 /// A chunk, and those of its bytes that are in the file.
@@ -158,8 +158,8 @@ impl<'a> Iterator for Walk<'a> {
 /// The records in the content of a chunk: as many as a closed chunk states, or those before the
 /// first free slot of an open one.
 pub(crate) fn used_records<'a>(header: &ChunkHeader, content: &'a [u8]) -> &'a [Record] {
-    let whole = content.len() / size_of::<Record>() * size_of::<Record>();
-    let slots = <[Record]>::ref_from_bytes(&content[..whole])
+    let n_bytes = content.len() / size_of::<Record>() * size_of::<Record>();
+    let slots = <[Record]>::ref_from_bytes(&content[..n_bytes])
         .expect("records have no alignment and the length is a multiple of theirs");
     // No recorder makes a chunk with more; 32 bits number them.
     let slots = &slots[..slots.len().min(u32::MAX as usize)];

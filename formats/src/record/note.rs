@@ -180,7 +180,7 @@ mod tests {
                 4, 3, 2, 1, 0, 0, // elapsed
                 2, 0xc4, // kind 6, internal, running
                 7, 0, 0, 0, // on a core
-                2, 0, 3, 0, // left it, lost it
+                2, 0, 3, 0, // blocked, preempted
                 0, 0, 0, 0, 0, 0, 0, 0, // nothing
             ]
         );
@@ -216,11 +216,11 @@ mod tests {
             let algorithm = AlgorithmStart { index };
             let running = Running { elapsed_ticks, on_core_us, n_blocked, n_preempted };
             let expected = Running { elapsed_ticks: elapsed_ticks.min(MAX_PAYLOAD_BYTES), ..running };
-            let begun = record(algorithm.words(), enter);
-            prop_assert_eq!(begun.note(), Some(Note::Algorithm(algorithm)));
+            let started = record(algorithm.words(), enter);
+            prop_assert_eq!(started.note(), Some(Note::Algorithm(algorithm)));
             let sample = record(running.words(), enter);
             prop_assert_eq!(sample.note(), Some(Note::Running(expected)));
-            for record in [begun, sample, creation_record] {
+            for record in [started, sample, creation_record] {
                 prop_assert_eq!(record.enter.get(), enter);
                 prop_assert_eq!((record.is_internal(), record.operation()), (true, None));
                 prop_assert_eq!(record.message(), None);

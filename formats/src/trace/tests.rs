@@ -127,7 +127,7 @@ fn a_complete_file_is_read_as_it_was_written() {
 
 #[test]
 fn a_damaged_end_is_reported_and_not_used_and_one_without_checksum_is_used() {
-    let whole = file(300, 5, true);
+    let complete = file(300, 5, true);
     let at = std::mem::offset_of!(FileHeader, end_anchor);
     let n_records = std::mem::offset_of!(FileHeader, n_records);
     let crc = std::mem::offset_of!(FileHeader, end_crc32);
@@ -137,21 +137,21 @@ fn a_damaged_end_is_reported_and_not_used_and_one_without_checksum_is_used() {
         (last, trace.damage)
     };
     for bit in [8 * at, 8 * at + 319, 8 * n_records + 1, 8 * crc + 31] {
-        let mut bytes = whole.clone();
+        let mut bytes = complete.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         assert_eq!(last_anchor(&bytes), (99, vec![Damage::End]), "bit {bit}");
     }
     // Earlier recorders left it like this.
-    let mut bytes = whole;
+    let mut bytes = complete;
     bytes[crc..crc + 4].fill(0);
     assert_eq!(last_anchor(&bytes), (9_000_000, vec![]));
 }
 
 #[test]
 fn a_file_cut_at_any_byte_gives_all_records_before_the_cut() {
-    let whole = file(130, 70, true);
+    let complete = file(130, 70, true);
     let record_ends: Vec<usize> = {
-        let trace = RankTrace::parse(&whole).unwrap();
+        let trace = RankTrace::parse(&complete).unwrap();
         trace
             .chunks
             .iter()
@@ -161,9 +161,9 @@ fn a_file_cut_at_any_byte_gives_all_records_before_the_cut() {
             })
             .collect()
     };
-    for cut in 0..whole.len() {
-        let parsed = RankTrace::parse(&whole[..cut]);
-        let identity_end = 256 + whole[24] as usize + 256 * whole[25] as usize;
+    for cut in 0..complete.len() {
+        let parsed = RankTrace::parse(&complete[..cut]);
+        let identity_end = 256 + complete[24] as usize + 256 * complete[25] as usize;
         if cut < identity_end {
             assert!(parsed.is_err(), "cut at {cut}");
             continue;
@@ -268,8 +268,8 @@ fn a_file_of_headers_whose_tables_reach_its_end_is_read_in_one_go() {
         bytes.extend(opening);
     }
     let record = Record::call(Operation::Barrier, 0, 0, -1, 0, 500, 600);
-    let true_chunk = write::records_chunk(&place(0, 0, 1), &[], &[record], true);
-    bytes.extend(&true_chunk);
+    let valid_chunk = write::records_chunk(&place(0, 0, 1), &[], &[record], true);
+    bytes.extend(&valid_chunk);
     let begin = std::time::Instant::now();
     let trace = RankTrace::parse(&bytes).unwrap();
     assert_eq!(trace.chunks.len(), 1);

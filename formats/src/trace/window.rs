@@ -25,7 +25,7 @@ pub struct Window<'a> {
     /// Calls of the application among the overwritten records and those from before the window.
     pub n_calls_dropped: u64,
     /// Calls of the application in the window.
-    pub n_calls_kept: u64,
+    pub n_calls_in_window: u64,
 }
 
 impl<'a> Window<'a> {
@@ -38,7 +38,7 @@ impl<'a> Window<'a> {
             n_records_overwritten: 0,
             n_records_before: 0,
             n_calls_dropped: 0,
-            n_calls_kept: 0,
+            n_calls_in_window: 0,
         };
         for of_thread in chunks.chunk_by(|a, b| a.thread == b.thread) {
             let (Some(first), Some(last)) = (of_thread.first(), of_thread.last()) else {
@@ -47,8 +47,8 @@ impl<'a> Window<'a> {
             let before = |chunk: &Chunk<'_>| chunk.header.first_call.get();
             let in_last = last.records.iter().filter(is_call).count();
             let n_calls = before(last).saturating_add(in_last as u64);
-            let kept = &mut window.n_calls_kept;
-            *kept = kept.saturating_add(n_calls.saturating_sub(before(first)));
+            let in_window = &mut window.n_calls_in_window;
+            *in_window = in_window.saturating_add(n_calls.saturating_sub(before(first)));
             if first.ordinal == 0 {
                 continue;
             }
@@ -61,12 +61,12 @@ impl<'a> Window<'a> {
                 (window.begin_ticks, window.sequences) = (opened, first.sequences);
             }
         }
-        window.set_apart(chunks);
+        window.count_before(chunks);
         window
     }
 
     /// Counts the records from before the window.
-    fn set_apart(&mut self, chunks: &[Chunk<'_>]) {
+    fn count_before(&mut self, chunks: &[Chunk<'_>]) {
         for chunk in chunks {
             if chunk.opened_ticks >= self.begin_ticks {
                 continue;
@@ -74,9 +74,9 @@ impl<'a> Window<'a> {
             let records = chunk.records.contiguous();
             let n = records.partition_point(|r| r.enter.get() < self.begin_ticks);
             let calls = records[..n].iter().filter(|record| is_call(record));
-            let n_calls = (calls.count() as u64).min(self.n_calls_kept);
+            let n_calls = (calls.count() as u64).min(self.n_calls_in_window);
             self.n_records_before += n as u64;
-            self.n_calls_kept -= n_calls;
+            self.n_calls_in_window -= n_calls;
             self.n_calls_dropped = self.n_calls_dropped.saturating_add(n_calls);
         }
     }

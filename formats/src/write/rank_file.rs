@@ -516,11 +516,11 @@ mod tests {
         let trace = RankTrace::parse(&bytes).unwrap();
         assert_eq!(trace.damage, []);
         // Three chunks, and the last one of each thread.
-        let n_kept: usize = trace.chunks.iter().map(|chunk| chunk.records.len()).sum();
-        assert_eq!((trace.chunks.len(), n_kept), (5, 500));
+        let n_retained: usize = trace.chunks.iter().map(|chunk| chunk.records.len()).sum();
+        assert_eq!((trace.chunks.len(), n_retained), (5, 500));
         let window = trace.window.unwrap();
         assert!(window.is_cut() && window.process_state().is_some());
         assert_eq!(window.n_records_overwritten, 500);
-        assert_eq!(window.n_calls_kept + window.n_calls_dropped, 1000);
+        assert_eq!(window.n_calls_in_window + window.n_calls_dropped, 1000);
     }
 }

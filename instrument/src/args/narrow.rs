@@ -45,14 +45,14 @@ impl RetainedArrays {
 #[derive(Debug)]
 pub struct Initiated {
     pub(crate) code: c_int,
-    pub(crate) kept: RetainedArrays,
+    pub(crate) retained: RetainedArrays,
 }
 
 impl From<c_int> for Initiated {
     fn from(code: c_int) -> Self {
         Self {
             code,
-            kept: RetainedArrays::default(),
+            retained: RetainedArrays::default(),
         }
     }
 }
@@ -66,7 +66,7 @@ impl Initiated {
 
     /// The return code; the arrays are never freed.
     pub(crate) fn code_leaking_arrays(self) -> c_int {
-        self.kept.leak();
+        self.retained.leak();
         self.code
     }
 }
@@ -129,7 +129,7 @@ pub unsafe fn call_narrowed(
     match unsafe { narrow(arguments, shape, is_rooted) } {
         Some((words, arrays)) => Initiated {
             code: classic(&words[..arguments.len()]),
-            kept: RetainedArrays(arrays),
+            retained: RetainedArrays(arrays),
         },
         None => ERR_COUNT.into(),
     }

@@ -281,7 +281,7 @@ mod tests {
     fn a_message_of_the_first_host_reaches_each_host_once() {
         for n_hosts in 1..=17 {
             let (to, from): (Vec<_>, Vec<_>) = (0..n_hosts).map(|_| channel()).unzip();
-            let hear = |(own, from)| {
+            let receive_on = |(own, from)| {
                 let to = to.clone();
                 move || {
                     let mut words = [if own == 0 { 7 } else { 0 }; WORDS];
@@ -292,7 +292,7 @@ mod tests {
                 }
             };
             std::thread::scope(|scope| {
-                let threads = from.into_iter().enumerate().map(hear);
+                let threads = from.into_iter().enumerate().map(receive_on);
                 let threads: Vec<_> = threads.map(|thread| scope.spawn(thread)).collect();
                 for thread in threads {
                     assert_eq!(thread.join().unwrap(), ([7; WORDS], false));

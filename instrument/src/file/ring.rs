@@ -171,7 +171,7 @@ impl Places {
             };
         }
         match oldest {
-            Some(run) if n_others >= MIN_PLACES && !is_beyond => self.use_again(file, run),
+            Some(run) if n_others >= MIN_PLACES && !is_beyond => self.reuse(file, run),
             _ => self.append(file, wanted),
         }
     }
@@ -208,7 +208,7 @@ impl Places {
         oldest.map(|(_, run)| run)
     }
 
-    fn use_again(&mut self, file: &GrowingFile, run: Range<usize>) -> Result<usize, GrowError> {
+    fn reuse(&mut self, file: &GrowingFile, run: Range<usize>) -> Result<usize, GrowError> {
         let at = run.start;
         let newest = self.list[run.clone()]
             .iter()
@@ -352,7 +352,7 @@ mod tests {
             (window.n_records_overwritten, window.n_calls_dropped),
             (dropped, dropped)
         );
-        assert_eq!(window.n_calls_kept, found.len() as u64);
+        assert_eq!(window.n_calls_in_window, found.len() as u64);
     }
 
     #[test]

@@ -78,8 +78,8 @@ fn job_of_proxy(command: &str) -> Option<String> {
 
 /// The parent in a `/proc/PID/stat`, in which the name of the program may have any characters.
 fn parent_in(status: &str) -> Option<u32> {
-    let (_, behind_name) = status.rsplit_once(')')?;
-    behind_name.split_whitespace().nth(1)?.parse().ok()
+    let (_, after_name) = status.rsplit_once(')')?;
+    after_name.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -85,12 +85,12 @@ fn of_grid(comm: Handle) -> Option<Neighbours> {
     }
     let mut all: Vec<c_int> = Vec::new();
     for dimension in 0..n_dimensions as usize {
-        let (mut before, mut behind): (c_int, c_int) = (-1, -1);
-        let code = call_mpi!(c"PMPI_Cart_shift"; comm, dimension, 1, address_of(&mut before), address_of(&mut behind));
+        let (mut before, mut after): (c_int, c_int) = (-1, -1);
+        let code = call_mpi!(c"PMPI_Cart_shift"; comm, dimension, 1, address_of(&mut before), address_of(&mut after));
         if code != 0 {
             return None;
         }
-        all.extend([before, behind]);
+        all.extend([before, after]);
     }
     let all = ranks(&all);
     Some(Neighbours {

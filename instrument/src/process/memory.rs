@@ -102,8 +102,8 @@ fn cut(size: usize) -> *mut u8 {
             // SAFETY: regions are never freed, and begin with this word.
             let next = unsafe { &*region };
             let taken = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |at| {
-                let behind = at.next_multiple_of(size) + size;
-                (behind <= end).then_some(behind)
+                let block_end = at.next_multiple_of(size) + size;
+                (block_end <= end).then_some(block_end)
             });
             if let Ok(at) = taken {
                 return at.next_multiple_of(size) as *mut u8;

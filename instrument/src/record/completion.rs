@@ -445,7 +445,7 @@ pub fn request_free_call(request: usize, real: impl FnOnce() -> c_int) -> c_int 
         Some(mut found) => {
             // It will not be known when the MPI library has read the arrays.
             for found in found.iter_mut() {
-                std::mem::take(&mut found.taken.tracked_mut().kept).leak();
+                std::mem::take(&mut found.taken.tracked_mut().retained).leak();
             }
             complete_all(
                 recorder,

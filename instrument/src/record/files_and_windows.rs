@@ -204,11 +204,11 @@ pub fn access_begin_call(
 /// Makes a call that ends a split access to a file, and records it as its completion.
 pub fn access_end_call(by: CompletingCall, file: usize, real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
-    let begun = FileOrWindow::File.recorder(local).and_then(|recorder| {
+    let found = FileOrWindow::File.recorder(local).and_then(|recorder| {
         let entry = local.entry(recorder, FileOrWindow::File.key(&recorder.library, file))?;
         Some((recorder, entry.index, entry.end_access()?))
     });
-    let Some((recorder, communicator, position)) = begun else {
+    let Some((recorder, communicator, position)) = found else {
         return guarded_call(real);
     };
     let completion = Completion {

@@ -82,7 +82,7 @@ impl Local {
             ..
         } = call;
         let prepared = self.prepare(recorder, operation, entry, root, large, payload);
-        let mut kept = RetainedArrays::default();
+        let mut retained = RetainedArrays::default();
         let returned = self.call(
             recorder,
             prepared.slot,
@@ -91,7 +91,7 @@ impl Local {
             prepared.root,
             || {
                 let initiated = real();
-                kept = initiated.kept;
+                retained = initiated.retained;
                 initiated.code
             },
         );
@@ -106,9 +106,9 @@ impl Local {
                     communicator: prepared.communicator,
                     position,
                 };
-                self.follow(recorder, handle, at, kept, stamp);
+                self.follow(recorder, handle, at, retained, stamp);
             }
-            _ if code == 0 => kept.leak(),
+            _ if code == 0 => retained.leak(),
             _ => {}
         }
         code
@@ -121,7 +121,7 @@ impl Local {
         recorder: &'static Recorder,
         handle: Handle,
         at: InitiatedAt,
-        kept: RetainedArrays,
+        retained: RetainedArrays,
         stamp: u64,
     ) {
         let tracked = Tracked {
@@ -129,7 +129,7 @@ impl Local {
                 communicator: at.communicator,
                 position: at.position,
             }),
-            kept,
+            retained,
             ..Tracked::default()
         };
         recorder.requests.add(handle, self.key(), stamp, tracked);

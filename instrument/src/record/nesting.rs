@@ -82,8 +82,9 @@ impl Local {
         if is_forked() {
             return None;
         }
-        if self.is_at_work.get() {
-            let why = "a signal handler called MPI, or did not return, while it interrupted collbench";
+        if self.is_on_cold_path.get() {
+            let why =
+                "a signal handler called MPI, or did not return, while it interrupted collbench";
             recorder.stop(StopReason::Failed, why);
             return None;
         }

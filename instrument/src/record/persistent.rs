@@ -64,7 +64,16 @@ pub fn persistent_call(
         return initiated.code;
     }
     // SAFETY: the call has succeeded.
-    unsafe { register(local, recorder, entry, call, payload_bytes, initiated.kept) };
+    unsafe {
+        register(
+            local,
+            recorder,
+            entry,
+            call,
+            payload_bytes,
+            initiated.retained,
+        )
+    };
     initiated.code
 }
 
@@ -78,7 +87,7 @@ unsafe fn register(
     entry: &CommunicatorEntry,
     call: RequestCall,
     payload_bytes: Option<u64>,
-    kept: RetainedArrays,
+    retained: RetainedArrays,
 ) {
     recorder.guarded(|| {
         let persistent: &'static Persistent = Box::leak(Box::new(Persistent {
@@ -100,7 +109,7 @@ unsafe fn register(
         recorder.living_persistents().push(persistent);
         let tracked = Tracked {
             persistent: Some(persistent),
-            kept,
+            retained,
             ..Tracked::default()
         };
         // SAFETY: the caller promises that the call has succeeded.

@@ -40,7 +40,7 @@ pub(crate) struct Tracked {
     /// The persistent collective that was started.
     pub(crate) persistent: Option<&'static Persistent>,
     /// Arrays that the MPI library reads until the collective is complete.
-    pub(crate) kept: RetainedArrays,
+    pub(crate) retained: RetainedArrays,
     /// Number of unsuccessful tests. The next field is the ticks spent in them.
     pub(crate) n_tests: u32,
     pub(crate) tests_ticks: u64,
@@ -354,7 +354,7 @@ impl Requests {
     /// Forgets a request: its collective is complete.
     #[inline]
     pub(crate) fn remove(&self, mut taken: TakenRequest) {
-        taken.tracked_mut().kept = RetainedArrays::default();
+        taken.tracked_mut().retained = RetainedArrays::default();
         match taken.key {
             Some(key) => key.store(FREE, Ordering::Release),
             None => self.free_in_overflow(taken.entry),

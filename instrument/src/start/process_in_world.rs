@@ -64,12 +64,12 @@ fn world_identity(world_size: u32) -> u64 {
         &["PMI_JOBID"],
         &["SLURM_JOB_ID", "SLURM_STEP_ID"],
     ];
-    let told = JOB_VARIABLES.iter().find_map(|names| {
+    let job = JOB_VARIABLES.iter().find_map(|names| {
         let values: Option<Vec<String>> =
             names.iter().map(|name| std::env::var(name).ok()).collect();
         Some(values?.join("."))
     });
-    match told.or_else(hydra_job) {
+    match job.or_else(hydra_job) {
         Some(job) => {
             let words: Vec<u64> = job.bytes().map(u64::from).collect();
             mix(&words)

@@ -58,15 +58,15 @@ pub(super) fn rewrite(
 ) -> anyhow::Result<Rewritten> {
     let metadata = file.metadata()?;
     let n_bytes = metadata.len();
-    let kept = |why: Option<String>| Rewritten::Unchanged { n_bytes, why };
+    let unchanged = |why: Option<String>| Rewritten::Unchanged { n_bytes, why };
     if n_bytes == 0 {
-        return Ok(kept(Some("it is empty".to_owned())));
+        return Ok(unchanged(Some("it is empty".to_owned())));
     }
     let old = Mapped::of(file)?;
     let made = old.read(|bytes| -> anyhow::Result<Rewritten> {
         let n_records = match what_is_in(bytes, file, direction, ended) {
             Ok(n_records) => n_records,
-            Err(why) => return Ok(kept(why)),
+            Err(why) => return Ok(unchanged(why)),
         };
         let target = folder.create_private(new)?;
         let refused = match direction {
@@ -74,7 +74,7 @@ pub(super) fn rewrite(
             Direction::Expand => write_expanded(bytes, &target)?,
         };
         if refused.is_some() {
-            return Ok(kept(refused));
+            return Ok(unchanged(refused));
         }
         copy_metadata(&target, &metadata)?;
         target.sync_all()?;
@@ -91,14 +91,14 @@ pub(super) fn rewrite(
                 after,
             }
         } else {
-            kept(None)
+            unchanged(None)
         })
     });
     // Truncation within a page gives zeros there, without an error.
     let is_as_long = file.metadata().is_ok_and(|now| now.len() >= n_bytes);
     let rewritten = match made {
         Ok(made) if is_as_long => made.with_context(|| format!("writing {new}")),
-        _ => Ok(kept(Some(HAS_SHRUNK.to_owned()))),
+        _ => Ok(unchanged(Some(HAS_SHRUNK.to_owned()))),
     };
     if !matches!(rewritten, Ok(Rewritten::New { .. })) {
         let _ = folder.remove_file(new);

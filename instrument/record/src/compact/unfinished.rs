@@ -39,8 +39,8 @@ impl Unfinished {
         let opened = folder.as_file().with_context(shown)?;
         let is_locked = lock(&opened).with_context(shown)?;
         if was_there {
-            let is_left_behind = is_locked && folder.is_at(&path) && is_ours(&folder)?;
-            if !is_left_behind {
+            let is_left_over = is_locked && folder.is_at(&path) && is_ours(&folder)?;
+            if !is_left_over {
                 bail!(
                     "{}: exists and does not look like the remains of an interrupted \
                      collbench-compact; remove it, or choose another OUT",

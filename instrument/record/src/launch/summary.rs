@@ -116,7 +116,7 @@ impl Summary {
             n_ranks: 1,
             n_unfinished: usize::from(trace.header.finalized.get() == 0),
             n_stopped: usize::from(reason != StopReason::NotStopped),
-            n_calls: window.map_or_else(|| calls.count() as u64, |window| window.n_calls_kept),
+            n_calls: window.map_or_else(|| calls.count() as u64, |window| window.n_calls_in_window),
             n_bytes: n_bytes as u64,
             n_dropped: window.map_or(0, |window| window.n_calls_dropped),
             keep_bytes: window.map_or(0, |window| window.keep_bytes),
