@@ -56,9 +56,9 @@ type Pair = (usize, usize);
 pub struct Triangle {
     /// The three hosts.
     pub hosts: [usize; 3],
-    /// By how much they do not close, ns.
+    /// Gap: sum of the offsets around it, ns.
     pub gap_ns: f64,
-    /// Standard deviation of that, ns.
+    /// Standard deviation of the gap, ns.
     pub sd_ns: f64,
 }
 

@@ -1,8 +1,8 @@
 //! Exchanges between two clocks, and the offset that a burst of them gives.
 //!
-//! An exchange has four stamps: t1 (send) and t4 (receive) at the reference, t2 (receive) and t3
+//! An exchange has four timestamps: t1 (send) and t4 (receive) at the reference, t2 (receive) and t3
 //! (send) at the local host. `rtt = (t4 - t1) - (t3 - t2)`, `offset = ((t2 - t1) + (t3 - t4)) / 2`,
-//! offset = local - reference. Of each burst the exchange with the smallest rtt counts.
+//! offset = local - reference. The exchange with the smallest rtt represents a burst.
 //!
 //! # Source
 //! Hoefler et al. 2007, section 3.

@@ -72,7 +72,7 @@ impl RankClock {
         Timestamp::from_ns(self.group_ns(local) - self.start_ns)
     }
 
-    /// This clock, prepared for many stamps.
+    /// This clock, prepared for the conversion of many timestamps.
     #[inline]
     pub fn for_many(&self) -> ManyStamps<'_> {
         let short = match &self.lines[..] {

@@ -181,7 +181,7 @@ impl ShortLine {
 const MAX_ANCHORS_TRIED: usize = 256;
 
 /// The line through the pair of anchors with the least bound on the error of its rate, and that
-/// bound in ppm; `None` where no pair gives a rate.
+/// bound in ppm; `None` if no pair gives a rate.
 pub fn best_line(mut anchors: Vec<Anchor>) -> Option<(TickScale, f64)> {
     anchors.sort_by_key(|anchor| (anchor.ticks.get(), anchor.raw_ns.get()));
     // The best pair begins at an anchor narrower than all before it, or an earlier one would be

@@ -190,7 +190,7 @@ impl RankFile {
             clock,
             world: identity.world,
             rank: identity.rank,
-            // Those of MPI_Init are in the identity.
+            // The anchors of MPI_Init are in the identity.
             n: 2,
         };
         let out = ClosedFile {

@@ -191,7 +191,7 @@ mod tests {
         let contrast = Contrast::new(&a, &b);
         let (ratio, (low, high)) = contrast.ratio.unwrap();
         assert!((ratio - 1.3).abs() < 1e-12);
-        // Fieller: where b - r a is t of its standard errors away from 0.
+        // Fieller: where b - r a is t standard errors away from 0.
         let t = CombinedError::new((4.0, 30.0), (6.0, 25.0)).t;
         for r in [low, high] {
             let away = (130.0 - r * 100.0).abs() / (36.0 + r * r * 16.0f64).sqrt();

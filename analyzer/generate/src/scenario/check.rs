@@ -1,4 +1,4 @@
-//! The checking of a scenario file.
+//! Checks a scenario file.
 
 use std::collections::BTreeMap;
 
