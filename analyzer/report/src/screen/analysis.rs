@@ -261,28 +261,27 @@ pub(crate) fn operations(screen: &mut Screen, analysis: &Analysis, n_rows: usize
 fn fitting_lines(analysis: &Analysis, n_rows: usize, columns: usize) -> Vec<String> {
     let shown = analysis.operations.iter().take(n_rows);
     let longest = shown.map(|of| of.operation.len()).max().unwrap_or(0);
-    let wide = (MIN_COMMUNICATOR..=COMMUNICATOR)
-        .rev()
-        .map(|communicator| Layout {
-            is_narrow: false,
+    let of = |has_two_lines, has_short_names| {
+        move |communicator| Layout {
+            has_two_lines,
+            has_short_names,
             operation: longest,
             communicator,
-        });
+        }
+    };
+    let wide = (MIN_COMMUNICATOR..=COMMUNICATOR).rev();
     // The id of a communicator says as much as its name.
-    let narrow = (MIN_COMMUNICATOR_ID..=COMMUNICATOR)
-        .rev()
-        .map(|communicator| Layout {
-            is_narrow: true,
-            operation: longest,
-            communicator,
-        });
+    let narrow = (MIN_COMMUNICATOR_ID..=COMMUNICATOR).rev();
     let narrowest = (MIN_OPERATION..longest).rev().map(|operation| Layout {
-        is_narrow: true,
         operation,
-        communicator: MIN_COMMUNICATOR_ID,
+        ..of(true, true)(MIN_COMMUNICATOR_ID)
     });
+    let layouts = (wide.clone().map(of(false, false)))
+        .chain(wide.map(of(true, false)))
+        .chain(narrow.map(of(true, true)))
+        .chain(narrowest);
     let mut lines = Vec::new();
-    for layout in wide.chain(narrow).chain(narrowest) {
+    for layout in layouts {
         lines = table(analysis, n_rows, layout);
         if lines.iter().all(|line| inert::columns(line) <= columns) {
             break;
@@ -294,8 +293,10 @@ fn fitting_lines(analysis: &Analysis, n_rows: usize, columns: usize) -> Vec<Stri
 /// How wide a table is.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
-    /// Short headers, operations without `MPI_`, and who arrives last in two lines.
-    is_narrow: bool,
+    /// Who arrives last, and instances with incomplete ones, take further lines.
+    has_two_lines: bool,
+    /// Operations are without `MPI_`.
+    has_short_names: bool,
     /// Columns for names of operations.
     operation: usize,
     /// Columns for names of communicators.
@@ -304,12 +305,12 @@ struct Layout {
 
 impl Layout {
     fn operation(self, name: &str) -> String {
-        let short = name.strip_prefix("MPI_").filter(|_| self.is_narrow);
+        let short = name.strip_prefix("MPI_").filter(|_| self.has_short_names);
         inert::line(short.unwrap_or(name), self.operation)
     }
 
     fn arrives_last(self, text: String) -> String {
-        match self.is_narrow {
+        match self.has_two_lines {
             true if text.contains(" (") => in_two_lines(&text),
             true => text.replacen(' ', "\n", 1),
             false => text,
@@ -317,7 +318,7 @@ impl Layout {
     }
 
     fn instances(self, text: String) -> String {
-        if self.is_narrow {
+        if self.has_two_lines {
             text.replace(' ', "\n")
         } else {
             text
@@ -330,7 +331,7 @@ fn table(analysis: &Analysis, n_rows: usize, layout: Layout) -> Vec<String> {
     table.load_style(TableStyle::new());
     table.set_header([
         "operation",
-        if layout.is_narrow {
+        if layout.has_short_names {
             "comm."
         } else {
             "communicator"
@@ -342,7 +343,7 @@ fn table(analysis: &Analysis, n_rows: usize, layout: Layout) -> Vec<String> {
         "time",
         "median",
         "waiting",
-        if layout.is_narrow {
+        if layout.has_two_lines {
             "arrives\nlast"
         } else {
             "arrives last"

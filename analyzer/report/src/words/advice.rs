@@ -312,8 +312,8 @@ fn overlap(analysis: &Analysis, operation: &OperationSummary) -> Option<String> 
         Some(n) => format!(" (including {})", counted(n, "unsuccessful test")),
     };
     Some(format!(
-        "{} on {}: on average a call is exposed for {}{tests}, with {} between its calls: at most {} of \
-         this can have been overlapped (n = {})",
+        "{} on {}: mean exposed time {} per call{tests}, {} between its calls: at most {} of it can \
+         have been overlapped (n = {})",
         operation.operation,
         communicator(analysis, operation.communicator, 40),
         duration(exposed.mean),

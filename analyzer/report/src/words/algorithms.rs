@@ -141,7 +141,7 @@ impl Use {
         };
         let tree = match self.tree {
             Some((height, fan_out)) => {
-                format!(", height {}, fan-out {fan_out}", counted(height, "hop"))
+                format!(", height {height}, fan-out {fan_out}")
             }
             None => String::new(),
         };
