@@ -217,7 +217,7 @@ fn outlier_words(
         .as_ref()
         .map_or(0, |usual| usual.median);
     let sentence = format!(
-        "{} on {} at {} (call {}) took {}, the median is {}",
+        "{} on {} at {} (call {}) took {}, median {}",
         operation.operation,
         communicator(analysis, operation.communicator, 30),
         duration(outlier.at_ns),
@@ -250,7 +250,7 @@ fn outlier_words(
             ": its ranks arrived one by one, the last {} after the first",
             duration(spread_ns)
         ),
-        (None, _, Some(_)) => ": no rank arrived late, the time was spent inside".to_owned(),
+        (None, _, Some(_)) => ": no rank was late, the time was spent inside".to_owned(),
         (None, _, None) => String::new(),
     };
     sentence + &why
@@ -274,7 +274,7 @@ pub(crate) fn classes(analysis: &Analysis) -> Option<String> {
         n => format!("; {n} more"),
     };
     Some(format!(
-        "the ranks form {} groups by behaviour, with these mean waits per call: {}{rest}",
+        "{} groups of ranks, mean wait per call: {}{rest}",
         classes.len(),
         words.join("; ")
     ))
@@ -312,8 +312,8 @@ fn overlap(analysis: &Analysis, operation: &OperationSummary) -> Option<String> 
         Some(n) => format!(" (including {})", counted(n, "unsuccessful test")),
     };
     Some(format!(
-        "{} on {}: mean exposed time {} per call{tests}, {} between its calls: at most {} of it can \
-         have been overlapped (n = {})",
+        "{} on {}: mean exposed time {} per call{tests}, {} between its calls: at most {} of it was \
+         overlapped (n = {})",
         operation.operation,
         communicator(analysis, operation.communicator, 40),
         duration(exposed.mean),
