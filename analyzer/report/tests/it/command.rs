@@ -27,6 +27,25 @@ fn path(directory: &TempDir) -> &str {
 }
 
 #[test]
+fn a_screen_without_a_terminal_has_as_many_columns_as_the_variable_says() {
+    let directory = good();
+    let longest = |columns: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_collbench-analyze"))
+            .args(["--no-pictures", path(&directory)])
+            .env("COLUMNS", columns)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| line.chars().count()).max().unwrap()
+    };
+    assert!((60..=80).contains(&longest("80")), "{}", longest("80"));
+    assert!((81..=100).contains(&longest("100")), "{}", longest("100"));
+    for nonsense in ["", "0", "wide"] {
+        assert_eq!(longest(nonsense), longest("100"));
+    }
+}
+
+#[test]
 fn text_names_the_report_and_the_report_is_there() {
     let directory = good();
     let output = analyze(&[path(&directory)]);
