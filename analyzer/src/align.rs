@@ -1,4 +1,4 @@
-//! What instances say of clocks.
+//! Constraints on clocks from instances, and the alignment that uses them.
 
 pub(crate) mod causality;
 pub(crate) mod settle;

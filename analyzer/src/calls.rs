@@ -1,4 +1,4 @@
-//! The records of one process to calls in queues, with what is beside them.
+//! From the records of one process to calls in queues, with their messages and notes.
 
 pub(crate) mod algorithms;
 pub(crate) mod call;

@@ -1,8 +1,8 @@
-//! Communicators: what each process defined, put together to what all agree on.
+//! Communicators: the definitions of all processes, combined.
 //!
-//! A process's definition says its own rank in the communicator; the members are found by
-//! putting the definitions with one `id` together. Handles and indexes mean something within
-//! one process only.
+//! The definition of one process states its own rank in the communicator; the members are found by
+//! putting the definitions with one `id` together. Handles and indexes mean something within one
+//! process only.
 //!
 //! Communicators of one process (`MPI_COMM_SELF` and others) are one entry of the results
 //! together, except `MPI_COMM_WORLD` in a job of one process. Files and windows have an order of
@@ -41,7 +41,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// What is put behind an operation's name.
+    /// The suffix of an operation's name in counts by class.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -89,13 +89,13 @@ pub struct Communicator {
     /// For each slot the index in [`CommunicatorEntry::ranks`].
     pub positions: Vec<usize>,
     /// For each slot those that it receives from in the communicator's topology, ascending, each
-    /// once; `None`: not known. Empty where no process has told of a topology.
+    /// once; `None`: not known. Empty where no process recorded a topology.
     pub in_neighbours: Vec<Option<Box<[u32]>>>,
 }
 
 impl Communicator {
-    /// A number for which slots are on which hosts, and of an intercommunicator in which group; 0
-    /// where all are on one host and in one group.
+    /// A hash of the host of each slot, and on an intercommunicator of its group; 0 where all are
+    /// on one host and in one group.
     pub(crate) fn host_map(&self) -> u64 {
         if self.hosts.len() < 2 && self.kind == CommunicatorKind::Intra {
             return 0;
@@ -129,8 +129,8 @@ impl Communicator {
         self.in_neighbours.get(slot)?.as_deref()
     }
 
-    /// Takes in what the process in a slot said of its neighbours, who are ranks. One that there
-    /// is no file of leaves open when the slot was released.
+    /// Stores the in-neighbours of a slot, given as ranks. If one of them has no file, they stay
+    /// unknown: nobody knows when the slot was released.
     fn set_in_neighbours(&mut self, slot: usize, ranks: &[u32]) {
         if self.in_neighbours.is_empty() {
             self.in_neighbours = vec![None; self.members.len()];
@@ -149,8 +149,8 @@ impl Communicator {
         self.in_neighbours[slot].get_or_insert(slots.into_boxed_slice());
     }
 
-    /// Whether it is of one process, which waits for nobody else, and may have several such with
-    /// orders of their own that are shown as one.
+    /// Whether it has one process only. Such a process waits for no other; several such
+    /// communicators, each with its own order of calls, may be shown as one.
     pub(crate) fn is_own(&self) -> bool {
         self.members.len() == 1 && self.is_whole
     }
@@ -159,7 +159,7 @@ impl Communicator {
 /// One communicator, as the results show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommunicatorEntry {
-    /// As set by the program, or made of how it came about.
+    /// As set by the program, else derived from how it was created.
     pub name: String,
     /// One group or two.
     pub kind: CommunicatorKind,
@@ -171,7 +171,7 @@ pub struct CommunicatorEntry {
     pub first_group: usize,
 }
 
-/// What an index means in one process.
+/// A communicator as one process knows it: its local index, and the communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalComm {
     /// The index that the process's records use.
@@ -186,13 +186,13 @@ pub struct Communicators {
     /// As matching needs them. Those that are one entry of the results together, made alike by a
     /// loop, are one.
     pub list: Vec<Arc<Communicator>>,
-    /// What the members' records call them, one communicator behind the other, by slot.
+    /// The local indexes that the members' records use, by slot, one communicator after the other.
     indexes: Vec<u32>,
     /// For each communicator where its indexes begin.
     first_index: Vec<usize>,
     /// As the results show them; the index is the `id` in JSON.
     pub entries: Vec<CommunicatorEntry>,
-    /// For each process of the run what its indexes mean, by index.
+    /// For each process of the run its communicators, by local index.
     pub local_comms: Vec<Vec<LocalComm>>,
     /// What a reader should know about them.
     pub remarks: Vec<Remark>,
@@ -201,19 +201,21 @@ pub struct Communicators {
 }
 
 impl Communicators {
-    /// What an index means in a process; `None` where it has no (usable) definition.
+    /// Position in `local_comms` of the communicator with this local index; `None` where it has no
+    /// (usable) definition.
     #[must_use]
     #[inline]
     pub fn local_comm(&self, process: usize, index: u32) -> Option<usize> {
         let local_comms = &self.local_comms[process];
-        // Indexes count up from 0, so mostly the binding stands at its own index.
+        // Indexes count up from 0, so mostly the position is the index.
         match local_comms.get(index as usize) {
             Some(local_comm) if local_comm.index == index => Some(index as usize),
             _ => local_comms.binary_search_by_key(&index, |b| b.index).ok(),
         }
     }
 
-    /// The processes of a communicator by slot, each with the place of its binding.
+    /// The processes of a communicator by slot, each with the position of the communicator in its
+    /// `local_comms`.
     pub fn with_local_comms(
         &self,
         communicator: usize,
@@ -225,7 +227,8 @@ impl Communicators {
         })
     }
 
-    /// What the entries of a chunk's sequence table mean in a process.
+    /// The entries of a chunk's sequence table, each with the position of its communicator in
+    /// `local_comms`.
     pub fn resolve<'s>(
         &'s self,
         process: usize,

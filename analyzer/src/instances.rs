@@ -1,4 +1,4 @@
-//! The queues of all processes to complete instances.
+//! From the queues of all processes to complete instances.
 
 pub(crate) mod call_orders;
 pub(crate) mod complete;

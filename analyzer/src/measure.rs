@@ -1,4 +1,4 @@
-//! An instance to its figures.
+//! From an instance to its figures.
 
 pub(crate) mod algorithm_finder;
 pub(crate) mod critical_path;

@@ -1,4 +1,4 @@
-//! Ends of messages to the messages of an instance.
+//! From ends of messages to the messages of an instance.
 
 pub(crate) mod end;
 pub(crate) mod ends;

@@ -1,4 +1,4 @@
-//! Figures to sums.
+//! From the figures of instances to sums.
 
 pub(crate) mod behaviour;
 pub(crate) mod column_buffer;

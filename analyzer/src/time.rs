@@ -1,4 +1,4 @@
-//! Anchors to one clock for each host, and hosts on one time.
+//! From anchors to one clock per host, and from hosts to one common time.
 
 pub(crate) mod clocks;
 pub(crate) mod resolution;

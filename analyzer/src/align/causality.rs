@@ -1,11 +1,11 @@
-//! What a collective says of the clocks: nobody leaves it before those have entered whom it
-//! depends on.
+//! Constraints on clocks from a collective: nobody leaves it before those it depends on have
+//! entered.
 //!
-//! Only what the standard makes certain counts: all contribute something that all need (barrier,
+//! Only what the MPI standard guarantees counts: all contribute something that all need (barrier,
 //! allreduce, allgather, alltoall and reduce_scatter_block with the same payload above zero
 //! everywhere), or the root's data reaches all (bcast, scatter), or all data the root (reduce,
-//! gather). In the forms with a count for each rank some may have nothing to wait for; of failed
-//! calls nothing is certain; an intercommunicator has two groups that wait for each other only.
+//! gather). In the v and w forms some ranks may have nothing to wait for. Failed calls guarantee
+//! nothing. On an intercommunicator the two groups wait for each other only.
 
 use collbench_clocks::constraint::Origin;
 use collbench_formats::{CommunicatorKind, Operation};
@@ -17,16 +17,16 @@ use crate::trace::record_at::CallOrder;
 /// Who cannot leave before whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Causality {
-    /// Nobody before the last has entered.
+    /// Nobody leaves before the last has entered.
     AllToAll,
-    /// Nobody before the root has entered: its slot.
+    /// Nobody leaves before the root has entered: slot of the root.
     FromRoot(usize),
-    /// The root not before the last has entered: its slot.
+    /// The root does not leave before the last has entered: slot of the root.
     ToRoot(usize),
 }
 
 impl Causality {
-    /// What is certain of an instance; `None`: nothing.
+    /// What the standard guarantees for an instance; `None`: nothing.
     #[inline]
     pub(crate) fn of(instance: &CompleteInstance<'_>) -> Option<Self> {
         let is_plain = instance.call_order != CallOrder::Internal
@@ -68,7 +68,7 @@ struct OfHost {
     first_leave: i64,
 }
 
-/// What an instance says of each host, with buffers that are reused.
+/// The stamps of an instance by host, with buffers that are reused.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ByHost {
     hosts: Vec<OfHost>,
@@ -92,8 +92,8 @@ impl ByHost {
         }));
     }
 
-    /// Hands on what an instance says of pairs of hosts: host and time of what comes first, and
-    /// of what cannot come before that.
+    /// Passes the constraints of an instance to `sink`: host and time of the earlier event, then
+    /// host and time of the event that cannot precede it.
     pub(crate) fn constraints(
         &mut self,
         instance: &CompleteInstance<'_>,
@@ -126,8 +126,8 @@ impl ByHost {
         }
     }
 
-    /// Adds how often the stamps of an instance say otherwise, as they are and before clocks were
-    /// aligned; `before_ns(host, time)` is that time as the host's own clock told it.
+    /// Counts the violations in an instance, with aligned clocks and without; `before_ns(host,
+    /// time)` is the time that the host's own clock showed.
     pub(crate) fn count(
         &mut self,
         instance: &CompleteInstance<'_>,
@@ -175,7 +175,7 @@ impl ByHost {
     }
 }
 
-/// How often it was looked whether a host left a collective too early, and how often it did.
+/// How often hosts were checked for leaving a collective too early, and how often one did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CausalityCounts {
     /// Hosts in instances that were looked at.

@@ -1,10 +1,10 @@
-//! One time for all hosts: from exchanges, and from what the collectives say.
+//! One time for all hosts, from exchanges of time stamps and from constraints of the collectives.
 //!
 //! Clocks of several hosts are aligned in two steps. Straight lines through the first and the last
-//! exchanges are good enough to match calls and to tell which of them bind two clocks the most.
-//! These are gathered in a pass over the trace of their own, where exchanges are too sparse, or
-//! where messages were recorded, which tell more than exchanges do: there are thousands of them.
-//! Then the smoother does the rest. Traces of one host go none of this way.
+//! exchanges are good enough to match calls, and to find the tightest constraints. Where exchanges
+//! are too sparse, or where messages were recorded, an extra pass over the trace gathers these
+//! constraints: messages are far more numerous than exchanges. Then the smoother fits all of them.
+//! Traces of one host need none of this.
 
 use collbench_clocks::constraint::{Constraints, Key, Origin};
 use collbench_clocks::smoothed_alignment::{CoarseAlignment, SmoothedAlignment};
@@ -22,7 +22,7 @@ use crate::trace::run::Run;
 /// clock comes to what they can tell.
 const SPARSE_NS: i64 = 35_000_000_000;
 
-/// Brings the clocks to one time for good.
+/// Aligns the clocks finally.
 pub(crate) fn settle(
     run: &Run<'_>,
     clocks: &mut Clocks,

@@ -1,4 +1,4 @@
-//! Which of its algorithms the MPI library ran for what, by the names that it gives them.
+//! Which algorithms the MPI library ran for which operations, by the library's names.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,9 +21,9 @@ pub struct AlgorithmSummary {
     pub operation: Cow<'static, str>,
     /// What the library calls the algorithm.
     pub name: String,
-    /// Calls of the application in which it was begun, however often in each.
+    /// Calls of the application in which it was begun, counted once per call.
     pub calls: u64,
-    /// The least and the most payload of these calls, bytes; `None` where none of them tells.
+    /// The least and the most payload of these calls, bytes; `None` where none of them is known.
     pub bytes_min: Option<u64>,
     /// See `bytes_min`.
     pub bytes_max: Option<u64>,
@@ -68,11 +68,11 @@ struct Uses {
     n_processes: Option<Range>,
 }
 
-/// The algorithms that a process has noted: by number of the operation, and index of the definition.
+/// The algorithms recorded by a process: by number of the operation, and index of the definition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AlgorithmCounts {
     uses: BTreeMap<(u16, u32), Uses>,
-    /// The last call, and what was counted of it.
+    /// The last call, and the algorithms already counted for it.
     last: Option<(Record, BTreeSet<u32>)>,
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn n_processes(
     Some(communicator.members.len())
 }
 
-/// All algorithms that were noted, by operation and name; `None` where no process was to note any.
+/// All recorded algorithms, by operation and name; `None` where the layer was off in all processes.
 /// `counts` are those of each process of the run.
 pub(crate) fn algorithms<'c>(
     run: &Run<'_>,

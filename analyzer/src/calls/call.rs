@@ -1,4 +1,4 @@
-//! Calls, their places among those of the same communicator, and the calls at one place.
+//! A call, and a candidate: the calls of all members at one position.
 
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Operation};
@@ -18,23 +18,23 @@ pub struct Call {
     pub enter: Timestamp<Global>,
     /// Time of leaving; `None` for a call under way at the end of its file.
     pub leave: Option<Timestamp<Global>>,
-    /// Payload in bytes; `None` where the recorder could not tell.
+    /// Payload in bytes; `None` where the recorder could not determine it.
     pub payload: Option<u64>,
     /// Whether it returned an error code.
     pub has_failed: bool,
-    /// Whether its times can be true. Where not, they are a guess (it left when it entered), its
-    /// instance is not complete, and no figure counts them.
+    /// Whether its stamps are possible. Where not, its times are a guess (it left when it entered),
+    /// its instance is not complete, and no figure counts it.
     pub is_timed: bool,
-    /// How it went on, if it is a nonblocking or persistent one that was begun. Then `leave` is
-    /// that of the call that completed it, `None` if that is not known.
+    /// Its times after initiation, if it is nonblocking or persistent. Then `leave` is that of the
+    /// call that completed it, `None` if that is not known.
     pub overlap: Option<OverlapTimes>,
     /// Level of the phase in which it was called.
     pub phase: Option<i32>,
 }
 
 impl Call {
-    /// Time in it, ns; 0 for a call under way, and for one that returned an error. Of a nonblocking one that in the initiating and
-    /// the completing call.
+    /// Time in it, ns; 0 for a call under way, and for one that returned an error. Of a nonblocking
+    /// one: time in the initiating and the completing call.
     #[must_use]
     pub fn time_ns(&self) -> i64 {
         match &self.overlap {
@@ -44,7 +44,8 @@ impl Call {
         }
     }
 
-    /// The last that is known of it: its leave, or what of a nonblocking one arrived last.
+    /// Its last known instant: its leave; of a nonblocking one not completed, the last known enter
+    /// or return.
     #[must_use]
     pub fn last_seen(&self) -> Timestamp<Global> {
         let begun = self.overlap.map(|overlap| match overlap.completing {
@@ -54,8 +55,8 @@ impl Call {
         self.leave.or(begun).unwrap_or(self.enter)
     }
 
-    /// Whether it was under way at the end of its file: not one whose request was given back
-    /// before it was complete, nor one that the library refused to begin.
+    /// Whether it was under way at the end of its file: this excludes requests freed before
+    /// completion, and calls that the library refused to initiate.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
         let by = self.overlap.and_then(|overlap| overlap.completing);
@@ -65,23 +66,25 @@ impl Call {
     }
 }
 
-/// The calls of an instance, or what there is of them.
+/// The calls of all members at one position in one order of calls: an instance, if they are
+/// complete and agree.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'m> {
     /// Its processes.
     pub communicator: &'m Communicator,
     /// Index of that in [`Communicators::list`](crate::communicators::Communicators::list).
     pub communicator_index: usize,
-    /// Which order of calls it stands in.
+    /// Which order of calls it belongs to.
     pub call_order: CallOrder,
     /// Position in that order, from 0.
     pub position: u64,
-    /// For each slot of the communicator its call; `None`: it never arrived, or its call is lost.
+    /// For each slot of the communicator its call; `None`: it was never made, or its record is
+    /// missing.
     pub calls: &'m [Option<Call>],
-    /// The slots without a call that have made one, which a ring has overwritten; ascending.
+    /// The slots whose calls a ring has overwritten; ascending.
     pub lost: &'m [usize],
-    /// For each slot the number of calls that its process is known to have begun in this order:
-    /// of a call that is missing before this one the record was lost.
+    /// For each slot the number of calls that its process is known to have begun in this order: a
+    /// missing call at an earlier position was made, but its record is missing.
     pub n_begun: &'m [u64],
     /// For creations: index in [`Communicators::list`](crate::communicators::Communicators::list) of the one
     /// called on, by any member.
@@ -107,7 +110,7 @@ impl Candidate<'_> {
             && calls.all(|call| call.is_some_and(|call| !call.is_under_way()))
     }
 
-    /// Whether every process of the communicator came, and left, at known times.
+    /// Whether every process of the communicator entered and left at known times.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.communicator.is_whole

@@ -1,9 +1,9 @@
-//! What all processes agree on while their calls are matched.
+//! Communicators and persistent collectives, as used while calls are matched.
 
 use crate::communicators::Communicators;
 use crate::communicators::persistent::Persistents;
 
-/// What all processes agree on: what their calls are made on.
+/// The communicators and persistent collectives that calls are made on.
 #[derive(Clone, Copy)]
 pub(crate) struct MatchContext<'a> {
     pub(crate) communicators: &'a Communicators,

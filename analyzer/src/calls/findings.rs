@@ -1,4 +1,4 @@
-//! What matching meets that does not fit, and what else only the records of a process tell.
+//! Findings of matching: what does not fit, and what only the records of a process show.
 
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Operation};
@@ -29,14 +29,14 @@ pub struct InFlight {
     pub is_internal: bool,
 }
 
-/// What matching met that does not fit.
+/// What matching found that does not fit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MatchFindings {
     /// Records of a kind or an operation that this version does not know.
     pub n_unknown_records: u64,
     /// Messages that the MPI library sent within collectives.
     pub n_messages: u64,
-    /// Messages that it received, or was ready to.
+    /// Receives that it posted.
     pub n_receives: u64,
     /// Chunks whose sequence table says fewer calls than were found before them.
     pub n_sequence_conflicts: u64,
@@ -44,15 +44,16 @@ pub struct MatchFindings {
     pub n_abandoned: u64,
     /// Completions of nonblocking collectives that fit no initiation that is under way.
     pub n_stray_completions: u64,
-    /// Records of rings from before the instant from which on all of the process are there.
+    /// Records of rings from before the instant from which on all records of the process are
+    /// retained.
     pub n_before_windows: u64,
-    /// Most calls that waited for those of others after a round.
+    /// Largest number of calls that waited for those of others after a round.
     pub largest_window: u64,
     /// By process of the run.
     pub processes: Vec<ProcessFindings>,
 }
 
-/// Damage that only reading the records of a process finds.
+/// Findings in the records of one process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessFindings {
     /// Records whose time stamps cannot be true.
@@ -69,9 +70,9 @@ pub struct ProcessFindings {
     pub phases: Vec<LevelTime>,
     /// Chunks whose sequence table says fewer calls than were found before them.
     pub n_sequence_conflicts: u64,
-    /// What it did last; `None` where nothing is missing in the run.
+    /// Its last activity; `None` where nothing is missing in the run.
     pub last: Option<LastSeen>,
-    /// Which algorithms of the MPI library it has noted.
+    /// Which algorithms of the MPI library it recorded.
     pub algorithms: AlgorithmCounts,
     /// Whether its threads were running.
     pub running: RunningCounts,

@@ -1,16 +1,16 @@
-//! What a process did last, by the records at the end of its file.
+//! The last activity of a process, from the records at the end of its file.
 
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{Chunk, CompletingCall, Operation, Record, RecordKind};
 
 use crate::trace::record_at::RecordAt;
 
-/// The last that is known of a process.
+/// The last known activity of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastSeen {
     /// Its last stamp or clock reading.
     pub at: Timestamp<Global>,
-    /// The call that it came back from last; `None` if there is none.
+    /// The call that returned last; `None` if there is none.
     pub returned: Option<LastCall>,
 }
 
@@ -23,7 +23,7 @@ pub struct LastCall {
     pub completing: Option<CompletingCall>,
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
     pub communicator: Option<usize>,
-    /// Position among the calls on it; `None` where threads leave it open.
+    /// Position among the calls on it; `None` where several threads make it ambiguous.
     pub sequence: Option<u64>,
     /// Whether `sequence` is the number of a start of a persistent collective.
     pub is_persistent: bool,
@@ -33,8 +33,8 @@ pub struct LastCall {
     pub leave: Timestamp<Global>,
 }
 
-/// Where the last record stands, of a thread with these chunks (the first of which is number
-/// `first` of the file), that is one of those wanted.
+/// Location of the last record that `is_wanted` in a thread with these chunks; `first` is the
+/// number of its first chunk in the file.
 pub(crate) fn last_location(
     chunks: &[Chunk<'_>],
     first: usize,
@@ -51,8 +51,8 @@ pub(crate) fn last_location(
     })
 }
 
-/// Whether a record shows that the application went on: it is neither one of the MPI library's own
-/// calls, nor of what happens inside a call.
+/// Whether a record shows that the application made progress: it is neither an internal call of the
+/// MPI library nor a message or note inside a call.
 pub(crate) fn is_own(record: &Record) -> bool {
     match record.kind() {
         Some(RecordKind::Call) => !record.is_internal(),

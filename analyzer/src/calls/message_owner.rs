@@ -1,28 +1,29 @@
-//! Whose a message is, where collectives go on outside the calls that began them.
+//! Finds the collective that a message belongs to, while nonblocking collectives are outstanding.
 //!
 //! A nonblocking collective goes on in any later call, recorded or not, so its messages may are
-//! after any record. They have a tag of their own: MPI libraries take a new one for each such
-//! collective on a communicator. It is learnt from the messages inside the call that begins the
-//! collective; where there are none (it begins with what the process does for itself), the first
-//! that comes later with a tag that is nobody's is of the oldest collective on its communicator
-//! that has no tag yet, and something to send. In a blocking call on that communicator it is so
-//! where the tag is none that blocking collectives have ([`Tags`]). All other messages inside a
-//! call are that call's.
+//! after any record. They have a tag of their own: MPI libraries use a new one for each such
+//! collective on a communicator. The tag is learnt from the messages inside the initiating call.
+//! Where there are none, the first later message with an unknown tag belongs to the oldest
+//! collective on its communicator that has no tag yet and has data to send. Inside a blocking call
+//! on that communicator, this holds only for tags that blocking collectives do not use ([`Tags`]).
+//! All other messages inside a call belong to that call.
 //!
-//! A persistent collective has its tag from when it was set up, the same at each start. Of several
-//! that one call starts, those whose tags are not known yet are distinguished by the order in which
-//! they were set up on their communicator, once the tag of one is known.
+//! A persistent collective gets its tag when it is set up, and keeps it at each start. Where one
+//! call starts several, their tags follow from the order in which they were set up on their
+//! communicator, once the tag of one is known.
 //!
-//! While a library makes a communicator it goes on with one collective of its own after the other, each
-//! with a tag of its own, in whichever thread and call it is looked for: also those of another
-//! communicator. For which call it was, it tells behind the first messages of each
-//! ([`Creation`](collbench_formats::Creation)). Where nothing is told (in older traces), what no other may have
-//! is of a communicator that is being made without blocking, if there is one on that communicator.
+//! While a library creates a communicator, it runs internal collectives one after the other, each
+//! with its own tag, in whichever thread and call makes progress, even on another communicator. A
+//! note after the first messages of each says which call it is for
+//! ([`Creation`](collbench_formats::Creation)). Without such notes (older traces), a message that
+//! fits no other collective belongs to a nonblocking constructor outstanding on that communicator,
+//! if there is exactly one.
 //!
-//! Where a ring has overwritten what began earlier, a tag that comes later may be that of a collective
-//! of which nothing is known, until the last of those is complete: till then it is nobody's.
+//! Where a ring has overwritten earlier initiations, an unknown tag may belong to a collective
+//! begun before the window. Until the last of those is complete, such a message belongs to no known
+//! collective.
 //!
-//! Memory grows with the collectives that are under way, not with messages.
+//! Memory grows with the outstanding collectives, not with messages.
 
 use std::collections::BTreeMap;
 
@@ -47,29 +48,29 @@ impl OwnCollective {
     }
 }
 
-/// What a call is to the messages inside it.
+/// The role of a call for the messages inside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallOf {
     /// A blocking collective.
     Blocking(OwnCollective),
-    /// It begins one that goes on later.
+    /// It initiates a nonblocking or persistent one.
     Initiation(OwnCollective),
-    /// Its messages are nobody's.
+    /// Its messages belong to no collective.
     Nothing,
 }
 
-/// A call, while records behind it are looked at.
+/// A call, while the records after it are read.
 #[derive(Debug, Clone, Copy)]
 struct EnclosingCall {
     enter: u64,
     leave: u64,
     communicator: u32,
     of: CallOf,
-    /// Of what it begins the first, by how many were begun before: one call may start several.
+    /// Of the collectives it initiates, the number of the first: one call may start several.
     begins_at: u64,
     /// Whether the library does it, though it is blocking, with a tag such as nonblocking ones have.
     is_tagged: bool,
-    /// Whether it makes a communicator, and returns when that is there.
+    /// Whether it is a blocking constructor of a communicator.
     makes: bool,
 }
 
@@ -78,20 +79,20 @@ struct EnclosingCall {
 struct ThreadState {
     /// Its last call of the application, and the last one of the MPI library itself.
     calls: [Option<EnclosingCall>; 2],
-    /// The messages up to this one were looked at before.
+    /// Messages up to this location were already assigned.
     looked_at: Option<RecordAt>,
 }
 
-/// Whose a message is.
+/// The collective that a message belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The call that it is in, or nobody.
+    /// The call that it is in, or none.
     TheCall,
-    /// One that was begun before, or is made within others.
+    /// One initiated earlier, or progressing within other calls.
     Outstanding(OwnCollective),
 }
 
-/// Tells the owners of the messages of one process.
+/// Finds the owners of the messages of one process.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     tags: Tags,
@@ -101,7 +102,7 @@ pub(crate) struct Owners {
     by_tag: BTreeMap<(u32, u16), OwnCollective>,
     /// Those that make communicators.
     made: BTreeMap<OwnCollective, TagsOfMaker>,
-    /// Whether the library has told of any.
+    /// Whether any note named the constructor that messages are for.
     has_told: bool,
     /// Those of them that are nonblocking and under way, by communicator, then as they were begun.
     making: BTreeMap<(u32, u64), OwnCollective>,
@@ -141,7 +142,7 @@ struct OutstandingCollective {
     set_up: Option<u64>,
     /// Its tag, once that is known.
     tag: Option<u16>,
-    /// Whether it makes a communicator, with several tags.
+    /// Whether it creates a communicator, with several tags.
     makes: bool,
 }
 
@@ -260,7 +261,7 @@ impl Owners {
         }
     }
 
-    /// A collective is complete: from now on its tag is nobody's.
+    /// A collective is complete: its tag is free again.
     pub(crate) fn complete(&mut self, collective: OwnCollective) {
         let Some(open) = self.open.remove(&collective) else {
             return;
@@ -287,7 +288,7 @@ impl Owners {
         self.tags.tell_makers() && self.tags.is_of_nonblocking(message.tag) && !is_known()
     }
 
-    /// The library has told for which call messages on a communicator with this tag are.
+    /// A note named the call that messages on this communicator with this tag are for.
     pub(crate) fn is_made_by(&mut self, message: &Message, maker: OwnCollective) {
         self.has_told = true;
         let channel = (message.communicator, message.tag);
@@ -297,7 +298,7 @@ impl Owners {
         self.made_by(maker).channels.push(channel);
     }
 
-    /// The library has begun a collective for a call, of which it is to take the tag that is next on a
+    /// A note: the library has started a collective for a call, and will use the next tag on a
     /// communicator.
     pub(crate) fn begins_for(&mut self, maker: OwnCollective, communicator: u32) {
         self.has_told = true;
@@ -341,7 +342,7 @@ impl Owners {
         only.filter(|_| !self.has_told)
     }
 
-    /// Whether something under way is nonblocking.
+    /// Whether a collective is outstanding.
     pub(crate) fn is_open(&self, collective: OwnCollective) -> bool {
         self.open.contains_key(&collective)
     }
@@ -358,18 +359,19 @@ impl Owners {
         }
     }
 
-    /// The messages of a thread up to a place were looked at ahead of their turn.
+    /// The messages of a thread up to a place were assigned ahead.
     pub(crate) fn has_looked_at(&mut self, thread: u32, until: RecordAt) {
         self.threads.entry(thread).or_default().looked_at = Some(until);
     }
 
-    /// Whether the record at a place was looked at ahead of its turn.
+    /// Whether the record at a location was assigned ahead.
     pub(crate) fn is_looked_at(&self, thread: u32, location: RecordAt) -> bool {
         let state = self.threads.get(&thread);
         state.is_some_and(|state| state.looked_at.is_some_and(|until| location <= until))
     }
 
-    /// Whose the message of a record is, at its turn. What was looked at before is nobody's.
+    /// Owner of the message of a record, in the order of records. A message assigned ahead has no
+    /// owner now.
     pub(crate) fn owner(
         &mut self,
         thread: u32,
@@ -495,7 +497,7 @@ impl Owners {
         all.map(|(&(_, _, nth), &one)| (nth, one))
     }
 
-    /// The persistent collective without a tag that was set up when it was the turn of this one.
+    /// The persistent collective without a tag whose position among those set up fits this tag.
     fn in_setup_order(&self, communicator: u32, tag: u16) -> Option<OwnCollective> {
         let all = (communicator, 0)..=(communicator, u64::MAX);
         let mut all = self.untagged_persistent.range(all).map(|(_, one)| one);
@@ -503,8 +505,8 @@ impl Owners {
         in_setup_order.copied()
     }
 
-    /// Whether a persistent collective was set up when it was the turn of this tag, going by the one
-    /// next to it whose tag is known; `None` for others, and where none is known.
+    /// Whether this tag fits the position of a persistent collective among those set up, counted
+    /// from the nearest one whose tag is known; `None` for others, and where none is known.
     fn fits_setup_order(&self, one: &OwnCollective, tag: u16) -> Option<bool> {
         let OutstandingCollective {
             communicator,

@@ -1,9 +1,9 @@
 //! Nonblocking and persistent collectives of one process, from initiation to completion.
 //!
-//! An initiation has its place in the order of calls, or of starts; its completion may come any
-//! time later, and in another thread. So what was begun is kept apart from the queues until it is
-//! complete at every member: memory grows with what is under way, not with calls. It is kept as
-//! the records say it, so that no page of the file is read twice.
+//! An initiation has its position in the order of calls, or of starts; its completion may follow
+//! any time later, in any thread. So initiated operations are retained apart from the queues until
+//! they are complete at every member: memory grows with outstanding operations, not with calls.
+//! Their records are copied, so that no page of the file is read twice.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::calls::time_in_mpi::CallSpans;
 use crate::trace::algorithm_names::{AlgorithmNames, NamesInCall};
 use crate::trace::record_at::RecordAt;
 
-/// One collective that a process has begun.
+/// One collective that a process has initiated.
 #[derive(Debug, Clone)]
 pub(crate) struct Initiated {
     /// The initiating call.
@@ -26,7 +26,7 @@ pub(crate) struct Initiated {
     pub(crate) is_possible: bool,
     /// The phase in which it was called.
     pub(crate) phase: Option<i32>,
-    /// What the library said of the initiating call.
+    /// The names of algorithms reported in the initiating call.
     names_in_call: NamesInCall,
     /// The call that completed it.
     end: Option<End>,
@@ -43,7 +43,7 @@ struct End {
     leave: u64,
     by: CompletingCall,
     n_together: u32,
-    /// Whether it returned an error: then another one may complete the collective after all.
+    /// Whether it returned an error: then another call may still complete the collective.
     has_failed: bool,
 }
 
@@ -72,12 +72,12 @@ impl Initiated {
         }
     }
 
-    /// Whether nothing more can come of it.
+    /// Whether it was completed successfully.
     pub(crate) fn is_complete(&self) -> bool {
         self.end.is_some_and(|end| end.is_final())
     }
 
-    /// What the library said of the initiating call.
+    /// The names of algorithms reported in the initiating call.
     pub(crate) fn reported(&self) -> Option<AlgorithmNames> {
         self.names_in_call.reported()
     }
@@ -104,7 +104,7 @@ impl Initiated {
         Some(calls.map(move |(enter, leave)| (at(enter), at(leave))))
     }
 
-    /// How it went on after the initiating call, which returned.
+    /// Its times after the initiating call, which returned.
     pub(crate) fn overlap(&self, clock: &RankClock) -> OverlapTimes {
         let at = |ticks| clock.global(Timestamp::from_ticks(ticks));
         let span = |from: u64, to: u64| at(to).ns() - at(from).ns();
@@ -137,7 +137,7 @@ impl Initiated {
     }
 }
 
-/// How a nonblocking or persistent collective of one process went on after it was begun.
+/// Times of a nonblocking or persistent collective of one process, from initiation to completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverlapTimes {
     /// When the initiating call returned.
@@ -148,7 +148,7 @@ pub struct OverlapTimes {
     pub n_started: u32,
     /// The call that completed it, or was about to; `None`: nothing did in the trace.
     pub completing: Option<CompletingTime>,
-    /// Tests that found it not complete.
+    /// Tests that found it incomplete.
     pub n_tests: u64,
     /// Time in them, ns; of a test of several collectives, an equal share.
     pub tests_ns: i64,
@@ -182,7 +182,7 @@ impl OverlapTimes {
         Some((completing.enter.ns() - self.initiated.ns()).max(0))
     }
 
-    /// Time that the collective took from the application: initiation, tests, completion, ns.
+    /// Time that the application spent on the collective: initiation, tests, completion, ns.
     ///
     /// # Source
     /// Hoefler et al. 2007, section 4: overhead, time-based.
@@ -191,23 +191,23 @@ impl OverlapTimes {
         self.call_ns() + self.tests_ns
     }
 
-    /// Time between the two calls in which the process was in no test of it, ns. The collective
-    /// cannot have been overlapped with more; whether it went on meanwhile, a trace cannot tell.
+    /// Time between the two calls in which the process was in no test of it, ns. An upper bound of
+    /// the overlap; whether the collective progressed meanwhile is not visible in a trace.
     #[must_use]
     pub fn overlap_bound_ns(&self) -> Option<i64> {
         Some((self.between_ns()? - self.tests_ns).max(0))
     }
 }
 
-/// What a process has begun on one call order and others, or itself, are not done with, by
-/// position.
+/// The operations that a process has initiated in one order of calls and that are not complete
+/// everywhere, by position.
 #[derive(Debug, Default)]
 pub(crate) struct Outstanding {
     initiated: BTreeMap<u64, Initiated>,
     /// The messages that the MPI library has exchanged for them.
     messages: BTreeMap<u64, Vec<Record>>,
-    /// Calls whose completion is of no interest: those at positions at which others made another
-    /// call.
+    /// Calls whose completion is ignored: at positions at which other processes made different
+    /// calls.
     ignored: BTreeMap<u64, Operation>,
 }
 
@@ -246,7 +246,7 @@ impl Outstanding {
         self.messages.get(&position).map_or(&[], Vec::as_slice)
     }
 
-    /// From now on the completion of what was begun at a position is of no interest.
+    /// Ignores the completion of the operation initiated at a position from now on.
     pub(crate) fn ignore_completion(&mut self, position: u64) {
         self.messages.remove(&position);
         let initiated = self.initiated.remove(&position);

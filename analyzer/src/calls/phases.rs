@@ -7,13 +7,13 @@
 
 use collbench_stats::integers::add_ns;
 
-/// Most levels of a process that are distinguished; calls in further ones belong to no phase.
+/// Most levels of a process; calls in phases of further levels count as outside of phases.
 const MAX_LEVELS: usize = 1 << 12;
 
 /// The phases of one process so far.
 #[derive(Debug, Default)]
 pub(crate) struct PhaseClock {
-    /// Number of the phase at hand; 0: none.
+    /// Number of the current phase; 0: none.
     now: u16,
     /// When that began.
     since_ns: i64,
@@ -37,7 +37,7 @@ pub struct LevelTime {
 }
 
 impl PhaseClock {
-    /// Number of the phase at hand; 0: none.
+    /// Number of the current phase; 0: none.
     #[inline]
     pub(crate) fn number(&self) -> u16 {
         self.now
@@ -78,7 +78,7 @@ impl PhaseClock {
         self.since_ns = at_ns;
     }
 
-    /// The phase at hand ends; the process may begin another one.
+    /// Ends the current phase.
     fn end(&mut self, at_ns: i64) {
         let Some(at) = usize::from(self.now).checked_sub(1) else {
             return;

@@ -1,7 +1,8 @@
-//! The calls of one process to queues: one for each of its communicators and call order.
+//! Sorts the calls of one process into queues, one for each order of calls on each of its
+//! communicators.
 //!
-//! This is done for many processes at a time; a process knows nothing of the others. What can be
-//! in no instance is handed on at once.
+//! Many processes are read at a time, independently of each other. Calls that cannot be part of an
+//! instance are passed on at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,8 +44,8 @@ use initiations::AllCompleting;
 use messages_and_notes::Unfinished;
 use queues::Queues;
 
-/// Records that are looked at together: those that stay in the nearest cache from telling
-/// whether they can be true to telling where they belong.
+/// Records checked and sorted at a time: as many as stay in the nearest cache from one step to the
+/// other.
 const MAX_BATCH: u64 = 256;
 
 /// One process while its calls are matched.
@@ -78,7 +79,7 @@ pub(crate) struct Process<'a> {
     /// Binding (or index of the persistent collective) and call order of each queue of which
     /// something has changed.
     pub(crate) touched: Vec<(u32, CallOrder)>,
-    /// Calls that wait in the queues.
+    /// Calls waiting in the queues.
     pub(crate) n_queued: u64,
     /// Whether all records were taken.
     pub(crate) has_ended: bool,
@@ -89,7 +90,7 @@ pub(crate) struct Process<'a> {
     pub(crate) has_algorithms: bool,
     /// The numbers of their names, by index of the definition.
     names: &'a [u16],
-    /// Whose they are.
+    /// The collectives that messages belong to.
     owners: Owners,
     /// By thread: its last call of the application, and the last one of the MPI library itself, if
     /// messages of others may still come that are after it.
@@ -103,11 +104,11 @@ pub(crate) struct Process<'a> {
     last_calls: LastCalls,
     /// When the latest of the records so far began, ticks, if several threads make calls.
     reached: u64,
-    /// What was met that does not fit.
+    /// Findings in its records.
     pub(crate) found: RecordFindings,
 }
 
-/// What the records of a process hold that does not fit.
+/// Findings in the records of a process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordFindings {
     pub(crate) n_unknown_records: u64,
@@ -182,7 +183,7 @@ impl<'a> Process<'a> {
         this
     }
 
-    /// Goes on from where the window of a ring begins.
+    /// Initializes the positions from where the window of a ring begins.
     fn begin_window(&mut self) {
         let Some(window) = self.window.take() else {
             return;
@@ -224,9 +225,9 @@ impl<'a> Process<'a> {
         window.has_lost(at.call_order, index, at.position)
     }
 
-    /// Passes by the records of a batch from before the window, of a thread that has made few calls
-    /// since; gives how many there are. Behind the first from the window there are none, whatever
-    /// a damaged one says: where batches end must not matter.
+    /// Skips the records of a batch from before the window, of a thread that has made few calls
+    /// since; gives how many there are. Behind the first from the window there are none, whatever a
+    /// damaged one says: where batches end must not matter.
     fn skip_before_window(&mut self, batch: &Batch<'_>, until: u64) -> usize {
         let thread = self.thread_of(batch.location);
         if !batch.is_possible || self.within_window.contains(&thread) {
@@ -268,7 +269,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Communicators that it knows.
+    /// Number of communicators that it has defined.
     pub(crate) fn n_local_comms(&self) -> usize {
         self.queues.len()
     }
@@ -285,7 +286,7 @@ impl<'a> Process<'a> {
         has_just_ended
     }
 
-    /// The queue of a binding and call order; `None` if nothing ever came, or nothing is left. (For
+    /// The queue of a binding and call order; `None` if it was never used, or nothing is left. (For
     /// a persistent call order: of the process's persistent collective of this index.)
     #[inline]
     pub(crate) fn queue(&self, local_comm: usize, call_order: CallOrder) -> Option<&Queue> {
@@ -308,7 +309,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Gives back the room of the queues of a binding if nothing waits in them.
+    /// Frees the queues of a local communicator if they are empty.
     pub(crate) fn put_away(&mut self, local_comm: usize) {
         self.queues[local_comm].put_away();
     }
@@ -328,7 +329,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Binding, call order and position of the call that waits longest.
+    /// Local communicator, call order and position of the call that has waited longest.
     pub(crate) fn oldest(&self) -> Option<(usize, CallOrder, u64)> {
         let local_comms = self.queues.iter().enumerate();
         let fronts = local_comms.flat_map(|(local_comm, queues)| {
@@ -366,7 +367,7 @@ impl<'a> Process<'a> {
         &self.file.trace.chunks
     }
 
-    /// The way from ticks to the time of the analysis.
+    /// Converts ticks to the time of the analysis.
     #[inline]
     pub(crate) fn clock(&self) -> &RankClock {
         &self.clock
@@ -553,7 +554,7 @@ impl<'a> Process<'a> {
         entry.calls.get() < before[0] || ahead >= 1 << 31
     }
 
-    /// Somebody has looked at a touched queue.
+    /// A touched queue was checked.
     pub(crate) fn untouch(&mut self, local_comm: u32, call_order: CallOrder) {
         if let Some(queue) = self.queue_mut(local_comm as usize, call_order) {
             queue.is_touched = false;

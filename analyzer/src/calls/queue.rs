@@ -1,8 +1,9 @@
-//! The calls of one process on one call order of a communicator that wait for those of the others.
+//! The calls of one process in one call order of a communicator, waiting for those of the other
+//! members.
 //!
-//! A queue holds places, not calls: what waits is the trace itself, and a run of calls that stand
-//! next to each other costs the same as one. So it hardly matters how far one process is ahead of
-//! another.
+//! A queue holds locations of records, not calls: the calls themselves stay in the trace file.
+//! Consecutive records cost as much as one. So memory hardly depends on how far one process is
+//! ahead of another.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,7 +12,7 @@ use collbench_formats::Record;
 use crate::calls::outstanding::Outstanding;
 use crate::trace::record_at::{RecordAt, RecordRun};
 
-/// What the calls of a run have in common.
+/// What consecutive calls have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Alike {
     /// Whether their stamps can be true. If not it is one call.
@@ -20,25 +21,26 @@ pub(crate) struct Alike {
     pub(crate) phase: u16,
 }
 
-/// What waits, by position, and what comes next.
+/// The waiting calls, by position, and the position of the next call.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     runs: VecDeque<RecordRun>,
-    /// Position of the next call that comes.
+    /// Position of the next call.
     pub(crate) next: u64,
-    /// Whether `next` has changed, or something was completed, since somebody looked.
+    /// Whether `next` has changed, or something was completed, since this was last checked.
     pub(crate) is_touched: bool,
-    /// The nonblocking calls among them that are not handed on.
+    /// The nonblocking calls among them that have not been passed on.
     pub(crate) outstanding: Outstanding,
-    /// Position, and place of a message that is after a blocking call there and is of another
-    /// collective.
+    /// Messages that follow a blocking call in the file but belong to another collective: position
+    /// of the call, location of the message.
     pub(crate) foreign: BTreeSet<(u64, RecordAt)>,
-    /// Messages of blocking calls at a position that do not are after them, with their places.
+    /// By position of a blocking call: its messages that do not follow it in the file, with their
+    /// locations.
     elsewhere: BTreeMap<u64, Vec<(RecordAt, Record)>>,
 }
 
 impl Queue {
-    /// The next calls have come.
+    /// Adds the next calls.
     #[inline]
     pub(crate) fn push(&mut self, location: RecordAt, n: u32, alike: Alike) {
         let position = self.next;
@@ -68,13 +70,13 @@ impl Queue {
         self.runs.is_empty() && self.outstanding.is_empty() && self.elsewhere.is_empty()
     }
 
-    /// Keeps a message of the blocking call at a position that does not are after it.
+    /// Retains a message of the blocking call at a position that does not follow it in the file.
     pub(crate) fn keep_elsewhere(&mut self, position: u64, location: RecordAt, record: &Record) {
         let kept = self.elsewhere.entry(position).or_default();
         kept.push((location, *record));
     }
 
-    /// The messages of the blocking call at a position that do not are after it.
+    /// The messages of the blocking call at a position that do not follow it in the file.
     pub(crate) fn elsewhere(&self, position: u64) -> &[(RecordAt, Record)] {
         self.elsewhere.get(&position).map_or(&[], Vec::as_slice)
     }
@@ -110,7 +112,7 @@ impl Queue {
         self.runs.front()
     }
 
-    /// What waits within positions `[from, to)`.
+    /// The waiting calls at positions `[from, to)`.
     #[inline]
     pub(crate) fn within(&self, from: u64, to: u64) -> impl Iterator<Item = RecordRun> + '_ {
         let runs = self.runs.range(self.index_from(from)..);
@@ -118,7 +120,7 @@ impl Queue {
         runs.map(move |run| run.within(from, to))
     }
 
-    /// Forgets what waits before a position; gives each part of it to `done`.
+    /// Removes the calls before a position; each removed part is passed to `done`.
     pub(crate) fn drop_before(&mut self, position: u64, mut done: impl FnMut(&RecordRun)) {
         while let Some(first) = self.runs.front_mut() {
             if first.position >= position {

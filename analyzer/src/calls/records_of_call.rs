@@ -1,29 +1,30 @@
-//! What is after a call in its thread: its messages, and notes on it.
+//! The records that follow a call in its thread: its messages, and notes on it.
 
 use collbench_formats::{Message, Record, RecordKind};
 
 use crate::trace::record_at::RecordAt;
 use crate::trace::records::RecordReader;
 
-/// Records that are looked at together.
+/// Records read at a time.
 pub(crate) const SLICE: usize = 64;
 
-/// Whether the stamps of a message can be true.
+/// Whether the stamps of a message are possible: it does not end before it begins.
 pub(crate) fn has_possible_stamps(record: &Record) -> bool {
     record.leave.get() == 0 || record.enter.get() <= record.leave.get()
 }
 
-/// Whether a record is of a call that was made within another one, which was entered and left then: by a
-/// function of the application that the MPI library has called back. Those that one call starts or
-/// completes together have its times.
+/// Whether a record is of a call nested in another one with these times, made by a function of the
+/// application that the MPI library called back. Records of operations that one call starts or
+/// completes together have equal times and are not nested.
 pub(crate) fn is_within(record: &Record, enter: u64, leave: u64) -> bool {
     let (begin, end) = (record.enter.get(), record.leave.get());
     (begin, end) != (enter, leave) && (enter..leave).contains(&begin) && (1..=leave).contains(&end)
 }
 
-/// Hands on the messages of the call at a place (or of the call that completed collectives there),
-/// with their own places: those behind it that began no later than it returned, but for those of calls
-/// that the library made below it. Gives the place of the last record that was of the call.
+/// Passes to `look` the messages of the call at a location (or of the call that completed
+/// collectives there), with their locations: those after it that began no later than it returned,
+/// without those of nested calls of the library. Returns the location of the last record that
+/// belongs to the call.
 ///
 /// A clock with coarse steps may show the begin of the last message and the return alike.
 pub(crate) fn each_message(
@@ -34,7 +35,7 @@ pub(crate) fn each_message(
     each_message_or_note(reader, location, look, |_| {})
 }
 
-/// As [`each_message`], and hands on the notes on the call.
+/// As [`each_message`], and passes the notes on the call to `add_note`.
 pub(crate) fn each_message_or_note(
     reader: &RecordReader<'_>,
     mut location: RecordAt,
@@ -47,7 +48,7 @@ pub(crate) fn each_message_or_note(
     let (enter, leave) = (records[0].enter.get(), records[0].leave.get());
     let is_completion = records[0].kind() == Some(RecordKind::Completion);
     let mut last = location;
-    // Up to when a call below it lasts, with that tick.
+    // End of the latest nested call, ticks, inclusive.
     let mut below_until = 0;
     let mut n_before = 1;
     loop {
@@ -60,7 +61,7 @@ pub(crate) fn each_message_or_note(
                 ..location
             };
             let begin = record.enter.get();
-            // Of what was before the call a note tells behind it, with an earlier stamp.
+            // A note about the time before the call follows it with an earlier stamp.
             if record.kind() == Some(RecordKind::Note) {
                 if (enter..=leave).contains(&begin) && begin > below_until {
                     add_note(record);
@@ -78,7 +79,8 @@ pub(crate) fn each_message_or_note(
                 last = here;
                 continue;
             }
-            // One of the application is below it where the library has called the application back.
+            // A call of the application is nested where the library has called the application
+            // back.
             let is_below = record.is_internal() || is_within(record, enter, leave);
             match record.kind() {
                 // Those of a call that completed several stand next to each other.

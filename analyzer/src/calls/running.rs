@@ -1,4 +1,5 @@
-//! Whether processes were running: what the kernel said of their threads before and in long calls.
+//! Whether processes were running: what the kernel reported of their threads before and in long
+//! calls.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,9 +28,9 @@ pub struct RunningSummary {
     pub elapsed_ns: i64,
     /// For how much of it the thread was on a core, ns, in steps of 1 us for each sample.
     pub on_core_ns: i64,
-    /// How often it left the core by itself: it waited for something, slept, or was stopped.
+    /// How often it left the core voluntarily: it waited, slept, or was stopped.
     pub blocked: u64,
-    /// How often another one got its core.
+    /// How often it was preempted.
     pub preempted: u64,
 }
 
@@ -61,7 +62,7 @@ impl Sum {
     }
 }
 
-/// Where in its call a sample was taken.
+/// Where a sample was taken, relative to its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SampledAt {
     Before,
@@ -88,8 +89,8 @@ impl RunningCounts {
 /// Rank, communicator, operation.
 type Key = (u32, Option<usize>, &'static str, SampledAt);
 
-/// All samples, by rank, communicator and operation; `None` where no process was to be asked about.
-/// `counts` are those of each process of the run.
+/// All samples, by rank, communicator and operation; `None` where the layer was off in all
+/// processes. `counts` are those of each process of the run.
 pub(crate) fn running<'c>(
     run: &Run<'_>,
     clocks: &Clocks,

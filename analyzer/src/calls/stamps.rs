@@ -1,9 +1,9 @@
-//! Time stamps that cannot be true, told by the clock readings of the file around them.
+//! Impossible time stamps, detected by the clock readings of the file around them.
 //!
 //! Records have no checksum: one flipped bit moves a call by days. The anchors have one (but for
 //! that at the end), and stand between the calls: a call begins after its chunk was opened and
-//! before the next one was, and ends before the end. What contradicts them is damage: the call
-//! keeps its place in the order of calls, and its times enter no figure.
+//! before the next one was, and ends before the end. A stamp that contradicts them is damage: the
+//! call keeps its position in the order of calls, and its times enter no figure.
 //!
 //! A file that does not end in order has no anchor at its end, and its last call may come long
 //! after all others: everybody may have waited for it. So there the limit is a [`DAY_NS`] after
@@ -18,7 +18,7 @@ use collbench_formats::{Anchor, Operation, RankTrace, Record};
 use crate::time::clocks::Clocks;
 use crate::trace::run::{Run, latest_sure};
 
-/// How long a process that did not end in order may have gone on unseen.
+/// How long a process that did not end in order may have run on after its last known stamp.
 const DAY_NS: u64 = 86_400_000_000_000;
 
 /// Between what the stamps of a file must lie, ticks.

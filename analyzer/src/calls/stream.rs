@@ -10,7 +10,7 @@ use crate::calls::stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, Sta
 use crate::trace::record_at::RecordAt;
 use crate::trace::records::{RecordReader, Slice};
 
-/// Impossible stamps of a thread that are listed one by one.
+/// Impossible stamps of a thread that are listed.
 const MAX_LISTED: usize = 4;
 
 /// Reads the records of a process, some at a time.
@@ -42,8 +42,7 @@ struct ThreadStream {
     impossible: ImpossibleStamps,
 }
 
-/// Records of one thread that stand next to each other, and follow one another in the order of the
-/// process's calls.
+/// Consecutive records of one thread, also consecutive in the order of the process's calls.
 #[derive(Debug, Clone)]
 pub(crate) struct Batch<'a> {
     /// At least one.

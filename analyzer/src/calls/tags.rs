@@ -2,13 +2,15 @@
 
 use collbench_formats::{Abi, MpiIdentity, Semantics};
 
-/// How a library numbers its tags, as far as that tells nonblocking collectives from others.
+/// How a library numbers its tags, as far as this distinguishes nonblocking collectives from
+/// others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Tags {
     /// Below zero: each blocking operation has one, and nonblocking collectives have those below
     /// all of these, on each communicator one after the other.
     OpenMpi,
-    /// Likewise above zero.
+    /// Above zero: each blocking operation has one, and nonblocking collectives have those above
+    /// all of these, on each communicator one after the other.
     Mpich,
     /// Not known.
     #[default]
@@ -33,7 +35,7 @@ const OF_LEADERS_IN_OPEN_MPI: i16 = -31079;
 /// `mpir_tags.h` of MPICH 3.3 to 5.0: `MPIR_FIRST_NBC_TAG`.
 const FIRST_OF_MPICH: u16 = 287;
 
-/// What of a tag is MPICH's own; above is the part of the communicator.
+/// Bits of a tag that MPICH assigns; the bits above denote the part of the communicator.
 const MPICH_TAG: u16 = 0x3fff;
 
 impl Tags {
@@ -60,7 +62,7 @@ impl Tags {
         }
     }
 
-    /// The tag that was next so many turns later.
+    /// The tag assigned `n_later` collectives after this one.
     pub(crate) fn further(self, tag: u16, n_later: i64) -> Option<u16> {
         match self {
             Self::OpenMpi => Some(tag.wrapping_sub(n_later as u16)),
@@ -69,7 +71,7 @@ impl Tags {
         }
     }
 
-    /// Whether the library tells for which call it sends while it makes communicators.
+    /// Whether notes name the constructor that messages are for.
     pub(crate) fn tell_makers(self) -> bool {
         self == Self::OpenMpi
     }
@@ -84,8 +86,8 @@ impl Tags {
         self != Self::Unknown && !self.is_of_nonblocking(tag)
     }
 
-    /// Whether no blocking operation has this tag, as records have it; where that is not known it is
-    /// taken for one of those.
+    /// Whether no blocking operation has this tag, as records have it; for an unknown library this
+    /// is `false`.
     pub(crate) fn is_of_nonblocking(self, tag: u16) -> bool {
         match self {
             Self::OpenMpi => (tag as i16) < LAST_OF_OPEN_MPI,

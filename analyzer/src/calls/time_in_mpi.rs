@@ -1,9 +1,8 @@
-//! When processes were in MPI while a collective went on that they had begun.
+//! When processes were in MPI between initiation and completion of a collective.
 //!
-//! MPI has no service thread: what a collective still has to do at a process is done in its next
-//! call of MPI, whichever that is. Calls from point to point are not recorded, and of unsuccessful
-//! tests only the number is known; so where a process has tested, or has calls of several threads,
-//! this is not known of it.
+//! Without a progress thread, a collective progresses at a process only in calls of MPI, whichever
+//! they are. Calls from point to point are not recorded, and of unsuccessful tests only the number
+//! is known. So this is unknown for processes that tested, or that made calls from several threads.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,7 +17,7 @@ const MAX_MEANWHILE: usize = 64;
 /// Enter and leave of calls, ticks, in their order.
 pub(crate) type CallSpans = Box<[(u64, u64)]>;
 
-/// The last calls of a process that has begun something, in the order in which it made them.
+/// The last calls of a process with outstanding collectives, in order.
 #[derive(Debug, Default)]
 pub(crate) struct RecentCalls {
     calls: VecDeque<(u64, u64)>,
@@ -98,8 +97,8 @@ impl TimeInMpi {
         Some(&self.spans[range])
     }
 
-    /// For how long nobody was in MPI between the last initiation and the first completion, ns.
-    /// `None` if it is not known of somebody. `room` is overwritten.
+    /// Time between the last initiation and the first completion in which no process was in MPI,
+    /// ns. `None` if it is unknown for any of them. `room` is a reused buffer.
     pub(crate) fn nobody_in_mpi_ns(&self, room: &mut Vec<(i64, i64)>) -> Option<i64> {
         let (mut from, mut to) = (i64::MIN, i64::MAX);
         for slot in 0..self.of.len() {
@@ -120,7 +119,8 @@ impl TimeInMpi {
     }
 }
 
-/// How much of a stretch of time lies between calls, not before the first nor behind the last, ns.
+/// Part of the interval from `from` to `to` that is between calls, not before the first nor after
+/// the last, ns.
 #[must_use]
 pub(crate) fn outside_ns(calls: &[(i64, i64)], from: i64, to: i64) -> i64 {
     let gaps = calls.windows(2).map(|pair| (pair[0].1, pair[1].0));

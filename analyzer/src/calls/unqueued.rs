@@ -1,8 +1,8 @@
-//! Calls that are in no queue.
+//! Calls that enter no queue.
 
 use crate::calls::call::Call;
 
-/// A call that waits for nobody.
+/// A call that needs no matching with those of other processes.
 #[derive(Debug)]
 pub(crate) enum Unqueued {
     /// One that is in no instance: its communicator is not known, or (for constructors over a group) the

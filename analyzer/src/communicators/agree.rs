@@ -1,4 +1,4 @@
-//! What the processes defined, to what all agree on.
+//! Combines the definitions of all processes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
 
 impl Communicators {
-    /// Puts the definitions of all processes together.
+    /// Combines the definitions of all processes.
     #[must_use]
     pub fn agree(run: &Run<'_>, clocks: &Clocks) -> Self {
         let mut this = Self::default();
         let (drafts, own) = this.collect(run);
         let mut order = display_order(run, &drafts, &own);
-        // What was opened on a communicator is after all of them.
+        // Files and windows come after all communicators.
         order.sort_by_key(|id| id.is_some_and(|id| drafts[&id].is_opened()));
         let n_communicators =
             order.partition_point(|id| !id.is_some_and(|id| drafts[&id].is_opened()));
@@ -98,7 +98,7 @@ impl Communicators {
         this
     }
 
-    /// Takes in what each process said of its neighbours in topologies.
+    /// Adds the neighbours in topologies that each process defined.
     fn add_topologies(&mut self, run: &Run<'_>) {
         for (process, file) in run.processes.iter().enumerate() {
             for definition in file.trace.definitions.iter() {
@@ -110,7 +110,7 @@ impl Communicators {
                 };
                 let local_comm = self.local_comms[process][local_comm];
                 let communicator = &mut self.list[local_comm.communicator as usize];
-                // Those of one process are many, of which each may have another topology.
+                // One-process communicators share an entry, but each may have its own topology.
                 if !communicator.is_own()
                     && let Some(slot) = communicator.slot_of(process)
                 {

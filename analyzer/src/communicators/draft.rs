@@ -1,4 +1,4 @@
-//! The definitions of all processes, put together by the id of the communicator that they are of.
+//! The definitions of all processes, grouped by the id of their communicator.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,4 @@
-//! How communicators are shown: as entries of the results, one for each, or one for many that were made
-//! alike.
+//! Entries of communicators in the results: one for each, or one for many that were created alike.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +13,12 @@ use crate::trace::run::Run;
 /// Members of all communicators together that may be listed as unknown; beyond, only the known
 /// members are listed: a damaged size must not cost memory.
 pub(super) const MAX_UNKNOWN_MEMBERS: u64 = 1 << 20;
-/// Likewise of one communicator, for each known one, and besides: every operation on it lists
-/// them.
+/// Members of one communicator that may be listed as unknown: so many for each known member, plus
+/// so many. Every operation on it lists them.
 const MAX_UNKNOWN_OF_ONE: [u64; 2] = [8, 64];
 
-/// Communicators that were made alike and are shown one by one; where there are more (a program
-/// that duplicates and frees one in a loop), they are one entry of the results together.
+/// Most communicators created alike that get an entry each. More of them (a program that duplicates
+/// and frees one in a loop) share one entry.
 const MAX_ALIKE: usize = 1000;
 /// An entry of the results, while communicators are added to it.
 #[derive(Clone, Copy)]
@@ -73,8 +72,8 @@ impl Communicators {
     }
 }
 
-/// Communicators of which so many were made alike that they are shown together: called on the
-/// same one, by the same constructor, of the same processes, under the same name.
+/// Groups of many communicators created alike, which share an entry: same parent, constructor,
+/// processes and name.
 #[derive(Default)]
 pub(super) struct Alike {
     /// By id: which group of them.
@@ -114,7 +113,7 @@ impl Alike {
     }
 }
 
-/// World ranks by rank with holes, or, if that takes too many holes, only the known ones.
+/// World ranks by rank, `None` for unknown members; if too many are unknown, only the known ones.
 fn listed_ranks(
     run: &Run<'_>,
     draft: &Draft,

@@ -1,8 +1,9 @@
-//! Persistent collectives: what each process set up, put together to what all agree on.
+//! Persistent collectives: the definitions of all processes, combined.
 //!
-//! Starts have no place in the order of calls, and may come in another order at each process. So
-//! each persistent collective is a call order of its own, in which the starts are counted; it is
-//! known by its communicator and its position among the persistent collectives made there.
+//! Starts have no position in the order of calls, and each process may make them in a different
+//! order. So each persistent collective has a call order of its own, in which its starts are
+//! counted. It is identified by its communicator and its position among the persistent collectives
+//! set up there.
 
 use std::collections::BTreeMap;
 
@@ -43,8 +44,8 @@ pub(crate) struct Persistents {
 }
 
 impl Persistents {
-    /// Puts the definitions of all processes together. Of those that contradict one another the
-    /// first counts; the starts of the others belong to nothing.
+    /// Combines the definitions of all processes. Of contradicting definitions the first counts;
+    /// the starts of the others belong to nothing.
     pub(crate) fn agree(run: &Run<'_>, communicators: &Communicators) -> Self {
         let mut of: Vec<Vec<OwnPersistent>> = Vec::new();
         // Those on communicators of one process, which are one in the list, are distinguished by
@@ -116,7 +117,7 @@ impl Persistents {
     }
 }
 
-/// Index in the list of a process's persistent collectives of what its records call so.
+/// Position in `persistents` of the persistent collective with this local index.
 pub(crate) fn local_of(persistents: &[OwnPersistent], index: u32) -> Option<usize> {
     match persistents.get(index as usize) {
         Some(own) if own.index == index => Some(index as usize),

@@ -1,4 +1,4 @@
-//! The orders of calls on communicators, and how far each of them has come.
+//! The orders of calls on communicators, and how far each of them is decoded.
 
 use std::collections::BTreeMap;
 
@@ -30,23 +30,25 @@ impl OrderState {
     }
 }
 
-/// A call order that calls come on.
+/// A call order in use.
 pub(super) struct OpenOrder {
-    /// Process and binding of each slot; `None`: the process knows nothing of it.
+    /// Process and binding of each slot; `None`: the process has not defined the communicator.
     pub(super) members: Box<[Option<(u32, u32)>]>,
-    /// To positions before this one all have come. They were handed on, but for those held back.
+    /// All members have reached positions before this one. They were passed on, except those held
+    /// back.
     pub(super) done: u64,
     /// Positions of nonblocking calls that are not complete at every member, and how many slots,
     /// from the first, were seen to be.
     pub(super) held: BTreeMap<u64, u32>,
-    /// Positions at which some made a nonblocking call and some another one.
+    /// Positions at which some members made a nonblocking call and others a different one.
     pub(super) mixed: Vec<u64>,
     /// Whether it is among those that are looked at.
     pub(super) is_listed: bool,
 }
 
 impl OpenOrder {
-    /// Holds back the nonblocking calls at positions to which all have come now, `done..ready`.
+    /// Holds back the nonblocking calls at positions that all members have reached now,
+    /// `done..ready`.
     pub(super) fn hold_back(
         &mut self,
         processes: &[Process<'_>],

@@ -1,4 +1,4 @@
-//! Calls of an instance to one collective: one operation, and one root if it has one.
+//! A complete instance of one collective: one operation, and one root if it has one.
 
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{
@@ -36,19 +36,20 @@ pub struct CompleteInstance<'m> {
     pub leaves: &'m [Timestamp<Global>],
     /// What each process sends (see the module).
     pub payloads: Payloads<'m>,
-    /// How they went on after they were begun, of nonblocking and persistent operations.
+    /// Times from initiation to completion, of nonblocking and persistent operations.
     pub overlaps: Option<&'m [OverlapTimes]>,
-    /// When its processes were in MPI meanwhile, of those with messages.
+    /// When its processes were in MPI meanwhile, where messages were recorded.
     pub time_in_mpi: Option<&'m TimeInMpi>,
     /// Level of the phase in which all calls were made; `None`: not one.
     pub phase: Option<i32>,
     /// How many of the calls returned an error code.
     pub n_failed: u64,
-    /// A fence with the assertion that it ends no epoch: nobody need wait in it.
+    /// Whether it is a fence with the assertion that it ends no epoch: then nobody has to wait in
+    /// it.
     pub is_open_fence: bool,
     /// First and last of `enters` and `leaves`.
     pub extent: Extent,
-    /// What the library said of its calls: the algorithms that it began in them.
+    /// Names of the algorithms that the library reported for its calls.
     pub reported: Option<AlgorithmNames>,
     /// The messages that the library sent for it; `None` where messages were not recorded.
     pub messages: Option<Messages<'m>>,
@@ -68,7 +69,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// That of calls with these stamps; of none it is empty.
+    /// The extent of calls with these stamps; empty for none.
     #[must_use]
     pub fn of(stamps: impl Iterator<Item = (i64, i64)>) -> Self {
         let mut extent = Self {
@@ -86,14 +87,14 @@ impl Extent {
         extent
     }
 
-    /// That of all calls of an instance.
+    /// The extent of all calls of an instance.
     pub(crate) fn of_all(enters: &[Timestamp<Global>], leaves: &[Timestamp<Global>]) -> Self {
         let stamps = enters.iter().zip(leaves);
         Self::of(stamps.map(|(enter, leave)| (enter.ns(), leave.ns())))
     }
 }
 
-/// Payloads of the calls of an instance, bytes; `None` where the recorder could not tell.
+/// Payloads of the calls of an instance, bytes; `None` where the recorder could not determine it.
 #[derive(Debug, Clone, Copy)]
 pub enum Payloads<'m> {
     /// One for all.
@@ -103,7 +104,7 @@ pub enum Payloads<'m> {
 }
 
 impl Payloads<'_> {
-    /// Whether one payload stands for all.
+    /// Whether all payloads are stored as one.
     #[must_use]
     pub fn is_same(&self) -> bool {
         matches!(self, Self::Same(_))
@@ -146,7 +147,7 @@ impl Payloads<'_> {
     }
 }
 
-/// What the payloads of an instance come to.
+/// Sums over the payloads of an instance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PayloadSums {
     /// Sum of those that are known, bytes; stops at the largest.
@@ -170,7 +171,7 @@ impl PayloadSums {
 }
 
 impl CompleteInstance<'_> {
-    /// What its calls depend on.
+    /// Which processes depend on which.
     #[must_use]
     #[inline]
     pub fn semantics(&self) -> Semantics {
@@ -188,8 +189,8 @@ impl CompleteInstance<'_> {
         self.enters.len()
     }
 
-    /// When the wait of a slot can begin, ns, and among how many it is shared, > 0: its enter, or
-    /// that of the call that completed it.
+    /// When the wait of a slot can begin, ns, and among how many operations it is shared, > 0: its
+    /// enter, or that of the call that completed it.
     #[must_use]
     #[inline]
     pub fn waits_from(&self, slot: usize) -> (i64, i64) {

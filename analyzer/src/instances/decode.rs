@@ -1,10 +1,10 @@
-//! Places to instances: the calls of all members at some positions of a call order, decoded
-//! together.
+//! From record locations to instances: decodes the calls of all members at consecutive positions of
+//! a call order.
 //!
-//! The records of one process stand next to each other, those of an instance do not. So a block of
-//! positions is decoded process by process into columns, of which each instance is a row. Rows of
-//! which everybody came and left, at times that can be true, in calls that differ in nothing but
-//! time and payload, are instances as they are; the others are put together call by call.
+//! The records of one process are contiguous, those of an instance are not. So a block of positions
+//! is decoded process by process into columns; each row is an instance. A row in which every
+//! process entered and left at possible times, in calls that differ only in time and payload, is a
+//! complete instance; other rows are assembled call by call.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ use crate::messages::recurrence::RecurrenceKey;
 use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 use crate::trace::records::LastBlock;
 
-/// Some positions of a call order, which nobody can come to any more.
+/// Consecutive positions of a call order, to which no further calls can be added.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
@@ -39,7 +39,7 @@ pub(crate) struct Block {
     pub(crate) to: u64,
 }
 
-/// Positions of nonblocking calls that are handed on, ascending.
+/// Positions of nonblocking calls that are ready to be decoded, ascending.
 #[derive(Debug, Clone)]
 pub(crate) struct Settled {
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
@@ -69,7 +69,7 @@ impl MemberCalls<'_, '_> {
 const NO_PHASE: i64 = i64::MAX;
 const SEVERAL_PHASES: i64 = i64::MIN;
 
-/// What of a row is told while its calls are decoded.
+/// What is found of a row while its calls are decoded.
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
     /// Second word of the first member's record.
@@ -90,7 +90,7 @@ pub(crate) struct Decoder {
     rows: Vec<Row>,
     enters: Vec<Timestamp<Global>>,
     leaves: Vec<Timestamp<Global>>,
-    /// Kept only where payloads differ within instances: see [`Decoder::decode_columns`].
+    /// Filled only where payloads differ within instances: see [`Decoder::decode_columns`].
     words: Vec<RecordWord>,
     keeps_words: bool,
     payloads: Vec<Option<u64>>,
@@ -101,16 +101,17 @@ pub(crate) struct Decoder {
     time_in_mpi: TimeInMpi,
     /// Where the records stand, by cell; kept only where messages were recorded.
     locations: Vec<Option<RecordAt>>,
-    /// The same of a part of a block that is decoded call by call, between rows of the block.
+    /// Locations of the records of a part that is decoded call by call, between regular rows of the
+    /// block.
     locations_of_part: Vec<Option<RecordAt>>,
     gatherer: Gatherer,
 }
 
-/// Calls that a block should have: they fit into the second cache.
+/// Calls per block, about: they fit into the second-level cache.
 const BLOCK_CALLS: usize = 8192;
 
-/// Positions in a block of a communicator of so many members. Calls with messages take longer: there
-/// are fewer of them in a window, which all workers are to have a share of.
+/// Positions per block, for a communicator of this many members. Calls with messages take longer:
+/// there are fewer of them in a window, which all workers are to have a share of.
 pub(crate) fn block_length(n_members: usize, has_messages: bool) -> u64 {
     let calls = if has_messages {
         BLOCK_CALLS / 4
@@ -120,13 +121,13 @@ pub(crate) fn block_length(n_members: usize, has_messages: bool) -> u64 {
     (calls / n_members.max(1)).clamp(8, 512) as u64
 }
 
-/// Instances of so many members whose messages are gathered together: those of some records of each
-/// process, and no more than fit into the second cache.
+/// Number of instances whose messages are gathered together, for this many members: several records
+/// of each process, but no more than fit into the second-level cache.
 fn instances_together(n_members: usize) -> usize {
     (1024 / n_members.max(1)).clamp(1, 16)
 }
 
-/// What anybody has recorded behind the calls.
+/// Which layers besides calls any process recorded.
 #[derive(Clone, Copy)]
 struct RecordedLayers {
     messages: bool,
@@ -166,7 +167,7 @@ fn note_locations(
     recorded
 }
 
-/// A block while its rows are handed on.
+/// A block while its rows are passed on.
 #[derive(Clone, Copy)]
 struct BlockContext<'b, 'p, 'a> {
     block: &'b Block,
@@ -177,7 +178,7 @@ struct BlockContext<'b, 'p, 'a> {
     may_be_mixed: bool,
 }
 
-/// A row that is an instance as it is.
+/// A row that is a complete instance.
 #[derive(Clone, Copy)]
 struct RegularRow {
     /// Its number in the block.
@@ -188,13 +189,13 @@ struct RegularRow {
     root: Option<usize>,
 }
 
-/// Between rows: not a power of two, so that a column does not fall into one set of the cache.
+/// Distance between rows: not a power of two, so that a column does not map to a single cache set.
 fn stride(n_members: usize) -> usize {
     n_members.next_multiple_of(8) + 8
 }
 
 impl Decoder {
-    /// Hands on the instances of a block. `sources` are by slot; `None`: no call ever came.
+    /// Passes the instances of a block to `sink`. `sources` are by slot; `None`: no call was made.
     pub(crate) fn decode(
         &mut self,
         block: &Block,
@@ -252,7 +253,8 @@ impl Decoder {
         }
     }
 
-    /// Gathers what was recorded behind the calls of some rows from one on; gives which these are.
+    /// Gathers messages and notes of the calls of several rows, beginning with `at`; returns the
+    /// range of rows.
     fn gather_rows(&mut self, of: &BlockContext<'_, '_, '_>, at: usize) -> Range<usize> {
         let BlockContext {
             block,
@@ -276,7 +278,7 @@ impl Decoder {
         gathered
     }
 
-    /// Hands on the instance of a row.
+    /// Passes the instance of a row to `sink`.
     #[inline]
     fn emit_row(
         &mut self,
@@ -453,7 +455,7 @@ impl Decoder {
         }
     }
 
-    /// The way for all that is not regular, some positions at a time.
+    /// Decodes rows that are not regular, call by call.
     #[cold]
     fn decode_calls(
         &mut self,
@@ -500,7 +502,7 @@ impl Decoder {
         for (at, position) in (block.from..block.to).enumerate() {
             let calls = &calls[at * n..][..n];
             let is_nonblocking = |call: &Call| is_nonblocking(call.operation, block.call_order);
-            // What everybody only began is handed on when it is complete.
+            // Operations that were only initiated are passed on when they are complete.
             if calls.iter().flatten().any(|call| !is_nonblocking(call)) {
                 let lost = lost_slots(
                     calls,
@@ -533,7 +535,7 @@ impl Decoder {
         self.locations_of_part = locations;
     }
 
-    /// Hands on nonblocking calls that are complete, or whose processes have ended.
+    /// Passes on nonblocking calls that are complete, or whose processes have ended.
     pub(crate) fn decode_settled(
         &mut self,
         settled: &Settled,
@@ -674,11 +676,11 @@ impl Decoder {
     }
 }
 
-/// Where the messages of some instances are.
+/// Where the messages of instances are found.
 enum MessageSource<'i> {
-    /// Behind the calls, whose places these are, by instance and slot.
+    /// After the calls at these locations, by instance and slot.
     AfterCalls(&'i [Option<RecordAt>]),
-    /// Kept with what was begun.
+    /// Retained with the initiations.
     Retained,
 }
 
@@ -697,8 +699,8 @@ struct RecordedOfInstance<'i> {
     has_messages: bool,
 }
 
-/// Gathers the messages, and what the library said, of the instances at some positions: process by
-/// process, since the records of each stand next to each other.
+/// Gathers the messages and the names of algorithms of the instances at some positions, process by
+/// process, since the records of each are contiguous.
 fn gather(
     gatherer: &mut Gatherer,
     positions: Positions,
@@ -775,8 +777,7 @@ fn count_begun(n_begun: &mut Vec<u64>, sources: &[Option<MemberCalls<'_, '_>>]) 
     n_begun.extend(sources.iter().map(next));
 }
 
-/// Whether a call on this call order only begins an operation, of which the completion is waited
-/// for.
+/// Whether a call in this call order only initiates an operation, which another call completes.
 fn is_nonblocking(operation: Operation, call_order: CallOrder) -> bool {
     call_order == CallOrder::Application && operation.is_nonblocking()
 }
@@ -791,7 +792,7 @@ fn shape_of(communicator: &Communicator, operation: Operation, root: Option<usiz
     }
 }
 
-/// The kind of the instance of a row, on a communicator with this index.
+/// The recurrence key of a row, on a communicator with this index.
 fn recurrence_key(row: &Row, index: usize, communicator: &Communicator) -> Option<RecurrenceKey> {
     let (operation, root) = regular(row, communicator)?;
     Some(RecurrenceKey {

@@ -1,10 +1,11 @@
-//! Calls of all processes to instances: the same collective across its communicator.
+//! Matches the calls of all processes to instances: one collective operation across its
+//! communicator.
 //!
-//! Never by time. The n-th call of each member on a communicator is the n-th instance of it; the
-//! application orders the calls of a process on one communicator, also between threads, so that
-//! their order is that of their begin. Three *call orders* have an order of their own: the calls of
-//! the application, those that the MPI library makes internally, and the making of the communicator
-//! itself where that is collective over a group only (`MPI_Comm_create_group`).
+//! Calls are never matched by time. The n-th call of each member on a communicator is the n-th
+//! instance of it; the application orders the calls of a process on one communicator, also between
+//! threads, so that their order is that of their begin. Three *call orders* have an order of their
+//! own: the calls of the application, those that the MPI library makes internally, and the making
+//! of the communicator itself where that is collective over a group only (`MPI_Comm_create_group`).
 //!
 //! Everything is streamed, in rounds. In each round every process is taken some records further,
 //! which are put into its [queues](crate::calls::queue) by call order; then the positions to which
@@ -13,11 +14,10 @@
 //! the first by process, the second by block. Each worker has sums of its own, which are merged now
 //! and then; so what is summed must not depend on the order.
 //!
-//! Positions are matched in step, however far the ranks ran apart in time, as the leaves of a
-//! reduce do. Where the calls of a process wait for others in great number, it is not taken
-//! further until those have come: the window of waiting calls stays small. A road not taken is
-//! to merge all processes by time: it needs aligned clocks, and holds all that the slowest rank
-//! has not reached.
+//! Positions are matched in step, however far the ranks were apart in time. Where the calls of a
+//! process wait for others in great number, it is not taken further until those have come: the
+//! window of waiting calls stays small. A road not taken is to merge all processes by time: it
+//! needs aligned clocks, and holds all that the slowest rank has not reached.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -40,8 +40,8 @@ use crate::time::clocks::Clocks;
 use crate::trace::record_at::{CALL_ORDERS, CallOrder};
 use crate::trace::run::Run;
 
-/// Calls after which the sums of all workers are merged: sums of few samples keep them all, so
-/// that their memory grows with it.
+/// Calls after which the sums of all workers are merged. Sums of few samples store each sample, so
+/// their memory grows between merges.
 const CALLS_BETWEEN_MERGES: u64 = 1 << 22;
 
 /// Matches all calls of a run, and sums up what they are; `new` makes what a worker adds them up with,
@@ -131,14 +131,14 @@ struct Workers<'n, A> {
     idle: Mutex<Vec<Worker<A>>>,
 }
 
-/// What a worker has for itself.
+/// The private state of a worker.
 struct Worker<A> {
     adder: A,
     decoder: Decoder,
 }
 
 impl<A: Adder> Workers<'_, A> {
-    /// Has something done by a worker.
+    /// Runs `work` with an idle worker.
     fn with<T>(&self, work: impl FnOnce(&mut Decoder, &mut dyn FnMut(Outcome<'_>)) -> T) -> T {
         let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = lock().pop();
@@ -166,7 +166,7 @@ struct Matcher<'a> {
     processes: Vec<Process<'a>>,
     /// Three for each communicator, then one for each persistent collective.
     call_orders: Vec<OrderState>,
-    /// Rounds one after the other in which everybody waited for somebody.
+    /// Consecutive rounds in which every process waited for another.
     n_stuck: u32,
 }
 
@@ -218,7 +218,7 @@ impl Matcher<'_> {
                 continue;
             };
             let communicator = process.communicator_of(local_comm as u32, call_order);
-            // It waits for nobody but what is after its own call.
+            // It only waits for the records that follow its own call.
             if self.context.communicators.list[communicator].is_own() {
                 shares[index] = more;
                 continue;
@@ -238,7 +238,7 @@ impl Matcher<'_> {
         shares
     }
 
-    /// The call orders on which somebody has come further.
+    /// The call orders in which some process has advanced.
     fn touched_call_orders(&mut self) -> Vec<usize> {
         let mut listed = Vec::new();
         for index in 0..self.processes.len() {
@@ -311,7 +311,7 @@ impl Matcher<'_> {
         }
     }
 
-    /// Ends of messages that the processes have come by.
+    /// Ends of messages read so far.
     fn n_messages(&self) -> u64 {
         let found = self.processes.iter().map(|process| &process.found);
         found.map(|found| found.n_sent + found.n_received).sum()
@@ -322,7 +322,7 @@ impl Matcher<'_> {
         self.processes.iter().any(|process| process.has_messages)
     }
 
-    /// The positions of some call orders to which all have come, in blocks.
+    /// The positions of some call orders that all members have reached, in blocks.
     fn cut(&mut self, call_orders: &[usize]) -> Vec<Block> {
         let mut blocks = Vec::new();
         let has_messages = self.has_messages();
@@ -376,7 +376,7 @@ impl Matcher<'_> {
         blocks
     }
 
-    /// Hands on the instances of all blocks.
+    /// Decodes all blocks.
     fn decode<A: Adder>(&self, blocks: &[Block], workers: &Workers<'_, A>) {
         blocks.par_iter().for_each(|block| {
             let sources = self.sources(block.communicator, block.call_order);
@@ -560,7 +560,7 @@ impl Matcher<'_> {
 /// How often the number of records that are looked at together is doubled where everybody waits.
 const MAX_DOUBLINGS: u32 = 4;
 
-/// Pages of all files together that are kept, though they were read, to give back many at once.
+/// Bytes of pages of all files together that are retained after reading, to give back many at once.
 const KEPT_BYTES: u64 = 32 << 20;
 
 fn n_call_orders(context: MatchContext<'_>) -> usize {

@@ -1,15 +1,15 @@
-//! What matching hands on, and what takes it.
+//! Outcomes of matching, and the trait of what adds them up.
 
 use crate::calls::call::{Call, Candidate};
 use crate::calls::unqueued::Unqueued;
 use crate::instances::complete::{CompleteInstance, Disagreement};
 
-/// What matching hands on.
+/// One outcome of matching.
 #[derive(Debug)]
 pub enum Outcome<'m> {
     /// A complete instance of one collective.
     Complete(CompleteInstance<'m>),
-    /// Calls at one position that are not a complete instance, once no more of them can come.
+    /// Calls at one position that are not a complete instance, when no further calls can be added.
     Irregular {
         /// The calls.
         instance: Candidate<'m>,
@@ -35,10 +35,10 @@ pub enum Outcome<'m> {
     },
 }
 
-/// What one worker adds up all with that is matched and handed to it.
+/// What a worker uses to add up the outcomes that it gets.
 pub trait Adder: Send {
-    /// What it comes to. None of it may depend on the order of instances, nor on how they are shared
-    /// out among workers.
+    /// The sums. They must not depend on the order of instances, nor on how these are distributed
+    /// among workers.
     type Sums: Merge;
     /// Adds what was matched.
     fn take(&mut self, matched: Outcome<'_>);
@@ -46,7 +46,7 @@ pub trait Adder: Send {
     fn finish(self) -> Self::Sums;
 }
 
-/// Sums of parts, which come to those of the whole in any order and any grouping.
+/// Sums of parts that can be merged in any order and any grouping.
 pub trait Merge: Send {
     /// Adds the sums of another part.
     fn merge(&mut self, other: Self);

@@ -1,4 +1,4 @@
-//! Calls of one process on communicators of its own: they wait for nobody.
+//! Calls on one-process communicators, which need no matching with other processes.
 
 use crate::calls::context::MatchContext;
 use crate::calls::process::Process;
@@ -6,7 +6,7 @@ use crate::instances::decode::{Block, Decoder, MemberCalls, Settled, block_lengt
 use crate::instances::outcome::Outcome;
 use crate::trace::record_at::CallOrder;
 
-/// Hands on the new calls of a process on communicators of its own.
+/// Passes on the new calls of a process on one-process communicators.
 pub(crate) fn emit_own(
     process: &mut Process<'_>,
     context: MatchContext<'_>,
@@ -90,7 +90,7 @@ fn own_orders(process: &Process<'_>, context: MatchContext<'_>) -> Vec<OwnOrder>
         .collect()
 }
 
-/// Hands on what is settled of one call order of a communicator of one process.
+/// Passes on the complete nonblocking calls of one call order of a one-process communicator.
 fn emit_settled(
     process: &mut Process<'_>,
     of: OwnOrder,

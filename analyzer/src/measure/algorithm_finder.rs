@@ -1,5 +1,5 @@
-//! What instances are called of which the library has said something: found once for each shape, and what was
-//! said.
+//! Finds the algorithm of an instance for which the library reported names: once for each pair of
+//! shape and names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use collbench_trees::shape::Shape;
 use crate::instances::complete::CompleteInstance;
 use crate::trace::algorithm_names::{AlgorithmNames, NameTable};
 
-/// Shapes of which it is kept what they are called; where there are more it is found anew.
+/// Most pairs that are retained; beyond, all are discarded.
 const MAX_KNOWN: usize = 256;
 
-/// What was said, and the shape, at its place in memory.
+/// The reported names, and the address of the shape.
 type Known = (AlgorithmNames, usize);
 
-/// Finds what instances are called: once for each shape, and what was said.
+/// Finds the algorithms of instances, once for each pair of shape and names.
 #[derive(Debug, Default)]
 pub(crate) struct AlgorithmFinder {
     known: BTreeMap<Known, (Arc<Shape>, NamedAlgorithm)>,
@@ -25,7 +25,7 @@ pub(crate) struct AlgorithmFinder {
 }
 
 impl AlgorithmFinder {
-    /// What an instance is called of which the library has said something.
+    /// The algorithm of an instance for which the library reported names.
     pub(crate) fn called(
         &mut self,
         instance: &CompleteInstance<'_>,
@@ -33,7 +33,7 @@ impl AlgorithmFinder {
         reported: AlgorithmNames,
         shape: Option<&Arc<Shape>>,
     ) -> NamedAlgorithm {
-        // There it is said of what each group does by itself.
+        // There the names describe what each group does internally.
         if instance.communicator.kind == CommunicatorKind::Inter {
             return NamedAlgorithm {
                 algorithm: shape.and_then(|shape| shape.algorithm()),
@@ -58,7 +58,7 @@ impl AlgorithmFinder {
                     self.known.clear();
                 }
                 let called = find(Some(shape));
-                // What is kept stays at its place.
+                // Holding the shape keeps its address from being reused.
                 self.known.insert(key, (Arc::clone(shape), called));
                 called
             }

@@ -1,16 +1,16 @@
-//! How an instance came to its end: from the last leave back to the enter that all waited for.
+//! The critical path of an instance: from the last leave back to the enter that all waited for.
 //!
-//! Between two of its own begins (of sends and of receives) a process waits for all that it is seen
-//! to receive there, as a whole: the last of the sends ended that wait. If the process was waiting
-//! when that began, the way goes back to its sender; else it stays with the process, which was late
-//! itself. A process whose send lasts until its receiver has posted waited for the receiver.
+//! Between two begins of its own sends and receives, a process waits for all messages that it
+//! receives there: the one sent last ended the wait. If the process was already waiting when that
+//! send began, the path continues at the sender; otherwise the process itself was late, and the
+//! path stays there. A process whose send lasts until its receiver has posted waited for the
+//! receiver.
 //!
-//! What is not known may have ended a wait: of several receives from any process it is not known
-//! which met which send, only which sends they met together; some receives are not seen to end;
-//! clocks of two hosts may not tell what arrived first. Then it is assumed that a process waits for
-//! what is sent to it meanwhile, and the way is one with a [`Doubt`]. It counts where something
-//! else speaks for it: where it begins at the last of those to arrive that the last to leave
-//! depends on.
+//! Unknown events may have ended a wait: among several receives from any process it is unknown
+//! which got which send; the end of some receives is not seen; the clocks of two hosts may not
+//! resolve an order. Then it is assumed that a process waits for messages sent to it meanwhile, and
+//! the path has a [`Doubt`]. It counts only if it begins at the last to arrive among the processes
+//! that the last to leave depends on.
 //!
 //! # Source
 //! The critical path of Böhme et al. (ICPP 2012), within one collective: wait states are left by
@@ -25,21 +25,22 @@ use crate::measure::outside::has_core;
 use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
 
-/// Why it is not known what the last to leave an instance waited for.
+/// Why the critical path of an instance is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
     /// Its processes are on hosts without a common time.
     NoCommonTime,
-    /// The clocks of two hosts do not tell what arrived first.
+    /// The clocks of two hosts do not resolve an order.
     UnresolvedClocks,
-    /// Receives from any process: which of them met which send decides.
+    /// Receives from any process: it matters which of them got which send.
     FromAny,
-    /// It is not seen when a receive ended, or a send that may have waited for its receiver.
+    /// The end of a receive is not seen, or that of a send that may have waited for its receiver.
     NotSeen,
     /// Not all messages are known: one end was not recorded, or is outside of the instance.
     Incomplete,
-    /// The last to leave depends on one that came later, and nothing was seen to come from there.
+    /// The last to leave depends on a process that arrived later, and no message from there was
+    /// seen.
     Hidden,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
@@ -58,10 +59,10 @@ impl Doubt {
     ];
 }
 
-/// Where a way was that does not begin at the last to arrive, when that one came.
+/// Where a path was when the last process arrived, if it does not begin there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Elsewhere {
-    /// The clocks do not tell which of the two arrived last.
+    /// The clocks do not resolve which of the two arrived last.
     Unresolved,
     /// On a message.
     OnMessage,
@@ -74,26 +75,26 @@ pub(crate) enum Elsewhere {
 pub(crate) struct CriticalPath {
     /// Slot at whose enter it begins.
     pub(crate) begin: usize,
-    /// Edges that it goes over, ascending, and the time spent there, ns; once for each message.
+    /// Edges on the path, ascending, and the time spent there, ns; once for each message.
     pub(crate) hops: Vec<(u32, i64)>,
-    /// Slots that it goes through, ascending, and the time spent there, ns; once for each time.
+    /// Slots on the path, ascending, and the time spent there, ns; once for each visit.
     pub(crate) stays: Vec<(u32, i64)>,
-    /// What speaks against it.
+    /// Why it is doubtful, if it is.
     doubt: Option<Doubt>,
     /// Whether it was on a message at the last enter.
     is_on_message: bool,
-    /// By slot: what it did, as far as that is still to come on the critical path.
+    /// By slot: its events that the path may still reach.
     slots: Vec<Done>,
-    /// Slots of which that is there.
+    /// Slots whose events are filled in.
     visited: Vec<usize>,
     /// The receives that ended one wait.
     awaited: Vec<Awaited>,
 }
 
-/// An instant in a process: of what has the same stamp, which of its ends.
+/// An instant in a process: time, ns, and number of the end, which orders equal times.
 type Instant = (i64, u32);
 
-/// What a process did, each list ascending.
+/// The events of a process, each list ascending.
 #[derive(Debug, Default)]
 struct Done {
     is_there: bool,
@@ -101,22 +102,22 @@ struct Done {
     begun: Vec<(Instant, u32, bool)>,
     /// When its receives ended.
     received: Vec<(Instant, u32, ReceiveEnd)>,
-    /// When others began to receive what it had sent before, and may have waited to be rid of.
+    /// When receivers posted late for its sends: it may have waited for them.
     posted_late: Vec<i64>,
 }
 
-/// How it is known when a receive ended.
+/// How the end of a receive is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ReceiveEnd {
     /// It was seen.
     Seen,
-    /// It is not seen; the process left no earlier.
+    /// Not seen; it ended before the process left.
     ByTheLeave,
-    /// It is not seen; the process began something else, when it may have ended.
+    /// Not seen; it may have ended before the process began something else.
     Perhaps,
 }
 
-/// A receive that ended a wait, or one of several that did.
+/// One of the receives that ended a wait.
 #[derive(Debug, Clone, Copy)]
 struct Awaited {
     sent: i64,
@@ -124,11 +125,10 @@ struct Awaited {
     ends: ReceiveEnd,
 }
 
-/// Smaller messages no library makes wait for their receiver, but where its call shows it.
+/// Sends of fewer bytes are assumed not to wait for their receiver, unless the call shows it.
 const MIN_WAITING_BYTES: u64 = 1024;
 
-/// A send that returned after its receiver had begun to receive, but had begun no longer before that,
-/// is one that took its time, not one that waited.
+/// A send that began no longer than this before its receiver posted is not counted as waiting.
 const MAX_SEND_NS: i64 = 1_000;
 
 /// An instance whose processes have a common time.
@@ -145,7 +145,7 @@ impl PathInput<'_> {
         &self.paired[number as usize]
     }
 
-    /// How far stamps of two slots have to lie apart to tell which arrived first; 0 on one host.
+    /// How far apart stamps of two slots must be to be ordered, ns; 0 on one host.
     fn apart_ns(&self, a: usize, b: usize) -> i64 {
         let members = &self.instance.communicator.members;
         match (members[a].host, members[b].host) {
@@ -154,8 +154,8 @@ impl PathInput<'_> {
         }
     }
 
-    /// The slot that arrived last of those that a slot depends on, itself among them; `None` where
-    /// that is not known.
+    /// The last slot to arrive among those that a slot depends on, including itself; `None` where
+    /// that is unknown.
     fn last_to_arrive(&self, slot: usize) -> Option<usize> {
         let instance = self.instance;
         let enters = || instance.enters.iter().enumerate();
@@ -175,10 +175,10 @@ impl PathInput<'_> {
 }
 
 impl CriticalPath {
-    /// Finds the critical path.
+    /// Finds the path of an instance.
     ///
     /// # Errors
-    /// Why it is not known.
+    /// Why the path is unknown.
     pub(crate) fn follow(&mut self, seen: &PathInput<'_>) -> Result<(), Doubt> {
         let instance = seen.instance;
         for slot in self.visited.drain(..) {
@@ -209,15 +209,16 @@ impl CriticalPath {
         }
     }
 
-    /// Whether it begins at a slot, or at one that came no earlier, as far as the clocks tell.
+    /// Whether the path begins at a slot, or at one that did not arrive earlier, as far as the
+    /// clocks resolve it.
     fn begins_with(&self, seen: &PathInput<'_>, slot: usize) -> bool {
         let enters = seen.instance.enters;
         let behind = enters[slot].ns() - enters[self.begin].ns();
         self.begin == slot || behind <= seen.apart_ns(slot, self.begin)
     }
 
-    /// Where all wait for all and it does not begin at the last to arrive: where it was then. The
-    /// other `None`: there is no such process.
+    /// Where the path was when the last process arrived, if all wait for all and it begins
+    /// elsewhere. The outer `None`: not all wait for all.
     pub(crate) fn elsewhere(&self, seen: &PathInput<'_>) -> Option<Option<Elsewhere>> {
         if !has_core(seen.instance) {
             return None;
@@ -238,12 +239,12 @@ impl CriticalPath {
         loop {
             self.prepare(seen, slot);
             let done = &mut self.slots[slot];
-            // What came later than the way leaves here is of no concern, also not when it comes
-            // back: it only goes back in time.
+            // Later events do not matter, also when the path returns to this process: it only goes
+            // back in time.
             while done.begun.pop_if(|&mut (at, ..)| at >= until).is_some() {}
             let begun = done.begun.last().copied();
             let ended = self.find_awaited(seen, slot, begun.map(|(at, ..)| at), until);
-            // When the process had nothing more to do but to wait.
+            // From when on the process could only wait.
             let since = match begun {
                 Some((at, number, true)) => {
                     let returned = seen.message(number).send_returned.ns();
@@ -309,8 +310,8 @@ impl CriticalPath {
         self.hops.push((edge, until.saturating_sub(from)));
     }
 
-    /// Finds the receives of a slot that ended before an instant, and not before it last began
-    /// something; gives when the last of them did.
+    /// Finds the receives of a slot that ended before an instant, but not before its last begin;
+    /// returns the last of these ends.
     fn find_awaited(
         &mut self,
         seen: &PathInput<'_>,
@@ -336,8 +337,8 @@ impl CriticalPath {
         ended
     }
 
-    /// Notes what is not known of a wait that may have begun at `since` and was over by `until`,
-    /// `last` being the last of what the process waited for.
+    /// Notes doubts about a wait that may have begun at `since` and was over by `until`; `last` is
+    /// the last message that it waited for.
     fn look_for_doubt(
         &mut self,
         seen: &PathInput<'_>,
@@ -382,7 +383,7 @@ impl CriticalPath {
         self.doubt = self.doubt.or(doubt);
     }
 
-    /// Puts what a slot did in order, unless that was done.
+    /// Fills in the events of a slot, unless that was done.
     fn prepare(&mut self, seen: &PathInput<'_>, slot: usize) {
         let done = &mut self.slots[slot];
         if done.is_there {
@@ -441,8 +442,8 @@ impl CriticalPath {
     }
 }
 
-/// Whether it is open what receives from any process, of which `one` is one, had met by an instant, and
-/// one of these sends was begun when the process may have waited.
+/// Whether it is ambiguous which sends the receives from any process (one of which is `one`) had
+/// got by an instant, and one of these sends began while the process may have waited.
 fn is_ambiguous(seen: &PathInput<'_>, slot: usize, one: u32, since: i64, until: Instant) -> bool {
     let tag = (seen.message(one).tag, seen.message(one).is_on_another);
     let all = || {

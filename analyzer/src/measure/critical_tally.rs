@@ -1,18 +1,18 @@
-//! What is kept of how the instances of a graph came to their end.
+//! Sums over the critical paths of the instances of a graph.
 
 use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::CompleteInstance;
 use crate::measure::critical_path::{CriticalPath, Doubt, Elsewhere};
 
-/// What is kept of the critical paths of the instances of a graph.
+/// Sums over the critical paths of the instances of a graph.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CriticalTally {
-    /// Instances of which it is known.
+    /// Instances whose critical path is known.
     pub n: u64,
-    /// Instances of which it is not, by why, as in [`Doubt::ALL`].
+    /// Instances whose critical path is unknown, by reason, as in [`Doubt::ALL`].
     pub unknown: [u64; Doubt::ALL.len()],
-    /// Of those of which it is known, where all wait for all.
+    /// Of those with a known path, operations in which all wait for all.
     pub all_for_all: AllForAll,
     /// Sum of the durations of those of which it is known, ns.
     pub duration_ns: i128,
@@ -24,57 +24,58 @@ pub struct CriticalTally {
     pub stays: Vec<Stay>,
 }
 
-/// Critical paths of instances in which all wait for all.
+/// Where critical paths begin, in operations in which all wait for all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllForAll {
     /// Instances.
     pub n: u64,
-    /// Those that do not begin at the last to arrive, as the clocks do not tell who that was.
+    /// Paths that begin elsewhere than at the last to arrive, and the clocks do not resolve who
+    /// that was.
     pub n_unresolved: u64,
-    /// Those that do not, being on a message when that one came.
+    /// Paths that begin elsewhere, and were on a message when the last one arrived.
     pub n_on_message: u64,
-    /// Those that do not, being in a process then.
+    /// Paths that begin elsewhere, and were in a process when the last one arrived.
     pub n_in_process: u64,
 }
 
-/// What is kept of a slot.
+/// Sums over paths that begin at a slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
-    /// Instances whose way begins there.
+    /// Instances whose path begins there.
     pub n: u64,
-    /// How much later than the first it had entered those, ns in all.
+    /// Sum of its enter minus the first enter of those, ns.
     pub late_ns: i128,
 }
 
-/// What is kept of an edge.
+/// Sums over paths that use an edge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hop {
-    /// Instances whose way goes over it.
+    /// Instances whose path uses it.
     pub n: u64,
-    /// The time it took them there, ns in all.
+    /// Sum of the time spent on it, ns.
     pub total_ns: i128,
-    /// Instances in which it took longer than any other hop of the way.
+    /// Instances in which it was the longest hop of the path.
     pub n_longest: u64,
 }
 
-/// What is kept of the time that ways spend in a slot: from its enter, or from where it has a message,
-/// to where it sends or posts the next, or to its leave.
+/// Sums over paths that pass through a slot: from its enter or the receipt of a message to its next
+/// send or receive, or to its leave.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stay {
-    /// Instances whose way goes through it.
+    /// Instances whose path passes through it.
     pub n: u64,
-    /// The time spent there, ns in all.
+    /// Sum of the time spent there, ns.
     pub total_ns: i128,
 }
 
 impl CriticalTally {
-    /// Adds an instance of which it is not known.
+    /// Adds an instance whose critical path is unknown.
     pub(crate) fn add_unknown(&mut self, why: Doubt) {
         self.unknown[why as usize] += 1;
     }
 
-    /// Notes of an instance in which all wait for all where its way was when the last one came, if it
-    /// does not begin there.
+    /// Adds an instance in which all wait for all: where its path was when the last process
+    /// arrived, if it does not begin there.
     pub(crate) fn add_all_for_all(&mut self, elsewhere: Option<Elsewhere>) {
         let all = &mut self.all_for_all;
         all.n += 1;
@@ -86,7 +87,7 @@ impl CriticalTally {
         }
     }
 
-    /// Adds the way of an instance.
+    /// Adds the critical path of an instance.
     pub(crate) fn add(
         &mut self,
         instance: &CompleteInstance<'_>,

@@ -1,9 +1,8 @@
-//! An instance to samples: what there is to be measured at its edges, nodes and rounds.
+//! From an instance to samples, measured at the edges, nodes and rounds of its graph.
 //!
-//! Which quantities an instance has samples of, and in which order they come, depends on its shape,
-//! on which of its stamps are known, and on which hosts have a common time; the times decide
-//! nothing of it. So the samples of like instances can be written down in rows, one below the other,
-//! and added up column by column.
+//! Which quantities are sampled, and in which order, depends on the shape, on which stamps are
+//! known, and on which hosts have a common time, not on the times themselves. So the samples of
+//! like instances form the rows of a table, which is added up column by column.
 
 use collbench_trees::roles::{Node, Roles, Round, TreeRoles};
 use collbench_trees::shape::Shape;
@@ -17,39 +16,41 @@ use crate::time::resolution::Resolution;
 /// Rounds of a node that are kept; what comes after them is added to the last.
 pub(crate) const MAX_ROUNDS: usize = 1024;
 
-/// What a sample is one of. Edges and nodes are those of the graph; times are ns.
+/// Quantities that samples are of. Edges and nodes are those of the graph; times are in ns. Down is
+/// towards the root, up is from the root, as in Bongo et al.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// Max(0, begin of the receive - begin of the send) of a message over an edge; whether it is
-    /// the last one there, and is known to have come.
+    /// the last one over the edge, with a known receive time.
     LateReceiver { edge: u32, is_last: bool },
-    /// What of that the receiver was in no call of MPI, where the collective is nonblocking.
+    /// The part of late receiver in which the receiver was in no call of MPI, of nonblocking
+    /// collectives.
     LateProgress { edge: u32, is_last: bool },
-    /// From then on to the end of the receive.
+    /// End of the receive - max(begin of the send, begin of the receive).
     Transfer { edge: u32, is_last: bool },
-    /// (t4 - t1) - (t3 - t2) of an edge down that there is one up for.
+    /// Round trip (t4 - t1) - (t3 - t2) of an edge used in both directions.
     TwoWay { edge: u32 },
-    /// The wait of one of those who meet at a node.
+    /// The wait of one contributor at a node.
     Wait(ContributorAt),
-    /// Its position in their order, of `n`; -1 where that is not resolved.
+    /// Its position in the order of the `n` contributors; -1 where it is not resolved.
     Position { of: ContributorAt, n: u32 },
     /// The departure of whoever is at a position of the order.
     Departure { node: u32, position: u32 },
-    /// Sending on to the parent - last arrival.
+    /// Forwarding time towards the root: send to the parent - last arrival.
     Down { node: u32 },
-    /// First departure - receiving from the parent.
+    /// Forwarding time from the root: first departure - receipt from the parent.
     Up { node: u32 },
     /// First departure - last arrival.
     Core { node: u32 },
-    /// Where it is not seen when messages come: from the own enter to sending on.
+    /// Own enter to send to the parent, where arrivals are unknown.
     Own { node: u32 },
     /// From the first departure to the own leave, outside of any call.
     Away { node: u32 },
-    /// The whole way of a process.
+    /// The whole path of a process.
     Path { node: u32 },
     /// Own leave - the end of the last round.
     Exit { node: u32 },
-    /// The slot that sent what arrived last in a round in which several send.
+    /// The slot whose message arrived last, in a round in which several send.
     Partner { node: u32, round: u32 },
     /// From the round before (or the enter) to beginning to receive.
     Local { node: u32, round: u32 },
@@ -60,7 +61,7 @@ pub(crate) enum Quantity {
 }
 
 impl Quantity {
-    /// Whether it is one of a node, else of an edge.
+    /// Whether it is measured at a node, else at an edge.
     pub(crate) fn is_of_node(self) -> bool {
         !matches!(
             self,
@@ -72,17 +73,17 @@ impl Quantity {
     }
 }
 
-/// One of those who meet at a node, arriving or departing.
+/// One contributor at a node, arriving or departing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContributorAt {
     pub(crate) node: u32,
     pub(crate) is_arrival: bool,
-    /// Its own slot, and which of them it is: the node's own process, then its children.
+    /// Slot of the contributor, and its number: the node's own process first, then its children.
     pub(crate) slot: u32,
     pub(crate) nth: u32,
 }
 
-/// What samples are handed on to, one after the other.
+/// Receiver of samples.
 pub(crate) trait Samples: Default {
     fn add(&mut self, quantity: Quantity, sample: i64);
 }
@@ -93,25 +94,25 @@ impl Samples for Vec<(Quantity, i64)> {
     }
 }
 
-/// From one stamp to another: they lie within 2^60 ns of the start, and no difference of such, nor
-/// of two such differences, leaves its integer.
+/// Difference of two stamps. Stamps are within 2^60 ns of the start, so neither such a difference
+/// nor the difference of two of them overflows.
 #[inline]
 fn span(later: i64, earlier: i64) -> i64 {
     later - earlier
 }
 
-/// When a message had come, if that is known of this one.
+/// When a message was received, if that is known.
 #[inline]
 fn received(message: &InstanceMessage) -> Option<i64> {
     let received = message.received.filter(|_| !message.is_from_any);
     received.map(|received| received.ns())
 }
 
-/// One instance, with what is known of its graph.
+/// One instance, with its graph.
 pub(crate) struct InstanceInGraph<'a> {
     pub(crate) instance: &'a CompleteInstance<'a>,
     pub(crate) paired: &'a [InstanceMessage],
-    /// Where it is nonblocking, the same as far as it can be told.
+    /// Of a nonblocking collective, when its messages were received, as far as it can be inferred.
     progress_times: Option<&'a ProgressTimes>,
     pub(crate) resolution: &'a Resolution,
     pub(crate) shape: &'a Shape,
@@ -157,7 +158,7 @@ impl<'a> InstanceInGraph<'a> {
         self.is_one_time || between().is_some()
     }
 
-    /// Hands on all samples.
+    /// Passes all samples to `to`.
     pub(crate) fn samples(&self, order: &mut Order, to: &mut impl Samples) {
         self.edges(to);
         match &self.shape.roles {
@@ -175,7 +176,7 @@ impl<'a> InstanceInGraph<'a> {
     }
 
     fn edges(&self, to: &mut impl Samples) {
-        // Not by reference: it stays in registers then.
+        // A local copy stays in registers.
         let mut own = std::mem::take(to);
         let paired = self
             .progress_times
@@ -229,7 +230,7 @@ impl<'a> InstanceInGraph<'a> {
             at.last_arrival = self.arrivals(&at, node, order, to);
         }
         if goes_up {
-            // What everybody's departure is measured from.
+            // The instant from which departures are measured.
             let base = match from_parent {
                 Some(received) => received,
                 None => at.last_arrival,
@@ -255,7 +256,7 @@ impl<'a> InstanceInGraph<'a> {
         self.two_way(node, to);
     }
 
-    /// The children whose data come to a node, and its own process: gives the last arrival.
+    /// Arrivals at a node: its children and its own process; returns the last arrival.
     #[inline]
     fn arrivals(
         &self,
@@ -272,8 +273,8 @@ impl<'a> InstanceInGraph<'a> {
         self.meet(at.own(true), at.enter, children, order, to)
     }
 
-    /// The children that a node sends to, and its own process, each departure measured from `base`
-    /// where that is known: gives the first departure.
+    /// Departures from a node: its children and its own process, each measured from `base` where
+    /// that is known; returns the first departure.
     #[inline]
     fn departures(
         &self,
@@ -301,7 +302,7 @@ impl<'a> InstanceInGraph<'a> {
         first_departure
     }
 
-    /// Of an instance that is nonblocking: what its process itself took, and was in no call.
+    /// Of a nonblocking collective: the process's own time, and its time outside of calls.
     #[inline]
     fn out_of_calls(&self, at: &AtNode, node: &Node, to: &mut impl Samples) {
         let slot = at.slot;
@@ -320,7 +321,7 @@ impl<'a> InstanceInGraph<'a> {
         }
     }
 
-    /// The whole way of the process of a node.
+    /// The whole path of the process of a node.
     #[inline]
     fn path(&self, at: &AtNode, tree: &TreeRoles, to: &mut impl Samples) {
         let [goes_down, goes_up] = tree.has;
@@ -335,7 +336,8 @@ impl<'a> InstanceInGraph<'a> {
         }
     }
 
-    /// The edge between a node and its parent, where messages went both ways.
+    /// Round trip over the edge between a node and its parent, where messages went in both
+    /// directions.
     #[inline]
     fn two_way(&self, node: &Node, to: &mut impl Samples) {
         if let (Some(down), Some(up)) = (node.to_parent, node.from_parent) {
@@ -350,9 +352,9 @@ impl<'a> InstanceInGraph<'a> {
         }
     }
 
-    /// Those who meet at a node: its own process, and its children with the times at which each
-    /// arrives, or departs. Gives the last arrival, or the first departure; `None` where a time is
-    /// not known. `order` has the times in order then.
+    /// The contributors at a node: its own process, and its children with the time of each arrival,
+    /// or departure. Returns the last arrival, or the first departure; `None` where a time is
+    /// unknown. Then `order` has the times in order.
     #[inline]
     fn meet(
         &self,
@@ -395,7 +397,7 @@ impl<'a> InstanceInGraph<'a> {
     }
 
     fn rounds(&self, slot: u32, rounds: &[Round], to: &mut impl Samples) {
-        // As of the edges.
+        // A local copy stays in registers.
         let mut own = std::mem::take(to);
         self.each_round(slot, rounds, &mut own);
         *to = own;
@@ -446,14 +448,14 @@ struct AtNode {
     goes_up: bool,
     enter: i64,
     leave: i64,
-    /// Of those who meet there; the own enter where nobody else arrives.
+    /// Last arrival at the node; the own enter where no child sends to it.
     last_arrival: Option<i64>,
-    /// Of those who meet there; the own leave where nobody else departs.
+    /// First departure from the node; the own leave where it sends to no child.
     first_departure: Option<i64>,
 }
 
 impl AtNode {
-    /// The own process as one of those who meet.
+    /// The own process as a contributor.
     #[inline]
     fn own(&self, is_arrival: bool) -> ContributorAt {
         ContributorAt {
@@ -465,7 +467,7 @@ impl AtNode {
     }
 }
 
-/// Those who meet at a node, and in which order.
+/// The contributors at a node, and their order.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     met: Vec<TimedContributor>,
@@ -473,7 +475,7 @@ pub(crate) struct Order {
     in_order: Vec<(i64, u32)>,
 }
 
-/// One of those who meet.
+/// One contributor.
 #[derive(Debug, Clone, Copy)]
 struct TimedContributor {
     slot: u32,
@@ -508,7 +510,8 @@ impl Order {
         }
     }
 
-    /// Finds the positions of those who are further than this from their neighbours, ns.
+    /// Finds the positions of contributors that are further than this from their neighbours in
+    /// time, ns.
     fn resolve(&mut self, apart: i64) {
         let mut is_after = true;
         for (position, &(time, place)) in self.in_order.iter().enumerate() {

@@ -1,11 +1,10 @@
-//! One complete instance to its figures: lags, waits, core, orders.
+//! From one complete instance to its figures: lags, waits, core, orders.
 //!
 //! The definitions are those of "seen from outside". Where the processes of an instance are on
-//! hosts whose clocks have no common time, stamps are compared within each group of hosts that
-//! have one: lags, waits and departure waits are those against processes of the same group and
-//! so lower bounds; the duration is the longest of any group; core, who was last and who was
-//! first are not known; a wait of which no process depended upon is in the same group is left
-//! out.
+//! hosts whose clocks have no common time, stamps are compared within each group of hosts that have
+//! one: lags, waits and departure waits are those against processes of the same group and so lower
+//! bounds; the duration is the longest of any group; core, who was last and who was first are
+//! unknown; a wait for processes that are all in other groups is left out.
 //!
 //! **Who is left out.** A process that contributes and receives nothing waits for nobody, and
 //! nobody waits for it. A payload says what a process sends (at the receivers of a bcast or
@@ -19,13 +18,12 @@
 //! **Where the standard does not say who waits** (collectives on open files, a fence that ends no
 //! epoch), waits are not known: lags, orders and who was last are facts all the same.
 //!
-//! **Nonblocking and persistent operations.** A process comes when it begins the operation, and
-//! leaves when the call that completes it returns: so lags, orders and who was last are those of
-//! the initiations. It waits inside the completing call only, not in what it does between: its
-//! wait begins with the enter of that call. Where one call completes several operations each
-//! has its share of the wait, as of the call's time; else the same instant would be waited
-//! several times. There is no core and no departure wait: when a process leaves depends on when it
-//! asks.
+//! **Nonblocking and persistent operations.** A process arrives when it initiates the operation,
+//! and leaves when the completing call returns: so lags, orders and who was last are those of the
+//! initiations. It waits only inside the completing call: its wait begins with the enter of that
+//! call. Where one call completes several operations each has its share of the wait, as of the
+//! call's time; otherwise the wait would count several times. There is no core and no departure
+//! wait: when a process leaves depends on when it calls the completing routine.
 
 use std::ops::RangeInclusive;
 
@@ -45,7 +43,7 @@ pub struct Figures {
     waits: Vec<i64>,
     /// Whether any wait is not known.
     has_unknown_wait: bool,
-    /// Whether each wait is the lag: all wait for the last, and left after it came.
+    /// Whether each wait is the lag: all wait for the last, and left after it arrived.
     pub waits_are_lags: bool,
     /// For each wait the slot whose enter ended it, or [`NOBODY`].
     releasers: Vec<u32>,
@@ -79,7 +77,8 @@ pub struct Figures {
     /// Parts of the waits that were for processes of the own host; empty unless processes on
     /// several hosts have a common time.
     waits_inside: Vec<i64>,
-    /// Own leave minus first leave on the own host, for N x N; likewise.
+    /// Own leave minus first leave on the own host, for N x N; empty unless processes on several
+    /// hosts have a common time.
     pub departures_inside: Vec<i64>,
     order: Order,
 }
@@ -95,10 +94,10 @@ struct Latest {
 }
 
 impl Figures {
-    /// Where a wait is asked for that is not known: no time.
+    /// Stands for an unknown wait: not a time.
     const UNKNOWN: i64 = i64::MIN;
 
-    /// Figures with room to be used again for the next instance.
+    /// Empty figures, whose buffers are reused for each instance.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -384,7 +383,7 @@ impl Figures {
             .contains(&root)
             .then(|| latest(instance, [root].into_iter()))
             .flatten();
-        // The root itself came no later than the root.
+        // The root does not wait for itself.
         let has_all = slots.len() == instance.n_calls() && instance.overlaps.is_none();
         let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
         let takes_all = !is_inter && has_all && instance.payloads.is_same();
@@ -533,10 +532,10 @@ impl Figures {
     }
 }
 
-/// Which stamps of the processes of a communicator tell an order.
+/// How far apart stamps of the processes of a communicator must be to be ordered.
 #[derive(Debug, Clone, Copy)]
 enum Apart<'m> {
-    /// Those that are more than so many ns apart: all are of one host.
+    /// All are on one host: more than this, ns.
     Everywhere(i64),
     /// It depends on the hosts.
     ByHosts {
@@ -548,7 +547,7 @@ enum Apart<'m> {
 }
 
 impl<'m> Apart<'m> {
-    /// That of processes which have a common time.
+    /// For processes that have a common time.
     fn of(communicator: &'m Communicator, resolution: &'m Resolution) -> Self {
         let hosts = &communicator.hosts;
         let host = |slots: &Vec<usize>| communicator.members[slots[0]].host;
@@ -701,10 +700,10 @@ fn is_bystander(instance: &CompleteInstance<'_>, slot: usize) -> bool {
             .is_some_and(|root| root != slot && members[root].group == members[slot].group)
 }
 
-/// Whether all wait for all, so that there is a time between the last to arrive and the first to
-/// leave: barrier, N x N and constructors, but not between two groups that wait for each other
-/// only, and not where there is nothing to exchange. Nor where calls are nonblocking: then a
-/// process leaves when it asks, not when it could.
+/// Whether all wait for all, so that there is a core between the last enter and the first leave:
+/// barrier, N x N and constructors, but not between two groups that wait for each other only, not
+/// where there is nothing to exchange, and not for nonblocking calls, which a process leaves when
+/// it asks, not when it could.
 pub(crate) fn has_core(instance: &CompleteInstance<'_>) -> bool {
     if instance.overlaps.is_some() {
         return false;

@@ -1,10 +1,11 @@
-//! When messages were taken of collectives that are nonblocking.
+//! When messages of nonblocking collectives were received.
 //!
-//! A library that progresses such a collective looks itself whether a message has come, without a
-//! call that a recorder sees. But nobody hands on what has not come, nor returns from waiting for it:
-//! so a message was there when its receiver began to send what depends on it, and where nothing
-//! does, when the collective was complete. And it was taken in a call of MPI: a receiver that was
-//! in none when the message was sent is late by the time until it is in one.
+//! A library that progresses such a collective checks internally whether a message has arrived,
+//! without a call that the recorder sees. But a process forwards data only after it has received
+//! them, and completes only after all messages: so a message had arrived when its receiver began to
+//! send data that depend on it; if there are none, when the collective was complete. And it was
+//! received in a call of MPI: a receiver that was in none when the message was sent is late until
+//! it enters one.
 
 use collbench_clocks::timestamp::Timestamp;
 use collbench_trees::recognize::Direction;
@@ -17,23 +18,23 @@ use crate::measure::critical_path::Doubt;
 use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
 
-/// What is known of the messages of one instance, with buffers that are reused.
+/// Receive times of the messages of one instance, with buffers that are reused.
 #[derive(Debug, Default)]
 pub(crate) struct ProgressTimes {
-    /// The messages: `received` by when each had been taken, `posted` from when on its receiver
-    /// was there to take it.
+    /// The messages: `received` is the time by which each was received, `posted` the time from
+    /// which on its receiver could receive it.
     pub(crate) messages: Vec<InstanceMessage>,
-    /// By message: for how long its receiver was late because it was in no call of MPI, ns; `None`
-    /// where that is not known.
+    /// By message: time for which its receiver was late because it was in no call of MPI, ns;
+    /// `None` where that is unknown.
     pub(crate) late_progress: Vec<Option<i64>>,
-    /// By slot: when it last began to send or to receive, ns.
+    /// By slot: begin of its last send or receive, ns.
     last_begun: Vec<i64>,
     /// Calls of all slots, in order.
     pub(crate) spans: Vec<(i64, i64)>,
 }
 
 impl ProgressTimes {
-    /// Finds them for an instance that is nonblocking.
+    /// Finds the receive times of a nonblocking instance.
     pub(crate) fn find(
         &mut self,
         instance: &CompleteInstance<'_>,
@@ -75,7 +76,7 @@ impl ProgressTimes {
                 continue;
             };
             let within = |at: i64| calls.iter().find(|call| call.0 <= at && at <= call.1);
-            // In a call that was not recorded it was there at times that nobody knows.
+            // It may have been in calls that were not recorded, at unknown times.
             let (Some(call), Some(_)) = (within(received_at.ns()), within(message.posted.ns()))
             else {
                 self.late_progress.push(None);
@@ -88,7 +89,7 @@ impl ProgressTimes {
         }
     }
 
-    /// Why it is not known of all messages by when they had been taken, if so.
+    /// Why some receive times are unknown, if they are.
     pub(crate) fn doubt(&self) -> Option<Doubt> {
         let mut unknown = (self.messages.iter()).filter(|message| message.received.is_none());
         let first = unknown.next()?;
@@ -102,8 +103,8 @@ impl ProgressTimes {
     }
 }
 
-/// When the receiver of a message in a tree began to send what depends on it; where nothing does, when
-/// it was done.
+/// When the receiver of a message in a tree began to send data that depend on it; if there are
+/// none, when it left; ns.
 fn forwarded_ns(
     instance: &CompleteInstance<'_>,
     paired: &[InstanceMessage],

@@ -1,4 +1,4 @@
-//! The shapes that were met: what is to be known of one is found once.
+//! A cache of shapes: each is analysed once.
 //!
 //! It pays where receives are from any process: 12,126 instructions a message, 16,621 without
 //! (scripts/ir-guard-analyze.sh at 75823dd, 64 ranks).
@@ -15,14 +15,14 @@ use crate::instances::complete::CompleteInstance;
 use crate::messages::instance_messages::Messages;
 use crate::messages::message::InstanceMessage;
 
-/// Shapes that are kept; where there are more they are found anew.
+/// Most shapes that are retained; beyond, all are discarded.
 const MAX_SHAPES: usize = 256;
 
-/// The shapes that were met.
+/// A cache of shapes.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
     known: BTreeMap<u64, Arc<Shape>>,
-    /// The messages at hand.
+    /// The messages of the current instance.
     sent: Vec<Sent>,
     /// Tag of each group of them, and whether it is on another communicator.
     groups: Numbers<(u16, bool)>,

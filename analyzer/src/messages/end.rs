@@ -1,12 +1,12 @@
-//! One end of a message, in few words: what is compared of it, and what it takes and moves.
+//! One end of a message in compact form: the fields to compare, and its times and bytes.
 
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::Record;
 
 use crate::messages::steps::Step;
 
-/// What there is of an end besides times and bytes, in two words: partner and step; slot, group, and
-/// these bits.
+/// The fields of an end other than times and bytes, packed into two 64-bit words: partner and step;
+/// slot, group, and the bits below.
 pub(crate) type Key = [u64; 2];
 
 pub(crate) const IS_RECEIVE: u64 = 1;
@@ -15,7 +15,7 @@ pub(crate) const HAS_END: u64 = 1 << 1;
 /// Whether its partner is not known, or any.
 pub(crate) const IS_FROM_ANY: u64 = 1 << 2;
 pub(crate) const IS_ON_ANOTHER: u64 = 1 << 3;
-/// Whether its step is in question.
+/// Whether its step is in question: see [`Step`].
 pub(crate) const IS_IN_QUESTION: u64 = 1 << 4;
 pub(crate) const GROUP_SHIFT: u32 = 5;
 pub(crate) const GROUP_MASK: u64 = (1 << 27) - 1;
@@ -59,11 +59,11 @@ pub(crate) fn words_of(record: &Record) -> Words {
     [second, third]
 }
 
-/// What an end takes and moves.
+/// Times and bytes of an end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndTimes {
     pub(crate) begin: Timestamp<Global>,
-    /// The same as `begin` where it is not known.
+    /// Equal to `begin` where it is unknown.
     pub(crate) end: Timestamp<Global>,
     pub(crate) bytes: u64,
 }
@@ -82,7 +82,8 @@ impl EndTimes {
     }
 }
 
-/// What ends are compared by, one of each for an end, and the groups that the keys name.
+/// The fields by which ends are compared, one of each per end, and the groups that the keys refer
+/// to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ComparedEnds<'e> {
     pub(crate) keys: &'e [Key],
@@ -91,10 +92,10 @@ pub(crate) struct ComparedEnds<'e> {
     pub(crate) groups: &'e [(u32, u16)],
 }
 
-/// Which of the patterns it is.
+/// Identifies a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PatternNumber {
-    /// How often all were forgotten before.
+    /// How often all patterns had been discarded before.
     pub(crate) generation: u64,
     pub(crate) index: usize,
 }

@@ -1,4 +1,4 @@
-//! The ends of the messages of one instance, while it is put together.
+//! The ends of the messages of one instance, while they are gathered.
 
 use collbench_formats::Direction;
 use collbench_stats::numbering::{Numbers, mix};
@@ -27,7 +27,8 @@ pub(crate) struct MessageEnd {
     pub(crate) times: EndTimes,
 }
 
-/// Ends of messages between the groups that a collective joins, each of which is an instance.
+/// Counts of ends of messages to and from other groups, where a collective joins groups that are an
+/// instance each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ForeignEnds {
     pub(crate) n_sends: u64,
@@ -37,13 +38,13 @@ pub(crate) struct ForeignEnds {
 /// The ends of the messages of one instance, by slot and their order there.
 #[derive(Debug, Default)]
 pub(crate) struct MessageEnds {
-    /// The recurrence that they are those of, so far. Then there are no keys, groups and words.
+    /// The recurrence that the ends match so far. Then keys, groups and words are empty.
     following: Option<Following>,
     keys: Vec<Key>,
     words: Vec<Words>,
     pub(crate) times: Vec<EndTimes>,
-    /// Number of the communicator, and tag, of each group. Of a nonblocking collective they are
-    /// others each time. The keys name all of them, in this order: so ends with the same keys have as
+    /// Number of the communicator, and tag, of each group. A nonblocking collective has a different
+    /// tag each time. The keys name all of them, in this order: so ends with the same keys have as
     /// many groups, whatever these are.
     groups: Numbers<(u32, u16)>,
 }
@@ -72,7 +73,7 @@ impl MessageEnds {
         self.following.is_some()
     }
 
-    /// Goes on with ends that are not those of the recurrence.
+    /// Leaves the recurrence, since further ends differ from it.
     pub(crate) fn leave_recurrence(&mut self) {
         let Some(following) = self.following.take() else {
             return;
@@ -143,7 +144,7 @@ impl MessageEnds {
         self.times.push(end.times);
     }
 
-    /// Takes out those to and from processes that are not in the instance; gives how many sends and
+    /// Removes ends to and from processes outside of the instance; returns how many sends and
     /// receives these were.
     pub(crate) fn take_out_foreign(&mut self) -> ForeignEnds {
         let is_foreign = |[partner_and_step, rest]: &Key| {
@@ -178,7 +179,7 @@ impl MessageEnds {
         }
     }
 
-    /// Adds all of them to what puts them together.
+    /// Adds all ends to a pairing.
     pub(crate) fn add_to(&self, pairing: &mut Pairing) {
         pairing.clear();
         let (mut slot, mut first) = (NOT_A_SLOT, 0);

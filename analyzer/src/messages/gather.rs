@@ -1,4 +1,4 @@
-//! The records behind the calls of an instance to the ends of its messages.
+//! From the records that follow the calls of an instance to the ends of its messages.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(crate) struct Gatherer {
     ends: Vec<MessageEnds>,
     /// By instance, where that is known.
     recurrence_keys: Vec<Option<RecurrenceKey>>,
-    /// By instance what the library has said of its calls.
+    /// By instance the names of algorithms reported for its calls.
     reported: Vec<NamesOfInstance>,
     patterns: Patterns,
     recurrences: Recurrences,
@@ -43,7 +43,7 @@ pub(crate) struct Gatherer {
 }
 
 impl Gatherer {
-    /// Begins instances on a communicator, each of a kind, if that is known.
+    /// Begins instances on a communicator, with their recurrence keys where known.
     pub(crate) fn begin(
         &mut self,
         recurrence_keys: impl Iterator<Item = Option<RecurrenceKey>>,
@@ -83,7 +83,7 @@ impl Gatherer {
         }
     }
 
-    /// Adds the messages, and what was said, behind the blocking call of a slot in an instance.
+    /// Adds the messages and notes that follow the blocking call of a slot in an instance.
     #[inline]
     pub(crate) fn add_call(&mut self, of: SlotOfInstance<'_, '_>, call: QueuedCall<'_>) {
         let are_all_here =
@@ -93,7 +93,7 @@ impl Gatherer {
         }
     }
 
-    /// Adds the messages, and what was said, behind a call that is not like those before.
+    /// Adds the messages and notes that follow a call, one by one.
     fn add_one_by_one(&mut self, of: SlotOfInstance<'_, '_>, call: QueuedCall<'_>) {
         let SlotOfInstance { nth, process, .. } = of;
         let QueuedCall {
@@ -138,12 +138,12 @@ impl Gatherer {
         self.reported[nth].add(names_in_call.reported());
     }
 
-    /// What the library said of the calls of the n-th instance.
+    /// The names of algorithms reported for the n-th instance.
     pub(crate) fn reported(&self, nth: usize) -> Option<AlgorithmNames> {
         self.reported[nth].reported()
     }
 
-    /// Adds the messages behind a call, if they are those of a recurrence; gives whether they are.
+    /// Adds the messages that follow a call, if they match the recurrence; returns whether they do.
     #[inline]
     fn follow(&mut self, of: SlotOfInstance<'_, '_>, location: RecordAt) -> bool {
         let SlotOfInstance { nth, slot, process } = of;
@@ -187,7 +187,7 @@ impl Gatherer {
         }
     }
 
-    /// Puts sends and receives of the n-th instance together.
+    /// Pairs the sends and receives of the n-th instance.
     pub(crate) fn pair(&mut self, nth: usize, of: ShapeKey) -> Messages<'_> {
         let ends = &mut self.ends[nth];
         if ends.is_empty() {
@@ -248,7 +248,7 @@ impl Gatherer {
     }
 }
 
-/// Whether processes of several groups call it, each on the communicator of its own.
+/// Whether the operation joins groups: each calls it on its own communicator.
 fn joins_groups(operation: Operation) -> bool {
     matches!(
         operation,
@@ -294,7 +294,7 @@ struct EndsOfSlot<'g, 'p> {
     steps: &'g mut Steps,
 }
 
-/// What an end travels on.
+/// Communicator and tag of an end.
 #[derive(Clone, Copy)]
 struct Route {
     /// The communicator, as the records call it.
@@ -313,7 +313,7 @@ impl EndsOfSlot<'_, '_> {
         let slot_of = |rank: u32| self.slots.get(rank as usize).copied();
         let partner = message.known_partner();
         let partner = partner.map(|rank| slot_of(rank).unwrap_or(NOT_A_SLOT));
-        // What it sends to itself tells nothing of others.
+        // A message to itself says nothing about other processes.
         let is_to_itself = partner == Some(self.slot);
         let words = words_of(record);
         let arrival = Arrival::of(RecordWord::from_bits(words[0]), has_end && !is_to_itself);
@@ -358,7 +358,7 @@ impl EndsOfSlot<'_, '_> {
         route
     }
 
-    /// A number of a communicator that is the same in all processes.
+    /// Number of a communicator, equal in all processes.
     fn index_of(&mut self, index: u32) -> u32 {
         match *self.last_communicator {
             Some((last, number)) if last == index => number,

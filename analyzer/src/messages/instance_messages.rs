@@ -22,12 +22,12 @@ pub struct Messages<'m> {
     pub n_foreign_sends: u64,
     /// Receives from another group.
     pub n_foreign_receives: u64,
-    /// What they have in common with those of other instances, if that is known.
+    /// The pattern that they follow, if it is known.
     pub(crate) pattern: Option<&'m Pattern>,
 }
 
 impl Messages<'_> {
-    /// Whether it is known of all of them when they came, each being known by itself.
+    /// Whether the receive time of every message is known, and none was received from any process.
     pub(crate) fn are_all_known(&self) -> bool {
         self.pattern.is_some_and(Pattern::are_all_received)
     }
@@ -57,14 +57,15 @@ impl Messages<'_> {
     }
 }
 
-/// How many messages of instances have both their ends.
+/// Counts of messages inside instances, by which ends are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageCounts {
     /// Messages of which both ends are known.
     pub n_paired: u64,
     /// Among them those whose receive was one from any process.
     pub n_from_any: u64,
-    /// Of those that are known one by one, those received before they were sent: a clock error.
+    /// Messages received before they were sent, by a clock error; without those received from any
+    /// process.
     pub n_before_sent: u64,
     /// Sends that no receive is known of.
     pub n_unpaired_sends: u64,

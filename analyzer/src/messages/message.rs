@@ -17,8 +17,8 @@ pub struct InstanceMessage {
     /// Whether it travelled on another communicator than that of the instance, such as one that
     /// the library made for itself.
     pub is_on_another: bool,
-    /// Whether the receive was one from any process. Which of those that a process posted met
-    /// which send is not known then: they are put together in their order.
+    /// Whether the receive was one from any process. Then it is unknown which of them received
+    /// which send: they are paired in their order.
     pub is_from_any: bool,
     /// When the library began to send.
     pub sent: Timestamp<Global>,
@@ -26,15 +26,15 @@ pub struct InstanceMessage {
     pub send_returned: Timestamp<Global>,
     /// When the library posted the receive.
     pub posted: Timestamp<Global>,
-    /// When the library saw that it had come; `None` where it looked without a call that a
+    /// When the library saw that it had arrived; `None` where it checked without a call that the
     /// recorder sees.
     pub received: Option<Timestamp<Global>>,
     /// Number of the send among all ends, sends and receives, of the sender, from 0.
     pub nth_of_sender: u32,
     /// Number of the receive among all ends of the receiver.
     pub nth_of_receiver: u32,
-    /// Step of the sender in which it sent, from 0: a step of a process ends where it has seen a
-    /// message come, and then sends or posts a receive.
+    /// Step of the sender in which it sent, from 0: a step of a process ends when it has seen a
+    /// message arrive and then sends or posts a receive.
     pub step_of_sender: u32,
     /// Step of the receiver in which the receive was posted.
     pub step_of_receiver: u32,

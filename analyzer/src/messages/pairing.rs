@@ -1,8 +1,8 @@
-//! Sends to receives.
+//! Pairs sends with receives.
 //!
 //! Between two processes, the messages of one communicator and tag are received in the order in
-//! which they are sent: the n-th receive takes the n-th send. Receives from any process take what
-//! is left, as a set: a recorder does not see which of them met which send.
+//! which they are sent: the n-th receive takes the n-th send. Receives from any process take the
+//! sends that are left, as a set: the recorder does not see which receive got which send.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::messages::message::InstanceMessage;
 use crate::messages::steps;
 use crate::messages::steps::Step;
 
-/// Stands for a process that is no member of the communicator.
+/// A process that is not a member of the communicator.
 pub(crate) const NOT_A_SLOT: u32 = u32::MAX;
 
 /// One end of a message of an instance.
@@ -36,7 +36,7 @@ pub(crate) struct PairableEnd {
     pub(crate) step: Step,
 }
 
-/// From whom to whom, and which of the orders between the two.
+/// Sender, receiver, communicator and tag: messages of one channel stay in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Channel {
     from: u32,
@@ -79,7 +79,7 @@ const EMPTY: Entry = Entry {
     filling: 0,
 };
 
-/// Puts the ends of one instance together.
+/// Pairs the ends of one instance.
 #[derive(Debug, Default)]
 pub(crate) struct Pairing {
     sends: Vec<PairableEnd>,
@@ -127,7 +127,7 @@ impl Pairing {
         }
     }
 
-    /// Puts together what was added.
+    /// Pairs the ends that were added.
     pub(crate) fn pair(&mut self) {
         if self.sends.is_empty() && self.receives.is_empty() && self.from_any.is_empty() {
             return;
@@ -232,7 +232,7 @@ impl Pairing {
         Some(receive)
     }
 
-    /// Puts sends that are left together with receives from any; gives how many.
+    /// Pairs remaining sends with receives from any process; returns how many.
     #[cold]
     fn pair_from_any(&mut self) -> usize {
         type Order = (u32, u32, u16);

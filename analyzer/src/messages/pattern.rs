@@ -1,8 +1,8 @@
-//! What the messages of many instances have in common.
+//! Patterns of messages that many instances share.
 //!
-//! A program makes one collective again and again, and each time its processes send and receive
-//! the same, in the same order; only times and sizes differ. So which ends belong together, and what
-//! shape that makes, is found once; the ends of an instance are then compared with those.
+//! A program calls a collective again and again, and mostly its processes send and receive the same
+//! messages in the same order; only times and sizes differ. So the pairing of ends and the shape
+//! are found once; the ends of each further instance are only compared with the pattern.
 //!
 //! It pays: 1,767 instructions a message where no records recur, 2,830 without
 //! (scripts/ir-guard-analyze.sh at 75823dd, 64 ranks).
@@ -17,7 +17,7 @@ use crate::messages::ends::MessageEnds;
 use crate::messages::message::InstanceMessage;
 use crate::messages::pairing::Pairing;
 
-/// Instances of one kind whose ends are the same but for times and bytes.
+/// The common part of instances whose ends differ only in times and bytes.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     of: ShapeKey,
@@ -40,7 +40,7 @@ impl Pattern {
         &self.paired
     }
 
-    /// Whether it is known of all messages when they came.
+    /// Whether the receive time of every message is known.
     pub(crate) fn are_all_received(&self) -> bool {
         self.are_all_received
     }
@@ -74,7 +74,7 @@ impl Pattern {
     }
 }
 
-/// Ends of all patterns that are kept, at most. Where there are more, all are found anew.
+/// Most ends of all patterns together. Beyond, all patterns are discarded.
 const MAX_ENDS: usize = 1 << 19;
 
 /// The patterns that were met.
@@ -90,9 +90,9 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    /// The pattern of an instance, which has its messages then. `None` where it has none: which
-    /// receive from any process took which message is another thing each time, and more than are kept
-    /// are not compared. Then `pairing` has the messages.
+    /// Finds the pattern of an instance, and updates its messages with the instance's times. `None`
+    /// where there is none: with receives from any process, whose pairing differs each time, and
+    /// beyond the limit. Then `pairing` has the messages.
     pub(crate) fn find(
         &mut self,
         of: ShapeKey,

@@ -1,8 +1,8 @@
-//! Records that come again: what is after the calls of the instances of one pattern.
+//! Recurring records: those that follow the calls of the instances of one pattern.
 //!
-//! A program that makes a collective again and again leaves the same records each time, but for
-//! times, bytes and, with some libraries, the tag. What they mean is found once; the records of the
-//! next instance are compared as they stand in the file, and only their times are taken.
+//! A program that calls a collective again and again leaves the same records each time, except for
+//! times, bytes and, with some libraries, the tag. They are interpreted once; the records of the
+//! next instance are compared as they are in the file, and only their times are extracted.
 //!
 //! It pays: 1,564 instructions a message, 1,767 without (scripts/ir-guard-analyze.sh at 75823dd, 64 ranks).
 
@@ -23,7 +23,7 @@ use crate::messages::steps::{Arrival, Step, Steps};
 const BYTES: u64 = RecordWord::MESSAGE_BYTES;
 const TAG: u64 = RecordWord::MESSAGE_TAG;
 
-/// What is expected of an end besides its words, in 36 bits.
+/// The expected step, end and arrival of an end, packed into 36 bits.
 #[inline]
 fn expected_bits(step: Step, has_end: bool, arrival: Arrival) -> u64 {
     let which = match arrival {
@@ -36,7 +36,7 @@ fn expected_bits(step: Step, has_end: bool, arrival: Arrival) -> u64 {
 
 /// Whether its end is known.
 const HAS_END: u64 = 1;
-/// What comes, if anything does.
+/// Bits of the arrival, if there is one.
 const AWAITED: u64 = 1 << 1;
 const EARLY: u64 = 1 << 2;
 /// Its step.
@@ -47,7 +47,7 @@ fn of_step(step: Step) -> u64 {
     u64::from(step.number) << 4 | u64::from(step.is_in_question) << 3
 }
 
-/// What comes, of what is [told].
+/// The arrival in [`expected_bits`].
 #[inline]
 fn arrival_of(expected_bits: u64) -> Arrival {
     match expected_bits & (AWAITED | EARLY) {
@@ -57,7 +57,7 @@ fn arrival_of(expected_bits: u64) -> Arrival {
     }
 }
 
-/// Instances that are likely to leave the same records: calls of one kind and about one payload, by
+/// Instances that are likely to leave equal records: one shape key and about the same payload, by
 /// which libraries choose their algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RecurrenceKey {
@@ -68,20 +68,20 @@ pub(crate) struct RecurrenceKey {
     pub(crate) magnitude: u32,
 }
 
-/// What the records of one kind look like.
+/// The expected records of one recurrence key.
 #[derive(Debug)]
 pub(crate) struct Recurrence {
     /// The pattern that they make.
     pattern: PatternNumber,
     keys: Box<[Key]>,
     groups: Box<[(u32, u16)]>,
-    /// By end the words of its record, with what is [told] in place of bytes.
+    /// By end the words of its record, with [`expected_bits`] in place of the bytes.
     expected: Box<[Words]>,
     /// By slot its first end; and their number behind.
     begins: Box<[u32]>,
 }
 
-/// An instance whose records are those of a recurrence, as far as they were looked at.
+/// An instance whose records match a recurrence so far.
 #[derive(Debug)]
 pub(crate) struct Following {
     recurrence: Arc<Recurrence>,
@@ -100,8 +100,8 @@ impl Following {
         self.recurrence.keys.len()
     }
 
-    /// Looks at the records of a call and behind it. If what belongs to it is as expected of a slot,
-    /// adds the times and gives `true`.
+    /// Compares the records of a call and after it with those expected of a slot. If they match,
+    /// adds their times and returns `true`.
     // In a function of its own its loop keeps its registers: 1593 instructions a message instead of
     // 1605 (scripts/ir-guard-analyze.sh).
     #[inline(never)]
@@ -141,7 +141,7 @@ impl Following {
             behind = others;
         }
         let Some((ends, [other, ..])) = behind.split_at_checked(all_expected.len()) else {
-            // Perhaps there are more, in another place.
+            // There may be more, in another slice.
             return false;
         };
         let within = call.enter.get()..=call.leave.get();
@@ -216,7 +216,7 @@ impl Recurrence {
         let ends_of = keys.iter().zip(ends.words);
         let expected = ends_of.map(|(key, &[second, third])| {
             let (step, has_end) = end_of(key);
-            // What it sends to itself tells nothing of others.
+            // A message to itself says nothing about other processes.
             let tells = has_end && partner_of(key) != slot_of(key);
             let expected_bits = expected_bits(
                 step,
@@ -253,7 +253,7 @@ pub(crate) struct Recurrences {
     n_ends: usize,
 }
 
-/// What was met last of a kind.
+/// The last pattern of a recurrence key, and its recurrence.
 #[derive(Debug, Default)]
 struct Last {
     pattern: Option<PatternNumber>,
@@ -271,8 +271,7 @@ impl Recurrences {
         })
     }
 
-    /// Takes note of an instance of a pattern. Of what comes twice in a row it is likely that it
-    /// will come again.
+    /// Notes the pattern of an instance. A pattern that occurs twice in a row is likely to recur.
     pub(crate) fn see(
         &mut self,
         recurrence_key: RecurrenceKey,

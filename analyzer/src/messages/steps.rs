@@ -1,10 +1,10 @@
-//! The steps of a process: what it can have known when it sent.
+//! The steps of a process: which messages it can have known when it sent.
 //!
-//! A step ends where what has come is known, and another end of a message begins behind that. Of
-//! what had come before the library asked for it, it is not seen when the library looks: a root
-//! that has it at once and sends it on, and a process that exchanges with another, which was
-//! earlier, leave the same records. They differ in what the other one does: one that exchanges
-//! has posted its own receive before it sends.
+//! A step ends when a message is known to have arrived, and another end begins after that. If a
+//! message had arrived before the library posted its receive, the recorder does not see when the
+//! library noticed it: a root that forwards it at once, and a process that exchanges with a partner
+//! who was earlier, leave equal records. The partner distinguishes them: in an exchange it posted
+//! its own receive before it sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,7 @@ use crate::messages::message::InstanceMessage;
 pub(crate) struct Step {
     /// From 0.
     pub(crate) number: u32,
-    /// Whether it is a later one than that of the end before only if that, a receive that came at
-    /// once, was looked at.
+    /// Whether it is a new step only if the early message of the end before had been noticed.
     pub(crate) is_in_question: bool,
 }
 
@@ -26,11 +25,11 @@ pub(crate) struct Step {
 #[derive(Debug)]
 pub(crate) struct Steps {
     step: u32,
-    /// When the receives came that no step has ended with yet, ns.
+    /// Arrival times of messages with which no step has ended yet, ns.
     arrived: Vec<i64>,
     /// The first of them; `i64::MAX` where there is none.
     first: i64,
-    /// Whether the last end is a receive that came at once.
+    /// Whether the last end is a receive whose message had arrived early.
     was_last_early: bool,
 }
 
@@ -45,14 +44,14 @@ impl Default for Steps {
     }
 }
 
-/// What an end of a message does for the steps behind it.
+/// What an end of a message means for the steps after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Nothing comes, or nobody saw it, or it tells nothing of others.
+    /// No message arrives, or nobody saw it, or it says nothing about other processes.
     None,
-    /// It was waited for.
+    /// The receive waited for it.
     Awaited,
-    /// It was there when the library asked for it.
+    /// It had arrived before the receive was posted.
     Early,
 }
 
@@ -79,7 +78,7 @@ impl Steps {
         self.arrived.clear();
     }
 
-    /// The step of the next end. `end` is of no concern where nothing comes.
+    /// The step of the next end. `end` is ignored where no message arrives.
     #[inline(always)]
     pub(crate) fn step_of(&mut self, arrival: Arrival, begin: i64, end: i64) -> Step {
         let is_sure = self.first <= begin;
@@ -99,7 +98,7 @@ impl Steps {
         }
     }
 
-    /// Forgets what has come up to a time.
+    /// Removes arrivals up to a time.
     #[inline(never)]
     fn look(&mut self, at: i64) {
         let mut first = i64::MAX;
@@ -114,8 +113,8 @@ impl Steps {
     }
 }
 
-/// Finds which of the steps in question are steps. `in_question`: slot and number of the ends that
-/// begin them.
+/// Decides which of the steps in question are steps. `in_question`: slot and number of the ends
+/// that begin them.
 pub(crate) fn settle(messages: &mut [InstanceMessage], in_question: &BTreeSet<(u32, u32)>) {
     let exchanged = exchanged(messages);
     let mut ends: Vec<OrderedEnd> = Vec::with_capacity(2 * messages.len());
@@ -184,8 +183,7 @@ struct OrderedEnd {
     number: usize,
 }
 
-/// The messages that are answered by one which does not depend on them: both ends post their
-/// receive, and send then.
+/// The messages that are part of an exchange: both ends post their receive before they send.
 fn exchanged(messages: &[InstanceMessage]) -> BTreeSet<usize> {
     // By sender and receiver, in the order of the sender.
     let mut between: BTreeMap<(u32, u32), Vec<(u32, u32)>> = BTreeMap::new();

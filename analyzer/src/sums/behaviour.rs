@@ -1,4 +1,4 @@
-//! How a process usually comes and goes: means of its lags and waits, and how far they scatter.
+//! Usual behaviour of a process: mean and scatter of its lags and waits.
 
 use collbench_stats::moments::Moments;
 use serde::{Deserialize, Serialize};

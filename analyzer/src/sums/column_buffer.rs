@@ -1,9 +1,8 @@
 //! Sums over instances that follow one another on one communicator, in columns.
 //!
-//! Instances come by communicator, but what is kept of a process is kept process by process: each
-//! call would have to go to a place of its own. So the calls of instances that follow one another
-//! on one communicator, within one stretch of the run, are summed here first, slot by slot, and
-//! then handed to their processes together.
+//! Instances arrive by communicator, but sums are stored by process: each call would touch another
+//! part of memory. So the calls of consecutive instances on one communicator, within one stretch of
+//! the run, are first summed here, slot by slot, and then added to their processes together.
 //!
 //! It pays: 1,309 instructions a call, 1,609 without (scripts/ir-guard-analyze.sh at 75823dd, 64 ranks).
 
@@ -17,8 +16,8 @@ use crate::sums::columns::CallColumns;
 use crate::sums::process::ProcessTally;
 use crate::sums::timeline::{MAX_BINS, Stretch};
 
-/// Instances that last so long or longer, ns (18 minutes), are left to slower ways: below, no sum
-/// over as many calls as are added up here can leave its integer.
+/// Instances that last this long or longer, ns (18 minutes), are added call by call: below, no sum
+/// over as many calls as are added here can overflow.
 pub(crate) const TOO_LONG_NS: i64 = 1 << 40;
 
 /// Sums of one quantity, by slot.
@@ -60,7 +59,7 @@ impl Column {
     }
 }
 
-/// The instances at hand.
+/// Sums over the buffered instances.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnBuffer {
     /// Index of their communicator; meaningless without instances.
@@ -80,7 +79,7 @@ pub(crate) struct ColumnBuffer {
 }
 
 impl ColumnBuffer {
-    /// Whether an instance belongs to those at hand.
+    /// Whether an instance can be added to the buffered ones.
     #[inline]
     pub(crate) fn takes(&self, communicator: usize, scope: Scope, span: (i64, i64)) -> bool {
         self.communicator == communicator
@@ -89,8 +88,8 @@ impl ColumnBuffer {
             && span.1 < self.until_ns
     }
 
-    /// Begins anew, having handed on what there was, with the stretch in which an instance lies;
-    /// `false` if it spans a border.
+    /// Starts a new buffer, after the previous one was flushed, with the stretch that contains an
+    /// instance; `false` if it spans a border.
     pub(crate) fn begin(
         &mut self,
         communicator: usize,
@@ -111,8 +110,8 @@ impl ColumnBuffer {
             (self.from_ns, self.until_ns) = (0, 0);
             return false;
         }
-        // No longer than an instance needs that is added here: then the longest stretches of all
-        // processes do not depend on who has seen what.
+        // No longer than an added instance requires: so the longest stretch of all processes does
+        // not depend on which worker has added what.
         self.doublings = doublings;
         self.communicator = communicator;
         self.scope = Some(scope);
@@ -151,7 +150,7 @@ impl ColumnBuffer {
         (self.n_instances > 0).then_some(self.communicator)
     }
 
-    /// Adds what there is to the processes, and forgets it.
+    /// Adds the sums to the processes, and clears the buffer.
     pub(crate) fn flush(&mut self, communicator: &Communicator, processes: &mut [ProcessTally]) {
         let n = std::mem::take(&mut self.n_instances);
         let Some(scope) = self.scope.take() else {

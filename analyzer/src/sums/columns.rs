@@ -1,8 +1,8 @@
-//! The calls of one instance, quantity by quantity.
+//! Times of the calls of one instance, by quantity and slot.
 
 use collbench_formats::Operation;
 
-/// What the calls of one instance are, by slot of its communicator.
+/// Times of the calls of one instance, by slot of its communicator.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallColumns<'f> {
     pub(crate) operation: Operation,

@@ -1,4 +1,4 @@
-//! What instances are seen against while they are added up: nothing of it is added up itself.
+//! What is needed to add up instances: the run, communicators and the selection.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// A time as the own clock of a host told it, ns.
+    /// What the own clock of a host showed at a time, ns.
     pub(crate) fn local_ns(&self, host: usize, time_ns: i64) -> i64 {
         match self.offsets.get(host) {
             Some(offset) => offset.local_ns(time_ns),
@@ -64,7 +64,7 @@ impl<'a> Context<'a> {
         entry.map_or(0, |entry| self.communicators.entries[entry].ranks.len())
     }
 
-    /// Where an instance is shown.
+    /// Entry, class and positions with which an instance is shown.
     pub(crate) fn shown_at<'m>(
         &self,
         communicator: &'m Communicator,

@@ -1,9 +1,9 @@
-//! What is kept of the messages of one operation.
+//! Sums over the messages of one operation.
 //!
-//! Instances with the same edges are one graph. How many graphs there are is bounded by nothing:
-//! receives from any process, or a program of its own, may make any number. So a few are kept,
-//! the others counted: of those that were met the first in the order of their edges, so that it
-//! does not matter who has seen what.
+//! Instances with the same edges are one graph. The number of graphs is not bounded: receives from
+//! any process, or a program's own collective, may create any number. So only a few are retained,
+//! the first in the order of their edges, and the others counted: then the result does not depend
+//! on which worker has added what.
 
 pub(crate) mod by_roles;
 pub(crate) mod figures;
@@ -32,7 +32,7 @@ const MAX_GRAPHS: usize = 16;
 /// Readings of a graph that are kept.
 const MAX_READINGS: usize = 8;
 
-/// What is kept of the messages of one operation.
+/// Sums over the messages of one operation.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct InsideTally {
     /// Instances in which no message was seen, though there was something to be sent.
@@ -63,7 +63,7 @@ pub struct GraphTally {
     pub figures: Box<GraphFigures>,
 }
 
-/// What a graph is read as: as in the most of its instances.
+/// What a graph was recognized as, in most of its instances.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Recognition<'g> {
     /// How the collective is done so, all names that fit, the most usual first.
@@ -75,7 +75,7 @@ pub(crate) struct Recognition<'g> {
 }
 
 impl Recognition<'_> {
-    /// Which way an edge leads, where that was recognized.
+    /// Direction of an edge, where that was recognized.
     pub(crate) fn direction(&self, edge: usize) -> Option<Direction> {
         self.directions.get(edge).copied().flatten()
     }
@@ -186,8 +186,7 @@ impl InsideTally {
     }
 }
 
-/// Whether an instance cannot do without that something goes from process to process: one that the
-/// library refused can.
+/// Whether an instance needs messages between processes; one that the library refused does not.
 fn must_send(instance: &CompleteInstance<'_>) -> bool {
     let has_data = match instance.semantics() {
         Semantics::Barrier => true,

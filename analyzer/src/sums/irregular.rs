@@ -1,4 +1,5 @@
-//! Calls that are not a complete instance, to sums: each is counted under what it says of itself.
+//! Adds up calls that are not part of a complete instance: each is counted by its own operation and
+//! root.
 
 use collbench_formats::{CommunicatorKind, Operation};
 use collbench_stats::integers::add_ns;
@@ -13,7 +14,7 @@ use crate::sums::unfinished::{Unfinished, stated_root};
 use crate::trace::record_at::{CallOrder, OrderPosition};
 
 impl Tally<'_> {
-    /// Counts a call of the application; `true` unless it is another's.
+    /// Counts a call of the application.
     fn see_counted(&mut self, call: &Call) {
         self.see(call);
         self.sums.n_calls += 1;
@@ -109,7 +110,8 @@ impl Tally<'_> {
         self.take_incomplete(instance, mismatch.is_none() && instance.has_failed());
     }
 
-    /// An instance of which a ring has kept the calls of some: these are counted, and that is all.
+    /// An instance of which a ring has retained only some calls: these are counted, and enter no
+    /// figure.
     fn take_cut(&mut self, instance: &Candidate<'_>) {
         let shown_at = self
             .context
@@ -131,8 +133,8 @@ impl Tally<'_> {
         }
     }
 
-    /// An instance that is not whole, not one collective, or one that was refused (`has_failed`): its
-    /// calls are counted, each under what it says of itself.
+    /// An instance that is incomplete, not one collective, or refused by the library
+    /// (`has_failed`): its calls are counted, each by its own operation and root.
     fn take_incomplete(&mut self, instance: &Candidate<'_>, has_failed: bool) {
         let shown_at = self
             .context

@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 
 /// Lags (last enter minus own) and waits, ns per call.
 ///
-/// Where all wait for the last and left after it came, each wait is the lag: such samples, which most
-/// are, stand here once.
+/// Where all wait for the last and left after it arrived, each wait equals the lag. These samples,
+/// mostly the majority, are stored once.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LagsAndWaits {
     /// Lags that are no waits.
     lags: Distribution,
     /// Waits that are no lags.
     waits: Distribution,
-    /// What is both.
+    /// Samples that are both.
     both: Distribution,
 }
 

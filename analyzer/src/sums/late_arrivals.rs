@@ -1,8 +1,8 @@
-//! What is kept of single late arrivals, to find disturbances that come in a rhythm.
+//! Single late arrivals, retained to find periodic disturbances.
 //!
 //! Two bounded sets for each operation on each communicator: the arrivals that were latest, by how
 //! much the last came after the last but one; and a sample of all instances as background, those
-//! whose position has the smallest hash. Both are the same whoever looked at which part.
+//! whose position has the smallest hash. Both do not depend on which worker has seen what.
 
 use collbench_stats::random::Random;
 use serde::{Deserialize, Serialize};

@@ -47,7 +47,7 @@ impl Lateness {
         }
     }
 
-    /// Notes which process stands at a position.
+    /// Notes which process is at a position.
     pub(crate) fn note(&mut self, position: usize, process: usize) {
         let known = &mut self.members[position].process;
         *known = Some(known.map_or(process, |known| known.min(process)));

@@ -1,4 +1,4 @@
-//! What is kept of each process of one operation.
+//! Sums of each process of one operation.
 
 use collbench_stats::integers::add_ns;
 use serde::{Deserialize, Serialize};
@@ -24,9 +24,9 @@ pub struct MemberTally {
     pub n_departure_waits: u64,
     /// Their departure waits, ns.
     pub departure_wait_ns: i64,
-    /// Of the waits, what was for processes of the own host, where that is distinguished, ns.
+    /// Part of the waits that was for processes on the own host, where this is known, ns.
     pub wait_inside_ns: i64,
-    /// Of the departure waits, those after the first of the own host, likewise, ns.
+    /// Part of the departure waits after the first leave on the own host, where this is known, ns.
     pub departure_inside_ns: i64,
     /// Time in initiating calls, of nonblocking operations, ns.
     pub initiation_ns: i64,

@@ -1,8 +1,8 @@
-//! Calls at one position that are not one collective, though MPI wants them to be.
+//! Calls at one position that are not one collective, though MPI requires it.
 //!
-//! Positions are all that tells which calls belong together, so this is where programs show that
-//! their processes disagree: one is in a broadcast, another in a barrier. What went through all
-//! the same is as wrong as what hangs: it did so by luck.
+//! Calls belong together by position only, so a mismatch shows that the processes of a program
+//! disagree: one is in a broadcast, another in a barrier. A mismatch that completed is as wrong as
+//! one that hangs: it completed by luck.
 //!
 //! # Source
 //! MPI 4.0, 6.1 (the same operations in the same order on all processes), 6.4 to 6.11 (the same
@@ -207,7 +207,7 @@ pub struct Mismatches {
 }
 
 impl Mismatches {
-    /// Counts one that stands at a place; `make` is asked for it only if it is kept.
+    /// Counts a mismatch at a position; `make` is called only if it is retained.
     pub(crate) fn add(
         &mut self,
         kind: MismatchKind,

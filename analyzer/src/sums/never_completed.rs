@@ -1,4 +1,5 @@
-//! Nonblocking collectives that a program begins and never completes, though it ends in order.
+//! Nonblocking collectives that a program initiates and never completes, though it calls
+//! MPI_Finalize.
 //!
 //! # Source
 //! MPI 4.0, 11.2.2: before MPI_Finalize a process must complete all that it has begun.
@@ -16,7 +17,7 @@ use crate::trace::run::Run;
 /// Instances that are kept one by one.
 const MAX_KEPT: usize = 100;
 
-/// An instance that some processes began, and ended MPI without completing it.
+/// An instance that some processes initiated but did not complete before MPI_Finalize.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NeverCompleted {
     /// What was begun.

@@ -1,4 +1,4 @@
-//! What is kept of each operation.
+//! Sums of each operation.
 
 use collbench_formats::{Operation, Semantics};
 use collbench_stats::batches::Batches;
@@ -52,9 +52,9 @@ pub struct OperationKey {
     pub root: Option<u32>,
     /// Class of payloads.
     pub class: ByteClass,
-    /// How it was done, of instances of which the library has said so, or whose messages were seen.
+    /// The algorithm, of instances for which the library reported it, or whose messages were seen.
     pub algorithm: Option<Algorithm>,
-    /// What the library said.
+    /// The names that the library reported.
     pub reported: Option<AlgorithmNames>,
 }
 
@@ -133,7 +133,7 @@ impl OverlapTally {
     }
 }
 
-/// What is kept of one operation.
+/// Sums of one operation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OperationTally {
     /// Calls begun.
@@ -144,8 +144,8 @@ pub struct OperationTally {
     pub failed: u64,
     /// Other instances.
     pub incomplete: u64,
-    /// Whether a call was under way that is in no instance: a constructor over a group, which
-    /// tells what it made only when it returns.
+    /// Whether a call was under way that is in no instance: a constructor over a group, whose
+    /// record names the new communicator only when it returns.
     pub has_open_call: bool,
     /// Smallest and largest payload seen.
     pub bytes: Option<(u64, u64)>,
@@ -181,7 +181,7 @@ pub struct OperationTally {
     pub sections: OperationSections,
     /// The few instances that took longest.
     pub longest: Longest,
-    /// What tells how far the means can be trusted.
+    /// Batches of consecutive instances, for the errors of the means.
     pub batches: Batches,
     /// Where processes on several hosts have a common time.
     pub split: Option<Box<Split>>,

@@ -1,4 +1,4 @@
-//! How often each process came (left) at each position, and how much of that is known.
+//! How often each process arrived (left) at each position.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Instances that stick out: the few that took longest.
+//! Outliers: the few instances that took longest.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub struct LongInstance {
     pub late: Option<LateTogether>,
 }
 
-/// Those who arrived after the longest time in which nobody arrived.
+/// The processes that arrived after the longest gap between arrivals.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LateTogether {
     /// Their positions in the communicator's entry, ascending.

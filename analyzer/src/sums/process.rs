@@ -1,4 +1,4 @@
-//! What is kept of each process, and of the phases that the program marked.
+//! Sums of each process, and of the phases that the program marked.
 
 use collbench_formats::Operation;
 use collbench_stats::integers::add_ns;
@@ -8,7 +8,7 @@ use crate::communicators::Scope;
 use crate::sums::behaviour::Behaviour;
 use crate::sums::timeline::ActivityOverTime;
 
-/// What is kept of one process.
+/// Sums of one process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ProcessTally {
     /// Calls counted.
@@ -25,7 +25,7 @@ pub struct ProcessTally {
     pub first: u64,
     /// Its lags and waits in complete instances.
     pub behaviour: Behaviour,
-    /// What it did when.
+    /// Its activity over time.
     pub activity: ActivityOverTime,
 }
 
@@ -66,7 +66,7 @@ impl ProcessTally {
     }
 }
 
-/// What is kept of the instances in phases of one level.
+/// Sums of the instances in phases of one level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseTally {
     /// Calls.

@@ -1,8 +1,8 @@
-//! All that is added up of a run, or of a part of it.
+//! All sums of a run, or of a part of it.
 //!
-//! Plain values: they refer to no run, can be written and read, and those of two parts can be merged,
-//! in any order and any grouping. What comes of it does not depend on who has seen what; nor do the
-//! bytes in which it is written.
+//! Plain values: they refer to no run, can be written and read, and those of two parts can be
+//! merged, in any order and any grouping. The result, and the bytes in which it is written, do not
+//! depend on which worker has added what.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,4 +1,4 @@
-//! The run in sections: who arrived last and what an operation took, early and late.
+//! The run in sections: who arrived last, and the time of an operation, over the run.
 
 use collbench_stats::bins::{Bins, Sum};
 use collbench_stats::integers::add_ns;

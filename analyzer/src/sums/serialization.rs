@@ -1,4 +1,4 @@
-//! The serialization curve: how much later each next process leaves.
+//! The serialization curve: leave minus last enter, by position in the order of departure.
 
 use collbench_stats::integers::add_ns;
 use serde::{Deserialize, Serialize};

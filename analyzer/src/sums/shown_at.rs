@@ -11,10 +11,10 @@ pub(crate) struct ShownAt<'m> {
     pub(crate) positions: Cow<'m, [usize]>,
 }
 
-/// Finds world ranks in the list of a communicator's.
+/// Finds the positions of world ranks in the list of ranks of a communicator.
 pub(crate) struct PositionsOfRanks<'r> {
     ranks: &'r [Option<u32>],
-    /// World ranks and where they is, ascending; made when it is needed.
+    /// World ranks and their positions, ascending; filled when first needed.
     sorted: Vec<(u32, usize)>,
 }
 
@@ -26,9 +26,9 @@ impl<'r> PositionsOfRanks<'r> {
         }
     }
 
-    /// Where a world rank stands; 0 if it is not there.
+    /// Position of a world rank; 0 if it is not in the list.
     pub(crate) fn of(&mut self, world_rank: u32) -> usize {
-        // In `MPI_COMM_WORLD`, and others like it, at its own place.
+        // In `MPI_COMM_WORLD`, and others like it, the position is the rank.
         if self.ranks.get(world_rank as usize) == Some(&Some(world_rank)) {
             return world_rank as usize;
         }

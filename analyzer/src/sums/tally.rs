@@ -1,9 +1,9 @@
-//! Instances to sums.
+//! Adds up instances.
 //!
 //! Memory grows with operations (as distinguished by communicator, root and payload), communicators
-//! and processes, not with calls. Each worker has a tally of its own: what it has seen them
-//! against, its sums, and buffers that are reused. In that room are also parts of the sums that are
-//! still to be handed on: the sums leave a worker by [`Tally::finish`] alone, and are whole then.
+//! and processes, not with calls. Each worker has a tally of its own: the context, its sums, and
+//! buffers that are reused. The buffers also hold parts of the sums: only [`Tally::finish`] returns
+//! complete sums.
 
 mod calls;
 mod instance;
@@ -39,7 +39,7 @@ pub struct Tally<'a> {
     scratch: Scratch,
 }
 
-/// Room that is used for each instance, and what is still to be handed on to the sums.
+/// Buffers that are reused for each instance, and what is not yet added to the sums.
 #[derive(Default)]
 struct Scratch {
     figures: Option<Box<Figures>>,
@@ -57,7 +57,7 @@ struct Scratch {
     operations: Vec<OperationScratch>,
 }
 
-/// What is still to be handed on to the sums of one operation.
+/// What is not yet added to the sums of one operation.
 #[derive(Default)]
 struct OperationScratch {
     columns: MemberColumns,
@@ -66,8 +66,8 @@ struct OperationScratch {
     noted: Option<usize>,
 }
 
-/// Where the operations at hand are kept: instances of a few operations on a few communicators
-/// follow one another.
+/// A small cache of the numbers of recent operations: consecutive instances are of a few operations
+/// on a few communicators.
 #[derive(Debug, Default)]
 struct OperationCache {
     cells: [Option<(OperationKey, usize)>; 8],
@@ -220,8 +220,8 @@ impl<'a> Tally<'a> {
             shown_at,
             figures: &figures,
         };
-        // Whatever else is to be known of instances adds itself up here, from the instance and
-        // its figures; and in `Sums::merge`.
+        // To add up something else, do it here, from the instance and its figures, and in
+        // `Sums::merge`.
         let section = match self.add_columns(&measured) {
             Some(section) => section,
             None => self.add_calls(&measured),

@@ -1,4 +1,4 @@
-//! What each process did when: time in calls and time waited, by stretch of the run.
+//! Activity of each process over time: time in calls and waits, by stretch of the run.
 //!
 //! A call that spans several stretches is cut at their borders, and so is its wait, which begins
 //! with it: no stretch has more time in calls than it is long (than that times the threads).
@@ -36,7 +36,7 @@ impl Sum for Stretch {
     }
 }
 
-/// The course of one process.
+/// The activity of one process over time.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ActivityOverTime(pub(crate) Bins<Stretch, MAX_BINS>);
 
@@ -119,12 +119,12 @@ impl ActivityOverTime {
         self.0.merge(other.0);
     }
 
-    /// Cuts the time from `begin` to `end` at the borders of stretches.
+    /// Adds the time from `begin` to `end`, divided among the stretches.
     fn add_time(&mut self, begin: i64, end: i64, sum: impl Fn(&mut Stretch) -> &mut i64) {
         self.add_share(begin, end, 1, sum);
     }
 
-    /// One part in `n` of the time from `begin` to `end`, likewise.
+    /// Adds `1 / n` of the time from `begin` to `end`, divided among the stretches.
     fn add_share(&mut self, begin: i64, end: i64, n: i64, sum: impl Fn(&mut Stretch) -> &mut i64) {
         if end <= begin {
             return;

@@ -36,14 +36,14 @@ pub struct Absent {
     pub rank: u32,
     /// Index of the process in the run.
     pub process: usize,
-    /// Whether calls behind it are known, so that its record was lost.
+    /// Whether later calls are known, so that its record is missing.
     pub is_lost: bool,
 }
 
 /// An instance that someone was in when the trace ended. Lists are by world rank.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Unfinished {
-    /// What those called who are under way, each once.
+    /// The operations of the calls under way, each once.
     pub operations: Vec<Operation>,
     /// The calls in which those inside were completing it, each once; empty for blocking ones.
     pub completing: Vec<CompletingCall>,
@@ -61,7 +61,7 @@ pub struct Unfinished {
     pub bytes: Option<(u64, u64)>,
     /// Who was inside.
     pub inside: Vec<Waiter>,
-    /// Who had begun it, and was in no call of it.
+    /// Who had initiated it, and was in no call of it.
     pub begun: Vec<Waiter>,
     /// World ranks that had left.
     pub left: Vec<u32>,

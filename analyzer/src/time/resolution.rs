@@ -1,19 +1,20 @@
-//! Which differences of stamps mean something, in one place.
+//! Which differences between time stamps are significant.
 
 use crate::time::clocks::Clocks;
 
-/// Which differences of stamps mean something.
+/// Which differences between time stamps are significant: three standard deviations of the clocks,
+/// at least their granularity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
     /// By pair of hosts, one row after the other; `None`: they have no common time.
     apart_ns: Vec<Option<i64>>,
-    /// Likewise, what makes an order likely.
+    /// By pair of hosts, the difference above which an order is likely: one standard deviation.
     likely_ns: Vec<Option<i64>>,
     n_hosts: usize,
 }
 
 impl Resolution {
-    /// That of the clocks of a run.
+    /// The resolution of the clocks of a run.
     #[must_use]
     pub fn of(clocks: &Clocks) -> Self {
         let n_hosts = clocks.hosts.len();
@@ -31,15 +32,15 @@ impl Resolution {
         }
     }
 
-    /// A stamp of host `a` and one of host `b` tell which arrived first if they lie further apart
-    /// than this, ns; `None`: never.
+    /// A stamp of host `a` and one of host `b` are ordered if they are further apart than this, ns;
+    /// `None`: never.
     #[must_use]
     pub fn between(&self, a: usize, b: usize) -> Option<i64> {
         self.apart_ns[a * self.n_hosts + b]
     }
 
-    /// If they lie further apart than this, ns, it is likely which arrived first: beyond one
-    /// standard deviation; `None`: never.
+    /// The order of a stamp of host `a` and one of host `b` is likely if they are further apart
+    /// than this, ns (one standard deviation); `None`: never.
     #[must_use]
     pub fn likely_between(&self, a: usize, b: usize) -> Option<i64> {
         self.likely_ns[a * self.n_hosts + b]

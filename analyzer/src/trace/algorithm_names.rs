@@ -1,9 +1,9 @@
-//! What the MPI library said of the calls of an instance: the names of the algorithms that it began in
-//! them.
+//! The names of the algorithms that the MPI library started in the calls of an instance.
 //!
-//! Each call has its own names, in the order in which they were begun: an algorithm that is made of others
-//! says its name and theirs. All processes of an instance mostly say the same; if not, what each of them
-//! said is kept. A process that said nothing contradicts nobody.
+//! Each call has a list of names, in the order in which the algorithms were started: an algorithm
+//! composed of others reports its own name and theirs. Mostly all processes of an instance report
+//! the same list; if not, all distinct lists are kept. A process that reports nothing contradicts
+//! no other.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU128;
@@ -20,12 +20,12 @@ pub(crate) const MAX_NAME: usize = 128;
 /// Names of a run, and indexes of a process, that are distinguished.
 const MAX_NAMES: usize = 1 << 12;
 
-/// The number of a name, the same in all processes; above 0.
+/// The number of a name, the same in all processes, > 0.
 type Number = u16;
 
-/// Not a name: what follows was said by other processes.
+/// Not a name: separates the lists of different processes.
 const OTHERS: Number = Number::MAX;
-/// There are more than are kept.
+/// Not a name: more were reported than are kept.
 const MORE: Number = Number::MAX - 1;
 /// A name of which there is no definition.
 const UNNAMED: Number = Number::MAX - 2;
@@ -79,13 +79,13 @@ impl NameTable {
         }
     }
 
-    /// By index of the definition of a process its numbers.
+    /// The numbers of the names of a process, by index of their definition.
     pub(crate) fn of_process(&self, process: usize) -> &[Number] {
         self.of_processes.get(process).map_or(&[], |own| own)
     }
 
-    /// What the processes of an instance said, each another thing, as far as it is known what the names
-    /// mean.
+    /// The distinct lists of names that the processes of an instance reported, without names whose
+    /// meaning is unknown.
     pub(crate) fn known(
         &self,
         reported: AlgorithmNames,
@@ -95,8 +95,8 @@ impl NameTable {
         of_calls.map(move |names| names.iter().filter_map(known).collect())
     }
 
-    /// In words: `reduce_intra_binary + bcast_intra_binomial`; of processes that said different things
-    /// ` | ` stands between these.
+    /// In words: `reduce_intra_binary + bcast_intra_binomial`; different lists are separated by ` |
+    /// `.
     pub(crate) fn in_words(&self, reported: AlgorithmNames) -> String {
         let name = |&number: &Number| match number {
             MORE => "...",
@@ -115,7 +115,7 @@ impl NameTable {
     }
 }
 
-/// What the library said of a call, or of all calls of an instance; something.
+/// The names reported for a call, or for all calls of an instance; at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AlgorithmNames(NonZeroU128);
 
@@ -133,19 +133,19 @@ impl AlgorithmNames {
         (0..MOST).map(at).take_while(|&number| number != 0)
     }
 
-    /// The numbers that calls said, each another list.
+    /// The distinct lists of numbers.
     fn of_calls(self) -> Vec<Vec<Number>> {
         let numbers: Vec<Number> = self.numbers().collect();
         let lists = numbers.split(|&number| number == OTHERS);
         lists.map(<[Number]>::to_vec).collect()
     }
 
-    /// What both said: the same, or one and the other.
+    /// The distinct lists of both.
     #[cold]
     fn and(self, other: Self) -> Self {
         let mut lists = self.of_calls();
         lists.extend(other.of_calls());
-        // Whoever said something first, or to whom it was told.
+        // The result must not depend on the order of processes.
         lists.sort_unstable();
         lists.dedup();
         let mut numbers = lists.join(&OTHERS);
@@ -165,7 +165,7 @@ pub(crate) struct NamesInCall {
 }
 
 impl NamesInCall {
-    /// Hears a record behind the call, of a process with these numbers.
+    /// Takes a note that follows the call; `numbers` are those of the names of the process.
     #[inline]
     pub(crate) fn add_note(&mut self, record: &Record, numbers: &[Number]) {
         if let Some(Note::Algorithm(begun)) = record.note() {
@@ -175,7 +175,7 @@ impl NamesInCall {
     }
 
     fn add(&mut self, number: Number) {
-        // However often it was begun.
+        // However often it was started.
         if self.numbers[..self.n].contains(&number) {
             return;
         }
@@ -197,12 +197,12 @@ impl NamesInCall {
     }
 }
 
-/// What the calls of an instance have said so far.
+/// The names reported by the calls of an instance so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NamesOfInstance(Option<AlgorithmNames>);
 
 impl NamesOfInstance {
-    /// One more call has said this, if anything.
+    /// Adds the names that one more call reported, if any.
     #[inline]
     pub(crate) fn add(&mut self, call: Option<AlgorithmNames>) {
         match (self.0, call) {

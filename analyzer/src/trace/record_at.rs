@@ -11,7 +11,7 @@ pub(crate) struct RecordAt {
     pub(crate) record: u32,
 }
 
-/// Calls with positions that follow one another, in records that stand next to each other.
+/// Calls with positions that follow one another, in consecutive records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordRun {
     /// Position of the first call on its call order.
@@ -27,12 +27,12 @@ pub(crate) struct RecordRun {
 }
 
 impl RecordRun {
-    /// Behind the position of the last call.
+    /// The position after the last call.
     pub(crate) fn end(&self) -> u64 {
         self.position.saturating_add(u64::from(self.n))
     }
 
-    /// The part of it within `[from, to)`, of which there is some.
+    /// The part at positions `[from, to)`, which must not be empty.
     pub(crate) fn within(mut self, from: u64, to: u64) -> Self {
         if let Some(before @ 1..) = from.checked_sub(self.position) {
             self.position = from;
@@ -46,16 +46,17 @@ impl RecordRun {
     }
 }
 
-/// Which order of calls on a communicator.
+/// Identifies one order of calls on a communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CallOrder {
     /// Calls of the application.
     Application,
-    /// Calls of the MPI library internally.
+    /// Internal calls of the MPI library.
     Internal,
-    /// The making of the communicator, collective over its members only.
+    /// The call that creates the communicator, collective over its members only.
     Creation,
-    /// The starts of one persistent collective, by a number that is the same in every analysis.
+    /// The starts of one persistent collective, by a number that is the same in every analysis of
+    /// the trace.
     Persistent(u32),
 }
 
@@ -71,14 +72,14 @@ impl CallOrder {
     }
 }
 
-/// Those that every communicator has.
+/// The call orders that every communicator has.
 pub(crate) const CALL_ORDERS: [CallOrder; 3] = [
     CallOrder::Application,
     CallOrder::Internal,
     CallOrder::Creation,
 ];
 
-/// Where a call stands among those on a communicator: call order and position.
+/// Position of a call on a communicator: the call order, and the position in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallPosition {
     pub(crate) call_order: CallOrder,

@@ -1,9 +1,8 @@
-//! The records of a process next to each other: in the file, or unpacked from that of a compact
-//! trace.
+//! The records of a process as slices: in the file, or unpacked from a compact trace.
 //!
-//! What is read of a file stays there, and is found again by its place. Packed records have no
-//! place in memory: blocks of them are unpacked when they are looked at, and the last of them
-//! kept, since calls are looked at again soon after, when those of the other processes have come.
+//! Records of a plain file are read in place. Packed records are unpacked block by block when they
+//! are needed. The most recent blocks are retained, since calls are read again soon, when those of
+//! the other processes have been found.
 
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +11,7 @@ use collbench_formats::{Chunk, Record, Records};
 
 use crate::trace::record_at::{RecordAt, RecordRun};
 
-/// Blocks of a process that are kept, at least: some are read, others wait.
+/// Least and greatest number of blocks retained for a process.
 const LEAST_KEPT: usize = 4;
 const MOST_KEPT: usize = 64;
 /// Blocks of all processes together that are kept; each is 64 KiB.
@@ -22,16 +21,16 @@ const KEPT_IN_ALL: usize = 1024;
 type BlockAt = (u32, usize);
 type Block = Arc<Vec<Record>>;
 
-/// Finds the records of a process.
+/// Gives access to the records of a process.
 #[derive(Debug)]
 pub(crate) struct RecordReader<'a> {
     chunks: &'a [Chunk<'a>],
     n_kept: usize,
-    /// The blocks that were asked for, the last one first.
+    /// The retained blocks, most recently used first.
     recent: Mutex<Vec<(BlockAt, Block)>>,
 }
 
-/// Records that stand next to each other.
+/// Consecutive records.
 #[derive(Debug, Clone)]
 pub(crate) enum Slice<'a> {
     InPlace(&'a [Record]),
@@ -77,8 +76,7 @@ impl<'a> RecordReader<'a> {
         self.chunks
     }
 
-    /// Records from a place on that stand next to each other: `n` of its chunk, or fewer where that
-    /// or a block of it ends.
+    /// Consecutive records from a location on: `n`, or fewer where the chunk or its block ends.
     #[inline]
     pub(crate) fn slice(&self, location: RecordAt, n: usize) -> Slice<'a> {
         let first = location.record as usize;
@@ -100,7 +98,7 @@ impl<'a> RecordReader<'a> {
         self.slice(location, 1)[0]
     }
 
-    /// Hands on the records of a run, each part of it that stands next to each other.
+    /// Passes the records of a run to `look`, one contiguous part at a time.
     #[inline]
     pub(crate) fn each(
         &self,
@@ -135,7 +133,7 @@ impl<'a> RecordReader<'a> {
             Some(at) => recent.remove(at).1,
             None => {
                 recent.truncate(self.n_kept - 1);
-                // Behind the lock, since who asks for another block soon asks for this one too.
+                // While holding the lock: other threads are likely to need the same block soon.
                 match &self.chunks[location.0 as usize].records {
                     Records::Packed(packed) => Arc::new(packed.unpack(location.1)),
                     Records::InPlace(_) => Block::default(),
@@ -147,7 +145,7 @@ impl<'a> RecordReader<'a> {
     }
 }
 
-/// The block that somebody looked at last, and is likely to look at next.
+/// The block read last, likely to be read next.
 #[derive(Debug, Default)]
 pub(crate) struct LastBlock(Option<(BlockAt, Block)>);
 

@@ -1,7 +1,7 @@
 //! Where the records of a process begin, if a ring has overwritten older ones.
 //!
-//! From that instant on all of its calls are there, and what had begun until then is known: so a
-//! call that is missing at a position before is not one that was never made.
+//! From that instant on all calls of the process are recorded, and the number of calls begun
+//! earlier is known. So a call missing at an earlier position was overwritten, not never made.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use collbench_formats::{Initiation, ProcessState, Record, SequenceOf, Window};
 use crate::trace::record_at::{CallOrder, RecordAt};
 use crate::trace::records::RecordReader;
 
-/// The begin of the window of one process.
+/// Where the recorded window of one process begins.
 #[derive(Debug)]
 pub(crate) struct WindowBegin {
-    /// Calls that were entered before are not all there.
+    /// Calls entered earlier may have been overwritten.
     pub(crate) ticks: u64,
     /// `None`: it is not known what had begun besides the calls in `calls`.
     pub(crate) state: Option<ProcessState>,
@@ -73,8 +73,7 @@ impl WindowBegin {
         }
     }
 
-    /// When the last of the collectives was completed that had begun before, ticks; 0: there was
-    /// none, and nothing is known of those that never were.
+    /// When the last of the collectives begun before the window was completed, ticks; 0: none was.
     pub(crate) fn last_completed(&self, reader: &RecordReader<'_>) -> u64 {
         let mut last = 0;
         for (chunk, of) in (0..).zip(reader.chunks()) {

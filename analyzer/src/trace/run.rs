@@ -1,6 +1,6 @@
-//! The run: what the rank files of a directory say.
+//! The run: the contents of the rank files of a directory.
 //!
-//! [`RunFiles`] holds their bytes, [`Run`] what they say. Names of files carry no meaning; a
+//! [`RunFiles`] holds their bytes, [`Run`] their contents. Names of files carry no meaning; a
 //! process is known by its world and its rank, both of which its file states.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::trace::files::RunFiles;
 use crate::trace::manifest::RunManifest;
 use crate::trace::rank_file::RankFile;
 
-/// A `*.trace` file that says nothing.
+/// A `*.trace` file that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableFile {
     /// Name of the file.
@@ -27,8 +27,8 @@ pub struct UnreadableFile {
     pub what: String,
 }
 
-/// Characters of a host's name that are kept, which is told with every rank of every operation;
-/// Linux allows 64.
+/// Characters of a host's name that are kept; the name is repeated for every rank of every
+/// operation. Linux allows 64.
 const MAX_HOST_NAME: usize = 256;
 
 /// The processes of one world, and what else the directory says.
@@ -42,7 +42,7 @@ pub struct Run<'a> {
     pub world_size: u32,
     /// The processes that there is a file of, by rank; at least one.
     pub processes: Vec<RankFile<'a>>,
-    /// `*.trace` files that say nothing, by name.
+    /// `*.trace` files that cannot be read, by name.
     pub unreadable: Vec<UnreadableFile>,
     /// What a reader should know about the directory.
     pub remarks: Vec<Remark>,
@@ -53,7 +53,7 @@ pub struct Run<'a> {
 /// Rank files by whether their world was spawned, and its number.
 type Worlds<'a> = BTreeMap<(bool, u64), Vec<RankFile<'a>>>;
 
-/// What the files say, by the world that they are of, and those that say nothing.
+/// The readable files by world, and the unreadable ones.
 fn parse(files: &RunFiles) -> (Worlds<'_>, Vec<UnreadableFile>) {
     let parsed: Vec<Result<RankFile<'_>, UnreadableFile>> = files
         .files
@@ -99,7 +99,7 @@ fn check_ranks<'f, 'a>(
     }
 }
 
-/// The command line that the manifest tells, and what a reader should know if it does not.
+/// The command line from the manifest, and a remark if there is none.
 fn recorded_command(
     manifest: &Option<Result<RunManifest, String>>,
 ) -> (Option<Vec<String>>, Option<Remark>) {

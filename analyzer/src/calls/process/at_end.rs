@@ -1,4 +1,4 @@
-//! Where a process stood when its file ended.
+//! What a process was doing when its file ended.
 
 use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::{Chunk, Initiation, Record};
@@ -31,7 +31,7 @@ impl Process<'_> {
             communicator: self.called_on(record),
             sequence: at.map(|at| at.position),
             call_order: at.map(|at| at.call_order),
-            // The same guess as in its instance.
+            // A guess where the stamp is impossible, as in its instance.
             enter: call.enter,
             is_internal: record.is_internal(),
         };
@@ -50,8 +50,8 @@ impl Process<'_> {
         last_own.is_none_or(|last_own| location >= last_own)
     }
 
-    /// What was found; there is nothing more to come. Of a run that is not complete also what the
-    /// process did last.
+    /// All findings, at the end of its records; for an incomplete run also the last activity of the
+    /// process.
     pub(crate) fn into_found(mut self, is_incomplete: bool) -> RecordFindings {
         self.found.of_process.impossible = self.stream.impossible();
         if is_incomplete {

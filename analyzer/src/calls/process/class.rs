@@ -1,17 +1,18 @@
-//! What kinds of records there are, by where they belong.
+//! Classes of records, by where they are sorted to.
 
 use collbench_formats::{Operation, Record, RecordKind, RecordWord, Semantics};
 
-/// Where the calls of an operation belong.
+/// Where the records of an operation are sorted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordClass {
     /// Into the order of calls on the communicator.
     Ordered,
-    /// Likewise; a completion follows.
+    /// A nonblocking call: into the order of calls on the communicator; a completion follows.
     Initiation,
     /// A constructor over a group: to the communicator that it makes.
     Creation,
-    /// The start of a persistent collective, which has no place in an order of calls.
+    /// The start of a persistent collective, which has no position in the order of calls on the
+    /// communicator.
     Start,
     /// The begin or end of MPI.
     Process,

@@ -1,4 +1,4 @@
-//! Collectives that are begun by one call and completed by another.
+//! Collectives that one call initiates and another completes.
 
 use std::collections::BTreeMap;
 
@@ -88,7 +88,7 @@ impl Process<'_> {
         })
     }
 
-    /// Keeps the calls of a run for what goes on meanwhile.
+    /// Retains the calls of a part for collectives outstanding meanwhile.
     #[inline]
     pub(super) fn keep_recent(&mut self, run: &[Record]) {
         let Some(recent) = &mut self.recent else {
@@ -102,7 +102,7 @@ impl Process<'_> {
         calls.for_each(|call| recent.push(call));
     }
 
-    /// Keeps with what is complete which calls were made while it went on.
+    /// Stores with a completed collective the calls made while it was outstanding.
     fn note_meanwhile(&mut self, local_comm: usize, call_order: CallOrder, position: u64) {
         let recent = self.recent.take();
         if let (Some(recent), Some(queue)) = (&recent, self.queue_mut(local_comm, call_order)) {

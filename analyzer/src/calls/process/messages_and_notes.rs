@@ -1,4 +1,4 @@
-//! What is beside calls and says more of them: the messages inside, and notes.
+//! Records about calls: the messages inside them, and notes.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +26,7 @@ pub(super) struct Unfinished {
 }
 
 impl Process<'_> {
-    /// What is noted of the call under way; `before` are before it in its thread, next to each
-    /// other.
+    /// Takes a note on the current call; `before` are the records before it in its thread.
     pub(super) fn take_note(&mut self, record: &Record, before: &[Record], location: RecordAt) {
         let Some(note) = record.note() else {
             self.found.n_unknown_records += 1;
@@ -78,8 +77,8 @@ impl Process<'_> {
         }
     }
 
-    /// Messages of the MPI library that stand next to each other: those of the calls they are after
-    /// are found again there, others are kept with the collective that they are of.
+    /// Takes consecutive messages of the MPI library. Messages of the call they follow are found
+    /// again there; others are retained with the collective that they belong to.
     pub(super) fn take_messages(&mut self, run: &[Record], location: RecordAt, is_possible: bool) {
         let directions = run.iter().map(|record| Direction::of(record.word()));
         let n_sent = directions.filter(|way| *way == Direction::Send).count();
@@ -166,8 +165,8 @@ impl Process<'_> {
         self.owners.tell_makers() && !self.stream.is_single_threaded()
     }
 
-    /// The library has told for which call it has begun what has no tag yet. (Else it is looked at with
-    /// the messages before it.)
+    /// A note names the call for which the library has started a collective whose tag is still
+    /// unknown. (With a tag, the note is read with the messages before it.)
     fn begin_for(&mut self, making: &Creation) {
         let may_be_asked = !self.owners.is_idle() || self.may_make_in_others();
         if making.tag != NO_TAG || !may_be_asked {
@@ -208,7 +207,7 @@ impl Process<'_> {
         }
     }
 
-    /// Looks behind a message whether the library has told for which call it is.
+    /// Checks whether a note after a message names the call that it is for.
     fn ask_for_maker(&mut self, location: RecordAt, message: &Message) {
         if !self.owners.asks_for_maker(message) {
             return;
@@ -255,7 +254,7 @@ impl Process<'_> {
         }
     }
 
-    /// The call of which it is told that messages are for it.
+    /// The call that a note names.
     fn maker(&self, making: &Creation) -> Option<OwnCollective> {
         let call_order = CallOrder::Application;
         let local = self

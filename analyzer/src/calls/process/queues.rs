@@ -7,10 +7,10 @@ use crate::trace::record_at::{CALL_ORDERS, CallOrder};
 /// were freed.
 #[derive(Default)]
 pub(super) enum Queues {
-    /// No call ever came.
+    /// No call was made.
     #[default]
     Unused,
-    /// Nothing waits, on any call order.
+    /// Nothing waits in any order of calls.
     PutAway {
         /// Position of the next call of the application.
         next: u64,

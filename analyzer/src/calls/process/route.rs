@@ -1,4 +1,4 @@
-//! Where the records of a process belong: in runs, each of them to one queue.
+//! Sorts the records of a process into queues, in parts that go to one queue each.
 
 use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::{Record, UNKNOWN_COMMUNICATOR};
@@ -12,7 +12,7 @@ use crate::calls::unqueued::Unqueued;
 use crate::communicators::persistent::local_of;
 use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 
-/// Records that stand next to each other and belong to one queue; at least one.
+/// Consecutive records that go to one queue; at least one.
 #[derive(Clone, Copy)]
 struct BatchPart<'r> {
     records: &'r [Record],
@@ -23,7 +23,7 @@ struct BatchPart<'r> {
 }
 
 impl Process<'_> {
-    /// Cuts a batch into runs that belong to one queue.
+    /// Splits a batch into parts that go to one queue each.
     pub(super) fn route(&mut self, batch: &Batch<'_>, unqueued: &mut dyn FnMut(Unqueued)) {
         self.end_calls_before(batch);
         let all = &batch.records[..];
@@ -218,7 +218,7 @@ impl Process<'_> {
         let made = made.and_then(|index| self.context.communicators.local_comm(self.index, index));
         if let (Some(made), Some(_)) = (made, called_on)
             && !record.is_internal()
-            // One that is met twice (a damaged file) belongs to nothing.
+            // A second one (a damaged file) is not matched.
             && self.next_on(made, CallOrder::Creation) == 0
         {
             let alike = self.alike(part.is_possible);

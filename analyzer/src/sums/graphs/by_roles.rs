@@ -1,9 +1,9 @@
-//! Figures of nodes, by what they are for.
+//! Figures of nodes, by the roles of the nodes.
 //!
-//! The same edges may be used to other ends in other instances: of two processes that exchange
-//! something, one may have got what the other sent before it sent anything itself, as a root does.
-//! What is measured at the nodes of a tree with one root is nothing to be added to that of another,
-//! or to the rounds of an exchange. So they are kept apart, and told of the most frequent.
+//! Instances with equal edges may use them differently: of two processes that exchange messages,
+//! one may have received before it sent, as a root does. Figures of the nodes of a tree must not be
+//! added to those of a tree with another root, or to the rounds of an exchange. So they are kept
+//! apart by roles, and the results show the most frequent roles.
 
 use collbench_stats::distribution::Precision;
 use collbench_stats::first_by_key::{FirstByKey, Keyed};

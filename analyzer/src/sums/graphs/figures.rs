@@ -1,7 +1,7 @@
-//! What is kept of the instances of one graph: sums of each edge, each node and each round.
+//! Sums over the instances of one graph: of each edge, each node and each round.
 //!
-//! All times of a node are of one host's clock. Those between the two ends of a message are of two,
-//! if the ends are on two hosts: they are known where these have a common time.
+//! All times of a node are differences on one host's clock. Times between the two ends of a message
+//! on different hosts are known only where these have a common time.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct GraphFigures {
     pub edges: Vec<EdgeFigures>,
     /// Those of the nodes.
     by_roles: ByRoles,
-    /// How the last to leave came to its end.
+    /// Sums over critical paths.
     pub critical: CriticalTally,
     /// Per instance that is nonblocking: for how long nobody was in any, from the last initiation
     /// to the first completion.
@@ -45,17 +45,18 @@ pub struct GraphFigures {
 /// Sums of one edge; times per message.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EdgeFigures {
-    /// Messages towards the root, and from it.
+    /// Number of messages towards the root, and from it.
     pub ways: [u64; 2],
     /// Completion of the receive - max(begin of the send, begin of the receive).
     pub transfer: Distribution,
     /// Max(0, begin of the receive - begin of the send).
     pub late_receiver: Distribution,
-    /// What of that the receiver was in no call of MPI, where the collective is nonblocking.
+    /// The part of `late_receiver` in which the receiver was in no call of MPI, of nonblocking
+    /// collectives.
     pub late_progress: Distribution,
-    /// Of the last message of each instance, whose way is that of the data.
+    /// Sums over the last message of each instance.
     pub last: LastMessage,
-    /// Per instance, of an edge down that there is one up for: (t4 - t1) - (t3 - t2).
+    /// Round trip per instance, of an edge used in both directions: (t4 - t1) - (t3 - t2).
     pub two_way: Distribution,
 }
 
@@ -64,9 +65,9 @@ pub struct EdgeFigures {
 pub struct LastMessage {
     /// Instances.
     pub n: u64,
-    /// Begin of the receive - begin of the send, where that is above 0.
+    /// Sum of max(0, begin of the receive - begin of the send).
     pub late_receiver_ns: i128,
-    /// From then on to the end of the receive.
+    /// Sum of end of the receive - max(begin of the send, begin of the receive).
     pub transfer_ns: i128,
     /// Instances of which the late progress is known.
     pub n_progress: u64,
@@ -83,7 +84,7 @@ pub(crate) struct GraphScratch {
     progress_times: ProgressTimes,
 }
 
-/// With what instances of the graphs of one operation are measured.
+/// Resolution and buffers for measuring the instances of the graphs of one operation.
 pub(crate) struct Measuring<'w> {
     pub(crate) resolution: &'w Resolution,
     pub(crate) scratch: &'w mut GraphScratch,
@@ -123,7 +124,7 @@ impl EdgeFigures {
 /// Sum of samples, ns.
 fn sum<T: Sample>(samples: &[T]) -> i128 {
     let sample = |&sample: &T| -> i64 { sample.into() };
-    // Few short ones are summed in short.
+    // A few 32-bit samples cannot overflow 64 bits.
     if size_of::<T>() < size_of::<i64>() {
         samples.iter().map(sample).sum::<i64>().into()
     } else {

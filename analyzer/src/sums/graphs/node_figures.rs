@@ -1,4 +1,4 @@
-//! Sums of one node of a graph, of those who meet there, and of its rounds.
+//! Sums of one node of a graph, of its contributors, and of its rounds.
 
 use collbench_stats::distribution::{Distribution, Precision};
 use collbench_stats::moments::Sample;
@@ -9,26 +9,27 @@ use crate::measure::inside::ContributorAt;
 /// Sums of one node; times per instance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct NodeFigures {
-    /// Who arrives: its own process first, then its children.
+    /// Arriving contributors: its own process first, then its children.
     pub arrivals: Vec<ContributorFigures>,
-    /// Who departs, likewise.
+    /// Departing contributors: its own process first, then its children.
     pub departures: Vec<ContributorFigures>,
-    /// Sending on to the parent - last arrival.
+    /// Forwarding time towards the root: send to the parent - last arrival.
     pub down: Distribution,
-    /// First departure - receiving from the parent.
+    /// Forwarding time from the root: first departure - receipt from the parent.
     pub up: Distribution,
     /// At the top: first departure - last arrival; where nothing goes up, its leave - last arrival.
     pub core: Distribution,
     /// By position in the order of departure: departure - receiving from the parent (at the top:
     /// - last arrival), number and sum.
     pub serialization: Vec<(u64, i128)>,
-    /// Where it is not seen when messages come: from the own enter to sending on to the parent; at the
-    /// top to the first departure.
+    /// Where arrivals are unknown: from the own enter to the send to the parent; at the top to the
+    /// first departure.
     pub own: Distribution,
-    /// Where it is nonblocking: from the first departure to the own leave, outside of any.
+    /// Of nonblocking collectives: from the first departure to the own leave, time outside of any
+    /// call.
     pub away: Distribution,
-    /// The whole way of its process: own leave - own enter, where nothing goes down - that of the
-    /// top, where nothing goes up the top's leave.
+    /// The whole path of its process: own leave - own enter; where nothing goes to the root, minus
+    /// the top's enter; where nothing comes from the root, the top's leave.
     pub path: Distribution,
     /// Of an exchange.
     pub rounds: Vec<RoundFigures>,
@@ -36,14 +37,14 @@ pub(crate) struct NodeFigures {
     pub exit: Distribution,
 }
 
-/// One of those who meet at a node.
+/// Sums of one contributor at a node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ContributorFigures {
     /// Its slot.
     pub slot: u32,
     /// Last arrival - own, or own departure - the first.
     pub wait: Distribution,
-    /// How often it came, or went, at each position, where that is resolved.
+    /// How often it arrived, or departed, at each position, where that is resolved.
     pub order: Vec<u64>,
 }
 

@@ -1,8 +1,8 @@
-//! Samples of instances that are alike, a row for each, to be added up column by column.
+//! A table of samples of like instances, a row for each, added up column by column.
 //!
 //! The sums of a graph are larger than the nearest caches, and each instance has one sample for
-//! each of them. In a row samples stand next to each other; some rows later, one quantity at a time
-//! is looked up for all of them.
+//! each of them. In a row the samples are contiguous; after some rows, the sums of one quantity at
+//! a time are updated for all of them.
 //!
 //! It pays: 1,564 instructions a message, 2,067 without (scripts/ir-guard-analyze.sh at 75823dd, 64 ranks).
 
@@ -55,8 +55,8 @@ impl Rows {
         (self.quantities.len().div_ceil(COLUMNS) | 1) * COLUMNS
     }
 
-    /// Adds the samples of an instance, with which `fill` fills a row; gives whether it did: one may
-    /// be too long for a row.
+    /// Adds an instance, whose samples `fill` writes to a row; returns whether all samples fit in
+    /// their cells.
     #[inline]
     pub(crate) fn add(&mut self, fill: impl FnOnce(&mut Row<'_>)) -> bool {
         let (begin, n) = (self.n_rows * self.stride(), self.quantities.len());
@@ -73,8 +73,8 @@ impl Rows {
         is_added
     }
 
-    /// Hands on all samples, quantity by quantity, in one part or several that follow one another, and
-    /// has none then.
+    /// Passes all samples to `add`, quantity by quantity, in one slice or several, and empties the
+    /// table.
     pub(crate) fn drain(&mut self, mut add: impl FnMut(Quantity, &[i32])) {
         let stride = self.stride();
         let samples = &self.samples[..std::mem::take(&mut self.n_rows) * stride];

@@ -80,7 +80,7 @@ impl Clocks {
         (clocks, None)
     }
 
-    /// Lays the time of hosts by the straight lines of what is known before the smoother.
+    /// Sets the time of hosts by straight lines, before the smoother has run.
     pub(crate) fn set_lines(&mut self, run: &Run<'_>, coarse: &mut CoarseAlignment) {
         let mut groups = coarse.measured.group_of.clone();
         let mut lines = coarse.lines.clone();
@@ -89,7 +89,7 @@ impl Clocks {
         coarse.measured.set_groups(groups);
         let ends = run.processes.iter().zip(&self.processes);
         let ends = ends.filter_map(|(file, clock)| {
-            // A process that was killed goes on behind its last anchor.
+            // A process that was killed ran on after its last anchor.
             let last = Some(latest_sure(&file.trace)).filter(|&ticks| ticks > 0)?;
             Some(clock.global(Timestamp::from_ticks(last)).ns())
         });
@@ -97,7 +97,7 @@ impl Clocks {
         self.describe(&coarse.lines.clone(), coarse);
     }
 
-    /// Takes over what the smoother found.
+    /// Applies the result of the smoother.
     pub(crate) fn take(
         &mut self,
         run: &Run<'_>,
@@ -118,9 +118,9 @@ impl Clocks {
         }
     }
 
-    /// Lays the time of each process: its own line less the offset of its host; the time of each
-    /// group begins with its first process. A host whose offsets cannot be true leaves its group.
-    /// Gives the start of each group, ns on the clock of its reference.
+    /// Sets the time of each process: its own line minus the offset of its host. The time of each
+    /// group begins with its first process. A host whose offsets are impossible leaves its group.
+    /// Returns the start of each group, ns on the clock of its reference.
     fn apply_corrections(
         &mut self,
         run: &Run<'_>,
@@ -178,7 +178,7 @@ impl Clocks {
         starts
     }
 
-    /// Says of each host how its clock is aligned.
+    /// Describes for each host how its clock is aligned.
     fn describe(&mut self, corrections: &[Option<Correction>], coarse: &CoarseAlignment) {
         let reference = |group: usize| self.hosts.iter().position(|host| host.group == group);
         let references: Vec<_> = (0..self.n_groups()).map(reference).collect();
@@ -211,8 +211,8 @@ impl Clocks {
         }
     }
 
-    /// Remarks on triangles of hosts that do not close: one for each set of suspects, with the
-    /// triangle whose gap is the largest.
+    /// Adds remarks on triangles of hosts whose offsets do not add up to 0: one for each set of
+    /// suspected paths, with the triangle of the largest gap.
     fn remark_open_triangles(&mut self, open: &[OpenTriangle]) {
         let name = |host: usize| self.hosts[host].name.clone();
         let mut by_suspects: BTreeMap<&[(usize, usize)], (&OpenTriangle, usize)> = BTreeMap::new();
@@ -310,7 +310,7 @@ impl Clocks {
     }
 }
 
-/// Clocks whose rate walks more than this, s^2/s^3, are no free-running crystals.
+/// Clocks whose rate wanders more than this, s^2/s^3, are not free-running crystals.
 const UNSTEADY: f64 = 5e-14;
-/// So long a time without any measurement of the offset is one without a measurement at the end.
+/// A run that goes on this long after its last offset measurement lacks one at the end, ns.
 const MISSING_NS: i64 = 1_000_000_000;

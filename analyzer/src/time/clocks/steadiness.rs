@@ -1,4 +1,4 @@
-//! Whether the clocks of a host went evenly, as far as its anchors can tell.
+//! Whether the clocks of a host ran at a constant rate, as far as its anchors show.
 //!
 //! An anchor reads several clocks at one instant. `CLOCK_MONOTONIC` against
 //! `CLOCK_MONOTONIC_RAW` shows what a daemon does to its rate; ticks against
@@ -10,13 +10,13 @@ use crate::remark::Remark;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
 
-/// A rate that a daemon changed by less than this is of no account, ppm.
+/// A rate that a daemon changed by less than this is ignored, ppm.
 const SLEWED_PPM: f64 = 0.05;
-/// Readings that are further off than their width and this are no reading errors, ns.
+/// Readings that are off by more than their width plus this are not reading errors, ns.
 const STEP_NS: f64 = 20_000.0;
 
 impl Clocks {
-    /// Remarks on hosts whose clocks did not go evenly.
+    /// Remarks on hosts whose clocks did not run at a constant rate.
     pub(super) fn unsteady(&self, run: &Run<'_>) -> Vec<Remark> {
         let mut remarks = Vec::new();
         for (host, clock) in self.hosts.iter().enumerate() {
