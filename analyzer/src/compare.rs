@@ -1,11 +1,11 @@
-//! Several analyses to what differs: `collbench.comparison/1`.
+//! Compares several analyses: `collbench.comparison/1`.
 //!
 //! The first trace is the baseline, every other one is compared with it. Operations are put next to
 //! each other ([`Correspondence`]); means and medians have errors from batches of consecutive
-//! instances ([`Evidence`](collbench_stats::estimate::Evidence)), which hold what is correlated in
-//! a run; differences have intervals ([`Contrast`](collbench_stats::difference::Contrast)); what is
-//! called a difference is decided for all of them together. What differs from run to run is in no
-//! interval that a single run can give: a remark says so.
+//! instances ([`Evidence`](collbench_stats::estimate::Evidence)), which include correlation within
+//! a run; differences have intervals ([`Contrast`](collbench_stats::difference::Contrast)); whether
+//! a difference is significant is decided for all of them together. The intervals cover variation
+//! within a run only, not between runs; a remark says so.
 
 use collbench_stats::integers::sum_ns;
 
@@ -29,7 +29,7 @@ pub use remarks::ComparisonRemark;
 pub struct Comparison {
     /// The traces as given; the first is the baseline.
     pub traces: Vec<ComparedTrace>,
-    /// What is not the same in all traces, beside times.
+    /// Settings that differ between traces.
     pub differs: Vec<DifferingSetting>,
     /// For each trace but the baseline, how the run as a whole differs.
     pub runs: Vec<RunDifferences>,

@@ -1,7 +1,7 @@
-//! A trace that is being written, looked at again and again.
+//! Follows a trace that is being written.
 //!
-//! Each look takes the [newest records](tail) of every rank, as copies, and analyses those: what a
-//! look costs does not grow with the run. The files are only read: no lock, no write, no mapping.
+//! Each look copies the [newest records](tail) of every rank and analyses those: its cost does not
+//! grow with the run. The files are only read: no lock, no write, no mapping.
 
 mod tail;
 
@@ -46,7 +46,7 @@ pub struct Follower {
 /// Which instance it is: communicator entry, whether it is the MPI library's own, position.
 type Waiting = (usize, bool, u64);
 
-/// What a look at a trace has found.
+/// Result of a look at a trace.
 #[derive(Debug)]
 pub enum Look {
     /// There is no trace yet.
@@ -57,7 +57,7 @@ pub enum Look {
     Ended,
 }
 
-/// What a run that goes on was seen to do.
+/// State of a run in progress.
 #[derive(Debug, Clone)]
 pub struct Running {
     /// Of the newest calls.
@@ -118,7 +118,7 @@ impl Follower {
         let mut images: Vec<(String, io::Result<Vec<u8>>)> = images
             .map(|(name, tail)| (name.clone(), tail.newest(each)))
             .collect();
-        // What could not be read is opened anew at the next look: it may have been cut.
+        // A file that could not be read is reopened at the next look: it may have been cut.
         for (name, _) in images.iter().filter(|(_, image)| image.is_err()) {
             self.tails.remove(name);
         }
@@ -185,8 +185,8 @@ fn is_finalized(process: &RankFile<'_>) -> bool {
     process.trace.header.finalized.get() == 1
 }
 
-/// Whether no process of the run writes any more: each ended in order, or is not there. Whether
-/// one that was killed on another host is there, nobody here can tell.
+/// Whether no process of the run writes any more: each ended in order, or no longer exists. For a
+/// process killed on another host this cannot be determined.
 fn has_ended(run: &Run<'_>) -> bool {
     let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let is_gone = |process: &RankFile<'_>| {

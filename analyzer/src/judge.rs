@@ -1,4 +1,4 @@
-//! Sums to results: verdicts, hangs, trees, operations.
+//! From sums to results: verdicts, hangs, trees, operations.
 
 pub(crate) mod behaviour;
 pub(crate) mod change;

@@ -1,11 +1,11 @@
 //! Reads traces and explains the waiting.
 //!
-//! The way of a datum, in reading order: a directory of rank files ([`RunFiles`]) says what each
-//! process did ([`Run`]); its clocks give one time ([`Clocks`]); its definitions give the
+//! The path of the data, in reading order: a directory of rank files ([`RunFiles`]) holds what each
+//! process did ([`Run`]); its clocks are aligned to one time ([`Clocks`]); its definitions give the
 //! communicators that all agree on ([`Communicators`]); calls of all processes become instances
-//! ([`match_calls`]), instances figures ([`Figures`](steps::Figures)), figures sums ([`Tally`], [`Sums`](steps::Sums)), sums
-//! results ([`Analysis`]): plain types, from which JSON, text and pictures are made. [`analyze`] goes
-//! the whole way:
+//! ([`match_calls`]), instances figures ([`Figures`](steps::Figures)), figures sums ([`Tally`],
+//! [`Sums`](steps::Sums)), sums results ([`Analysis`]): plain types, from which JSON, text and
+//! pictures are made. [`analyze`] does all of it:
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -72,23 +72,22 @@ pub enum AnalyzeError {
     /// The directory is not a trace that can be analysed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The restriction means nothing in this trace: a usage error.
+    /// The selection does not fit this trace: a usage error.
     #[error(transparent)]
     Selection(#[from] SelectionError),
 }
 
-/// Analyses a trace, or the part of it that is asked for. `progress` is called now and then with how
-/// far it has come.
+/// Analyses a trace, or a selected part of it. `progress` is called now and then.
 ///
-/// 1. What each process said in its file is [read](Run::read), its calls apart.
-/// 2. The clocks of all hosts are brought to one time; by the default method with the help of the
-///    calls themselves, which are gone through once for it.
-/// 3. The processes' communicators are brought together to those that [all agree on](Communicators).
-/// 4. The calls are gone through, [matched to instances](match_calls), and what each instance tells
-///    is [added up](Tally).
-/// 5. The sums are judged: they become the [`Analysis`], with remarks on what to make of it.
+/// 1. The headers and definitions of all files are [read](Run::read).
+/// 2. The clocks of all hosts are aligned to one time; the default method may need an extra pass
+///    over the calls.
+/// 3. The communicators of all processes are [combined](Communicators).
+/// 4. The calls are [matched to instances](match_calls), and the figures of each instance [added
+///    up](Tally).
+/// 5. The sums are judged, and become the [`Analysis`] with its remarks.
 ///
-/// Files that somebody cuts meanwhile are looked at once more, as they are then.
+/// Files that were cut meanwhile are read again.
 ///
 /// # Errors
 /// [`AnalyzeError`] if there is nothing to analyse. Damage in a trace is part of the analysis.

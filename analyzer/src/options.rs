@@ -5,17 +5,18 @@ use collbench_clocks::AlignmentMethod;
 use crate::judge::details::Details;
 use crate::selection::Selection;
 
-/// What of a trace is analysed, and how. The default: everything, by the method that is best for most.
+/// Which part of a trace is analysed, and how. The default: everything, with the recommended
+/// alignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The part of the run that is asked for.
+    /// The selected part of the run.
     pub selection: Selection,
-    /// How the clocks of several hosts are brought to one time.
+    /// How the clocks of several hosts are aligned.
     pub alignment: AlignmentMethod,
     /// Which details of operations the document has.
     pub details: Details,
-    /// Records of all files that are looked at together, > 0. What is found does not depend on it;
-    /// time and memory do.
+    /// Records of all files that are processed in a round, > 0. Results do not depend on it; time
+    /// and memory do.
     pub window: u64,
 }
 
@@ -25,7 +26,7 @@ impl Default for Options {
             selection: Selection::default(),
             alignment: AlignmentMethod::default(),
             details: Details::All,
-            // What is a window of all files then fits into the last cache.
+            // A window of all files fits into the last-level cache.
             window: 1 << 19,
         }
     }

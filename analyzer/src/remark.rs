@@ -1,4 +1,4 @@
-//! Remarks: what a reader should know about the quality of what is shown.
+//! Remarks: what a reader should know about the quality of the data.
 //!
 //! A remark is a code, which is stable, and the facts behind it. Its sentence, which may change, is made
 //! by `collbench-report`.
@@ -15,7 +15,7 @@ pub enum Remark {
     },
     /// There is no `run.json`.
     ManifestMissing,
-    /// `run.json` says nothing.
+    /// `run.json` cannot be read.
     ManifestUnreadable {
         /// What is wrong with it.
         error: String,
@@ -65,9 +65,9 @@ pub enum Remark {
         /// Number of such hosts.
         n_hosts: usize,
     },
-    /// The smoother did not come to rest.
+    /// The smoother did not converge.
     AlignmentNotConverged {
-        /// Number of hosts whose time that is.
+        /// Number of hosts that it aligned.
         n_hosts: usize,
     },
     /// Rates of clocks changed as those of free-running ones do not.
@@ -105,7 +105,7 @@ pub enum Remark {
         /// How many others there are of that kind.
         n_others: usize,
     },
-    /// Communicators that were made alike, too many to be shown one by one.
+    /// Communicators created alike, too many for an entry each.
     ShownTogether {
         /// How many.
         n_communicators: usize,
@@ -131,10 +131,10 @@ pub enum Remark {
         /// Index of the first of them in [`Analysis::mismatches`](crate::Analysis::mismatches).
         first: usize,
     },
-    /// Nonblocking collectives that were begun, and not completed before `MPI_Finalize`: see
+    /// Nonblocking collectives that were initiated, and not completed before `MPI_Finalize`: see
     /// [`Analysis::never_completed`](crate::Analysis::never_completed).
     NeverCompleted {
-        /// Number of calls that began them.
+        /// Number of calls that initiated them.
         n_calls: u64,
     },
     /// Calls at the same position that are not the same collective.
@@ -144,7 +144,7 @@ pub enum Remark {
         /// Index of the first of them in [`Analysis::mismatches`](crate::Analysis::mismatches).
         first: usize,
     },
-    /// Instances that not all processes came to, or left.
+    /// Instances that not all processes entered and left.
     IncompleteInstances {
         /// Number of instances.
         n_instances: u64,
@@ -158,15 +158,15 @@ pub enum Remark {
     FailedCalls {
         /// Number of calls.
         n_calls: u64,
-        /// Number of instances with such calls that all processes came to.
+        /// Number of instances with such calls that all processes entered and left.
         n_instances: u64,
     },
-    /// Calls whose payload the recorder could not tell.
+    /// Calls whose payload the recorder could not determine.
     PayloadUnknown {
         /// Number of calls.
         n_calls: u64,
     },
-    /// Calls of the MPI library internally: recorded, not counted.
+    /// Internal calls of the MPI library: recorded, not counted.
     InternalCalls {
         /// Number of calls.
         n_calls: u64,
@@ -178,7 +178,7 @@ pub enum Remark {
         /// Their operations, by name.
         operations: Vec<&'static str>,
     },
-    /// Instances whose messages are not those of the algorithm that the library has named.
+    /// Instances whose messages do not fit the algorithm that the library named.
     AlgorithmContradicted {
         /// Number of instances.
         n_instances: u64,
@@ -192,7 +192,7 @@ pub enum Remark {
         /// Number of records.
         n_records: u64,
     },
-    /// Calls that never returned though their thread went on.
+    /// Calls that never returned though their thread made later calls.
     AbandonedCalls {
         /// Number of calls.
         n_calls: u64,
@@ -207,14 +207,15 @@ pub enum Remark {
         /// Number of chunks.
         n_chunks: u64,
     },
-    /// Processes left before the last one came.
+    /// Processes left before the last one had entered.
     NegativeCore {
         /// Number of instances.
         n_instances: u64,
         /// Those of them on one host.
         n_of_one_clock: u64,
     },
-    /// Messages were received before they were sent, by more than the clocks are said to be off.
+    /// Messages were received before they were sent, by more than three standard deviations of the
+    /// clocks.
     ReceivedTooEarly {
         /// Messages that were received before they were sent.
         n_messages: u64,
@@ -226,10 +227,10 @@ pub enum Remark {
         to: String,
         /// By how much it was, ns.
         by_ns: i64,
-        /// What is said of these clocks, ns.
+        /// Uncertainty of these clocks, two standard deviations, ns.
         uncertainty_ns: i64,
     },
-    /// The recorder stopped the application noticeably.
+    /// The recorder's own pauses are noticeable.
     RecorderPauses {
         /// Time in all processes, ns.
         total_ns: i64,
@@ -254,13 +255,13 @@ pub enum Remark {
 pub struct UnclosedTriangle {
     /// The hosts.
     pub hosts: [String; 3],
-    /// Triangles with the same suspects that do not close either, and this one.
+    /// Triangles with the same suspects that do not close, including this one.
     pub n_triangles: usize,
-    /// What they come to, ns.
+    /// Sum of the offsets around it, ns.
     pub gap_ns: i64,
-    /// What they may come to, ns.
+    /// Three standard deviations of that sum, ns.
     pub error_ns: i64,
-    /// The pairs of them whose path may be longer one way, the likeliest first.
+    /// Pairs of hosts whose network path may be asymmetric, the likeliest first.
     pub suspects: Vec<[String; 2]>,
     /// Why it is the likeliest.
     pub blame: Blame,

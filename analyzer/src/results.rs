@@ -1,9 +1,9 @@
 //! What an analysis found, as plain types: an [`Analysis`], and all that is in it.
 //!
-//! They are the fields of the document, and named like them. An [`OperationSummary`] says what is
-//! known of one operation on one communicator; an [`ImbalanceSummary`] who was waited for; a
-//! [`HangSummary`] why a run came to no end; a [`Remark`] what is to be known before the figures are
-//! believed.
+//! Their fields are those of the JSON document, with the same names. An [`OperationSummary`] says
+//! what is known of one operation on one communicator; an [`ImbalanceSummary`] who was waited for;
+//! a [`HangSummary`] why a run came to no end; a [`Remark`] what is to be known before the figures
+//! are believed.
 
 pub(crate) mod analysis;
 pub(crate) mod clock;

@@ -1,4 +1,4 @@
-//! What part of a run is analysed.
+//! Which part of a run is analysed.
 //!
 //! Everything is matched first, so that a restriction never changes which calls belong together.
 //! Operations, communicators and times restrict instances. Ranks restrict whose calls are counted
@@ -13,7 +13,7 @@ use collbench_formats::Operation;
 use crate::calls::findings::MatchFindings;
 use crate::communicators::Communicators;
 
-/// A restriction as asked for; the default is everything.
+/// A selection as given by the user; the default is everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Names of operations, with or without `MPI_`, in any case. Empty: all.
@@ -30,7 +30,7 @@ pub struct Selection {
     pub to_ns: Option<i64>,
 }
 
-/// Why a restriction means nothing.
+/// Why a selection does not fit a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
     /// No such operation.
@@ -114,7 +114,7 @@ impl Selection {
     }
 }
 
-/// A restriction, in the numbers of one run.
+/// A selection, in the indexes of one run.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     operations: Option<BTreeSet<Operation>>,
@@ -126,10 +126,10 @@ pub struct Resolved {
 }
 
 impl Selection {
-    /// Finds what the names mean in a run.
+    /// Resolves the names in a run.
     ///
     /// # Errors
-    /// [`SelectionError`] if they mean nothing there.
+    /// [`SelectionError`] if one does not exist there.
     pub fn resolve(
         &self,
         communicators: &Communicators,

@@ -1,9 +1,9 @@
-//! The steps of [`analyze`](crate::analyze) one by one, for those who add up something of their own.
+//! The steps of [`analyze`](crate::analyze), for programs that add up something of their own.
 //!
-//! A [`Run`] is what the processes said; its [`Clocks`] give one time, its [`Communicators`] say who
-//! called together; [`match_calls`] goes through the calls and hands what it [`Outcome`] to an
-//! [`Adder`]. That of an analysis is the [`Tally`], which makes [`Sums`] of the [`Figures`] of each
-//! instance.
+//! A [`Run`] holds the contents of the files; its [`Clocks`] give one time, its [`Communicators`]
+//! the groups of processes. [`match_calls`] matches the calls and passes each [`Outcome`] to an
+//! [`Adder`]. The [`Tally`] is the adder of an analysis: it makes [`Sums`] of the [`Figures`] of
+//! each instance.
 
 pub use crate::calls::call::{Call, Candidate};
 pub use crate::calls::findings::MatchFindings;

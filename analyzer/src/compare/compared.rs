@@ -1,4 +1,4 @@
-//! What is compared, and how it differs, as plain types.
+//! Operations and traces that are compared, and their differences, as plain types.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub struct ComparedTrace {
     pub wait_ns: Option<i64>,
 }
 
-/// Something that should be the same in runs that are compared, and is not.
+/// A setting that should be equal in runs that are compared, and is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DifferingSetting {
     /// `command`, `ranks`, `hosts`, `mpi_library`, `clock`, `layers`.
@@ -102,7 +102,7 @@ pub struct OperationFigures {
 pub struct OperationDifferences {
     /// Index of the trace.
     pub trace: usize,
-    /// What is said of the operation: the verdict on the mean time of its calls.
+    /// The verdict on the mean time of its calls.
     pub verdict: ComparisonVerdict,
     /// Of the total time of its calls, ns; no interval.
     pub total_ns: Change,
@@ -121,29 +121,29 @@ pub struct OperationDifferences {
 pub struct QuantityDifferences {
     /// Of the means; `None` where the quantity is not known in both.
     pub mean: Option<Difference>,
-    /// Of the medians; `None` likewise, and for quantities of calls.
+    /// Of the medians; `None` where the quantity is not known in both, and for quantities of calls.
     pub median: Option<Difference>,
 }
 
 /// A difference with what is known of its error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// What is said of it, all differences of the comparison considered together.
+    /// The verdict, with all differences of the comparison considered together.
     pub verdict: ComparisonVerdict,
     /// Second minus first, ns.
     pub difference_ns: i64,
     /// Its 95 % interval, taken alone, ns; `None` with too few instances.
     pub interval_ns: Option<(i64, i64)>,
-    /// Second by first; `None` where the first is 0 or may well be.
+    /// Second by first; `None` where the first is 0, or cannot be distinguished from 0.
     pub ratio: Option<f64>,
     /// Its 95 % interval, taken alone.
     pub ratio_interval: Option<(f64, f64)>,
-    /// Chance of such a difference where there is none.
+    /// Probability of such a difference if there is none.
     pub p: Option<f64>,
-    /// Below this the clocks cannot tell a difference, ns; `None` where one clock is involved.
+    /// The clocks do not resolve differences below this, ns; `None` where one clock is involved.
     pub resolution_ns: Option<i64>,
-    /// Instances of each run that would tell a difference of this size, for what is not
-    /// distinguishable.
+    /// Instances of each run that would be needed to detect a difference of this size, where it is
+    /// not distinguishable.
     pub instances_needed: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Which operation of one trace is which of another.
+//! Which operations of two traces correspond.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::results::operation::OperationSummary;
 use crate::results::process::CommunicatorSummary;
 use crate::sums::operation::ByteClass;
 
-/// How the communicators of two traces, by id, answer to one another.
+/// Which communicators of two traces, by id, correspond.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Correspondence {
     /// For each communicator of the other trace the one of the baseline.
     of_other: Vec<Option<usize>>,
 }
 
-/// What makes operations of different traces the same: operation, communicator in the baseline,
-/// position of the root in it, class of payloads.
+/// What operations of different traces must share to correspond: operation, communicator in the
+/// baseline, position of the root in it, class of payloads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     operation: Code,
@@ -28,7 +28,7 @@ pub(crate) struct Key {
 impl Correspondence {
     /// Finds the communicators of `other` in `baseline`: those of the same kind with the same
     /// members where both jobs have as many ranks, those of the same name also; then those of the
-    /// same kind and name. Of several alike, the first answers to the first.
+    /// same kind and name. Among several alike, the first corresponds to the first.
     pub(crate) fn new(baseline: &Analysis, other: &Analysis) -> Self {
         let mut found = Self {
             of_other: vec![None; other.communicators.len()],
@@ -45,7 +45,7 @@ impl Correspondence {
         found
     }
 
-    /// Pairs those left over that look alike.
+    /// Pairs the remaining communicators that have equal keys.
     fn add<L: Ord>(
         &mut self,
         is_taken: &mut [bool],
@@ -72,12 +72,13 @@ impl Correspondence {
         }
     }
 
-    /// The communicator of the baseline that one of the other trace answers to.
+    /// The communicator of the baseline that corresponds to one of the other trace.
     pub(crate) fn in_baseline(&self, id: usize) -> Option<usize> {
         self.of_other[id]
     }
 
-    /// The key of an operation of the other trace; `None` where its communicator has no answer.
+    /// The key of an operation of the other trace; `None` where its communicator has no
+    /// counterpart.
     pub(crate) fn key(&self, other: &Analysis, operation: &OperationSummary) -> Option<Key> {
         let communicator = match operation.communicator {
             Some(id) => Some(self.in_baseline(id)?),
@@ -101,7 +102,7 @@ impl Key {
             communicator: operation.communicator,
             root: operation.root.and_then(|root| {
                 let position = ranks?.iter().position(|rank| *rank == Some(root));
-                // A root without a file has no position; it is told by its rank.
+                // A root without a file has no position; its rank is used instead.
                 Some(position.unwrap_or(root as usize))
             }),
             class: operation.class(),

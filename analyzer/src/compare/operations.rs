@@ -1,4 +1,4 @@
-//! Operations of several traces next to each other, with what is said of their differences.
+//! Compares operations of several traces, with verdicts on their differences.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ use crate::compare::correspondence::{Correspondence, Key};
 use crate::results::analysis::Analysis;
 use crate::results::operation::OperationSummary;
 
-/// What all traces have, by the change of total time, and what only one of two has.
+/// Operations that correspond, by the change of total time, and those that only one of two traces
+/// has.
 pub(crate) fn compare(
     analyses: &[Analysis],
     correspondences: &[Correspondence],
@@ -78,7 +79,7 @@ pub(crate) fn compare(
 
 /// Takes that of some operations of the other trace which is the same as one of the baseline: the
 /// one that is done by the same algorithm, else the first whose algorithm is not in the baseline.
-/// So what is done differently in the two is compared.
+/// So operations done by different algorithms are compared, too.
 fn take(
     alike: &mut Vec<usize>,
     operation: &OperationSummary,
@@ -125,7 +126,7 @@ fn granularity_ns(analysis: &Analysis) -> i64 {
 /// A pair of operations that are the same: index of the one, both.
 type Pair<'a> = (usize, &'a OperationSummary, &'a OperationSummary);
 
-/// What is said of all pairs, together.
+/// The differences of all pairs, with verdicts that consider all of them together.
 fn differences(
     trace: usize,
     granularity_ns: i64,
@@ -190,7 +191,7 @@ fn of_pair(
                 estimates[0].mean.zip(estimates[1].mean),
                 resolution_ns,
             )),
-            // A median is one of the samples, which are multiples of what the clock distinguishes.
+            // A median is one of the samples, which are multiples of the clock's granularity.
             median: (estimates[0].median.zip(estimates[1].median)).map(|medians| {
                 difference(
                     (first.median, second.median),
@@ -234,7 +235,7 @@ fn resolution_ns(uncertainties: [Option<i64>; 2]) -> Option<i64> {
     Some((1.5 * first.hypot(second)).round() as i64)
 }
 
-/// A chance to three digits: what lies beyond is noise of the arithmetic.
+/// A probability to three digits: more would be numerical noise.
 fn three_digits(p: f64) -> f64 {
     let rounded = format!("{p:.2e}").parse();
     rounded.unwrap_or(p)
@@ -263,7 +264,7 @@ fn difference(
     let difference_ns = ns(contrast.difference);
     let is_resolved = resolution_ns.is_none_or(|least| difference_ns.saturating_abs() > least);
     let needed = contrast.times_needed().map(|times| {
-        // Beyond what any run has, the number says no more.
+        // A number beyond any real run has no further meaning.
         (times * instances as f64).ceil().min(1e15) as u64
     });
     Difference {

@@ -1,4 +1,4 @@
-//! What a reader of a comparison should know, apart from being said.
+//! Remarks on a comparison, as codes and facts.
 
 use collbench_stats::difference::Verdict as ComparisonVerdict;
 
@@ -7,7 +7,8 @@ use crate::compare::correspondence::Correspondence;
 use crate::remark::Remark;
 use crate::results::analysis::Analysis;
 
-/// A remark on a comparison: a code, which is stable, and the facts behind it. Traces are told by index.
+/// A remark on a comparison: a code, which is stable, and the facts behind it. Traces are given by
+/// index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComparisonRemark {
     /// Something is missing in traces.
@@ -32,9 +33,9 @@ pub enum ComparisonRemark {
         /// Number of differences.
         n_differences: usize,
     },
-    /// What differs from run to run is in no interval.
+    /// The intervals do not cover variation between runs.
     OneRunEach {
-        /// Whether it shows in runs of the same command that are compared.
+        /// Whether runs of the same command are among those compared, which show it.
         are_repeated: bool,
     },
 }
@@ -137,7 +138,7 @@ fn has_repetition(analyses: &[Analysis]) -> bool {
     (1..analyses.len()).any(|at| (1..at).any(|before| is_alike(&analyses[at], &analyses[before])))
 }
 
-/// Whether some communicator answers to one with other members.
+/// Whether some communicator corresponds to one with other members.
 fn pairs_unlike_members(
     baseline: &Analysis,
     other: &Analysis,

@@ -1,9 +1,9 @@
 //! The newest records of a rank file that is being written, as a small rank file of their own.
 //!
-//! Of the file only what is new is looked at: headers of chunks that were not known, definitions,
-//! and the last records. What is found is copied; the copy is that of a ring which has kept so much,
-//! so that all else reads it as any other file. A chunk of a ring that is overwritten while it is
-//! read has another header afterwards, and is left out.
+//! Only new parts of the file are read: headers of new chunks, definitions, and the last records.
+//! They are copied into an image of a ring that has retained just these, so that it is read as any
+//! other file. A chunk of a ring that is overwritten while it is read has another header
+//! afterwards, and is left out.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,7 +20,7 @@ use zerocopy::FromBytes;
 
 const RECORD_BYTES: u64 = size_of::<Record>() as u64;
 
-/// Most bytes of a table or of definitions that are believed: a damaged length must not cost
+/// Most bytes of a table or of definitions that are accepted: a damaged length must not cost
 /// memory.
 const MAX_BYTES: u64 = 64 << 20;
 
@@ -253,7 +253,7 @@ impl Tail {
     }
 }
 
-/// What is told of the newest records.
+/// A small rank file with the newest records.
 struct Image {
     /// By thread and number.
     chunks: Vec<ReadChunk>,

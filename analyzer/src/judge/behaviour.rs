@@ -1,4 +1,5 @@
-//! Sums to results: what each process did when, and which processes behave alike.
+//! From sums to results: activity of processes over time, and classes of processes that behave
+//! alike.
 
 use collbench_stats::bins::{bin_ns, doublings_to_cover};
 use collbench_stats::moments::Moments;
@@ -11,12 +12,12 @@ use crate::results::process::RankClass;
 use crate::sums::behaviour::Behaviour;
 use crate::sums::timeline::{ActivityOverTime, MAX_BINS, Stretch};
 
-/// The least difference between classes, in parts of what a process spends in the mean.
+/// Smallest difference between classes, as a share of the mean time that a process spends.
 const MIN_DIFFERENCE: f64 = 0.1;
 /// Most ranges of ranks in a name.
 const MAX_RANGES: usize = 3;
 
-/// What each process did when, in stretches that are the same for all.
+/// Activity of each process over time, in stretches that are equal for all.
 pub(crate) fn timeline(inputs: &Inputs<'_>) -> Timeline {
     let Inputs { run, sums, .. } = inputs;
     let activities = sums.processes.iter().map(|process| &process.activity);
@@ -45,7 +46,7 @@ fn rank_timeline(
     bins.widen(doublings);
     let mut stretches = vec![Stretch::default(); n_bins];
     for (bin, stretch) in bins.iter() {
-        // A call that is in no complete instance may end after all stamps that were believed.
+        // A call outside of complete instances may end after the last accepted stamp.
         if let Some(place) = stretches.get_mut(bin) {
             *place = *stretch;
         }
@@ -70,12 +71,12 @@ fn moments(behaviour: &Behaviour) -> [&Moments; 3] {
     [&behaviour.lag, &behaviour.wait, &behaviour.departure_wait]
 }
 
-/// Processes that come, wait and leave alike.
+/// Classes of processes that arrive, wait and leave alike.
 pub(crate) fn rank_classes(inputs: &Inputs<'_>) -> Vec<RankClass> {
     let Inputs {
         run, clocks, sums, ..
     } = inputs;
-    // Who took part in no whole instance has shown nothing.
+    // Processes without a complete instance have no features.
     let seen: Vec<usize> = (0..run.processes.len())
         .filter(|&process| sums.processes[process].behaviour.lag.n() > 0)
         .collect();
@@ -117,7 +118,7 @@ pub(crate) fn rank_classes(inputs: &Inputs<'_>) -> Vec<RankClass> {
         .collect()
 }
 
-/// For each feature the spread of means that says nothing about the processes.
+/// For each feature the spread of means that is not significant, ns.
 fn tolerance_ns(processes: &[&Behaviour], granularity_ns: i64) -> [f64; 3] {
     let n = processes.len().max(1) as f64;
     // The range of n values of a normal distribution is hardly ever wider than this.
@@ -138,7 +139,7 @@ fn tolerance_ns(processes: &[&Behaviour], granularity_ns: i64) -> [f64; 3] {
         let errors = processes
             .iter()
             .filter_map(|behaviour| moments(behaviour)[feature].standard_error_ns());
-        // Without two calls of any process nothing is known about chance.
+        // Without a process with two calls, the scatter is unknown.
         let chance = median(errors.collect()).map_or(f64::MAX, |error| error * range);
         chance
             .max(2.0 * granularity_ns as f64)
@@ -150,8 +151,8 @@ fn rank(inputs: &Inputs<'_>, process: usize) -> u32 {
     inputs.run.processes[process].rank()
 }
 
-/// The ranks, if they are few ranges; else the host that they are all of; else what sets them
-/// apart.
+/// Name of a class: the ranks, if they are few ranges; else the host that has exactly these ranks;
+/// else what distinguishes them.
 fn name(
     inputs: &Inputs<'_>,
     seen: &[usize],

@@ -2,13 +2,13 @@
 //!
 //! In each section of the run there is a late party (a process, or a host) where one arrived last
 //! more often than chance allows, by the exact binomial tail, corrected for the number of parties,
-//! sections, and operations judged; sections too short to tell say nothing. Neighbouring sections
-//! with the same late party, or with none, are one phase. Then the boundaries are tried: of two
-//! neighbouring phases the parts of instances that their late parties arrived last to must differ
-//! by more than chance allows (Fisher's exact test, corrected likewise) and by a fifth at least;
-//! else they are one phase, the least different first. A late party whose arrival cost less than a
-//! hundredth of the time of all collectives is no matter. What is left, if more than one phase, is
-//! a change.
+//! sections, and operations judged; sections with too few instances are skipped. Neighbouring
+//! sections with the same late party, or with none, are one phase. Then the boundaries are tested:
+//! of two neighbouring phases the parts of instances that their late parties arrived last to must
+//! differ by more than chance allows (Fisher's exact test, with the same correction) and by a fifth
+//! at least; else they are one phase, the least different first. A late party whose arrival cost
+//! less than a hundredth of the time of all collectives is ignored. What is left, if more than one
+//! phase, is a change.
 
 use collbench_stats::chance::{binomial_tail, fisher_exact_p};
 use collbench_stats::integers::add_ns;
@@ -16,9 +16,9 @@ use collbench_stats::integers::add_ns;
 use crate::results::over_time::ChangeKind;
 use crate::sums::sections::TimesLast;
 
-/// The greatest chance of a false statement.
+/// Largest probability of a false statement.
 const MAX_P: f64 = 0.01;
-/// The least part of the collectives' time that is worth a statement.
+/// Smallest share of the time of all collectives that is worth a statement.
 const MIN_TIME_SHARE: f64 = 0.01;
 /// The least difference between phases in the part of instances.
 const MIN_DIFFERENCE: f64 = 0.2;
@@ -42,7 +42,7 @@ pub(crate) struct Party {
 pub(crate) struct Phase {
     /// First section, of those that can tell.
     pub(crate) first: usize,
-    /// Last section, likewise.
+    /// Last section, of those that can tell.
     pub(crate) last: usize,
     /// Who is late in it.
     pub(crate) party: Option<usize>,
@@ -55,7 +55,7 @@ impl Phase {
         self.times.iter().map(|times| times.last).sum()
     }
 
-    /// What the late party did in it.
+    /// How often its late party arrived last, and the waits that this caused.
     pub(crate) fn of_party(&self) -> TimesLast {
         self.party
             .map_or_else(TimesLast::default, |party| self.times[party])
@@ -71,7 +71,7 @@ pub(crate) struct Parties<'a> {
     pub(crate) n_parties: usize,
     /// Their processes.
     pub(crate) n_processes: usize,
-    /// On how many operations and communicators of the run a judgement is passed.
+    /// Number of operations on communicators that are judged in the run.
     pub(crate) n_judged: usize,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn phases(
             party: judge.late(&section.times),
             times: section.times.clone(),
         };
-        // Too few instances to tell: nothing is said of the section.
+        // Sections with too few instances are skipped.
         if judge.can_tell(phase.resolved()) {
             phases.push(phase);
         }
@@ -128,7 +128,7 @@ fn kind(phases: &[Phase]) -> Option<ChangeKind> {
 struct Judge<'a> {
     parties: &'a [Party],
     n_processes: usize,
-    /// By how many a chance is multiplied, for having looked at so many.
+    /// Number of tests, by which a probability is multiplied.
     n_trials: f64,
     least_ns: f64,
 }
@@ -148,14 +148,15 @@ impl Judge<'_> {
         (p * self.n_trials < MAX_P).then_some(party)
     }
 
-    /// Whether so many instances would show a party that arrived last in all of them.
+    /// Whether this many instances would suffice to detect a party that arrived last in all of
+    /// them.
     fn can_tell(&self, n: u64) -> bool {
         let least = (0..self.parties.len()).map(|party| self.fair_share(party));
         let least = least.fold(1.0, f64::min);
         least < 1.0 && binomial_tail(n, n, least) * self.n_trials < MAX_P
     }
 
-    /// Makes one phase of neighbours with the same late party.
+    /// Merges neighbouring phases with the same late party.
     fn unite_alike(&self, phases: &mut Vec<Phase>) {
         let mut at = 1;
         while at < phases.len() {
@@ -167,7 +168,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Makes one phase of neighbours that chance explains, the most likely first.
+    /// Merges neighbouring phases whose difference chance explains, the most likely first.
     fn unite_where_chance_explains_it(&self, phases: &mut Vec<Phase>) {
         loop {
             let chances =
@@ -184,7 +185,8 @@ impl Judge<'_> {
         }
     }
 
-    /// How likely it is that nothing changed between two phases, by their late parties.
+    /// Probability of such a difference between two phases if nothing changed, by their late
+    /// parties.
     fn alike(&self, phase: &Phase, next: &Phase) -> f64 {
         let (n, next_n) = (phase.resolved(), next.resolved());
         let parties = [phase.party, next.party].into_iter().flatten();

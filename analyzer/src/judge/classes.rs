@@ -1,14 +1,14 @@
-//! Classes of processes that come, wait and leave alike, with a representative of each.
+//! Classes of processes that arrive, wait and leave alike, with a representative of each.
 //!
 //! A process is described by its mean lag, wait and departure wait. All processes begin as one
-//! class. The class with the widest spread of any of the three is cut in two where the two parts
-//! are most alike within themselves, as long as the spread is one that means something: wider than
-//! the clocks resolve, than chance explains (by the scatter of the processes' own calls, and the
-//! number of processes), and than a tenth of what a process spends in the mean. So nobody is
-//! distinguished who does not differ, and of processes that differ gradually the classes are bands.
+//! class. The class with the widest spread of any of the three is split in two where the two parts
+//! are most alike within themselves, as long as the spread is significant: wider than the clocks
+//! resolve, than chance explains (from the scatter of the processes' own calls, and the number of
+//! processes), and than a tenth of the mean time that a process spends. So processes that do not
+//! differ are in one class, and processes that differ gradually are divided into bands.
 //!
-//! The road not taken: classes of equal *courses*. Means suffice for who is to be looked at, and
-//! changes over time are told by sections of the run.
+//! Classes of equal activity over time were not chosen: means suffice to decide which processes to
+//! look at, and sections of the run show changes over time.
 
 use std::cmp::Ordering;
 
@@ -27,8 +27,8 @@ pub(crate) struct Class {
     pub(crate) representative: usize,
 }
 
-/// Sorts processes into classes; by their first members. `tolerance_ns` is for each feature the
-/// spread that means nothing.
+/// Sorts processes into classes, ordered by their first members. `tolerance_ns` is for each feature
+/// the spread that is not significant.
 pub(crate) fn classes(features: &[Features], tolerance_ns: [f64; 3]) -> Vec<Class> {
     // Processes of which different things are known are not compared with one another.
     let known = |process: usize| features[process].map(|feature| feature.is_some());

@@ -1,4 +1,4 @@
-//! The clocks, as results: how hosts were brought to one time, and how wrong that may be.
+//! Results on clocks: how hosts were aligned, and the errors of that.
 
 use collbench_clocks::AlignmentMethod;
 use collbench_formats::ClockSource;
@@ -9,7 +9,7 @@ use crate::results::clock::{
 };
 use crate::time::clocks::{Clocks, HostAlignment};
 
-/// Up to so many hosts all pairs are told, of more those with the reference host.
+/// Most hosts for which all pairs are listed; beyond, those with the reference host.
 const MAX_ALL_PAIRS: usize = 16;
 /// Points of the course of a clock.
 const COURSE_POINTS: i64 = 400;
@@ -94,7 +94,7 @@ fn clock_method(clocks: &Clocks) -> &'static str {
     }
 }
 
-/// Who left collectives before those had entered that it depends on.
+/// Hosts that left collectives before those they depend on had entered.
 fn violations(inputs: &Inputs<'_>) -> Violations {
     let counts = &inputs.sums.counts.causality;
     let have_one_time = inputs.clocks.n_groups() == 1;

@@ -1,4 +1,4 @@
-//! Sums to results: what is missing.
+//! From findings to results: what is missing.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const MAX_MISSING_LISTED: u64 = 4096;
 /// Definitions of a rank that contradict others and are listed one by one.
 const MAX_CONFLICTS_LISTED: usize = 4;
 
-/// One entry for each rank and finding; those of a rank stand together, by rank.
+/// One entry for each rank and finding, by rank.
 pub(crate) fn damage(inputs: &Inputs<'_>) -> Vec<DamageSummary> {
     let Inputs { run, .. } = inputs;
     let mut damage = Vec::new();
@@ -95,7 +95,7 @@ pub(crate) fn damage(inputs: &Inputs<'_>) -> Vec<DamageSummary> {
     damage
 }
 
-/// What definitions and records of a process say that cannot be.
+/// Impossible contents of the definitions and records of a process.
 fn findings_in_records(inputs: &Inputs<'_>, process: usize) -> Vec<String> {
     let mut findings = Vec::new();
     let conflicts = inputs.communicators.conflicts.iter();

@@ -1,9 +1,10 @@
-//! What a document of a large run leaves out: details of operations that matter little.
+//! Which details the document of a large run leaves out: those of operations with little time.
 //!
 //! An operation has sums (calls, durations, waits, the algorithm), a few kB whatever it did, and
-//! details, which grow with the square of its processes: edges, rounds, ways, orders. In a run of a
-//! thousand operations nobody reads the details of all. So the document has those of the operations
-//! with the most time, as many as come to [`MAX_BYTES`]; of the others it has `null`, and says so.
+//! details, which grow with the square of its processes: edges, rounds, paths, orders. In a run of
+//! a thousand operations nobody reads the details of all. So the document has those of the
+//! operations with the most time, as many as come to [`MAX_BYTES`]; of the others it has `null`,
+//! and says so.
 
 use collbench_stats::integers::sum_ns;
 use collbench_text::json;
@@ -20,8 +21,8 @@ use crate::results::operation::OperationSummary;
 pub enum Details {
     /// All, however large the document gets.
     All,
-    /// Those of the operations with the most time. Of so many, those that pictures are made of,
-    /// all stay in memory, though the document may leave them out.
+    /// Those of the operations with the most time. Those of operations that pictures are drawn of
+    /// stay in memory, even if the document leaves them out.
     OfWhatMatters {
         /// Operations that get pictures.
         n_drawn: usize,
@@ -34,7 +35,7 @@ const MAX_BYTES: u64 = 4 << 20;
 const MAX_BYTES_OF_KIND: u64 = 2 << 20;
 /// Most bytes of details of the verdicts.
 const MAX_BYTES_OF_VERDICTS: u64 = 1 << 20;
-/// Operations that were seen inside, by time, of which sentences may be made.
+/// Operations with messages, by time, of which sentences may be made.
 const N_IN_WORDS: usize = 16;
 /// How to get all.
 const ALL_BY: &str = "collbench-analyze --full";
@@ -96,7 +97,7 @@ impl DetailsOfKind<'_> {
     }
 }
 
-/// The details of an operation, by kind, those first that say most in the least room.
+/// The details of an operation, by kind, the most informative per byte first.
 fn kinds(operation: &mut OperationSummary) -> Vec<DetailsOfKind<'_>> {
     let kind = |name, detail| DetailsOfKind {
         name,
@@ -152,7 +153,7 @@ fn kinds(operation: &mut OperationSummary) -> Vec<DetailsOfKind<'_>> {
     kinds
 }
 
-/// Gives room to the details of one operation after the other, those with the most time first.
+/// Chooses which details fit into the document, for the operations with the most time first.
 pub(crate) struct Chooser {
     details: Details,
     /// Bytes that are left.
@@ -225,7 +226,8 @@ impl Chooser {
     }
 }
 
-/// Leaves the sections of verdicts out that there is no room for, the dearest having theirs.
+/// Leaves out the sections of verdicts that do not fit; those with the most waiting caused come
+/// first.
 pub(crate) fn choose_verdicts(details: Details, verdicts: &mut [ImbalanceSummary]) {
     if details == Details::All {
         return;
@@ -241,7 +243,7 @@ pub(crate) fn choose_verdicts(details: Details, verdicts: &mut [ImbalanceSummary
     }
 }
 
-/// What was left out, in figures.
+/// Counts of what was left out.
 pub(crate) fn summary(
     operations: &[OperationSummary],
     imbalance: &[ImbalanceSummary],

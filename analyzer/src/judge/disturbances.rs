@@ -1,9 +1,9 @@
-//! Sums to results: disturbances that come in a rhythm, such as a daemon every second.
+//! From sums to results: periodic disturbances, such as a daemon every second.
 //!
-//! Late arrivals that are out of the ordinary for their operation, of all operations together,
-//! become stops: whoever is stopped before it begins ten collectives at once is late for all of them,
-//! and that is one event, not ten. Stops are searched for a rhythm; what belongs to it is taken out,
-//! and the rest searched again.
+//! Late arrivals that are outliers of their operation, over all operations, are grouped into
+//! interruptions: a process that is interrupted before it initiates ten collectives at once is late
+//! for all of them, and that is one event, not ten. The interruptions are searched for a period;
+//! those that belong to it are removed, and the rest searched again.
 
 use std::collections::BTreeMap;
 
@@ -17,29 +17,27 @@ use crate::results::over_time::{Culprit, DisturbanceSummary, InStep};
 use crate::sums::late_arrivals::{LateArrival, LateArrivals, MAX_LATEST};
 use crate::sums::lateness::Lateness;
 
-/// Most stops that are searched at once.
+/// Most interruptions that are searched at once.
 const MAX_EVENTS: usize = 256;
 /// Most disturbances.
 const MAX_FOUND: usize = 3;
-/// Fewest instances of an operation from which it is known what is ordinary.
+/// Fewest sampled instances of an operation from which outliers can be defined.
 const MIN_SAMPLED: usize = 16;
 /// An arrival is out of the ordinary that is later than the upper quartile by so many times the
 /// distance of the quartiles.
 const QUARTILE_DISTANCES: i64 = 3;
-/// The part of the late arrivals that makes one rank or host the one that is hit, at the least.
+/// Smallest share of the late arrivals that makes one rank or host the late party.
 const MIN_PART: f64 = 0.7;
-/// The greatest chance of naming one wrongly.
+/// Largest probability of naming one wrongly.
 const MAX_P: f64 = 0.01;
-/// A period has this many times the length of a stop at least: what comes again before it was over is
-/// no rhythm.
+/// A period is at least this many times as long as an interruption.
 const MIN_PERIODS: f64 = 2.0;
 
 /// A late arrival, and the index of its operation on its communicator.
 type Event = (LateArrival, usize);
 type Group<'a> = (&'a (usize, Operation), &'a Lateness);
 
-/// Late arrivals of which each began to be late before the latest of them came, and came after that one
-/// began to be late.
+/// Late arrivals whose delays overlap with that of the latest of them: one interruption.
 #[derive(Debug, Clone, Copy)]
 struct Interruption {
     /// The latest.
@@ -48,8 +46,8 @@ struct Interruption {
     caused_ns: i64,
 }
 
-/// The stops that late arrivals come from, the longest first, and whether there are more; `events`:
-/// the latest first.
+/// Groups late arrivals into interruptions, the longest first, and whether there are more;
+/// `events`: the latest first.
 fn interruptions(events: &[Event]) -> (Vec<Interruption>, bool) {
     let mut interruptions: Vec<Interruption> = Vec::new();
     // By its begin, the end of each, and which it is: none begins before the one in front is over.
@@ -75,7 +73,7 @@ fn interruptions(events: &[Event]) -> (Vec<Interruption>, bool) {
     (interruptions, are_more)
 }
 
-/// The disturbances, the dearest first.
+/// The disturbances, most waiting caused first.
 pub(crate) fn disturbances(inputs: &Inputs<'_>) -> Vec<DisturbanceSummary> {
     let groups: Vec<Group<'_>> = inputs
         .sums
@@ -145,7 +143,7 @@ pub(crate) fn disturbances(inputs: &Inputs<'_>) -> Vec<DisturbanceSummary> {
     found
 }
 
-/// The excess up to which an arrival is ordinary, ns.
+/// The excess above which an arrival is an outlier, ns.
 fn ordinary_ns(arrivals: &LateArrivals) -> i64 {
     let sampled = arrivals.sampled().iter();
     let mut excess: Vec<i64> = sampled.map(|instance| instance.excess_ns).collect();
@@ -183,7 +181,7 @@ fn summary(
     }
 }
 
-/// The rank, or else the host, that most of the late arrivals are of.
+/// The rank, or else the host, of most of the late arrivals.
 fn late_party(inputs: &Inputs<'_>, groups: &[Group<'_>], own: &[Event]) -> Option<Culprit> {
     let Inputs { run, clocks, .. } = inputs;
     let processes: Vec<usize> = own

@@ -1,4 +1,4 @@
-//! What the recorder says of measuring the clocks of hosts against one another.
+//! What the recorder reports of measuring the clocks of hosts against one another.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::trace::run::Run;
 /// Characters of a reason that are shown.
 const LONGEST_REASON: usize = 200;
 
-/// All of it that is no measurement.
+/// The recorder's reports other than measurements.
 #[derive(Debug, Default)]
 pub(crate) struct Exchanges {
     /// Why there are none.
@@ -20,13 +20,13 @@ pub(crate) struct Exchanges {
     pub(crate) ended: Vec<String>,
     /// Ranks whose clock is not that of their host.
     pub(crate) apart: Vec<u32>,
-    /// By process, the times for which it was held up while its program ran, ticks.
+    /// By process, its pauses for measurements while the program ran, ticks.
     pub(crate) pause_ticks: BTreeMap<usize, Vec<u64>>,
 }
 
 impl Exchanges {
-    /// What the processes say, where there is more than one host clock: else nobody has anything to
-    /// say, and definitions may be many.
+    /// The reports of all processes. Skipped on one host clock, where there are none, since
+    /// definitions may be many.
     pub(crate) fn of(run: &Run<'_>, clocks: &Clocks) -> Self {
         let mut exchanges = Self::default();
         if clocks.hosts.len() < 2 {

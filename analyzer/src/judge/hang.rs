@@ -1,8 +1,8 @@
-//! Where a run was when its trace ended: which collectives were unfinished, who waited in them for
-//! whom, and what those did last who never arrived.
+//! State of a run when its trace ended: which collectives were unfinished, who waited in them for
+//! whom, and the last activity of those who never arrived.
 //!
-//! Only what is known is said. A process that there is no file of, or whose recording ended
-//! before, is not called absent: it is not known where it was.
+//! Only what is known is reported. A process without a file, or whose recording ended earlier, is
+//! not called absent: it is unknown where it was.
 
 use collbench_formats::{Damage, Operation};
 
@@ -37,7 +37,7 @@ struct ProcessAtEnd<'a> {
     instances: Vec<usize>,
 }
 
-/// One unfinished instance, with what the ends of the files say.
+/// One unfinished instance, with what the ends of the files show.
 #[derive(Debug)]
 struct UnfinishedAtEnd<'a> {
     of: &'a Unfinished,
@@ -82,7 +82,7 @@ impl<'a> Hang<'a> {
     }
 
     fn at_end(&self, of: &'a Unfinished) -> UnfinishedAtEnd<'a> {
-        // One that never returned, though its thread went on, is not waiting.
+        // A call that never returned, though its thread made later calls, is not waiting.
         let is_in_it = |waiter: &&Waiter| {
             self.processes_at_end
                 .get(waiter.process)
@@ -118,7 +118,7 @@ impl<'a> Hang<'a> {
             .collect()
     }
 
-    /// What was going on; `None` where nothing is missing in the run.
+    /// The state at the end; `None` where nothing is missing in the run.
     pub(crate) fn summary(&self) -> Option<HangSummary> {
         if self.processes_at_end.is_empty() {
             return None;
@@ -184,7 +184,7 @@ impl UnfinishedAtEnd<'_> {
 }
 
 impl ProcessAtEnd<'_> {
-    /// Whether its file tells all that it did.
+    /// Whether its file is complete up to its end.
     fn is_known(&self) -> bool {
         !matches!(self.state, RankState::NotRecorded | RankState::Damaged)
     }

@@ -1,4 +1,4 @@
-//! Who is late, of each operation on each communicator.
+//! Who is late, for each operation on each communicator.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,8 @@ pub(crate) fn imbalances(inputs: &Inputs<'_>) -> Vec<ImbalanceSummary> {
     summaries
 }
 
-/// By host who arrived last, hosts in the order of their clocks, ranks in that of the communicator.
+/// How often each rank arrived last, by host; hosts in the order of their clocks, ranks in that of
+/// the communicator.
 fn hosts(run: &Run<'_>, clocks: &Clocks, lateness: &Lateness) -> Vec<HostLateness> {
     let mut by_host: BTreeMap<usize, Vec<RankLateness>> = BTreeMap::new();
     for member in &lateness.members {

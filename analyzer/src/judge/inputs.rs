@@ -1,4 +1,4 @@
-//! What the results are made of.
+//! Inputs of the results.
 
 use crate::calls::findings::MatchFindings;
 use crate::communicators::Communicators;
@@ -7,7 +7,7 @@ use crate::sums::run_sums::Sums;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
 
-/// Everything that went into the results.
+/// Everything that the results are made of.
 pub(crate) struct Inputs<'a> {
     pub(crate) run: &'a Run<'a>,
     pub(crate) clocks: &'a Clocks,

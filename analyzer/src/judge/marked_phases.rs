@@ -1,4 +1,4 @@
-//! Sums to results: the phases that the program marked.
+//! From sums to results: the phases that the program marked.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Sums to results: the operations, with their distributions, orders and stages.
+//! From sums to results: the operations, with their distributions, orders and stages.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::results::operation::{
 use crate::sums::operation::{OperationKey, OperationTally, OverlapTally, wait_state_names};
 use crate::sums::serialization::SerializationPoint;
 
-/// The operations, by time, the longest first, and the message of any that was received before it was
-/// sent by most.
+/// The operations, by time, the longest first, and the message received the most before it was
+/// sent.
 pub(crate) fn operations(inputs: &Inputs<'_>) -> (Vec<OperationSummary>, Option<TooEarly>) {
     let mut tallies: Vec<(&OperationKey, &OperationTally)> = inputs.sums.operations().collect();
     // Stable: operations of equal time stay in the order of their keys.
@@ -44,7 +44,7 @@ fn operation_summary(
     tally: &OperationTally,
 ) -> OperationSummary {
     let (spread, uncertainty_ns) = spread(inputs, key.entry);
-    // A difference of stamps of several clocks is as wrong as these are aligned.
+    // A difference of stamps of several clocks has the error of their alignment.
     let compared = |distribution: &Distribution| distribution.summary(uncertainty_ns);
     let waits = tally.lags_and_waits.waits();
     let wait = compared(&waits);
@@ -82,7 +82,7 @@ fn operation_summary(
         calls: tally.calls,
         instances: tally.instances,
         failed: tally.failed,
-        // Calls that do not tell their instance are of one at least.
+        // Calls of unknown instances are of at least one.
         incomplete: tally.incomplete.max(tally.has_open_call.into()),
         duration_ns: compared(&tally.duration),
         duration_histogram: tally.duration.buckets().into(),
@@ -125,8 +125,7 @@ fn operation_summary(
     }
 }
 
-/// How far times must differ to be distinguished, ns: three standard deviations, where clocks
-/// differ.
+/// How far times must differ to be ordered, ns: three standard deviations, where clocks differ.
 fn apart_ns(inputs: &Inputs<'_>, uncertainty_ns: Option<i64>) -> i64 {
     let granularities = inputs.clocks.hosts.iter().map(|host| host.granularity_ns);
     uncertainty_ns
@@ -223,8 +222,8 @@ fn spread(inputs: &Inputs<'_>, entry: Option<usize>) -> (Spread, Option<i64>) {
     }
 }
 
-/// The stages seen from outside, from the thread to the core, each on the way down and up. What
-/// lies across hosts is not known on one host, where there is none, and without a common time.
+/// The stages seen from outside, from the thread to the core, each towards the root and from it.
+/// The stage across hosts is unknown on one host and without a common time.
 fn stages(
     operation: Operation,
     inside: (Option<Summary>, Option<Summary>),

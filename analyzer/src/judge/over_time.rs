@@ -1,5 +1,4 @@
-//! Sums to results: sections of the run, how lateness changes from one to the next, and the
-//! instances that stick out.
+//! From sums to results: sections of the run, changes of lateness between them, and outliers.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +16,16 @@ use crate::sums::operation::{OperationKey, OperationTally};
 use crate::sums::outliers::LongInstance;
 use crate::sums::sections::{LatenessSections, MAX_SECTIONS, TimesLast};
 
-/// Fewest instances of which sections are told, and of which some may stick out.
+/// Fewest instances for which sections and outliers are shown.
 const MIN_INSTANCES: u64 = 32;
-/// Resolved instances of a section, in the mean, that can show a change.
+/// Resolved instances per section, in the mean, that are needed to show a change.
 const PER_SECTION: u64 = 16;
-/// An instance sticks out that took longer than the upper quartile by so many times the distance
-/// of the quartiles, and at least so many times as long as the middle one.
+/// An outlier took longer than the upper quartile plus this many times the interquartile range, and
+/// longer than this many times the median.
 const QUARTILE_DISTANCES: i64 = 3;
 const MEDIANS: i64 = 2;
 
-/// How long sections are, in doublings; the same for all of the run.
+/// Length of sections, in doublings; equal for the whole run.
 fn section_doublings(inputs: &Inputs<'_>) -> u32 {
     doublings_to_cover(inputs.sums.end_ns.max(0), MAX_SECTIONS)
 }
@@ -37,7 +36,7 @@ fn bounds(section: usize, section_ns: i64) -> (i64, i64) {
     (at(section), at(section + 1))
 }
 
-/// What an operation took, section by section.
+/// Times of an operation, section by section.
 pub(crate) fn operation_sections(
     inputs: &Inputs<'_>,
     tally: &OperationTally,
@@ -61,8 +60,8 @@ pub(crate) fn operation_sections(
     Some(sections.iter().map(summary).collect())
 }
 
-/// The instances that took longest, as far as they stick out; `apart_ns`: stamps that are further apart
-/// than this have an order.
+/// The longest instances that are outliers; `apart_ns`: stamps that are further apart than this
+/// have an order.
 pub(crate) fn outliers(
     inputs: &Inputs<'_>,
     key: &OperationKey,

@@ -1,8 +1,8 @@
-//! Figures of nodes and edges to the ways of the data through them.
+//! From figures of nodes and edges to the paths of the data through them.
 //!
-//! A way leads from a process's enter down to the root and up again to its leave; where nothing goes
-//! down it begins at the root's enter, where nothing goes up it ends at the root's leave. Its stages
-//! follow one another without a gap, so their means add up to the mean of the whole.
+//! A path leads from a process's enter to the root and back to its leave. Where nothing goes to the
+//! root, it begins at the root's enter; where nothing comes from the root, it ends at the root's
+//! leave. Its stages are contiguous, so their means add up to the mean of the whole.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::sums::graphs::by_roles::RoleFigures;
 use crate::sums::graphs::figures::{EdgeFigures, GraphFigures};
 use crate::sums::graphs::node_figures::{ContributorFigures, NodeFigures};
 
-/// The way of one process; slots, not ranks.
+/// The path of one process, in slots, not ranks.
 #[derive(Debug, Clone)]
 pub(crate) struct ProcessPath {
     pub(crate) slot: u32,
@@ -22,7 +22,7 @@ pub(crate) struct ProcessPath {
     pub(crate) stages: Vec<PathStage>,
 }
 
-/// The graph of some figures, and what is asked of it.
+/// The graph of some figures, from which paths are found.
 pub(crate) struct Paths<'a> {
     figures: &'a GraphFigures,
     roles: &'a RoleFigures,
@@ -32,9 +32,9 @@ pub(crate) struct Paths<'a> {
     parents: [Vec<Option<u32>>; 2],
 }
 
-/// Ways of the same stages whose times differ by no more than this part are one class.
+/// Paths of equal stages whose times differ by no more than this share are one class.
 const ALIKE: f64 = 0.2;
-/// Ways that take at least this part of the slowest are slow.
+/// Paths that take at least this share of the slowest are slow.
 const SLOW: f64 = 0.9;
 
 impl<'a> Paths<'a> {
@@ -76,7 +76,7 @@ impl<'a> Paths<'a> {
         &self.roles.nodes[slot as usize]
     }
 
-    /// The ways of all processes.
+    /// The paths of all processes.
     pub(crate) fn all(&self) -> Vec<ProcessPath> {
         let slots = 0..self.roles.nodes.len() as u32;
         let path = |slot| {
@@ -174,8 +174,9 @@ impl<'a> Paths<'a> {
         stages
     }
 
-    /// An edge, in its parts where both ends have a common time; else, where there is a way back
-    /// too, both directions together, once. `comes_back`: on the way down, whether anything does.
+    /// Adds an edge: its parts where both ends have a common time; otherwise the round trip, once,
+    /// where messages go in both directions. `comes_back`: towards the root, whether anything comes
+    /// back.
     fn hop(&self, stages: &mut Vec<PathStage>, from: u32, to: u32, comes_back: Option<bool>) {
         let Some(edge) = self.edge(from, to) else {
             return;
@@ -198,7 +199,7 @@ impl<'a> Paths<'a> {
             } else {
                 0
             };
-            // Parts of one distribution have no median of their own.
+            // The parts of a distribution have no separate medians.
             let late_receiver = match late_progress_ns {
                 0 => Some(&edge.late_receiver),
                 _ => None,
@@ -215,7 +216,7 @@ impl<'a> Paths<'a> {
             parts.push((StageKind::Transfer, last.transfer_ns, Some(&edge.transfer)));
             for (kind, total, each) in parts {
                 let mean_ns = mean(total, last.n);
-                // Of several messages the last is not like the others.
+                // With several messages, the last differs from the others.
                 let each = each.filter(|each| each.n() == last.n);
                 let median_ns = each.and_then(|each| each.quantile(50));
                 stages.push(of_edge(kind, mean_ns, median_ns.unwrap_or(mean_ns), last.n));
@@ -308,8 +309,8 @@ impl<'a> Paths<'a> {
 }
 
 impl ProcessPath {
-    /// Makes the mean of each stage that of all instances, those without it included: else the means
-    /// of stages that are not in all of them do not add up.
+    /// Changes the mean of each stage to that over all instances, including those without it:
+    /// otherwise the means of the stages would not add up.
     fn spread(&mut self) {
         let n = self.n;
         for stage in self.stages.iter_mut().filter(|stage| stage.n < n) {
@@ -317,7 +318,7 @@ impl ProcessPath {
         }
     }
 
-    /// The median of a stage; of one that is not in all instances so much less.
+    /// The median of a stage; reduced in proportion if not all instances have it.
     fn median_ns(&self, stage: &PathStage) -> i64 {
         if stage.n < self.n {
             mean(i128::from(stage.median_ns) * i128::from(stage.n), self.n)
@@ -326,7 +327,7 @@ impl ProcessPath {
         }
     }
 
-    /// What it takes by itself: without waiting for what comes on other ways.
+    /// Mean time of the path without waits for data of other paths, ns.
     fn own_ns(&self) -> i64 {
         let own = self.stages.iter().filter(|stage| is_own(stage));
         own.map(|stage| stage.mean_ns).fold(0, i64::saturating_add)
@@ -334,7 +335,7 @@ impl ProcessPath {
 }
 
 impl ProcessPath {
-    /// The same of the medians of its stages.
+    /// Sum of the medians of its stages, without waits for data of other paths, ns.
     fn own_median_ns(&self) -> i64 {
         let own = self.stages.iter().filter(|stage| is_own(stage));
         own.map(|stage| self.median_ns(stage))
@@ -345,7 +346,7 @@ impl ProcessPath {
 fn is_own(stage: &PathStage) -> bool {
     match stage.kind {
         StageKind::ArrivalWait | StageKind::LateSender => false,
-        // What a process does before it asks whether all is done, nobody waits for.
+        // Nobody waits for what a process does before it checks for completion.
         StageKind::LateProgress if stage.from.is_none() => false,
         StageKind::LateReceiver | StageKind::LateProgress => {
             stage.direction.as_deref() != Some("down")
@@ -354,7 +355,7 @@ fn is_own(stage: &PathStage) -> bool {
     }
 }
 
-/// The stage with the largest share of the slowest ways, in their mean.
+/// The stage with the largest mean share of the slowest paths.
 pub(crate) fn hotspot(paths: &[ProcessPath]) -> Option<Hotspot> {
     let slowest = paths.iter().map(ProcessPath::own_median_ns).max()?;
     if slowest <= 0 {
@@ -400,7 +401,7 @@ fn stage(kind: StageKind, node: u32, times: &Distribution) -> Option<PathStage> 
     })
 }
 
-/// The wait at a node of what came from, or goes to, a slot.
+/// Adds the wait at a node of the contributor in slot `of`.
 fn wait(
     stages: &mut Vec<PathStage>,
     kind: StageKind,
@@ -414,7 +415,8 @@ fn wait(
     stages.extend(contributor.and_then(|contributor| stage(kind, node, &contributor.wait)));
 }
 
-/// Of the departure of a node's own process, the last of the stages, what it was in no call.
+/// Splits the departure wait of a node's own process, the last stage, into time outside of calls
+/// and the rest.
 fn split_off(stages: &mut Vec<PathStage>, node: u32, away_ns: i64, away: &Distribution) {
     let Some(departure) = stages.last_mut().filter(|last| last.n == away.n()) else {
         return;

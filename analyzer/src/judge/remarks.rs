@@ -1,4 +1,4 @@
-//! What a reader should know of what is shown: which remarks there are to be made.
+//! Decides which remarks to make on the quality of the data.
 
 use collbench_formats::Abi;
 use collbench_stats::integers::sum_ns;
@@ -13,20 +13,20 @@ use crate::results::operation::OperationSummary;
 use crate::results::trace::{MessageEndCounts, TraceSummary, WindowSummary};
 use crate::sums::mismatch::MismatchKind;
 
-/// What remarks are made on, beside the sums.
+/// What remarks are made from, besides the inputs.
 pub(crate) struct RemarkFacts<'a> {
     pub(crate) trace: &'a TraceSummary,
     pub(crate) operations: &'a [OperationSummary],
     pub(crate) hang: Option<&'a HangSummary>,
     pub(crate) ends: &'a MessageEndCounts,
-    /// The message that was received before it was sent by most.
+    /// The message received the most before it was sent.
     pub(crate) earliest: Option<TooEarly>,
     pub(crate) exchanges: &'a Exchanges,
-    /// For each process the time for which the recorder held it up, and the longest of it, ns.
+    /// For each process the sum of the recorder's pauses, and the longest, ns.
     pub(crate) pauses: &'a [(i64, i64)],
 }
 
-/// All remarks, in the order in which they are told.
+/// All remarks, in the order in which they are shown.
 pub(crate) fn remarks(inputs: &Inputs<'_>, found: &RemarkFacts<'_>) -> Vec<Remark> {
     let n_findings = found.trace.damage.len();
     let mut remarks = Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn remarks(inputs: &Inputs<'_>, found: &RemarkFacts<'_>) -> Vec<Remar
     remarks
 }
 
-/// What hung, and what of it (or of a run that went well by luck) is an error of the program.
+/// Remarks on a hang, and on errors of the program that caused it, or that went unnoticed.
 fn remarks_on_hangs(inputs: &Inputs<'_>, hang: Option<&HangSummary>) -> Vec<Remark> {
     let sums = inputs.sums;
     let mut remarks = Vec::new();
@@ -84,7 +84,7 @@ fn remarks_on_hangs(inputs: &Inputs<'_>, hang: Option<&HangSummary>) -> Vec<Rema
     remarks
 }
 
-/// That rings have overwritten older calls.
+/// Remark if rings have overwritten older calls.
 fn ring(window: &WindowSummary) -> Option<Remark> {
     (window.records_dropped > 0).then(|| Remark::Ring {
         n_calls: window.calls_made - window.calls_dropped,
@@ -93,7 +93,7 @@ fn ring(window: &WindowSummary) -> Option<Remark> {
     })
 }
 
-/// What was not measured of the clocks.
+/// Remarks on clocks that were not measured.
 fn remarks_on_clocks(inputs: &Inputs<'_>, exchanges: &Exchanges) -> Vec<Remark> {
     let clocks = inputs.clocks;
     let mut remarks = Vec::new();
@@ -128,7 +128,7 @@ fn remarks_on_clocks(inputs: &Inputs<'_>, exchanges: &Exchanges) -> Vec<Remark> 
     remarks
 }
 
-/// That the recorder did not understand the library's handles.
+/// Remark if the recorder did not understand the library's handles.
 fn unknown_abi(inputs: &Inputs<'_>) -> Option<Remark> {
     // Generated traces are of no library, and name communicators all the same.
     let abi = inputs.run.processes[0].trace.identity.mpi.abi;
@@ -136,7 +136,7 @@ fn unknown_abi(inputs: &Inputs<'_>) -> Option<Remark> {
     (abi == Abi::Unknown && n_calls > 0).then_some(Remark::UnknownAbi)
 }
 
-/// Calls, instances and records that are in no figure, or not in all.
+/// Remarks on calls, instances and records that are in no figure, or not in all.
 fn remarks_on_calls(inputs: &Inputs<'_>) -> impl Iterator<Item = Remark> {
     let counts = &inputs.sums.counts;
     let found = &inputs.findings;
@@ -181,7 +181,8 @@ fn remarks_on_calls(inputs: &Inputs<'_>) -> impl Iterator<Item = Remark> {
     remarks.into_iter().flatten()
 }
 
-/// That the recorder held the processes up, by more than a hundredth of their time, as for verdicts.
+/// Remark if the recorder's pauses are more than 1 % of the time of all processes, the limit of
+/// verdicts.
 fn recorder_pauses(inputs: &Inputs<'_>, pauses: &[(i64, i64)]) -> Option<Remark> {
     let total_ns = sum_ns(pauses.iter().map(|(total, _)| *total));
     let longest = pauses.iter().map(|(_, longest)| *longest).max();

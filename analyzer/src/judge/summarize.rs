@@ -1,4 +1,4 @@
-//! Sums to results: all that the analysis of one trace gives.
+//! From sums to results: the analysis of one trace.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ use crate::results::code::Code;
 use crate::results::process::{CommunicatorSummary, RankSummary};
 use crate::sums::run_sums::Sums;
 
-/// Puts the results together.
+/// Assembles the results.
 pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     let exchanges = Exchanges::of(inputs.run, inputs.clocks);
     let pauses = recorder_pauses(inputs, &exchanges);
@@ -111,7 +111,7 @@ fn totals(sums: &Sums) -> BTreeMap<Code, Total> {
     totals
 }
 
-/// For each process the time for which the recorder held it up, and the longest of it, ns.
+/// For each process the sum of the recorder's pauses, and the longest, ns.
 fn recorder_pauses(inputs: &Inputs<'_>, exchanges: &Exchanges) -> Vec<(i64, i64)> {
     let processes = inputs.run.processes.iter().zip(&inputs.clocks.processes);
     processes

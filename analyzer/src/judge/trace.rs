@@ -1,4 +1,4 @@
-//! What was recorded: the command, the hosts, the layers, what rings have kept.
+//! What was recorded: the command, the hosts, the layers, what rings have retained.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::trace::run::Run;
 /// Characters of the command that are kept.
 const MAX_COMMAND: usize = 4096;
 
-/// What the library calls itself, in one line, and that it was used by the standard's ABI: one
-/// library may offer that beside its own.
+/// The first line of the library's version, and whether it was used through the standard ABI: a
+/// library may offer that besides its own.
 fn mpi_library(mpi: &MpiIdentity) -> String {
     let version = mpi
         .library_version
@@ -71,7 +71,7 @@ pub(crate) fn trace_summary(inputs: &Inputs<'_>, damage: Vec<DamageSummary>) -> 
     }
 }
 
-/// What became of the ends of messages.
+/// Counts of messages by which of their ends are known.
 pub(crate) fn message_ends(inputs: &Inputs<'_>) -> MessageEndCounts {
     let inside = &inputs.sums.counts.messages;
     let all = &inputs.findings;
@@ -90,7 +90,7 @@ pub(crate) fn message_ends(inputs: &Inputs<'_>) -> MessageEndCounts {
     }
 }
 
-/// What rings have kept; of ranks without one nothing is said.
+/// What rings have retained; ranks without a ring are not listed.
 fn window_summary(inputs: &Inputs<'_>) -> Option<WindowSummary> {
     let processes = inputs.run.processes.iter().zip(&inputs.clocks.processes);
     let windows = processes.filter_map(|(process, clock)| {
@@ -123,8 +123,8 @@ fn window_summary(inputs: &Inputs<'_>) -> Option<WindowSummary> {
     })
 }
 
-/// Messages that a recorder looked for, and that a library exchanges where none can see them, were not
-/// recorded. Where nobody had asked for them that is all there is to say of it.
+/// Marks the messages layer as off if the library exchanges data where the recorder cannot see it.
+/// If the layer was on by default, there is no further remark.
 fn mark_messages_unseen(inputs: &Inputs<'_>, layers: &mut BTreeMap<String, LayerSummary>) {
     let tallies = inputs.sums.operations().map(|(_, tally)| &tally.inside);
     let n_opaque: u64 = tallies.flatten().map(|inside| inside.n_opaque).sum();

@@ -1,4 +1,4 @@
-//! Figures to results: slots to world ranks, sums to what is said.
+//! From figures of graphs to results: slots to world ranks, sums to summaries.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ pub(crate) fn host_of(inputs: &Inputs<'_>, rank: u32) -> Option<usize> {
     Some(inputs.clocks.processes[process].host)
 }
 
-/// What an edge took.
+/// Times of the messages over an edge.
 pub(crate) fn transfer(
     edge: &EdgeFigures,
     hosts: (Option<usize>, Option<usize>),
@@ -70,7 +70,7 @@ pub(crate) fn transfer(
     let (class, uncertainty_ns) = match hosts {
         (Some(a), Some(b)) if a == b => (OneWayClass::OneClock, None),
         (Some(a), Some(b)) => {
-            // One that was received before it was sent proves an error at least as large.
+            // A message received before it was sent proves an error at least as large.
             let proven_ns = (transfer.as_ref()).map_or(0, |transfer| transfer.min.saturating_neg());
             let uncertainty_ns = (clocks.uncertainty_ns(a, b)).map(|stated| stated.max(proven_ns));
             let median = transfer.as_ref().map(|transfer| transfer.median);
@@ -91,7 +91,7 @@ pub(crate) fn transfer(
     }
 }
 
-/// What was measured in a graph with these edges; `None` of no instance.
+/// Figures of a graph with these edges; `None` without instances.
 pub(crate) fn tree_figures(
     figures: &GraphFigures,
     edges: &[(u32, u32)],
@@ -109,7 +109,7 @@ pub(crate) fn tree_figures(
     };
     let mut classes = through.classes(&ways, &crosses_hosts);
     for class in &mut classes {
-        // Where it goes both ways, or through rounds, it ends where it began.
+        // A path in both directions, or through rounds, ends at the clock where it began.
         if let (Some(way), true) = (&mut class.way_ns, roles.has[0] != roles.has[1]) {
             way.uncertainty_ns = ranks_and_hosts.uncertainty_ns(class.representative, roles.top);
         }
@@ -179,7 +179,7 @@ fn lines(
 fn last_path(figures: &RoleFigures, rank: &dyn Fn(u32) -> u32) -> Vec<LastArrival> {
     let mut path = Vec::new();
     let mut at = figures.top;
-    // A way from the root has no more nodes than there are.
+    // A path has no more nodes than the tree.
     while path.len() < figures.nodes.len() {
         let arrivals = &figures.nodes[at as usize].arrivals;
         let n = arrivals.len();
@@ -235,7 +235,8 @@ fn join(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> Join {
     }
 }
 
-/// `worst_ns`: the greatest uncertainty between any two processes.
+/// The rounds of a process in an exchange. `worst_ns`: the greatest uncertainty between any two
+/// processes.
 fn rounds(
     slot: u32,
     node: &NodeFigures,

@@ -1,4 +1,4 @@
-//! Sums to results: the trees and other graphs of an operation.
+//! From sums to results: the trees and other graphs of an operation.
 
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
@@ -22,7 +22,7 @@ use crate::sums::graphs::{EdgeTally, GraphTally, InsideTally};
 use crate::sums::operation::{OperationKey, OperationTally};
 use crate::trace::rank_file::RankFile;
 
-/// What went from process to process, all graphs together; `None` where no message was seen.
+/// Messages between processes, over all graphs; `None` where no message was seen.
 pub(crate) fn edges(
     inputs: &Inputs<'_>,
     key: &OperationKey,
@@ -57,13 +57,13 @@ pub(crate) fn edges(
     (!sums.is_empty()).then(|| edges.collect())
 }
 
-/// What the library said of the calls of an operation.
+/// The names of algorithms that the library reported for an operation.
 pub(crate) fn library_name(inputs: &Inputs<'_>, key: &OperationKey) -> Option<String> {
     key.reported
         .map(|reported| inputs.run.names.in_words(reported))
 }
 
-/// What a reader should know of instances that are not done as the library said.
+/// Remark on instances whose messages do not fit the algorithm that the library named.
 pub(crate) fn contradicted(operations: &[OperationSummary]) -> Option<Remark> {
     let found = operations.iter().filter(|of| of.contradicted > 0);
     let n_instances = found.clone().map(|of| of.contradicted).sum();
@@ -150,7 +150,7 @@ pub(crate) fn stages(trees: Option<&[TreeSummary]>) -> Vec<Stage> {
     stages
 }
 
-/// What is in none of the graphs.
+/// Counts of what is in none of the graphs.
 pub(crate) fn outside_trees(inside: &InsideTally) -> OutsideTrees {
     OutsideTrees {
         other_graphs: inside.n_others,
@@ -159,7 +159,7 @@ pub(crate) fn outside_trees(inside: &InsideTally) -> OutsideTrees {
     }
 }
 
-/// What a reader should know of the messages.
+/// Remarks on messages.
 pub(crate) fn remarks(inputs: &Inputs<'_>, ends: &MessageEndCounts) -> Vec<Remark> {
     let mut n_opaque = 0;
     let mut opaque = BTreeSet::new();
@@ -171,8 +171,8 @@ pub(crate) fn remarks(inputs: &Inputs<'_>, ends: &MessageEndCounts) -> Vec<Remar
         }
     }
     let mut remarks = Vec::new();
-    // A library that shows no message at all is told of in the layers. Who has asked for messages is
-    // told here, too.
+    // A library without any visible message is reported in the layers, and here only if the user
+    // asked for messages.
     let is_expected = inputs.findings.n_messages > 0
         || inputs
             .run
@@ -185,7 +185,7 @@ pub(crate) fn remarks(inputs: &Inputs<'_>, ends: &MessageEndCounts) -> Vec<Remar
             operations: opaque.into_iter().collect(),
         });
     }
-    // Of a ring it is said that calls were overwritten, and with them those that these messages are of.
+    // For a ring there is a remark on overwritten calls, which includes those of these messages.
     let processes = || inputs.run.processes.iter();
     let is_cut = processes().any(|file| file.trace.window.is_some_and(|window| window.is_cut()));
     let n_elsewhere = if is_cut { 0 } else { ends.sends_elsewhere };
@@ -205,8 +205,8 @@ pub(crate) fn remarks(inputs: &Inputs<'_>, ends: &MessageEndCounts) -> Vec<Remar
     remarks
 }
 
-/// A message that was received before it was sent, by more than the clocks are said to be off; the
-/// greatest is that which was earliest, of equal ones the first.
+/// A message received before it was sent, by more than the error of the clocks. Ordered by how
+/// early it was; among equals the first pair of hosts is the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TooEarly {
     by_ns: i64,
@@ -215,7 +215,7 @@ pub(crate) struct TooEarly {
     uncertainty_ns: i64,
 }
 
-/// The earliest of the messages over some edges, if one came too early.
+/// The earliest of the messages over some edges, if one was too early.
 pub(crate) fn received_too_early<'a>(
     inputs: &Inputs<'_>,
     edges: impl Iterator<Item = &'a EdgeSummary>,
@@ -237,7 +237,7 @@ pub(crate) fn received_too_early<'a>(
     too_early.max()
 }
 
-/// What such a message says of the clocks.
+/// The remark on such a message.
 pub(crate) fn too_early_remark(
     inputs: &Inputs<'_>,
     earliest: TooEarly,
@@ -255,7 +255,7 @@ pub(crate) fn too_early_remark(
     }
 }
 
-/// What instances are called.
+/// Names of the algorithm of an operation.
 struct Called {
     algorithm: Option<Algorithm>,
     library_name: Option<String>,

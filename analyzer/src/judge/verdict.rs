@@ -2,7 +2,7 @@
 //!
 //! For each operation on each communicator a graph: the communicator, its hosts, their processes.
 //! The weight of an edge is how often the last to arrive came from there, in instances where that
-//! is resolved. The heaviest path leads to the suspect; it is the culprit only if
+//! is resolved. The path of largest weights leads to the suspect; it is the culprit only if
 //!
 //! - it arrived last more often than its fair share (its processes / all processes) at p < 0.01, by
 //!   the exact binomial tail, and within its host more often than a fair share of that (else the
@@ -11,8 +11,8 @@
 //!   blameless processes, or one of a hundred operations, would often pass;
 //! - and the waits that its arrival ended are at least 1 % of the time of all collectives.
 //!
-//! A wait counts against the one whose arrival ended it, which in a bcast is the root: a process
-//! that arrives last but that nobody depends on has made nobody wait.
+//! A wait counts against the process whose arrival ended it, which in a bcast is the root: a
+//! process that arrives last, but that nobody depends on, has made nobody wait.
 
 use collbench_stats::chance::binomial_tail;
 use collbench_stats::integers::add_ns;
@@ -21,9 +21,9 @@ use petgraph::graphmap::DiGraphMap;
 
 use crate::sums::lateness::{Lateness, LatenessOfMember};
 
-/// The greatest chance of a false verdict.
+/// Largest probability of a false verdict.
 const MAX_P: f64 = 0.01;
-/// The least part of the collectives' time that is worth a verdict.
+/// Smallest share of the time of all collectives that is worth a verdict.
 const MIN_TIME_SHARE: f64 = 0.01;
 
 /// A vertex of the graph.
@@ -117,7 +117,7 @@ pub fn stands_out(last: u64, resolved: u64, n: usize) -> bool {
     count(last, 1).beats_fair_share_of(count(resolved, n), n)
 }
 
-/// How often one of so many processes arrived last.
+/// How often a number of processes arrived last.
 #[derive(Debug, Clone, Copy)]
 struct Count {
     last: u64,
@@ -179,7 +179,7 @@ fn count_processes(graph: &DiGraphMap<Vertex, u64>, vertex: Vertex) -> usize {
     }
 }
 
-/// What all processes below a vertex did together.
+/// Sums over all processes below a vertex.
 fn sum_below(
     graph: &DiGraphMap<Vertex, u64>,
     lateness: &Lateness,

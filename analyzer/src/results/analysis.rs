@@ -38,31 +38,31 @@ pub struct Analysis {
     pub ranks: Vec<RankSummary>,
     /// The operations, by time, the longest first.
     pub operations: Vec<OperationSummary>,
-    /// Who is late, for each operation on each communicator, the dearest first.
+    /// Who is late, for each operation on each communicator, most waiting caused first.
     pub imbalance: Vec<ImbalanceSummary>,
-    /// What happens in a rhythm, the dearest first.
+    /// Periodic disturbances, most waiting caused first.
     pub disturbances: Vec<DisturbanceSummary>,
-    /// What each process did when.
+    /// Activity of each process over time.
     pub timeline: Timeline,
     /// Processes that behave alike.
     pub classes: Vec<RankClass>,
-    /// Which of its algorithms the MPI library ran for which operation, of the whole trace; `None`
-    /// where nobody noted them.
+    /// Which algorithms the MPI library ran for which operation, in the whole trace; `None` where
+    /// no process recorded them.
     pub algorithms: Option<Vec<AlgorithmSummary>>,
-    /// Whether threads were running before and in long calls, of the whole trace; `None` where
-    /// nobody asked.
+    /// Whether threads were running before and in long calls, in the whole trace; `None` where no
+    /// process recorded it.
     pub running: Option<Vec<RunningSummary>>,
     /// The phases that the program marked with `MPI_Pcontrol`, by level.
     pub phases: Vec<MarkedPhase>,
     /// Instances that someone was in when the trace ended.
     pub unfinished: Vec<UnfinishedSummary>,
-    /// What was going on when the trace ended; `None` of a complete one.
+    /// State of the run when the trace ended; `None` for a complete trace.
     pub hang: Option<HangSummary>,
     /// Calls that are not one collective though MPI wants them to be, the first of each kind.
     pub mismatches: Vec<MismatchSummary>,
-    /// Nonblocking collectives that were begun and never completed, the first.
+    /// Nonblocking collectives that were initiated and never completed; the first ones.
     pub never_completed: Vec<NeverCompletedSummary>,
-    /// Whether all details are there.
+    /// Which details the document has.
     pub details: DetailsSummary,
     /// What a reader should know.
     pub remarks: Vec<Remark>,
@@ -75,11 +75,11 @@ pub struct DetailsSummary {
     pub complete: bool,
     /// Operations with all of their details.
     pub operations: usize,
-    /// Part of the time of all operations that is theirs; `None` where there is none.
+    /// Share of those operations in the time of all, 0 to 1; `None` where there is no time.
     pub share_of_time: Option<f64>,
-    /// Entries of `imbalance` with theirs.
+    /// Entries of `imbalance` with all of their details.
     pub imbalance: usize,
-    /// What gives all; `None` where nothing was left out.
+    /// The option that gives all details; `None` where nothing was left out.
     pub all_by: Option<Code>,
 }
 

@@ -11,7 +11,7 @@ pub struct ClockSummary {
     pub method: Code,
     /// What stamped the records: `tsc`, `raw`, `monotonic`, or several with commas.
     pub source: String,
-    /// The host that the others are told against.
+    /// The host whose clock the others are compared with.
     pub reference_host: String,
     /// The host clocks.
     pub hosts: Vec<HostSummary>,
@@ -19,16 +19,16 @@ pub struct ClockSummary {
     pub violations: Violations,
     /// Errors of the differences between hosts over the run; `None` for one host.
     pub errors: Option<ClockErrors>,
-    /// Whether offsets of hosts that were measured in a ring come to nothing; `None` where no three
-    /// were.
+    /// Whether the offsets around triangles of hosts add up to 0; `None` where no three hosts were
+    /// measured against one another.
     pub closure: Option<ClosureSummary>,
     /// The clocks of several hosts, for a picture.
     #[serde(skip)]
     pub courses: Vec<ClockCourse>,
 }
 
-/// How well offsets around triangles of hosts close, each side of which exchanges of its own have
-/// measured.
+/// How well the offsets around triangles of hosts add up to 0, where each side was measured by its
+/// own exchanges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClosureSummary {
     /// Triangles that were measured.
@@ -80,7 +80,7 @@ pub struct Violations {
 }
 
 /// Errors of the differences between stamps of two hosts, at some times of the run; between two of
-/// these the greater of both holds.
+/// these times the greater of both values holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockErrors {
     /// Since the start of the run.
@@ -102,13 +102,13 @@ pub struct PairErrors {
     pub bound_ns: Vec<i64>,
 }
 
-/// The offset of a host's clock over the run, less the straight line from its start to its end.
+/// The offset of a host's clock over the run, minus the straight line from its start to its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockCourse {
     /// The host.
     pub host: String,
-    /// Time since the start, offset less the line, and two standard deviations, ns.
+    /// Time since the start, offset minus the line, and two standard deviations, ns.
     pub points: Vec<(i64, i64, i64)>,
-    /// The offsets of bursts, likewise, with their bounds.
+    /// Offsets of bursts: time since the start, offset minus the line, and its bound, ns.
     pub bursts: Vec<(i64, i64, i64)>,
 }

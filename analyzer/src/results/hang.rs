@@ -17,7 +17,7 @@ pub struct UnfinishedSummary {
     pub sequence: u64,
     /// Whether it is the start of a persistent collective.
     pub persistent: bool,
-    /// Whether the MPI library called internally.
+    /// Whether it is an internal call of the MPI library.
     pub internal: bool,
     /// World ranks of the roots that are named: one, unless the calls contradict one another.
     pub roots: Vec<u32>,
@@ -31,18 +31,18 @@ pub struct UnfinishedSummary {
     pub inside_since_ns: Vec<i64>,
     /// The calls in which they were completing it, such as `MPI_Wait`; empty for blocking ones.
     pub completing: Vec<Code>,
-    /// World ranks that had begun a nonblocking one, and were in no call of it.
+    /// World ranks that had initiated a nonblocking one, and were in no call that completes it.
     pub begun: Vec<u32>,
-    /// When each of them began it.
+    /// When each of them initiated it, ns since the start of the run.
     pub begun_since_ns: Vec<i64>,
     /// World ranks that had left.
     pub left: Vec<u32>,
-    /// World ranks that never arrived, as their files show.
+    /// World ranks that never entered it, as their files show.
     pub never_came: Vec<u32>,
-    /// World ranks whose files do not tell whether they came: recording had ended, or records are
-    /// missing.
+    /// World ranks whose files do not show whether they entered it: recording had ended, or records
+    /// are missing.
     pub unknown: Vec<u32>,
-    /// Processes of the communicator that no file tells of.
+    /// Processes of the communicator without a file.
     pub no_file: u64,
 }
 
@@ -53,14 +53,14 @@ pub struct HangSummary {
     pub end_ns: i64,
     /// World ranks that were in an unfinished collective, or in the call that was to complete one.
     pub waiting: Vec<u32>,
-    /// Ranks that wait for one another in a circle.
+    /// Cycles of ranks that wait for one another.
     pub cycles: Vec<CycleSummary>,
     /// The processes that there is a file of, by rank.
     pub ranks: Vec<RankEndSummary>,
     /// For each of `ranks` the latest that is known of any rank whose clock can be compared with its
     /// own, ns since the start of the run.
     pub known_to_ns: Vec<i64>,
-    /// World ranks that were in a call that the MPI library made internally.
+    /// World ranks that were in an internal call of the MPI library.
     pub in_library: BTreeSet<u32>,
 }
 
@@ -78,13 +78,13 @@ pub struct CycleSummary {
 pub struct RankEndSummary {
     /// World rank.
     pub rank: u32,
-    /// In a word: see [`RankState`].
+    /// Its state at the end.
     pub state: RankState,
     /// Its last stamp or clock reading, ns since the start of the run.
     pub last_seen_ns: i64,
     /// Indexes in `unfinished` of what it was inside of.
     pub unfinished: Vec<usize>,
-    /// The call that it was in, else the one that it came back from last.
+    /// The call that it was in, else the one that returned last.
     pub last_call: Option<LastCallSummary>,
 }
 
@@ -102,9 +102,9 @@ pub enum RankState {
     Finished,
     /// In no collective, and it ended (or was ended) without `MPI_Finalize`.
     Outside,
-    /// Its recording had stopped before: what it did afterwards is not known.
+    /// Its recording had stopped before: what it did afterwards is unknown.
     NotRecorded,
-    /// The end of its file is missing or damaged: likewise.
+    /// The end of its file is missing or damaged: what it did afterwards is unknown.
     Damaged,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
@@ -141,7 +141,7 @@ pub struct MismatchSummary {
     pub sequence: u64,
     /// Whether it is the start of a persistent collective.
     pub persistent: bool,
-    /// Whether all came and left nevertheless.
+    /// Whether all processes entered and left nevertheless.
     pub went_through: bool,
     /// Whether the file of a rank of them is damaged, which may be why.
     pub damaged: bool,
@@ -162,7 +162,7 @@ pub struct MismatchedCallSummary {
     pub ranks: Vec<u32>,
 }
 
-/// A nonblocking collective that was begun, and not completed before `MPI_Finalize`.
+/// A nonblocking collective that was initiated, and not completed before `MPI_Finalize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeverCompletedSummary {
     /// What was begun.

@@ -13,21 +13,22 @@ pub struct ImbalanceSummary {
     pub communicator: usize,
     /// Name of the operation.
     pub operation: Code,
-    /// The heaviest path: communicator, host, rank.
+    /// The path of largest weights: communicator, host, rank.
     pub path: Vec<String>,
-    /// Who, if anyone in particular.
+    /// The rank or host, if any stands out.
     pub culprit: Option<Culprit>,
-    /// Part of the resolved instances that the culprit (without one, the end of the path) arrived
-    /// last to.
+    /// Share of the resolved instances in which the culprit (without one, the end of the path)
+    /// arrived last, 0 to 1.
     pub share: Option<f64>,
     /// Waits that its arrival ended, ns; `None` without resolved instances.
     pub wait_caused_ns: Option<i64>,
-    /// How much later than the last but one it came, ns, in all; `None` without resolved instances.
+    /// Sum of its enter minus the enter before it, over the instances in which it arrived last, ns;
+    /// `None` without resolved instances.
     pub excess_ns: Option<i64>,
     /// The rank whose arrival ended the most waiting, however often it arrived last; `None` where
     /// nobody waited.
     pub dearest: Option<MostWaitedFor>,
-    /// Which hosts the last to arrive came from, in the order of the clocks.
+    /// How often the last to arrive was on each host, in the order of the clocks.
     #[serde(default)]
     pub hosts: Detail<Vec<HostLateness>>,
     /// Waits that somebody's arrival ended, ns, in resolved instances.
@@ -45,7 +46,7 @@ pub struct ImbalanceSummary {
     pub change: Option<ChangeSummary>,
 }
 
-/// How often the last to arrive came from one host.
+/// How often the last to arrive was on one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostLateness {
     /// The host.
@@ -56,7 +57,7 @@ pub struct HostLateness {
     pub last: u64,
     /// Waits that their arrival ended, ns.
     pub wait_caused_ns: i64,
-    /// The same of each of them, for pictures.
+    /// How often each of its processes arrived last, for pictures.
     #[serde(skip)]
     pub members: Vec<RankLateness>,
 }
@@ -72,7 +73,7 @@ pub struct RankLateness {
     pub wait_caused_ns: i64,
 }
 
-/// For whom the others waited most.
+/// The rank that caused the most waiting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MostWaitedFor {
     /// World rank.

@@ -1,4 +1,5 @@
-//! What the analysis says of the inside of a tree: plain types. Ranks are world ranks, times ns.
+//! Figures of the messages inside collectives, as plain types. Ranks are world ranks, times are in
+//! ns. Down is towards the root, up is from the root, as in Bongo et al.
 
 use collbench_stats::distribution::Summary;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use crate::results::code::Code;
 use crate::results::detail::Detail;
 use crate::sums::serialization::SerializationPoint;
 
-/// Whether a difference between the clocks of two hosts means something.
+/// Whether a one-way time between two hosts is significant, given the errors of their clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OneWayClass {
@@ -26,7 +27,7 @@ pub enum OneWayClass {
 }
 
 impl OneWayClass {
-    /// That of a time one way, with the uncertainty of the clocks at both ends, ns.
+    /// Class of a one-way time, with the uncertainty of the clocks at both ends, ns.
     ///
     /// # Source
     /// `docs/metrics.md`, "Clocks": resolved above 1.5 times the uncertainty, likely above a third of that.
@@ -47,23 +48,24 @@ impl OneWayClass {
     }
 }
 
-/// What the messages over an edge took.
+/// Times of the messages over an edge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferSummary {
     /// Completion of the receive - max(begin of the send, begin of the receive), per message.
     pub transfer_ns: Option<Summary>,
-    /// A tenth of the messages took less.
+    /// 10th percentile of the transfer time.
     pub transfer_p10_ns: Option<i64>,
-    /// Max(0, begin of the receive - begin of the send), per message. Where the collective is
-    /// nonblocking, a receiver is there to receive from the begin of the call in which it does.
+    /// Max(0, begin of the receive - begin of the send), per message. For a nonblocking collective,
+    /// a receiver can receive from the enter of the call in which it does.
     pub late_receiver_ns: Option<Summary>,
-    /// What of that the receiver, which had begun the collective, was in no call of MPI: nothing
-    /// progressed there. Of those messages of which that is known; `None` for blocking collectives.
+    /// The part of it in which the receiver, having initiated the collective, was in no call of
+    /// MPI, so that nothing progressed there; over the messages for which it is known; `None` for
+    /// blocking collectives.
     pub late_progress_ns: Option<Summary>,
-    /// There and back without the stay at the other end, per instance; of an edge towards the root
-    /// with one back. Needs no common time.
+    /// Round trip minus the time at the other end, per instance; of an edge used in both
+    /// directions. Needs no common time.
     pub two_way_ns: Option<Summary>,
-    /// What the median of the transfer is worth.
+    /// Significance of the median of the transfer time.
     pub one_way_class: OneWayClass,
 }
 
@@ -74,50 +76,53 @@ pub struct TreeFigures {
     pub n: u64,
     /// The nodes of a tree, by rank; empty for an exchange.
     pub joining_points: Detail<Vec<Join>>,
-    /// The load-imbalance graph of the way down, along its heaviest edges from the root: at each
-    /// node who arrived last most often, down to the process that did. Empty where nothing goes
-    /// down.
+    /// The load-imbalance graph towards the root, along its heaviest edges: at each node the
+    /// contributor that arrived last most often, from the root to the process that caused it. Empty
+    /// where nothing goes to the root.
     pub last_path: Vec<LastArrival>,
     /// The rounds of an exchange, by rank; empty for a tree, and above 2,048 of them.
     pub rounds: Detail<Vec<RoundSummary>>,
-    /// The ways of the processes' data, alike ones together, the slowest first.
+    /// The paths of the processes' data, in classes, the slowest first.
     pub ways: Detail<Vec<PathClass>>,
-    /// The way of each process, for pictures.
+    /// The path of each process, for pictures.
     #[serde(skip)]
     pub lines: Vec<PathLine>,
-    /// Where most of the slowest ways goes.
+    /// The costliest stage of the slowest paths.
     pub hotspot: Option<Hotspot>,
-    /// What the last to leave waited for; `None` where that is known of no instance.
+    /// The critical paths; `None` where none is known.
     pub critical_path: Option<CriticalPathSummary>,
-    /// Instances of which it is not known, by why; most first. They are not in `critical_path`.
+    /// Instances whose critical path is unknown, by reason, most first. They are not in
+    /// `critical_path`.
     pub critical_path_unknown: Vec<UnknownPaths>,
-    /// Of a collective that is nonblocking: whether there were any.
+    /// Progress of a nonblocking collective.
     pub progress: Option<ProgressSummary>,
 }
 
-/// For how long a collective that was begun could not go on, since no process was in MPI.
+/// How long a nonblocking collective could not progress because no process was in MPI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressSummary {
-    /// Instances of which it is known when each process was in MPI, and which have a common time.
+    /// Instances for which it is known when each process was in MPI, and whose hosts have a common
+    /// time.
     pub instances: u64,
     /// Sum of their durations.
     pub duration_ns: i64,
-    /// Per instance, from the last initiation to the first completion: nobody was in MPI.
+    /// Time per instance, between the last initiation and the first completion, in which no process
+    /// was in MPI.
     pub nobody_in_mpi_ns: Option<Summary>,
 }
 
-/// A node of a tree.
+/// A node of a tree, where contributors meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
     /// Its process.
     pub rank: u32,
-    /// Who meets there on the way down: its own process first, then children.
+    /// Contributors to data that go to the root: its own process first, then children.
     pub arrivals: Vec<Contributor>,
-    /// Who parts there on the way up, likewise.
+    /// Receivers of data that come from the root: its own process first, then children.
     pub departures: Vec<Contributor>,
-    /// Sending on to the parent - last arrival.
+    /// Forwarding time towards the root: send to the parent - last arrival.
     pub down_ns: Option<Summary>,
-    /// First departure - receiving from the parent.
+    /// Forwarding time from the root: first departure - receipt from the parent.
     pub up_ns: Option<Summary>,
     /// At the root: first departure - last arrival.
     pub core_ns: Option<Summary>,
@@ -125,7 +130,7 @@ pub struct Join {
     pub serialization: Vec<SerializationPoint>,
 }
 
-/// One of those who meet at a node.
+/// A contributor at a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contributor {
     /// Its rank.
@@ -145,7 +150,7 @@ pub struct LastArrival {
     pub last: u32,
     /// How often.
     pub times: u64,
-    /// Of how many instances in which that is resolved.
+    /// Instances in which it is resolved who arrived last.
     pub resolved: u64,
 }
 
@@ -162,38 +167,39 @@ pub struct RoundSummary {
     pub local_ns: Option<Summary>,
     /// From there to the partner's sending.
     pub late_sender_ns: Option<Summary>,
-    /// From then on to having it.
+    /// End of the receive - max(begin of the send, begin of the receive).
     pub transfer_ns: Option<Summary>,
-    /// A tenth of these took less.
+    /// 10th percentile of the transfer time.
     pub transfer_p10_ns: Option<i64>,
 }
 
-/// What a stage of a way is.
+/// Kinds of stages of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
     /// From the enter to sending, of a process that waits for nobody before.
     Entry,
-    /// At a node, for the last to arrive; where it is not seen when they do, up to sending on.
+    /// At a node, waiting for the last to arrive; where arrivals are unknown, up to the send to the
+    /// parent.
     ArrivalWait,
-    /// At a node, from the last arrival to sending on.
+    /// At a node, forwarding towards the root: from the last arrival to the send to the parent.
     NodeDown,
-    /// On an edge, the owner at the other end not being ready.
+    /// On an edge, the receiver is not ready.
     LateReceiver,
-    /// On an edge, the owner at the other end being in no call of MPI though it has begun; without
-    /// an edge, a process itself that does not ask yet whether all is done.
+    /// On an edge, the receiver has initiated the collective but is in no call of MPI; without an
+    /// edge, the process itself does not check yet whether all is done.
     LateProgress,
     /// On an edge.
     Transfer,
-    /// On an edge there and back, where the two cannot be distinguished.
+    /// Round trip over an edge, where the two directions cannot be separated.
     TwoWay,
     /// At the root, from the last arrival to the first departure.
     Core,
-    /// At a node, from the first departure to one's own.
+    /// At a node, from the first departure to the own one: serialization.
     DepartureWait,
-    /// At a node, from receiving to the first departure.
+    /// At a node, forwarding from the root: from the receipt to the first departure.
     NodeUp,
-    /// From having it to the leave, of a process that hands nothing on.
+    /// From the receipt to the leave, of a process that forwards nothing.
     Exit,
     /// In a round of an exchange, before beginning to receive.
     Local,
@@ -204,7 +210,7 @@ pub enum StageKind {
     Newer,
 }
 
-/// A stage of a way.
+/// A stage of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathStage {
     /// What it is.
@@ -217,15 +223,15 @@ pub struct PathStage {
     pub direction: Option<Code>,
     /// In an exchange, from 0.
     pub round: Option<usize>,
-    /// The mean over the instances of the way; in those without this stage it takes no time.
+    /// Mean over the instances of the path, ns; instances without this stage count as 0.
     pub mean_ns: i64,
-    /// The median; of an edge over which an instance sends several messages the mean.
+    /// Median, ns; of an edge with several messages per instance the mean.
     pub median_ns: i64,
     /// Instances that have it.
     pub n: u64,
 }
 
-/// The way of one process.
+/// The path of the data of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathLine {
     /// Its rank.
@@ -234,38 +240,38 @@ pub struct PathLine {
     pub stages: Vec<PathStage>,
 }
 
-/// Ways that are alike: the same stages, about the same times.
+/// Paths with equal stages and similar times.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathClass {
-    /// Whose they are.
+    /// The processes.
     pub ranks: Vec<u32>,
-    /// The one nearest to their mean.
+    /// The process nearest to their mean.
     pub representative: u32,
-    /// How long the way of the representative takes; `None` without a common time.
+    /// Time of the whole path of the representative; `None` without a common time.
     pub way_ns: Option<Summary>,
     /// Its stages, in order.
     pub stages: Vec<PathStage>,
-    /// What of the mean way is in no stage.
+    /// Part of the mean of the whole path that is in no stage.
     pub unattributed_ns: Option<i64>,
 }
 
-/// The stage with the largest share of the slowest ways. What is spent on a way waiting for what
-/// comes on another one is left out: for those who arrive later at a node, for a parent that is not
-/// ready yet to receive on the way down, for late senders in an exchange. It is a cost of the others.
-/// Medians decide: a few instances in which somebody was descheduled for long do not hide where all
-/// others spend their time; what those cost is in the critical path.
+/// The stage with the largest share of the slowest paths. Waits for data of other paths are left
+/// out, since they are a cost of those paths: waits for contributors that arrive later at a node,
+/// for a parent that is not ready to receive, and for late senders in an exchange. Medians are
+/// compared, so a few instances with a long preemption do not hide where all others spend their
+/// time; the cost of those is in the critical path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hotspot {
     /// The stage.
     #[serde(flatten)]
     pub stage: PathStage,
-    /// Its share of those ways, without these waits, in the mean of the ways.
+    /// Mean of its share of those paths, without these waits, 0 to 1.
     pub share: f64,
-    /// Whose ways those are.
+    /// The processes of those paths.
     pub ranks: Vec<u32>,
 }
 
-/// Instances of which it is not known what the last to leave waited for.
+/// Instances whose critical path is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnknownPaths {
     /// Why.
@@ -274,34 +280,35 @@ pub struct UnknownPaths {
     pub instances: u64,
 }
 
-/// How many critical paths begin elsewhere than at the last process to arrive, where all wait for
-/// all.
+/// How many critical paths begin elsewhere than at the last process to arrive, in operations in
+/// which all wait for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeginsElsewhere {
-    /// Instances in which all wait for all: all that are known.
+    /// Instances with a known critical path.
     pub of_instances: u64,
-    /// It begins at another one, and the clocks do not tell which of the two arrived last.
+    /// The path begins at another process, and the clocks do not resolve which of the two arrived
+    /// last.
     pub unresolved: u64,
-    /// When the last one came, the path was on a message: that took longer.
+    /// When the last process arrived, the path was on a message, which took longer.
     pub on_message: u64,
-    /// When the last one came, the path was in a process: that took longer.
+    /// When the last process arrived, the path was in a process, which took longer.
     pub in_process: u64,
 }
 
-/// Where the critical paths from the last leaves begin, and over which hops they go.
+/// Where critical paths begin, and their hops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CriticalPathSummary {
-    /// Instances of which it is known.
+    /// Instances whose critical path is known.
     pub instances: u64,
     /// Sum of their durations.
     pub duration_ns: i64,
-    /// By process at whose enter they begin, the most frequent first.
+    /// Processes at whose enter paths begin, the most frequent first.
     pub begins: Detail<Vec<BeginSummary>>,
     /// How many begin elsewhere than at the last to arrive; `None` where not all wait for all.
     pub begins_elsewhere: Option<BeginsElsewhere>,
-    /// By hop, the dearest first.
+    /// Hops, by time, the longest first.
     pub hops: Detail<Vec<HopSummary>>,
-    /// By process that they go through, the dearest first.
+    /// Processes on the paths, by time, the longest first.
     pub stays: Detail<Vec<StaySummary>>,
 }
 
@@ -312,7 +319,7 @@ pub struct BeginSummary {
     pub rank: u32,
     /// Instances.
     pub instances: u64,
-    /// How much later than the first it had entered those, in all.
+    /// Sum of its enter minus the first enter, ns.
     pub late_ns: i64,
 }
 
@@ -325,19 +332,19 @@ pub struct HopSummary {
     pub to: u32,
     /// Instances.
     pub instances: u64,
-    /// What it took them, in all.
+    /// Sum of the time spent on it, ns.
     pub total_ns: i64,
     /// Instances in which it was the longest hop.
     pub longest: u64,
 }
 
-/// A process that critical paths go through.
+/// A process on critical paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaySummary {
     /// The process.
     pub rank: u32,
     /// Instances.
     pub instances: u64,
-    /// What they spent there between enter, messages and leave, in all.
+    /// Sum of the time spent there between enter, messages and leave, ns.
     pub total_ns: i64,
 }

@@ -1,4 +1,4 @@
-//! The operations: what their calls took, waited, and in which order their processes came.
+//! The operations: times and waits of their calls, and the order in which their processes arrived.
 
 use std::collections::BTreeMap;
 
@@ -28,24 +28,24 @@ pub struct OperationSummary {
     pub bytes_min: Option<u64>,
     /// Largest payload seen, bytes.
     pub bytes_max: Option<u64>,
-    /// How it was done: as the library said, else as the messages tell; `None` where neither is known.
+    /// The algorithm: as the library reported, else as recognized from messages; `None` where
+    /// neither is known.
     pub algorithm: Option<String>,
-    /// What the MPI library calls the algorithms that it began in these calls; `None` where it said
-    /// nothing.
+    /// The library's names of the algorithms that it started in these calls; `None` where it
+    /// reported none.
     pub library_name: Option<String>,
-    /// Instances whose messages are not those of the algorithm that the library has named. (An
-    /// addition.)
+    /// Instances whose messages do not fit the algorithm that the library named.
     #[serde(default)]
     pub contradicted: u64,
     /// Calls begun.
     pub calls: u64,
     /// Complete instances.
     pub instances: u64,
-    /// Instances to which all processes came, and which all left, some with an error code: counted, in
-    /// no figure.
+    /// Instances that all processes entered and left, some with an error code: counted, but in no
+    /// figure.
     #[serde(default)]
     pub failed: u64,
-    /// Other instances.
+    /// Incomplete instances.
     pub incomplete: u64,
     /// Last leave minus first enter, per instance.
     pub duration_ns: Option<Summary>,
@@ -64,18 +64,17 @@ pub struct OperationSummary {
     /// Own leave minus first leave, per call.
     pub departure_wait_ns: Option<Summary>,
     /// The initiating call, per call that was completed; of a call that started several an equal
-    /// share. Nonblocking and persistent operations only, as the next five.
+    /// share. For nonblocking and persistent operations only, as are the next five fields.
     pub initiation_ns: Option<Summary>,
     /// From its leave to the enter of the completing call.
     pub between_ns: Option<Summary>,
     /// The completing call, shared equally among what it completed.
     pub completion_ns: Option<Summary>,
-    /// Initiation, unsuccessful tests and completion: what it took from the application.
+    /// Initiation, unsuccessful tests and completion: the time that the application spent on it.
     pub exposed_ns: Option<Summary>,
-    /// Between, without tests: the most that can have been overlapped with computing. (An
-    /// addition.)
+    /// Between, without tests: an upper bound of the overlap with computation.
     pub overlap_bound_ns: Option<Summary>,
-    /// Tests that found it not complete.
+    /// Number of unsuccessful tests.
     pub tests: Option<u64>,
     /// Scalasca's wait states, total ns.
     pub wait_states: BTreeMap<Code, i64>,
@@ -104,55 +103,56 @@ pub struct OperationSummary {
     /// in the order of departure up to 256 processes, beyond in 100 steps of it.
     #[serde(default)]
     pub serialization: Detail<Option<Vec<SerializationPoint>>>,
-    /// What it took, section by section of the run; `None` of fewer than 32 instances. (An
-    /// addition.)
+    /// Times section by section of the run; `None` for fewer than 32 instances.
     pub sections: Detail<Option<Vec<OperationSectionSummary>>>,
-    /// The few instances that stick out, the longest first.
+    /// Outliers: the few longest instances, the longest first.
     #[serde(default)]
     pub outliers: Vec<OutlierSummary>,
-    /// Messages between processes, by sender and receiver, all graphs together; `None` where no
-    /// message was seen.
+    /// Messages between processes, by sender and receiver, over all graphs; `None` where no message
+    /// was seen.
     pub edges: Detail<Option<Vec<EdgeSummary>>>,
     /// The graphs that instances executed, the most frequent first; `None` where messages were not
     /// recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trees: Option<Vec<TreeSummary>>,
-    /// What is in none of them; `None` likewise.
+    /// Messages in none of the trees; `None` where messages were not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside_trees: Option<OutsideTrees>,
-    /// The stages of the way.
+    /// The stages of a call, seen from outside, then those of the most frequent tree.
     pub stages: Stages,
-    /// Which of the above are `null`, or cut, since the document of a large run has details of what
-    /// matters only.
+    /// Names of the fields above that are `null`, or cut: the document of a large run has details
+    /// of the costliest operations only.
     #[serde(default)]
     pub left_out: Vec<Code>,
-    /// What the document does not have; `None` of an operation that was read from one.
+    /// What is not in the document; `None` for an operation that was read from one.
     #[serde(skip)]
     pub beyond: Option<Box<BeyondDocument>>,
 }
 
-/// What is known of an operation that its document does not have.
+/// What is known of an operation but is not in the document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeyondDocument {
-    /// The way of each process that took part, for pictures.
+    /// Mean times of each process that took part, for pictures.
     pub threads: Vec<ProcessTimes>,
     /// How far the stamps of its processes can be compared.
     pub spread: Spread,
     /// Class of its payloads.
     pub(crate) class: ByteClass,
-    /// What differences from other traces are judged by.
+    /// Batches from which differences to other traces are judged.
     pub(crate) evidence: Evidence,
 }
 
 impl OperationSummary {
-    /// What its processes wait for; of an operation that only a newer version knows, unspecified.
+    /// Which processes wait for which; unspecified for an operation that only a newer version
+    /// knows.
     #[must_use]
     pub fn semantics(&self) -> Semantics {
         let operation = Operation::from_name(&self.operation);
         operation.map_or(Semantics::Unspecified, Operation::semantics)
     }
 
-    /// The way of each process that took part, for pictures; none of an operation that was read.
+    /// Mean times of each process that took part, for pictures; empty for an operation that was
+    /// read.
     #[must_use]
     pub fn threads(&self) -> &[ProcessTimes] {
         self.beyond.as_ref().map_or(&[], |beyond| &beyond.threads)
@@ -164,7 +164,8 @@ impl OperationSummary {
         beyond.map_or_else(|| ByteClass::of(self.bytes_max), |beyond| beyond.class)
     }
 
-    /// What differences from other traces are judged by: nothing, of an operation that was read.
+    /// Batches from which differences to other traces are judged; empty for an operation that was
+    /// read.
     pub(crate) fn evidence(&self) -> Evidence {
         let beyond = self.beyond.as_ref();
         beyond.map_or_else(Evidence::default, |beyond| beyond.evidence)
@@ -177,7 +178,7 @@ impl OperationSummary {
     }
 }
 
-/// Stages of a way.
+/// Stages of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stages {
     /// Those that are seen from outside, from the thread to the core.
@@ -205,16 +206,16 @@ impl<'de> Deserialize<'de> for Stages {
     }
 }
 
-/// One stage, in both directions.
+/// One stage, to the root (`down`) and from the root (`up`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
     /// Its name.
     pub name: Code,
-    /// Where, for stages that are a node of a tree.
+    /// The node, for stages inside a tree.
     pub node: Option<String>,
-    /// Time on the way down, per call.
+    /// Time towards the root, per call.
     pub down_ns: Option<Summary>,
-    /// Time on the way up, per call (core: per instance).
+    /// Time from the root, per call (core: per instance).
     pub up_ns: Option<Summary>,
 }
 
@@ -229,7 +230,7 @@ pub enum Spread {
     Apart,
 }
 
-/// Sums of one process in one operation.
+/// Mean times of one process in one operation: each with the number of calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessTimes {
     /// World rank.
@@ -238,11 +239,12 @@ pub struct ProcessTimes {
     pub host: String,
     /// Mean wait, and the calls behind it.
     pub wait: Option<(i64, u64)>,
-    /// Of that, what was for processes of the own host; `None` where that is not distinguished.
+    /// Mean part of the wait for processes on the own host; `None` where this is unknown.
     pub wait_inside: Option<(i64, u64)>,
     /// Mean departure wait, and the calls behind it.
     pub departure_wait: Option<(i64, u64)>,
-    /// Of that, what was after the first process of the own host; likewise.
+    /// Mean part of the departure wait after the first leave on the own host; `None` where this is
+    /// unknown.
     pub departure_inside: Option<(i64, u64)>,
     /// Mean time between release and departure of the first (N x N, barrier), or of this
     /// process (others), and the calls behind it.
@@ -250,6 +252,6 @@ pub struct ProcessTimes {
     /// The initiating call, of a nonblocking operation; then `inside` is the rest of the
     /// completing call.
     pub initiation: Option<(i64, u64)>,
-    /// From there to the completing call.
+    /// From the return of the initiating call to the enter of the completing call.
     pub between: Option<(i64, u64)>,
 }

@@ -1,5 +1,5 @@
 //! Results over time, as plain types: timelines, sections of the run, changes, disturbances,
-//! instances that stick out. The fields are those of the JSON document.
+//! outliers. The fields are those of the JSON document.
 //!
 //! Times are integers in ns, since the start of the run where they are instants. All sections of a
 //! run are equally long, a power of two times 1 us, at most 32.
@@ -26,7 +26,7 @@ pub enum ChangeKind {
     Newer,
 }
 
-/// Someone in particular.
+/// A rank or host that stands out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -68,7 +68,7 @@ impl From<WrittenCulprit> for Culprit {
     }
 }
 
-/// What each process did when.
+/// Activity of each process over time.
 ///
 /// Stretch `b` of the run is from `b * bin_ns` to before `(b + 1) * bin_ns` since its start.
 /// Calls and their waits are cut at the borders, and counted where they begin. All lists have the
@@ -81,7 +81,7 @@ pub struct Timeline {
     pub ranks: Vec<RankTimeline>,
 }
 
-/// What one process did when, by stretch of the run.
+/// Activity of one process, by stretch of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankTimeline {
     /// World rank.
@@ -96,7 +96,7 @@ pub struct RankTimeline {
     pub waits_unknown: Vec<u64>,
 }
 
-/// What an operation took in one section of the run, in complete instances.
+/// Times of an operation in one section of the run, over complete instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationSectionSummary {
     /// Begin of the section.
@@ -124,12 +124,12 @@ pub struct OutlierSummary {
     pub duration_ns: i64,
     /// World rank that arrived last; `None` where that is not resolved.
     pub last_rank: Option<u32>,
-    /// How much later than the last but one it came; `None` likewise.
+    /// Its enter minus the enter before it; `None` where that is not resolved.
     pub excess_ns: Option<i64>,
-    /// World ranks that arrived after the longest time in which nobody arrived: late together,
-    /// unless they are most. Empty where that is not resolved.
+    /// World ranks that arrived after the longest gap between arrivals: late together, unless they
+    /// are the majority. Empty where the gap is not resolved.
     pub late_ranks: Vec<u32>,
-    /// How long that time was; `None` likewise.
+    /// Length of that gap; `None` where it is not resolved.
     pub late_by_ns: Option<i64>,
     /// From the first enter to the last; `None` where the hosts have no common time.
     pub spread_ns: Option<i64>,
@@ -174,38 +174,39 @@ pub struct PhaseSummary {
     pub to_ns: i64,
     /// Who is late in it, if anyone in particular.
     pub late: Option<Culprit>,
-    /// Part of the resolved instances that it arrived last to; `None` where nobody is late.
+    /// Share of the resolved instances in which it arrived last, 0 to 1; `None` where nobody is
+    /// late.
     pub share: Option<f64>,
-    /// Waits that its arrival ended; `None` likewise.
+    /// Waits that its arrival ended; `None` where nobody is late.
     pub wait_caused_ns: Option<i64>,
     /// Instances of which it is known who arrived last.
     pub resolved: u64,
 }
 
-/// Something that makes ranks late in a rhythm.
+/// A periodic disturbance: something that makes ranks late at regular intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DisturbanceSummary {
     /// Its period.
     pub period_ns: i64,
     /// Standard error of that.
     pub period_error_ns: i64,
-    /// Standard deviation of the late arrivals from the rhythm.
+    /// Standard deviation of the late arrivals from multiples of the period.
     pub scatter_ns: i64,
     /// Late arrivals that belong to it.
     pub n: u64,
-    /// Whether there may be more, too small to have been kept.
+    /// Whether there may be more that were too short to be retained.
     pub is_least: bool,
-    /// How much later than the last but one the last came: the middle of those.
+    /// Median of the enter of the last minus the enter before it, over these late arrivals.
     pub excess_ns: i64,
-    /// The one that it hits; `None`: different ranks on different hosts.
+    /// The rank or host that is late; `None`: different ranks on different hosts.
     pub late: Option<Culprit>,
     /// Waits that the late arrivals ended.
     pub wait_caused_ns: i64,
-    /// Where it keeps step with the program: it comes every so many calls of one operation.
+    /// Whether its period is a number of calls of one operation of the program.
     pub in_step: Option<InStep>,
 }
 
-/// A rhythm that is one of the program's calls.
+/// A period that is a number of calls of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InStep {
     /// Id of the communicator.

@@ -11,7 +11,7 @@ use crate::results::code::Code;
 pub struct CommunicatorSummary {
     /// Stable from run to run.
     pub id: usize,
-    /// As set by the program, or made of how it came about.
+    /// As set by the program, else derived from how it was created.
     pub name: String,
     /// `intra` or `inter`.
     pub kind: Code,
@@ -41,16 +41,16 @@ pub struct RankSummary {
     /// Time in calls, ns.
     #[serde(default)]
     pub call_time_ns: i64,
-    /// Resolved instances that it arrived last to.
+    /// Resolved instances in which it arrived last.
     pub last: u64,
-    /// Resolved instances that it arrived first to.
+    /// Resolved instances in which it arrived first.
     pub first: u64,
-    /// Time for which the recorder held it up to make room, ns.
+    /// Time for which the recorder paused it, ns.
     #[serde(default)]
     pub recorder_pause_ns: i64,
 }
 
-/// Processes that come, wait and leave alike.
+/// Processes that arrive, wait and leave alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankClass {
     /// `ranks 0-31`, or what they have in common.
@@ -61,7 +61,7 @@ pub struct RankClass {
     pub representative: u32,
     /// Mean wait of a call, ns; `None` where none is known.
     pub mean_wait_ns: Option<i64>,
-    /// Mean of last enter minus own, ns; the least of the late.
+    /// Mean of last enter minus own, ns; smallest for the latest processes.
     pub mean_lag_ns: Option<i64>,
     /// Mean of own leave minus first leave, ns; `None` without barrier or N x N.
     pub mean_departure_wait_ns: Option<i64>,

@@ -13,7 +13,7 @@ pub struct TraceSummary {
     pub directory: String,
     /// What was run.
     pub command: Vec<String>,
-    /// The first line of what the MPI library calls itself.
+    /// The first line of the MPI library's version string.
     pub mpi_library: String,
     /// Processes in the world.
     pub ranks: u32,
@@ -21,9 +21,10 @@ pub struct TraceSummary {
     pub hosts: Vec<String>,
     /// Calls of the application, whatever restriction was asked for.
     pub calls: u64,
-    /// Messages that the MPI library sent within collectives, where all processes recorded them.
+    /// Messages that the MPI library sent inside collectives; `None` unless all processes recorded
+    /// them.
     pub messages: Option<u64>,
-    /// What became of them; `None` like those.
+    /// Counts of their ends; `None` where `messages` is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_ends: Option<MessageEndCounts>,
     /// Payload of the calls, bytes.
@@ -36,19 +37,18 @@ pub struct TraceSummary {
     pub layers: BTreeMap<String, LayerSummary>,
     /// What is missing.
     pub damage: Vec<DamageSummary>,
-    /// What rings have kept; `None` where everything was.
+    /// What the rings have retained; `None` without rings.
     pub window: Option<WindowSummary>,
 }
 
-/// What became of the two ends of each message.
+/// Counts of messages by which of their ends are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageEndCounts {
     /// Messages of complete instances, of which both ends are known.
     pub paired: u64,
-    /// Among them those received from any process: known as a set.
+    /// Among them those received from any process: paired as a set.
     pub from_any: u64,
-    /// Of the others, those that were received before they were sent, by the clocks of this
-    /// analysis.
+    /// Of the others, those received before they were sent, on the time of the analysis.
     pub received_before_sent: u64,
     /// Sends inside complete instances that no receive is known of.
     pub unpaired_sends: u64,
@@ -65,7 +65,7 @@ pub struct MessageEndCounts {
     pub receives_elsewhere: u64,
 }
 
-/// What rings have kept of the calls (`collbench-record --keep`).
+/// What the rings have retained of the calls (`collbench-record --keep`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowSummary {
     /// Bytes that were asked for, per rank.
@@ -78,15 +78,15 @@ pub struct WindowSummary {
     pub calls_dropped: u64,
     /// Calls of the application in all, dropped or not.
     pub calls_made: u64,
-    /// Instances of which some ranks' calls are there and those of others overwritten.
+    /// Instances of which the calls of some ranks are retained and those of others overwritten.
     pub instances_cut: u64,
-    /// The calls that are there of these: counted, and in no figure.
+    /// The retained calls of these: counted, but in no figure.
     pub calls_of_cut: u64,
     /// By rank.
     pub ranks: Vec<RankWindow>,
 }
 
-/// What the ring of one rank has kept.
+/// What the ring of one rank has retained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankWindow {
     /// World rank.

@@ -1,4 +1,4 @@
-//! What messages tell: edges, and the graphs that instances executed.
+//! Results from messages: edges, and the graphs that instances executed.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::results::code::Code;
 use crate::results::detail::Detail;
 use crate::results::inside::{TransferSummary, TreeFigures};
 
-/// What went from one process to another.
+/// Messages from one process to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeSummary {
     /// World rank of the sender.
@@ -19,7 +19,7 @@ pub struct EdgeSummary {
     pub bytes: u64,
     /// `down`: towards a root, `up`: from it; `None`: neither can be said.
     pub direction: Option<Code>,
-    /// What they took; `None` of nonblocking operations.
+    /// Their times; `None` of nonblocking operations.
     #[serde(flatten)]
     pub measured: Option<TransferSummary>,
 }
@@ -27,19 +27,18 @@ pub struct EdgeSummary {
 /// A graph that instances of an operation executed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TreeSummary {
-    /// How the collective is done so.
+    /// The algorithm with this graph.
     pub algorithm: Option<String>,
-    /// Other names of the same graph, which among so few processes cannot be distinguished. Where
-    /// it contradicts what the library said, those that it has.
+    /// Other algorithms with the same graph at this number of processes. Where the graph
+    /// contradicts the library's name, the algorithms that fit it.
     pub also: Vec<String>,
-    /// What the MPI library calls the algorithm, as in its operation.
+    /// The library's name of the algorithm, as in the operation.
     pub library_name: Option<String>,
-    /// Whether data went along a spanning tree (towards its root, from it, or both), and nowhere
-    /// else.
+    /// Whether data moved only along a spanning tree: towards its root, from it, or both.
     pub is_tree: bool,
     /// World rank of its root.
     pub root: Option<u32>,
-    /// Edges on the longest way to the root.
+    /// Edges on the longest path to the root.
     pub height: Option<u32>,
     /// Most children of one process.
     pub fan_out: Option<u32>,
@@ -59,7 +58,7 @@ pub struct TreeSummary {
 /// Instances of an operation whose messages are in none of its trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutsideTrees {
-    /// Instances of further graphs than are kept.
+    /// Instances of graphs beyond those that are retained.
     pub other_graphs: u64,
     /// Instances in which no message was seen, though there was something to be sent.
     pub opaque: u64,

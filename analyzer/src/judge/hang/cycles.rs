@@ -1,8 +1,8 @@
-//! Who waits for whom, and the circles in it.
+//! Who waits for whom, and cycles in that graph.
 //!
-//! A graph of processes: from one that is inside an instance to those who never arrived to it and
-//! on whom it depends. Where many wait for many, a node between them stands for the instance, so
-//! that the graph is no larger than the lists of who is inside and who is missing.
+//! A graph of processes: from one that is inside an instance to those it depends on who never
+//! arrived. Where many wait for many, a node for the instance is between them, so that the graph is
+//! no larger than the lists of who is inside and who is missing.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -53,7 +53,7 @@ pub(super) fn cycles(hang: &Hang<'_>) -> Vec<Cycle> {
     cycles
 }
 
-/// Nodes are processes of the run, and behind them those of instances.
+/// Nodes are processes of the run, and after them nodes of instances.
 struct Graph {
     n_processes: usize,
     n_nodes: usize,
@@ -131,7 +131,7 @@ impl Graph {
         }
     }
 
-    /// The shortest way from a process back to itself, within some nodes.
+    /// The shortest cycle through a process, within some nodes.
     fn cycle_through(&self, start: usize, within: &BTreeSet<usize>) -> Option<Cycle> {
         let mut from: BTreeMap<usize, usize> = BTreeMap::new();
         let mut next = VecDeque::from([start]);
