@@ -64,8 +64,8 @@ pub(crate) fn spread(requests: &[LabelRequest], left: f64, right: f64) -> LabelS
         }
         // A label whose text still covers what it names counts as not moved.
         let shifts = placed.iter().zip(requests);
-        let shifts =
-            shifts.map(|(placed, wish)| (placed.center - wish.center).abs() - wish.width / 2.0);
+        let shifts = shifts
+            .map(|(placed, request)| (placed.center - request.center).abs() - request.width / 2.0);
         let max_shift = shifts.fold(0.0, f64::max);
         strip = LabelStrip {
             placed,
@@ -83,13 +83,13 @@ pub(crate) fn spread(requests: &[LabelRequest], left: f64, right: f64) -> LabelS
 /// the requested positions minus the widths of the labels before them.
 fn spread_lane(row: &[LabelRequest], left: f64, right: f64) -> Vec<f64> {
     let mut offsets = Vec::with_capacity(row.len());
-    for (idx, wish) in row.iter().enumerate() {
+    for (idx, request) in row.iter().enumerate() {
         let before = if idx == 0 { 0.0 } else { row[idx - 1].width };
-        offsets.push(offsets.last().copied().unwrap_or(0.0) + (before + wish.width) / 2.0);
+        offsets.push(offsets.last().copied().unwrap_or(0.0) + (before + request.width) / 2.0);
     }
     let mut blocks: Vec<(f64, usize)> = Vec::new();
-    for (wish, offset) in row.iter().zip(&offsets) {
-        let mut block = (wish.center - offset, 1);
+    for (request, offset) in row.iter().zip(&offsets) {
+        let mut block = (request.center - offset, 1);
         while let Some(&(mean, n)) = blocks.last() {
             if mean <= block.0 {
                 break;
@@ -100,7 +100,7 @@ fn spread_lane(row: &[LabelRequest], left: f64, right: f64) -> Vec<f64> {
         }
         blocks.push(block);
     }
-    let last_room = row.last().map_or(0.0, |wish| wish.width / 2.0);
+    let last_room = row.last().map_or(0.0, |request| request.width / 2.0);
     let highest = right - last_room - offsets.last().copied().unwrap_or(0.0);
     let shifts = blocks
         .iter()

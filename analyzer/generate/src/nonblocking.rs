@@ -371,13 +371,13 @@ impl Simulation<'_> {
         execution: u64,
         (rank, part): (u32, &[(usize, usize)]),
     ) -> Result<(), FileError> {
-        let begun_at = |this: &Self, &(at, i): &(usize, usize)| {
+        let initiated_at = |this: &Self, &(at, i): &(usize, usize)| {
             let pending = this.outstanding.instances[at].as_ref();
             pending.map_or(0, |pending| pending.nonblocking[i].initiated)
         };
-        let last_begun = part.iter().map(|waiting| begun_at(self, waiting)).max();
+        let last_initiated = part.iter().map(|waiting| initiated_at(self, waiting)).max();
         let cursor = &mut self.ranks[rank as usize].cursors[step.thread as usize];
-        *cursor = (*cursor).max(last_begun.unwrap_or(0));
+        *cursor = (*cursor).max(last_initiated.unwrap_or(0));
         let Some(from) = self.work(call, execution, rank, step.thread) else {
             return Ok(());
         };

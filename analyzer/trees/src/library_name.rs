@@ -218,9 +218,9 @@ impl Claimed {
                     Pattern::ToAndFrom(to, from) => Some((to, from)),
                     _ => None,
                 });
-                let part = |said: Option<Rooted>, seen: Option<Rooted>| match (said, seen) {
-                    (Some(said), Some(seen)) if is(seen, said) => seen,
-                    (Some(said), _) => said,
+                let part = |reported: Option<Rooted>, seen: Option<Rooted>| match (reported, seen) {
+                    (Some(reported), Some(seen)) if is(seen, reported) => seen,
+                    (Some(reported), _) => reported,
                     (None, seen) => seen.unwrap_or(LINEAR),
                 };
                 let (seen_to, seen_from) = parts.unzip();
@@ -231,27 +231,29 @@ impl Claimed {
 
     /// Whether a pattern of a graph is this one, with any parameters.
     fn is(self, pattern: Pattern) -> bool {
-        let is_part = |said: Option<Rooted>, seen: Rooted| said.is_none_or(|said| is(seen, said));
+        let is_part = |reported: Option<Rooted>, seen: Rooted| {
+            reported.is_none_or(|reported| is(seen, reported))
+        };
         match (self, pattern) {
-            (Self::Rooted(said), Pattern::Rooted(seen)) => is(seen, said),
+            (Self::Rooted(reported), Pattern::Rooted(seen)) => is(seen, reported),
             (Self::ToAndFrom(to, from), Pattern::ToAndFrom(seen_to, seen_from)) => {
                 is_part(to, seen_to) && is_part(from, seen_from)
             }
             // The other part had nothing to send.
             (Self::ToAndFrom(to, _), Pattern::To(seen)) => is_part(to, seen),
             (Self::ToAndFrom(_, from), Pattern::From(seen)) => is_part(from, seen),
-            (Self::Exchange(said), seen) => said == seen,
+            (Self::Exchange(reported), seen) => reported == seen,
             _ => false,
         }
     }
 }
 
 /// Whether the recognized pattern is the reported one, whose parameters are not known.
-fn is(seen: Rooted, said: Rooted) -> bool {
-    match (seen, said) {
+fn is(seen: Rooted, reported: Rooted) -> bool {
+    match (seen, reported) {
         (Rooted::Tree(Tree::Knomial(_)), Rooted::Tree(Tree::Knomial(_)))
         | (Rooted::Tree(Tree::Chain(_)), Rooted::Tree(Tree::Chain(_))) => true,
-        _ => seen == said,
+        _ => seen == reported,
     }
 }
 
@@ -264,11 +266,11 @@ pub struct NamedAlgorithm {
     pub is_contradicted: bool,
 }
 
-/// Names the algorithm of an instance. `said`: the distinct lists of names that processes reported;
+/// Names the algorithm of an instance. `reported`: the distinct lists of names of the processes;
 /// `shape`: that of its messages, if these are known.
 pub fn name_algorithm(
     operation: Operation,
-    said: &[Vec<LibraryName>],
+    reported: &[Vec<LibraryName>],
     shape: Option<&Shape>,
 ) -> NamedAlgorithm {
     let seen = shape.and_then(Shape::algorithm);
@@ -281,22 +283,22 @@ pub fn name_algorithm(
         return by_graph;
     }
     let own = Collective::of(operation);
-    let mut claimed = said.iter().map(|names| match own {
+    let mut claimed = reported.iter().map(|names| match own {
         Some(collective) => Claimed::of(collective, names),
         None => Claimed::of_only(names),
     });
     let first = claimed.next().flatten();
-    let Some(said) = first.filter(|_| claimed.all(|other| other == first)) else {
+    let Some(reported) = first.filter(|_| claimed.all(|other| other == first)) else {
         return by_graph;
     };
     let recognized = shape.and_then(|shape| Some((shape, shape.recognized.as_ref()?)));
     let names = recognized.map_or(&[][..], |(_, recognized)| &recognized.names);
-    let Some(name) = said.name(names) else {
+    let Some(name) = reported.name(names) else {
         return by_graph;
     };
     let is_seen = names.contains(&Algorithm::Flat(name));
     let (name, is_contradicted) = match recognized {
-        Some((shape, _)) if !is_seen => compare(operation, said, name, shape),
+        Some((shape, _)) if !is_seen => compare(operation, reported, name, shape),
         _ => (name, false),
     };
     // Besides the only one with a name there may have been others.
@@ -311,7 +313,12 @@ pub fn name_algorithm(
 
 /// Parameters of a reported algorithm that the graph adds where its own pattern has another name,
 /// and whether the graph contradicts it.
-fn compare(operation: Operation, said: Claimed, name: Pattern, shape: &Shape) -> (Pattern, bool) {
+fn compare(
+    operation: Operation,
+    reported: Claimed,
+    name: Pattern,
+    shape: &Shape,
+) -> (Pattern, bool) {
     let (n, root) = (shape.n_slots() as u32, shape.root().unwrap_or(0));
     let edges = shape.edges.iter().copied();
     let seen: Edges = edges.filter(|(from, to)| from != to).collect();
@@ -319,7 +326,7 @@ fn compare(operation: Operation, said: Claimed, name: Pattern, shape: &Shape) ->
         Semantics::OneToMany => Direction::Up,
         _ => Direction::Down,
     };
-    match said {
+    match reported {
         Claimed::Rooted(rooted) => {
             let mut models = rooted_edges(rooted, n, root, direction);
             let are_all_there = !may_leave_out(operation) && matches!(rooted, Rooted::Tree(_));

@@ -232,18 +232,18 @@ impl SpanningTree {
         let n = self.parents.len();
         let mut depths = vec![u32::MAX; n];
         depths[self.root as usize] = 0;
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         for slot in 0..n {
             let mut at = slot;
             while depths[at] == u32::MAX {
-                if way.len() > n {
+                if path.len() > n {
                     return None;
                 }
-                way.push(at);
+                path.push(at);
                 at = self.parents[at] as usize;
             }
             let mut depth = depths[at];
-            while let Some(below) = way.pop() {
+            while let Some(below) = path.pop() {
                 depth += 1;
                 depths[below] = depth;
             }

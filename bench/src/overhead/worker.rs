@@ -277,12 +277,12 @@ pub(super) fn pairs_of_readings(clock: Clock, n: u64) -> u64 {
     clock.now() - begin
 }
 
-/// Times `n` batches of `size` calls. `meet` runs before each of them; `call` makes the given
+/// Times `n` batches of `size` calls. `synchronize` runs before each of them; `call` makes the given
 /// number of calls and returns their time; both return the bitwise or of the return codes, 0.
 pub(super) fn time_batches(
     clock: Clock,
     (n, size): (u64, u64),
-    mut meet: impl FnMut() -> c_int,
+    mut synchronize: impl FnMut() -> c_int,
     mut call: impl FnMut(u64) -> (u64, c_int),
 ) -> anyhow::Result<Vec<Batch>> {
     // Refills the caches after the other processes.
@@ -291,7 +291,7 @@ pub(super) fn time_batches(
     for _ in 0..n {
         let before = Switches::so_far()?;
         let clock_ticks = pairs_of_readings(clock, size);
-        failed |= meet();
+        failed |= synchronize();
         let (ticks, code) = call(size);
         failed |= code;
         batches.push(Batch {

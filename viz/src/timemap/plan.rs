@@ -253,24 +253,24 @@ impl Timemap {
     }
 
     /// Indexes of the threads with the longest and the shortest path through `stages`, measured by
-    /// `way`; `None` if all are equal.
+    /// `length`; `None` if all are equal.
     fn longest_and_shortest(
         &self,
         stages: Range<usize>,
-        way: fn(&Thread) -> i64,
+        length: fn(&Thread) -> i64,
     ) -> Option<(usize, usize)> {
         let by_any = |stage: usize| self.threads.iter().any(|t| t.times[stage].is_some());
         let resolved: Vec<bool> = stages.clone().map(by_any).collect();
-        let ways = || {
+        let lengths = || {
             let threads = self.threads.iter().enumerate();
             let complete = threads.filter(|(_, thread)| {
                 let mut times = thread.times[stages.clone()].iter().zip(&resolved);
                 times.all(|(time, &resolved)| time.is_some() || !resolved)
             });
-            complete.map(|(idx, thread)| (way(thread), idx))
+            complete.map(|(idx, thread)| (length(thread), idx))
         };
-        let (longest_ns, longest) = ways().max_by_key(|&(ns, idx)| (ns, Reverse(idx)))?;
-        let (shortest_ns, shortest) = ways().min()?;
+        let (longest_ns, longest) = lengths().max_by_key(|&(ns, idx)| (ns, Reverse(idx)))?;
+        let (shortest_ns, shortest) = lengths().min()?;
         (longest_ns > shortest_ns).then_some((longest, shortest))
     }
 }

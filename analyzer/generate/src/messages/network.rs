@@ -56,9 +56,9 @@ pub(crate) enum LinkEnds {
 
 impl Link {
     fn leads(&self, (from, to): (u32, u32), host_of: &[usize]) -> bool {
-        let leads = |way: [u32; 2]| match self.ends {
-            LinkEnds::Ranks(ranks) => ranks == way,
-            LinkEnds::Hosts(hosts) => hosts == way.map(|rank| host_of[rank as usize]),
+        let leads = |path: [u32; 2]| match self.ends {
+            LinkEnds::Ranks(ranks) => ranks == path,
+            LinkEnds::Hosts(hosts) => hosts == path.map(|rank| host_of[rank as usize]),
         };
         leads([from, to]) || (!self.is_one_way && leads([to, from]))
     }
@@ -66,7 +66,7 @@ impl Link {
 
 impl Network {
     /// Time of message number `number` of the instance on the network between two world ranks.
-    pub(crate) fn way_ns(
+    pub(crate) fn network_ns(
         &self,
         (from, to): (u32, u32),
         host_of: &[usize],
@@ -86,8 +86,8 @@ impl Network {
             let ranks = jitter.ranks.as_ref();
             ranks.is_none_or(|named| named[rank as usize])
         };
-        let way = (u64::from(from) << 32) | u64::from(to);
-        let mut random = Random::of(&[seed, jitter.id, instance, way, number]);
+        let path = (u64::from(from) << 32) | u64::from(to);
+        let mut random = Random::of(&[seed, jitter.id, instance, path, number]);
         if !is_meant(from) || random.unit() >= jitter.share {
             return base;
         }
@@ -123,9 +123,9 @@ mod tests {
             ..Network::default()
         };
         let host_of = [0, 0, 1, 2];
-        let way = |from, to| network.way_ns((from, to), &host_of, (1, 0, 0));
-        assert_eq!([way(0, 1), way(1, 3)], [1_000, 20_000]);
-        assert_eq!([way(1, 2), way(2, 1)], [1_000_000, 1_000_000]);
-        assert_eq!([way(0, 2), way(2, 0)], [500, 1_000_000]);
+        let path = |from, to| network.network_ns((from, to), &host_of, (1, 0, 0));
+        assert_eq!([path(0, 1), path(1, 3)], [1_000, 20_000]);
+        assert_eq!([path(1, 2), path(2, 1)], [1_000_000, 1_000_000]);
+        assert_eq!([path(0, 2), path(2, 0)], [500, 1_000_000]);
     }
 }

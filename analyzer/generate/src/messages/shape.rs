@@ -46,14 +46,18 @@ pub(crate) enum Action {
     Post {
         from: u32,
         bytes: u64,
-        way: Direction,
+        direction: Direction,
     },
     /// Waits for all posted receives.
     Wait,
     /// Combines received data, `times` times.
     Compute { times: u32 },
     /// Sends a message.
-    Send { to: u32, bytes: u64, way: Direction },
+    Send {
+        to: u32,
+        bytes: u64,
+        direction: Direction,
+    },
 }
 
 /// In which directions the data of an operation flow through a tree.
@@ -194,10 +198,10 @@ impl Shape {
                         let (parent, children) = (self.parent(rank), &children[rank as usize]);
                         let mut actions = Vec::new();
                         if directions.down {
-                            way_down(parent, children, &parts, posts_all, &mut actions);
+                            path_to_root(parent, children, &parts, posts_all, &mut actions);
                         }
                         if directions.up {
-                            way_up(parent, children, &parts, &mut actions);
+                            path_from_root(parent, children, &parts, &mut actions);
                         }
                         actions
                     })
@@ -207,7 +211,7 @@ impl Shape {
     }
 }
 
-fn way_down(
+fn path_to_root(
     parent: Option<u32>,
     children: &[u32],
     parts: &[u64],
@@ -217,9 +221,13 @@ fn way_down(
     if !children.is_empty() {
         actions.push(Action::Busy);
     }
-    let way = Direction::Down;
+    let direction = Direction::Down;
     for &bytes in parts {
-        let post = |&from: &u32| Action::Post { from, bytes, way };
+        let post = |&from: &u32| Action::Post {
+            from,
+            bytes,
+            direction,
+        };
         if posts_all && !children.is_empty() {
             actions.extend(children.iter().map(post));
             let times = children.len() as u32;
@@ -229,19 +237,34 @@ fn way_down(
                 actions.extend([post(child), Action::Wait, Action::Compute { times: 1 }]);
             }
         }
-        actions.extend(parent.map(|to| Action::Send { to, bytes, way }));
+        actions.extend(parent.map(|to| Action::Send {
+            to,
+            bytes,
+            direction,
+        }));
     }
 }
 
-fn way_up(parent: Option<u32>, children: &[u32], parts: &[u64], actions: &mut Vec<Action>) {
-    let way = Direction::Up;
+fn path_from_root(parent: Option<u32>, children: &[u32], parts: &[u64], actions: &mut Vec<Action>) {
+    let direction = Direction::Up;
     actions.extend(parent.map(|_| Action::Busy));
     for &bytes in parts {
         if let Some(from) = parent {
-            actions.extend([Action::Post { from, bytes, way }, Action::Wait]);
+            actions.extend([
+                Action::Post {
+                    from,
+                    bytes,
+                    direction,
+                },
+                Action::Wait,
+            ]);
         }
         // The child with the largest subtree first.
-        let send = |&to: &u32| Action::Send { to, bytes, way };
+        let send = |&to: &u32| Action::Send {
+            to,
+            bytes,
+            direction,
+        };
         actions.extend(children.iter().rev().map(send));
     }
 }
@@ -250,10 +273,18 @@ fn way_up(parent: Option<u32>, children: &[u32], parts: &[u64], actions: &mut Ve
 fn rounds(steps: impl Iterator<Item = (u32, u32)>, bytes: u64) -> Vec<Action> {
     let mut actions = vec![Action::Busy];
     for (round, (to, from)) in (0..).zip(steps) {
-        let way = Direction::Round(round);
+        let direction = Direction::Round(round);
         actions.extend([
-            Action::Post { from, bytes, way },
-            Action::Send { to, bytes, way },
+            Action::Post {
+                from,
+                bytes,
+                direction,
+            },
+            Action::Send {
+                to,
+                bytes,
+                direction,
+            },
             Action::Wait,
             Action::Compute { times: 1 },
         ]);
@@ -270,15 +301,30 @@ fn recursive_doubling(rank: u32, n: u32, bytes: u64) -> Vec<Action> {
     let n_rounds = power.ilog2();
     let (before, after) = (Direction::Round(0), Direction::Round(n_rounds + 1));
     if rank < 2 * extra && rank.is_multiple_of(2) {
-        let (to, way) = (rank + 1, before);
-        actions.push(Action::Send { to, bytes, way });
-        let (from, way) = (rank + 1, after);
-        actions.extend([Action::Post { from, bytes, way }, Action::Wait]);
+        let (to, direction) = (rank + 1, before);
+        actions.push(Action::Send {
+            to,
+            bytes,
+            direction,
+        });
+        let (from, direction) = (rank + 1, after);
+        actions.extend([
+            Action::Post {
+                from,
+                bytes,
+                direction,
+            },
+            Action::Wait,
+        ]);
         return actions;
     }
     if rank < 2 * extra {
-        let (from, way) = (rank - 1, before);
-        let post = Action::Post { from, bytes, way };
+        let (from, direction) = (rank - 1, before);
+        let post = Action::Post {
+            from,
+            bytes,
+            direction,
+        };
         actions.extend([post, Action::Wait, Action::Compute { times: 1 }]);
     }
     let own = if rank < 2 * extra {
@@ -295,22 +341,30 @@ fn recursive_doubling(rank: u32, n: u32, bytes: u64) -> Vec<Action> {
     };
     for round in 0..n_rounds {
         let partner = real(own ^ 1 << round);
-        let way = Direction::Round(round + 1);
+        let direction = Direction::Round(round + 1);
         let from = partner;
         actions.extend([
-            Action::Post { from, bytes, way },
+            Action::Post {
+                from,
+                bytes,
+                direction,
+            },
             Action::Send {
                 to: partner,
                 bytes,
-                way,
+                direction,
             },
             Action::Wait,
             Action::Compute { times: 1 },
         ]);
     }
     if rank < 2 * extra {
-        let (to, way) = (rank - 1, after);
-        actions.push(Action::Send { to, bytes, way });
+        let (to, direction) = (rank - 1, after);
+        actions.push(Action::Send {
+            to,
+            bytes,
+            direction,
+        });
     }
     actions
 }

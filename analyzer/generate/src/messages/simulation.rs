@@ -82,7 +82,7 @@ pub(crate) struct TrueMessage {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) bytes: u64,
-    pub(crate) way: Direction,
+    pub(crate) direction: Direction,
     /// Begin of the send; `None` if it was never sent.
     pub(crate) sent: Option<u64>,
     /// End of the send.
@@ -264,22 +264,28 @@ impl Running<'_> {
                 Action::Busy | Action::Compute { .. } => {
                     now = snap(begin.saturating_add(needed_ns));
                 }
-                Action::Post { from, bytes, way } => {
+                Action::Post {
+                    from,
+                    bytes,
+                    direction,
+                } => {
                     now = begin;
                     let next = plans[i].get(self.ranks[i].at + 1);
                     let is_nonblocking = next != Some(&Action::Wait);
-                    self.post(i, from as usize, bytes, way, now, is_nonblocking);
+                    self.post(i, from as usize, bytes, direction, now, is_nonblocking);
                 }
                 Action::Wait => match self.receive(i, now) {
                     Some(done) => now = done,
                     None => break,
                 },
-                Action::Send { to, bytes, way } => {
-                    match self.send(i, to as usize, bytes, way, begin) {
-                        Some(done) => now = done,
-                        None => break,
-                    }
-                }
+                Action::Send {
+                    to,
+                    bytes,
+                    direction,
+                } => match self.send(i, to as usize, bytes, direction, begin) {
+                    Some(done) => now = done,
+                    None => break,
+                },
             }
             self.ranks[i].at += 1;
         }
@@ -304,7 +310,7 @@ impl Running<'_> {
         i: usize,
         from: usize,
         bytes: u64,
-        way: Direction,
+        direction: Direction,
         now: u64,
         is_nonblocking: bool,
     ) {
@@ -319,7 +325,7 @@ impl Running<'_> {
                     from,
                     to: i,
                     bytes,
-                    way,
+                    direction,
                     sent: None,
                     returned: None,
                     posted: None,
@@ -370,7 +376,14 @@ impl Running<'_> {
     }
 
     /// When the send returns; `None` as long as it waits for the receiver.
-    fn send(&mut self, i: usize, to: usize, bytes: u64, way: Direction, now: u64) -> Option<u64> {
+    fn send(
+        &mut self,
+        i: usize,
+        to: usize,
+        bytes: u64,
+        direction: Direction,
+        now: u64,
+    ) -> Option<u64> {
         let Setting {
             members,
             network,
@@ -392,7 +405,7 @@ impl Running<'_> {
                     from: i,
                     to,
                     bytes,
-                    way,
+                    direction,
                     sent: None,
                     returned: None,
                     posted: None,
@@ -420,9 +433,9 @@ impl Running<'_> {
             (true, None) => return None,
         };
         let pair = (members[i], members[to]);
-        let on_its_way = network.way_ns(pair, host_of, (seed, instance, number));
+        let on_network = network.network_ns(pair, host_of, (seed, instance, number));
         // Messages do not overtake one another.
-        let arrival = leaves.saturating_add(on_its_way).max(channel.last_arrival);
+        let arrival = leaves.saturating_add(on_network).max(channel.last_arrival);
         channel.last_arrival = arrival;
         channel.n_sent += 1;
         self.arrivals[message] = Some(arrival);
@@ -466,7 +479,7 @@ mod tests {
         }
     }
 
-    fn happens(
+    fn simulated_instance(
         model: &MessageModel,
         network: &Network,
         down: bool,
@@ -493,7 +506,7 @@ mod tests {
 
     #[test]
     fn a_broadcast_over_a_chain_takes_what_its_hops_take() {
-        let simulated = happens(
+        let simulated = simulated_instance(
             &model("chain"),
             &network(),
             false,
@@ -517,7 +530,8 @@ mod tests {
             rendezvous_bytes: 8,
             ..network()
         };
-        let simulated = happens(&model("chain"), &network, false, &[Some(0), Some(4_000)]);
+        let simulated =
+            simulated_instance(&model("chain"), &network, false, &[Some(0), Some(4_000)]);
         let [message] = simulated.messages[..] else {
             panic!("{:?}", simulated.messages)
         };
@@ -530,7 +544,8 @@ mod tests {
 
     #[test]
     fn a_rank_that_never_enters_delays_those_after_it() {
-        let simulated = happens(&model("chain"), &network(), true, &[Some(0), None, Some(0)]);
+        let simulated =
+            simulated_instance(&model("chain"), &network(), true, &[Some(0), None, Some(0)]);
         assert_eq!(simulated.leaves, [None, None, Some(115)]);
         let waiting = simulated.messages.iter().find(|m| m.to == 0).unwrap();
         assert_eq!((waiting.posted, waiting.completed), (Some(10), None));

@@ -170,7 +170,7 @@ struct Delivery {
     from: usize,
     to: usize,
     bytes: u64,
-    way: Direction,
+    direction: Direction,
     sent: u64,
     posted: u64,
     completed: u64,
@@ -285,7 +285,7 @@ impl Delivery {
             from: message.from,
             to: message.to,
             bytes: message.bytes,
-            way: message.way,
+            direction: message.direction,
             sent: message.sent?,
             posted: message.posted?,
             completed: message.completed?,
@@ -316,9 +316,9 @@ impl Delivery {
     }
 
     fn edge(&self) -> Edge {
-        match self.way {
-            Direction::Down => (self.way, self.to, self.from),
-            Direction::Up | Direction::Round(_) => (self.way, self.from, self.to),
+        match self.direction {
+            Direction::Down => (self.direction, self.to, self.from),
+            Direction::Up | Direction::Round(_) => (self.direction, self.from, self.to),
         }
     }
 }
@@ -342,8 +342,14 @@ impl Deliveries {
     }
 
     /// The last message in this direction between a node and each of its children, by child.
-    fn of_children(&self, way: Direction, node: usize) -> impl Iterator<Item = (usize, &Delivery)> {
-        let of_node = self.last.range((way, node, 0)..=(way, node, usize::MAX));
+    fn of_children(
+        &self,
+        direction: Direction,
+        node: usize,
+    ) -> impl Iterator<Item = (usize, &Delivery)> {
+        let of_node = self
+            .last
+            .range((direction, node, 0)..=(direction, node, usize::MAX));
         of_node.map(|(&(.., child), message)| (child, message))
     }
 
@@ -353,9 +359,11 @@ impl Deliveries {
         last.is_some_and(|last| last.nth == message.nth)
     }
 
-    fn goes(&self, way: Direction) -> bool {
-        let mut of_way = self.last.range((way, 0, 0)..=(way, usize::MAX, usize::MAX));
-        of_way.next().is_some()
+    fn has_direction(&self, direction: Direction) -> bool {
+        let mut of_direction = self
+            .last
+            .range((direction, 0, 0)..=(direction, usize::MAX, usize::MAX));
+        of_direction.next().is_some()
     }
 }
 
@@ -396,15 +404,15 @@ impl Sums {
     fn add_edges(&mut self, instance: &TrueInstance<'_>, passed: &Deliveries, detail: TruthDetail) {
         for message in &passed.list {
             let (from, to) = (instance.ranks[message.from], instance.ranks[message.to]);
-            let (way, direction) = match message.way {
+            let (direction, name) = match message.direction {
                 Direction::Down => (Some(Direction::Down), Some("down")),
                 Direction::Up => (Some(Direction::Up), Some("up")),
                 Direction::Round(_) => (None, None),
             };
-            let edge = self.edges.entry((from, to, way)).or_insert(TrueEdge {
+            let edge = self.edges.entry((from, to, direction)).or_insert(TrueEdge {
                 from,
                 to,
-                direction,
+                direction: name,
                 ..TrueEdge::default()
             });
             edge.messages += 1;
@@ -424,10 +432,10 @@ impl Sums {
             let back = passed.last.get(&(Direction::Up, message.to, message.from));
             // If it is not known when the messages arrived, the time at the node is not known
             // either.
-            if let (Direction::Down, Some(back), None) = (message.way, back, instance.calls) {
+            if let (Direction::Down, Some(back), None) = (message.direction, back, instance.calls) {
                 let outside = difference(back.completed, message.sent);
-                let model = difference(back.sent, message.completed);
-                edge.two_way_ns.add(outside - model, detail);
+                let at_child = difference(back.sent, message.completed);
+                edge.two_way_ns.add(outside - at_child, detail);
             }
         }
     }
@@ -438,7 +446,10 @@ impl Sums {
         passed: &Deliveries,
         detail: TruthDetail,
     ) {
-        let (goes_down, goes_up) = (passed.goes(Direction::Down), passed.goes(Direction::Up));
+        let (goes_down, goes_up) = (
+            passed.has_direction(Direction::Down),
+            passed.has_direction(Direction::Up),
+        );
         for (i, &rank) in instance.ranks.iter().enumerate() {
             let point = self.points.entry(rank).or_default();
             point.own.rank = rank;
@@ -451,8 +462,8 @@ impl Sums {
             departures.extend(up.map(|(child, m)| (Some(instance.ranks[child]), m.sent)));
             // The arrival of messages is not visible in a collective that progresses in other
             // calls.
-            let is_begun = instance.calls.is_some();
-            let are_seen = !is_begun || arrivals.len() == 1;
+            let is_nonblocking = instance.calls.is_some();
+            let are_seen = !is_nonblocking || arrivals.len() == 1;
             let last_arrival = arrivals.iter().map(|&(_, at)| at).max().unwrap_or(0);
             let first_departure = departures.iter().map(|&(_, at)| at).min().unwrap_or(0);
             if goes_down && are_seen {
@@ -479,14 +490,17 @@ impl Sums {
                 point.core_ns.add(core, detail);
                 continue;
             }
-            if let Some(on) = passed.from[i].iter().rfind(|m| m.way == Direction::Down) {
+            if let Some(on) = passed.from[i]
+                .iter()
+                .rfind(|m| m.direction == Direction::Down)
+            {
                 let down = difference(on.sent, last_arrival);
                 if are_seen {
                     point.down_ns.add(down, detail);
                 }
             }
-            if let Some(back) = passed.to[i].iter().rfind(|m| m.way == Direction::Up)
-                && !is_begun
+            if let Some(back) = passed.to[i].iter().rfind(|m| m.direction == Direction::Up)
+                && !is_nonblocking
             {
                 point
                     .up_ns

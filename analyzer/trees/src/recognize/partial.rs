@@ -89,14 +89,14 @@ pub(super) fn partial_exchange(operation: Operation, traffic: &Traffic<'_>) -> O
     } else {
         Vec::new()
     };
-    let way = |direction| partial_tree(operation, traffic, None, direction);
-    let [down, up] = [Direction::Down, Direction::Up].map(way);
+    let along = |direction| partial_tree(operation, traffic, None, direction);
+    let [down, up] = [Direction::Down, Direction::Up].map(along);
     let is_from_first = |found: &Flat| found.tree.is_some_and(|tree| tree.root == 0);
     // Without a root, it is rank 0.
     let (down, up) = match (down, up) {
         (down, Some(up)) if is_from_first(&up) => (down.filter(is_from_first), Some(up)),
         (Some(down), _) if is_from_first(&down) => (Some(down), None),
-        ways => ways,
+        both => both,
     };
     let to = |found: Flat| {
         named(found, |name| match name {

@@ -236,7 +236,11 @@ fn trees_are_known_for_any_number_of_ranks_and_any_root() {
             for root in [0, n / 2, n - 1] {
                 let up = schedule.recognize(Operation::Bcast, Some(0));
                 is(&up, name, n);
-                assert!(up.directed.iter().all(|(_, way)| *way == Direction::Up));
+                assert!(
+                    up.directed
+                        .iter()
+                        .all(|(_, direction)| *direction == Direction::Up)
+                );
                 let facts = up.tree.unwrap();
                 assert_eq!((facts.root, up.directed.len()), (0, n as usize - 1));
                 let moved = Schedule {
@@ -247,7 +251,11 @@ fn trees_are_known_for_any_number_of_ranks_and_any_root() {
                 let down = moved.rotated(root).recognize(Operation::Reduce, Some(root));
                 is(&down, name, n);
                 assert_eq!(down.tree.unwrap().root, root);
-                assert!(down.directed.iter().all(|(_, way)| *way == Direction::Down));
+                assert!(
+                    down.directed
+                        .iter()
+                        .all(|(_, direction)| *direction == Direction::Down)
+                );
             }
         }
     }
@@ -469,7 +477,7 @@ fn data_may_flow_to_a_root_and_back() {
             let downwards = found
                 .directed
                 .iter()
-                .filter(|(_, way)| *way == Direction::Down);
+                .filter(|(_, direction)| *direction == Direction::Down);
             assert_eq!(downwards.count(), n as usize - 1);
         }
     }

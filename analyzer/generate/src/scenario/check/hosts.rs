@@ -123,7 +123,7 @@ impl Check<'_> {
         written: WrittenExchanges,
     ) -> Result<Exchanges, ScenarioError> {
         // Longer than on any network, and short enough that no burst outlasts every run.
-        let way = 0..=MAX_DELAY_NS;
+        let limits = 0..=MAX_DELAY_NS;
         let every_ns = match written.every_ns {
             None => None,
             // Bounds the number of bursts in a run of any length.
@@ -131,9 +131,9 @@ impl Check<'_> {
         };
         Ok(Exchanges {
             n: self.number("n", written.n, 100, 1..=100_000)?,
-            one_way_ns: self.number("one_way_ns", written.one_way_ns, 20_000, way.clone())?,
-            asymmetry_ns: self.number("asymmetry_ns", written.asymmetry_ns, 0, way.clone())?,
-            jitter_ns: self.number("jitter_ns", written.jitter_ns, 0, way)?,
+            one_way_ns: self.number("one_way_ns", written.one_way_ns, 20_000, limits.clone())?,
+            asymmetry_ns: self.number("asymmetry_ns", written.asymmetry_ns, 0, limits.clone())?,
+            jitter_ns: self.number("jitter_ns", written.jitter_ns, 0, limits)?,
             every_ns,
             at_end: written.at_end.unwrap_or(true),
         })

@@ -131,8 +131,8 @@ impl Check<'_> {
             let expected = "these fields only for a tree";
             return self.wrong(span, "segments or posts_all for an exchange", expected);
         }
-        let is_begun = matches!(kind, StepKind::Begin(_));
-        if is_begun && (shape.is_exchange() || written.segments.is_some_and(|n| n > 1)) {
+        let is_nonblocking = matches!(kind, StepKind::Begin(_));
+        if is_nonblocking && (shape.is_exchange() || written.segments.is_some_and(|n| n > 1)) {
             let found = "an exchange, or segments, in a step that only initiates a collective";
             return self.wrong(span, found, "a tree with one message per edge");
         }

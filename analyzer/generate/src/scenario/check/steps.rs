@@ -199,12 +199,12 @@ impl Check<'_> {
         span: &Range<usize>,
         step: &mut WrittenStep,
     ) -> Result<StepKind, ScenarioError> {
-        let deeds = [
+        let kinds = [
             step.operation.is_some(),
             step.complete.is_some(),
             step.phase.is_some(),
         ];
-        if deeds.iter().filter(|&&kind| kind).count() > 1 {
+        if kinds.iter().filter(|&&kind| kind).count() > 1 {
             let found = "a step that does several things";
             let expected = "only one of operation, complete and phase";
             return self.wrong(span.clone(), found, expected);

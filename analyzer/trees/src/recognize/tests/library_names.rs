@@ -22,8 +22,8 @@ fn names(names: &[&str]) -> Vec<LibraryName> {
     known.collect()
 }
 
-fn named_by(said: &[&str], operation: Operation, shape: Option<&Shape>) -> NamedAlgorithm {
-    name_algorithm(operation, &[names(said)], shape)
+fn named_by(reported: &[&str], operation: Operation, shape: Option<&Shape>) -> NamedAlgorithm {
+    name_algorithm(operation, &[names(reported)], shape)
 }
 
 /// Along the edges of a tree by its definition, from its root.
@@ -67,13 +67,13 @@ fn a_rooted_algorithm_has_the_reported_name_even_if_its_graph_fits_others() {
                     ("bcast", how, Operation::Bcast, &up),
                     ("reduce", reduce, Operation::Reduce, &down),
                 ] {
-                    let said = format!("{kind}_intra_{how}");
+                    let reported = format!("{kind}_intra_{how}");
                     let shape = shape(schedule, operation, Some(root));
-                    let found = named_by(&[&said], operation, Some(&shape));
+                    let found = named_by(&[&reported], operation, Some(&shape));
                     let name = found.algorithm.unwrap().to_string();
                     let plain = name.split('(').next().unwrap();
-                    assert_eq!(plain, expected, "{said}, {n} ranks, root {root}");
-                    assert!(!found.is_contradicted, "{said}, {n} ranks, root {root}");
+                    assert_eq!(plain, expected, "{reported}, {n} ranks, root {root}");
+                    assert!(!found.is_contradicted, "{reported}, {n} ranks, root {root}");
                 }
             }
         }
@@ -207,14 +207,14 @@ fn an_exchange_has_the_reported_name_even_if_its_graph_fits_others() {
             all.push(one(Alltoall, "alltoall_intra_two_procs"));
             all.push(one(Allgather, "allgather_intra_two_procs"));
         }
-        for (operation, said, expected, schedule) in all {
+        for (operation, reported, expected, schedule) in all {
             let shape = shape(&schedule, operation, None);
-            let found = named_by(&said, operation, Some(&shape));
+            let found = named_by(&reported, operation, Some(&shape));
             let name = found.algorithm.unwrap().to_string();
-            assert_eq!(name, expected, "{said:?}, {n} ranks");
-            assert!(!found.is_contradicted, "{said:?}, {n} ranks");
+            assert_eq!(name, expected, "{reported:?}, {n} ranks");
+            assert!(!found.is_contradicted, "{reported:?}, {n} ranks");
             // Without messages the name is the reported one.
-            let found = named_by(&said, operation, None);
+            let found = named_by(&reported, operation, None);
             assert_eq!(found.algorithm.unwrap().to_string(), expected);
         }
     }
@@ -222,7 +222,7 @@ fn an_exchange_has_the_reported_name_even_if_its_graph_fits_others() {
 
 #[test]
 fn a_graph_that_the_algorithm_cannot_have_contradicts_it_and_the_reported_name_is_kept() {
-    for (said, operation, schedule, expected) in [
+    for (reported, operation, schedule, expected) in [
         (
             "bcast_intra_binomial",
             Operation::Bcast,
@@ -261,9 +261,9 @@ fn a_graph_that_the_algorithm_cannot_have_contradicts_it_and_the_reported_name_i
     ] {
         let root = operation.semantics().is_rooted().then_some(0);
         let shape = shape(&schedule, operation, root);
-        let found = named_by(&[said], operation, Some(&shape));
+        let found = named_by(&[reported], operation, Some(&shape));
         assert_eq!(found.algorithm.unwrap().to_string(), expected);
-        assert!(found.is_contradicted, "{said}");
+        assert!(found.is_contradicted, "{reported}");
     }
 }
 
@@ -271,8 +271,8 @@ fn a_graph_that_the_algorithm_cannot_have_contradicts_it_and_the_reported_name_i
 fn if_processes_report_different_or_unknown_names_the_graph_decides() {
     let shape = shape(&tree(4, Tree::Binary), Operation::Bcast, Some(0));
     let by_graph = shape.algorithm();
-    let named = |said: &[Vec<LibraryName>]| {
-        let found = name_algorithm(Operation::Bcast, said, Some(&shape));
+    let named = |reported: &[Vec<LibraryName>]| {
+        let found = name_algorithm(Operation::Bcast, reported, Some(&shape));
         assert!(!found.is_contradicted);
         found.algorithm
     };
@@ -293,8 +293,8 @@ fn if_processes_report_different_or_unknown_names_the_graph_decides() {
 #[test]
 fn a_collective_of_another_kind_within_an_operation_has_its_own_name_where_its_graph_is_that() {
     let pair = shape(&around(2, [1]), Operation::WinFree, None);
-    let name = |said: &[&str], shape: Option<&Shape>| {
-        let found = named_by(said, Operation::WinFree, shape);
+    let name = |reported: &[&str], shape: Option<&Shape>| {
+        let found = named_by(reported, Operation::WinFree, shape);
         assert!(!found.is_contradicted);
         found.algorithm.map(|algorithm| algorithm.to_string())
     };
