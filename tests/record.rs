@@ -487,8 +487,11 @@ fn a_program_built_with_address_sanitizer_runs_and_no_leak_is_reported_of_the_re
     // What leaks is the MPI library's.
     let leaked = |finished: &collbench_tests::Finished| -> u64 {
         let ends = finished.stderr.split("SUMMARY: AddressSanitizer: ").skip(1);
+        // Of the process that leaks most: when the first one has failed, the launcher may end the other one
+        // before it has said anything.
         ends.filter_map(|end| end.split(' ').next()?.parse::<u64>().ok())
-            .sum()
+            .max()
+            .unwrap_or(0)
     };
     for form in [Form::Outer, Form::Inner] {
         for variables in [&[("ASAN_OPTIONS", "detect_leaks=0")][..], &[]] {
@@ -505,7 +508,7 @@ fn a_program_built_with_address_sanitizer_runs_and_no_leak_is_reported_of_the_re
             assert_eq!(recorded.sorted_lines(), plain.sorted_lines());
             // What the recorder keeps for ever is more than that.
             let (with, without) = (leaked(&recorded), leaked(&plain));
-            assert!(with < without + 10_000, "{with}, {without}: {recorded}");
+            assert!(with < without + 5_000, "{with}, {without}: {recorded}");
             assert_eq!(
                 analyze(&trace, &[]).expect(0).json["trace"]["calls"],
                 2 * 51,
