@@ -3,7 +3,8 @@
 use std::fs;
 
 use collbench_tests::{
-    Analysis, Cluster, Finished, Form, Workspace, alone, analyze, command, program, run_in, tuned,
+    Analysis, Cluster, Finished, Form, Workspace, alone, analyze, command, program, run_ranks,
+    tuned,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ fn record(
         Form::Outer => [&record, &launch[..], &program].concat(),
         Form::Inner => [&launch[..], &record, &program].concat(),
     };
-    run_in(workspace.path(), &[cluster.variable()], &line)
+    run_ranks(8, workspace.path(), &[cluster.variable()], &line)
 }
 
 /// Records a program on 8 ranks with its messages.
@@ -44,7 +45,7 @@ fn record_messages(
     let launch = [cluster.script(), "mpirun", "-n", "8"];
     let program = [program.to_str().unwrap()];
     let line = [&record, &launch[..], launcher_options, &program, arguments].concat();
-    run_in(workspace.path(), &[cluster.variable()], &line).expect(0);
+    run_ranks(8, workspace.path(), &[cluster.variable()], &line).expect(0);
     analyze(&workspace.join("trace"), &[]).expect(0)
 }
 
@@ -168,7 +169,7 @@ fn nobody_sends_to_ranks_that_are_not_recorded() {
     let launch = [cluster.script(), "mpirun", "-n", "4"];
     let recorded = [recorder, "-o", "trace", "--", steady, "500"];
     let line = [&launch[..], &recorded, &[":", "-n", "4", steady, "500"]].concat();
-    let finished = run_in(workspace.path(), &[cluster.variable()], &line);
+    let finished = run_ranks(8, workspace.path(), &[cluster.variable()], &line);
     assert!(finished.stdout.contains("allreduces"), "{finished}");
     let analysis = analyze(&workspace.join("trace"), &[]);
     let said = analysis.remark("clocks_not_aligned");

@@ -8,8 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use collbench_tests::{
-    Analysis, Cluster, Form, Job, Workspace, analyze, calls_by_class, command, edges_of_bcast,
-    ends, have, have_folder, mpirun, n_received, paired, run, run_in, source_dir, target_dir,
+    Analysis, Cluster, Form, Job, Workspace, alone, analyze, calls_by_class, command,
+    edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired, run, run_in, source_dir,
+    target_dir,
 };
 use serde_json::{Value, json};
 
@@ -584,6 +585,7 @@ fn clocks_of_hosts_are_measured_on_other_libraries() {
         return;
     }
     let links = ["--hosts", "3", "--latency-us", "100", "--rate", "1gbit"];
+    let _alone = alone();
     let Some(cluster) = Cluster::up("mpis", &links) else {
         return;
     };
