@@ -1,4 +1,4 @@
-//! For tests: an analysis that they fill in.
+//! An empty analysis, which tests fill in.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use collbench_analyzer::results::{
     Analysis, ClockSummary, DetailsSummary, Timeline, TraceSummary, Violations,
 };
 
-/// The analysis of a run without anything.
+/// The analysis of a run without ranks or calls.
 pub(super) fn nothing() -> Analysis {
     Analysis {
         algorithms: None,
