@@ -57,7 +57,7 @@ impl Channel {
 /// No end.
 const NONE: u32 = u32::MAX;
 
-/// A way in the table, and its receives that no send has taken: a list through `next`.
+/// A channel in the table, and its unpaired receives: a list through `next`.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     channel: Channel,
@@ -84,9 +84,9 @@ const EMPTY: Entry = Entry {
 pub(crate) struct Pairing {
     sends: Vec<PairableEnd>,
     receives: Vec<PairableEnd>,
-    /// For each receive the next one of the same way.
+    /// For each receive the next one of its channel.
     next: Vec<u32>,
-    /// The ways of receives, by hash; entries of older fillings are empty.
+    /// The channels of receives, by hash; entries of older fillings count as empty.
     table: Vec<Entry>,
     filling: u32,
     /// Receives from any.
@@ -188,8 +188,8 @@ impl Pairing {
                 communicator: receive.communicator,
                 tag: receive.tag,
             };
-            let at = self.slot_in_table(channel);
-            let entry = &mut self.table[at];
+            let cell = self.cell_of(channel);
+            let entry = &mut self.table[cell];
             if entry.filling != self.filling {
                 *entry = Entry {
                     channel,
@@ -204,14 +204,14 @@ impl Pairing {
         }
     }
 
-    /// Where a way stands in the table, or would. There is always an empty entry.
-    fn slot_in_table(&self, channel: Channel) -> usize {
+    /// Index of a channel in the table, or where it would be. There is always an empty entry.
+    fn cell_of(&self, channel: Channel) -> usize {
         let mask = self.table.len() - 1;
-        let mut at = channel.hash() as usize & mask;
-        while self.table[at].filling == self.filling && self.table[at].channel != channel {
-            at = (at + 1) & mask;
+        let mut cell = channel.hash() as usize & mask;
+        while self.table[cell].filling == self.filling && self.table[cell].channel != channel {
+            cell = (cell + 1) & mask;
         }
-        at
+        cell
     }
 
     /// The next receive for a send.
@@ -222,8 +222,8 @@ impl Pairing {
             communicator: send.communicator,
             tag: send.tag,
         };
-        let at = self.slot_in_table(channel);
-        let entry = &mut self.table[at];
+        let cell = self.cell_of(channel);
+        let entry = &mut self.table[cell];
         if entry.filling != self.filling || entry.first == NONE {
             return None;
         }
