@@ -157,13 +157,14 @@ pub struct OnlyIn {
     /// Name of the standard.
     pub operation: Code,
     /// Name of the communicator; `None` where it is not known.
+    #[serde(rename = "communicator_name")]
     pub communicator: Option<String>,
     /// Its figures.
     #[serde(flatten)]
     pub figures: OperationFigures,
 }
 
-/// The document has `communicator` twice: the name first, then the id among the figures.
+/// Documents of older versions have `communicator` twice: the name first, then the id.
 impl<'de> Deserialize<'de> for OnlyIn {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(OnlyInVisitor)
@@ -195,10 +196,11 @@ impl<'de> Visitor<'de> for OnlyInVisitor {
                 others.insert(key, value);
             }
         }
-        let mut communicators = communicators.into_iter();
-        let name = communicators.next().unwrap_or_default();
+        let id = communicators.pop();
+        let name = others.remove("communicator_name").or(communicators.pop());
+        let name = name.unwrap_or_default();
         let mut figures = others.clone();
-        figures.insert("communicator".into(), communicators.next().into());
+        figures.insert("communicator".into(), id.into());
         let Others {
             trace,
             not_in,
@@ -241,4 +243,35 @@ pub(super) fn figures(operation: &OperationSummary) -> OperationFigures {
 /// A ratio to six digits behind the point: what lies beyond is noise of the arithmetic.
 pub(super) fn rounded(ratio: f64) -> f64 {
     (ratio * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIGURES: &str = r#""root": null, "bytes_min": 8, "bytes_max": 8, "calls": 2,
+        "instances": 1, "duration_ns": null, "call_time_ns": null, "wait_ns": null,
+        "core_ns": null"#;
+
+    #[test]
+    fn the_communicator_of_an_operation_in_one_trace_has_a_key_for_its_name_and_one_for_its_id() {
+        let common = r#""trace": 0, "not_in": 1, "operation": "MPI_Bcast""#;
+        let read = |communicator: &str| -> OnlyIn {
+            let text = format!("{{ {common}, {communicator}, {FIGURES} }}");
+            serde_json::from_str(&text).unwrap()
+        };
+        let now = read(r#""communicator_name": "rows", "communicator": 3"#);
+        assert_eq!(now.communicator.as_deref(), Some("rows"));
+        assert_eq!(now.figures.communicator, Some(3));
+        // Older documents had one key twice.
+        assert_eq!(read(r#""communicator": "rows", "communicator": 3"#), now);
+        let written = serde_json::to_string(&now).unwrap();
+        assert_eq!(written.matches("\"communicator\":").count(), 1);
+        assert_eq!(serde_json::from_str::<OnlyIn>(&written).unwrap(), now);
+        let unknown = read(r#""communicator": null, "communicator": null"#);
+        assert_eq!(
+            (unknown.communicator, unknown.figures.communicator),
+            (None, None)
+        );
+    }
 }
