@@ -359,7 +359,7 @@ steps = [
             }
             assert!(!found.contains("root:x:0"), "{found}");
         }
-        // Cut: told once, and opened anew as what it is.
+        // Cut: reported once, and reopened as it is.
         fs::File::options()
             .write(true)
             .open(&files[1])

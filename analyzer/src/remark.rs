@@ -124,7 +124,7 @@ pub enum Remark {
         /// Number of ranks.
         n_ranks: usize,
     },
-    /// Calls at the same position of sizes that contradict one another.
+    /// Calls at one position whose sizes contradict one another.
     MismatchedSizes {
         /// Number of positions.
         n_instances: u64,
@@ -137,7 +137,7 @@ pub enum Remark {
         /// Number of calls that initiated them.
         n_calls: u64,
     },
-    /// Calls at the same position that are not the same collective.
+    /// Calls at one position that are not one collective.
     Mismatched {
         /// Number of positions.
         n_instances: u64,

@@ -2,8 +2,8 @@
 //!
 //! Their fields are those of the JSON document, with the same names. An [`OperationSummary`] says
 //! what is known of one operation on one communicator; an [`ImbalanceSummary`] who was waited for;
-//! a [`HangSummary`] why a run came to no end; a [`Remark`] what is to be known before the figures
-//! are believed.
+//! a [`HangSummary`] why a run did not end; a [`Remark`] what to know before relying on the
+//! figures.
 
 pub(crate) mod analysis;
 pub(crate) mod clock;

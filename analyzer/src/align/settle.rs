@@ -49,7 +49,8 @@ pub(crate) fn settle(
         coarse.smooth(gathered)
     };
     let mut smoothed = smooth(clocks, &coarse);
-    // Which constraints bind the most was told by lines; where these were far off, once more.
+    // The tightest constraints were chosen by straight lines; where these were far off, choose
+    // again.
     if coarse.refit_lines(&smoothed) {
         clocks.set_lines(run, &mut coarse);
         smoothed = smooth(clocks, &coarse);

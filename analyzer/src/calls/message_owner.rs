@@ -36,7 +36,7 @@ use crate::trace::record_at::{CallOrder, RecordAt};
 /// A collective of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OwnCollective {
-    /// Binding of its communicator, or index of the process's persistent collective.
+    /// Local communicator, or index of the process's persistent collective.
     pub(crate) local: usize,
     pub(crate) call_order: CallOrder,
     pub(crate) position: u64,
@@ -97,7 +97,7 @@ pub(crate) enum Owner {
 pub(crate) struct Owners {
     tags: Tags,
     threads: BTreeMap<u32, ThreadState>,
-    /// The collectives under way.
+    /// The outstanding collectives.
     open: BTreeMap<OwnCollective, OutstandingCollective>,
     by_tag: BTreeMap<(u32, u16), OwnCollective>,
     /// Those that make communicators.
@@ -281,7 +281,7 @@ impl Owners {
         }
     }
 
-    /// Whether the library may have told, behind a message, for which call it is.
+    /// Whether a note after a message may name the call that it is for.
     pub(crate) fn asks_for_maker(&self, message: &Message) -> bool {
         let channel = (message.communicator, message.tag);
         let is_known = || !self.tags.is_shared(message.tag) && self.by_tag.contains_key(&channel);
@@ -334,7 +334,8 @@ impl Owners {
         }
     }
 
-    /// The only one that makes a communicator, nonblocking, on this one, where the library tells nothing.
+    /// The only nonblocking constructor outstanding on this communicator, in a trace without notes
+    /// on them.
     fn only_maker(&self, communicator: u32) -> Option<OwnCollective> {
         let all = (communicator, 0)..=(communicator, u64::MAX);
         let mut all = self.making.range(all).map(|(_, &one)| one);
@@ -359,7 +360,7 @@ impl Owners {
         }
     }
 
-    /// The messages of a thread up to a place were assigned ahead.
+    /// The messages of a thread up to a location were assigned ahead.
     pub(crate) fn has_looked_at(&mut self, thread: u32, until: RecordAt) {
         self.threads.entry(thread).or_default().looked_at = Some(until);
     }
@@ -433,7 +434,7 @@ impl Owners {
             }
             Some(CallOf::Initiation(_)) if is_here => {
                 let first = around.map_or(0, |around| around.begins_at);
-                // A second tag of the same collective is not known to be its own.
+                // A second tag of one collective cannot be recognized as its own.
                 let all = || self.untagged_on(message.communicator);
                 let begun_here = || all().find(|&(nth, _)| nth >= first);
                 let in_setup_order = self.in_setup_order(message.communicator, tag);

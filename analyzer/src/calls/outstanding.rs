@@ -20,7 +20,7 @@ use crate::trace::record_at::RecordAt;
 pub(crate) struct Initiated {
     /// The initiating call.
     pub(crate) record: Record,
-    /// Where its record stands.
+    /// Location of its record.
     pub(crate) location: RecordAt,
     /// Whether its stamps can be true.
     pub(crate) is_possible: bool,
@@ -223,9 +223,9 @@ impl Outstanding {
         }
     }
 
-    /// Hears a note on the call that began something at a position, by a process whose names have these
-    /// numbers. What is complete may be handed on at any time, so a note behind its completion, as only a
-    /// damaged trace has, is not heard.
+    /// Hears a note on the call that began something at a position, by a process whose names have
+    /// these numbers. A complete operation may be passed on at any time, so a note after its
+    /// completion (only in a damaged trace) is ignored.
     pub(crate) fn add_note(
         &mut self,
         position: u64,

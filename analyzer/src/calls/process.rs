@@ -62,7 +62,7 @@ pub(crate) struct Process<'a> {
     window: Option<WindowBegin>,
     /// Threads whose records have come to where the window begins.
     within_window: BTreeSet<u32>,
-    /// By binding: the queues of its call orders.
+    /// By local communicator: the queues of its call orders.
     queues: Vec<Queues>,
     /// Its persistent collectives.
     persistents: &'a [OwnPersistent],
@@ -76,8 +76,8 @@ pub(crate) struct Process<'a> {
     completing: AllCompleting,
     /// The phases that the program marks.
     pub(crate) phases: PhaseClock,
-    /// Binding (or index of the persistent collective) and call order of each queue of which
-    /// something has changed.
+    /// Local communicator (or index of the persistent collective) and call order of each queue of
+    /// which something has changed.
     pub(crate) touched: Vec<(u32, CallOrder)>,
     /// Calls waiting in the queues.
     pub(crate) n_queued: u64,
@@ -99,7 +99,7 @@ pub(crate) struct Process<'a> {
     mixed_until: u64,
     /// Its calls while collectives are under way, if only one thread makes any.
     recent: Option<RecentCalls>,
-    /// By thread: where the last record stands that is not an internal call, once that was asked.
+    /// By thread: location of the last record of the application, once it was searched.
     last_own: BTreeMap<u32, Option<RecordAt>>,
     last_calls: LastCalls,
     /// When the latest of the records so far began, ticks, if several threads make calls.
@@ -212,8 +212,9 @@ impl<'a> Process<'a> {
         self.window = Some(window);
     }
 
-    /// Whether the process has made the call at a position of a call order of a binding (or of its
-    /// persistent collective of this index) that a ring has overwritten, if it is not there.
+    /// Whether the process has made the call at a position of a call order of a local communicator
+    /// (or of its persistent collective of this index) that a ring has overwritten, if it is not
+    /// there.
     pub(crate) fn has_lost(&self, local_comm: usize, at: CallPosition) -> bool {
         let Some(window) = &self.window else {
             return false;
@@ -286,8 +287,8 @@ impl<'a> Process<'a> {
         has_just_ended
     }
 
-    /// The queue of a binding and call order; `None` if it was never used, or nothing is left. (For
-    /// a persistent call order: of the process's persistent collective of this index.)
+    /// The queue of a local communicator and call order; `None` if it was never used, or nothing is
+    /// left. (For a persistent call order: of the process's persistent collective of this index.)
     #[inline]
     pub(crate) fn queue(&self, local_comm: usize, call_order: CallOrder) -> Option<&Queue> {
         if let CallOrder::Persistent(_) = call_order {
@@ -373,7 +374,7 @@ impl<'a> Process<'a> {
         &self.clock
     }
 
-    /// A call that was begun, with what came of it.
+    /// The call of an initiated operation, with its completion.
     pub(crate) fn initiated_call(
         &self,
         local: usize,
@@ -430,7 +431,7 @@ impl<'a> Process<'a> {
         })
     }
 
-    /// The binding of what a record was called on.
+    /// The local communicator of what a record was called on.
     #[inline]
     fn local_comm_of(&self, record: &Record) -> Option<usize> {
         match record.communicator.get() {
@@ -485,7 +486,8 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// The queue of a binding and call order, of which the next position is about to change.
+    /// The queue of a local communicator and call order, of which the next position is about to
+    /// change.
     // In line: 10 instructions a message less (scripts/ir-guard-analyze.sh).
     #[inline(always)]
     fn touch(&mut self, local_comm: usize, call_order: CallOrder) -> &mut Queue {
@@ -505,7 +507,8 @@ impl<'a> Process<'a> {
         self.clock.global(Timestamp::from_ticks(ticks))
     }
 
-    /// Index in [`Communicators::list`](crate::communicators::Communicators::list) of that of a binding, or of a persistent collective.
+    /// Index in [`Communicators::list`](crate::communicators::Communicators::list) of that of a
+    /// local communicator, or of a persistent collective.
     fn communicator_at(&self, local: usize, call_order: CallOrder) -> Option<usize> {
         let local_comm = match call_order {
             CallOrder::Persistent(_) => self
@@ -573,7 +576,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Forgets a nonblocking call that was handed on.
+    /// Removes a nonblocking call that was passed on.
     pub(crate) fn drop_initiated(
         &mut self,
         local_comm: usize,
@@ -585,7 +588,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Forgets the calls on a call order before a position, which were handed on.
+    /// Removes the calls in a call order before a position, which were passed on.
     pub(crate) fn drop_before(&mut self, local_comm: usize, call_order: CallOrder, position: u64) {
         let given_back = self.stream.given_back();
         let chunks = &self.file.trace.chunks;
@@ -607,7 +610,7 @@ impl<'a> Process<'a> {
                 late = Some((least.min(from), most.max(to)));
             }
         });
-        // Its pages were given back before and came in once more.
+        // Its pages had been given back and were read again.
         if let Some((from, to)) = late {
             self.file.give_back(from, to);
         }

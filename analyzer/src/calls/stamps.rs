@@ -173,7 +173,7 @@ pub enum Limit {
     AtMost(u64),
 }
 
-/// A record whose stamps cannot be true, and its place.
+/// A record whose stamps cannot be true, and its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImpossibleStamp {
     /// Where the record begins in the file, in bytes.

@@ -47,7 +47,7 @@ struct ThreadStream {
 pub(crate) struct Batch<'a> {
     /// At least one.
     pub(crate) records: Slice<'a>,
-    /// Where the first of them stands.
+    /// Location of the first of them.
     pub(crate) location: RecordAt,
     /// Whether their stamps can be true. If not it is one record, which began at about
     /// [`guess_enter`].

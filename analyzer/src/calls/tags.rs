@@ -76,7 +76,7 @@ impl Tags {
         self == Self::OpenMpi
     }
 
-    /// Whether messages of several collectives that are under way on a communicator may have this tag.
+    /// Whether messages of several outstanding collectives on a communicator may have this tag.
     pub(crate) fn is_shared(self, tag: u16) -> bool {
         self == Self::OpenMpi && tag as i16 == OF_LEADERS_IN_OPEN_MPI
     }

@@ -141,7 +141,7 @@ impl Draft {
         self.group_sizes.iter().map(|&size| u64::from(size)).sum()
     }
 
-    /// Whether another one has the same processes at the same places.
+    /// Whether another one has equal members: processes, groups and ranks.
     pub(super) fn has_members_of(&self, other: &Self) -> bool {
         let same =
             |(a, b): (&DraftMember, &DraftMember)| (a.place, a.process) == (b.place, b.process);
@@ -179,7 +179,7 @@ fn add_to_draft(
         group_sizes.reverse();
         first_members.reverse();
     }
-    // Who connects and who accepts make the same one.
+    // MPI_Comm_connect and MPI_Comm_accept create one communicator.
     let constructor = match Operation::from_code(definition.constructor) {
         Some(Operation::CommConnect) => Operation::CommAccept.code(),
         _ => definition.constructor,

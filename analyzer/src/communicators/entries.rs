@@ -13,8 +13,8 @@ use crate::trace::run::Run;
 /// Members of all communicators together that may be listed as unknown; beyond, only the known
 /// members are listed: a damaged size must not cost memory.
 pub(super) const MAX_UNKNOWN_MEMBERS: u64 = 1 << 20;
-/// Members of one communicator that may be listed as unknown: so many for each known member, plus
-/// so many. Every operation on it lists them.
+/// Members of one communicator that may be listed as unknown: the first number for each known
+/// member, plus the second. Every operation on it lists them.
 const MAX_UNKNOWN_OF_ONE: [u64; 2] = [8, 64];
 
 /// Most communicators created alike that get an entry each. More of them (a program that duplicates
@@ -83,7 +83,7 @@ pub(super) struct Alike {
 }
 
 impl Alike {
-    /// Finds them among the ids in the order of the results, in which those of the same processes
+    /// Finds them among the ids in the order of the results, in which those of equal processes
     /// stand next to each other.
     pub(super) fn find(drafts: &BTreeMap<u64, Draft>, order: &[Option<u64>]) -> Self {
         type Making<'d> = (Option<u64>, u16, [u32; 2], &'d str);

@@ -77,9 +77,9 @@ pub(crate) fn compare(
     (operations, only_in)
 }
 
-/// Takes that of some operations of the other trace which is the same as one of the baseline: the
-/// one that is done by the same algorithm, else the first whose algorithm is not in the baseline.
-/// So operations done by different algorithms are compared, too.
+/// Removes from `alike` the operation of the other trace that corresponds to one of the baseline:
+/// the one with the same algorithm, else the first whose algorithm is not in the baseline. So
+/// operations done by different algorithms are compared, too.
 fn take(
     alike: &mut Vec<usize>,
     operation: &OperationSummary,
@@ -123,7 +123,7 @@ fn granularity_ns(analysis: &Analysis) -> i64 {
     hosts.map(|host| host.granularity_ns).max().unwrap_or(0)
 }
 
-/// A pair of operations that are the same: index of the one, both.
+/// Two corresponding operations: index of the first, both.
 type Pair<'a> = (usize, &'a OperationSummary, &'a OperationSummary);
 
 /// The differences of all pairs, with verdicts that consider all of them together.

@@ -21,7 +21,7 @@ pub enum ComparisonRemark {
         /// In which.
         traces: Vec<usize>,
     },
-    /// Not the same layers were recorded.
+    /// Different layers were recorded.
     OtherLayers,
     /// Communicators are compared that have other members.
     MatchedByName {
@@ -58,7 +58,7 @@ impl ComparisonRemark {
 /// The setting of what was recorded beside the calls. A layer is the same by default as by name.
 const LAYERS: &str = "layers";
 
-/// Settings that are not the same in all traces.
+/// Settings that differ between traces.
 pub(crate) fn differing(traces: &[ComparedTrace]) -> Vec<DifferingSetting> {
     let setting = |what: &'static str, value: &dyn Fn(&ComparedTrace) -> String| DifferingSetting {
         what: what.into(),

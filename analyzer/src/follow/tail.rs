@@ -211,7 +211,7 @@ impl Tail {
         Ok(chunks)
     }
 
-    /// A chunk as far as it is written; `None` if another one stands there now.
+    /// A chunk as far as it is written; `None` if another one is there now.
     fn read_chunk(&self, known: &KnownChunk) -> io::Result<Option<ReadChunk>> {
         let KnownChunk { offset, .. } = *known;
         let same = |found: &ChunkHeader| found.crc32 == known.header.crc32;

@@ -7,9 +7,9 @@ use crate::trace::record_at::CallOrder;
 
 /// One call order.
 pub(super) enum OrderState {
-    /// No call ever came.
+    /// No call was made.
     Unused,
-    /// Nothing waits; positions before this one were handed on.
+    /// Nothing waits; positions before this one were passed on.
     PutAway(u64),
     InUse(Box<OpenOrder>),
 }
@@ -32,7 +32,8 @@ impl OrderState {
 
 /// A call order in use.
 pub(super) struct OpenOrder {
-    /// Process and binding of each slot; `None`: the process has not defined the communicator.
+    /// Process and local communicator of each slot; `None`: the process has not defined the
+    /// communicator.
     pub(super) members: Box<[Option<(u32, u32)>]>,
     /// All members have reached positions before this one. They were passed on, except those held
     /// back.

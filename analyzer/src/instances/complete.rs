@@ -20,7 +20,7 @@ pub struct CompleteInstance<'m> {
     pub communicator: &'m Communicator,
     /// Index of that in [`Communicators::list`](crate::communicators::Communicators::list).
     pub communicator_index: usize,
-    /// Which order of calls it stands in.
+    /// Which order of calls it belongs to.
     pub call_order: CallOrder,
     /// Position in that order, from 0.
     pub position: u64,

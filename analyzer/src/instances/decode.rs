@@ -52,7 +52,7 @@ pub(crate) struct Settled {
 #[derive(Clone, Copy)]
 pub(crate) struct MemberCalls<'p, 'a> {
     pub(crate) process: &'p Process<'a>,
-    /// Binding of the communicator, or index of the process's persistent collective.
+    /// Local communicator, or index of the process's persistent collective.
     pub(crate) local_comm: usize,
     /// `None`: there is no call.
     pub(crate) queue: Option<&'p Queue>,
@@ -802,8 +802,8 @@ fn recurrence_key(row: &Row, index: usize, communicator: &Communicator) -> Optio
     })
 }
 
-/// Operation, and slot of the root if there is one, of a row in which everybody made the same
-/// call, on a communicator with one group of which all members are there.
+/// Operation, and slot of the root if there is one, of a row in which every process made the same
+/// call, on an intracommunicator with files of all members.
 fn regular(row: &Row, communicator: &Communicator) -> Option<(Operation, Option<usize>)> {
     let n = communicator.members.len();
     let differing_code = RecordWord::from_bits(row.differing).code();

@@ -192,9 +192,9 @@ impl Matcher<'_> {
             .sum()
     }
 
-    /// For each process how many records it is taken further: so many that as many of each wait,
-    /// and no more than the window in all. Where all wait for others, those whom their oldest
-    /// calls wait for are taken further still.
+    /// For each process how many records to read in this round: so that all have equally many
+    /// waiting calls, and no more than the window in all. Where all wait for others, the processes
+    /// that their oldest calls wait for read more.
     fn shares(&mut self) -> Vec<u64> {
         let n_left = self.processes.iter().filter(|p| !p.has_ended).count();
         let each = (self.window / n_left.max(1) as u64).max(1);
@@ -451,7 +451,7 @@ impl Matcher<'_> {
         settled
     }
 
-    /// Hands on nonblocking calls that are settled.
+    /// Decodes nonblocking calls that are complete everywhere.
     fn decode_settled<A: Adder>(&self, settled: &[Settled], workers: &Workers<'_, A>) {
         settled.par_iter().for_each(|settled| {
             let sources = self.sources(settled.communicator, settled.call_order);
@@ -462,7 +462,7 @@ impl Matcher<'_> {
         });
     }
 
-    /// Forgets nonblocking calls that were handed on.
+    /// Removes nonblocking calls that were passed on.
     fn drop_settled(&mut self, settled: &[Settled]) {
         for settled in settled {
             let index = self.call_order_index(settled.communicator, settled.call_order);
@@ -528,9 +528,10 @@ impl Matcher<'_> {
         }
     }
 
-    /// Forgets what was handed on, of some call orders, and gives back the pages that were read.
+    /// Removes the calls that were passed on, and gives back the pages that were read.
     fn drop_done(&mut self, call_orders: &[usize]) {
-        // By process: binding, call order, and the position before which all were handed on.
+        // By process: local communicator, call order, and the position before which all were passed
+        // on.
         let mut done: Vec<Vec<(usize, CallOrder, u64)>> = vec![Vec::new(); self.processes.len()];
         for &index in call_orders {
             let (_, call_order) = self.call_order_at(index);

@@ -66,7 +66,7 @@ pub(crate) fn emit_own(
 struct OwnOrder {
     /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
     communicator: usize,
-    /// Binding of the communicator, or index of the process's persistent collective.
+    /// Local communicator, or index of the process's persistent collective.
     local_comm: usize,
     call_order: CallOrder,
 }

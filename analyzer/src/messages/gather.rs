@@ -269,7 +269,7 @@ pub(crate) struct SlotOfInstance<'s, 'p> {
     pub(crate) process: &'s Process<'p>,
 }
 
-/// A blocking call: its position in a queue, and where its record stands.
+/// A blocking call: its position in a queue, and the location of its record.
 #[derive(Clone, Copy)]
 pub(crate) struct QueuedCall<'q> {
     pub(crate) queue: &'q Queue,

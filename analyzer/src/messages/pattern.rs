@@ -290,7 +290,7 @@ mod tests {
             ..OF
         };
         assert!(find(of, ends(&first, 0)));
-        // Which took which is not the same each time.
+        // The pairing differs each time.
         let mut any = first.clone();
         any[4].1 = None;
         assert!(!find(OF, ends(&any, 0)));

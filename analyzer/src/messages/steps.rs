@@ -226,7 +226,7 @@ mod tests {
                 // Behind the second; what nobody saw come ends nothing.
                 (Arrival::None, 35, 36, (2, false)),
                 (send, 40, 41, (2, false)),
-                // What came at once may be known, or be looked at later.
+                // An early message may be known already, or noticed later.
                 (at_once, 50, 51, (2, false)),
                 (at_once, 52, 53, (3, true)),
                 (receive, 54, 56, (4, true)),

@@ -81,8 +81,8 @@ impl<T: Default> Detail<T> {
     }
 }
 
-/// `null` is a detail that was left out; of those that may be `None`, it is `None`, and the operation's
-/// `left_out` tells whether it was left out.
+/// `null` is a detail that was left out; of those that may be `None`, it is `None`, and the
+/// operation's `left_out` says whether it was left out.
 impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Detail<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Option::<T>::deserialize(deserializer)?;

@@ -161,7 +161,7 @@ pub struct RoundSummary {
     pub rank: u32,
     /// Which of its rounds, from 0.
     pub round: usize,
-    /// Who sent what arrived last, if that was always the same.
+    /// The sender whose message arrived last, if it was the same in all instances.
     pub from: Option<u32>,
     /// From the round before (or the enter) to beginning to receive.
     pub local_ns: Option<Summary>,

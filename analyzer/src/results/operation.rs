@@ -92,12 +92,12 @@ pub struct OperationSummary {
     pub first_likely: u64,
     /// Counts `[process][position]`; `None` above 256 processes, and across hosts.
     pub arrival_order: Detail<Option<Vec<Vec<u32>>>>,
-    /// Likewise.
+    /// Order of departure: counts `[process][position]`; `None` above 256 processes, and across hosts.
     pub departure_order: Detail<Option<Vec<Vec<u32>>>>,
     /// Counts `[process][tenth of the order]`, above 256 processes.
     #[serde(default)]
     pub arrival_deciles: Detail<Option<Vec<Vec<u32>>>>,
-    /// Likewise.
+    /// Order of departure: counts `[process][tenth of the order]`, above 256 processes.
     pub departure_deciles: Detail<Option<Vec<Vec<u32>>>>,
     /// How much later each next process leaves; barrier and N x N on one clock only. By position
     /// in the order of departure up to 256 processes, beyond in 100 steps of it.

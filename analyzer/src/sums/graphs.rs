@@ -161,7 +161,7 @@ impl InsideTally {
         }
     }
 
-    /// Keeps the first graphs; `forget` is told the edges of the others.
+    /// Retains the first graphs; calls `forget` with the edges of the others.
     fn drop_last(&mut self, mut forget: impl FnMut(&[(u32, u32)])) {
         while self.graphs.len() > MAX_GRAPHS {
             if let Some((edges, graph)) = self.graphs.pop_last() {
@@ -210,8 +210,8 @@ impl GraphTally {
         }
     }
 
-    /// Adds an instance. `order`: for each edge of the shape its number among those that are kept,
-    /// if it is not the same; `at`: the position of a slot.
+    /// Adds an instance. `order`: for each edge of the shape its number in this graph, if they
+    /// differ; `at`: the position of a slot.
     fn add(
         &mut self,
         instance: &CompleteInstance<'_>,

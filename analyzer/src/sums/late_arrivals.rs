@@ -1,7 +1,7 @@
 //! Single late arrivals, retained to find periodic disturbances.
 //!
-//! Two bounded sets for each operation on each communicator: the arrivals that were latest, by how
-//! much the last came after the last but one; and a sample of all instances as background, those
+//! Two bounded sets for each operation on each communicator: the arrivals that were latest, by the
+//! enter of the last minus the enter before it; and a sample of all instances as background, those
 //! whose position has the smallest hash. Both do not depend on which worker has seen what.
 
 use collbench_stats::random::Random;

@@ -36,7 +36,7 @@ pub struct LatenessOfMember {
 }
 
 impl Lateness {
-    /// Of nothing yet, among so many processes.
+    /// Empty sums, for an entry of `n_positions`.
     pub(crate) fn new(n_positions: usize) -> Self {
         Self {
             resolved: 0,

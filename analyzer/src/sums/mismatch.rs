@@ -60,7 +60,7 @@ pub struct Mismatch {
     pub is_persistent: bool,
     /// Position among the calls on the communicator.
     pub sequence: u64,
-    /// Whether all came and left.
+    /// Whether all processes entered and left.
     pub went_through: bool,
     /// What was called, and by whom.
     pub calls: Vec<MismatchedCall>,
@@ -149,10 +149,11 @@ fn are_apart(
     }
 }
 
-/// In what the calls of an instance differ, if they do; of one that not everybody came to, in
-/// what those differ who came.
+/// In what the calls of an instance differ, if they do; of an incomplete instance, in what the
+/// calls made differ.
 ///
-/// `has_other_roots` says that roots differ if all came; `size` is that of the communicator.
+/// `has_other_roots` says that roots differ in a complete instance; `size` is that of the
+/// communicator.
 pub(crate) fn mismatch_of(
     instance: &Candidate<'_>,
     has_other_roots: bool,

@@ -140,7 +140,7 @@ pub struct OperationTally {
     pub calls: u64,
     /// Complete instances.
     pub instances: u64,
-    /// Instances to which all came, and which all left, some with an error.
+    /// Instances that all processes entered and left, some with an error.
     pub failed: u64,
     /// Other instances.
     pub incomplete: u64,

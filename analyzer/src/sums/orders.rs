@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Positions are listed one by one up to so many processes, beyond in tenths of the order.
+/// Most processes for which positions are counted one by one; beyond, in tenths of the order.
 pub(crate) const MAX_POSITIONS: usize = 256;
 /// Columns beyond [`MAX_POSITIONS`].
 const DECILES: usize = 10;
@@ -147,7 +147,7 @@ impl OrderCounts {
         count_places(&mut self.table, &other.pending);
     }
 
-    /// Whether a table takes less than a list of so many.
+    /// Whether a table takes less memory than a list of `n_met`.
     fn is_table_of(&self, n_met: u64) -> bool {
         n_met * 2 > (self.n * self.n_columns) as u64
     }

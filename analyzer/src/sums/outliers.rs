@@ -18,7 +18,7 @@ pub struct LongInstance {
     pub sequence: u64,
     /// Position in the communicator's entry of the last to arrive, where that is resolved.
     pub last: Option<usize>,
-    /// How much later than the last but one that one came, ns.
+    /// Its enter minus the enter before it, ns.
     pub excess_ns: i64,
     /// Who arrived late together; `None` where stamps of its processes cannot be compared.
     pub late: Option<LateTogether>,
@@ -36,8 +36,8 @@ pub struct LateTogether {
 }
 
 impl LateTogether {
-    /// Who came late by these lags (last enter minus own), each with the position of whose it is; of
-    /// several times as long the last.
+    /// The processes that arrived late, from lags (last enter minus own) and positions; among
+    /// equally long gaps the last.
     pub(crate) fn of(lags: impl Iterator<Item = (i64, usize)>) -> Self {
         // The last to arrive first.
         let mut order: Vec<(i64, usize)> = lags.collect();

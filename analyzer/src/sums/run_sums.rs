@@ -22,7 +22,7 @@ use crate::sums::unfinished::AllUnfinished;
 /// All sums of a run, or of the part of it that one worker has seen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sums {
-    /// By what tells operations apart.
+    /// By operation key.
     pub operations: Operations,
     /// By process of the run; the stretches of all their courses are equally long.
     pub processes: Vec<ProcessTally>,
@@ -47,7 +47,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Of nothing yet, in a run of so many processes.
+    /// Empty sums, for a run of `n_processes`.
     #[must_use]
     pub fn new(n_processes: usize) -> Self {
         Self {

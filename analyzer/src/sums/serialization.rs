@@ -3,7 +3,7 @@
 use collbench_stats::integers::add_ns;
 use serde::{Deserialize, Serialize};
 
-/// Positions are listed one by one up to so many processes, beyond in steps of the order.
+/// Most processes for which positions are listed one by one; beyond, in steps of the order.
 pub(crate) const MAX_STEPS: usize = 256;
 /// Steps beyond [`MAX_STEPS`] processes.
 const STEPS: usize = 100;

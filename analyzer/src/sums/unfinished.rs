@@ -51,7 +51,7 @@ pub struct Unfinished {
     pub communicator: usize,
     /// Index in [`Communicators::entries`](crate::communicators::Communicators::entries).
     pub entry: usize,
-    /// Which order of calls it stands in.
+    /// Which order of calls it belongs to.
     pub call_order: CallOrder,
     /// Position in that order.
     pub sequence: u64,
@@ -71,8 +71,7 @@ pub struct Unfinished {
     pub n_unknown: u64,
 }
 
-/// World rank of the root that the call of a slot names, where that can be told from the call
-/// alone.
+/// World rank of the root that the call of a slot names, where the call alone determines it.
 pub(crate) fn stated_root(communicator: &Communicator, slot: usize, call: &Call) -> Option<u32> {
     let members = &communicator.members;
     if !call.operation.semantics().is_rooted() {
@@ -169,7 +168,7 @@ impl Unfinished {
         }
     }
 
-    /// What its processes wait for; `None` where they did not call the same.
+    /// Which processes wait for which; `None` where they called different operations.
     pub(crate) fn semantics(&self) -> Option<Semantics> {
         match self.operations[..] {
             [operation] => Some(operation.semantics()),
@@ -178,7 +177,7 @@ impl Unfinished {
     }
 }
 
-/// Where an instance stands: communicator (in the list), call order and position, and for those of
+/// Position of an instance: communicator (in the list), call order and position, and for those of
 /// several communicators of one process that are one in the list, when it began.
 type Key = (usize, CallOrder, u64, Timestamp<Global>);
 

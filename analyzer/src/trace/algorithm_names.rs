@@ -35,7 +35,7 @@ const MOST: usize = 8;
 /// The names by which the MPI library calls its algorithms, of all processes of a run.
 #[derive(Debug, Default)]
 pub(crate) struct NameTable {
-    /// In their order; the number of a name is its place, from 1.
+    /// In their order; the number of a name is its position, from 1.
     list: Vec<(String, Option<LibraryName>)>,
     /// By process, then index of the definition.
     of_processes: Vec<Box<[Number]>>,

@@ -157,7 +157,7 @@ impl RunFiles {
     /// Opens the directory once more, after files were found shorter than before.
     ///
     /// # Errors
-    /// As of [`Self::open`].
+    /// [`RunError`], as from [`Self::open`].
     fn open_again(&self, shorter: Vec<String>) -> Result<Self, RunError> {
         let mut became_shorter = self.became_shorter.clone();
         became_shorter.extend(shorter);
@@ -177,7 +177,7 @@ impl RunFiles {
             let Ok(Bytes::Mapped { map, identity }) = bytes else {
                 return false;
             };
-            // What was cut off within a page is zeros there, of which nobody is told.
+            // Bytes cut off within a page read as zeros, without any signal.
             let is_cut = |found: Metadata| {
                 (found.dev(), found.ino()) == *identity && found.len() < map.bytes().len() as u64
             };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a record stands in the file of a process.
+/// Location of a record in the file of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RecordAt {
     /// Index in the file's list of chunks.
@@ -16,7 +16,7 @@ pub(crate) struct RecordAt {
 pub(crate) struct RecordRun {
     /// Position of the first call on its call order.
     pub(crate) position: u64,
-    /// Where its record stands.
+    /// Location of its record.
     pub(crate) location: RecordAt,
     /// Number of calls, > 0.
     pub(crate) n: u32,

@@ -93,7 +93,7 @@ impl<'a> RecordReader<'a> {
         }
     }
 
-    /// The record at a place.
+    /// The record at a location.
     pub(crate) fn record(&self, location: RecordAt) -> Record {
         self.slice(location, 1)[0]
     }

@@ -178,7 +178,7 @@ impl Process<'_> {
         }
     }
 
-    /// Hands on the records of a thread behind a place, up to another one.
+    /// Passes to `look` the records of a thread after one location, up to another.
     fn each_until(&self, from: RecordAt, until: RecordAt, mut look: impl FnMut(RecordAt, &Record)) {
         let chunks = self.chunks();
         let mut at = RecordAt {
@@ -219,7 +219,8 @@ impl Process<'_> {
         }
     }
 
-    /// What is after a message and those that were begun with it, if it tells of them.
+    /// The note after a message and those sent with it that names the call they are for, if there
+    /// is one.
     fn making_behind(&self, location: RecordAt, message: &Message) -> Option<Creation> {
         let chunks = self.chunks();
         let thread = self.thread_of(location);
@@ -308,8 +309,8 @@ impl Process<'_> {
     }
 
     /// Whether messages of a collective that had begun before the window may stand among those
-    /// behind the call at a place, at a position of a queue. Their tag is not known, but it is not
-    /// that of the call: only where all have one tag are they sure to be the call's own.
+    /// behind the call at a location, at a position of a queue. Their tag is not known, but it is
+    /// not that of the call: only where all have one tag are they sure to be the call's own.
     pub(crate) fn is_mixed(&self, queue: &Queue, position: u64, location: RecordAt) -> bool {
         if !self.has_messages || self.reader.record(location).enter.get() >= self.mixed_until {
             return false;
@@ -405,8 +406,8 @@ impl Process<'_> {
         }
     }
 
-    /// Position of the first call on a call order of a binding whose messages may not all be there;
-    /// `u64::MAX` if there is none.
+    /// Position of the first call on a call order of a local communicator whose messages may not
+    /// all be there; `u64::MAX` if there is none.
     pub(super) fn first_unfinished(&self, local_comm: usize, call_order: CallOrder) -> u64 {
         let calls = self.unfinished.values().flatten().flatten();
         let calls =

@@ -16,7 +16,7 @@ use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 #[derive(Clone, Copy)]
 struct BatchPart<'r> {
     records: &'r [Record],
-    /// Where the first stands.
+    /// Location of the first.
     location: RecordAt,
     /// Whether their stamps can be true.
     is_possible: bool,

@@ -153,7 +153,7 @@ impl FigureTargets<'_> {
             Quantity::LateReceiver { edge, is_last } => {
                 let edge = &mut edges[edge as usize];
                 edge.late_receiver.add_all(samples);
-                // Of one whose receive is known, as is told of its transfer.
+                // Only of messages whose receive time is known, as for the transfer.
                 if is_last {
                     edge.last.late_receiver_ns += sum(samples);
                 }

@@ -24,8 +24,8 @@ impl GraphRows {
         found.map(|(_, rows)| rows)
     }
 
-    /// Keeps rows for more instances of a shape, unless there are some already; gives those that had
-    /// to go for it, of the same graph.
+    /// Adds rows for a shape, unless it has some; returns the rows of another shape of the graph
+    /// that were removed for it.
     pub(crate) fn begin(&mut self, shape: &Arc<Shape>, rows: Rows) -> Option<(Arc<Shape>, Rows)> {
         // An instance whose samples are too long for a row has come here too.
         if self.of(shape).is_some() {

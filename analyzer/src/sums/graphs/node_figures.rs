@@ -51,7 +51,7 @@ pub(crate) struct ContributorFigures {
 /// Sums of one round of a node in an exchange; times per instance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RoundFigures {
-    /// The slot that sent what arrived last, if it was always the same.
+    /// The slot whose message arrived last, if it was the same in all instances.
     pub partner: Option<u32>,
     n: u64,
     /// From the round before (or the enter) to beginning to receive.

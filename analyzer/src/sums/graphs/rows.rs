@@ -12,7 +12,7 @@ use crate::measure::inside::{Quantity, Samples};
 #[derive(Debug)]
 pub(crate) struct Rows {
     quantities: Vec<Quantity>,
-    /// Row behind row; what is left of rows that were handed on is after those.
+    /// Row after row; beyond `n_rows` are leftovers of drained rows.
     samples: Vec<i32>,
     n_rows: usize,
     /// Rows after which they are added up.
@@ -25,7 +25,7 @@ const COLUMNS: usize = 16;
 const SAMPLES: usize = 1 << 20;
 const LEAST_ROWS: usize = 16;
 const MOST_ROWS: usize = 512;
-/// Rows whose columns are handed on together: these columns fit into the nearest cache.
+/// Rows whose columns are passed on together: these fit into the first-level cache.
 const TOGETHER: usize = 256;
 
 impl Rows {

@@ -82,7 +82,7 @@ impl Tally<'_> {
         self.add_orders(of);
     }
 
-    /// In which order its processes came and left.
+    /// Adds the order in which its processes arrived and left.
     fn add_orders(&mut self, of: &Measured<'_, '_>) {
         let Measured {
             instance,
