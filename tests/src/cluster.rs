@@ -32,7 +32,7 @@ impl Cluster {
         let script = source_dir().join("cluster/cluster");
         let name = format!("collbench-{label}-{}", std::process::id());
         let cluster = Self { script, name };
-        let up = cluster.run(&[&["up", "--ttl", "600"], options].concat());
+        let up = cluster.run(&[&["up", "--ttl", "3600"], options].concat());
         if up.status == 77 {
             skipped(&format!("no hosts on this machine: {up}"));
             return None;
