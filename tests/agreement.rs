@@ -133,7 +133,7 @@ fn who_is_late_is_who_is_waited_for_inside_too() {
                 n_late += if begin["rank"] == late { instances } else { 0 };
             }
             let last = operation["last_arrivals"][late as usize].as_u64().unwrap();
-            // Of those that it came last to, some may have taken long for another reason.
+            // Of the instances in which it arrived last, some may have taken long for another reason.
             assert!(2 * n > count, "{name}: known of {n} of {count}");
             assert!(
                 2 * n_late >= last,

@@ -35,7 +35,7 @@ fn counted(analysis: &Analysis) -> BTreeMap<(String, String), u64> {
         .collect()
 }
 
-/// Likewise the calls of the entries that are told with it, and of their trees.
+/// Calls by algorithm: those of the entries of `operations` with that name, and those of their trees.
 fn told(analysis: &Analysis) -> [BTreeMap<(String, String), u64>; 2] {
     let mut all = [BTreeMap::new(), BTreeMap::new()];
     for entry in analysis.array("/operations") {

@@ -10,7 +10,7 @@ use collbench_tests::{Analysis, Job, Workspace, analyze, have, long_or, program}
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
 
-/// How a collective was completed: the call, how many together, how many tests before in vain.
+/// How a collective was completed: the call, how many it completed, how many unsuccessful tests before.
 type End = (String, u32, u32);
 
 /// What a process did, as it says itself or as its trace has it.

@@ -14,7 +14,7 @@ fn record(ranks: usize, source: &str, arguments: &[&str], launcher_options: &[&s
     record_layers(layers, ranks, source, arguments, launcher_options)
 }
 
-/// Likewise with these layers.
+/// Records a program with the given layers.
 fn record_layers(
     layers: &str,
     ranks: usize,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The critical paths of an operation in which all wait for all, against who came last.
+/// The critical paths of an operation in which all wait for all, compared with who arrived last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreement {
     /// Operation and communicator.

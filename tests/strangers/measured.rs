@@ -33,7 +33,7 @@ pub(crate) struct Figures {
     pub all_for_all: u64,
     /// Of these, those that begin elsewhere, by why.
     pub begin_elsewhere: BTreeMap<&'static str, u64>,
-    /// How many more of these there must be, by who came last how often, than are told.
+    /// How many more of these there must be than are reported, by how often each rank arrived last.
     pub begin_untold: u64,
     /// Instances that go on in messages and have no critical path, by why.
     pub without_path: BTreeMap<String, u64>,
@@ -145,8 +145,8 @@ impl Figures {
         if !is_all_for_all {
             return;
         }
-        // A rank that more paths begin at than it came last: of the others, it is open who came last,
-        // or the path begins elsewhere.
+        // More paths begin at this rank than it arrived last: in the others it is not known who arrived
+        // last, or the path begins elsewhere.
         let last = array(&operation["last_arrivals"]);
         let came_last = |rank: u64| -> u64 {
             let at = ranks.iter().position(|member| number(member) == rank);

@@ -56,7 +56,7 @@ fn all_receivers_of_a_bcast_wait_for_its_root_only() {
     assert_eq!(totals(bcast)["lag"], Some((4, 300 + 200 + 260)));
     assert_eq!((&bcast.core_ns, &bcast.departure_wait_ns), (&None, &None));
     assert_eq!(bcast.last_arrivals, [0, 0, 0, 1]);
-    // Rank 3 came last, but nobody waited for it.
+    // Rank 3 arrived last, but nobody waited for it.
     assert_eq!(analysis.imbalance[0].wait_caused_ns, Some(0));
 }
 

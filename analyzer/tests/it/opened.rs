@@ -89,7 +89,7 @@ fn calls_on_files_find_one_another_however_they_stand_among_other_calls() {
     ] {
         assert_eq!(counts(name), (world, instances, 0), "{name}");
     }
-    // Opening waits for the last; what the standard leaves open is not known, but who came last is.
+    // Opening waits for the last rank. For the other calls the wait is unknown, but not who arrived last.
     let open = only(&analysis, "MPI_File_open");
     assert_eq!(
         open.wait_ns.as_ref().map(|wait| (wait.n, wait.total)),

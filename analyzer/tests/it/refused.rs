@@ -45,7 +45,7 @@ fn a_collective_that_the_library_refused_is_not_opaque() {
 #[test]
 fn what_was_refused_is_counted_and_in_no_figure() {
     let mut trace = TestTrace::new(2);
-    // Refused at once by both; by one of them, for which the other waits in vain; and not.
+    // Refused at once by both; by one, while the other waits until it gives up; and by none.
     for (process, stamps) in trace.processes.iter_mut().zip([
         [(100, 150), (10_000, 90_000), (100_000, 104_000)],
         [(9_000, 9_050), (89_000, 89_100), (101_000, 104_500)],

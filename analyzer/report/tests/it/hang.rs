@@ -125,7 +125,7 @@ fn who_never_came_is_told_with_the_last_that_it_did() {
     assert!(told.contains("rank 2 never arrived"), "{told}");
 }
 
-/// Messages stand behind the record of the call that they are inside.
+/// Messages follow the record of the call that they belong to.
 #[test]
 fn a_call_is_under_way_with_its_messages_behind_it_too() {
     let mut trace = killed(2);

@@ -361,7 +361,7 @@ fn compare_operation(what: &str, found: &Value, expected: &Value, tolerance: Tol
     }
     compare_wait_states(what, found, times, tolerance);
 
-    // Who came last is known where all are on one host, and nobody is too close.
+    // Who arrived last is known if all are on one host and no other arrival is too close.
     let within = times["core_ns"]["n"] != 0 || tolerance.truth == "global";
     let is_clear = expected["closest_ns"]
         .as_i64()
@@ -466,7 +466,7 @@ fn all_operations_and_communicators_come_back_exactly() {
 #[test]
 fn what_begins_before_it_is_waited_for_comes_back_exactly() {
     let case = Case::new(NONBLOCKING);
-    // Likewise, of MPI_Iexscan.
+    // MPI_Iexscan with different sizes.
     assert_eq!((case.status, case.remarks()), (0, vec!["mismatched_sizes"]));
     compare(&case, EXACT);
     let operations = || list(&case.truth["operations"]).iter();

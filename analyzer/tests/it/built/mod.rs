@@ -103,7 +103,7 @@ pub fn complete(
     Record::of_words(words, START + enter, leave)
 }
 
-/// `n` tests in vain, which took so many ns in all, before a completion at `enter`.
+/// `n` unsuccessful tests, which took `spent` ns in all, before a completion at `enter`.
 pub fn tested(of: Initiation, n: u32, spent: u64, enter: u64) -> Record {
     let of_index = match of {
         Initiation::Nonblocking { communicator, .. } => communicator,
@@ -144,7 +144,7 @@ pub fn message(
     tagged_message(direction, communicator, partner, -12, stamps)
 }
 
-/// Likewise, with a tag of its own.
+/// A message with the given tag.
 pub fn tagged_message(
     direction: Direction,
     communicator: u32,

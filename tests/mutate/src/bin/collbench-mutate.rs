@@ -58,7 +58,7 @@ struct Options {
     #[arg(long, value_name = "DIR", hide = true)]
     work: Option<PathBuf>,
 
-    /// Likewise: from one number to the next
+    /// For the processes that this command starts: the step from one number to the next
     #[arg(long, value_name = "N", hide = true, default_value_t = 1)]
     step: u64,
 }
