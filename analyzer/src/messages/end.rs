@@ -28,7 +28,7 @@ pub(crate) fn step_of(key: &Key) -> u32 {
     key[0] as u32
 }
 
-/// The slot of the other end; [`NOT_A_SLOT`] as a number where it has none.
+/// The slot of the other end; `NOT_A_SLOT` as a number where it has none.
 pub(crate) fn partner_of(key: &Key) -> usize {
     (key[0] >> 32) as usize
 }

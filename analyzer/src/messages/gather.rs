@@ -25,7 +25,7 @@ use crate::trace::record_at::RecordAt;
 pub(crate) struct Gatherer {
     /// Slots by world rank, in the communicator of the last instances.
     slots: Vec<u32>,
-    /// Index of that in [`Communicators::list`].
+    /// Index of that in `Communicators::list`.
     communicator: Option<usize>,
     /// By slot: the communicator that its last end travelled on, as its records call it, and the
     /// number of that.
