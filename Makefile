@@ -4,7 +4,7 @@
 CARGO  ?= cargo
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# End-to-end tests that run at a time, most of which wait: how many ranks that is, tests/src/room.rs decides.
+# Tests that run at a time: those under mpirun mostly wait. How many ranks that is, tests/src/room.rs decides.
 SIDE_BY_SIDE := $(shell echo $$((4 * $$(nproc))))
 
 .PHONY: help build demo test test-browser test-programs test-strangers test-long mutate interrupt corpus bench bench-analyze clocks guard install clean
@@ -35,8 +35,7 @@ demo: build
 # "cargo test" builds neither the preloaded library nor the commands of other packages.
 test: build
 	@scripts/need.sh openmpi-bin libopenmpi-dev gfortran python3 iproute2 libclang-dev
-	$(CARGO) test --workspace --exclude collbench-tests --no-fail-fast
-	RUST_TEST_THREADS=$(SIDE_BY_SIDE) $(CARGO) test -p collbench-tests --no-fail-fast
+	RUST_TEST_THREADS=$(SIDE_BY_SIDE) $(CARGO) test --workspace --no-fail-fast
 	@scripts/browser.sh
 
 # The report page alone, in Chromium.
@@ -46,7 +45,7 @@ test-browser: build
 test-programs: build
 	@scripts/programs.sh
 	@scripts/mpis.sh
-	RUST_TEST_THREADS=$(SIDE_BY_SIDE) $(CARGO) test -p collbench-tests --features programs --test programs
+	RUST_TEST_THREADS=$(SIDE_BY_SIDE) $(CARGO) test --workspace --features collbench-tests/programs --test programs
 
 test-long: build
 	COLLBENCH_TESTS_LONG=1 $(CARGO) test -p collbench-tests --test it -- storm_of_collectives nobody_leaves_an_allreduce positions_in_a_ring
