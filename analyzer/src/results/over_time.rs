@@ -146,7 +146,7 @@ pub struct LatenessSectionSummary {
     pub instances: u64,
     /// Those of which it is known who arrived last.
     pub resolved: u64,
-    /// World rank that arrived last most often; `None` where nobody is known to have come last.
+    /// World rank that arrived last most often; `None` if it is not known of any instance.
     pub rank: Option<u32>,
     /// How often.
     pub last: u64,
