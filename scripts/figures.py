@@ -1,64 +1,94 @@
 #!/usr/bin/env python3
-"""The figures of what collbench-analyze printed, drew and wrote, without its words.
+"""Whether two versions print, draw and write the same figures, whatever their words.
 
-    scripts/figures.py FOLDER
+    scripts/figures.py OLD NEW
 
-Rewrites each file below FOLDER to its figures, so that two folders can be compared by diff where only the
-words differ: of JSON all but the sentences, of which the numbers stay; of text, pictures and pages the
-numbers with their units, sorted.
+Compares the files of two folders. JSON must be equal but for its sentences, and these must have the same
+numbers. Of text, pictures and pages each number but 0 must still be there as often (the 0 of an axis is also
+in its name). Numbers that are there more often are printed with VERBOSE=1: a caption may have a new one.
 """
 
 import collections
 import html
 import json
+import os
 import pathlib
 import re
 import sys
 
-# A number, its sign and unit; not one that is a part of a name (node12, p10, MPI_INT8, #3-4).
-NUMBER = re.compile(r"(?<![\w.#/])[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?:\s?(?:ns|us|µs|ms|s|min|h|d|%|ppm|GiB|MiB|KiB|kB|MB|GB|B)(?!\w))?(?!\w)")
+# A number; not one that is a part of a name (node12, p10, MPI_INT8, 3-4, v4.1.4).
+NUMBER = re.compile(r"(?<![\w.#/,-])[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 # Names of percentiles say which figure is meant, and are no figures.
 PERCENTILE = re.compile(r"\b\d+(?:st|nd|rd|th) percentiles?\b|\bp\d+\b")
 
 
 def numbers(text):
-    """The numbers of a text with how often each is there, one in a line."""
-    text = PERCENTILE.sub(" ", text)
-    counts = collections.Counter(re.sub(r"\s|,(?=\d{3})", "", match) for match in NUMBER.findall(text))
-    return [f"{number} x{count}" for number, count in sorted(counts.items())]
+    """The numbers of a text but 0, without plus signs and commas, with how often each is there."""
+    found = NUMBER.findall(PERCENTILE.sub(" ", text))
+    return collections.Counter(number.replace(",", "").lstrip("+") for number in found if number != "0")
 
 
-def without_sentences(value):
-    """JSON with the numbers of a sentence instead of the sentence."""
-    if isinstance(value, dict):
-        return {key: without_sentences(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [without_sentences(member) for member in value]
-    if isinstance(value, str) and value.strip().count(" ") >= 2:
-        return numbers(value)
-    return value
+def differences(old, new, place=""):
+    """Places at which two documents differ in more than words."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new}):
+            if key not in old or key not in new:
+                yield f"{place}/{key} is in one of them only"
+            else:
+                yield from differences(old[key], new[key], f"{place}/{key}")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (one, other) in enumerate(zip(old, new)):
+            yield from differences(one, other, f"{place}/{index}")
+    elif isinstance(old, str) and isinstance(new, str) and " " in old.strip():
+        if numbers(old) != numbers(new):
+            yield f"{place}: {old!r} and {new!r}"
+    elif old != new:
+        yield f"{place}: {old!r} and {new!r}"
 
 
-def figures(path):
-    """What to write instead of a file."""
+def visible(path):
+    """The text of a file that a reader sees."""
     text = path.read_text(errors="replace")
-    if text.lstrip().startswith(("{", "[")):
-        try:
-            return json.dumps(without_sentences(json.loads(text)), indent=1)
-        except ValueError:
-            pass
     if path.suffix in (".svg", ".html"):
         text = re.sub(r"<(style|script)\b.*?</\1>", " ", text, flags=re.S)
         text = html.unescape(re.sub(r"<[^>]*>", " ", text))
-    return "\n".join(numbers(text)) + "\n"
+    return text
+
+
+def compare(old, new):
+    """(what is missing or differs, what is new) of two files."""
+    text = old.read_text(errors="replace")
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            return list(differences(json.loads(text), json.loads(new.read_text()))), collections.Counter()
+        except ValueError:
+            pass
+    before, after = numbers(visible(old)), numbers(visible(new))
+    return [f"{number} is there {count} times less" for number, count in sorted((before - after).items())], after - before
 
 
 def main(words):
-    if len(words) != 1 or words[0].startswith("-"):
+    if len(words) != 2 or words[0].startswith("-"):
         sys.exit(__doc__)
-    for path in sorted(pathlib.Path(words[0]).rglob("*")):
-        if path.is_file() and path.suffix != ".trace":
-            path.write_text(figures(path))
+    old, new = map(pathlib.Path, words)
+    files = {path.relative_to(root) for root in (old, new) for path in root.rglob("*") if path.is_file()}
+    wrong, more = 0, collections.Counter()
+    for name in sorted(files):
+        if not (old / name).exists() or not (new / name).exists():
+            wrong += 1
+            print(f"{name}: in one of them only")
+            continue
+        if name.suffix == ".trace":
+            missing, added = ([] if (old / name).read_bytes() == (new / name).read_bytes() else ["other bytes"]), {}
+        else:
+            missing, added = compare(old / name, new / name)
+        for what in missing:
+            wrong += 1
+            print(f"{name}: {what}")
+        more.update(added)
+        if added and os.environ.get("VERBOSE"):
+            print(f"{name}: new: {dict(added)}")
+    sys.exit(wrong > 0)
 
 
 if __name__ == "__main__":

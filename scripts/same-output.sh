@@ -36,13 +36,19 @@ rm -rf "$work/old" "$work/new" "$work/traces" "$work/differences"
 mkdir -p "$work/old" "$work/new" "$work/traces" "$work/differences"
 n=0
 differ=0
-# shown NAME OLD NEW: whether two folders of what a build shows are the same.
+# shown NAME OLD NEW: whether two folders of what a build shows are the same, or have the same figures.
 shown() {
-    if [ -n "$figures" ]; then
-        python3 scripts/figures.py "$2"
-        python3 scripts/figures.py "$3"
+    if [ -z "$figures" ]; then
+        same "$1" "$2" "$3"
+        return
     fi
-    same "$1" "$2" "$3"
+    n=$((n + 1))
+    if ! python3 scripts/figures.py "$2" "$3" >"$work/differences/$1"; then
+        differ=$((differ + 1))
+        echo "differs: $1 (see $work/differences/$1)"
+    else
+        rm "$work/differences/$1"
+    fi
 }
 # same NAME OLD NEW: whether two files or folders are the same.
 same() {
