@@ -166,7 +166,7 @@ pub(crate) struct Grid {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(
     untagged,
-    expecting = "a number of bytes, or a list with one for each world rank"
+    expecting = "bytes is neither a number of bytes nor a list with one for each world rank"
 )]
 pub(crate) enum Bytes {
     Same(u64),

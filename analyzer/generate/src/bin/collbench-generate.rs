@@ -48,7 +48,7 @@ Examples:
   collbench-generate --seed 7 --force late.toml trace
       generate it again with other random numbers
   collbench-analyze trace
-      analyse it
+      analyze it
 
 Exit status: 0 done, 1 failed, 2 usage."
     };

@@ -129,7 +129,7 @@ pub(super) struct WrittenStep {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "a rank, or \"rotating\"")]
+#[serde(untagged, expecting = "root is neither a rank nor \"rotating\"")]
 pub(super) enum WrittenRoot {
     Fixed(u32),
     Word(RotatingWord),
@@ -214,7 +214,7 @@ pub(super) struct WrittenLink {
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
-    expecting = "the name of a tree, a list of parents, or a table with its shape"
+    expecting = "tree is neither the name of a tree, nor a list of parents, nor a table with its shape"
 )]
 pub(super) enum WrittenTree {
     Shape(WrittenShape),

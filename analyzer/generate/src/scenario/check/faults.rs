@@ -56,8 +56,8 @@ impl Check<'_> {
                 Fault::CutAtByte(_) | Fault::CutAtFraction(_) | Fault::DamagedChunk(_)
             );
             if has_threads && is_damage {
-                let expected = "a scenario without threads: what damage leaves of several threads \
-                                is not computed";
+                let expected = "a scenario without threads, since the truth about a damaged file is \
+                                computed for one thread only";
                 return self.wrong(span, "a damaged file", expected);
             }
             *slot = kind;

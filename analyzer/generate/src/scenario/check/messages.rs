@@ -77,7 +77,7 @@ impl Check<'_> {
                     let Some(found) = found else {
                         let known = self.hosts.iter().map(|host| host.name.as_str());
                         let known: Vec<&str> = known.collect();
-                        let expected = format!("two hosts of {}", known.join(", "));
+                        let expected = format!("two of the hosts {}", known.join(", "));
                         return self.wrong(span, format!("host \"{name}\""), expected);
                     };
                     *host = found;
@@ -112,7 +112,7 @@ impl Check<'_> {
         let may_have = matches!(kind, StepKind::Call | StepKind::Begin(_));
         let Some(operation) = operation.filter(|op| is_seen(op) && may_have) else {
             let expected = "a barrier, broadcast, scatter, reduce, gather or N x N";
-            return self.wrong(span, "tree", expected);
+            return self.wrong(span, "tree in a step that cannot have one", expected);
         };
         if let Bytes::PerRank(_) = bytes {
             let expected = "one number, the size of every message";

@@ -146,7 +146,11 @@ impl Check<'_> {
         match (&step.makes, is_constructor) {
             (Some(makes), false) => {
                 let expected = "a communicator constructor as its operation";
-                self.wrong(makes.span(), "makes", expected)
+                self.wrong(
+                    makes.span(),
+                    "makes in a step that makes no communicator",
+                    expected,
+                )
             }
             (None, true) => {
                 let expected = "makes = \"name of the new communicator\"";
@@ -170,7 +174,8 @@ impl Check<'_> {
             return Ok(Root::Fixed(0));
         };
         if !is_rooted {
-            return self.wrong(root.span(), "root", "an operation with a root");
+            let found = "root for an operation that has none";
+            return self.wrong(root.span(), found, "an operation with a root");
         }
         match root.get_ref() {
             WrittenRoot::Fixed(rank) if u64::from(*rank) < self.n_ranks => Ok(Root::Fixed(*rank)),
@@ -218,7 +223,11 @@ impl Check<'_> {
         ];
         if !is_completing && beside.contains(&true) {
             let found = "thread, complete_ns, tests or test_ns";
-            return self.wrong(span.clone(), found, "these only together with complete");
+            return self.wrong(
+                span.clone(),
+                found,
+                "these fields only together with complete",
+            );
         }
         let lengths = 0..=MAX_DELAY_NS;
         if let Some(name) = step.complete.take() {
@@ -256,7 +265,8 @@ impl Check<'_> {
         let Some(operation) = operation.filter(begins) else {
             if let Some(begin_ns) = &step.begin_ns {
                 let expected = "a nonblocking or persistent operation";
-                return self.wrong(begin_ns.span(), "begin_ns", expected);
+                let found = "begin_ns for an operation without an initiating call";
+                return self.wrong(begin_ns.span(), found, expected);
             }
             return Ok(StepKind::Call);
         };
@@ -266,7 +276,7 @@ impl Check<'_> {
         );
         if step.internal || (operation.is_persistent() && is_rotating) {
             let (name, found, expected) = if step.internal {
-                (operation.name(), "internal = true", "no internal")
+                (operation.name(), "internal = true", "a blocking operation")
             } else {
                 (
                     operation.name(),
@@ -303,7 +313,8 @@ impl Check<'_> {
     ) -> Result<(), ScenarioError> {
         let span = split.span();
         if !is_constructor {
-            return self.wrong(span, "split", "a communicator constructor as its operation");
+            let found = "split in a step that makes no communicator";
+            return self.wrong(span, found, "a communicator constructor as its operation");
         }
         let split = split.get_ref();
         let ways = usize::from(split.parts.is_some())
@@ -312,7 +323,7 @@ impl Check<'_> {
             + usize::from(split.colours.is_some());
         if ways > 1 || split.parts == Some(0) || split.every == Some(0) {
             let expected = "one of parts = N, every = N, hosts = true, colours = [..], N above 0";
-            return self.wrong(span, "no way to split, or several", expected);
+            return self.wrong(span, "several ways to split, or N = 0", expected);
         }
         Ok(())
     }
@@ -336,7 +347,8 @@ impl Check<'_> {
             )
         );
         if !carries {
-            return self.wrong(bytes.span(), "bytes", "an operation that carries data");
+            let found = "bytes for an operation that carries no data";
+            return self.wrong(bytes.span(), found, "an operation that carries data");
         }
         let largest = match bytes.get_ref() {
             Bytes::Same(bytes) => *bytes,
@@ -349,7 +361,11 @@ impl Check<'_> {
         };
         // The root of a scatter sends the sum over all ranks.
         if largest >= 1 << 27 {
-            return self.wrong(bytes.span(), format!("{largest} bytes"), "less than 2^27");
+            return self.wrong(
+                bytes.span(),
+                format!("{largest} bytes"),
+                "less than 2^27 bytes",
+            );
         }
         Ok(bytes.into_inner())
     }
