@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::{CommandFactory, Parser};
 use collbench_files::{Folder, guard_mappings};
 use collbench_instrument::Form;
@@ -37,7 +37,7 @@ const HAS_SHRUNK: &str = "became shorter while it was read";
 const AFTER_HELP: &str = "\
 Examples:
   collbench-compact trace
-      replace the files of a trace by compact ones
+      replace the files of a trace with compact ones
   collbench-compact trace small
       write a compact copy to the new directory small
   collbench-compact --expand small expanded
@@ -177,7 +177,7 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
 pub(crate) fn compact_recorded(trace: &Path, form: Form) -> anyhow::Result<Outcome> {
     match form {
         Form::Outer => {
-            let folder = Folder::open_no_follow(trace).with_context(|| no_trace(trace))?;
+            let folder = Folder::open_no_follow(trace).map_err(|error| no_trace(trace, &error))?;
             replace(
                 OpenTrace {
                     folder: &folder,
@@ -193,8 +193,8 @@ pub(crate) fn compact_recorded(trace: &Path, form: Form) -> anyhow::Result<Outco
 
 /// Replaces the files of a trace that no other process uses.
 fn in_place(trace: &Path, direction: Direction, ended: Ended) -> anyhow::Result<Outcome> {
-    let folder = Folder::open(trace).with_context(|| no_trace(trace))?;
-    let opened = folder.as_file().with_context(|| no_trace(trace))?;
+    let folder = Folder::open(trace).map_err(|error| no_trace(trace, &error))?;
+    let opened = folder.as_file().map_err(|error| no_trace(trace, &error))?;
     lock(&opened).with_context(|| trace.display().to_string())?;
     replace(
         OpenTrace {
@@ -234,7 +234,11 @@ impl OpenTrace<'_> {
     /// The names of the rank files.
     fn rank_files(self) -> anyhow::Result<Vec<String>> {
         let mut names = Vec::new();
-        for name in self.folder.names().with_context(|| no_trace(self.path))? {
+        for name in self
+            .folder
+            .names()
+            .map_err(|error| no_trace(self.path, &error))?
+        {
             let name = name.to_string_lossy().into_owned();
             if is_rank_file(&name) {
                 names.push(name);
@@ -275,7 +279,7 @@ fn replace(trace: OpenTrace<'_>, direction: Direction, ended: Ended) -> anyhow::
 
 /// Makes a new trace next to the old one; it gets its name when it is complete.
 fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outcome> {
-    let folder = Folder::open(trace).with_context(|| no_trace(trace))?;
+    let folder = Folder::open(trace).map_err(|error| no_trace(trace, &error))?;
     let from = OpenTrace {
         folder: &folder,
         path: trace,
@@ -283,7 +287,7 @@ fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outc
     let names = from.rank_files()?;
     if out.symlink_metadata().is_ok() {
         bail!(
-            "{}: already exists; choose a directory that does not exist",
+            "{}: already exists; choose a directory that does not exist yet",
             out.display()
         );
     }
@@ -369,9 +373,9 @@ fn copy(file: &File, folder: &Folder, name: &str) -> anyhow::Result<()> {
     Ok(target.set_permissions(permissions)?)
 }
 
-fn no_trace(place: &Path) -> String {
-    format!(
-        "{}: expected a trace (a directory made by collbench-record)",
+fn no_trace(place: &Path, error: &io::Error) -> anyhow::Error {
+    anyhow!(
+        "{}: cannot be opened: {error}; expected a trace, a directory made by collbench-record",
         place.display()
     )
 }

@@ -59,7 +59,7 @@ Examples:
   collbench-record --keep last:16M -- mpirun -n 8 ./app
       keep only the newest calls of a long run
 
-Exit status: the one of COMMAND; 125 when recording failed, 126 when COMMAND cannot be run, 127 when \
+Exit status: that of COMMAND; 125 when recording failed, 126 when COMMAND cannot be run, 127 when \
 it is not found.
 
 Environment: COLLBENCH_PRELOAD is the path of the preloaded library if it is neither beside this \
@@ -96,7 +96,7 @@ struct Options {
         help_heading = CONTENT,
     )]
     clock: Option<String>,
-    /// Maximum bytes per rank (k, M, G are powers of 1024); recording stops cleanly when they are
+    /// Maximum bytes per rank (k, M, G, T are powers of 1024); recording stops cleanly when they are
     /// used up
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_size: Option<u64>,
@@ -232,7 +232,7 @@ fn layers_of(named: Option<&[Layer]>) -> Result<Layers, &'static str> {
         return Ok(Layers::BY_DEFAULT);
     };
     if !named.contains(&Layer::Calls) {
-        return Err("--layers must include calls");
+        return Err("--layers must include calls, as in --layers calls,messages");
     }
     Ok(Layers {
         io: named.contains(&Layer::Io),

@@ -33,7 +33,9 @@ impl Unfinished {
         let was_there = match fs::create_dir(&path) {
             Ok(()) => false,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => true,
-            Err(error) => return Err(error).with_context(|| format!("creating {}", shown())),
+            Err(error) => return Err(error).with_context(|| {
+                format!("{}: cannot be created; choose an OUT in a directory that exists and is writable", shown())
+            }),
         };
         let folder = Folder::open_no_follow(&path).with_context(shown)?;
         let opened = folder.as_file().with_context(shown)?;

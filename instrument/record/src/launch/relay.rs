@@ -62,7 +62,7 @@ pub(super) fn relay_agent(settings: &Settings, preload: &Path) -> anyhow::Result
 pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCode> {
     let relayed: Relayed = from_hex(relayed)
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .context("--relay: expected what collbench-record itself has written there")?;
+        .context("--relay: expected settings that collbench-record itself has encoded")?;
     let settings = Settings {
         output: PathBuf::from(OsString::from_vec(relayed.output)),
         form: Form::Outer,

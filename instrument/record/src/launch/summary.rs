@@ -259,17 +259,20 @@ impl Problem {
             ),
             Self::Gone => format!(
                 "{path} was removed or renamed while COMMAND ran; if it was renamed, the trace is \
-                 at its new place"
+                 at its new path"
             ),
             Self::Missing { recorded, started } => format!(
                 "{path}: {recorded} of {started} ranks were recorded{itself}{CAUSES}\n  - a rank was \
                  killed inside MPI_Init"
             ),
             Self::Unreadable { file, error } => format!("{path}/{}: {error}", file.escape_debug()),
-            Self::OtherRuns(n) => format!(
-                "{path} holds the first MPI run that COMMAND started; {n} more not recorded: record \
-                 each run separately, into its own directory (-o)"
-            ),
+            Self::OtherRuns(n) => {
+                let were = if *n == 1 { "was" } else { "were" };
+                format!(
+                    "{path} holds the first MPI run that COMMAND started; {n} more {were} not \
+                     recorded: record each run separately, into its own directory (-o)"
+                )
+            }
         }
     }
 }
