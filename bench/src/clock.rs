@@ -28,10 +28,10 @@ use simulation::Simulation;
 ///
 /// Start it with a launcher. One process of each host takes part; on a single host all processes
 /// do, and since they share a clock, every difference is error. It measures round trips; drift, by
-/// bursts of exchanges over some time, each of which is also predicted from its two neighbours; what
+/// bursts of exchanges over some time, each of which is also predicted from its two neighbors; what
 /// the stop rule costs and how good it is; and how long it takes to measure groups of clocks one
-/// after the other and in rounds. With --simulate, and without a launcher, it runs the same schedule
-/// for more hosts on simulated networks.
+/// after the other and in rounds. With --simulate, which needs no launcher, it runs the same
+/// schedule for more hosts on simulated networks.
 ///
 /// Method: Hoefler et al. 2007, sections 2 and 3, figures 4, 5, 6 and 8; exchanges have four time
 /// stamps, so that the time between receiving and answering does not count.

@@ -82,7 +82,7 @@ fn run(options: Options) -> anyhow::Result<()> {
             None => command
                 .error(
                     clap::error::ErrorKind::MissingSubcommand,
-                    "expected what to measure: overhead or clock",
+                    "expected a command, overhead or clock",
                 )
                 .exit(),
         }

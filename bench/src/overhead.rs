@@ -21,7 +21,7 @@ mod worker;
 
 use std::io::Write;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use collbench_formats::{ClockSource, Record};
 
@@ -46,21 +46,22 @@ const CALLS_PER_TURN: u64 = 100_000;
 /// Measures what recording a call costs, compared with two clock readings
 ///
 /// Two processes measure alternately: one plain, one under collbench-record. Each times batches of
-/// calls on MPI_COMM_SELF and of clock readings, then many calls in one piece (including the
+/// calls on MPI_COMM_SELF and of clock readings, then many calls as a whole (including the
 /// preparation of space in the trace), then single calls. The trace is written to a temporary
 /// directory (in TMPDIR) that is removed.
 ///
 /// Method: repetition in batches, two clock readings as the empty measurement (Reussner et al.),
-/// medians and quartiles instead of trimmed means; the difference of two processes that alternate.
+/// medians and quartiles instead of trimmed means; the difference between two processes that
+/// alternate.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Number of undisturbed batches to time; a verdict takes 100 or more
+    /// Number of undisturbed batches to time; a verdict needs 100 or more
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     batches: u64,
     /// Number of calls in a batch
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     batch: u64,
-    /// Number of calls timed in one piece, and again one by one
+    /// Number of calls timed as a whole, and again one by one
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000_000))]
     calls: u64,
     /// Operation to measure
@@ -135,6 +136,10 @@ impl ClockName {
     }
 }
 
+/// What the error says when there is no temporary directory.
+const NO_DIRECTORY: &str =
+    "cannot create a temporary directory; set TMPDIR to a directory that exists and is writable";
+
 /// Measures and writes the result.
 ///
 /// # Errors
@@ -190,7 +195,8 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
     let machine = Machine::here();
     let directory = tempfile::Builder::new()
         .prefix("collbench-overhead-")
-        .tempdir()?;
+        .tempdir()
+        .context(NO_DIRECTORY)?;
     let trace = directory.path().join("trace");
     let (file_system, free_bytes) = file_system(directory.path())?;
     check_room(options, directory.path(), free_bytes)?;

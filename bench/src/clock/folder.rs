@@ -12,5 +12,10 @@ use anyhow::Context;
 pub(super) fn make(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder)
         .and_then(|()| tempfile::tempfile_in(folder).map(drop))
-        .with_context(|| format!("--output {}: cannot write there", folder.display()))
+        .with_context(|| {
+            format!(
+                "--output {}: cannot be written; choose another directory",
+                folder.display()
+            )
+        })
 }

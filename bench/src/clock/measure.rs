@@ -79,13 +79,14 @@ impl Transport for Group {
 pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
     let source = options.source();
     let clock = Clock::of(source)
-        .context("--clock tsc: the time stamp counter of this machine is not invariant");
+        .context("--clock tsc: the time stamp counter of this machine is not invariant; use raw");
     let begin = clock.as_ref().ok().map(|clock| clock.anchor());
     let universe = mpi::initialize().context("MPI is initialized already")?;
     let world = universe.world();
     anyhow::ensure!(
         world.size() > 1,
-        "clocks are measured between processes: start the command with a launcher, as in mpirun -n 2"
+        "clocks are measured between processes: start the command with a launcher, as in mpirun -n 2 \
+         collbench-bench clock"
     );
     // A directory that cannot be written to is reported before anything is measured.
     let ready = match (&options.output, world.rank()) {

@@ -242,7 +242,7 @@ impl Figures {
         let [plain, recorded] = &measured.hello;
         if plain.mpi_library != recorded.mpi_library {
             bail!(
-                "the recorded process has another MPI library: {:?} instead of {:?}",
+                "the recorded process uses another MPI library: {:?} instead of {:?}",
                 recorded.mpi_library,
                 plain.mpi_library
             );
@@ -302,7 +302,7 @@ impl Rates {
     fn of(measured: &Measured) -> anyhow::Result<Self> {
         let rate = |i: usize| {
             ns_per_tick(measured.hello[i].anchor, measured.goodbye[i].anchor)
-                .context("the clock did not move during the measurement")
+                .context("the clock did not advance during the measurement")
         };
         let (plain, plain_error) = rate(0)?;
         let (recorded, recorded_error) = rate(1)?;

@@ -105,7 +105,7 @@ impl Worker {
             .spawn()
             .with_context(|| format!("{name}: starting {}", command.get_program().display()))?;
         let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-            bail!("{name}: no pipe to it");
+            bail!("{name}: cannot be reached through a pipe");
         };
         Ok(Self {
             name,
@@ -138,7 +138,7 @@ impl Worker {
             return Err(self.failure());
         }
         serde_json::from_str(&line)
-            .with_context(|| format!("{}: it said {:?}", self.name, line.trim_end()))
+            .with_context(|| format!("{}: unexpected answer {:?}", self.name, line.trim_end()))
     }
 
     fn finish(mut self) -> anyhow::Result<Goodbye> {
@@ -158,8 +158,7 @@ impl Worker {
             Err(error) => error.to_string(),
         };
         let said = std::fs::read(&self.stderr_file).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said).trim().to_owned();
-        anyhow::anyhow!("{} failed ({status}): {said}", self.name)
+        anyhow::anyhow!("{} failed ({status}): {}", self.name, output_of(&said))
     }
 }
 
@@ -169,6 +168,14 @@ impl Drop for Worker {
         // removed.
         self.requests = None;
         let _ = self.child.wait();
+    }
+}
+
+/// What a process has written, as part of an error.
+pub(super) fn output_of(bytes: &[u8]) -> String {
+    match String::from_utf8_lossy(bytes).trim() {
+        "" => "it wrote nothing".to_owned(),
+        text => text.to_owned(),
     }
 }
 

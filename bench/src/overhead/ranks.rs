@@ -14,14 +14,16 @@ mod worker;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use collbench_formats::{Operation, Record};
 
 use self::figures::Figures;
 use self::job::{Introduction, Job};
 use super::trace::Recorded;
 use super::worker::{Batch, Goodbye, Request};
-use super::{BATCHES_PER_TURN, Format, MAX_RETRIED_TURNS, Options, figures::settings};
+use super::{
+    BATCHES_PER_TURN, Format, MAX_RETRIED_TURNS, NO_DIRECTORY, Options, figures::settings,
+};
 use crate::machine::{Machine, file_system};
 
 pub(super) use self::worker::serve;
@@ -103,12 +105,13 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
     if let Some(cores) = machine.cores.filter(|&cores| cores < RANKS) {
         bail!(
             "--ranks 2 needs 2 cores for itself, but this process may use {cores}; ranks that share \
-             a core wait for it, and nothing else would be measured"
+             a core wait for it, and only that wait would be measured"
         );
     }
     let directory = tempfile::Builder::new()
         .prefix("collbench-overhead-")
-        .tempdir()?;
+        .tempdir()
+        .context(NO_DIRECTORY)?;
     check_room(options, directory.path())?;
 
     let mut jobs = vec![Job::start(options, None, directory.path())?];
@@ -192,7 +195,7 @@ fn check_alike(jobs: &[Job]) -> anyhow::Result<()> {
         let own = job.introduction();
         if own.mpi_library != of_first.mpi_library {
             bail!(
-                "{} has another MPI library: {:?} instead of {:?}",
+                "{} uses another MPI library: {:?} instead of {:?}",
                 job.name(),
                 own.mpi_library,
                 of_first.mpi_library

@@ -161,8 +161,8 @@ fn write_single_calls(figures: &Figures, output: &mut impl Write) -> io::Result<
     writeln!(output, "{}", table.trim_fmt())?;
     writeln!(
         output,
-        "  Pauses that the plain program has as well are those of the machine; the next line has\n  \
-         those of the recorder itself."
+        "  Pauses that the plain program has too are those of the machine; the recorder's own are in\n  \
+         the next line."
     )?;
     writeln!(output)
 }
@@ -177,8 +177,9 @@ fn write_trace(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     if let Some(preparation) = &trace.preparation_ns {
         writeln!(
             output,
-            "  space for more prepared {} times: median {}, longest {}; {} ns per call on average",
+            "  space for more prepared {} {}: median {}, longest {}; {} ns per call on average",
             trace.chunks,
+            if trace.chunks == 1 { "time" } else { "times" },
             time(preparation.median),
             time(preparation.max),
             trace.preparation_per_call_ns

@@ -154,7 +154,7 @@ pub(super) fn serve(clock: Clock) -> anyhow::Result<()> {
     let (universe, level) = mpi::initialize_with_threading(Threading::Multiple)
         .context("MPI is initialized already")?;
     if level != Threading::Multiple {
-        bail!("this MPI library has no MPI_THREAD_MULTIPLE");
+        bail!("this MPI library does not provide MPI_THREAD_MULTIPLE");
     }
     let [first, second] = [Communicator::new()?, Communicator::new()?];
     answer(&Hello::of(clock)?)?;
@@ -276,7 +276,8 @@ pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<
     let machine = Machine::here();
     let directory = tempfile::Builder::new()
         .prefix("collbench-overhead-")
-        .tempdir()?;
+        .tempdir()
+        .context(super::NO_DIRECTORY)?;
     let trace = directory.path().join("trace");
     let (mut pair, hello) = Pair::start(options, directory.path(), &trace)?;
     let request = Request::Rounds {
@@ -307,7 +308,7 @@ pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<
     for (i, rate) in rates.iter_mut().enumerate() {
         let found = ns_per_tick(hello[i].anchor, goodbye[i].anchor);
         *rate = found
-            .context("the clock did not move during the measurement")?
+            .context("the clock did not advance during the measurement")?
             .0;
     }
     let valid: Vec<&[Round; 2]> = rounds.iter().filter(is_undisturbed).collect();

@@ -117,9 +117,8 @@ impl Goodbye {
 pub(super) fn clock_of(source: Option<ClockSource>) -> anyhow::Result<Clock> {
     match source {
         None => Ok(Clock::of_this_machine()),
-        Some(source) => {
-            Clock::of(source).context("the time stamp counter of this machine is not invariant")
-        }
+        Some(source) => Clock::of(source)
+            .context("the time stamp counter of this machine is not invariant; use --clock raw"),
     }
 }
 

@@ -105,7 +105,7 @@ fn a_folder_that_cannot_be_written_ends_all_processes_before_they_measure() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("rank 0 on"), "{said}");
     assert!(
-        said.contains("--output /proc/nowhere: cannot write there"),
+        said.contains("--output /proc/nowhere: cannot be written"),
         "{said}"
     );
 }

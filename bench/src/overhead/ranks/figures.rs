@@ -92,7 +92,7 @@ impl Figures {
     pub(super) fn of(measured: &Measured) -> anyhow::Result<Self> {
         let introduction = &measured.introduction;
         let (rate, rate_error) = ns_per_tick(introduction.anchor, measured.last_anchor)
-            .context("the clock did not move during the measurement")?;
+            .context("the clock did not advance during the measurement")?;
         let n_calls = measured.calls_per_batch as f64;
         let valid: Vec<&Round> = measured
             .rounds
@@ -244,7 +244,7 @@ impl Figures {
         }
         for (what, share) in [
             ("a call", &self.per_call),
-            ("in addition, an end of a message", &self.per_message_end),
+            ("each end of a message, in addition", &self.per_message_end),
         ] {
             writeln!(
                 output,
@@ -255,7 +255,7 @@ impl Figures {
         }
         writeln!(
             output,
-            "Traces: every call recorded; {:.2} ends of messages per call of a rank",
+            "Traces: every call recorded; {:.2} ends of messages per call and rank",
             self.recorded
                 .last()
                 .map_or(0.0, |job| job.message_ends_per_call)

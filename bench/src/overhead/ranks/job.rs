@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::{Layers, RANKS, YIELDING};
 use crate::overhead::Options;
 use crate::overhead::pair::{
-    check_interrupted, clean_up_when_interrupted, recorder_beside, remove_launcher_variables,
+    check_interrupted, clean_up_when_interrupted, output_of, recorder_beside,
+    remove_launcher_variables,
 };
 use crate::overhead::worker::{Batch, Goodbye, Hello, Request};
 
@@ -259,12 +260,16 @@ impl Job {
             Ok(status) => status.to_string(),
             Err(error) => error.to_string(),
         };
-        anyhow::anyhow!("{} failed ({status}): {}", self.name, self.said())
+        anyhow::anyhow!(
+            "{} failed or did not start its ranks ({status}): {}",
+            self.name,
+            self.said()
+        )
     }
 
     fn said(&self) -> String {
         let said = std::fs::read(&self.stderr_file).unwrap_or_default();
-        String::from_utf8_lossy(&said).trim().to_owned()
+        output_of(&said)
     }
 
     /// Closing the sockets ends the ranks; a launcher without connected ranks gets a signal.
@@ -296,7 +301,7 @@ impl Rank {
         }
         let answer = serde_json::from_str(&line);
         Ok(Some(answer.with_context(|| {
-            format!("a rank said {:?}", line.trim_end())
+            format!("unexpected answer of a rank: {:?}", line.trim_end())
         })?))
     }
 }

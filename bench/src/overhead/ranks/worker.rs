@@ -73,7 +73,7 @@ fn cores_allowed() -> anyhow::Result<String> {
     let mut lines = status.lines();
     let cores = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     Ok(cores
-        .context("/proc/self/status names no cores")?
+        .context("/proc/self/status does not list the cores of this process")?
         .trim()
         .to_owned())
 }
