@@ -62,8 +62,8 @@ pub fn page(rendered: &str, usage: &str) -> String {
             push(&mut page, if is_code { ".fi" } else { ".nf" });
             is_code = !is_code;
         } else {
-            // Each row of a table begins a line.
-            if line.starts_with('|') {
+            // Each row of a table and each item of a list begins a line.
+            if line.starts_with('|') || line.starts_with("\\- ") {
                 push(&mut page, ".br");
             }
             push(&mut page, line);
@@ -84,12 +84,12 @@ mod tests {
     #[test]
     fn a_page_has_a_short_synopsis_and_sections_of_examples_and_exit_status() {
         let rendered = ".TH c 1\n.SH NAME\nc\n.SH SYNOPSIS\n\\fBc\\fR [\\fB\\-x\\fR]\n.SH OPTIONS\n\\-x\n\
-                        .SH EXTRA\nExamples:\n  c \\-x\n\nExit status: 0 done.\n```toml\na = 1\n```\n| a |\n\
+                        .SH EXTRA\nExamples:\n  c \\-x\n\nExit status: 0 done.\n```toml\na = 1\n```\n| a |\n\\- i\n\
                         .SH VERSION\nv1\n";
         assert_eq!(
             page(rendered, "Usage: c-d [OPTIONS]\n       c-d X"),
             ".TH c 1\n.SH NAME\nc\n.SH SYNOPSIS\nc\\-d [OPTIONS]\n.br\nc\\-d X\n.SH OPTIONS\n\\-x\n\
-             .SH \"EXAMPLES\"\n.nf\n  c \\-x\n\n.fi\n.SH \"EXIT STATUS\"\n0 done.\n.nf\na = 1\n.fi\n.br\n| a |\n\
+             .SH \"EXAMPLES\"\n.nf\n  c \\-x\n\n.fi\n.SH \"EXIT STATUS\"\n0 done.\n.nf\na = 1\n.fi\n.br\n| a |\n.br\n\\- i\n\
              .SH VERSION\nv1\n"
         );
     }
