@@ -14,10 +14,10 @@ help:
 	@echo 'make test            run all tests of the project, with its own small MPI programs'
 	@echo 'make test-browser    run only the tests of the report page in Chromium (part of make test)'
 	@echo 'make test-programs   run the tests with real programs and with other MPI libraries'
-	@echo 'make test-strangers  run dozens of real programs, from packages of 2.5 GB (see docs/strangers.md)'
-	@echo 'make test-long       run what make test does some thousand times a hundred thousand times'
+	@echo 'make test-strangers  run dozens of real programs; installs packages of 2.5 GB (see docs/strangers.md)'
+	@echo 'make test-long       run with 100000 repetitions what make test runs with some thousand'
 	@echo 'make mutate          analyze $(N) damaged traces (N=..., SEED=...)'
-	@echo 'make interrupt       interrupt the recorder by signal handlers (RUNS=..., TRIES=...)'
+	@echo 'make interrupt       interrupt the recorder with signal handlers (RUNS=..., TRIES=...)'
 	@echo 'make bench           measure what recording costs on this machine, and how fast the analysis is'
 	@echo 'make bench-analyze   measure only how fast the analysis is'
 	@echo 'make clocks          measure how well clocks are aligned, against targets (SEEDS=20 simulated clusters)'
@@ -51,7 +51,7 @@ test-long: build
 	COLLBENCH_TESTS_LONG=1 $(CARGO) test -p collbench-tests --test it -- storm_of_collectives nobody_leaves_an_allreduce positions_in_a_ring
 
 # STRANGERS=TEXT,..: only those whose name has one of these texts; STRANGERS_KEEP=1: what is kept is not
-# run again, only analysed.
+# run again, only analyzed.
 test-strangers: build
 	@scripts/strangers.sh
 	$(CARGO) test -p collbench-tests --features strangers --test strangers -- --nocapture

@@ -41,7 +41,7 @@ check() {
     echo "Instructions of the analysis of a $2 (callgrind, one thread, 64 ranks): $each" \
         "(at most $bound)"
     if ! [ "$each" -gt 0 ] || ! [ "$each" -le "$bound" ]; then
-        echo "ir-guard-analyze.sh: analysing a $2 takes more instructions; if that is intended, measure" >&2
+        echo "ir-guard-analyze.sh: analyzing a $2 takes more instructions than that; if that is intended, measure" >&2
         echo "with \"make bench-analyze\", and write the new count into scripts/ir-guard-analyze.bound" >&2
         exit 1
     fi

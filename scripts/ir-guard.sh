@@ -74,7 +74,7 @@ guard() {
     echo "  preloaded library $library (at most $bound), MPI library $(per_call "$1" libmpi)," \
         "C library and loader $(per_call "$1" libc.so) + $(per_call "$1" ld-linux)"
     if ! awk -v got="$library" -v bound="$bound" 'BEGIN { exit !(got > 0 && got <= bound) }'; then
-        echo "ir-guard.sh: a recorded call takes more instructions; if that is intended, measure its time" >&2
+        echo "ir-guard.sh: a recorded call takes more instructions than that; if that is intended, measure its time" >&2
         echo "with collbench-bench overhead, and write the new count into scripts/ir-guard.bound" >&2
         exit 1
     fi

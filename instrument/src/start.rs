@@ -204,7 +204,10 @@ fn message_source(
         Err("not requested (--layers calls,messages)".to_owned())
     } else if model == ProcessModel::Sessions {
         // The processes of MPI_COMM_WORLD are asked for, which does not exist then.
-        Err("the program initializes MPI by sessions; messages are not recorded then".to_owned())
+        Err(
+            "the program initializes MPI with sessions, for which messages are not recorded"
+                .to_owned(),
+        )
     } else {
         find_messages(library.abi, world.rank, world.world_size)
             .map_err(|opaque| opaque.to_string())
@@ -307,7 +310,8 @@ fn exchange_stamps(
         }
         ProcessModel::Sessions => recorder.define(&Definition::ClockExchanges {
             on: false,
-            reason: "the program initializes MPI by sessions and has no MPI_COMM_WORLD".to_owned(),
+            reason: "the program initializes MPI with sessions and has no MPI_COMM_WORLD"
+                .to_owned(),
         }),
     }
 }

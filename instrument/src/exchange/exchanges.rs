@@ -58,7 +58,7 @@ enum NoExchanges {
         "only {recorded} of {world_size} processes are recorded, and no messages are sent to the others"
     )]
     NotAllRecorded { recorded: u32, world_size: u32 },
-    #[error("the trace directory: {0}")]
+    #[error("the trace directory cannot be used: {0}")]
     Directory(#[from] std::io::Error),
     #[error(transparent)]
     Call(#[from] CallFailed),

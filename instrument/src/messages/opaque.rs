@@ -6,7 +6,7 @@ pub(crate) enum Opaque {
     #[error("this version of collbench cannot see the messages inside this MPI library")]
     NotOpenMpi,
     #[error(
-        "this MPI library does not send by UCX; messages by shared memory or OFI cannot be seen"
+        "this MPI library does not send through UCX; messages through shared memory or OFI cannot be seen"
     )]
     NoTransport,
     #[error(

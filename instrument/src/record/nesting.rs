@@ -83,8 +83,7 @@ impl Local {
             return None;
         }
         if self.is_on_cold_path.get() {
-            let why =
-                "a signal handler called MPI, or did not return, while it interrupted collbench";
+            let why = "a signal handler interrupted collbench, and called MPI or did not return";
             recorder.stop(StopReason::Failed, why);
             return None;
         }
