@@ -168,7 +168,7 @@ impl fmt::Display for Pattern {
             Self::Sparbit => f.write_str("sparbit"),
             Self::NeighborExchange => f.write_str("neighbor exchange"),
             Self::Chain => f.write_str("chain from rank to rank"),
-            Self::Neighbours => f.write_str("direct exchange with the neighbours"),
+            Self::Neighbours => f.write_str("direct exchange with the neighbors"),
             Self::Different => f.write_str("different algorithms"),
             Self::Unrecognized => f.write_str("graph that is no tree"),
         }

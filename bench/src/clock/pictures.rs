@@ -164,16 +164,16 @@ fn held_out(figures: &Figures) -> Curves {
     let median = |pair: &PairFigures| pair.held_out_ns.map(|spread| spread.median);
     let finding = match range(figures.pairs.iter().filter_map(median), table::duration) {
         Some(range) => {
-            format!("A burst is predicted by its two neighbours with a median error of {range}")
+            format!("A burst is predicted by its two neighbors with a median error of {range}")
         }
-        None => "How well a burst is predicted by its neighbours: not known".to_owned(),
+        None => "How well a burst is predicted by its neighbors: not known".to_owned(),
     };
     let (pairs, words) = chosen(figures, |pair| median(pair).unwrap_or(0.0));
     let mut curves = Curves::new(
         finding,
         subtitle(figures) + &words,
         CurveAxis::new(
-            "distance from the line through the two neighbours",
+            "distance from the line through the two neighbors",
             Quantity::Time,
         ),
         CurveAxis::new("bursts within that distance, percent", Quantity::Number),

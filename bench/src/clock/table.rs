@@ -105,7 +105,7 @@ fn write_round_trips(figures: &Figures, output: &mut impl Write) -> io::Result<(
 fn write_drift(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     writeln!(
         output,
-        "Drift (two standard errors), and distance of a burst from the line through its neighbours"
+        "Drift (two standard errors), and distance of a burst from the line through its neighbors"
     )?;
     let mut head = vec![
         "rank",

@@ -20,7 +20,7 @@ use collbench_report::{
 use collbench_text::man;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Exit status: the trace is damaged or incomplete, and was analysed as far as possible.
+/// Exit status: the trace is damaged or incomplete, and was analyzed as far as possible.
 const INCOMPLETE: u8 = 3;
 /// Exit status: the command line is invalid.
 const USAGE: u8 = 2;
@@ -50,7 +50,7 @@ Examples:
       watch a running program
 
 Exit status: 0 done; 1 failed; 2 usage; 3 the trace is damaged or incomplete (killed, no \
-MPI_Finalize, maximum size reached) and was analysed as far as it goes.";
+MPI_Finalize, maximum size reached) and was analyzed as far as it goes.";
 
 /// Shows where the collective operations of a recorded MPI run wait, and for which ranks.
 ///

@@ -57,7 +57,7 @@ pub(crate) fn remark(remark: &ComparisonRemark) -> String {
         ),
         ComparisonRemark::OneRunEach { are_repeated } => format!(
             "the intervals cover variation within a run only, not what differs from run to run \
-             (placement, neighbours on the network, other load): {}",
+             (placement, neighbors on the network, other load): {}",
             if *are_repeated {
                 "see how far runs of the same command differ here"
             } else {

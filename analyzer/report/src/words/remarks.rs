@@ -225,7 +225,7 @@ mod tests {
                     n_files: 1,
                 },
                 "1 file of 1 world started by MPI_Comm_spawn is left out: only the first world \
-                 is analysed",
+                 is analyzed",
             ),
             (
                 Remark::SpawnedSetAside {
@@ -233,7 +233,7 @@ mod tests {
                     n_files: 8,
                 },
                 "8 files of 2 worlds started by MPI_Comm_spawn are left out: only the first \
-                 world is analysed",
+                 world is analyzed",
             ),
             (
                 Remark::UnknownRecords { n_records: 1 },

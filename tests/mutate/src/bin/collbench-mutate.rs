@@ -12,7 +12,7 @@ use collbench_mutate::{Bases, Case, Limits, Span, Trace, examine_case, seeds, wa
 
 /// Damages small traces in every way, and lets the analyzer read them.
 ///
-/// Exit status: 0 all were analysed or refused as they should be; 1 some were not, and are named
+/// Exit status: 0 all were analyzed or refused as they should be; 1 some were not, and are named
 /// by number.
 #[derive(Debug, Parser)]
 #[command(name = "collbench-mutate", version)]

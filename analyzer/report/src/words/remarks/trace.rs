@@ -34,7 +34,7 @@ pub(super) fn became_shorter(names: &[String]) -> String {
 pub(super) fn spawned_set_aside(n_worlds: usize, n_files: usize) -> String {
     let are = if n_files == 1 { "is" } else { "are" };
     format!(
-        "{} of {} started by MPI_Comm_spawn {are} left out: only the first world is analysed",
+        "{} of {} started by MPI_Comm_spawn {are} left out: only the first world is analyzed",
         counted(n_files, "file"),
         counted(n_worlds, "world")
     )
