@@ -377,13 +377,15 @@ fn words(row: &SharedRow<'_>, mean: &Mean) -> String {
     } else {
         ""
     };
-    let calls = counted_grouped(mean.n_calls, "call");
+    // A call is counted where it begins: there may be time in calls where none began.
     let Some(wait_ns) = mean.wait_ns else {
-        return format!("wait not known ({calls})");
+        let calls = counted_grouped(mean.n_calls, "call");
+        return format!("wait not known ({calls} began)");
     };
+    let n_calls = grouped(mean.n_calls);
     let least = if mean.n_unknown > 0 { "at least " } else { "" };
     format!(
-        "waits {least}{}{on_average} of {} in calls ({calls})",
+        "waits {least}{}{on_average} of {} in calls ({n_calls} began)",
         clipped(wait_ns),
         clipped(mean.call_ns)
     )
