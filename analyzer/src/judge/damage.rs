@@ -109,9 +109,13 @@ fn findings_in_records(inputs: &Inputs<'_>, process: usize) -> Vec<String> {
              communicator: calls on it are counted, but not matched"
         ));
     }
-    if let Some(more @ 1..) = conflicts.len().checked_sub(MAX_CONFLICTS_LISTED) {
-        let more = counted(more, "more definition");
-        findings.push(format!("{more} in contradiction to others"));
+    if let Some(n_more @ 1..) = conflicts.len().checked_sub(MAX_CONFLICTS_LISTED) {
+        let more = counted(n_more, "more definition");
+        let contradict = match n_more {
+            1 => "contradicts another one",
+            _ => "contradict others",
+        };
+        findings.push(format!("{more} that {contradict}"));
     }
     let Some(found) = inputs.findings.processes.get(process) else {
         return findings;

@@ -89,7 +89,7 @@ pub enum RunError {
     /// Two files of one process.
     #[error(
         "{}: two files of rank {rank} of one run: {first} and {second}; \
-         remove the one that does not belong",
+         remove the one that does not belong here",
         inert::path(.path)
     )]
     TwoFilesOfOneRank {

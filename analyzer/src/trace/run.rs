@@ -62,7 +62,7 @@ fn parse(files: &RunFiles) -> (Worlds<'_>, Vec<UnreadableFile>) {
             let read = match bytes {
                 Ok(bytes) => RankFile::read(name, bytes).map_err(|e| e.to_string()),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(format!(
-                    "cannot be opened: {error}; ask its owner for the right to read it"
+                    "cannot be opened: {error}; ask its owner for permission to read it"
                 )),
                 Err(error) => Err(format!("cannot be opened: {error}")),
             };

@@ -92,8 +92,8 @@ pub enum Damage {
     },
     /// A compact file that states a recorded length larger than its parts can explain.
     #[error(
-        "the compact trace states that {length} bytes were recorded, but its parts account for \
-          {explained} only"
+        "the compact trace states that {length} bytes were recorded, but its parts account for only \
+          {explained}"
     )]
     Hollow {
         /// Bytes of the recorded file, as stated.

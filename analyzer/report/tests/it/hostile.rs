@@ -312,7 +312,7 @@ fn a_file_that_may_not_be_read_is_named_with_what_to_do() {
     let text = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(1), "{text}");
     assert!(
-        text.contains("ask its owner for the right to read it"),
+        text.contains("ask its owner for permission to read it"),
         "{text}"
     );
 }
