@@ -198,11 +198,12 @@ pub(crate) fn names_by_library(analysis: &Analysis, columns: usize) -> Vec<Strin
     operations.sort_by_key(|of| (std::cmp::Reverse(calls(of)), &of[0].operation));
     let shown = operations.iter().take(MAX_ALGORITHMS).map(|of| {
         let line = |n: usize| {
-            let mut words: Vec<String> = of[..n].iter().map(algorithm).collect();
-            if of.len() > n {
-                words.push(format!("{} more", of.len() - n));
-            }
-            format!("{} uses {}", of[0].operation, words.join(", "))
+            let words: Vec<String> = of[..n].iter().map(algorithm).collect();
+            let more = match of.len() - n {
+                0 => String::new(),
+                n_more => format!(" and {n_more} more"),
+            };
+            format!("{} uses {}{more}", of[0].operation, words.join(", "))
         };
         let mut lines = (2..=of.len().min(MAX_ALGORITHMS)).rev().map(line);
         let longest = lines.find(|line| inert::columns(line) <= columns);
@@ -412,8 +413,8 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
         return vec![match likely {
             0 => format!("not known: {why}"),
             _ => format!(
-                "not known for certain: {why}; which of them is last is likely in {likely} of \
-                 {instances} instances"
+                "not known for certain: {why}; which of them is last is likely in {likely} of {}",
+                quantity::counted(instances, "instance")
             ),
         }];
     }
@@ -429,14 +430,19 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
         .map(|verdict| verdict.instances)
         .sum();
     if is_apart && n_unknown > 0 {
+        let they_span = if n_unknown == 1 {
+            "it spans"
+        } else {
+            "they span"
+        };
         sentences.push(format!(
-            "not known for {n_unknown} of {instances} instances: they span hosts whose clocks are not \
-             aligned"
+            "not known for {n_unknown} of {}: {they_span} hosts whose clocks are not aligned",
+            quantity::counted(instances, "instance")
         ));
     }
     sentences.push(format!(
-        "no rank stands out as the last to arrive ({resolved} of {instances} instances \
-         resolved{and_likely})"
+        "no rank stands out as the last to arrive ({resolved} of {} resolved{and_likely})",
+        quantity::counted(instances, "instance")
     ));
     sentences.extend(most_waited_for(analysis));
     sentences

@@ -57,6 +57,18 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
 
 /// What differs, where, and by whom.
 pub(crate) fn mismatch(analysis: &Analysis, mismatch: &MismatchSummary) -> String {
+    let what = match &*mismatch.kind {
+        "operations" => "different operations",
+        "blocking_and_nonblocking" => "a blocking and a nonblocking operation",
+        "roots" => "different roots",
+        "sizes" => "sizes that do not match",
+        other => other,
+    };
+    format!("{what} at {}", mismatch_at(analysis, mismatch))
+}
+
+/// Where something differs, and by whom.
+pub(crate) fn mismatch_at(analysis: &Analysis, mismatch: &MismatchSummary) -> String {
     let place = place(
         analysis,
         mismatch.calls.first().map(|call| &*call.operation),
@@ -66,13 +78,6 @@ pub(crate) fn mismatch(analysis: &Analysis, mismatch: &MismatchSummary) -> Strin
             is_persistent: mismatch.persistent,
         },
     );
-    let what = match &*mismatch.kind {
-        "operations" => "different operations",
-        "blocking_and_nonblocking" => "a blocking and a nonblocking operation",
-        "roots" => "different roots",
-        "sizes" => "sizes that do not match",
-        other => other,
-    };
     let mut calls: Vec<String> = mismatch
         .calls
         .iter()
@@ -96,7 +101,7 @@ pub(crate) fn mismatch(analysis: &Analysis, mismatch: &MismatchSummary) -> Strin
             counted(n_others as u64, "rank")
         ));
     }
-    format!("{what} at {place}: {}", calls.join("; "))
+    format!("{place}: {}", calls.join("; "))
 }
 
 /// A nonblocking collective that was never completed.
@@ -191,7 +196,7 @@ impl Missing {
                 format!("{it} {has} been in {call} since {}", instant(self.first_ns))
             }
             Whereabouts::Finished => format!(
-                "{it} called MPI_Finalize at {} and left it",
+                "{it} called MPI_Finalize at {} and returned from it",
                 instant(self.first_ns)
             ),
             Whereabouts::After(call) => format!(

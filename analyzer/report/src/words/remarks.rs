@@ -216,7 +216,7 @@ mod tests {
             ),
             (
                 Remark::BecameShorter { names: names(5) },
-                "rank-0.trace, rank-1.trace, rank-2.trace, 2 more became shorter while the \
+                "rank-0.trace, rank-1.trace, rank-2.trace and 2 more became shorter while the \
                  trace was read; the analysis covers what is left",
             ),
             (
@@ -296,9 +296,9 @@ mod tests {
                     reason: None,
                 },
                 "the clocks of 2 hosts are not aligned: times are compared within each host \
-                 only. In an instance that spans several of them, lags and waits are relative \
-                 to processes of the same one (lower bounds), the duration is the longest of \
-                 any, and the core and the last rank to arrive are not known",
+                 only. In an instance that spans several hosts, lags and waits are relative \
+                 to processes of the same host (lower bounds), the duration is the longest of \
+                 any host, and the core and the last rank to arrive are not known",
             ),
             (
                 Remark::ClocksNotAligned {
@@ -307,9 +307,9 @@ mod tests {
                     reason: Some("no time".into()),
                 },
                 "the clocks of 5 hosts are not aligned: times are compared within each of 2 \
-                 groups of hosts only. In an instance that spans several of them, lags and \
-                 waits are relative to processes of the same one (lower bounds), the duration \
-                 is the longest of any, and the core and the last rank to arrive are not known. \
+                 groups of hosts only. In an instance that spans several groups, lags and \
+                 waits are relative to processes of the same group (lower bounds), the duration \
+                 is the longest of any group, and the core and the last rank to arrive are not known. \
                  The recorder took no measurements: no time",
             ),
             (
@@ -317,7 +317,7 @@ mod tests {
                     n_ranks: 1,
                     rank: 3,
                 },
-                "the clock of 1 rank (the first is rank 3) differs from those of the other \
+                "the clock of rank 3 differs from those of the other \
                  ranks on the host by more than a message within the host takes: it is shown as \
                  a separate host",
             ),
@@ -531,7 +531,7 @@ mod tests {
                     n_instances: 1,
                     first: 1,
                 },
-                "the sizes at 1 position do not match; the first: sizes that do not match at \
+                "the sizes do not match at 1 position, first at \
                  call 9 on MPI_COMM_WORLD: MPI_Bcast of 1 byte by rank 0; MPI_Bcast of 8 bytes \
                  by ranks 1-2",
             ),
@@ -540,7 +540,7 @@ mod tests {
                     n_instances: 2,
                     first: 1,
                 },
-                "the sizes at 2 positions do not match; the first: sizes that do not match at \
+                "the sizes do not match at 2 positions, first at \
                  call 9 on MPI_COMM_WORLD: MPI_Bcast of 1 byte by rank 0; MPI_Bcast of 8 bytes \
                  by ranks 1-2",
             ),
@@ -566,12 +566,12 @@ mod tests {
             (
                 Remark::IncompleteInstances { n_instances: 1 },
                 "1 instance was not entered and left by every process: counted as incomplete, \
-                 in no distribution per instance",
+                 and left out of the distributions per instance",
             ),
             (
                 Remark::IncompleteInstances { n_instances: 2 },
                 "2 instances were not entered and left by every process: counted as \
-                 incomplete, in no distribution per instance",
+                 incomplete, and left out of the distributions per instance",
             ),
             (
                 Remark::ImpossibleStamps { n_calls: 1 },
@@ -658,7 +658,7 @@ mod tests {
                     n_of_one_clock: 0,
                 },
                 "in 1 instance a process left before the last one arrived: clock error, or an \
-                 operation that did not need all",
+                 operation that did not need all processes",
             ),
             (
                 Remark::NegativeCore {
@@ -666,7 +666,7 @@ mod tests {
                     n_of_one_clock: 1,
                 },
                 "in 1 instance a process left before the last one arrived: an operation that \
-                 did not need all",
+                 did not need all processes",
             ),
             (
                 Remark::NegativeCore {
@@ -674,7 +674,7 @@ mod tests {
                     n_of_one_clock: 2,
                 },
                 "in 3 instances a process left before the last one arrived: an operation that \
-                 did not need all, or (except in 2 on one host) clock error",
+                 did not need all processes, or (except in 2 on one host) clock error",
             ),
         ]);
     }
@@ -764,13 +764,13 @@ mod tests {
             ),
             (
                 unpaired([0, 0, 2], [false, true]),
-                "2 sends of the library are in no complete instance (perhaps of incomplete \
+                "2 sends of the library are in no complete instance (perhaps in incomplete \
                  ones): left out of all trees",
             ),
             (
                 unpaired([0, 1, 3], [true, true]),
                 "inside complete instances 1 receive of the library has no matching end in the \
-                 same instance, and 3 sends are in no complete instance (perhaps of incomplete \
+                 same instance, and 3 sends are in no complete instance (perhaps in incomplete \
                  ones, or of calls on windows or files, which were not recorded): left out of \
                  all trees",
             ),

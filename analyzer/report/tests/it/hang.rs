@@ -209,7 +209,7 @@ fn who_never_came_may_be_in_finalize_or_in_abort_or_past_both() {
         process.is_finalized = true;
     });
     assert_eq!(hang(&finished).ranks[1].state, RankState::Finished);
-    let expected = "rank 1 never arrived: it called MPI_Finalize at 200 ns and left it";
+    let expected = "rank 1 never arrived: it called MPI_Finalize at 200 ns and returned from it";
     assert!(
         in_words(&finished)[0].contains(expected),
         "{:?}",
@@ -762,7 +762,7 @@ fn who_had_left_finalize_never_came_though_its_file_was_not_ended() {
     let [sentence] = &in_words(&analysis)[..] else {
         panic!("{:?}", in_words(&analysis));
     };
-    let expected = "rank 1 never arrived: it called MPI_Finalize at 30 ns and left it";
+    let expected = "rank 1 never arrived: it called MPI_Finalize at 30 ns and returned from it";
     assert!(sentence.ends_with(expected), "{sentence}");
 }
 

@@ -29,9 +29,9 @@ pub(super) fn mismatched(analysis: &Analysis, n_instances: u64, first: usize) ->
 
 pub(super) fn mismatched_sizes(analysis: &Analysis, n_instances: u64, first: usize) -> String {
     format!(
-        "the sizes at {} do not match; the first: {}",
+        "the sizes do not match at {}, first at {}",
         counted(n_instances, "position"),
-        hang::mismatch(analysis, &analysis.mismatches[first])
+        hang::mismatch_at(analysis, &analysis.mismatches[first])
     )
 }
 
@@ -58,8 +58,8 @@ pub(super) fn never_completed(analysis: &Analysis, n_calls: u64) -> String {
 pub(super) fn incomplete_instances(n_instances: u64) -> String {
     let were = if n_instances == 1 { "was" } else { "were" };
     format!(
-        "{} {were} not entered and left by every process: counted as incomplete, in no distribution \
-         per instance",
+        "{} {were} not entered and left by every process: counted as incomplete, and left out of \
+         the distributions per instance",
         counted(n_instances, "instance")
     )
 }
@@ -123,7 +123,7 @@ pub(super) fn stray_completions(n_completions: u64) -> String {
 }
 
 pub(super) fn negative_core(n_instances: u64, n_of_one_clock: u64) -> String {
-    let not_all = "an operation that did not need all";
+    let not_all = "an operation that did not need all processes";
     let why = match n_of_one_clock {
         0 => format!("clock error, or {not_all}"),
         n if n == n_instances => not_all.to_owned(),

@@ -5,16 +5,16 @@ use collbench_text::inert;
 use collbench_text::quantity::counted;
 
 pub(super) fn not_aligned(n_hosts: usize, n_groups: usize, reason: Option<&str>) -> String {
-    let group = if n_hosts == n_groups {
-        "host".to_owned()
+    let (each, one) = if n_hosts == n_groups {
+        ("host".to_owned(), "host")
     } else {
-        format!("of {n_groups} groups of hosts")
+        (format!("of {n_groups} groups of hosts"), "group")
     };
     let mut sentence = format!(
-        "the clocks of {n_hosts} hosts are not aligned: times are compared within each {group} only. \
-         In an instance that spans several of them, lags and waits are relative to processes of the \
-         same one (lower bounds), the duration is the longest of any, and the core and the last rank \
-         to arrive are not known"
+        "the clocks of {n_hosts} hosts are not aligned: times are compared within each {each} only. \
+         In an instance that spans several {one}s, lags and waits are relative to processes of the \
+         same {one} (lower bounds), the duration is the longest of any {one}, and the core and the \
+         last rank to arrive are not known"
     );
     if let Some(reason) = reason {
         sentence += &format!(". The recorder took no measurements: {reason}");
@@ -24,14 +24,14 @@ pub(super) fn not_aligned(n_hosts: usize, n_groups: usize, reason: Option<&str>)
 
 pub(super) fn apart(n_ranks: usize, rank: u32) -> String {
     let (clocks, differ, each) = if n_ranks == 1 {
-        ("clock", "differs", "it")
+        (format!("clock of rank {rank}"), "differs", "it")
     } else {
-        ("clocks", "differ", "each")
+        let clocks = format!("clocks of {n_ranks} ranks (the first is rank {rank})");
+        (clocks, "differ", "each")
     };
     format!(
-        "the {clocks} of {} (the first is rank {rank}) {differ} from those of the other ranks on the \
-         host by more than a message within the host takes: {each} is shown as a separate host",
-        counted(n_ranks, "rank")
+        "the {clocks} {differ} from those of the other ranks on the \
+         host by more than a message within the host takes: {each} is shown as a separate host"
     )
 }
 

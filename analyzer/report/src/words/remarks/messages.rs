@@ -40,8 +40,12 @@ pub(super) fn received_too_early(
     by_ns: i64,
     uncertainty_ns: i64,
 ) -> String {
+    let (was, they_were) = match n_messages {
+        1 => ("was", "it was"),
+        _ => ("were", "they were"),
+    };
     format!(
-        "{n_messages} of {} were received before they were sent, from {} to {} by up to {}: one of \
+        "{n_messages} of {} {was} received before {they_were} sent, from {} to {} by up to {}: one of \
          these two clocks is off by more than its stated error of {}, for example because a path takes \
          longer in one direction. Times between them and other hosts are no more certain than that",
         counted(n_paired, "message"),
@@ -81,8 +85,8 @@ pub(super) fn unpaired(
         };
         let unrecorded = "of calls on windows or files, which were not recorded";
         let why = match (are_any_incomplete, are_calls_missing) {
-            (true, true) => format!(" (perhaps of incomplete ones, or {unrecorded})"),
-            (true, false) => " (perhaps of incomplete ones)".to_owned(),
+            (true, true) => format!(" (perhaps in incomplete ones, or {unrecorded})"),
+            (true, false) => " (perhaps in incomplete ones)".to_owned(),
             (false, true) => format!(" (perhaps {unrecorded})"),
             (false, false) => String::new(),
         };

@@ -23,12 +23,15 @@ pub(super) fn manifest_unreadable(error: &str) -> String {
 
 pub(super) fn became_shorter(names: &[String]) -> String {
     let shown = names.iter().take(3).map(|name| inert::line(name, 255));
-    let mut shown: Vec<String> = shown.collect();
-    if names.len() > shown.len() {
-        shown.push(format!("{} more", names.len() - shown.len()));
-    }
+    let shown: Vec<String> = shown.collect();
+    let more = match names.len() - shown.len() {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
     let files = shown.join(", ");
-    format!("{files} became shorter while the trace was read; the analysis covers what is left")
+    format!(
+        "{files}{more} became shorter while the trace was read; the analysis covers what is left"
+    )
 }
 
 pub(super) fn spawned_set_aside(n_worlds: usize, n_files: usize) -> String {
