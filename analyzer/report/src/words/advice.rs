@@ -37,13 +37,17 @@ pub(crate) fn change(change: &ChangeSummary) -> String {
             let stations = late
                 .iter()
                 .take(MAX_PHASES)
-                .map(|(who, _, to_ns)| format!("{} until {}", culprit(who), duration(*to_ns)));
+                .enumerate()
+                .map(|(n, (who, _, to_ns))| {
+                    let is_late = if n == 0 { " is late" } else { "" };
+                    format!("{}{is_late} until {}", culprit(who), duration(*to_ns))
+                });
             let stations: Vec<String> = stations.collect();
             let rest = match late.len().checked_sub(MAX_PHASES) {
                 None | Some(0) => String::new(),
                 Some(n) => format!(", then {n} more"),
             };
-            format!("who is late changes: {}{rest}", stations.join(", then "))
+            format!("lateness moves: {}{rest}", stations.join(", then "))
         }
         ChangeKind::ComesAndGoes | ChangeKind::Newer => {
             let phases = late.iter().take(MAX_PHASES).map(|(_, from_ns, to_ns)| {
@@ -68,7 +72,7 @@ pub(crate) fn changing(analysis: &Analysis, verdict: &ImbalanceSummary) -> Optio
         .iter()
         .filter_map(|phase| phase.wait_caused_ns);
     Some(format!(
-        "in {} {} on {}, {}; the others wait {} for that",
+        "in {} {} on {}, {}; the others wait {} because of that",
         verdict.resolved,
         verdict.operation,
         communicator(analysis, Some(verdict.communicator), 30),
@@ -146,8 +150,8 @@ pub(crate) fn disturbance(analysis: &Analysis, disturbance: &DisturbanceSummary)
     let scatter = duration(disturbance.scatter_ns);
     match &disturbance.in_step {
         Some(step) => format!(
-            "at every {} call (or a multiple of that) of {} on {}, every {period}, {who} arrives \
-             about {excess} late: {times}; look at what the program does only before those calls",
+            "{who} arrives about {excess} late at every {} call (or a multiple of that) of {} on {}, \
+             every {period}: {times}; look at what the program does only before those calls",
             ordinal(step.every),
             step.operation,
             communicator(analysis, Some(step.communicator), 30),
@@ -250,7 +254,9 @@ fn outlier_words(
             ": its ranks arrived one by one, the last {} after the first",
             duration(spread_ns)
         ),
-        (None, _, Some(_)) => ": no rank was late, the time was spent inside".to_owned(),
+        (None, _, Some(_)) => {
+            ": no rank was late; the time was spent in the operation itself".to_owned()
+        }
         (None, _, None) => String::new(),
     };
     sentence + &why
@@ -311,14 +317,20 @@ fn overlap(analysis: &Analysis, operation: &OperationSummary) -> Option<String> 
         None | Some(0) => String::new(),
         Some(n) => format!(" (including {})", counted(n, "unsuccessful test")),
     };
+    let part = percent(bound.total, exposed.total.saturating_add(bound.total));
+    // "<1 %" is a bound already.
+    let at_most = if part.starts_with('<') {
+        ""
+    } else {
+        "at most "
+    };
     Some(format!(
-        "{} on {}: mean exposed time {} per call{tests}, {} between its calls: at most {} of it was \
-         overlapped (n = {})",
+        "{} on {}: mean exposed time {} per call{tests}, {} between its calls: {at_most}{part} of \
+         their sum was overlapped (n = {})",
         operation.operation,
         communicator(analysis, operation.communicator, 40),
         duration(exposed.mean),
         duration(bound.mean),
-        percent(bound.total, exposed.total.saturating_add(bound.total)),
         bound.n,
     ))
 }
@@ -373,7 +385,7 @@ mod tests {
             .collect();
         assert_eq!(
             words(ChangeKind::Moves, &moves),
-            "who is late changes: rank 0 until 1.00 us, then rank 1 until 2.00 us, then rank 2 until \
+            "lateness moves: rank 0 is late until 1.00 us, then rank 1 until 2.00 us, then rank 2 until \
              3.00 us, then rank 3 until 4.00 us, then 2 more"
         );
         assert_eq!(
@@ -466,8 +478,8 @@ mod tests {
             ..found
         };
         assert!(disturbance(&analysis, &found).starts_with(
-            "at every 22nd call (or a multiple of that) of MPI_Barrier on unknown, every 1.00 s, one rank \
-             or another arrives about 5.00 ms late: 58 times"
+            "one rank or another arrives about 5.00 ms late at every 22nd call (or a multiple of that) \
+             of MPI_Barrier on unknown, every 1.00 s: 58 times"
         ));
     }
 }

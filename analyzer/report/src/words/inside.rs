@@ -117,7 +117,7 @@ fn describe<'a>(
         && is_worth_telling(link.total_ns, path.duration_ns)
     {
         text.push_str(&format!(
-            " All {} hops from {} to {} together take {} of the time (n = {}).",
+            " The {} hops from {} to {} together take {} of the time (n = {}).",
             link.n_hops,
             inert::line(link.from, MAX_HOST),
             inert::line(link.to, MAX_HOST),
@@ -225,8 +225,10 @@ fn what_was_sent(operation: &OperationSummary, tree: &TreeSummary) -> String {
         counted(bytes / n, "byte")
     );
     if let Some(duration_ns) = &operation.duration_ns {
+        // One instance has no median.
+        let median = if duration_ns.n == 1 { "" } else { "median " };
         text.push_str(&format!(
-            "; the median duration is {} (n = {})",
+            "; the {median}duration is {} (n = {})",
             duration(duration_ns.median),
             duration_ns.n
         ));
@@ -407,7 +409,7 @@ fn costliest_hop(
     ));
     if messages.is_one_each && is_seldom_long(hop, transfer) {
         text.push_str(
-            " Only a few instances take that long, as if one of its ends had been interrupted",
+            " Only a few instances take that long, as if one end of the hop had been interrupted",
         );
         text.push_str(match analysis.running {
             Some(_) => ".",
@@ -555,7 +557,7 @@ fn costs_most(
     )
 }
 
-/// A stage, as a noun phrase.
+/// A stage, as what follows "37 % of the time is".
 fn stage(analysis: &Analysis, hotspot: &Hotspot) -> String {
     let stage = &hotspot.stage;
     let node = process(analysis, stage.node);
@@ -578,17 +580,17 @@ fn stage(analysis: &Analysis, hotspot: &Hotspot) -> String {
             process(analysis, from)
         ),
         (StageKind::Core, _) => {
-            format!("the root, {node}, between the last arrival and the first departure")
+            format!("spent in the root, {node}, between the last arrival and the first departure")
         }
         (StageKind::NodeDown | StageKind::Local, _) => {
-            format!("what {node} does before it sends or receives next")
+            format!("spent in {node} before it sends or receives next")
         }
         (StageKind::NodeUp, _) => format!("forwarding at {node}"),
         (StageKind::DepartureWait, _) => {
             format!("serialization at {node}")
         }
-        (StageKind::Entry, _) => format!("{node} before it sends"),
-        (StageKind::Exit, _) => format!("{node} before it returns"),
+        (StageKind::Entry, _) => format!("spent in {node} before it sends"),
+        (StageKind::Exit, _) => format!("spent in {node} before it returns"),
         _ => node,
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn of_culprit(
 ) -> Option<String> {
     if is_late_from_before(analysis, verdict, rank) {
         Some(format!(
-            "rank {rank} is late already when it leaves the call before: hardly any of the delay arises \
+            "rank {rank} is already late when it leaves the previous call: hardly any of the delay arises \
              between the two calls"
         ))
     } else {
@@ -69,7 +69,7 @@ pub(crate) fn sentence(before: &RunningSummary) -> String {
     let why = match (is_mostly_running(before), before.blocked, before.preempted) {
         (true, ..) => "it computed or waited in a loop".to_owned(),
         // It had left its core before that time began.
-        (false, 0, 0) => "it was not running, why was not recorded".to_owned(),
+        (false, 0, 0) => "it was not running; why was not recorded".to_owned(),
         (false, blocked, 0) => format!("it slept, blocked or was stopped {}", times(blocked)),
         (false, 0, preempted) => format!("it was preempted {}", times(preempted)),
         (false, blocked, preempted) => format!(
@@ -79,7 +79,7 @@ pub(crate) fn sentence(before: &RunningSummary) -> String {
         ),
     };
     format!(
-        "before it, rank {} was on a core for {} of {} ({}): {why}",
+        "before the call, rank {} was on a core for {} of {} ({}): {why}",
         before.rank,
         percent(before.on_core_ns.min(before.elapsed_ns), before.elapsed_ns),
         duration(before.elapsed_ns),
@@ -120,7 +120,7 @@ fn inside_in_words(operation: &str, found: &[&RunningSummary]) -> Option<String>
         ""
     };
     Some(format!(
-        " In calls of {operation} of 100 us or more, {ends}{conclusion}."
+        " In {operation} calls of 100 us or more, {ends}{conclusion}."
     ))
 }
 
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(words(&[]), None);
         assert_eq!(
             words(&[&running, &running]).unwrap(),
-            " In calls of MPI_Barrier of 100 us or more, rank 3 was on a core for 90 % of 1.00 us (1 \
+            " In MPI_Barrier calls of 100 us or more, rank 3 was on a core for 90 % of 1.00 us (1 \
              sample), and rank 3 was on a core for 90 % of 1.00 us (1 sample): both were running, so it is \
              the network or the algorithm."
         );
@@ -193,7 +193,7 @@ mod tests {
             ),
             (
                 sum(0, 0, 0),
-                "0 % of 1.00 us (1 sample): it was not running, why was not recorded",
+                "0 % of 1.00 us (1 sample): it was not running; why was not recorded",
             ),
             (
                 sum(10, 2, 7),
@@ -203,7 +203,7 @@ mod tests {
         for (sum, words) in cases {
             let sentence = sentence(&sum);
             assert!(sentence.contains(words), "{sentence}");
-            assert!(sentence.starts_with("before it, rank 3 was on a core for "));
+            assert!(sentence.starts_with("before the call, rank 3 was on a core for "));
         }
     }
 }

@@ -252,7 +252,10 @@ fn of_an_instance_that_sticks_out_it_is_told_who_came_late_together() {
         "its ranks arrived one by one, the last 90.0 us after the first"
     );
     let (_, _, words) = told([0, 10, 20, 30], 90_000);
-    assert_eq!(words, "no rank was late, the time was spent inside");
+    assert_eq!(
+        words,
+        "no rank was late; the time was spent in the operation itself"
+    );
 }
 
 #[test]

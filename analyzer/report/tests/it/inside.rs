@@ -576,7 +576,7 @@ fn a_hop_that_costs_by_a_few_long_messages_is_told_from_a_slow_one() {
         "{ constant_ns = 5000000, ranks = [8], share = 0.1 }",
     );
     let (screen, _) = shown(&interrupted);
-    let words = "as if one of its ends had been interrupted. To check, record with --layers";
+    let words = "as if one end of the hop had been interrupted. To check, record with --layers";
     assert!(screen.contains(words), "{screen}");
 }
 
@@ -736,7 +736,7 @@ fn a_slow_link_is_told_where_many_processes_send_over_it() {
     let share = sum("total_ns") as f64 / number(&path["duration_ns"]) as f64;
     assert!(share > 0.5, "{share}");
     let words = format!(
-        "All {} hops from near to far together take {:.0} % of the time (n = {}).",
+        "The {} hops from near to far together take {:.0} % of the time (n = {}).",
         hops.len(),
         share * 100.0,
         sum("instances")

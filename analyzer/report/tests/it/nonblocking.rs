@@ -120,7 +120,7 @@ fn tests_in_vain_are_exposed_time_that_is_no_wait() {
     assert_eq!(totals(found)["wait"], Some((2, 0)));
     let text = collbench_report::to_text(&analysis, None);
     assert!(text.contains("mean exposed time 60 ns per call"), "{text}");
-    assert!(text.contains("at most 86 % of it"), "{text}");
+    assert!(text.contains("at most 86 % of their sum"), "{text}");
 }
 
 /// Blocking and nonblocking calls that stand between each other on two communicators, completed
