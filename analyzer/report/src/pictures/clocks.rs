@@ -108,8 +108,8 @@ fn violations(analysis: &Analysis) -> String {
     let violations = &analysis.clock.violations;
     match (violations.checked, violations.before, violations.after) {
         (Some(checked), Some(before), Some(after)) => format!(
-            "hosts that left a collective too early: {before} of {checked} before alignment, \
-             {after} after"
+            "a host left a collective too early in {before} of {checked} cases before alignment, \
+             in {after} after"
         ),
         _ => "causality not checked".to_owned(),
     }

@@ -434,7 +434,7 @@ fn limited(screen: &mut Screen, sentences: impl Iterator<Item = String>) {
         }
     }
     if n_more > 0 {
-        screen.item(&format!("and {n_more} more, see the JSON"));
+        screen.item(&format!("and {n_more} more, see analysis.json"));
     }
 }
 

@@ -267,7 +267,7 @@ fn operations(
     let n_more_others = others.len() - n_others;
     if n_more + n_more_others > 0 {
         screen.item(&format!(
-            "and {}: see operations in the JSON",
+            "and {}: see operations in comparison.json",
             match n_more {
                 0 => format!("{n_more_others} more"),
                 1 => format!(
@@ -505,11 +505,11 @@ pub(crate) fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<
     let faster = Some(ComparisonVerdict::Faster);
     let why = match differences.verdict {
         ComparisonVerdict::Slower if wait == slower && core == slower => format!(
-            "more waiting (+{wait_by} a call) and a longer operation (core +{core_by}): look at \
+            "more waiting (+{wait_by} per call) and a longer operation (core +{core_by}): look at \
              who is late in {other}, and at the algorithm and the network"
         ),
         ComparisonVerdict::Slower if wait == slower => format!(
-            "more waiting (+{wait_by} a call): look at who is late in {other}, by collbench-analyze \
+            "more waiting (+{wait_by} per call): look at who is late in {other}, by collbench-analyze \
              on it alone"
         ),
         ComparisonVerdict::Slower if core == slower => format!(
@@ -517,13 +517,13 @@ pub(crate) fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<
              algorithm, the placement and the network"
         ),
         ComparisonVerdict::Faster if wait == faster && core == faster => {
-            format!("less waiting (-{wait_by} a call) and a shorter operation (core -{core_by})")
+            format!("less waiting (-{wait_by} per call) and a shorter operation (core -{core_by})")
         }
         ComparisonVerdict::Faster if wait == faster => {
-            format!("less waiting (-{wait_by} a call): the ranks arrive closer together")
+            format!("less waiting (-{wait_by} per call): the ranks arrive closer together")
         }
         ComparisonVerdict::Faster if core == faster => {
-            format!("the operation itself is faster (core -{core_by}), the waiting is not shorter")
+            format!("the operation itself is faster (core -{core_by}); the waiting is not shorter")
         }
         ComparisonVerdict::NotDistinguishable => {
             let median = differences.duration_ns.median.as_ref();

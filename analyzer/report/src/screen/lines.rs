@@ -113,7 +113,10 @@ impl Screen {
             let room = max_lines - usize::from(index + 1 < n);
             n_lines += lines.n_lines();
             if n_lines > room {
-                self.item("and more, see analysis.json");
+                self.item(match index {
+                    0 => "too long for this screen, see analysis.json",
+                    _ => "and more, see analysis.json",
+                });
                 return;
             }
             self.text.push_str(&lines.text);
