@@ -185,7 +185,9 @@ fn a_wait_that_is_not_known_is_hatched_and_no_call_is_blank() {
         [0, 0, 0, 27]
     );
     let tooltips = titles(rows(&document)[3]);
-    assert!(tooltips.contains(&"rank 3, 1.27 s to 1.28 s: wait not known (20 calls)".to_owned()));
+    assert!(
+        tooltips.contains(&"rank 3, 1.27 s to 1.28 s: wait not known (20 calls began)".to_owned())
+    );
     assert!(svg.contains("class=\"blank\""), "no call");
 }
 
