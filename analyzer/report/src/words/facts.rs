@@ -347,10 +347,10 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
         && dearest.wait_caused_ns > caused_ns
     {
         sentence += &format!(
-            "; they wait {} for rank {}, which arrives last in {}",
-            quantity::duration(dearest.wait_caused_ns),
+            "; they wait longer for rank {}, which arrives last in {}: {}",
             dearest.rank,
             quantity::percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
+            quantity::duration(dearest.wait_caused_ns),
         );
     }
     if let Some(change) = &verdict.change {
