@@ -57,7 +57,7 @@ fn a_run_is_shown_while_it_goes_on_and_as_a_whole_at_its_end() {
         let last = text_of(&workspace.join("trace"));
         assert!(stdout.ends_with(&last), "{stdout}\n{last}");
         let before = &stdout[..stdout.len() - last.len()];
-        for wrong in ["incomplete", "never arrived", "MPI_Finalize", "damage"] {
+        for wrong in ["is incomplete", "never arrived", "MPI_Finalize", "damage"] {
             assert!(!before.contains(wrong), "{wrong}: {before}");
         }
         assert!(before.contains("MPI_Allreduce"), "{before}");

@@ -78,7 +78,8 @@ fn statements<'a>(rows: impl Iterator<Item = Row<'a>>) -> String {
 fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
     let mut verdict = statements(rows(comparison).into_iter());
     if verdict.is_empty() {
-        verdict = "No operation is clearly slower or faster for a known reason.".to_owned();
+        verdict =
+            "For no operation is there both a clear difference and a known reason.".to_owned();
     }
     let facts = comparison
         .traces

@@ -80,7 +80,7 @@ fn who_waits(analysis: &Analysis, instance: &UnfinishedSummary) -> String {
         words::communicator(analysis, Some(instance.communicator), 40),
     );
     if let Some(&since) = instance.inside_since_ns.iter().min() {
-        let _ = write!(sentence, " since {}", quantity::instant(since));
+        let _ = write!(sentence, " since t = {}", quantity::instant(since));
     }
     let others = [
         ("initiated it", &instance.begun),

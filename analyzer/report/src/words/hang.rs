@@ -193,7 +193,10 @@ impl Missing {
         let has = has(self.ranks.len());
         let instead = match whereabouts {
             Whereabouts::In(call) => {
-                format!("{it} {has} been in {call} since {}", instant(self.first_ns))
+                format!(
+                    "{it} {has} been in {call} since t = {}",
+                    instant(self.first_ns)
+                )
             }
             Whereabouts::Finished => format!(
                 "{it} called MPI_Finalize at {} and returned from it",
@@ -275,14 +278,14 @@ impl Described<'_> {
         let (first, last) = (since.clone().min(), since.max());
         let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
         let mut sentence = format!(
-            "{} {} been waiting in {} since {}",
+            "{} {} been waiting in {} since t = {}",
             inert::ranks(&instance.inside),
             has(instance.inside.len()),
             self.call(instance),
             instant(first),
         );
         if instant(last) != instant(first) {
-            sentence += &format!(" (the last of them since {})", instant(last));
+            sentence += &format!(" (the last of them since t = {})", instant(last));
         }
         for missing in self.missing(instance) {
             sentence += &format!("; {missing}");
@@ -464,7 +467,7 @@ impl Described<'_> {
         }
         let calls = calls.into_iter().map(|(call, (ranks, first))| {
             format!(
-                "{} {} been in {call} since {}",
+                "{} {} been in {call} since t = {}",
                 inert::ranks(&ranks),
                 has(ranks.len()),
                 instant(first)

@@ -276,8 +276,7 @@ mod tests {
                     n_calls_made: 2,
                     n_instances: 0,
                 },
-                "only the newest calls were retained, as requested: 1 of 2; 0 instances that \
-                 some ranks no longer had are in no figure",
+                "only the newest calls were retained, as requested: 1 of 2",
             ),
             (
                 Remark::Restricted,

@@ -64,7 +64,7 @@ fn of_a_killed_rank_it_is_told_what_the_others_waited_in() {
     assert_eq!(allreduce.call_time_ns.as_ref().unwrap().n, 8);
     let text = text(&analysis);
     let told = "ranks 0-1, 3 have been waiting in MPI_Allreduce (call 2 on MPI_COMM_WORLD, 8 \
-                bytes) since 300 ns; rank 2 never arrived";
+                bytes) since t = 300 ns; rank 2 never arrived";
     let words: Vec<&str> = text
         .lines()
         .take(4)

@@ -117,7 +117,7 @@ fn who_never_came_is_told_with_the_last_that_it_did() {
     assert_says(
         &analysis,
         "ranks 0-1, 3 have been waiting in MPI_Allreduce (call 1 on MPI_COMM_WORLD, 8 bytes) since \
-         300 ns (the last of them since 303 ns); rank 2 never arrived: it left MPI_Allreduce (call \
+         t = 300 ns (the last of them since t = 303 ns); rank 2 never arrived: it left MPI_Allreduce (call \
          0 on MPI_COMM_WORLD) at 150 ns and called no collective in the 153 ns after that",
     );
     let told = remark(&analysis, "waiting_at_the_end").unwrap();
@@ -145,7 +145,7 @@ fn a_call_is_under_way_with_its_messages_behind_it_too() {
     assert!(remark(&blocking, "abandoned_calls").is_none());
     assert_says(
         &blocking,
-        "rank 0 has been waiting in MPI_Allreduce (call 1 on MPI_COMM_WORLD, 8 bytes) since 300 \
+        "rank 0 has been waiting in MPI_Allreduce (call 1 on MPI_COMM_WORLD, 8 bytes) since t = 300 \
          ns; rank 1 never arrived: it left MPI_Allreduce (call 0 on MPI_COMM_WORLD) at 150 ns and \
          called no collective in the 170 ns after that",
     );
@@ -179,7 +179,7 @@ fn of_a_thousand_ranks_all_but_one_are_told_as_ranges() {
     assert_says(
         &analysis,
         "ranks 0-511, 513-1023 have been waiting in MPI_Allreduce (call 1 on MPI_COMM_WORLD, 8 \
-         bytes) since 300 ns (the last of them since 306 ns); rank 512 never arrived: it left \
+         bytes) since t = 300 ns (the last of them since t = 306 ns); rank 512 never arrived: it left \
          MPI_Allreduce (call 0 on MPI_COMM_WORLD) at 150 ns and called no collective in the 156 ns \
          after that",
     );
@@ -191,7 +191,7 @@ fn who_never_came_may_be_in_finalize_or_in_abort_or_past_both() {
         process.call(call(Operation::Finalize, 0, -1, 0, (200, 0)));
     });
     assert_eq!(hang(&in_finalize).ranks[1].state, RankState::InFinalize);
-    let expected = "rank 1 never arrived: it has been in MPI_Finalize since 200 ns";
+    let expected = "rank 1 never arrived: it has been in MPI_Finalize since t = 200 ns";
     let [sentence] = &in_words(&in_finalize)[..] else {
         panic!("{:?}", in_words(&in_finalize));
     };
@@ -202,7 +202,7 @@ fn who_never_came_may_be_in_finalize_or_in_abort_or_past_both() {
         process.call(call(Operation::Abort, 0, -1, 0, (200, 0)));
     });
     assert_eq!(hang(&in_abort).ranks[1].state, RankState::InAbort);
-    assert!(in_words(&in_abort)[0].ends_with("it has been in MPI_Abort since 200 ns"));
+    assert!(in_words(&in_abort)[0].ends_with("it has been in MPI_Abort since t = 200 ns"));
 
     let finished = skipped(3, 1, |process| {
         process.call(call(Operation::Finalize, 0, -1, 0, (200, 210)));
@@ -258,8 +258,8 @@ fn a_cycle_of_waiting_over_two_communicators_is_named() {
     );
     assert_says(
         &analysis,
-        "rank 0 has been waiting in MPI_Bcast (call 0 on A, root rank 1, 64 bytes) since 100 ns; \
-         rank 1 never arrived: it has been in MPI_Barrier (call 0 on B) since 90 ns; rank 2 never \
+        "rank 0 has been waiting in MPI_Bcast (call 0 on A, root rank 1, 64 bytes) since t = 100 ns; \
+         rank 1 never arrived: it has been in MPI_Barrier (call 0 on B) since t = 90 ns; rank 2 never \
          arrived: it called no collective at all",
     );
 }
@@ -584,7 +584,7 @@ fn starts_of_persistent_collectives_are_waited_for_by_their_numbers() {
     assert_says(
         &analysis,
         "rank 0 has been waiting in MPI_Wait for MPI_Allreduce_init (start 1 on MPI_COMM_WORLD, 8 \
-         bytes) since 32 ns; rank 1 never arrived: it left MPI_Wait (start 0 on MPI_COMM_WORLD) at \
+         bytes) since t = 32 ns; rank 1 never arrived: it left MPI_Wait (start 0 on MPI_COMM_WORLD) at \
          20 ns and called no collective in the 12 ns after that",
     );
 }

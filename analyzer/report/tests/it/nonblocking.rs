@@ -348,7 +348,7 @@ fn who_was_in_a_wait_when_the_trace_ended_is_told_with_what_for() {
     assert_eq!(unfinished.completing, ["MPI_Waitall"]);
     let text = collbench_report::to_text(&analysis, None);
     let expected = "rank 0 has been waiting in MPI_Waitall for MPI_Iallreduce (call 0 on \
-                    MPI_COMM_WORLD, 8 bytes) since 20 ns; rank 2 never arrived: it called no \
+                    MPI_COMM_WORLD, 8 bytes) since t = 20 ns; rank 2 never arrived: it called no \
                     collective at all; rank 1 has initiated it and is in no call that completes \
                     it";
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");

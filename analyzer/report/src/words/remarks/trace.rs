@@ -73,12 +73,13 @@ pub(super) fn recorder_pauses(total_ns: i64, longest_ns: i64) -> String {
 }
 
 pub(super) fn ring(n_calls: u64, n_calls_made: u64, n_instances: u64) -> String {
-    let are = if n_instances == 1 { "is" } else { "are" };
-    format!(
-        "only the newest calls were retained, as requested: {n_calls} of {n_calls_made}; {} that some \
-         ranks no longer had {are} in no figure",
-        counted(n_instances, "instance")
-    )
+    let kept =
+        format!("only the newest calls were retained, as requested: {n_calls} of {n_calls_made}");
+    match n_instances {
+        0 => kept,
+        1 => format!("{kept}; 1 instance that some ranks no longer had is in no figure"),
+        n => format!("{kept}; {n} instances that some ranks no longer had are in no figure"),
+    }
 }
 
 pub(super) fn restricted() -> String {
