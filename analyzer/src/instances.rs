@@ -4,5 +4,6 @@ pub(crate) mod call_orders;
 pub(crate) mod complete;
 pub(crate) mod decode;
 pub(crate) mod matching;
+pub(crate) mod member_calls;
 pub(crate) mod outcome;
 pub(crate) mod own_communicators;

@@ -13,16 +13,18 @@ use collbench_formats::{CODE_FAILED, CommunicatorKind, Operation, RecordWord};
 use collbench_trees::shape::ShapeKey;
 
 use crate::calls::call::{Call, Candidate};
-use crate::calls::outstanding::{Initiated, OverlapTimes};
+use crate::calls::outstanding::OverlapTimes;
 use crate::calls::process::Process;
-use crate::calls::queue::Queue;
 use crate::calls::time_in_mpi::TimeInMpi;
 use crate::communicators::Communicator;
 use crate::instances::complete::{
     CompleteInstance, Disagreement, Extent, Payloads, agree, is_open_fence,
 };
+use crate::instances::member_calls::{
+    MemberCalls, MessageSource, Positions, gather, is_mixed, lost_slots,
+};
 use crate::instances::outcome::Outcome;
-use crate::messages::gather::{Gatherer, QueuedCall, SlotOfInstance};
+use crate::messages::gather::Gatherer;
 use crate::messages::recurrence::RecurrenceKey;
 use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 use crate::trace::records::LastBlock;
@@ -46,23 +48,6 @@ pub(crate) struct Settled {
     pub(crate) communicator: usize,
     pub(crate) call_order: CallOrder,
     pub(crate) positions: Vec<u64>,
-}
-
-/// A member's calls on a call order.
-#[derive(Clone, Copy)]
-pub(crate) struct MemberCalls<'p, 'a> {
-    pub(crate) process: &'p Process<'a>,
-    /// Local communicator, or index of the process's persistent collective.
-    pub(crate) local_comm: usize,
-    /// `None`: there is no call.
-    pub(crate) queue: Option<&'p Queue>,
-}
-
-impl MemberCalls<'_, '_> {
-    /// Whether the call at a position, if it is not there, was overwritten by a newer one.
-    fn has_lost(&self, at: CallPosition) -> bool {
-        self.process.has_lost(self.local_comm, at)
-    }
 }
 
 /// The phase of a row: its level, or one of these.
@@ -676,95 +661,12 @@ impl Decoder {
     }
 }
 
-/// Where the messages of instances are found.
-enum MessageSource<'i> {
-    /// After the calls at these locations, by instance and slot.
-    AfterCalls(&'i [Option<RecordAt>]),
-    /// Retained with the initiations.
-    Retained,
-}
-
-/// Positions that follow one another.
-#[derive(Clone, Copy)]
-struct Positions {
-    from: u64,
-    n: usize,
-}
-
 /// What was recorded of one instance besides its calls.
 struct RecordedOfInstance<'i> {
     /// Where its messages are, and what was said of it, if anything was recorded.
     message_source: Option<MessageSource<'i>>,
     /// Whether its messages were.
     has_messages: bool,
-}
-
-/// Gathers the messages and the names of algorithms of the instances at some positions, process by
-/// process, since the records of each are contiguous.
-fn gather(
-    gatherer: &mut Gatherer,
-    positions: Positions,
-    sources: &[Option<MemberCalls<'_, '_>>],
-    message_source: &MessageSource<'_>,
-) {
-    for (slot, source) in sources.iter().enumerate() {
-        let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
-            continue;
-        };
-        if !process.has_messages && !process.has_algorithms {
-            continue;
-        }
-        for (nth, position) in (0..positions.n).zip(positions.from..) {
-            match message_source {
-                MessageSource::AfterCalls(locations) => {
-                    if let Some(location) = locations[nth * sources.len() + slot] {
-                        let call = QueuedCall {
-                            queue,
-                            position,
-                            location,
-                        };
-                        gatherer.add_call(SlotOfInstance { nth, slot, process }, call);
-                    }
-                }
-                MessageSource::Retained => {
-                    let reported = queue
-                        .outstanding
-                        .get(position)
-                        .and_then(Initiated::reported);
-                    let kept = queue.outstanding.messages(position);
-                    gatherer.add_kept(SlotOfInstance { nth, slot, process }, kept, reported);
-                }
-            }
-        }
-    }
-}
-
-/// Whether messages of others may stand among those behind the calls at a position, whose places
-/// these are, by slot.
-fn is_mixed(
-    sources: &[Option<MemberCalls<'_, '_>>],
-    position: u64,
-    locations: &[Option<RecordAt>],
-) -> bool {
-    sources.iter().zip(locations).any(|(source, location)| {
-        let found = source
-            .and_then(|s| Some((s.process, s.queue?)))
-            .zip(*location);
-        found
-            .is_some_and(|((process, queue), location)| process.is_mixed(queue, position, location))
-    })
-}
-
-/// The slots without a call whose calls were overwritten by newer ones.
-fn lost_slots(
-    calls: &[Option<Call>],
-    sources: &[Option<MemberCalls<'_, '_>>],
-    at: CallPosition,
-) -> Vec<usize> {
-    let missing = calls.iter().zip(sources).enumerate();
-    let missing = missing.filter(|(_, (call, _))| call.is_none());
-    let lost = missing.filter(|(_, (_, source))| source.is_some_and(|source| source.has_lost(at)));
-    lost.map(|(slot, _)| slot).collect()
 }
 
 /// How many calls of each slot are known to have begun.
