@@ -77,7 +77,7 @@ impl Neighbours {
     }
 }
 
-/// The same neighbours in both directions: for each dimension the one before and the one after.
+/// Sources and destinations, which are equal: for each dimension the neighbor before and the one after.
 fn of_grid(comm: Handle) -> Option<Neighbours> {
     let mut n_dimensions: c_int = 0;
     if call_mpi!(c"PMPI_Cartdim_get"; comm, address_of(&mut n_dimensions)) != 0 {
