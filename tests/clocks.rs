@@ -343,10 +343,26 @@ fn record_behind(workspace: &Workspace, options: &[&str], further: &[&[String]])
         options,
         ..Job::new(2, "", &[])
     };
+    // On a busy machine an exchange may last for milliseconds: then the clocks are measured again.
+    for _ in 1..RUNS {
+        let (finished, trace) = job.record(workspace.path());
+        finished.expect(0);
+        let analysis = analyze(&trace, &[]).expect(0);
+        let mut hosts = analysis.array("/clock/hosts").iter();
+        if hosts.all(|host| host["bound_ns"].as_i64().unwrap() < MOST_BOUND_NS) {
+            return analysis;
+        }
+        std::fs::remove_dir_all(trace).unwrap();
+    }
     let (finished, trace) = job.record(workspace.path());
     finished.expect(0);
     analyze(&trace, &[]).expect(0)
 }
+
+/// Ranks of one machine: no network is between them.
+const MOST_BOUND_NS: i64 = 1_000_000;
+/// Most runs until the bounds of all hosts are below [`MOST_BOUND_NS`].
+const RUNS: usize = 6;
 
 /// The offsets of hosts, in their order, and that none is further off than its bound.
 #[track_caller]
@@ -357,8 +373,7 @@ fn check_offsets(analysis: &Analysis, truth: &[i64]) {
         let error = (host["offset_ns"].as_i64().unwrap() - truth).abs();
         let bound = host["bound_ns"].as_i64().unwrap();
         assert!(error <= bound, "off by {error} ns: {host}");
-        // Ranks of one machine: no network lies between them.
-        assert!(bound < 1_000_000, "{host}");
+        assert!(bound < MOST_BOUND_NS, "{host}");
     }
 }
 
@@ -383,7 +398,8 @@ fn containers_whose_clocks_are_shifted_are_hosts_of_their_own() {
 #[test]
 fn a_rank_whose_clock_is_not_that_of_its_host_is_found_out_and_set_apart() {
     let _alone = alone();
-    const AHEAD_NS: i64 = 5_000_000;
+    // More than any exchange lasts, however busy the machine is.
+    const AHEAD_NS: i64 = 5_000_000_000;
     let Some(shifted) = have(&["mpirun", "mpicc", "gcc"]).then(shifted).flatten() else {
         return;
     };
