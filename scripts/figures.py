@@ -72,7 +72,7 @@ def main(words):
         sys.exit(__doc__)
     old, new = map(pathlib.Path, words)
     files = {path.relative_to(root) for root in (old, new) for path in root.rglob("*") if path.is_file()}
-    wrong, more = 0, collections.Counter()
+    wrong = 0
     for name in sorted(files):
         if not (old / name).exists() or not (new / name).exists():
             wrong += 1
@@ -85,7 +85,6 @@ def main(words):
         for what in missing:
             wrong += 1
             print(f"{name}: {what}")
-        more.update(added)
         if added and os.environ.get("VERBOSE"):
             print(f"{name}: new: {dict(added)}")
     sys.exit(wrong > 0)

@@ -61,7 +61,7 @@ ALLOWED = [
 
 def tokens(source):
     """(kind, line, text) of the strings and comments of Rust, with what stands between as kind 'code'."""
-    at, line, code, code_line = 0, 1, [], 1
+    at, line = 0, 1
     end = len(source)
     pattern = re.compile(
         r'(?P<comment>//[^\n]*)|(?P<block>/\*)|(?P<raw>\bb?c?r(?P<hashes>#*)")|(?P<string>\b[bc]?"|")'
@@ -109,7 +109,7 @@ def tokens(source):
 
 def without_tests(stream):
     """What is not below #[cfg(test)]."""
-    skip, depth, armed = False, 0, False
+    skip, depth = False, 0
     for kind, line, text in stream:
         if kind == "code":
             rest = text
@@ -191,11 +191,11 @@ def check():
     """Whether no text has a word that RULES replaces."""
     broken = 0
     for where, file, line, text in texts([]):
-        if where == PAGE and file not in ("README.md",) and not file.startswith("docs/"):
+        if where == PAGE and file != "README.md" and not file.startswith("docs/"):
             continue
         for pattern, places, instead in RULES:
             match = where in places and re.search(pattern, text, re.I)
-            if match and (file, text) not in [(f, text) for f, piece in ALLOWED if f == file and piece in text]:
+            if match and not any(name == file and piece in text for name, piece in ALLOWED):
                 broken += 1
                 print(f"{file}:{line}: {match.group()!r}; better: {instead}")
     print(f"sentences: {broken} to be said better")

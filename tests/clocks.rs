@@ -344,19 +344,19 @@ fn record_behind(workspace: &Workspace, options: &[&str], further: &[&[String]])
         ..Job::new(2, "", &[])
     };
     // On a busy machine an exchange may last for milliseconds: then the clocks are measured again.
-    for _ in 1..RUNS {
+    let mut n_runs = 0;
+    loop {
         let (finished, trace) = job.record(workspace.path());
         finished.expect(0);
         let analysis = analyze(&trace, &[]).expect(0);
+        n_runs += 1;
         let mut hosts = analysis.array("/clock/hosts").iter();
-        if hosts.all(|host| host["bound_ns"].as_i64().unwrap() < MOST_BOUND_NS) {
+        let is_precise = hosts.all(|host| host["bound_ns"].as_i64().unwrap() < MOST_BOUND_NS);
+        if is_precise || n_runs == RUNS {
             return analysis;
         }
         std::fs::remove_dir_all(trace).unwrap();
     }
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    analyze(&trace, &[]).expect(0)
 }
 
 /// Ranks of one machine: no network is between them.

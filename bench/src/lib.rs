@@ -101,9 +101,8 @@ fn write_man_pages(mut command: clap::Command, output: &mut Vec<u8>) -> anyhow::
         .collect();
     for mut command in std::iter::once(command).chain(measurements) {
         let usage = command.render_usage().to_string();
-        let mut page = Vec::new();
-        clap_mangen::Man::new(command).render(&mut page)?;
-        output.extend(man::page(&String::from_utf8(page)?, &usage).into_bytes());
+        let page = man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
+        output.extend(page.into_bytes());
     }
     Ok(())
 }

@@ -18,4 +18,5 @@ pub use page::comparison::write_comparison;
 pub use page::{ReportError, write_report, write_report_of_trace};
 pub use screen::analysis::{to_text, to_text_within};
 pub use screen::comparison::{comparison_to_text, comparison_to_text_within};
+pub use screen::lines::DEFAULT_COLUMNS;
 pub use screen::running::{running_to_text, running_to_text_within};

@@ -2,5 +2,5 @@
 
 pub(crate) mod analysis;
 pub(crate) mod comparison;
-mod lines;
+pub(crate) mod lines;
 pub(crate) mod running;

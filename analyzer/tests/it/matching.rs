@@ -253,8 +253,8 @@ fn threads_of_a_process_are_merged_by_the_time_of_entering() {
     assert_eq!(only(&analysis, "MPI_Allreduce").instances, 1);
 }
 
-#[test]
-fn a_missing_chunk_costs_its_own_instances_only() {
+/// 30 barriers of two ranks, of which rank 1 enters each `n` ns late.
+fn thirty_barriers() -> TestTrace {
     let mut trace = TestTrace::new(2);
     for n in 0..30u64 {
         trace.world(
@@ -264,6 +264,12 @@ fn a_missing_chunk_costs_its_own_instances_only() {
             &[(100 * n, 100 * n + 50), (100 * n + n, 100 * n + 50)],
         );
     }
+    trace
+}
+
+#[test]
+fn a_missing_chunk_costs_its_own_instances_only() {
+    let mut trace = thirty_barriers();
     // Rank 1 keeps calls 0 to 9 and 20 to 29: its second chunk is lost.
     let records = trace.processes[1].chunks[0].records.clone();
     trace.processes[1].chunks = vec![
@@ -583,15 +589,7 @@ fn calls_of_a_hundred_threads_are_put_in_order() {
 
 #[test]
 fn behind_a_gap_a_process_of_several_threads_goes_on_from_the_table() {
-    let mut trace = TestTrace::new(2);
-    for n in 0..30u64 {
-        trace.world(
-            Operation::Barrier,
-            -1,
-            0,
-            &[(100 * n, 100 * n + 50), (100 * n + n, 100 * n + 50)],
-        );
-    }
+    let mut trace = thirty_barriers();
     // In rank 1 thread 1 makes calls 0 to 4 and thread 0 the others, of which 10 to 19 are lost.
     let records = trace.processes[1].chunks[0].records.clone();
     let chunk = |thread, ordinal, first_record, calls, records: &[Record]| TestChunk {

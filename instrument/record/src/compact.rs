@@ -119,8 +119,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
     } else if options.man {
         let mut command = Options::command();
         let usage = command.render_usage().to_string();
-        clap_mangen::Man::new(command).render(&mut text)?;
-        text = man::page(&String::from_utf8(text)?, &usage).into_bytes();
+        text = man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?.into_bytes();
     }
     let Some(trace) = options.trace.as_deref().filter(|_| text.is_empty()) else {
         return print(&text);

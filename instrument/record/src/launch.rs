@@ -168,9 +168,8 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
     if options.man {
         let mut command = Options::command();
         let usage = command.render_usage().to_string();
-        let mut text = Vec::new();
-        clap_mangen::Man::new(command).render(&mut text)?;
-        return print(man::page(&String::from_utf8(text)?, &usage).as_bytes());
+        let page = man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
+        return print(page.as_bytes());
     }
     if let Some(relayed) = &options.relay {
         return relay::exec(relayed, &options.command);

@@ -1,6 +1,8 @@
 //! Man pages of the commands: what clap_mangen renders, with sections of their own for examples, exit
 //! status and environment, and with a short synopsis.
 
+use std::io;
+
 /// What a paragraph of the help begins with, and the section that it becomes.
 const SECTIONS: [(&str, &str); 4] = [
     ("Examples:", "EXAMPLES"),
@@ -11,11 +13,25 @@ const SECTIONS: [(&str, &str); 4] = [
 
 /// The man page of a command.
 ///
-/// `rendered` is the page by clap_mangen, `usage` the usage by clap, such as `Usage: collbench-record
+/// `render` writes the page by clap_mangen, `usage` is the usage by clap, such as `Usage: collbench-record
 /// [OPTIONS] [COMMAND]...`: it becomes the synopsis, which otherwise lists every option. The text
 /// after the options is divided into sections; the lines of examples and blocks of code stay as they
 /// are.
-pub fn page(rendered: &str, usage: &str) -> String {
+///
+/// # Errors
+///
+/// Those of `render`, and if what it writes is not UTF-8.
+pub fn page(
+    usage: &str,
+    render: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+) -> io::Result<String> {
+    let mut rendered = Vec::new();
+    render(&mut rendered)?;
+    let rendered = String::from_utf8(rendered).map_err(io::Error::other)?;
+    Ok(divided(&rendered, usage))
+}
+
+fn divided(rendered: &str, usage: &str) -> String {
     let mut page = String::new();
     let (mut is_synopsis, mut is_extra, mut is_code) = (false, false, false);
     for line in rendered.lines() {
@@ -87,7 +103,7 @@ mod tests {
                         .SH EXTRA\nExamples:\n  c \\-x\n\nExit status: 0 done.\n```toml\na = 1\n```\n| a |\n\\- i\n\
                         .SH VERSION\nv1\n";
         assert_eq!(
-            page(rendered, "Usage: c-d [OPTIONS]\n       c-d X"),
+            divided(rendered, "Usage: c-d [OPTIONS]\n       c-d X"),
             ".TH c 1\n.SH NAME\nc\n.SH SYNOPSIS\nc\\-d [OPTIONS]\n.br\nc\\-d X\n.SH OPTIONS\n\\-x\n\
              .SH \"EXAMPLES\"\n.nf\n  c \\-x\n\n.fi\n.SH \"EXIT STATUS\"\n0 done.\n.nf\na = 1\n.fi\n.br\n| a |\n.br\n\\- i\n\
              .SH VERSION\nv1\n"

@@ -91,9 +91,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     if arguments.man {
         let usage = command.render_usage().to_string();
-        let mut page = Vec::new();
-        clap_mangen::Man::new(command).render(&mut page)?;
-        let page = man::page(&String::from_utf8(page)?, &usage);
+        let page = man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
         io::stdout().write_all(page.as_bytes())?;
         return Ok(());
     }

@@ -144,9 +144,9 @@ impl Check<'_> {
 mod tests {
     use super::*;
 
-    const HEAD: &str = "schema = 1\n[[hosts]]\nname = \"a\"\nranks = 4\n";
+    pub(super) const HEAD: &str = "schema = 1\n[[hosts]]\nname = \"a\"\nranks = 4\n";
 
-    fn error(rest: &str) -> ScenarioError {
+    pub(super) fn error(rest: &str) -> ScenarioError {
         Scenario::parse(&format!("{HEAD}{rest}")).unwrap_err()
     }
 

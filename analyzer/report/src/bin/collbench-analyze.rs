@@ -14,8 +14,9 @@ use collbench_analyzer::{
 };
 use collbench_files::guard_mappings;
 use collbench_report::{
-    ComparisonDocument, Document, comparison_to_text_within, running_to_text_within, to_json,
-    to_text_within, write_comparison, write_report, write_report_of_trace,
+    ComparisonDocument, DEFAULT_COLUMNS, Document, comparison_to_text_within,
+    running_to_text_within, to_json, to_text_within, write_comparison, write_report,
+    write_report_of_trace,
 };
 use collbench_text::man;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -24,8 +25,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 const INCOMPLETE: u8 = 3;
 /// Exit status: the command line is invalid.
 const USAGE: u8 = 2;
-/// Columns of a screen that is written to a file.
-const DEFAULT_COLUMNS: usize = 100;
 
 /// Heading of the options that leave parts of the trace out.
 const SELECTION: &str = "Selection";
@@ -232,9 +231,7 @@ fn run(options: &Options) -> anyhow::Result<u8> {
     if options.man {
         let mut command = Options::command();
         let usage = command.render_usage().to_string();
-        let mut page = Vec::new();
-        clap_mangen::Man::new(command).render(&mut page)?;
-        let page = man::page(&String::from_utf8(page)?, &usage);
+        let page = man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
         return print(page.as_bytes()).map(|()| 0);
     }
     if let Some(threads) = options.threads {
@@ -337,7 +334,8 @@ fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
     Ok(status(comparison.is_complete()))
 }
 
-/// Columns of the terminal that stdout is, else those that `COLUMNS` says, else 100.
+/// Columns of the terminal that stdout is, else those that `COLUMNS` says, else
+/// [`DEFAULT_COLUMNS`].
 fn columns() -> usize {
     let terminal = terminal_size::terminal_size_of(io::stdout());
     let terminal = terminal.map(|(width, _)| usize::from(width.0));

@@ -7,7 +7,7 @@ use collbench_text::inert;
 use comfy_table::Table;
 
 /// Columns of a screen whose terminal is not known, such as a file.
-pub(crate) const DEFAULT_COLUMNS: usize = 100;
+pub const DEFAULT_COLUMNS: usize = 100;
 /// Below, hardly a word fits; above, lines are tedious to read.
 const COLUMNS: (usize, usize) = (40, 120);
 

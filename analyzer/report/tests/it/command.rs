@@ -1,6 +1,7 @@
 //! The command: exit status, what goes where, and what it says.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use collbench_formats::Operation;
@@ -24,6 +25,15 @@ fn good() -> TempDir {
 
 fn path(directory: &TempDir) -> &str {
     directory.path().to_str().unwrap()
+}
+
+/// The names of what is in a folder, sorted.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }
 
 #[test]
@@ -54,13 +64,8 @@ fn text_names_the_report_and_the_report_is_there() {
     assert!(text.contains("report/index.html"), "{text}");
     assert!(!text.contains('\x1b'), "no escapes into a pipe: {text}");
     let report = directory.path().join("report");
-    let mut names: Vec<String> = fs::read_dir(&report)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
     assert_eq!(
-        names,
+        names_in(&report),
         [
             "analysis.json",
             "arrival-order-1-MPI_Bcast.svg",
@@ -178,13 +183,8 @@ fn a_comparison_leaves_pictures_its_document_and_a_page() {
     let output = ["-o", report.to_str().unwrap(), path(&one), path(&two)];
     let text = String::from_utf8(analyze(&output).stdout).unwrap();
     assert!(text.contains("report/index.html"), "{text}");
-    let mut names: Vec<String> = fs::read_dir(&report)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
     assert_eq!(
-        names,
+        names_in(&report),
         [
             "comparison.json",
             "index.html",

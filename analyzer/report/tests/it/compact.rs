@@ -12,6 +12,7 @@ use collbench_generate::generate;
 use collbench_report::{Document, to_json, to_text, write_report};
 
 use crate::built::{TestTrace, analyze_in_windows, analyze_part, call, split};
+use crate::generated;
 
 /// Everything that is written of a trace, by name.
 fn all_output(trace: &Path) -> BTreeMap<String, String> {
@@ -73,21 +74,11 @@ fn assert_same(scenario: &Path) {
 
 #[test]
 fn every_scenario_gives_the_same_text_json_and_pictures() {
-    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scenarios");
-    let mut n = 0;
-    for folder in [scenarios.clone(), scenarios.join("verdicts")] {
-        for entry in fs::read_dir(folder).expect("the scenarios") {
-            let path = entry.expect("an entry").path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "toml")
-            {
-                assert_same(&path);
-                n += 1;
-            }
-        }
+    let scenarios = generated::scenarios(&generated::SCENARIOS);
+    assert!(scenarios.len() > 5);
+    for path in &scenarios {
+        assert_same(path);
     }
-    assert!(n > 5);
 }
 
 #[test]

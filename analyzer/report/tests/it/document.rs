@@ -9,22 +9,12 @@ use collbench_formats::Operation;
 use collbench_report::{ComparisonDocument, Document, to_json};
 
 use crate::built::{TestTrace, call};
+use crate::generated;
 
 /// The scenarios of the tests.
 fn scenarios() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folders = [
-        "tests/scenarios",
-        "tests/scenarios/verdicts",
-        "../tests/browser/scenarios",
-    ];
-    let mut files = Vec::new();
-    for folder in folders.map(|folder| root.join(folder)) {
-        let entries = std::fs::read_dir(folder).unwrap();
-        files.extend(entries.map(|entry| entry.unwrap().path()));
-    }
-    files.retain(|file| file.extension().is_some_and(|ending| ending == "toml"));
-    files.sort_unstable();
+    let folders = [&generated::SCENARIOS[..], &["../tests/browser/scenarios"]].concat();
+    let files = generated::scenarios(&folders);
     assert!(files.len() > 17, "{files:?}");
     files
 }

@@ -7,17 +7,11 @@ use collbench_analyzer::{Options, RunFiles, Selection, analyze};
 use collbench_report::{Document, to_json};
 use serde_json::Value;
 
+use crate::generated;
+
 /// All scenarios of the tests.
 fn scenarios() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["../tests/scenarios", "../tests/scenarios/verdicts"];
-    let mut files = Vec::new();
-    for folder in folders.map(|folder| root.join(folder)) {
-        let entries = std::fs::read_dir(folder).unwrap();
-        files.extend(entries.map(|entry| entry.unwrap().path()));
-    }
-    files.retain(|file| file.extension().is_some_and(|ending| ending == "toml"));
-    files.sort_unstable();
+    let files = generated::scenarios(&generated::SCENARIOS);
     assert!(files.len() > 12, "{files:?}");
     files
 }

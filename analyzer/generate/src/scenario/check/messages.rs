@@ -209,13 +209,7 @@ impl Check<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::super::Scenario;
-    use super::*;
-
-    const HEAD: &str = "schema = 1\n[[hosts]]\nname = \"a\"\nranks = 4\n";
-
-    fn error(rest: &str) -> ScenarioError {
-        Scenario::parse(&format!("{HEAD}{rest}")).unwrap_err()
-    }
+    use super::super::tests::{HEAD, error};
 
     #[test]
     fn a_tree_that_makes_no_sense_is_refused_with_its_line() {

@@ -5,9 +5,26 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+
+/// Folders with scenarios, from the folder of the analyzer.
+pub const SCENARIOS: [&str; 2] = ["tests/scenarios", "tests/scenarios/verdicts"];
+
+/// The scenarios in some folders, in their order.
+pub fn scenarios(folders: &[&str]) -> Vec<PathBuf> {
+    let analyzer = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for folder in folders {
+        let entries = fs::read_dir(analyzer.join(folder)).unwrap();
+        files.extend(entries.map(|entry| entry.unwrap().path()));
+    }
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "toml"));
+    files.sort_unstable();
+    files
+}
 
 pub struct Case {
     pub truth: Value,
