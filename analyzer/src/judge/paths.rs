@@ -355,7 +355,8 @@ fn is_own(stage: &PathStage) -> bool {
     }
 }
 
-/// The stage with the largest mean share of the slowest paths.
+/// The stage with the largest mean share of the slowest paths. None where a stage is longer than the
+/// paths are, because others are negative: clock errors are then larger than what is measured.
 pub(crate) fn hotspot(paths: &[ProcessPath]) -> Option<Hotspot> {
     let slowest = paths.iter().map(ProcessPath::own_median_ns).max()?;
     if slowest <= 0 {
@@ -381,9 +382,11 @@ pub(crate) fn hotspot(paths: &[ProcessPath]) -> Option<Hotspot> {
             largest = Some((share, stage));
         }
     }
-    largest.map(|(share, stage)| Hotspot {
+    let largest = largest.map(|(share, stage)| (share / n, stage));
+    let resolved = largest.filter(|&(share, _)| share <= 1.0);
+    resolved.map(|(share, stage)| Hotspot {
         stage: stage.clone(),
-        share: share / n,
+        share,
         ranks: slow.map(|path| path.slot).collect(),
     })
 }
@@ -432,4 +435,46 @@ fn mean(total: i128, n: u64) -> i64 {
     let n = i128::from(n.max(1));
     let half = if total < 0 { -n / 2 } else { n / 2 };
     ((total + half) / n) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path of one transfer and one forwarding, with their medians.
+    fn path(slot: u32, transfer_ns: i64, forwarding_ns: i64) -> ProcessPath {
+        let stage = |kind, from, median_ns| PathStage {
+            kind,
+            node: 1,
+            from,
+            direction: Some("up".into()),
+            round: None,
+            mean_ns: median_ns,
+            median_ns,
+            n: 10,
+        };
+        let stages = vec![
+            stage(StageKind::Transfer, Some(0), transfer_ns),
+            stage(StageKind::NodeUp, None, forwarding_ns),
+        ];
+        ProcessPath {
+            slot,
+            n: 10,
+            stages,
+        }
+    }
+
+    #[test]
+    fn the_hotspot_is_the_stage_with_the_largest_share_of_the_slowest_paths() {
+        let found = hotspot(&[path(1, 300, 100), path(2, 30, 10)]).unwrap();
+        assert_eq!((found.stage.kind, found.share), (StageKind::Transfer, 0.75));
+        assert_eq!(found.ranks, [1]);
+        let found = hotspot(&[path(1, 400, 0)]).unwrap();
+        assert_eq!(found.share, 1.0);
+    }
+
+    #[test]
+    fn there_is_no_hotspot_where_clock_errors_make_a_stage_longer_than_its_path() {
+        assert_eq!(hotspot(&[path(1, 500, -100)]), None);
+    }
 }
