@@ -102,7 +102,7 @@ fn who_is_late_is_who_is_waited_for_inside_too() {
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    for (ranks, late, count) in [(4, "3", 30), (6, "1", 15)] {
+    for (ranks, late, count) in [(4, "3", 12), (6, "1", 8)] {
         let workspace = Workspace::new();
         let count_of = count.to_string();
         let job = Job::new(ranks, program("waited.c"), &[late, &count_of]);

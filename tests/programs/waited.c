@@ -1,4 +1,5 @@
-/* Collectives that rank LATE comes to some ms later than the others, COUNT times each: waited LATE COUNT */
+/* Collectives that rank LATE enters 50 ms after the others, COUNT times each: waited LATE COUNT. That is longer than
+   a busy machine keeps a process waiting for a core. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++) {
         for (int which = 0; which < 6; which++) {
             if (rank == late)
-                usleep(3000);
+                usleep(50000);
             switch (which) {
             case 0:
                 MPI_Barrier(MPI_COMM_WORLD);
