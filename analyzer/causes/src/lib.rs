@@ -1,0 +1,33 @@
+//! Why ranks were waited for: the time that processes waited in collectives, attributed to what
+//! caused it. This crate knows neither traces nor MPI; times are ns on one clock.
+//!
+//! A wait of process j in an instance is caused by l, the last process that j depends on. Both are
+//! compared since T0, the last instant at which both were inside of one earlier instance in which
+//! they depended on each other. What each did between T0 and its enter consists of [parts](Part):
+//! own work, and time in calls by operation, and waits. The differences of the parts, l less j, add up
+//! to how much later l entered, which is at least the wait. So the wait is divided among the parts
+//! of which l had more:
+//!
+//! - work: a direct cost. What exceeds the median of the communicator is charged to l, the rest is
+//!   imbalance: nobody is accused because another one had little to do.
+//! - time in an operation: charged to that operation.
+//! - waits: propagated. They are charged to the causes of those waits, in proportion.
+//!
+//! Every wait is attributed completely: the costs add up to the waits, to the ns.
+//!
+//! # Source
+//! Böhme, Geimer, Arnold, Voigtlaender, Wolf, "Identifying the root causes of wait states in
+//! large-scale parallel applications", 2016: direct (short-term) and propagated (long-term) costs
+//! of delays. Carried over from messages to collectives.
+#![forbid(unsafe_code)]
+
+mod attribution;
+mod cause;
+mod instance;
+mod log;
+mod shares;
+mod synchronizations;
+
+pub use attribution::Attribution;
+pub use cause::{Cause, Cost, Costs};
+pub use instance::{Call, Dependence, Instance, Part, Wait};

@@ -1,0 +1,111 @@
+//! When processes were last inside of one instance together.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Instances of a communicator in which all depended on each other that are retained.
+const KEPT_COMMON: usize = 16;
+/// Other instances that are retained, at least and at most: as many as make up [`KEPT_CALLS`] calls.
+const KEPT_PARTIAL: (usize, usize) = (4, 64);
+/// Calls of those instances.
+const KEPT_CALLS: usize = 1024;
+
+/// What is retained of the earlier instances of a communicator.
+#[derive(Debug, Default)]
+pub(crate) struct Synchronizations {
+    /// The members, by slot; none before the first instance.
+    pub(crate) members: Arc<[u32]>,
+    /// When all were inside of the last instances that all depended on, ns.
+    common: VecDeque<i64>,
+    /// The last instances in which only some depended on each other.
+    partial: VecDeque<Partial>,
+    /// Whether any was forgotten.
+    has_forgotten: bool,
+    /// When the latest of all of them began, ns: its first enter, or the instant at which all were inside.
+    pub(crate) latest_ns: i64,
+}
+
+/// An instance in which only some processes depend on each other.
+#[derive(Debug)]
+pub(crate) struct Partial {
+    /// Of rooted operations the root's slot: pairs without it do not depend on each other.
+    pub(crate) root: Option<u32>,
+    /// Enter and leave, by slot, ns.
+    pub(crate) inside: Vec<(i64, i64)>,
+}
+
+/// Since when two processes are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Since {
+    /// This instant, ns.
+    Instant(i64),
+    /// There was no earlier instance.
+    Startup,
+    /// It was forgotten.
+    Forgotten,
+}
+
+impl Since {
+    /// The later of two.
+    pub(crate) fn later(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Instant(a), Self::Instant(b)) => Self::Instant(a.max(b)),
+            (Self::Instant(at_ns), _) | (_, Self::Instant(at_ns)) => Self::Instant(at_ns),
+            (Self::Startup, Self::Startup) => Self::Startup,
+            _ => Self::Forgotten,
+        }
+    }
+}
+
+impl Synchronizations {
+    /// Notes an instance in which all were inside at once at an instant, ns.
+    pub(crate) fn note_common(&mut self, at_ns: i64) {
+        self.common.push_back(at_ns);
+        if self.common.len() > KEPT_COMMON {
+            self.common.pop_front();
+            self.has_forgotten = true;
+        }
+        self.latest_ns = self.latest_ns.max(at_ns);
+    }
+
+    /// Notes another instance.
+    pub(crate) fn note_partial(&mut self, partial: Partial) {
+        let first = partial.inside.iter().map(|&(enter_ns, _)| enter_ns).max();
+        self.latest_ns = self.latest_ns.max(first.unwrap_or(i64::MIN));
+        let (least, most) = KEPT_PARTIAL;
+        let n_kept = (KEPT_CALLS / partial.inside.len().max(1)).clamp(least, most);
+        self.partial.push_back(partial);
+        if self.partial.len() > n_kept {
+            self.partial.pop_front();
+            self.has_forgotten = true;
+        }
+    }
+
+    /// The last instant, no later than `limit_ns`, at which the processes in two slots were inside of an
+    /// instance in which they depended on each other.
+    pub(crate) fn last(&self, slots: [usize; 2], limit_ns: i64) -> Since {
+        let common = self.common.iter().rev().find(|&&at_ns| at_ns <= limit_ns);
+        let partial = self.partial.iter().rev().find_map(|partial| {
+            let depends = partial
+                .root
+                .is_none_or(|root| slots.contains(&(root as usize)));
+            let [a, b] = slots.map(|slot| partial.inside[slot]);
+            let at_ns = a.0.max(b.0);
+            (depends && at_ns <= a.1.min(b.1) && at_ns <= limit_ns).then_some(at_ns)
+        });
+        match common.copied().max(partial) {
+            Some(at_ns) => Since::Instant(at_ns),
+            None if self.has_forgotten => Since::Forgotten,
+            None => Since::Startup,
+        }
+    }
+
+    /// Instants from which the process in a slot may be compared, ns, in any order.
+    pub(crate) fn instants(&self, slot: usize) -> impl Iterator<Item = i64> + '_ {
+        let partial = self.partial.iter().flat_map(move |partial| {
+            let root = partial.root.map(|root| partial.inside[root as usize].0);
+            [Some(partial.inside[slot].0), root]
+        });
+        self.common.iter().copied().chain(partial.flatten())
+    }
+}

@@ -1,0 +1,135 @@
+//! Programs with one fault, which is what all waits are charged to.
+
+use collbench_causes::{Cause, Costs};
+
+use crate::simulation::{Kind, Step, carry_out, costs, waits_ns};
+
+/// A blocking step: work by slot, 10 ns inside.
+fn step(communicator: usize, operation: u32, kind: Kind, work_ns: &[i64]) -> Step {
+    Step {
+        communicator,
+        operation,
+        kind,
+        work_ns: work_ns.to_vec(),
+        inside_ns: vec![10; work_ns.len()],
+        overlapped_ns: None,
+    }
+}
+
+/// By cause: direct and propagated, ns.
+fn by_cause(costs: &Costs) -> Vec<(Cause, i64, i64)> {
+    let mut sums: Vec<(Cause, i64, i64)> = Vec::new();
+    for (&(cause, _), cost) in costs {
+        match sums.iter_mut().find(|sum| sum.0 == cause) {
+            Some(sum) => {
+                sum.1 += cost.direct_ns;
+                sum.2 += cost.propagated_ns;
+            }
+            None => sums.push((cause, cost.direct_ns, cost.propagated_ns)),
+        }
+    }
+    sums
+}
+
+/// The process is late because of its own work.
+fn late(process: u32) -> Cause {
+    Cause::Late {
+        process,
+        part: None,
+    }
+}
+
+fn world(n: u32) -> Vec<u32> {
+    (0..n).collect()
+}
+
+#[test]
+fn a_process_with_more_work_is_the_cause_of_all_waits() {
+    let steps: Vec<Step> = (0..10)
+        .map(|_| step(0, 0, Kind::All, &[100, 100, 150, 100]))
+        .collect();
+    let instances = carry_out(4, &[world(4)], &steps);
+    let costs = by_cause(&costs(4, &instances));
+    // Nothing is known before the first instance.
+    assert_eq!(
+        costs,
+        [(late(2), 9 * 3 * 50, 0), (Cause::Startup, 3 * 50, 0)]
+    );
+}
+
+#[test]
+fn nobody_is_accused_because_one_process_has_less_to_do() {
+    let steps: Vec<Step> = (0..10)
+        .map(|_| step(0, 0, Kind::All, &[100, 20, 100, 100]))
+        .collect();
+    let instances = carry_out(4, &[world(4)], &steps);
+    let imbalance = Cause::Imbalance { communicator: 0 };
+    let costs = by_cause(&costs(4, &instances));
+    assert_eq!(costs, [(imbalance, 9 * 80, 0), (Cause::Startup, 80, 0)]);
+}
+
+#[test]
+fn waits_for_those_who_waited_are_charged_to_whom_they_waited_for() {
+    // Two rows; process 1 has more work in its row, and all meet behind.
+    let rows = [vec![0, 1], vec![2, 3], world(4)];
+    let mut steps = vec![step(2, 9, Kind::All, &[0; 4])];
+    for _ in 0..5 {
+        for _ in 0..20 {
+            steps.push(step(0, 0, Kind::All, &[100, 130]));
+            steps.push(step(1, 0, Kind::All, &[100, 100]));
+        }
+        steps.push(step(2, 1, Kind::All, &[5; 4]));
+    }
+    let instances = carry_out(4, &rows, &steps);
+    let all = costs(4, &instances);
+    let in_rows = 5 * 20 * 30;
+    assert_eq!(all[&(late(1), 0)].direct_ns, in_rows);
+    // Process 0 is waited for because it waited for 1: where the two are equally late, either one may be
+    // the last.
+    let cost = all[&(late(1), 1)];
+    assert_eq!(cost.ns(), 5 * 2 * 20 * 30);
+    assert_eq!(
+        all.values().map(|cost| cost.ns()).sum::<i64>(),
+        waits_ns(&instances)
+    );
+    assert_eq!(by_cause(&all).len(), 1, "{all:?}");
+}
+
+#[test]
+fn a_root_that_is_late_because_a_reduce_takes_long_is_innocent() {
+    let (reduce, broadcast) = (0, 1);
+    let mut steps = Vec::new();
+    for _ in 0..10 {
+        let mut slow = step(0, reduce, Kind::ToRoot(0), &[100; 4]);
+        slow.inside_ns = vec![500, 10, 10, 10];
+        steps.push(slow);
+        steps.push(step(0, broadcast, Kind::FromRoot(0), &[0; 4]));
+    }
+    let instances = carry_out(4, &[world(4)], &steps);
+    let costs = by_cause(&costs(4, &instances));
+    assert_eq!(costs, [(Cause::Operation(reduce), 10 * 3 * 490, 0)]);
+}
+
+#[test]
+fn a_long_run_between_two_barriers_keeps_its_causes() {
+    let communicators = [vec![0, 1], world(4)];
+    let mut steps = vec![step(1, 9, Kind::All, &[0; 4])];
+    for n in 0..30_000 {
+        let work = if n % 3 == 0 { [100, 130] } else { [120, 110] };
+        steps.push(step(0, 0, Kind::All, &work));
+    }
+    steps.push(step(1, 1, Kind::All, &[0; 4]));
+    let instances = carry_out(4, &communicators, &steps);
+    let all = costs(4, &instances);
+    assert_eq!(
+        all.values().map(|cost| cost.ns()).sum::<i64>(),
+        waits_ns(&instances)
+    );
+    let propagated = |process| all[&(late(process), 1)].ns();
+    // 2 and 3 have no work at all: what 0 and 1 do is charged to the last of them, and their waits to each other.
+    assert!(propagated(0) > 0 && propagated(1) > 0, "{all:?}");
+    assert!(
+        !all.keys().any(|(cause, _)| *cause == Cause::Unexplained),
+        "{all:?}"
+    );
+}

@@ -1,0 +1,82 @@
+//! Random programs: costs add up to the waits, and are those of the second implementation.
+
+use collbench_causes::Attribution;
+use collbench_stats::random::Random;
+use proptest::prelude::*;
+
+use crate::reference;
+use crate::simulation::{Kind, Step, carry_out, costs, waits_ns};
+
+/// A program of some processes on communicators that overlap.
+fn program(seed: u64, n_steps: usize) -> (usize, Vec<Vec<u32>>, Vec<Step>) {
+    let mut random = Random::of(&[seed]);
+    let mut below = |n: usize| random.below(n);
+    let n = 2 + below(6);
+    let mut communicators = vec![(0..n as u32).collect::<Vec<u32>>()];
+    for _ in 0..below(4) {
+        let members: Vec<u32> = (0..n as u32).filter(|_| below(3) > 0).collect();
+        if members.len() > 1 {
+            communicators.push(members);
+        }
+    }
+    let steps = (0..n_steps).map(|_| {
+        let communicator = below(communicators.len());
+        let n = communicators[communicator].len();
+        let root = below(n);
+        let kind = match below(8) {
+            0..4 => Kind::All,
+            4 | 5 => Kind::FromRoot(root),
+            6 => Kind::ToRoot(root),
+            _ => Kind::Prefix,
+        };
+        let mut some = |most: usize| (0..n).map(|_| below(most) as i64).collect::<Vec<i64>>();
+        let (work_ns, inside_ns, overlapped) = (some(1000), some(200), some(300));
+        let is_blocking = !matches!(kind, Kind::All) || below(3) > 0;
+        Step {
+            communicator,
+            operation: below(5) as u32,
+            kind,
+            work_ns,
+            inside_ns: inside_ns.iter().map(|ns| ns + 1).collect(),
+            overlapped_ns: (!is_blocking).then_some(overlapped),
+        }
+    });
+    let steps = steps.collect();
+    (n, communicators, steps)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn costs_add_up_to_the_waits_and_do_not_depend_on_when_instances_are_added(seed: u64) {
+        let (n, communicators, steps) = program(seed, 60);
+        let instances = carry_out(n, &communicators, &steps);
+        let at_once = costs(n, &instances);
+        let sum: i64 = at_once.values().map(|cost| cost.ns()).sum();
+        prop_assert_eq!(sum, waits_ns(&instances));
+        prop_assert!(at_once.values().all(|cost| cost.direct_ns >= 0 && cost.propagated_ns >= 0));
+        // In some order, and in parts: those that begin before a time together.
+        let first_enter = |instance: &collbench_causes::Instance| {
+            instance.calls.iter().map(|call| call.enter_ns).min().unwrap()
+        };
+        let mut left = instances.clone();
+        left.sort_by_key(first_enter);
+        let mut attribution = Attribution::new(n);
+        for part in left.chunks(7) {
+            attribution.advance(first_enter(&part[0]));
+            for instance in part.iter().rev() {
+                attribution.add(instance.clone());
+            }
+        }
+        prop_assert_eq!(attribution.finish(), at_once);
+    }
+
+    #[test]
+    fn costs_are_those_of_the_second_implementation(seed: u64) {
+        let (n, communicators, steps) = program(seed, 40);
+        let instances = carry_out(n, &communicators, &steps);
+        let (found, expected) = (costs(n, &instances), reference::costs(&instances));
+        prop_assert_eq!(found, expected);
+    }
+}

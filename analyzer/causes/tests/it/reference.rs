@@ -1,0 +1,227 @@
+//! The same attribution without any bound on memory, and as literally as possible: everything is
+//! looked up in the list of all instances.
+
+use std::collections::BTreeMap;
+
+use collbench_causes::{Cause, Cost, Costs, Dependence, Instance};
+
+/// A wait with its causes.
+struct Attributed {
+    process: u32,
+    /// Begin and end, ns.
+    span: [i64; 2],
+    causes: Vec<(Cause, i64)>,
+}
+
+pub(crate) fn costs(instances: &[Instance]) -> Costs {
+    // In order of the end of waits.
+    let mut units = Vec::new();
+    for (number, instance) in instances.iter().enumerate() {
+        for (slot, call) in instance.calls.iter().enumerate() {
+            if let Some(wait) = call.wait {
+                units.push((
+                    call.completion_ns + wait.ns,
+                    instance.communicator,
+                    number,
+                    slot,
+                ));
+            }
+        }
+    }
+    units.sort_unstable();
+    let mut done: Vec<Attributed> = Vec::new();
+    let mut costs = Costs::new();
+    for (end_ns, _, number, slot) in units {
+        let instance = &instances[number];
+        let call = &instance.calls[slot];
+        let wait = call.wait.unwrap();
+        let on = wait.on as usize;
+        let mut causes = Vec::new();
+        match last_common(instances, number, [slot, on]) {
+            None => causes.push((Cause::Startup, wait.ns, true)),
+            Some(from_ns) => {
+                let spent = |slot: usize| {
+                    let to_ns = instance.calls[slot].enter_ns.min(end_ns);
+                    spent(instances, instance.members[slot], [from_ns, to_ns])
+                };
+                let (own, of_last) = (spent(slot), spent(on));
+                let mut more: Vec<(What, i64)> = Vec::new();
+                for (&what, &ns) in &of_last {
+                    more.push((what, (ns - own.get(&what).unwrap_or(&0)).max(0)));
+                }
+                for ((what, more), share) in more.iter().zip(largest_remainder(wait.ns, &more)) {
+                    let of_what = of_last[what];
+                    match *what {
+                        What::Waits => {
+                            let to_ns = instance.calls[on].enter_ns;
+                            let waits = waits(&done, instance.members[on], [from_ns, to_ns]);
+                            let of_waits = largest_remainder(share, &waits);
+                            if waits.is_empty() {
+                                causes.push((Cause::Unexplained, share, true));
+                            }
+                            for ((cause, _), ns) in waits.iter().zip(of_waits) {
+                                causes.push((*cause, ns, false));
+                            }
+                        }
+                        What::Operation(operation) => {
+                            causes.push((Cause::Operation(operation), share, true));
+                        }
+                        What::Own if *more > 0 => {
+                            let mut all: Vec<i64> = (0..instance.calls.len())
+                                .filter(|&slot| instance.calls[slot].enter_ns > from_ns)
+                                .map(|slot| spent(slot).get(&What::Own).copied().unwrap_or(0))
+                                .collect();
+                            all.sort_unstable();
+                            let median = all[(all.len() - 1) / 2];
+                            let above = (of_what - median).clamp(0, *more);
+                            let late = share * above / more;
+                            let process = instance.members[on];
+                            causes.push((
+                                Cause::Late {
+                                    process,
+                                    part: None,
+                                },
+                                late,
+                                true,
+                            ));
+                            let communicator = instance.communicator;
+                            causes.push((Cause::Imbalance { communicator }, share - late, true));
+                        }
+                        What::Own => {}
+                    }
+                }
+            }
+        }
+        for &(cause, ns, is_direct) in causes.iter().filter(|(_, ns, _)| *ns > 0) {
+            let cost: &mut Cost = costs.entry((cause, instance.operation)).or_default();
+            if is_direct {
+                cost.direct_ns += ns;
+            } else {
+                cost.propagated_ns += ns;
+            }
+        }
+        done.push(Attributed {
+            process: instance.members[slot],
+            span: [call.completion_ns, end_ns],
+            causes: causes
+                .into_iter()
+                .map(|(cause, ns, _)| (cause, ns))
+                .collect(),
+        });
+    }
+    costs
+}
+
+/// What time is spent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Waits,
+    Own,
+    Operation(u32),
+}
+
+/// How much of a span lies within another.
+fn overlap(a: [i64; 2], b: [i64; 2]) -> i64 {
+    (a[1].min(b[1]) - a[0].max(b[0])).max(0)
+}
+
+/// What a process spent its time on within a span, ns.
+fn spent(instances: &[Instance], process: u32, within: [i64; 2]) -> BTreeMap<What, i64> {
+    let mut spent = BTreeMap::new();
+    let mut own = within[1] - within[0];
+    for instance in instances {
+        let Some(slot) = instance
+            .members
+            .iter()
+            .position(|&member| member == process)
+        else {
+            continue;
+        };
+        let call = &instance.calls[slot];
+        let waited_ns = call.wait.map_or(0, |wait| wait.ns);
+        let waited = overlap([call.completion_ns, call.completion_ns + waited_ns], within);
+        *spent.entry(What::Waits).or_default() += waited;
+        own -= waited;
+        let spans = [
+            [call.enter_ns, call.initiated_ns],
+            [call.completion_ns + waited_ns, call.leave_ns],
+        ];
+        let ns: i64 = spans.into_iter().map(|span| overlap(span, within)).sum();
+        own -= ns;
+        *spent
+            .entry(What::Operation(instance.operation))
+            .or_default() += ns;
+    }
+    spent.insert(What::Own, own);
+    spent
+}
+
+/// The causes of the waits of a process within a span.
+fn waits(done: &[Attributed], process: u32, within: [i64; 2]) -> Vec<(Cause, i64)> {
+    let mut causes: Vec<(Cause, i64)> = Vec::new();
+    for wait in done.iter().filter(|wait| wait.process == process) {
+        let length = wait.span[1] - wait.span[0];
+        for &(cause, ns) in &wait.causes {
+            let ns = ns * overlap(wait.span, within) / length;
+            match causes.iter_mut().find(|(other, _)| *other == cause) {
+                Some((_, sum)) => *sum += ns,
+                None if ns > 0 => causes.push((cause, ns)),
+                None => {}
+            }
+        }
+    }
+    causes.sort_unstable();
+    causes
+}
+
+/// The last instant at which two processes were inside of an earlier instance in which they depend on
+/// each other.
+fn last_common(instances: &[Instance], number: usize, slots: [usize; 2]) -> Option<i64> {
+    let this = &instances[number];
+    let processes = slots.map(|slot| this.members[slot]);
+    let limit_ns = slots
+        .map(|slot| this.calls[slot].enter_ns)
+        .into_iter()
+        .min()?;
+    let instants = instances
+        .iter()
+        .enumerate()
+        .filter_map(|(other, instance)| {
+            let slot_of = |process| {
+                instance
+                    .members
+                    .iter()
+                    .position(|&member| member == process)
+            };
+            let [a, b] = [slot_of(processes[0])?, slot_of(processes[1])?];
+            let (x, y) = (&instance.calls[a], &instance.calls[b]);
+            let depends = match instance.dependence {
+                Dependence::All | Dependence::Pairs => true,
+                Dependence::Root(root) => [a, b].contains(&(root as usize)),
+                Dependence::Nobody => false,
+            };
+            let at_ns = match instance.dependence {
+                Dependence::All => instance.calls.iter().map(|call| call.enter_ns).max()?,
+                _ => x.enter_ns.max(y.enter_ns),
+            };
+            let is_inside = at_ns <= x.leave_ns.min(y.leave_ns);
+            (other != number && depends && is_inside && at_ns <= limit_ns).then_some(at_ns)
+        });
+    instants.max()
+}
+
+/// Shares of an amount in proportion to weights, rounded so that they add up.
+fn largest_remainder<K>(amount: i64, weights: &[(K, i64)]) -> Vec<i64> {
+    let total: i64 = weights.iter().map(|(_, weight)| weight).sum();
+    if total == 0 {
+        return vec![0; weights.len()];
+    }
+    let mut shares: Vec<i64> = weights.iter().map(|(_, w)| amount * w / total).collect();
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by_key(|&at| -(amount * weights[at].1 % total));
+    let left = amount - shares.iter().sum::<i64>();
+    for &at in order.iter().take(left as usize) {
+        shares[at] += 1;
+    }
+    shares
+}
