@@ -249,7 +249,8 @@ impl Attribution {
                 scratch.found.iter().map(|found| found.1).sum::<i64>(),
                 wait.ns
             );
-            for (at, &(cause, ns)) in scratch.found.iter().enumerate() {
+            let counted = scratch.found.iter().filter(|_| instance.is_counted);
+            for (at, &(cause, ns)) in counted.enumerate() {
                 let cost = self.costs.entry((cause, instance.operation)).or_default();
                 let side = if at < n_direct {
                     &mut cost.direct_ns

@@ -20,7 +20,7 @@ pub enum Cause {
         communicator: u32,
     },
     /// A process left an operation later than others.
-    Operation(u32),
+    Operation(u64),
     /// Processes began at different times.
     Startup,
     /// The wait was below the error of the clocks.
@@ -46,5 +46,5 @@ impl Cost {
     }
 }
 
-/// The cost of each cause, by the number of the operation in which it was waited.
-pub type Costs = BTreeMap<(Cause, u32), Cost>;
+/// The cost of each cause, by the operation in which it was waited.
+pub type Costs = BTreeMap<(Cause, u64), Cost>;

@@ -10,14 +10,16 @@ pub struct Instance {
     /// Its position among the instances of that communicator: of two waits that end at one time, the one
     /// on the lower communicator, at the lower position, is attributed first.
     pub position: u64,
-    /// Number of its operation.
-    pub operation: u32,
+    /// What identifies its operation.
+    pub operation: u64,
     /// The processes, by slot.
     pub members: Arc<[u32]>,
     /// Which of them depend on each other.
     pub dependence: Dependence,
     /// What each process did in it, by slot.
     pub calls: Vec<Call>,
+    /// Whether its waits are part of the costs; otherwise they only explain those of later instances.
+    pub is_counted: bool,
 }
 
 /// Which members of an instance depend on each other.
@@ -81,7 +83,7 @@ impl Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// Time in an operation, without waits.
-    Operation(u32),
+    Operation(u64),
     /// Point-to-point communication, with the partner of the longest call where it is known.
     PointToPoint(Option<u32>),
     /// Input and output of files.

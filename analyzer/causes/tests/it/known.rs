@@ -5,7 +5,7 @@ use collbench_causes::{Cause, Costs};
 use crate::simulation::{Kind, Step, carry_out, costs, waits_ns};
 
 /// A blocking step: work by slot, 10 ns inside.
-fn step(communicator: usize, operation: u32, kind: Kind, work_ns: &[i64]) -> Step {
+fn step(communicator: usize, operation: u64, kind: Kind, work_ns: &[i64]) -> Step {
     Step {
         communicator,
         operation,
@@ -108,6 +108,29 @@ fn a_root_that_is_late_because_a_reduce_takes_long_is_innocent() {
     let instances = carry_out(4, &[world(4)], &steps);
     let costs = by_cause(&costs(4, &instances));
     assert_eq!(costs, [(Cause::Operation(reduce), 10 * 3 * 490, 0)]);
+}
+
+#[test]
+fn what_is_not_counted_explains_what_is() {
+    // Process 1 is late in its row, which is not counted.
+    let rows = [vec![0, 1], world(4)];
+    let steps = [
+        step(1, 9, Kind::All, &[0; 4]),
+        step(0, 0, Kind::All, &[100, 700]),
+        step(1, 1, Kind::All, &[0; 4]),
+    ];
+    let mut instances = carry_out(4, &rows, &steps);
+    instances[1].is_counted = false;
+    let all = costs(4, &instances);
+    // 600 ns later than its row's other process, and both 10 ns later than those without a row.
+    assert!(all.keys().all(|&(_, operation)| operation == 1), "{all:?}");
+    let waits: i64 = instances[2]
+        .calls
+        .iter()
+        .filter_map(|call| Some(call.wait?.ns))
+        .sum();
+    assert_eq!(all.values().map(|cost| cost.ns()).sum::<i64>(), waits);
+    assert!(10 * all[&(late(1), 1)].ns() > 9 * waits, "{all:?}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn program(seed: u64, n_steps: usize) -> (usize, Vec<Vec<u32>>, Vec<Step>) {
         let is_blocking = !matches!(kind, Kind::All) || below(3) > 0;
         Step {
             communicator,
-            operation: below(5) as u32,
+            operation: below(5) as u64,
             kind,
             work_ns,
             inside_ns: inside_ns.iter().map(|ns| ns + 1).collect(),

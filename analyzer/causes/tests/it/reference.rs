@@ -117,7 +117,7 @@ pub(crate) fn costs(instances: &[Instance]) -> Costs {
 enum What {
     Waits,
     Own,
-    Operation(u32),
+    Operation(u64),
 }
 
 /// How much of a span lies within another.

@@ -7,7 +7,7 @@ use collbench_causes::{Attribution, Call, Costs, Dependence, Instance, Wait};
 /// A collective that the members of a communicator call next.
 pub(crate) struct Step {
     pub(crate) communicator: usize,
-    pub(crate) operation: u32,
+    pub(crate) operation: u64,
     pub(crate) kind: Kind,
     /// By slot: own work before it, ns.
     pub(crate) work_ns: Vec<i64>,
@@ -93,6 +93,7 @@ pub(crate) fn carry_out(
             },
             members,
             calls,
+            is_counted: true,
         }
     });
     instances.collect()
