@@ -47,16 +47,20 @@ struct Found {
     rank: usize,
     /// Collective calls of the application that have returned.
     returned: u64,
-    /// Calls that were made after recording had stopped, `MPI_Finalize` among them.
+    /// Calls that were made after recording had stopped, `MPI_Finalize` among them, and `MPI_Init` if
+    /// it returned after that.
     after_stop: u64,
+    /// Whether the return of `MPI_Init` was recorded.
+    has_init: bool,
 }
 
 impl Found {
     fn read(path: &Path) -> Self {
         let bytes = fs::read(path).unwrap();
         let trace = RankTrace::parse(&bytes).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-        let records = trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
-        let returned = records.filter(|record| {
+        let records = || trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
+        let is_init = |operation| matches!(operation, Operation::Init | Operation::InitThread);
+        let returned = records().filter(|record| {
             let is_counted = record.operation().is_some_and(Operation::is_counted);
             is_counted && !record.is_internal() && !record.is_in_flight()
         });
@@ -64,6 +68,7 @@ impl Found {
             rank: trace.identity.rank as usize,
             returned: returned.count() as u64,
             after_stop: trace.header.calls_after_stop.get(),
+            has_init: records().any(|record| record.operation().is_some_and(is_init)),
         }
     }
 }
@@ -157,13 +162,14 @@ impl Fault<'_> {
             let Found {
                 returned,
                 after_stop,
+                has_init,
                 ..
             } = found;
             match self.kept {
                 Kept::UntilStop => assert_eq!(
                     returned + after_stop,
-                    self.calls + 1,
-                    "with MPI_Finalize: {found:?}"
+                    self.calls + 1 + u64::from(!has_init),
+                    "with MPI_Finalize, and with MPI_Init if it was not recorded: {found:?}"
                 ),
                 _ => assert_eq!((*returned, *after_stop), (self.calls, 0), "{found:?}"),
             }
