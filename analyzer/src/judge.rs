@@ -16,6 +16,7 @@ pub(crate) mod operations;
 pub(crate) mod over_time;
 pub(crate) mod paths;
 pub(crate) mod remarks;
+pub(crate) mod sites;
 pub(crate) mod summarize;
 pub(crate) mod trace;
 pub(crate) mod tree_figures;

@@ -24,7 +24,8 @@ pub use collbench_stats::distribution::Summary;
 
 pub use analysis::{Analysis, DetailsSummary, MarkedPhase, Total};
 pub use clock::{
-    ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSummary, PairErrors, Violations,
+    ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSites, HostSummary, PairErrors,
+    Violations,
 };
 pub use code::Code;
 pub use detail::Detail;

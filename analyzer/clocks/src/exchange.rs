@@ -21,6 +21,20 @@ pub struct Burst {
     pub stamps: Vec<[i64; 4]>,
 }
 
+impl Burst {
+    /// The smallest round trip, ns, >= 0; `None` without a possible exchange.
+    #[must_use]
+    pub fn round_trip_ns(&self) -> Option<i64> {
+        let possible = self
+            .stamps
+            .iter()
+            .filter(|stamps| Knot::is_possible(stamps));
+        possible
+            .map(|&[t1, t2, t3, t4]| (t4 - t1) - (t3 - t2))
+            .min()
+    }
+}
+
 /// A measured offset at one instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Knot {

@@ -4,6 +4,7 @@ use collbench_clocks::AlignmentMethod;
 use collbench_formats::ClockSource;
 
 use crate::judge::inputs::Inputs;
+use crate::judge::sites::Sites;
 use crate::results::clock::{
     ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSummary, PairErrors, Violations,
 };
@@ -16,8 +17,8 @@ const COURSE_POINTS: i64 = 400;
 /// Hosts whose course is shown.
 const MAX_COURSES: usize = 64;
 
-/// What is known of the clocks.
-pub(crate) fn clock_summary(inputs: &Inputs<'_>) -> ClockSummary {
+/// What is known of the clocks, and of the sites of their hosts.
+pub(crate) fn clock_summary(inputs: &Inputs<'_>, sites: Option<&Sites>) -> ClockSummary {
     let Inputs { run, clocks, .. } = inputs;
     let mut names: Vec<&str> = Vec::new();
     for process in &run.processes {
@@ -38,7 +39,8 @@ pub(crate) fn clock_summary(inputs: &Inputs<'_>) -> ClockSummary {
         hosts: clocks
             .hosts
             .iter()
-            .map(|host| {
+            .enumerate()
+            .map(|(index, host)| {
                 // The offset against the reference of another group is not known.
                 let is_known = host.group == clocks.hosts[0].group;
                 let of_own = |of: &dyn Fn(&HostAlignment) -> i64| {
@@ -55,6 +57,7 @@ pub(crate) fn clock_summary(inputs: &Inputs<'_>) -> ClockSummary {
                     uncertainty_ns: of_own(&|own| own.uncertainty_ns),
                     bound_ns: of_own(&|own| own.bound_ns),
                     group: host.group,
+                    site: sites.map(|sites| sites.of_host[index]),
                     granularity_ns: host.granularity_ns,
                     ticks_per_second: host.ticks_per_second,
                     rate_error_ppm: host.rate_error_ppm,
@@ -70,6 +73,7 @@ pub(crate) fn clock_summary(inputs: &Inputs<'_>) -> ClockSummary {
             gap_ns: closure.gap_ns,
             error_ns: closure.error_ns,
         }),
+        host_sites: sites.map(|sites| sites.summary.clone()),
         courses: clock_courses(clocks),
     }
 }

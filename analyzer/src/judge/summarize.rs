@@ -20,6 +20,7 @@ use crate::judge::inputs::Inputs;
 use crate::judge::marked_phases::marked_phases;
 use crate::judge::operations::operations;
 use crate::judge::remarks::{RemarkFacts, remarks};
+use crate::judge::sites::Sites;
 use crate::judge::trace::{message_ends, trace_summary};
 use crate::results::analysis::{Analysis, Total};
 use crate::results::code::Code;
@@ -46,10 +47,11 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         pauses: &pauses,
     };
     let remarks = remarks(inputs, &findings);
+    let sites = Sites::of(inputs);
     let of_processes = || inputs.findings.processes.iter();
     Analysis {
         trace,
-        clock: clock_summary(inputs),
+        clock: clock_summary(inputs, sites.as_ref()),
         communicators: communicator_summaries(inputs.communicators),
         totals: totals(inputs.sums),
         ranks: rank_summaries(inputs, &pauses),

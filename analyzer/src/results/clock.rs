@@ -22,6 +22,9 @@ pub struct ClockSummary {
     /// Whether the offsets around triangles of hosts add up to 0; `None` where no three hosts were
     /// measured against one another.
     pub closure: Option<ClosureSummary>,
+    /// The sites that the hosts form; `None` where round trips do not divide them.
+    #[serde(default)]
+    pub host_sites: Option<HostSites>,
     /// The clocks of several hosts, for a picture.
     #[serde(skip)]
     pub courses: Vec<ClockCourse>,
@@ -43,6 +46,22 @@ pub struct ClosureSummary {
     pub error_ns: i64,
 }
 
+/// Sites: hosts that are near to one another, and far from all others by their round trips.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostSites {
+    /// Number of sites, at least 2.
+    pub n: usize,
+    /// Longest round trip that keeps two hosts in one site, ns.
+    pub within_ns: i64,
+    /// Shortest round trip between two sites, ns.
+    pub between_ns: i64,
+    /// Pairs of hosts whose round trip is known.
+    pub pairs: usize,
+    /// Whether each site is connected by known round trips; else some hosts are assumed to be in
+    /// one site, since they are equally far from the others.
+    pub is_sure: bool,
+}
+
 /// One host clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostSummary {
@@ -59,6 +78,9 @@ pub struct HostSummary {
     /// Number of the group of hosts that have a common time.
     #[serde(default)]
     pub group: usize,
+    /// Number of its site, from 0; `None` where the hosts form no sites.
+    #[serde(default)]
+    pub site: Option<usize>,
     /// Smallest difference that means something, ns.
     #[serde(default)]
     pub granularity_ns: i64,

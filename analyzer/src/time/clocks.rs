@@ -85,6 +85,8 @@ pub struct Clocks {
     pub closure: Option<Closure>,
     /// By host the offset of its clock from the reference of its group.
     offsets: Vec<HostOffset>,
+    /// Smallest round trip of the exchanges between two hosts, by their indexes, ascending; ns.
+    pub(crate) round_trips_ns: BTreeMap<(usize, usize), i64>,
     /// What is wrong with them.
     pub(crate) remarks: Vec<Remark>,
 }
@@ -150,6 +152,7 @@ impl Clocks {
             errors: OffsetErrors::default(),
             closure: None,
             offsets: Vec::new(),
+            round_trips_ns: BTreeMap::new(),
             remarks: Vec::new(),
         };
         let mut names = HostNames::default();

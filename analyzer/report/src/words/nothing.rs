@@ -35,6 +35,7 @@ pub(super) fn nothing() -> Analysis {
             violations: Violations::default(),
             errors: None,
             closure: None,
+            host_sites: None,
             courses: Vec::new(),
         },
         communicators: Vec::new(),

@@ -57,6 +57,7 @@ impl Clocks {
             return (clocks, None);
         }
         let bursts = clocks.bursts(run);
+        clocks.round_trips_ns = round_trips_ns(&bursts);
         let mut edges = edges(&bursts);
         let mut coarse = CoarseAlignment::of(n_hosts, bursts, &edges);
         clocks.set_lines(run, &mut coarse);
@@ -308,6 +309,20 @@ impl Clocks {
         }
         bursts
     }
+}
+
+/// The smallest round trip between each two hosts that were measured, ns.
+fn round_trips_ns(bursts: &[Burst]) -> BTreeMap<(usize, usize), i64> {
+    let mut round_trips = BTreeMap::new();
+    for burst in bursts {
+        let hosts = (burst.local_host, burst.reference_host);
+        let pair = (hosts.0.min(hosts.1), hosts.0.max(hosts.1));
+        if let (Some(ns), true) = (burst.round_trip_ns(), pair.0 != pair.1) {
+            let least = round_trips.entry(pair).or_insert(ns);
+            *least = ns.min(*least);
+        }
+    }
+    round_trips
 }
 
 /// Clocks whose rate wanders more than this, s^2/s^3, are not free-running crystals.
