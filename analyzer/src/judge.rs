@@ -12,6 +12,7 @@ pub(crate) mod hang;
 pub(crate) mod imbalances;
 pub(crate) mod inputs;
 pub(crate) mod marked_phases;
+pub(crate) mod operation_costs;
 pub(crate) mod operations;
 pub(crate) mod over_time;
 pub(crate) mod paths;

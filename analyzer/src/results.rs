@@ -13,6 +13,7 @@ pub(crate) mod hang;
 pub(crate) mod imbalance;
 pub(crate) mod inside;
 pub(crate) mod operation;
+pub(crate) mod operation_costs;
 pub(crate) mod over_time;
 pub(crate) mod process;
 pub(crate) mod trace;
@@ -40,6 +41,10 @@ pub use inside::{
     StageKind, StaySummary, TransferSummary, TreeFigures, UnknownPaths,
 };
 pub use operation::{BeyondDocument, OperationSummary, ProcessTimes, Spread, Stage, Stages};
+pub use operation_costs::{
+    AlgorithmTrouble, CausePlace, Confidence, CostFacts, OperationCause, OperationCauseKind,
+    OperationCosts, UntoldOperation, UntoldReason,
+};
 pub use over_time::ChangeKind;
 pub use over_time::{
     ChangeSummary, Culprit, DisturbanceSummary, InStep, LatenessSectionSummary,

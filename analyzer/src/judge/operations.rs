@@ -21,9 +21,7 @@ use crate::sums::serialization::SerializationPoint;
 /// The operations, by time, the longest first, and the message received the most before it was
 /// sent.
 pub(crate) fn operations(inputs: &Inputs<'_>) -> (Vec<OperationSummary>, Option<TooEarly>) {
-    let mut tallies: Vec<(&OperationKey, &OperationTally)> = inputs.sums.operations().collect();
-    // Stable: operations of equal time stay in the order of their keys.
-    tallies.sort_by_cached_key(|(_, tally)| std::cmp::Reverse(tally.call_time.total()));
+    let tallies = by_time(inputs);
     let mut chooser = Chooser::new(inputs.details);
     let mut earliest = None;
     // One after the other: the details of all may be many times what is kept of them.
@@ -36,6 +34,14 @@ pub(crate) fn operations(inputs: &Inputs<'_>) -> (Vec<OperationSummary>, Option<
     });
     let operations = operations.collect();
     (operations, earliest)
+}
+
+/// The sums of the operations, by time, the longest first: the order of the results.
+pub(crate) fn by_time<'a>(inputs: &Inputs<'a>) -> Vec<(&'a OperationKey, &'a OperationTally)> {
+    let mut tallies: Vec<(&OperationKey, &OperationTally)> = inputs.sums.operations().collect();
+    // Stable: operations of equal time stay in the order of their keys.
+    tallies.sort_by_cached_key(|(_, tally)| std::cmp::Reverse(tally.call_time.total()));
+    tallies
 }
 
 fn operation_summary(

@@ -18,6 +18,7 @@ use crate::judge::hang::Hang;
 use crate::judge::imbalances::imbalances;
 use crate::judge::inputs::Inputs;
 use crate::judge::marked_phases::marked_phases;
+use crate::judge::operation_costs::operation_costs;
 use crate::judge::operations::operations;
 use crate::judge::remarks::{RemarkFacts, remarks};
 use crate::judge::sites::Sites;
@@ -48,9 +49,11 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     };
     let remarks = remarks(inputs, &findings);
     let sites = Sites::of(inputs);
+    let rank_ns = i128::from(trace.ranks) * i128::from(trace.duration_ns);
     let of_processes = || inputs.findings.processes.iter();
     Analysis {
         trace,
+        operation_costs: operation_costs(inputs, sites.as_ref(), rank_ns),
         clock: clock_summary(inputs, sites.as_ref()),
         communicators: communicator_summaries(inputs.communicators),
         totals: totals(inputs.sums),

@@ -18,6 +18,7 @@ use crate::results::hang::{
 };
 use crate::results::imbalance::ImbalanceSummary;
 use crate::results::operation::OperationSummary;
+use crate::results::operation_costs::OperationCosts;
 use crate::results::over_time::{DisturbanceSummary, Timeline};
 use crate::results::process::{CommunicatorSummary, RankClass, RankSummary};
 use crate::results::trace::TraceSummary;
@@ -38,6 +39,8 @@ pub struct Analysis {
     pub ranks: Vec<RankSummary>,
     /// The operations, by time, the longest first.
     pub operations: Vec<OperationSummary>,
+    /// Why collectives take longer than they need to.
+    pub operation_costs: OperationCosts,
     /// Who is late, for each operation on each communicator, most waiting caused first.
     pub imbalance: Vec<ImbalanceSummary>,
     /// Periodic disturbances, most waiting caused first.

@@ -42,6 +42,7 @@ pub(super) fn nothing() -> Analysis {
         totals: BTreeMap::new(),
         ranks: Vec::new(),
         operations: Vec::new(),
+        operation_costs: OperationCosts::default(),
         imbalance: Vec::new(),
         disturbances: Vec::new(),
         timeline: Timeline::default(),

@@ -1,0 +1,549 @@
+//! Why collectives take longer than they need to: what operation time costs above the fewest hops
+//! and the fewest crossings between sites.
+//!
+//! The critical path of an instance begins at the enter of the last rank that it waits for. So
+//! waiting for a late rank is not in its time, also where that rank is in the middle of a tree. The
+//! mean time on the path is divided, in this order:
+//!
+//! 1. *slow links*: on the path, the median of their messages less that of the same class and size
+//!    between others;
+//! 2. *placement*: crossings between sites beyond the fewest possible, each less a hop in a site;
+//! 3. of the rest, what exceeds the fewest hops, each of the usual transfer time of its class and
+//!    size: *algorithm* or *serialization*, if it is at least as much again, and only as far as many
+//!    hops, children or segments explain it.
+//!
+//! A part of the time on the path costs all ranks the same part of their operation time. For
+//! nonblocking collectives the time of the completing call counts that could have been overlapped,
+//! if nothing progressed.
+//!
+//! # Source
+//! `docs/metrics.md`, "Costs of operation time".
+
+use std::collections::BTreeMap;
+
+use collbench_stats::integers::saturate;
+
+use crate::judge::inputs::Inputs;
+use crate::judge::operation_costs::facts::{
+    EdgeFacts, Flow, GraphFacts, LinkClass, Location, OperationFacts, OverlapFacts,
+};
+use crate::judge::operation_costs::links::{
+    LinkEnds, SlowLink, UsualTime, UsualTimes, slow_link, slow_links,
+};
+use crate::judge::sites::Sites;
+use crate::results::operation_costs::{
+    AlgorithmTrouble, CausePlace, Confidence, CostFacts, OperationCause, OperationCauseKind,
+    OperationCosts, UntoldOperation,
+};
+
+mod facts;
+mod links;
+#[cfg(test)]
+mod tests;
+
+/// Instances with a known critical path, at least.
+const MIN_INSTANCES: u64 = 5;
+/// From how many times the fewest possible the time, or the number of hops, is far above it.
+const FAR_ABOVE: f64 = 2.0;
+/// Messages per edge and instance from which on segments count as many, and their largest size.
+const MANY_SEGMENTS: f64 = 16.0;
+const SMALL_SEGMENT: u64 = 1024;
+/// Part of the time of all ranks from which on a cost matters: one in so many.
+const MATTERS: i128 = 100;
+
+/// Round trips between hosts, ns, and the names of hosts.
+struct Hosts<'s> {
+    names: Vec<&'s str>,
+    round_trips_ns: &'s BTreeMap<(usize, usize), i64>,
+    site_of: Option<&'s [usize]>,
+}
+
+/// What the operation time of a run costs. `rank_ns`: the time of all ranks, ns.
+pub(crate) fn operation_costs(
+    inputs: &Inputs<'_>,
+    sites: Option<&Sites>,
+    rank_ns: i128,
+) -> OperationCosts {
+    let hosts = Hosts {
+        names: inputs.clocks.hosts.iter().map(|host| &*host.name).collect(),
+        round_trips_ns: &inputs.clocks.round_trips_ns,
+        site_of: sites.map(|sites| &sites.of_host[..]),
+    };
+    let are_sites_sure = sites.is_some_and(|sites| sites.summary.is_sure);
+    costs(
+        &facts::operations(inputs, sites),
+        &hosts,
+        are_sites_sure,
+        rank_ns,
+    )
+}
+
+fn costs(
+    operations: &[OperationFacts],
+    hosts: &Hosts<'_>,
+    are_sites_sure: bool,
+    rank_ns: i128,
+) -> OperationCosts {
+    let usual = UsualTimes::of(operations);
+    let mut links: BTreeMap<LinkEnds, LinkCost> = BTreeMap::new();
+    let mut causes = Vec::new();
+    let mut untold = Vec::new();
+    let matters = |ns: i64| i128::from(ns) > 0 && i128::from(ns) * MATTERS >= rank_ns;
+    for operation in operations {
+        for graph in operation.graphs.iter().filter(|of| of.known >= MIN_INSTANCES) {
+            let path = PathCosts::of(operation, graph, &usual);
+            path.add_links(&mut links);
+            causes.extend(path.placement(are_sites_sure));
+            causes.extend(path.algorithm());
+        }
+        causes.extend(no_progress(operation));
+        if let Some(why) = operation.untold.filter(|_| matters(operation.operation_time_ns)) {
+            untold.push(UntoldOperation {
+                operation: operation.index,
+                operation_time_ns: operation.operation_time_ns,
+                why,
+            });
+        }
+    }
+    causes.extend(links.into_iter().map(|(ends, link)| link.cause(ends, hosts)));
+    causes.retain(|cause| matters(cause.cost_ns));
+    // Stable: causes of equal cost stay in the order of their operations.
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
+    untold.sort_by_key(|of| std::cmp::Reverse(of.operation_time_ns));
+    OperationCosts { causes, untold }
+}
+
+/// The mean time on the critical paths of the instances of a graph, in parts, ns.
+struct PathCosts<'a> {
+    operation: &'a OperationFacts,
+    graph: &'a GraphFacts,
+    /// All of it, without what a few long instances make.
+    path_ns: f64,
+    /// By slow link.
+    links_ns: BTreeMap<LinkEnds, (f64, SlowLink)>,
+    /// Crossings between sites, mean, and the fewest possible.
+    crossings: f64,
+    fewest_crossings: f64,
+    placement_ns: f64,
+    crossing: Option<UsualTime>,
+    /// The fewest possible hops by class, and their time; `None` where no time is known.
+    fewest_hops: u64,
+    needed: Option<UsualTime>,
+}
+
+impl<'a> PathCosts<'a> {
+    fn of(operation: &'a OperationFacts, graph: &'a GraphFacts, usual: &UsualTimes) -> Self {
+        let n = graph.known as f64;
+        let path_ns = graph.path_ns as f64 / n * operation.typical;
+        let mut own = Self {
+            operation,
+            graph,
+            path_ns,
+            links_ns: BTreeMap::new(),
+            crossings: 0.0,
+            fewest_crossings: 0.0,
+            placement_ns: 0.0,
+            crossing: None,
+            fewest_hops: 0,
+            needed: None,
+        };
+        own.find_links();
+        if operation.flow == Flow::Other {
+            return own;
+        }
+        let levels = levels(&operation.locations);
+        let ways = match (operation.flow, graph.height) {
+            (Flow::BothWays, Some(_)) => 2,
+            _ => 1,
+        };
+        own.fewest_crossings = (levels[2] * ways) as f64;
+        let between_sites = graph.edges.iter().filter(|edge| edge.class == LinkClass::BetweenSites);
+        own.crossings = between_sites.map(|edge| edge.on_path as f64).sum::<f64>() / n;
+        let usual = |class| usual.of_message(class, graph.bytes);
+        own.crossing = usual(LinkClass::BetweenSites).filter(|_| levels[2] > 0);
+        let needless = (own.crossings - own.fewest_crossings).max(0.0);
+        if let (Some(far), Some(near)) = (own.crossing, usual(LinkClass::BetweenHosts)) {
+            let more_ns = far.ns.saturating_sub(near.ns).max(0) as f64;
+            own.placement_ns = (needless * more_ns).min(own.rest_ns());
+        }
+        let classes = [
+            LinkClass::InHost,
+            LinkClass::BetweenHosts,
+            LinkClass::BetweenSites,
+        ];
+        // An exchange of all with all has as many rounds as a tree one way has hops; one that is
+        // done by trees in both directions is not said to be far above it.
+        let ways = if operation.flow == Flow::BothWays { 2 } else { 1 };
+        own.fewest_hops = levels.iter().sum::<u64>() * ways;
+        let hops = classes.into_iter().zip(levels).filter(|&(_, n)| n > 0);
+        own.needed = hops
+            .map(|(class, n)| usual(class).map(|time| (time, n * ways)))
+            .collect::<Option<Vec<_>>>()
+            .map(|times| UsualTime {
+                ns: times
+                    .iter()
+                    .map(|&(time, n)| time.ns.saturating_mul(n.cast_signed()))
+                    .fold(0, i64::saturating_add),
+                is_assumed: times.iter().any(|(time, _)| time.is_assumed),
+            });
+        own
+    }
+
+    fn find_links(&mut self) {
+        let slow = slow_links(self.graph);
+        let n = self.graph.known as f64;
+        for edge in self.graph.edges.iter().filter(|edge| edge.on_path > 0) {
+            let Some(link) = slow_link(&slow, edge) else {
+                continue;
+            };
+            let longer_ns = (link.median_ns - link.usual_ns) as f64;
+            let part_ns = longer_ns * edge.on_path as f64 / n;
+            let own = self.links_ns.entry(LinkEnds::of(edge)).or_insert((0.0, *link));
+            own.0 += part_ns;
+            if link.median_ns > own.1.median_ns {
+                own.1 = *link;
+            }
+        }
+        let all_ns: f64 = self.links_ns.values().map(|(ns, _)| ns).sum();
+        if all_ns > self.path_ns {
+            let part = self.path_ns / all_ns;
+            self.links_ns.values_mut().for_each(|(ns, _)| *ns *= part);
+        }
+    }
+
+    /// Time on the path without slow links and needless crossings.
+    fn rest_ns(&self) -> f64 {
+        let links_ns: f64 = self.links_ns.values().map(|(ns, _)| ns).sum();
+        (self.path_ns - links_ns - self.placement_ns).max(0.0)
+    }
+
+    /// What a part of the time on the path costs all ranks together, ns.
+    fn cost_ns(&self, part_ns: f64) -> i64 {
+        let operation = self.operation;
+        if self.path_ns <= 0.0 {
+            return 0;
+        }
+        let share_known = self.graph.known as f64 / operation.instances.max(1) as f64;
+        let spent_ns = operation.operation_time_ns as f64 * share_known.min(1.0) * operation.typical;
+        // Ranks that wait for a late one inside wait no longer than the path from there on.
+        let most_ns = self.graph.known as f64 * operation.locations.len() as f64 * self.path_ns;
+        (spent_ns.min(most_ns) * (part_ns / self.path_ns).clamp(0.0, 1.0)).round() as i64
+    }
+
+    fn cause(
+        &self,
+        kind: OperationCauseKind,
+        place: CausePlace,
+        part_ns: f64,
+        confidence: Confidence,
+        facts: CostFacts,
+    ) -> OperationCause {
+        OperationCause {
+            kind,
+            place,
+            operation: self.operation.index,
+            others: Vec::new(),
+            cost_ns: self.cost_ns(part_ns),
+            per_instance_ns: part_ns.round() as i64,
+            instances: self.graph.known,
+            confidence,
+            facts,
+        }
+    }
+
+    fn communicator(&self) -> CausePlace {
+        CausePlace::Communicator(self.operation.communicator)
+    }
+
+    fn add_links(&self, links: &mut BTreeMap<LinkEnds, LinkCost>) {
+        for (&ends, &(part_ns, link)) in &self.links_ns {
+            let cost = links.entry(ends).or_default();
+            cost.parts.push(LinkPart {
+                operation: self.operation.index,
+                instances: self.graph.known,
+                cost_ns: self.cost_ns(part_ns),
+                per_instance_ns: part_ns.round() as i64,
+                link,
+            });
+        }
+    }
+
+    fn placement(&self, are_sites_sure: bool) -> Option<OperationCause> {
+        let crossing = self.crossing?;
+        if self.placement_ns <= 0.0 || self.crossings < self.fewest_crossings + 0.5 {
+            return None;
+        }
+        let edges = self.graph.edges.iter();
+        let crossings = edges.filter(|edge| edge.class == LinkClass::BetweenSites).count();
+        let mut sites: Vec<usize> = self.operation.locations.iter().map(|at| at.site).collect();
+        sites.sort_unstable();
+        sites.dedup();
+        let ways = match (self.operation.flow, self.graph.height) {
+            (Flow::BothWays, _) => 2,
+            _ => 1,
+        };
+        let is_sure = are_sites_sure && !crossing.is_assumed;
+        Some(self.cause(
+            OperationCauseKind::Placement,
+            self.communicator(),
+            self.placement_ns,
+            confidence(is_sure),
+            CostFacts::Placement {
+                crossings: crossings as u64,
+                fewest: (sites.len() as u64 - 1) * ways,
+                on_path: (self.crossings * 10.0).round() / 10.0,
+                crossing_ns: crossing.ns,
+                sites: sites.len(),
+            },
+        ))
+    }
+
+    /// Many hops, children or segments, where they explain why the rest is far above the fewest
+    /// hops.
+    fn algorithm(&self) -> Option<OperationCause> {
+        let needed = self.needed?;
+        let rest_ns = self.rest_ns();
+        let needed_ns = needed.ns as f64;
+        if rest_ns < FAR_ABOVE * needed_ns || self.fewest_hops == 0 {
+            return None;
+        }
+        let graph = self.graph;
+        let n = graph.known as f64;
+        let n_ranks = self.operation.locations.len() as u64;
+        let on_path = || graph.edges.iter().filter(|edge| edge.on_path > 0);
+        let uses = |edge: &EdgeFacts| edge.on_path as f64 / n;
+        let hops: f64 = on_path().map(uses).sum();
+        let fewest = self.fewest_hops as f64;
+        // Each hop takes an equal part.
+        let by_hops_ns = rest_ns * (1.0 - fewest / hops.max(fewest));
+        let many_hops = hops >= FAR_ABOVE * fewest;
+        let behind_ns: f64 = on_path().map(|edge| edge.behind_ns as f64 * uses(edge)).sum();
+        let n_segments = mean(on_path().map(|edge| (edge.messages, uses(edge))));
+        let segment = mean(on_path().map(|edge| (edge.bytes as f64, uses(edge)))).unwrap_or(0.0);
+        let many_segments = n_segments
+            .filter(|&n| n >= MANY_SEGMENTS && segment <= SMALL_SEGMENT as f64);
+        let by_segments_ns = many_segments.map_or(0.0, |n| rest_ns * (1.0 - 1.0 / n));
+        // Hops on the path of a low tree are those of one node after another.
+        let is_low = graph.height.is_some_and(|height| (height as f64) < FAR_ABOVE * fewest);
+        let served_ns = match (many_hops, is_low) {
+            (true, true) => by_hops_ns.max(behind_ns),
+            _ => behind_ns,
+        };
+        let deep_ns = if many_hops && !is_low { by_hops_ns } else { 0.0 };
+        let explained_ns = served_ns.max(deep_ns).max(by_segments_ns);
+        let part_ns = explained_ns.min(rest_ns - needed_ns);
+        if part_ns < rest_ns / 4.0 {
+            return None;
+        }
+        let confidence = confidence(!needed.is_assumed);
+        let algorithm = |trouble| {
+            let facts = CostFacts::Algorithm {
+                trouble,
+                path_ns: rest_ns.round() as i64,
+                needed_ns: needed.ns,
+                ranks: self.operation.locations.len(),
+                bytes: graph.bytes,
+            };
+            let kind = OperationCauseKind::Algorithm;
+            self.cause(kind, self.communicator(), part_ns, confidence, facts)
+        };
+        if deep_ns >= served_ns && deep_ns > 0.0 {
+            // Small segments in a long chain: fewer hops do not help as much as larger segments.
+            return Some(match many_segments {
+                Some(n) if n > hops => algorithm(AlgorithmTrouble::Segments {
+                    n: n.round() as u64,
+                    bytes: segment.round() as u64,
+                }),
+                _ => algorithm(AlgorithmTrouble::Depth {
+                    hops: hops.round() as u64,
+                    fewest: self.fewest_hops,
+                }),
+            });
+        }
+        if by_segments_ns > served_ns {
+            let n = many_segments?;
+            return Some(algorithm(AlgorithmTrouble::Segments {
+                n: n.round() as u64,
+                bytes: segment.round() as u64,
+            }));
+        }
+        // Of equal ones the first.
+        let busiest = graph.nodes.iter().rev();
+        let busiest = busiest.max_by_key(|node| (node.stay_ns, node.children))?;
+        if busiest.children + 1 >= n_ranks {
+            let children = busiest.children;
+            return Some(algorithm(AlgorithmTrouble::Linear { children }));
+        }
+        let facts = CostFacts::Serialization {
+            children: busiest.children,
+            spread_ns: busiest.spread_ns,
+            path_ns: rest_ns.round() as i64,
+            needed_ns: needed.ns,
+        };
+        let kind = OperationCauseKind::Serialization;
+        let place = CausePlace::Node(busiest.rank);
+        Some(self.cause(kind, place, part_ns, confidence, facts))
+    }
+}
+
+fn confidence(is_sure: bool) -> Confidence {
+    if is_sure {
+        Confidence::Sure
+    } else {
+        Confidence::Likely
+    }
+}
+
+/// The mean of values with weights; `None` without weight.
+fn mean(values: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
+    let (sum, weight) = values.fold((0.0, 0.0), |(sum, all), (value, weight)| {
+        (sum + value * weight, all + weight)
+    });
+    (weight > 0.0).then(|| sum / weight)
+}
+
+/// The fewest hops one way from one rank to all: within a host, between the hosts of a site, and
+/// between sites, each by a binomial tree of the largest group of that kind.
+fn levels(locations: &[Location]) -> [u64; 3] {
+    let mut by_host: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+    for at in locations {
+        *by_host.entry((at.site, at.host)).or_default() += 1;
+    }
+    let mut by_site: BTreeMap<usize, u64> = BTreeMap::new();
+    for (site, _) in by_host.keys() {
+        *by_site.entry(*site).or_default() += 1;
+    }
+    let most = |counts: &mut dyn Iterator<Item = u64>| counts.max().unwrap_or(1);
+    let hops = |n: u64| u64::from(n.next_power_of_two().ilog2());
+    [
+        hops(most(&mut by_host.values().copied())),
+        hops(most(&mut by_site.values().copied())),
+        hops(by_site.len() as u64),
+    ]
+}
+
+/// What a slow link costs, by operation.
+#[derive(Debug, Default)]
+struct LinkCost {
+    parts: Vec<LinkPart>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LinkPart {
+    operation: usize,
+    instances: u64,
+    cost_ns: i64,
+    per_instance_ns: i64,
+    link: SlowLink,
+}
+
+impl LinkCost {
+    /// All parts together.
+    fn cause(self, ends: LinkEnds, hosts: &Hosts<'_>) -> OperationCause {
+        // Of equal ones the first operation.
+        let costliest = |parts: &[LinkPart]| {
+            let first = parts.iter().rev().max_by_key(|part| part.cost_ns);
+            first.copied()
+        };
+        let main = costliest(&self.parts).unwrap_or(LinkPart {
+            operation: 0,
+            instances: 0,
+            cost_ns: 0,
+            per_instance_ns: 0,
+            link: SlowLink {
+                median_ns: 0,
+                usual_ns: 0,
+                n: 0,
+                is_both_ways: false,
+            },
+        });
+        let mut others: Vec<usize> = self.parts.iter().map(|part| part.operation).collect();
+        others.sort_unstable();
+        others.dedup();
+        others.retain(|&operation| operation != main.operation);
+        let (round_trip_ns, usual_round_trip_ns) = match ends {
+            LinkEnds::Hosts(a, b) => hosts.round_trips(a, b),
+            LinkEnds::Ranks(..) => (None, None),
+        };
+        let is_slow_there = (round_trip_ns.zip(usual_round_trip_ns))
+            .is_some_and(|(own, usual)| own > usual.saturating_mul(3));
+        let is_seen_twice = !others.is_empty() || main.link.is_both_ways;
+        let name = |host: usize| hosts.names[host].to_owned();
+        OperationCause {
+            kind: match ends {
+                LinkEnds::Hosts(..) => OperationCauseKind::SlowLink,
+                LinkEnds::Ranks(..) => OperationCauseKind::SlowHop,
+            },
+            place: match ends {
+                LinkEnds::Hosts(a, b) => CausePlace::Hosts {
+                    from: name(a),
+                    to: name(b),
+                },
+                LinkEnds::Ranks(from, to) => CausePlace::Ranks { from, to },
+            },
+            operation: main.operation,
+            others,
+            cost_ns: saturate(self.parts.iter().map(|part| i128::from(part.cost_ns)).sum()),
+            per_instance_ns: main.per_instance_ns,
+            instances: self.parts.iter().map(|part| part.instances).sum(),
+            confidence: confidence(is_slow_there || is_seen_twice),
+            facts: CostFacts::Link {
+                median_ns: main.link.median_ns,
+                usual_ns: main.link.usual_ns,
+                n: main.link.n,
+                round_trip_ns,
+                usual_round_trip_ns,
+            },
+        }
+    }
+}
+
+impl Hosts<'_> {
+    /// The round trip between two hosts, and the lower median of those between other two of the
+    /// same class.
+    fn round_trips(&self, a: usize, b: usize) -> (Option<i64>, Option<i64>) {
+        let is_far = |a: usize, b: usize| self.site_of.is_some_and(|of| of[a] != of[b]);
+        let pair = (a.min(b), a.max(b));
+        let others = self.round_trips_ns.iter();
+        let mut others: Vec<i64> = others
+            .filter(|&(other, _)| *other != pair && is_far(other.0, other.1) == is_far(a, b))
+            .map(|(_, &ns)| ns)
+            .collect();
+        others.sort_unstable();
+        let usual = (others.len() > 1).then(|| others[(others.len() - 1) / 2]);
+        (self.round_trips_ns.get(&pair).copied(), usual)
+    }
+}
+
+/// A nonblocking collective that does not progress between initiation and completion, if the time
+/// of its completing calls could have been overlapped.
+fn no_progress(operation: &OperationFacts) -> Option<OperationCause> {
+    let of: &OverlapFacts = operation.overlap.as_ref()?;
+    let calls = of.calls.max(1).cast_signed();
+    let between_ns = of.between_ns / calls;
+    let nobody_ns = (of.nobody_n > 0).then(|| of.nobody_ns / of.nobody_n.max(1).cast_signed());
+    // A third: ranks initiate one after the other.
+    let is_nobody = of.nobody_n >= MIN_INSTANCES
+        && nobody_ns.is_some_and(|ns| ns > 0 && ns >= between_ns / 3);
+    let is_late = of.late_n >= MIN_INSTANCES
+        && of.late_progress_ns > 0
+        && of.late_progress_ns >= of.late_receiver_ns / 2;
+    if !is_nobody && !is_late {
+        return None;
+    }
+    Some(OperationCause {
+        kind: OperationCauseKind::NoProgress,
+        place: CausePlace::Communicator(operation.communicator),
+        operation: operation.index,
+        others: Vec::new(),
+        cost_ns: of.completion_ns.min(of.between_ns),
+        per_instance_ns: (of.completion_ns / calls).min(between_ns),
+        instances: operation.instances,
+        confidence: confidence(is_nobody),
+        facts: CostFacts::NoProgress {
+            nobody_in_mpi_ns: nobody_ns.filter(|&ns| ns > 0),
+            between_ns,
+            completion_ns: of.completion_ns / calls,
+        },
+    })
+}

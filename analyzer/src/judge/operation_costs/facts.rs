@@ -1,0 +1,340 @@
+//! What the costs of operations are computed from: sums in plain types, with world ranks.
+
+use collbench_formats::Semantics;
+use collbench_stats::integers::saturate;
+use collbench_trees::recognize::Direction;
+
+use crate::judge::inputs::Inputs;
+use crate::judge::operations::by_time;
+use crate::judge::sites::Sites;
+use crate::judge::tree_figures::host_of;
+use crate::measure::critical_path::Doubt;
+use crate::results::operation_costs::UntoldReason;
+use crate::sums::graphs::GraphTally;
+use crate::sums::operation::{OperationKey, OperationTally};
+
+/// How far messages travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LinkClass {
+    /// Within a host.
+    InHost,
+    /// Between hosts of one site.
+    BetweenHosts,
+    /// Between sites.
+    BetweenSites,
+}
+
+/// How data flow in an operation whose payload is the same everywhere: then the fewest hops are
+/// known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// From the root to all, or from all to the root.
+    OneWay,
+    /// From all to all.
+    BothWays,
+    /// Each rank has data of its own: more hops may be fewer bytes.
+    Other,
+}
+
+/// Where the ranks are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Location {
+    /// Index of the host.
+    pub(crate) host: usize,
+    /// Number of the site; 0 where there are none.
+    pub(crate) site: usize,
+}
+
+/// One operation.
+#[derive(Debug, Clone)]
+pub(crate) struct OperationFacts {
+    /// Index in the results.
+    pub(crate) index: usize,
+    /// Id of the communicator.
+    pub(crate) communicator: Option<usize>,
+    pub(crate) flow: Flow,
+    /// Complete instances.
+    pub(crate) instances: u64,
+    /// The ranks that there is a file of, by position.
+    pub(crate) locations: Vec<Location>,
+    /// Call time of all ranks without waits, ns.
+    pub(crate) operation_time_ns: i64,
+    /// Median by mean of the duration, at most 1: what a few long instances make is left out.
+    pub(crate) typical: f64,
+    /// The graphs of blocking operations.
+    pub(crate) graphs: Vec<GraphFacts>,
+    /// Of nonblocking operations.
+    pub(crate) overlap: Option<OverlapFacts>,
+    /// Why no critical path is known; `None` where some are.
+    pub(crate) untold: Option<UntoldReason>,
+}
+
+/// The instances of one graph.
+#[derive(Debug, Clone)]
+pub(crate) struct GraphFacts {
+    /// Instances whose critical path is known.
+    pub(crate) known: u64,
+    /// Sum of the times on those paths from the enter of the rank that the path begins at, ns.
+    pub(crate) path_ns: i128,
+    /// Largest payload of a rank, bytes.
+    pub(crate) bytes: u64,
+    /// Edges from the root to the deepest node; `None` of an exchange.
+    pub(crate) height: Option<u64>,
+    pub(crate) edges: Vec<EdgeFacts>,
+    /// Nodes with several children.
+    pub(crate) nodes: Vec<NodeFacts>,
+}
+
+/// One edge of a graph.
+#[derive(Debug, Clone)]
+pub(crate) struct EdgeFacts {
+    /// World ranks of the ends.
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) class: LinkClass,
+    /// Hosts of the ends.
+    pub(crate) hosts: (usize, usize),
+    /// Messages per instance.
+    pub(crate) messages: f64,
+    /// Mean size of a message, bytes.
+    pub(crate) bytes: u64,
+    /// Known critical paths that use it.
+    pub(crate) on_path: u64,
+    /// Messages with a known transfer time, its median and 10th percentile, ns.
+    pub(crate) n: u64,
+    pub(crate) median_ns: i64,
+    pub(crate) p10_ns: i64,
+    /// How much later than the first child of its node this child departs, mean, ns; 0 towards
+    /// the root.
+    pub(crate) behind_ns: i64,
+    /// Two standard deviations of the clocks of both ends, ns; `None` without a common time.
+    pub(crate) uncertainty_ns: Option<i64>,
+}
+
+/// A node with several children.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NodeFacts {
+    /// World rank.
+    pub(crate) rank: u32,
+    pub(crate) children: u64,
+    /// Mean time between the departures of its first and of its last child, ns.
+    pub(crate) spread_ns: i64,
+    /// Sum of the time that known critical paths spend there, ns.
+    pub(crate) stay_ns: i64,
+}
+
+/// The calls of a nonblocking operation, all ranks and instances together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct OverlapFacts {
+    /// Completed calls.
+    pub(crate) calls: u64,
+    /// Time in completing calls without waits for ranks that initiate late, ns.
+    pub(crate) completion_ns: i64,
+    /// Time between initiation and completion, without unsuccessful tests, ns.
+    pub(crate) between_ns: i64,
+    /// Instances of which it is known for how long nobody was in MPI, and the sum of that, ns.
+    pub(crate) nobody_n: u64,
+    pub(crate) nobody_ns: i64,
+    /// Messages whose receiver was late, and of that time the part outside MPI, ns.
+    pub(crate) late_receiver_ns: i64,
+    pub(crate) late_progress_ns: i64,
+    /// Messages behind it.
+    pub(crate) late_n: u64,
+}
+
+/// The operations of a run, in the order of the results.
+pub(crate) fn operations(inputs: &Inputs<'_>, sites: Option<&Sites>) -> Vec<OperationFacts> {
+    let operations = by_time(inputs);
+    let facts = operations.into_iter().enumerate();
+    facts
+        .filter_map(|(index, (key, tally))| operation(inputs, sites, index, key, tally))
+        .collect()
+}
+
+/// `None` where no time is known, or it is not of several ranks.
+fn operation(
+    inputs: &Inputs<'_>,
+    sites: Option<&Sites>,
+    index: usize,
+    key: &OperationKey,
+    tally: &OperationTally,
+) -> Option<OperationFacts> {
+    let waits_ns = tally.lags_and_waits.waits().total();
+    let operation_time_ns = tally.call_time.total().saturating_sub(waits_ns).max(0);
+    let entry = &inputs.communicators.entries[key.entry?];
+    let located = |rank: Option<u32>| {
+        let host = host_of(inputs, rank?)?;
+        let site = sites.map_or(0, |sites| sites.of_host[host]);
+        Some(Location { host, site })
+    };
+    let locations: Vec<Location> = entry.ranks.iter().copied().filter_map(located).collect();
+    if locations.len() < 2 || operation_time_ns == 0 || tally.instances == 0 {
+        return None;
+    }
+    let typical = match (tally.duration.quantile(50), tally.duration.mean()) {
+        (Some(median), Some(mean)) if mean > 0 => (median as f64 / mean as f64).clamp(0.0, 1.0),
+        _ => 1.0,
+    };
+    let ranks = &entry.ranks;
+    let rank = |position: u32| ranks.get(position as usize).copied().flatten();
+    let all = tally.inside.iter().flat_map(|inside| &inside.graphs);
+    let graphs: Vec<GraphFacts> = match tally.overlap {
+        Some(_) => Vec::new(),
+        None => all
+            .filter_map(|(edges, of)| graph(inputs, edges, of, &rank, &located))
+            .collect(),
+    };
+    Some(OperationFacts {
+        index,
+        communicator: key.entry,
+        flow: flow(key),
+        instances: tally.instances,
+        locations,
+        operation_time_ns,
+        typical,
+        untold: untold(tally, &graphs),
+        graphs,
+        overlap: tally.overlap.as_ref().map(|_| overlap(tally, waits_ns)),
+    })
+}
+
+/// How data flow in an operation.
+fn flow(key: &OperationKey) -> Flow {
+    use collbench_formats::Operation::{Allreduce, Barrier, Bcast, Reduce};
+    match key.operation.blocking() {
+        Bcast | Reduce => Flow::OneWay,
+        Allreduce | Barrier => Flow::BothWays,
+        _ if key.operation.semantics() == Semantics::Barrier => Flow::BothWays,
+        _ => Flow::Other,
+    }
+}
+
+/// Why the critical path of no instance is known.
+fn untold(tally: &OperationTally, graphs: &[GraphFacts]) -> Option<UntoldReason> {
+    if graphs.iter().any(|graph| graph.known > 0) {
+        return None;
+    }
+    let Some(inside) = &tally.inside else {
+        return Some(UntoldReason::NoMessages);
+    };
+    if tally.overlap.is_some() && !inside.graphs.is_empty() {
+        return None;
+    }
+    let doubts = inside.graphs.values().flat_map(|graph| {
+        let unknown = graph.figures.critical.unknown;
+        Doubt::ALL.into_iter().zip(unknown)
+    });
+    // Of equal ones the first.
+    let most = doubts
+        .rev()
+        .filter(|&(_, n)| n > 0)
+        .max_by_key(|&(_, n)| n);
+    Some(match most {
+        Some((doubt, _)) => UntoldReason::PathUnknown(doubt),
+        None => UntoldReason::Opaque,
+    })
+}
+
+/// One graph; `None` where no critical path is known and no message measured.
+fn graph(
+    inputs: &Inputs<'_>,
+    edges: &[(u32, u32)],
+    tally: &GraphTally,
+    rank: &dyn Fn(u32) -> Option<u32>,
+    located: &dyn Fn(Option<u32>) -> Option<Location>,
+) -> Option<GraphFacts> {
+    let figures = &tally.figures;
+    let critical = &figures.critical;
+    let roles = figures.usual_roles()?;
+    let on_hops: i128 = critical.hops.iter().map(|hop| hop.total_ns).sum();
+    let in_ranks: i128 = critical.stays.iter().map(|stay| stay.total_ns).sum();
+    let recognition = tally.recognition();
+    let behind = |from: u32, to: u32| {
+        let node = roles.nodes.get(from as usize)?;
+        let child = node.departures.iter().find(|child| child.slot == to)?;
+        child.wait.mean()
+    };
+    let of_edge = |(number, (&(from, to), figures)): (usize, (&(u32, u32), _))| {
+        let figures: &crate::sums::graphs::figures::EdgeFigures = figures;
+        let (from_rank, to_rank) = (rank(from)?, rank(to)?);
+        let ends = (located(Some(from_rank))?, located(Some(to_rank))?);
+        let sum = &tally.edges[number];
+        let goes_up = recognition.direction(number) != Some(Direction::Down);
+        Some(EdgeFacts {
+            from: from_rank,
+            to: to_rank,
+            class: class(ends),
+            hosts: (ends.0.host, ends.1.host),
+            messages: sum.messages as f64 / tally.instances.max(1) as f64,
+            bytes: sum.bytes / sum.messages.max(1),
+            on_path: critical.hops.get(number).map_or(0, |hop| hop.n),
+            n: figures.transfer.n(),
+            median_ns: figures.transfer.quantile(50).unwrap_or(0),
+            p10_ns: figures.transfer.quantile(10).unwrap_or(0),
+            behind_ns: behind(from, to).filter(|_| goes_up).unwrap_or(0).max(0),
+            uncertainty_ns: inputs.clocks.uncertainty_ns(ends.0.host, ends.1.host),
+        })
+    };
+    let nodes = (0u32..).zip(&roles.nodes).filter_map(|(slot, node)| {
+        let children = node.arrivals.len().max(node.departures.len());
+        let behind = node.departures.iter().filter_map(|child| child.wait.mean());
+        (children > 2).then_some(NodeFacts {
+            rank: rank(slot)?,
+            // The node's own process is a contributor, too.
+            children: children as u64 - 1,
+            spread_ns: behind.max().unwrap_or(0),
+            stay_ns: (critical.stays.get(slot as usize)).map_or(0, |stay| saturate(stay.total_ns)),
+        })
+    });
+    Some(GraphFacts {
+        known: critical.n,
+        path_ns: on_hops + in_ranks,
+        bytes: tally.bytes.map_or(0, |(_, most)| most),
+        height: recognition.tree.map(|tree| tree.height.into()),
+        edges: (edges.iter().zip(&figures.edges).enumerate())
+            .filter_map(of_edge)
+            .collect(),
+        nodes: nodes.collect(),
+    })
+}
+
+fn class((a, b): (Location, Location)) -> LinkClass {
+    if a.host == b.host {
+        LinkClass::InHost
+    } else if a.site == b.site {
+        LinkClass::BetweenHosts
+    } else {
+        LinkClass::BetweenSites
+    }
+}
+
+/// The calls of a nonblocking operation.
+fn overlap(tally: &OperationTally, waits_ns: i64) -> OverlapFacts {
+    let Some(overlap) = &tally.overlap else {
+        return OverlapFacts::default();
+    };
+    let mut found = OverlapFacts {
+        calls: overlap.completion.n(),
+        completion_ns: overlap
+            .completion
+            .total()
+            .saturating_sub(waits_ns)
+            .max(0),
+        between_ns: overlap.overlap_bound.total(),
+        ..OverlapFacts::default()
+    };
+    for graph in tally.inside.iter().flat_map(|inside| inside.graphs.values()) {
+        let figures = &graph.figures;
+        found.nobody_n += figures.nobody_in_mpi.n();
+        let nobody_ns = figures.nobody_in_mpi.total();
+        found.nobody_ns = found.nobody_ns.saturating_add(nobody_ns);
+        for edge in &figures.edges {
+            found.late_n += edge.late_progress.n();
+            let late_ns = edge.late_receiver.total();
+            found.late_receiver_ns = found.late_receiver_ns.saturating_add(late_ns);
+            let progress_ns = edge.late_progress.total();
+            found.late_progress_ns = found.late_progress_ns.saturating_add(progress_ns);
+        }
+    }
+    found
+}

@@ -1,0 +1,303 @@
+//! What messages usually take in a trace, and between whom they take much longer.
+//!
+//! Links are compared within one graph of one operation: messages of one class and size, between
+//! different pairs. So what an algorithm does to all of its messages, as a root that is busy, makes
+//! no link slow. Two directions of a pair are averaged, which cancels the error of the clocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::judge::operation_costs::facts::{EdgeFacts, GraphFacts, LinkClass, OperationFacts};
+
+/// From how many times the usual transfer time on a link is slow: between hosts, within a host.
+const SLOW: [i64; 2] = [3, 5];
+/// Pairs that a pair is compared with, at least: between hosts, within a host.
+const MIN_OTHERS: [usize; 2] = [2, 4];
+/// Messages of a pair, at least.
+const MIN_MESSAGES: u64 = 20;
+/// Least time for each further byte of a message that is larger than any of the trace, ns: 1 GB/s
+/// within a host, 1 Gbit/s between hosts.
+const NS_PER_BYTE: [f64; 2] = [1.0, 8.0];
+
+/// The ends of a link: two hosts, or two ranks of one host; ascending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LinkEnds {
+    Hosts(usize, usize),
+    Ranks(u32, u32),
+}
+
+impl LinkEnds {
+    pub(crate) fn of(edge: &EdgeFacts) -> Self {
+        match edge.class {
+            LinkClass::InHost => Self::Ranks(edge.from.min(edge.to), edge.from.max(edge.to)),
+            _ => {
+                let (a, b) = edge.hosts;
+                Self::Hosts(a.min(b), a.max(b))
+            }
+        }
+    }
+
+    fn each(self) -> [u64; 2] {
+        match self {
+            Self::Hosts(a, b) => [a as u64, b as u64],
+            Self::Ranks(a, b) => [a.into(), b.into()],
+        }
+    }
+
+    fn index(self) -> usize {
+        usize::from(matches!(self, Self::Ranks(..)))
+    }
+}
+
+/// A link that is slow in one graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SlowLink {
+    /// Median transfer time of its messages of that size, ns.
+    pub(crate) median_ns: i64,
+    /// Median of other links, ns.
+    pub(crate) usual_ns: i64,
+    /// Messages.
+    pub(crate) n: u64,
+    /// Whether messages in both directions show it.
+    pub(crate) is_both_ways: bool,
+}
+
+/// Links that are compared with each other: their class, and the size of their messages as a power
+/// of two.
+type Group = (LinkClass, Option<u32>);
+
+fn group(edge: &EdgeFacts) -> Group {
+    (edge.class, edge.bytes.checked_ilog2())
+}
+
+/// The slow links of a graph, by the group of messages in which they are slow.
+pub(crate) fn slow_links(graph: &GraphFacts) -> BTreeMap<(LinkEnds, Group), SlowLink> {
+    let mut groups: BTreeMap<Group, BTreeMap<LinkEnds, Vec<&EdgeFacts>>> = BTreeMap::new();
+    for edge in graph.edges.iter().filter(|edge| edge.n > 0) {
+        let links = groups.entry(group(edge)).or_default();
+        links.entry(LinkEnds::of(edge)).or_default().push(edge);
+    }
+    let mut slow = BTreeMap::new();
+    for (group, links) in groups {
+        let times: BTreeMap<LinkEnds, LinkTime> = links
+            .iter()
+            .filter_map(|(&ends, edges)| Some((ends, LinkTime::of(edges)?)))
+            .collect();
+        let found: Vec<(LinkEnds, SlowLink)> = times
+            .iter()
+            .filter_map(|(&ends, time)| Some((ends, is_slow(ends, time, &times)?)))
+            .collect();
+        for &(ends, link) in &found {
+            if !is_of_an_end(ends, &found, &times) {
+                slow.insert((ends, group), link);
+            }
+        }
+    }
+    slow
+}
+
+/// The slow link of an edge.
+pub(crate) fn slow_link<'s>(
+    slow: &'s BTreeMap<(LinkEnds, Group), SlowLink>,
+    edge: &EdgeFacts,
+) -> Option<&'s SlowLink> {
+    slow.get(&(LinkEnds::of(edge), group(edge)))
+}
+
+/// What messages over a link take.
+struct LinkTime {
+    median_ns: i64,
+    n: u64,
+    /// Two standard deviations of the clocks, ns; 0 where both directions are known.
+    error_ns: i64,
+    /// Of the two directions the shorter median, ns, where both are known.
+    shorter_ns: Option<i64>,
+}
+
+impl LinkTime {
+    /// `None` without a common time, if there is only one direction.
+    fn of(edges: &[&EdgeFacts]) -> Option<Self> {
+        let goes = |edge: &&&EdgeFacts| match edge.class {
+            LinkClass::InHost => edge.from < edge.to,
+            _ => edge.hosts.0 < edge.hosts.1,
+        };
+        let (there, back): (Vec<&EdgeFacts>, Vec<&EdgeFacts>) =
+            edges.iter().copied().partition(|edge| goes(&edge));
+        let n = edges.iter().map(|edge| edge.n).sum();
+        let uncertainty_ns = edges.first()?.uncertainty_ns;
+        Some(match (median_of(&there), median_of(&back)) {
+            (Some(there), Some(back)) => Self {
+                median_ns: there / 2 + back / 2,
+                n,
+                error_ns: 0,
+                shorter_ns: Some(there.min(back)),
+            },
+            (there, back) => Self {
+                median_ns: there.or(back)?,
+                n,
+                error_ns: uncertainty_ns?,
+                shorter_ns: None,
+            },
+        })
+    }
+}
+
+/// The median of the medians of some edges, each as often as it has messages.
+fn median_of(edges: &[&EdgeFacts]) -> Option<i64> {
+    let mut medians: Vec<(i64, u64)> = edges.iter().map(|edge| (edge.median_ns, edge.n)).collect();
+    medians.sort_unstable();
+    let n: u64 = medians.iter().map(|&(_, n)| n).sum();
+    let mut before = 0;
+    let middle = medians.into_iter().find(|&(_, own)| {
+        before += own;
+        2 * before >= n
+    });
+    middle.map(|(median, _)| median)
+}
+
+/// The lower median.
+fn middle(mut values: Vec<i64>) -> Option<i64> {
+    values.sort_unstable();
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}
+
+fn is_slow(
+    ends: LinkEnds,
+    time: &LinkTime,
+    times: &BTreeMap<LinkEnds, LinkTime>,
+) -> Option<SlowLink> {
+    let others: Vec<i64> = times
+        .iter()
+        .filter(|&(other, _)| *other != ends)
+        .map(|(_, time)| time.median_ns)
+        .collect();
+    let of = ends.index();
+    if others.len() < MIN_OTHERS[of] || time.n < MIN_MESSAGES {
+        return None;
+    }
+    let usual_ns = middle(others)?.max(1);
+    let longer_ns = time.median_ns.saturating_sub(usual_ns);
+    // Three standard deviations.
+    let is_resolved = longer_ns > time.error_ns.saturating_add(time.error_ns / 2);
+    let least_ns = usual_ns.saturating_mul(SLOW[of]);
+    (time.median_ns > least_ns && is_resolved).then_some(SlowLink {
+        median_ns: time.median_ns,
+        usual_ns,
+        n: time.n,
+        is_both_ways: time.shorter_ns.is_some_and(|shorter| shorter > least_ns),
+    })
+}
+
+/// Whether several links of one end are slow, and at least half of them: then it is that end that is
+/// slow or busy, not a link.
+fn is_of_an_end(
+    ends: LinkEnds,
+    slow: &[(LinkEnds, SlowLink)],
+    all: &BTreeMap<LinkEnds, LinkTime>,
+) -> bool {
+    ends.each().into_iter().any(|end| {
+        let n_slow = slow
+            .iter()
+            .filter(|(other, _)| other.each().contains(&end))
+            .count();
+        let n_all = all.keys().filter(|other| other.each().contains(&end)).count();
+        n_slow > 1 && 2 * n_slow >= n_all
+    })
+}
+
+/// What messages usually take in a trace, by class and size.
+#[derive(Debug, Default)]
+pub(crate) struct UsualTimes {
+    /// By class: size in bytes, median and 10th percentile, ns; ascending.
+    points: BTreeMap<LinkClass, Vec<Point>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Point {
+    bytes: u64,
+    median_ns: i64,
+    p10_ns: i64,
+}
+
+/// A time, and whether it is more than what messages of that class and size took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UsualTime {
+    pub(crate) ns: i64,
+    pub(crate) is_assumed: bool,
+}
+
+impl UsualTimes {
+    /// Of all graphs: in each the lower median over links, of all graphs with messages of a class
+    /// and size the shortest.
+    pub(crate) fn of(operations: &[OperationFacts]) -> Self {
+        let mut points: BTreeMap<Group, Point> = BTreeMap::new();
+        for graph in operations.iter().flat_map(|operation| &operation.graphs) {
+            let of_graph = || graph.edges.iter().filter(|edge| edge.n > 0);
+            let groups: BTreeSet<Group> = of_graph().map(group).collect();
+            for key in groups {
+                let alike = || of_graph().filter(|edge| group(edge) == key);
+                let n: u64 = alike().map(|edge| edge.n).sum();
+                let medians = middle(alike().map(|edge| edge.median_ns).collect());
+                let p10s = middle(alike().map(|edge| edge.p10_ns).collect());
+                let bytes = alike().map(|edge| edge.bytes).max();
+                let (Some(median_ns), Some(p10_ns), Some(bytes)) = (medians, p10s, bytes) else {
+                    continue;
+                };
+                // Clock errors can make it negative.
+                if n < MIN_MESSAGES || median_ns <= 0 {
+                    continue;
+                }
+                let own = Point {
+                    bytes,
+                    median_ns,
+                    p10_ns: p10_ns.max(1),
+                };
+                let known = points.entry(key).or_insert(own);
+                if median_ns < known.median_ns {
+                    *known = own;
+                }
+            }
+        }
+        let mut usual = Self::default();
+        for ((class, _), point) in points {
+            usual.points.entry(class).or_default().push(point);
+        }
+        for points in usual.points.values_mut() {
+            points.sort_unstable();
+        }
+        usual
+    }
+
+    /// What a message of this class and size takes: as much as one of the next size that the trace
+    /// has; beyond the largest one, more for each further byte. Without any of the class, as one of
+    /// the next class that there is; `None` if there is none.
+    pub(crate) fn of_message(&self, class: LinkClass, bytes: u64) -> Option<UsualTime> {
+        let own = self.points.get_key_value(&class);
+        let further = || self.points.range(class..).next();
+        let (of, points) = own.or_else(further).or_else(|| self.points.iter().next_back())?;
+        if let Some(point) = points.iter().find(|point| size(point.bytes) >= size(bytes)) {
+            return Some(UsualTime {
+                ns: point.median_ns,
+                is_assumed: *of != class,
+            });
+        }
+        let (first, last) = (points.first()?, points.last()?);
+        let least = NS_PER_BYTE[usize::from(*of != LinkClass::InHost)];
+        let slope = match last.bytes - first.bytes {
+            0 => least,
+            more => ((last.p10_ns - first.p10_ns) as f64 / more as f64).max(least),
+        };
+        let from = |point: &Point| {
+            let more = (bytes - point.bytes) as f64 * slope;
+            point.median_ns.saturating_add(more.round() as i64)
+        };
+        Some(UsualTime {
+            ns: points.iter().map(from).min()?,
+            is_assumed: true,
+        })
+    }
+}
+
+/// Size as a power of two; `None` of nothing.
+fn size(bytes: u64) -> Option<u32> {
+    bytes.checked_ilog2()
+}

@@ -1,0 +1,208 @@
+//! Costs of operation time: what collectives take longer than they need to, with the reason.
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::critical_path::Doubt;
+
+/// What was found of the operation time of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OperationCosts {
+    /// Reasons, by cost, the largest first; each costs at least 1 % of the time of all ranks.
+    pub causes: Vec<OperationCause>,
+    /// Operations whose operation time is at least 1 % of the time of all ranks, and of which it
+    /// cannot be told why, by that time, the longest first.
+    pub untold: Vec<UntoldOperation>,
+}
+
+/// A reason why collectives take longer than they need to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OperationCause {
+    /// What it is.
+    pub kind: OperationCauseKind,
+    /// Where it is.
+    pub place: CausePlace,
+    /// Index of the operation; of a link that several use, the one that it costs most.
+    pub operation: usize,
+    /// Other operations that it costs something.
+    pub others: Vec<usize>,
+    /// Operation time of all ranks together that it costs, ns.
+    pub cost_ns: i64,
+    /// Operation time that it costs on the critical path of an instance of the operation, ns.
+    pub per_instance_ns: i64,
+    /// Instances of the operation, and of the others.
+    pub instances: u64,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// The figures behind it.
+    pub facts: CostFacts,
+}
+
+/// Kinds of reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OperationCauseKind {
+    /// Messages between two ranks of one host take much longer than those between others.
+    SlowHop,
+    /// Messages between two hosts take much longer than those between others.
+    SlowLink,
+    /// The critical path crosses between sites more often than necessary.
+    Placement,
+    /// The algorithm needs many more steps than necessary.
+    Algorithm,
+    /// A node serves many children one after another.
+    Serialization,
+    /// A nonblocking collective does not progress between initiation and completion.
+    NoProgress,
+    /// One of a newer version: only in a document that was read.
+    #[serde(other)]
+    Newer,
+}
+
+/// Where a cost arises.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CausePlace {
+    /// Between two hosts, in either direction.
+    Hosts {
+        /// The one with the lower rank.
+        from: String,
+        /// The other.
+        to: String,
+    },
+    /// Between two ranks, in either direction.
+    Ranks {
+        /// The lower one.
+        from: u32,
+        /// The other.
+        to: u32,
+    },
+    /// At a rank that is a node of the tree.
+    Node(u32),
+    /// On a communicator, by its id.
+    Communicator(Option<usize>),
+}
+
+/// How sure a reason is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// It rests on an assumption, or on a single kind of evidence.
+    Likely,
+    /// It was measured.
+    Sure,
+}
+
+/// The figures behind a reason.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostFacts {
+    /// Of a slow hop or link.
+    Link {
+        /// Median transfer time of its messages, ns.
+        median_ns: i64,
+        /// Median of the same class and size between others, ns.
+        usual_ns: i64,
+        /// Messages behind `median_ns`.
+        n: u64,
+        /// Smallest round trip of the exchanges between the two hosts; `None` where not measured.
+        round_trip_ns: Option<i64>,
+        /// Median of the round trips of other hosts of the class; `None` with fewer than two.
+        usual_round_trip_ns: Option<i64>,
+    },
+    /// Of a placement.
+    Placement {
+        /// Edges between two sites.
+        crossings: u64,
+        /// Fewest possible of them.
+        fewest: u64,
+        /// Crossings on the critical path of an instance, mean.
+        on_path: f64,
+        /// Time of one crossing, ns.
+        crossing_ns: i64,
+        /// Sites of the ranks of the communicator.
+        sites: usize,
+    },
+    /// Of an algorithm.
+    Algorithm {
+        /// What takes the time.
+        trouble: AlgorithmTrouble,
+        /// Mean time on the critical path of an instance, without slow links and needless
+        /// crossings, ns.
+        path_ns: i64,
+        /// Time that the fewest possible hops would take, ns.
+        needed_ns: i64,
+        /// Ranks of the communicator.
+        ranks: usize,
+        /// Largest payload of a rank, bytes.
+        bytes: u64,
+    },
+    /// Of a serialization.
+    Serialization {
+        /// Children that the node serves.
+        children: u64,
+        /// Mean time between the first and the last of them, ns.
+        spread_ns: i64,
+        /// Mean time on the critical path of an instance, ns.
+        path_ns: i64,
+        /// Time that the fewest possible hops would take, ns.
+        needed_ns: i64,
+    },
+    /// Of a nonblocking collective without progress.
+    NoProgress {
+        /// Mean time per instance in which no rank was in MPI, between the last initiation and the
+        /// first completion, ns; `None` where some rank was in MPI all the time.
+        nobody_in_mpi_ns: Option<i64>,
+        /// Mean time of a rank between initiation and completion, ns.
+        between_ns: i64,
+        /// Mean time of the completing call without the wait for ranks that initiate late, ns.
+        completion_ns: i64,
+    },
+}
+
+/// What takes the time in an algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AlgorithmTrouble {
+    /// Each of many hops waits for the one before.
+    Depth {
+        /// Hops on the critical path of an instance, mean.
+        hops: u64,
+        /// Fewest possible of them.
+        fewest: u64,
+    },
+    /// One node exchanges messages with all others, one after another.
+    Linear {
+        /// Ranks that it serves.
+        children: u64,
+    },
+    /// Data go over each edge in many small messages.
+    Segments {
+        /// Messages per edge and instance.
+        n: u64,
+        /// Mean size of one, bytes.
+        bytes: u64,
+    },
+}
+
+/// An operation of which it cannot be told why it takes that long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UntoldOperation {
+    /// Index of the operation.
+    pub operation: usize,
+    /// Call time of all ranks without waits, ns.
+    pub operation_time_ns: i64,
+    /// Why it cannot be told.
+    pub why: UntoldReason,
+}
+
+/// Why it cannot be told what operation time is spent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UntoldReason {
+    /// Messages were not recorded.
+    NoMessages,
+    /// No message was seen, though there was something to be sent.
+    Opaque,
+    /// The critical paths are not known.
+    PathUnknown(Doubt),
+}
