@@ -8,6 +8,7 @@
 pub(crate) mod analysis;
 pub(crate) mod clock;
 pub(crate) mod code;
+pub(crate) mod course;
 pub(crate) mod detail;
 pub(crate) mod hang;
 pub(crate) mod imbalance;
@@ -29,6 +30,7 @@ pub use clock::{
     Violations,
 };
 pub use code::Code;
+pub use course::{Course, CourseKind};
 pub use detail::Detail;
 pub use hang::{
     CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
@@ -47,8 +49,9 @@ pub use operation_costs::{
 };
 pub use over_time::ChangeKind;
 pub use over_time::{
-    ChangeSummary, Culprit, DisturbanceSummary, InStep, LatenessSectionSummary,
-    OperationSectionSummary, OutlierSummary, PhaseSummary, RankTimeline, Timeline,
+    ChangeSummary, Culprit, DisturbanceSummary, DisturbedOperation, GrowthSummary, InStep,
+    LatenessSectionSummary, OperationSectionSummary, OutlierSummary, PeriodBasis, PhaseSummary,
+    RankTimeline, Timeline,
 };
 pub use process::{CommunicatorSummary, RankClass, RankSummary};
 pub use trace::{

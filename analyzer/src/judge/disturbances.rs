@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 
 use collbench_formats::Operation;
 use collbench_stats::chance::binomial_tail;
-use collbench_stats::integers::sum_ns;
+use collbench_stats::integers::{add_ns, sum_ns};
 use collbench_stats::periods::{EventTimes, Period, find_period};
 
 use crate::judge::inputs::Inputs;
-use crate::results::over_time::{Culprit, DisturbanceSummary, InStep};
+use crate::results::over_time::{
+    Culprit, DisturbanceSummary, DisturbedOperation, InStep, PeriodBasis,
+};
 use crate::sums::late_arrivals::{LateArrival, LateArrivals, MAX_LATEST};
 use crate::sums::lateness::Lateness;
 
@@ -38,12 +40,12 @@ type Event = (LateArrival, usize);
 type Group<'a> = (&'a (usize, Operation), &'a Lateness);
 
 /// Late arrivals whose delays overlap with that of the latest of them: one interruption.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Interruption {
     /// The latest.
     latest: Event,
-    /// Waits that all of them ended, ns.
-    caused_ns: i64,
+    /// Waits that all of them ended, ns, by index of the operation on its communicator.
+    caused_ns: BTreeMap<usize, i64>,
 }
 
 /// Groups late arrivals into interruptions, the longest first, and whether there are more;
@@ -58,13 +60,13 @@ fn interruptions(events: &[Event]) -> (Vec<Interruption>, bool) {
         let before = spans.range(..=arrival.at_ns).next_back();
         if let Some((_, &(_, interruption))) = before.filter(|(_, (end_ns, _))| *end_ns >= from_ns)
         {
-            let sum = &mut interruptions[interruption].caused_ns;
-            *sum = sum.saturating_add(arrival.caused_ns);
+            let sums = &mut interruptions[interruption].caused_ns;
+            add_ns(sums.entry(group).or_default(), arrival.caused_ns);
         } else if interruptions.len() < MAX_EVENTS {
             spans.insert(from_ns, (arrival.at_ns, interruptions.len()));
             interruptions.push(Interruption {
                 latest: (arrival, group),
-                caused_ns: arrival.caused_ns,
+                caused_ns: BTreeMap::from([(group, arrival.caused_ns)]),
             });
         } else {
             are_more = true;
@@ -129,7 +131,7 @@ pub(crate) fn disturbances(inputs: &Inputs<'_>) -> Vec<DisturbanceSummary> {
         let own: Vec<Interruption> = rhythm
             .events
             .iter()
-            .map(|&index| interruptions[index])
+            .map(|&index| interruptions[index].clone())
             .collect();
         let disturbance = summary(inputs, &groups, &rhythm, &own, is_least);
         if disturbance.excess_ns as f64 * MIN_PERIODS > rhythm.period_ns {
@@ -161,7 +163,8 @@ fn summary(
     own: &[Interruption],
     is_least: bool,
 ) -> DisturbanceSummary {
-    let wait_caused_ns = sum_ns(own.iter().map(|interruption| interruption.caused_ns));
+    let operations = disturbed_operations(groups, own);
+    let wait_caused_ns = sum_ns(operations.iter().map(|operation| operation.wait_caused_ns));
     let own: &[Event] = &own
         .iter()
         .map(|interruption| interruption.latest)
@@ -177,8 +180,32 @@ fn summary(
         excess_ns: excess[excess.len() / 2],
         late: late_party(inputs, groups, own),
         wait_caused_ns,
+        basis: Some(match in_step(groups, own) {
+            Some(_) => PeriodBasis::Steps,
+            None => PeriodBasis::Time,
+        }),
         in_step: in_step(groups, own),
+        operations,
     }
+}
+
+/// The operations that the late arrivals belong to, most waiting caused first.
+fn disturbed_operations(groups: &[Group<'_>], own: &[Interruption]) -> Vec<DisturbedOperation> {
+    let mut caused_ns: BTreeMap<usize, i64> = BTreeMap::new();
+    for (&group, &ns) in own.iter().flat_map(|interruption| &interruption.caused_ns) {
+        add_ns(caused_ns.entry(group).or_default(), ns);
+    }
+    let operations = caused_ns.into_iter().map(|(group, wait_caused_ns)| {
+        let &(communicator, operation) = groups[group].0;
+        DisturbedOperation {
+            communicator,
+            operation: operation.name().into(),
+            wait_caused_ns,
+        }
+    });
+    let mut operations: Vec<DisturbedOperation> = operations.collect();
+    operations.sort_by_key(|operation| std::cmp::Reverse(operation.wait_caused_ns));
+    operations
 }
 
 /// The rank, or else the host, of most of the late arrivals.
@@ -228,6 +255,7 @@ fn in_step(groups: &[Group<'_>], own: &[Event]) -> Option<InStep> {
         communicator,
         operation: operation.name().into(),
         every,
+        calls_per_iteration: None,
     })
 }
 
@@ -269,7 +297,7 @@ mod tests {
         let (interruptions, are_more) = interruptions(&events);
         let found: Vec<(i64, i64)> = interruptions
             .iter()
-            .map(|interruption| (interruption.latest.0.at_ns, interruption.caused_ns))
+            .map(|it| (it.latest.0.at_ns, sum_ns(it.caused_ns.values().copied())))
             .collect();
         assert_eq!(found, [(3_000, 10), (1_000, 40), (599, 10)]);
         assert!(!are_more);

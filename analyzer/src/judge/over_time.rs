@@ -288,6 +288,7 @@ impl Changing<'_> {
         Some(ChangeSummary {
             kind,
             phases: summaries.collect(),
+            growth: None,
         })
     }
 }

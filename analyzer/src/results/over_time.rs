@@ -21,6 +21,10 @@ pub enum ChangeKind {
     Moves,
     /// One in several phases with none between, or in the middle only.
     ComesAndGoes,
+    /// One, later and later.
+    Grows,
+    /// One, less and less late.
+    Shrinks,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
     Newer,
@@ -163,6 +167,24 @@ pub struct ChangeSummary {
     pub kind: ChangeKind,
     /// The phases, in order; each begins where the one before ends, as far as sections tell.
     pub phases: Vec<PhaseSummary>,
+    /// By how much, where it grows or shrinks.
+    #[serde(default)]
+    pub growth: Option<GrowthSummary>,
+}
+
+/// Lateness of one rank or host that grows or shrinks steadily over the run.
+///
+/// Its lateness in an instance is the wait that its arrival ends, per process that waits for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrowthSummary {
+    /// Who is late.
+    pub late: Culprit,
+    /// By how much the lateness per instance changes in one second of the run, ns.
+    pub slope_ns_per_s: i64,
+    /// Lateness per instance at the begin of the run on the line of that slope, ns; at least 0.
+    pub at_begin_ns: i64,
+    /// At its end, ns; at least 0.
+    pub at_end_ns: i64,
 }
 
 /// A part of the run with one late party, or none.
@@ -181,6 +203,19 @@ pub struct PhaseSummary {
     pub wait_caused_ns: Option<i64>,
     /// Instances of which it is known who arrived last.
     pub resolved: u64,
+}
+
+/// In what a period is constant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeriodBasis {
+    /// In time, whatever the program does.
+    Time,
+    /// In steps of the program, however long they take.
+    Steps,
+    /// One of a newer version: only in a document that was read.
+    #[serde(other)]
+    Newer,
 }
 
 /// A periodic disturbance: something that makes ranks late at regular intervals.
@@ -202,18 +237,40 @@ pub struct DisturbanceSummary {
     pub late: Option<Culprit>,
     /// Waits that the late arrivals ended.
     pub wait_caused_ns: i64,
-    /// Whether its period is a number of calls of one operation of the program.
+    /// In what its period is constant; `None` where the run cannot tell, because its steps are as
+    /// regular as the disturbance.
+    #[serde(default)]
+    pub basis: Option<PeriodBasis>,
+    /// The steps of the program that it follows; `None` unless it is constant in those.
     pub in_step: Option<InStep>,
+    /// The operations that the late arrivals belong to, most waiting caused first.
+    #[serde(default)]
+    pub operations: Vec<DisturbedOperation>,
 }
 
-/// A period that is a number of calls of the program.
+/// What a periodic disturbance costs in one operation on one communicator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DisturbedOperation {
+    /// Id of the communicator.
+    pub communicator: usize,
+    /// Name of the operation.
+    pub operation: Code,
+    /// Waits that the late arrivals in it ended, ns.
+    pub wait_caused_ns: i64,
+}
+
+/// A period that is a number of steps of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InStep {
     /// Id of the communicator.
     pub communicator: usize,
     /// Name of the operation.
     pub operation: Code,
-    /// The late arrivals are at calls whose positions on the communicator are multiples of this
-    /// apart.
+    /// The late arrivals are multiples of this many iterations of the program's loop apart; without
+    /// `calls_per_iteration`, of this many calls on the communicator.
     pub every: u64,
+    /// Calls on the communicator in one iteration of the program's loop; `None` where its calls
+    /// show no loop.
+    #[serde(default)]
+    pub calls_per_iteration: Option<u64>,
 }

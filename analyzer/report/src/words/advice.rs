@@ -2,8 +2,8 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    ChangeKind, ChangeSummary, Culprit, DisturbanceSummary, ImbalanceSummary, OperationSummary,
-    OutlierSummary,
+    ChangeKind, ChangeSummary, Culprit, DisturbanceSummary, GrowthSummary, ImbalanceSummary,
+    OperationSummary, OutlierSummary,
 };
 use collbench_stats::integers::sum_ns;
 use collbench_text::{
@@ -33,6 +33,9 @@ pub(crate) fn change(change: &ChangeSummary) -> String {
     match change.kind {
         ChangeKind::Starts => format!("{who} is late from {} on", duration(from_ns)),
         ChangeKind::Ends => format!("{who} is late until {}, then nobody", duration(to_ns)),
+        ChangeKind::Grows | ChangeKind::Shrinks => {
+            change.growth.as_ref().map_or_else(String::new, growth)
+        }
         ChangeKind::Moves => {
             let stations = late
                 .iter()
@@ -62,6 +65,23 @@ pub(crate) fn change(change: &ChangeSummary) -> String {
             format!("{who} is late {}{rest}", phases.join(", "))
         }
     }
+}
+
+/// Lateness that grows or shrinks: "the lateness of rank 3 grows from 90.0 us to 2.00 ms per
+/// instance (by 1.24 ms in a second of the run)".
+fn growth(growth: &GrowthSummary) -> String {
+    let verb = if growth.slope_ns_per_s < 0 {
+        "shrinks"
+    } else {
+        "grows"
+    };
+    format!(
+        "the lateness of {} {verb} over the run from {} to {} per instance ({} per second)",
+        culprit(&growth.late),
+        duration(growth.at_begin_ns),
+        duration(growth.at_end_ns),
+        duration(growth.slope_ns_per_s.saturating_abs()),
+    )
 }
 
 /// Who is late when, of an operation at which no rank is late over the whole run, but one at a time.
@@ -340,7 +360,7 @@ mod tests {
     use super::*;
     use crate::words::nothing::nothing;
     use collbench_analyzer::results::Detail;
-    use collbench_analyzer::results::{InStep, PhaseSummary, RunningSummary};
+    use collbench_analyzer::results::{InStep, PeriodBasis, PhaseSummary, RunningSummary};
 
     fn phase(from_ns: i64, to_ns: i64, rank: Option<u32>) -> PhaseSummary {
         PhaseSummary {
@@ -358,6 +378,7 @@ mod tests {
         change(&ChangeSummary {
             kind,
             phases: phases.collect(),
+            growth: None,
         })
     }
 
@@ -461,7 +482,9 @@ mod tests {
             excess_ns: 5_000_000,
             late: Some(Culprit::Rank(5)),
             wait_caused_ns: 17_000_000_000,
+            basis: Some(PeriodBasis::Time),
             in_step: None,
+            operations: Vec::new(),
         };
         assert_eq!(
             disturbance(&analysis, &found),
@@ -474,6 +497,7 @@ mod tests {
                 communicator: 0,
                 operation: "MPI_Barrier".into(),
                 every: 22,
+                calls_per_iteration: Some(1),
             }),
             ..found
         };
