@@ -38,8 +38,8 @@ pub use file::{
 };
 pub use read::{Damage, FormatError};
 pub use record::{
-    AlgorithmStart, CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CommunicatorWord,
-    CompletingCall, Completion, Creation, Direction, FENCE_NO_PRECEDE, Initiation,
+    Activity, AlgorithmStart, CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CommunicatorWord,
+    CompletingCall, Completion, Creation, Direction, FENCE_NO_PRECEDE, GapTime, Initiation,
     MAX_PAYLOAD_BYTES, Message, NO_RANK, NO_TAG, Note, Operation, PersistentStart, ROOT_IS_ME,
     ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, RecordWord, Running, Semantics,
     UNKNOWN_COMMUNICATOR, UnsuccessfulTests, phase_words,

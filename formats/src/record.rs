@@ -3,6 +3,7 @@
 #[cfg(feature = "serde")]
 mod codes;
 mod completion;
+mod gap;
 mod message;
 mod note;
 mod operation;
@@ -14,6 +15,7 @@ mod word;
 pub use completion::{
     CompletingCall, Completion, Initiation, PersistentStart, UnsuccessfulTests, phase_words,
 };
+pub use gap::{Activity, GapTime};
 pub use message::{Direction, Message};
 pub use note::{AlgorithmStart, Creation, NO_TAG, Note, Running};
 pub use operation::Operation;

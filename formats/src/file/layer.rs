@@ -21,17 +21,20 @@ pub enum Layer {
     Algorithms,
     /// Whether threads ran or were off their core: [`Running`](crate::Running).
     Switches,
+    /// Point-to-point communication between the calls: sums, [`GapTime`](crate::GapTime).
+    PointToPoint,
 }
 
 impl Layer {
     /// All layers of this version.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Calls,
         Self::Io,
         Self::Rma,
         Self::Messages,
         Self::Algorithms,
         Self::Switches,
+        Self::PointToPoint,
     ];
 
     /// Its name on the command line and in the trace.
@@ -44,6 +47,7 @@ impl Layer {
             Self::Messages => "messages",
             Self::Algorithms => "algorithms",
             Self::Switches => "switches",
+            Self::PointToPoint => "p2p",
         }
     }
 
@@ -67,6 +71,9 @@ impl Layer {
                 "The algorithm that the MPI library chooses for each collective (Open MPI)"
             }
             Self::Switches => "Whether threads were running, before and in long calls",
+            Self::PointToPoint => {
+                "Time in sends, receives, waits and polls before each call, in sums"
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! More about a call than its own record holds: records of kind 6.
 
+use super::gap::{Activity, GapTime};
 use super::{CommunicatorWord, Record, RecordKind, RecordWord, UNKNOWN_COMMUNICATOR};
 
 /// The sort of a note: the number in its code.
@@ -17,6 +18,8 @@ pub enum Note {
     Running(Running),
     /// For which call the messages are that precede the note.
     Creation(Creation),
+    /// Calls without records of their own.
+    Gap(GapTime),
 }
 
 /// The start of an algorithm of the MPI library. The `enter` of the record is the `enter` of the
@@ -135,7 +138,12 @@ impl Record {
                 on: self.root.get() as u32,
                 position: word.creation_position(),
             })),
-            _ => None,
+            sort => Some(Note::Gap(GapTime::of_fields(
+                Activity::of_sort(sort)?,
+                word,
+                self.communicator.get(),
+                self.root.get() as u32,
+            ))),
         }
     }
 }

@@ -239,6 +239,7 @@ fn layers_of(named: Option<&[Layer]>) -> Result<Layers, &'static str> {
         messages: named.contains(&Layer::Messages),
         algorithms: named.contains(&Layer::Algorithms),
         switches: named.contains(&Layer::Switches),
+        p2p: named.contains(&Layer::PointToPoint),
         by_default: false,
     })
 }

@@ -56,6 +56,8 @@ pub struct Layers {
     pub algorithms: bool,
     /// Whether threads run or are off their core, where much time has passed.
     pub switches: bool,
+    /// Time in point-to-point communication between the calls, in sums.
+    pub p2p: bool,
     /// Whether these are the default layers. Then it is not reported if an MPI library does not
     /// support one of them.
     pub by_default: bool,
@@ -72,6 +74,7 @@ impl Layers {
         messages: true,
         algorithms: true,
         switches: false,
+        p2p: false,
         by_default: true,
     };
 
@@ -90,6 +93,7 @@ impl Layers {
                 Layer::Messages => layers.messages = true,
                 Layer::Algorithms => layers.algorithms = true,
                 Layer::Switches => layers.switches = true,
+                Layer::PointToPoint => layers.p2p = true,
             }
         }
         Some(layers)
@@ -107,6 +111,7 @@ impl Layers {
             (self.messages, Layer::Messages),
             (self.algorithms, Layer::Algorithms),
             (self.switches, Layer::Switches),
+            (self.p2p, Layer::PointToPoint),
         ];
         let on = all.iter().filter(|(is_on, _)| *is_on);
         on.map(|(_, layer)| layer.name())
@@ -179,7 +184,7 @@ impl Settings {
                 Some(layers) => layers,
                 None => {
                     let expected =
-                        "io, rma, messages, algorithms and switches, separated by commas";
+                        "io, rma, messages, algorithms, switches and p2p, separated by commas";
                     return Err(wrong(LAYERS, names, expected));
                 }
             },
@@ -273,6 +278,7 @@ mod tests {
                 messages: true,
                 algorithms: true,
                 switches: true,
+                p2p: true,
                 by_default: false,
             },
             keep_bytes: Some(1 << 21),
