@@ -4,6 +4,7 @@ pub(crate) mod algorithms;
 pub(crate) mod call;
 pub(crate) mod context;
 pub(crate) mod findings;
+pub(crate) mod gap;
 pub(crate) mod last_seen;
 pub(crate) mod message_owner;
 pub(crate) mod outstanding;

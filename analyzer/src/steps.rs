@@ -7,6 +7,7 @@
 
 pub use crate::calls::call::{Call, Candidate};
 pub use crate::calls::findings::MatchFindings;
+pub use crate::calls::gap::{Gap, LongestCall, TimeBesides};
 pub use crate::communicators::{Communicator, CommunicatorEntry, Communicators, Scope};
 pub use crate::instances::complete::{CompleteInstance, Disagreement, Payloads};
 pub use crate::instances::matching::match_calls;

@@ -1,5 +1,7 @@
 //! Additional times that ranks take in some instances.
 
+use collbench_formats::Activity;
+
 /// An additional time that a rank takes.
 #[derive(Debug, Clone)]
 pub(crate) struct Delay {
@@ -14,6 +16,18 @@ pub(crate) struct Delay {
     pub(crate) moves_every: Option<u64>,
     /// The ranks over which it moves; empty if it does not move.
     pub(crate) moves_over: Vec<u32>,
+    /// In which calls the time is spent; `None`: in the rank's own work.
+    pub(crate) spent_in: Option<SpentIn>,
+}
+
+/// Calls without records of their own, in which a rank spends time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpentIn {
+    pub(crate) activity: Activity,
+    /// World rank of the other end, if it is known.
+    pub(crate) partner: Option<u32>,
+    /// How many calls there are, all equally long.
+    pub(crate) n_calls: u16,
 }
 
 #[derive(Debug, Clone)]

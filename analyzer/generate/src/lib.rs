@@ -281,6 +281,7 @@ fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
     let host_at = scenario.host_of[rank as usize];
     let host = &scenario.hosts[host_at];
     let world = random::hash(&[seed, scenario.n_ranks() as u64]);
+    let gaps = (scenario.has_gaps).then(|| LayerState::new(Layer::PointToPoint, true, ""));
     let boot = random::hash(&[seed, 2, host_at as u64]);
     let init = [0, scenario.init_ns.next_multiple_of(scenario.grid_ns)];
     Identity {
@@ -310,7 +311,7 @@ fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
             library_path: String::new(),
             thread_level: if scenario.has_threads { 3 } else { 0 },
         },
-        layers: vec![
+        layers: [
             LayerState::new(Layer::Calls, true, ""),
             if scenario.has_messages {
                 LayerState::new(Layer::Messages, true, "")
@@ -318,7 +319,10 @@ fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
                 LayerState::new(Layer::Messages, false, NOT_GENERATED)
             },
             LayerState::new(Layer::Algorithms, false, NOT_GENERATED),
-        ],
+        ]
+        .into_iter()
+        .chain(gaps)
+        .collect(),
         command: command(scenario),
         anchors: (1..)
             .zip(init)

@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 
 use collbench_formats::write::{self, RankFileWriter, WrittenChunk};
 use collbench_formats::{
-    Anchor, ChunkHeader, CompletingCall, Definition, Identity, Initiation, Operation, Record,
-    RecordWord, StopReason, UnsuccessfulTests,
+    Activity, Anchor, ChunkHeader, CompletingCall, Definition, GapTime, Identity, Initiation,
+    NO_RANK, Operation, Record, RecordWord, StopReason, UnsuccessfulTests,
 };
 
 use super::clock::HostClock;
+use super::delay::SpentIn;
 
 /// Time between opening a chunk and its first call, if the rank was not in a call then.
 const OPENED_BEFORE_NS: u64 = 100;
@@ -49,6 +50,8 @@ pub(crate) enum Body {
         n: u32,
         spent_ns: u64,
     },
+    /// Calls without records, in the time up to `enter`.
+    Gap { in_calls: SpentIn, ns: u64 },
 }
 
 impl Body {
@@ -59,7 +62,7 @@ impl Body {
                 operation, flags, ..
             } => RecordWord::call(operation, flags, 0).is_counted_call(),
             Self::Words([second, _]) => RecordWord::from_bits(second).is_counted_call(),
-            Self::Tests { .. } => false,
+            Self::Tests { .. } | Self::Gap { .. } => false,
         }
     }
 }
@@ -271,6 +274,21 @@ impl RankFile {
                     spent_ticks: enter - clock.ticks(record.enter.saturating_sub(spent_ns)),
                 };
                 Record::of_words(tests.words(of, by), enter, enter)
+            }
+            Body::Gap { in_calls, ns } => {
+                let ticks = enter - clock.ticks(record.enter.saturating_sub(ns));
+                let gap = GapTime {
+                    activity: in_calls.activity,
+                    ticks,
+                    n_calls: in_calls.n_calls,
+                    longest_ticks: match in_calls.activity {
+                        // All of them in a row.
+                        Activity::Polling => ticks,
+                        _ => ticks / u64::from(in_calls.n_calls),
+                    },
+                    partner: in_calls.partner.unwrap_or(NO_RANK),
+                };
+                Record::of_words(gap.words(), enter, 0)
             }
         };
         if !self.writer.has_open_chunk(index as u32) {

@@ -50,6 +50,8 @@ pub(crate) struct Scenario {
     pub(crate) network: Network,
     /// Whether any collective has simulated messages.
     pub(crate) has_messages: bool,
+    /// Whether anything notes time in calls without records.
+    pub(crate) has_gaps: bool,
     pub(crate) program: Vec<Step>,
     /// By world rank.
     pub(crate) faults: Vec<Fault>,

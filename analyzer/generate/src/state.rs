@@ -12,7 +12,7 @@ use super::delay::{Amount, Delay};
 use super::group::Members;
 use super::messages::InstanceMessages;
 use super::outstanding::Outstanding;
-use super::rank_file::{NewRecord, RankFile, Stop};
+use super::rank_file::{Body, NewRecord, RankFile, Stop};
 use super::scenario::{Action, Call, Fault, Scenario, ScenarioError, Step, StepKind};
 use super::semantics::{Release, with_noise};
 use super::truth::{Seen, TruthBuilder};
@@ -51,6 +51,8 @@ pub(super) struct Rank {
     pub(super) next_persistent: u32,
     pub(super) is_running: bool,
     pub(super) stop: Option<Stop>,
+    /// What it did in calls without records since its last record, by thread.
+    pub(super) gaps: Vec<NewRecord>,
 }
 
 /// Writing failed.
@@ -156,6 +158,7 @@ impl<'a> Simulation<'a> {
             next_persistent: 0,
             is_running: true,
             stop: None,
+            gaps: Vec::new(),
         });
         Self {
             scenario,
@@ -207,8 +210,22 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Writes a record, unless recording has ended; returns whether it is in the trace.
+    /// Writes a record, behind notes on what its thread did before it, unless recording has ended;
+    /// returns whether it is in the trace.
     pub(super) fn write(&mut self, rank: u32, record: NewRecord) -> Result<bool, FileError> {
+        let gaps = &mut self.ranks[rank as usize].gaps;
+        let of_thread = gaps.extract_if(.., |gap| gap.thread == record.thread);
+        for gap in of_thread.collect::<Vec<_>>() {
+            if self.write_record(rank, gap)?
+                && let Body::Gap { in_calls, ns } = gap.body
+            {
+                self.truth.besides(rank, gap.enter, in_calls, ns);
+            }
+        }
+        self.write_record(rank, record)
+    }
+
+    fn write_record(&mut self, rank: u32, record: NewRecord) -> Result<bool, FileError> {
         let state = &mut self.ranks[rank as usize];
         let is_call = record.body.is_counted();
         if let Fault::SizeReached { after_calls } = self.scenario.faults[rank as usize]
@@ -259,7 +276,16 @@ impl<'a> Simulation<'a> {
                     until = with_noise(from, until, period_ns, length_ns);
                 }
             } else {
-                until = until.saturating_add(self.delay_ns(delay, instance, rank));
+                let ns = self.delay_ns(delay, instance, rank);
+                until = until.saturating_add(ns);
+                if let Some(in_calls) = delay.spent_in.filter(|_| ns > 0) {
+                    self.ranks[rank as usize].gaps.push(NewRecord {
+                        thread,
+                        enter: until.min(END_OF_TIME_NS),
+                        leave: None,
+                        body: Body::Gap { in_calls, ns },
+                    });
+                }
             }
         }
         self.is_over |= until > END_OF_TIME_NS;

@@ -4,6 +4,7 @@ use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Operation};
 
 use crate::calls::algorithms::AlgorithmCounts;
+use crate::calls::gap::TimeBesides;
 use crate::calls::last_seen::LastSeen;
 use crate::calls::phases::LevelTime;
 use crate::calls::running::RunningCounts;
@@ -76,4 +77,6 @@ pub struct ProcessFindings {
     pub algorithms: AlgorithmCounts,
     /// Whether its threads were running.
     pub running: RunningCounts,
+    /// Time in point-to-point communication, MPI-IO and RMA.
+    pub besides: TimeBesides,
 }

@@ -16,6 +16,7 @@ use crate::calls::algorithms::LastCalls;
 use crate::calls::call::Call;
 use crate::calls::context::MatchContext;
 use crate::calls::findings::ProcessFindings;
+use crate::calls::gap::Gaps;
 use crate::calls::last_seen::is_own;
 use crate::calls::message_owner::Owners;
 use crate::calls::outstanding::Initiated;
@@ -102,6 +103,8 @@ pub(crate) struct Process<'a> {
     /// By thread: location of the last record of the application, once it was searched.
     last_own: BTreeMap<u32, Option<RecordAt>>,
     last_calls: LastCalls,
+    /// What its threads do between calls.
+    gaps: Gaps,
     /// When the latest of the records so far began, ticks, if several threads make calls.
     reached: u64,
     /// Findings in its records.
@@ -176,6 +179,7 @@ impl<'a> Process<'a> {
                 .then(RecentCalls::default),
             last_own: BTreeMap::new(),
             last_calls: LastCalls::new(),
+            gaps: Gaps::new(file, limits.first_ticks()),
             reached: 0,
             found: RecordFindings::default(),
         };
@@ -459,6 +463,10 @@ impl<'a> Process<'a> {
             let limit = (n - n_done).min(MAX_BATCH) as usize;
             let Some(batch) = self.stream.next(&self.reader, limit) else {
                 self.end_completed(u64::MAX);
+                while let Some(gap) = self.gaps.end_last(&self.clock) {
+                    let process = self.index;
+                    unqueued(Unqueued::Gap { process, gap });
+                }
                 self.has_ended = true;
                 self.end_all_calls();
                 break;

@@ -1,6 +1,6 @@
 //! The records that follow a call in its thread: its messages, and notes on it.
 
-use collbench_formats::{Message, Record, RecordKind};
+use collbench_formats::{Message, Note, Record, RecordKind};
 
 use crate::trace::record_at::RecordAt;
 use crate::trace::records::RecordReader;
@@ -19,6 +19,12 @@ pub(crate) fn has_possible_stamps(record: &Record) -> bool {
 pub(crate) fn is_within(record: &Record, enter: u64, leave: u64) -> bool {
     let (begin, end) = (record.enter.get(), record.leave.get());
     (begin, end) != (enter, leave) && (enter..leave).contains(&begin) && (1..=leave).contains(&end)
+}
+
+/// Whether a record behind a call that was left at `leave` is a note on the time after the call, so
+/// that nothing behind it belongs to the call.
+pub(crate) fn is_of_next_gap(record: &Record, leave: u64) -> bool {
+    record.enter.get() > leave && matches!(record.note(), Some(Note::Gap(_)))
 }
 
 /// Passes to `look` the messages of the call at a location (or of the call that completed
@@ -63,6 +69,9 @@ pub(crate) fn each_message_or_note(
             let begin = record.enter.get();
             // A note about the time before the call follows it with an earlier stamp.
             if record.kind() == Some(RecordKind::Note) {
+                if is_of_next_gap(record, leave) {
+                    return last;
+                }
                 if (enter..=leave).contains(&begin) && begin > below_until {
                     add_note(record);
                 }

@@ -33,6 +33,11 @@ pub(crate) struct StampLimits {
 }
 
 impl StampLimits {
+    /// No stamp is earlier, ticks.
+    pub(crate) fn first_ticks(&self) -> u64 {
+        self.first
+    }
+
     /// No stamp is later, ticks.
     pub(crate) fn last_ticks(&self) -> u64 {
         self.last

@@ -1,6 +1,7 @@
 //! Calls that enter no queue.
 
 use crate::calls::call::Call;
+use crate::calls::gap::Gap;
 
 /// A call that needs no matching with those of other processes.
 #[derive(Debug)]
@@ -21,5 +22,12 @@ pub(crate) enum Unqueued {
     Process {
         /// The call.
         call: Call,
+    },
+    /// What a thread did before a call of the application, or a completion, that comes next.
+    Gap {
+        /// Index of the process in the run.
+        process: usize,
+        /// What it did.
+        gap: Gap,
     },
 }

@@ -1,6 +1,7 @@
 //! Outcomes of matching, and the trait of what adds them up.
 
 use crate::calls::call::{Call, Candidate};
+use crate::calls::gap::Gap;
 use crate::calls::unqueued::Unqueued;
 use crate::instances::complete::{CompleteInstance, Disagreement};
 
@@ -32,6 +33,14 @@ pub enum Outcome<'m> {
     Process {
         /// The call.
         call: Call,
+    },
+    /// What a thread did between two calls, where it did more than its own work. Those of a thread
+    /// come in order of time, each before the instance of the call that ends it.
+    Gap {
+        /// Index of the process in the run.
+        process: usize,
+        /// What it did.
+        gap: Gap,
     },
 }
 
@@ -67,6 +76,7 @@ impl From<Unqueued> for Outcome<'_> {
                 is_internal,
             },
             Unqueued::Process { call } => Self::Process { call },
+            Unqueued::Gap { process, gap } => Self::Gap { process, gap },
         }
     }
 }

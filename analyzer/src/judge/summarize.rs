@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::CommunicatorKind;
+use collbench_formats::{CommunicatorKind, Layer};
 
 use crate::calls::algorithms::algorithms;
 use crate::calls::running::running;
@@ -139,6 +139,13 @@ fn rank_summaries(inputs: &Inputs<'_>, pauses: &[(i64, i64)]) -> Vec<RankSummary
     processes
         .map(|(index, process)| {
             let tally = &inputs.sums.processes[index];
+            let besides = inputs
+                .findings
+                .processes
+                .get(index)
+                .map(|found| found.besides);
+            let counted = besides.filter(|_| process.knows_layer(Layer::PointToPoint));
+            let timed = besides.filter(|_| process.has_layer(Layer::PointToPoint));
             let mut calls_by_operation: BTreeMap<Code, u64> = BTreeMap::new();
             let mut calls_by_class = BTreeMap::new();
             for &((operation, scope), n) in &tally.by_class {
@@ -158,6 +165,10 @@ fn rank_summaries(inputs: &Inputs<'_>, pauses: &[(i64, i64)]) -> Vec<RankSummary
                 last: tally.last,
                 first: tally.first,
                 recorder_pause_ns: pauses[index].0,
+                point_to_point_ns: timed.map(|besides| besides.point_to_point_ns),
+                unsuccessful_polls: timed.map(|besides| besides.n_unsuccessful_polls),
+                io_ns: counted.map(|besides| besides.io_ns),
+                rma_ns: counted.map(|besides| besides.rma_ns),
             }
         })
         .collect()

@@ -14,6 +14,7 @@ use collbench_formats::{Record, RecordKind, RecordWord};
 use collbench_trees::shape::ShapeKey;
 
 use crate::calls::records_of_call::has_possible_stamps;
+use crate::calls::records_of_call::is_of_next_gap;
 use crate::messages::end::{
     ComparedEnds, EndTimes, Key, PatternNumber, Words, end_of, partner_of, slot_of,
 };
@@ -145,8 +146,10 @@ impl Following {
             return false;
         };
         let within = call.enter.get()..=call.leave.get();
-        let is_behind =
-            other.kind() != Some(RecordKind::Note) && !within.contains(&other.enter.get());
+        let is_behind = match other.kind() {
+            Some(RecordKind::Note) => is_of_next_gap(other, call.leave.get()),
+            _ => !within.contains(&other.enter.get()),
+        };
         let (Some(first), Some(first_expected)) = (ends.first(), all_expected.first()) else {
             return is_behind;
         };

@@ -48,6 +48,18 @@ pub struct RankSummary {
     /// Time for which the recorder paused it, ns.
     #[serde(default)]
     pub recorder_pause_ns: i64,
+    /// Time in point-to-point communication between its calls, ns; `None`: not recorded.
+    #[serde(default)]
+    pub point_to_point_ns: Option<i64>,
+    /// Unsuccessful tests and probes between its calls; `None`: not recorded.
+    #[serde(default)]
+    pub unsuccessful_polls: Option<u64>,
+    /// Time in calls of MPI-IO, ns; `None`: not recorded.
+    #[serde(default)]
+    pub io_ns: Option<i64>,
+    /// Time in calls that synchronize accesses to windows (RMA), ns; `None`: not recorded.
+    #[serde(default)]
+    pub rma_ns: Option<i64>,
 }
 
 /// Processes that arrive, wait and leave alike.

@@ -25,6 +25,13 @@ impl<'a> RankFile<'a> {
         layers.any(|state| state.name == layer.name() && state.on)
     }
 
+    /// Whether the recorder knew a layer, recorded or not.
+    #[must_use]
+    pub fn knows_layer(&self, layer: Layer) -> bool {
+        let mut layers = self.trace.identity.layers.iter();
+        layers.any(|state| state.name == layer.name())
+    }
+
     /// Whether a layer was recorded because somebody had named it.
     #[must_use]
     pub fn was_asked_for(&self, layer: Layer) -> bool {

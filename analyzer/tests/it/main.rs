@@ -3,6 +3,7 @@
 mod alignment;
 mod built;
 mod cut;
+mod gaps;
 mod invariance;
 mod matching;
 mod metrics;

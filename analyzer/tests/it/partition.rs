@@ -330,6 +330,7 @@ const PARTITIONS: [Partition; 3] = [
 #[test]
 fn scenarios_come_to_the_same_sums_whoever_has_seen_what() {
     for name in [
+        "besides",
         "everything",
         "hosts",
         "inside",

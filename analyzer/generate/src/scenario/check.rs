@@ -9,7 +9,7 @@ use super::{Latency, Scenario, ScenarioError};
 use crate::messages::Network;
 use crate::summary::TruthDetail;
 use file::{Check, MAX_NS, line_of};
-use steps::{completes_elsewhere, has_messages};
+use steps::{completes_elsewhere, has_gaps, has_messages};
 
 mod delays;
 mod faults;
@@ -100,6 +100,7 @@ impl Check<'_> {
         let threads = self.read_threads(written.threads)?;
         let program = self.read_steps(written.program)?;
         let has_messages = has_messages(&program);
+        let has_gaps = has_gaps(&program);
         let has_threads = !threads.is_empty() || completes_elsewhere(&program);
         let faults = self.read_faults(written.faults, has_threads)?;
         Ok(Scenario {
@@ -119,6 +120,7 @@ impl Check<'_> {
             has_threads,
             network,
             has_messages,
+            has_gaps,
             program,
             faults,
         })

@@ -154,6 +154,18 @@ pub(super) struct WrittenDelay {
     pub(super) host: Option<String>,
     pub(super) share: Option<f64>,
     pub(super) moves_every: Option<u64>,
+    pub(super) activity: Option<WrittenActivity>,
+    pub(super) partner: Option<u64>,
+    pub(super) calls: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum WrittenActivity {
+    PointToPoint,
+    Polling,
+    Io,
+    Rma,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use collbench_formats::{CommunicatorKind, Operation};
+use collbench_formats::{Activity, CommunicatorKind, Operation};
 
 use super::fields::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth};
 use super::instance::{Instance, NonblockingTimes};
 use super::measure::{between, measure};
 use super::order::{alone, note_closest, note_order, order_table, sort_by_time};
+use crate::delay::SpentIn;
 use crate::group::Members;
 use crate::messages::{InstanceMessages, MessageModel, ProgressCalls, TreeBuilder, TrueInstance};
 use crate::summary::{Summary, TruthDetail};
@@ -155,6 +156,22 @@ impl TruthBuilder {
 
     pub(crate) fn in_flight(&mut self, rank: u32, call: TrueInFlight) {
         self.ranks[rank as usize].in_flight = Some(call);
+    }
+
+    /// Counts a recorded note on time that a rank spent in calls without records.
+    pub(crate) fn besides(&mut self, rank: u32, at: u64, in_calls: SpentIn, ns: u64) {
+        self.last_instant = self.last_instant.max(at);
+        let of_rank = &mut self.ranks[rank as usize];
+        of_rank.records += 1;
+        match in_calls.activity {
+            Activity::PointToPoint => of_rank.point_to_point_ns += ns,
+            Activity::Polling => {
+                of_rank.point_to_point_ns += ns;
+                of_rank.unsuccessful_polls += u64::from(in_calls.n_calls);
+            }
+            Activity::Io => of_rank.io_ns += ns,
+            Activity::Rma => of_rank.rma_ns += ns,
+        }
     }
 
     pub(crate) fn finalized(&mut self, rank: u32, at: u64) {

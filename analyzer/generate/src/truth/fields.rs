@@ -132,6 +132,14 @@ pub struct TrueRank {
     pub last: u64,
     /// Number of instances in which it was the only first one to arrive.
     pub first: u64,
+    /// Time in point-to-point communication between its calls.
+    pub point_to_point_ns: u64,
+    /// Number of unsuccessful tests and probes.
+    pub unsuccessful_polls: u64,
+    /// Time in calls of MPI-IO.
+    pub io_ns: u64,
+    /// Time in calls on windows.
+    pub rma_ns: u64,
     /// Whether recording ended in MPI_Finalize.
     pub finalized: bool,
     /// The call that had not returned at its end.

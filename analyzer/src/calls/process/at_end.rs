@@ -54,6 +54,7 @@ impl Process<'_> {
     /// process.
     pub(crate) fn into_found(mut self, is_incomplete: bool) -> RecordFindings {
         self.found.of_process.impossible = self.stream.impossible();
+        self.found.of_process.besides = self.gaps.besides;
         if is_incomplete {
             self.found.of_process.last = Some(self.last_seen());
         }

@@ -33,6 +33,10 @@ impl Process<'_> {
             return;
         };
         let thread = self.thread_of(location);
+        if let Note::Gap(gap) = note {
+            self.gaps.add(thread, gap, record.enter.get(), before);
+            return;
+        }
         if let Note::Creation(making) = note {
             if self.has_messages && !self.owners.is_looked_at(thread, location) {
                 self.begin_for(&making);
@@ -48,7 +52,7 @@ impl Process<'_> {
                 self.found.of_process.running.count(running, record, &call);
                 return;
             }
-            Note::Creation(_) => return,
+            Note::Creation(_) | Note::Gap(_) => return,
             Note::Algorithm(begun) => begun,
         };
         let begun_at = record.enter.get();

@@ -49,6 +49,9 @@ impl Process<'_> {
             if batch.is_possible && class != RecordClass::Message {
                 self.reach(part.records);
             }
+            if self.gaps.has_open() {
+                self.end_gap(first, part, unqueued);
+            }
             let position = self.route_part(class, part, before, unqueued);
             let is_call = class.is_call();
             if self.has_messages && (is_call || class == RecordClass::Completion) {
@@ -60,6 +63,20 @@ impl Process<'_> {
             at += n;
         }
         self.keep_last_call(batch);
+        if batch.is_possible {
+            let thread = self.thread_of(batch.location);
+            self.gaps.pass(thread, all, &self.clock);
+        }
+    }
+
+    /// Passes on what the thread did before a record, if that is of a call.
+    fn end_gap(&mut self, first: &Record, part: BatchPart<'_>, unqueued: &mut dyn FnMut(Unqueued)) {
+        let thread = self.thread_of(part.location);
+        let enter = part.is_possible.then(|| first.enter.get());
+        if let Some(gap) = self.gaps.end(thread, first, enter, &self.clock) {
+            let process = self.index;
+            unqueued(Unqueued::Gap { process, gap });
+        }
     }
 
     /// How many records, of which the first is of this class, belong to one queue.

@@ -5,8 +5,10 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::file::{Check, MAX_DELAY_NS};
-use crate::delay::{Amount, Delay};
-use crate::scenario::written::{WrittenDelay, WrittenLatency};
+use collbench_formats::Activity;
+
+use crate::delay::{Amount, Delay, SpentIn};
+use crate::scenario::written::{WrittenActivity, WrittenDelay, WrittenLatency};
 use crate::scenario::{Latency, ScenarioError};
 
 impl Check<'_> {
@@ -41,12 +43,56 @@ impl Check<'_> {
         Ok(latency)
     }
 
+    /// A delay in the work before a call, which may be spent in other calls.
+    pub(super) fn read_work(
+        &mut self,
+        delay: Spanned<WrittenDelay>,
+    ) -> Result<Delay, ScenarioError> {
+        let span = delay.span();
+        let mut delay = delay.into_inner();
+        let Some(activity) = delay.activity.take() else {
+            return self.read_delay(Spanned::new(span, delay));
+        };
+        let (partner, calls) = (delay.partner.take(), delay.calls.take());
+        if let Some(partner) = partner.filter(|&partner| partner >= self.n_ranks) {
+            let expected = format!("a rank, 0 to {}", self.n_ranks - 1);
+            return self.wrong(span, format!("partner = {partner}"), expected);
+        }
+        let calls = calls.unwrap_or(1);
+        let Some(n_calls) = u16::try_from(calls).ok().filter(|&n| n > 0) else {
+            return self.wrong(span, format!("calls = {calls}"), "1 to 65535");
+        };
+        if delay.noise.is_some() {
+            return self.wrong(span, "noise in an activity", "another amount of time");
+        }
+        Ok(Delay {
+            spent_in: Some(SpentIn {
+                activity: match activity {
+                    WrittenActivity::PointToPoint => Activity::PointToPoint,
+                    WrittenActivity::Polling => Activity::Polling,
+                    WrittenActivity::Io => Activity::Io,
+                    WrittenActivity::Rma => Activity::Rma,
+                },
+                partner: partner.map(|partner| partner as u32),
+                n_calls,
+            }),
+            ..self.read_delay(Spanned::new(span, delay))?
+        })
+    }
+
     pub(super) fn read_delay(
         &mut self,
         delay: Spanned<WrittenDelay>,
     ) -> Result<Delay, ScenarioError> {
         let span = delay.span();
         let delay = delay.into_inner();
+        if delay.activity.is_some() {
+            return self.wrong(span, "an activity", "none: only work before calls has one");
+        }
+        if delay.partner.is_some() || delay.calls.is_some() {
+            let expected = "an activity with them, or neither of them";
+            return self.wrong(span, "partner or calls without an activity", expected);
+        }
         let id = self.n_delays;
         self.n_delays += 1;
         let mut amounts = Vec::new();
@@ -93,6 +139,7 @@ impl Check<'_> {
             share,
             moves_every: delay.moves_every,
             moves_over,
+            spent_in: None,
         })
     }
 

@@ -104,7 +104,7 @@ impl Check<'_> {
         let work = step
             .work
             .into_iter()
-            .map(|delay| self.read_delay(delay))
+            .map(|delay| self.read_work(delay))
             .collect::<Result<_, _>>()?;
         let model = match step.tree {
             None => None,
@@ -376,6 +376,14 @@ pub(super) fn completes_elsewhere(steps: &[Step]) -> bool {
     steps.iter().any(|step| match &step.action {
         Action::Block(steps) => completes_elsewhere(steps),
         Action::Call(call) => matches!(&call.kind, StepKind::Complete(step) if step.thread > 0),
+    })
+}
+
+/// Whether any work is time in calls without records.
+pub(super) fn has_gaps(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match &step.action {
+        Action::Block(steps) => has_gaps(steps),
+        Action::Call(call) => call.work.iter().any(|delay| delay.spent_in.is_some()),
     })
 }
 
