@@ -276,6 +276,7 @@ steps = [
         let analysis = analyze(files, &options, &mut |_| {}).unwrap();
         let Analysis {
             trace: _,
+            restriction: _,
             clock: _,
             phases: _,
             remarks: _,

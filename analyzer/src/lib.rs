@@ -128,7 +128,7 @@ pub fn analyze(
             communicators: &communicators,
             sums: &sums,
             findings,
-            is_restricted: *selection != Selection::default(),
+            selection,
             details: options.details,
         }))
     })

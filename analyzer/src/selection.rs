@@ -9,12 +9,14 @@
 use std::collections::BTreeSet;
 
 use collbench_formats::Operation;
+use collbench_stats::random;
+use serde::{Deserialize, Serialize};
 
 use crate::calls::findings::MatchFindings;
 use crate::communicators::Communicators;
 
 /// A selection as given by the user; the default is everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selection {
     /// Names of operations, with or without `MPI_`, in any case. Empty: all.
     pub operations: Vec<String>,
@@ -86,7 +88,62 @@ fn as_given(first: u32, last: u32) -> String {
     }
 }
 
+/// Most characters of the name of a restriction.
+const MAX_FILE_NAME: usize = 120;
+
 impl Selection {
+    /// A name for files on this part of a run: letters, digits and `_.+-`, at most some 140 of them; the same
+    /// for the same part, and another one for another. `None` for the whole run.
+    ///
+    /// `MPI_Allreduce-ranks-0-3+7-from-1.5s` are calls of `MPI_Allreduce` by ranks 0 to 3 and 7 from 1.5 s on.
+    /// A name that cannot stand in a file name as it is, or is too long, is cut and followed by its hash.
+    #[must_use]
+    pub fn file_name(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if !self.operations.is_empty() {
+            let names = self.operations.iter().map(|name| match operation(name) {
+                Ok(known) => known.name().to_owned(),
+                Err(_) => plain(name),
+            });
+            parts.push(joined(names));
+        }
+        if !self.communicators.is_empty() {
+            let names = self.communicators.iter().map(|name| plain(name));
+            parts.push(format!("communicator-{}", joined(names)));
+        }
+        if !self.ranks.is_empty() {
+            let ranges = self.merged_ranks().into_iter();
+            let ranges: Vec<String> = ranges.map(|(first, last)| as_given(first, last)).collect();
+            parts.push(format!("ranks-{}", ranges.join("+")));
+        }
+        parts.extend(self.phase.map(|level| format!("phase-{level}")));
+        parts.extend(self.from_ns.map(|ns| format!("from-{}s", seconds(ns))));
+        parts.extend(self.to_ns.map(|ns| format!("to-{}s", seconds(ns))));
+        let name = parts.join("-");
+        match name.len() {
+            0 => None,
+            1..=MAX_FILE_NAME => Some(name),
+            _ => Some(with_hash(&name[..MAX_FILE_NAME], &name)),
+        }
+    }
+
+    /// The ranges of ranks in rising order, those that touch as one.
+    #[must_use]
+    pub fn merged_ranks(&self) -> Vec<(u32, u32)> {
+        let mut ranges = self.ranks.clone();
+        ranges.sort_unstable();
+        let mut merged: Vec<(u32, u32)> = Vec::new();
+        for (first, last) in ranges {
+            match merged.last_mut() {
+                Some((_, before)) if first <= before.saturating_add(1) => {
+                    *before = last.max(*before);
+                }
+                _ => merged.push((first, last)),
+            }
+        }
+        merged
+    }
+
     /// Whether the phase that is asked for was marked by any process.
     ///
     /// # Errors
@@ -264,6 +321,97 @@ fn entries_of(communicators: &Communicators, name: &str) -> Result<Vec<usize>, S
     })
 }
 
+/// Each name once, in alphabetic order.
+fn joined(names: impl Iterator<Item = String>) -> String {
+    let names: BTreeSet<String> = names.collect();
+    names.into_iter().collect::<Vec<_>>().join("+")
+}
+
+/// A name as it can stand in that of a file, between `-` and `+`.
+fn plain(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let kept = name.chars().map(|c| if is_plain(c) { c } else { '_' });
+    with_hash(&kept.take(MAX_FILE_NAME / 2).collect::<String>(), name)
+}
+
+/// The beginning of a name, and what tells it from other names that begin so.
+fn with_hash(beginning: &str, name: &str) -> String {
+    let bytes: Vec<u64> = name.bytes().map(u64::from).collect();
+    format!("{beginning}-{:016x}", random::hash(&bytes))
+}
+
 fn seconds(ns: i64) -> String {
     format!("{}", ns as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_restriction_has_a_name_that_is_read_and_does_not_depend_on_how_it_was_written() {
+        let part = Selection {
+            operations: vec!["bcast".into(), "mpi_allreduce".into()],
+            ranks: vec![(7, 7), (0, 2), (2, 3)],
+            from_ns: Some(1_190_000_000),
+            to_ns: Some(1_200_000_000),
+            ..Selection::default()
+        };
+        let name = "MPI_Allreduce+MPI_Bcast-ranks-0-3+7-from-1.19s-to-1.2s";
+        assert_eq!(part.file_name().as_deref(), Some(name));
+        let same = Selection {
+            operations: vec!["MPI_Allreduce".into(), "MPI_Bcast".into(), "Bcast".into()],
+            ranks: vec![(0, 3), (7, 7)],
+            ..part
+        };
+        assert_eq!(same.file_name().as_deref(), Some(name));
+        let communicator = Selection {
+            communicators: vec!["4".into()],
+            phase: Some(-1),
+            ..Selection::default()
+        };
+        let name = "communicator-4-phase--1";
+        assert_eq!(communicator.file_name().as_deref(), Some(name));
+        assert_eq!(Selection::default().file_name(), None);
+    }
+
+    fn selections() -> impl Strategy<Value = Selection> {
+        let names = || prop::collection::vec("[a+/.\u{e9}-]{0,3}|[a-b]{100,130}", 0..3);
+        let ranks = prop::collection::vec((0..3u32, 3..5u32), 0..3);
+        let level = prop::option::of(-1..2i32);
+        let times = || prop::option::of(-2..2i64);
+        (names(), names(), ranks, level, times(), times()).prop_map(
+            |(operations, communicators, ranks, phase, from_ns, to_ns)| Selection {
+                operations,
+                communicators,
+                ranks,
+                phase,
+                from_ns,
+                to_ns,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn another_restriction_has_another_name_and_any_is_the_name_of_a_file(
+            one in selections(), other in selections()
+        ) {
+            let set = |names: &[String]| names.iter().cloned().collect::<BTreeSet<String>>();
+            let is_same = set(&one.operations) == set(&other.operations)
+                && set(&one.communicators) == set(&other.communicators)
+                && one.merged_ranks() == other.merged_ranks()
+                && (one.phase, one.from_ns, one.to_ns) == (other.phase, other.from_ns, other.to_ns);
+            prop_assert_eq!(one.file_name() == other.file_name(), is_same);
+            let name = one.file_name().unwrap_or_default();
+            prop_assert!(name.len() <= 160);
+            let is_safe = |c: char| c.is_ascii_alphanumeric() || "_.+-".contains(c);
+            prop_assert!(name.chars().all(is_safe), "{}", name);
+        }
+    }
 }

@@ -197,7 +197,7 @@ fn parts_of_trace(directory: &Path) -> Result<Vec<PathBuf>, GenerateError> {
         let is_dir = entry.file_type().map_err(unreadable())?.is_dir();
         has_run |= name == RUN_FILE;
         let is_part = if is_dir {
-            name == "report"
+            name == "report" || name.starts_with("report-")
         } else {
             name == RUN_FILE || name == TRUTH_FILE || name.ends_with(".trace")
         };

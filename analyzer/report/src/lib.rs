@@ -15,7 +15,7 @@ pub use document::{
     ComparedTraceDocument, ComparisonDocument, Document, HangDocument, RemarkDocument, to_json,
 };
 pub use page::comparison::write_comparison;
-pub use page::{ReportError, write_report, write_report_of_trace};
+pub use page::{ReportError, report_name, write_report, write_report_of_trace};
 pub use screen::analysis::{to_text, to_text_within};
 pub use screen::comparison::{comparison_to_text, comparison_to_text_within};
 pub use screen::lines::DEFAULT_COLUMNS;

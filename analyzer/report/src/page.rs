@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::Analysis;
+use collbench_analyzer::{Analysis, Selection};
 use collbench_files::Folder;
 
 use crate::document::{ANALYSIS_SCHEMA, Document, to_json};
@@ -37,7 +37,17 @@ pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result
     write_into(analysis, &directory, top)
 }
 
-/// Writes a report into the directory `report` of a trace, without following links: users other
+/// Name of the directory of an analysis in its trace: `report`, or of a part of the run
+/// `report-MPI_Allreduce-from-1.5s`, so that a look at a part does not replace the report of the whole.
+#[must_use]
+pub fn report_name(selection: &Selection) -> String {
+    match selection.file_name() {
+        Some(part) => format!("report-{part}"),
+        None => "report".to_owned(),
+    }
+}
+
+/// Writes a report into the [directory for it](report_name) in a trace, without following links: users other
 /// than the trace's owner may have created one there.
 ///
 /// # Errors
@@ -47,7 +57,9 @@ pub fn write_report_of_trace(
     trace: &Path,
     top: usize,
 ) -> Result<(), ReportError> {
-    let directory = ReportDirectory::within(trace, "report")?;
+    let whole = Selection::default();
+    let selection = analysis.restriction.as_ref().unwrap_or(&whole);
+    let directory = ReportDirectory::within(trace, &report_name(selection))?;
     write_into(analysis, &directory, top)
 }
 

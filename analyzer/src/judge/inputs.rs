@@ -3,6 +3,7 @@
 use crate::calls::findings::MatchFindings;
 use crate::communicators::Communicators;
 use crate::judge::details::Details;
+use crate::selection::Selection;
 use crate::sums::run_sums::Sums;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
@@ -14,6 +15,7 @@ pub(crate) struct Inputs<'a> {
     pub(crate) communicators: &'a Communicators,
     pub(crate) sums: &'a Sums,
     pub(crate) findings: MatchFindings,
-    pub(crate) is_restricted: bool,
+    /// What the user asked for.
+    pub(crate) selection: &'a Selection,
     pub(crate) details: Details,
 }

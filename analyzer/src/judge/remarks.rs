@@ -11,6 +11,7 @@ use crate::remark::Remark;
 use crate::results::hang::HangSummary;
 use crate::results::operation::OperationSummary;
 use crate::results::trace::{MessageEndCounts, TraceSummary, WindowSummary};
+use crate::selection::Selection;
 use crate::sums::mismatch::MismatchKind;
 
 /// What remarks are made from, besides the inputs.
@@ -32,7 +33,8 @@ pub(crate) fn remarks(inputs: &Inputs<'_>, found: &RemarkFacts<'_>) -> Vec<Remar
     let mut remarks = Vec::new();
     remarks.extend((n_findings > 0).then_some(Remark::Incomplete { n_findings }));
     remarks.extend(remarks_on_hangs(inputs, found.hang));
-    remarks.extend(inputs.is_restricted.then_some(Remark::Restricted));
+    let is_restricted = *inputs.selection != Selection::default();
+    remarks.extend(is_restricted.then_some(Remark::Restricted));
     remarks.extend(found.trace.window.as_ref().and_then(ring));
     remarks.extend(remarks_on_clocks(inputs, found.exchanges));
     remarks.extend(unknown_abi(inputs));

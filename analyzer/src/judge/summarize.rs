@@ -26,6 +26,7 @@ use crate::judge::trace::{message_ends, trace_summary};
 use crate::results::analysis::{Analysis, Total};
 use crate::results::code::Code;
 use crate::results::process::{CommunicatorSummary, RankSummary};
+use crate::selection::Selection;
 use crate::sums::run_sums::Sums;
 
 /// Assembles the results.
@@ -55,6 +56,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         trace,
         operation_costs: operation_costs(inputs, sites.as_ref(), rank_ns),
         clock: clock_summary(inputs, sites.as_ref()),
+        restriction: (*inputs.selection != Selection::default()).then(|| inputs.selection.clone()),
         communicators: communicator_summaries(inputs.communicators),
         totals: totals(inputs.sums),
         ranks: rank_summaries(inputs, &pauses),

@@ -22,6 +22,7 @@ use crate::results::operation_costs::OperationCosts;
 use crate::results::over_time::{DisturbanceSummary, Timeline};
 use crate::results::process::{CommunicatorSummary, RankClass, RankSummary};
 use crate::results::trace::TraceSummary;
+use crate::selection::Selection;
 
 /// Everything that the analysis of one trace found: facts, of which `collbench-report` makes
 /// sentences, pictures and the document.
@@ -29,6 +30,8 @@ use crate::results::trace::TraceSummary;
 pub struct Analysis {
     /// What was recorded.
     pub trace: TraceSummary,
+    /// The part of the run that all else is about, as the user asked for it; `None` for all of it.
+    pub restriction: Option<Selection>,
     /// The clocks and how far they can be trusted.
     pub clock: ClockSummary,
     /// The communicators; `id` is the index.

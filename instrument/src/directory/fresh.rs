@@ -255,6 +255,8 @@ mod tests {
                 ("report/analysis.json", ""),
                 ("report/timemap-1-MPI_Bcast.svg", ""),
                 ("report/imbalance-1.dot", ""),
+                ("report-MPI_Bcast-from-1s/index.html", ""),
+                ("report-ranks-0-3/analysis.json", ""),
             ],
             &[("run.json", RUN), ("report/", "")],
         ] {
@@ -288,6 +290,8 @@ mod tests {
             &[("run.json", RUN), ("folder.trace/", "")],
             &[("run.json", RUN), ("report", "a file")],
             &[("run.json", RUN), ("report/thesis.tex", "")],
+            &[("run.json", RUN), ("report-ranks-0/thesis.tex", "")],
+            &[("run.json", RUN), ("report-on-thesis", "a file")],
             &[("run.json", RUN), ("report/pictures.svg/", "")],
             &[("report/index.html", "")],
             &[("world", "0123456789abcdef\n")],
@@ -326,11 +330,11 @@ mod tests {
         let elsewhere = folder_of(&[("index.html", ""), ("thesis.svg", "")]);
         let folder = folder_of(&[("run.json", RUN), ("report/index.html", "")]);
         let parts = Parts::of(&Folder::open_no_follow(folder.path()).unwrap()).unwrap();
-        let (report, names) = parts.report.unwrap();
+        let report = &parts.reports[0];
         fs::rename(folder.path().join("report"), folder.path().join("moved")).unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("report")).unwrap();
-        for name in names {
-            report.remove_file(name).unwrap();
+        for name in &report.files {
+            report.folder.remove_file(name).unwrap();
         }
         assert_eq!(all_files(elsewhere.path()).len(), 2);
         assert!(!folder.path().join("moved/index.html").exists());

@@ -14,7 +14,11 @@ pub(super) const REFUSED_PREFIX: &str = "refused.";
 /// Suffix of files while collbench-compact writes them; a complete trace has none.
 pub const UNFINISHED_SUFFIX: &str = ".compacting";
 pub(super) const TRUTH_FILE: &str = "truth.json";
-pub(super) const REPORT_FOLDER: &str = "report";
+
+/// Whether this is the folder of a report: of the whole run, or of a part of it, which its name says.
+pub(super) fn is_report(name: &str) -> bool {
+    name == "report" || name.starts_with("report-")
+}
 
 /// Prefix of the two files by which the processes of a world agree on whether to exchange stamps;
 /// the number of the world follows.

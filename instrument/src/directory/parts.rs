@@ -9,8 +9,8 @@ use collbench_formats::FILE_MAGIC;
 
 use super::error::DirectoryError;
 use super::names::{
-    REFUSED_PREFIX, REPORT_FOLDER, RUN_FILE, TRUTH_FILE, UNFINISHED_SUFFIX, WORLD_FILE,
-    is_agreement, is_rank_file,
+    REFUSED_PREFIX, RUN_FILE, TRUTH_FILE, UNFINISHED_SUFFIX, WORLD_FILE, is_agreement,
+    is_rank_file, is_report,
 };
 use super::run::is_run;
 
@@ -20,26 +20,37 @@ use super::run::is_run;
 /// that end in `.trace`.
 pub(super) struct Parts {
     pub(super) files: Vec<OsString>,
-    /// The folder of the report, open, and the files in it. What is removed is what was checked,
-    /// even if another folder has its name by then.
-    pub(super) report: Option<(Folder, Vec<OsString>)>,
+    /// The folders of reports.
+    pub(super) reports: Vec<ReportFolder>,
+}
+
+/// The folder of a report, open, and the files in it. What is removed is what was checked, even if
+/// another folder has its name by then.
+pub(super) struct ReportFolder {
+    name: String,
+    pub(super) folder: Folder,
+    pub(super) files: Vec<OsString>,
 }
 
 impl Parts {
     /// `None` if there is anything that does not belong to a trace.
     pub(super) fn of(folder: &Folder) -> Option<Self> {
         let mut files = Vec::new();
-        let mut report = None;
+        let mut reports = Vec::new();
         let mut has_run = false;
         let mut n_rank_files = 0;
         let mut n_empty = 0;
         for name in folder.names().ok()? {
             let name = name.into_string().ok()?;
             let kind = folder.metadata_of(&name).ok()?.file_type();
-            if name == REPORT_FOLDER && kind.is_dir() {
+            if is_report(&name) && kind.is_dir() {
                 let folder = folder.folder(&name).ok()?;
-                let names = files_of_report(&folder)?;
-                report = Some((folder, names));
+                let files = files_of_report(&folder)?;
+                reports.push(ReportFolder {
+                    name,
+                    folder,
+                    files,
+                });
                 continue;
             }
             if !kind.is_file() {
@@ -62,7 +73,7 @@ impl Parts {
             }
             files.push(name.into());
         }
-        (has_run || (n_rank_files > 0 && n_empty == 0)).then_some(Self { files, report })
+        (has_run || (n_rank_files > 0 && n_empty == 0)).then_some(Self { files, reports })
     }
 
     pub(super) fn has_rank_files(&self) -> bool {
@@ -108,7 +119,7 @@ fn first_bytes(folder: &Folder, name: &str) -> Option<Vec<u8>> {
 /// Removes the trace in a directory, if there is one; `path` is for messages. The directory stays:
 /// its owner, permissions and location on the disk may have been chosen by the user.
 pub(super) fn remove_trace(folder: &Folder, path: &Path) -> Result<(), DirectoryError> {
-    let Some(Parts { files, report }) = Parts::of(folder) else {
+    let Some(Parts { files, reports }) = Parts::of(folder) else {
         return Ok(());
     };
     let gone = |path: PathBuf, removed: io::Result<()>| match removed {
@@ -117,14 +128,14 @@ pub(super) fn remove_trace(folder: &Folder, path: &Path) -> Result<(), Directory
         }
         _ => Ok(()),
     };
-    // The report is removed first: as long as other parts are left, the directory is still
+    // Reports are removed first: as long as other parts are left, the directory is still
     // recognized as a trace.
-    if let Some((report, names)) = report {
-        let path = path.join(REPORT_FOLDER);
-        for name in names {
-            gone(path.join(&name), report.remove_file(&name))?;
+    for report in reports {
+        let path = path.join(&report.name);
+        for name in report.files {
+            gone(path.join(&name), report.folder.remove_file(&name))?;
         }
-        gone(path, folder.remove_folder(REPORT_FOLDER))?;
+        gone(path, folder.remove_folder(&report.name))?;
     }
     for name in files {
         gone(path.join(&name), folder.remove_file(&name))?;

@@ -14,7 +14,7 @@ use collbench_analyzer::{
 };
 use collbench_files::guard_mappings;
 use collbench_report::{
-    ComparisonDocument, DEFAULT_COLUMNS, Document, comparison_to_text_within,
+    ComparisonDocument, DEFAULT_COLUMNS, Document, comparison_to_text_within, report_name,
     running_to_text_within, to_json, to_text_within, write_comparison, write_report,
     write_report_of_trace,
 };
@@ -39,8 +39,9 @@ const AFTER_HELP: &str = "\
 Examples:
   collbench-analyze trace
       print one screen, and write pictures and a page to trace/report
-  collbench-analyze --operation MPI_Allreduce --from 10 --to 20 -o part trace
-      only some of the calls, with a report of their own in ./part
+  collbench-analyze --operation MPI_Allreduce --from 10 --to 20 trace
+      only some of the calls, with a report of their own beside that of the whole, in
+      trace/report-MPI_Allreduce-from-10s-to-20s
   collbench-analyze --format json --no-pictures trace > analysis.json
       all figures for a script
   collbench-analyze before after
@@ -62,8 +63,8 @@ struct Options {
     #[arg(value_name = "TRACE", required_unless_present_any = ["completions", "man"])]
     traces: Vec<PathBuf>,
 
-    /// Directory for pictures and analysis.json [default: TRACE/report]; with several traces, for
-    /// pictures and comparison.json [default: ./comparison]
+    /// Directory for pictures and analysis.json [default: TRACE/report, of a selected part
+    /// TRACE/report-PART]; with several traces, for pictures and comparison.json [default: ./comparison]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
@@ -251,7 +252,8 @@ fn run(options: &Options) -> anyhow::Result<u8> {
 fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
     let analysis = analyze(options, trace)?;
     let output = options.output.clone();
-    let report = (!options.no_pictures).then(|| output.unwrap_or_else(|| trace.join("report")));
+    let default = || trace.join(report_name(&selection(options)));
+    let report = (!options.no_pictures).then(|| output.unwrap_or_else(default));
     // Written before anything is printed, since the text names the directory; the text is printed
     // even if writing failed.
     let written = match (&report, &options.output) {
@@ -316,7 +318,11 @@ fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
     }
     let comparison = Comparison::new(&analyses);
     let output = options.output.clone();
-    let report = (!options.no_pictures).then(|| output.unwrap_or_else(|| "comparison".into()));
+    let default = || match selection(options).file_name() {
+        Some(part) => format!("comparison-{part}").into(),
+        None => "comparison".into(),
+    };
+    let report = (!options.no_pictures).then(|| output.unwrap_or_else(default));
     let written = match &report {
         Some(directory) => write_comparison(&comparison, &analyses, directory, options.top),
         None => Ok(()),

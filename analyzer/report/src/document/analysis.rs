@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
     AlgorithmSummary, ClockSummary, Code, CommunicatorSummary, CycleSummary, DetailsSummary,
     DisturbanceSummary, HangSummary, ImbalanceSummary, MarkedPhase, MismatchSummary,
     NeverCompletedSummary, OperationSummary, RankClass, RankEndSummary, RankSummary,
     RunningSummary, Timeline, Total, TraceSummary, UnfinishedSummary,
 };
+use collbench_analyzer::{Analysis, Selection};
 use serde::{Deserialize, Serialize};
 
 use crate::document::RemarkDocument;
@@ -27,6 +27,9 @@ pub struct Document<'a> {
     pub schema: Cow<'a, str>,
     /// The recorded run.
     pub trace: Cow<'a, TraceSummary>,
+    /// The part of the run that all else is about; `None` for all of it.
+    #[serde(default)]
+    pub restriction: Option<Cow<'a, Selection>>,
     /// The clocks and their accuracy.
     pub clock: Cow<'a, ClockSummary>,
     /// The communicators; `id` is the index.
@@ -92,6 +95,7 @@ impl<'a> Document<'a> {
         Self {
             schema: ANALYSIS_SCHEMA.into(),
             trace: Cow::Borrowed(&analysis.trace),
+            restriction: analysis.restriction.as_ref().map(Cow::Borrowed),
             clock: Cow::Borrowed(&analysis.clock),
             communicators: (&analysis.communicators[..]).into(),
             totals: Cow::Borrowed(&analysis.totals),

@@ -53,6 +53,9 @@ pub fn to_text_within(analysis: &Analysis, report: Option<&Path>, columns: usize
         missing(&mut before, analysis);
     }
     what_ran(&mut before, analysis);
+    if let Some(part) = words::restriction(analysis) {
+        before.fact("part", &part);
+    }
     if let Some(kept) = words::kept(analysis) {
         before.fact("kept", &kept);
     }
@@ -118,7 +121,7 @@ fn is_shown_above(remark: &Remark) -> bool {
     is_on_mismatches(remark)
         || matches!(
             remark,
-            Remark::NeverCompleted { .. } | Remark::Waiting { .. }
+            Remark::NeverCompleted { .. } | Remark::Waiting { .. } | Remark::Restricted
         )
 }
 
@@ -232,7 +235,7 @@ pub(crate) fn operations(screen: &mut Screen, analysis: &Analysis, n_rows: usize
         "\n{BOLD}Operations by time{BOLD:#} (summed over all ranks)"
     );
     if analysis.operations.is_empty() {
-        let none = if words::is_restricted(analysis) {
+        let none = if analysis.restriction.is_some() {
             "none in the selected part"
         } else {
             "none was recorded"

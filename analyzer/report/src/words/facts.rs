@@ -1,9 +1,12 @@
 //! Findings in words, for text and pictures alike.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
     AlgorithmSummary, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase, OperationSummary,
-    Remark, Spread,
+    Spread,
 };
 use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
@@ -124,12 +127,10 @@ pub(crate) fn kept(analysis: &Analysis) -> Option<String> {
 pub(crate) fn calls(analysis: &Analysis) -> String {
     let calls_ns = analysis.collectives_ns();
     let trace = &analysis.trace;
-    let from_ns = trace.window.as_ref().and_then(|window| window.from_ns);
-    let known_ns = trace.duration_ns.saturating_sub(from_ns.unwrap_or(0));
-    let all_ns = known_ns.saturating_mul(analysis.ranks.len() as i64);
+    let all_ns = known_ns(analysis).saturating_mul(n_shown_ranks(analysis));
     let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
     match calls {
-        0 if is_restricted(analysis) => format!(
+        0 if analysis.restriction.is_some() => format!(
             "none in the selected part; the run took {}",
             quantity::duration(trace.duration_ns)
         ),
@@ -144,11 +145,70 @@ pub(crate) fn calls(analysis: &Analysis) -> String {
     }
 }
 
-/// Whether only a part of the run was asked for.
-pub(crate) fn is_restricted(analysis: &Analysis) -> bool {
-    let mut remarks = analysis.remarks.iter();
-    remarks.any(|remark| *remark == Remark::Restricted)
+/// Length of the part of the run that is kept and was asked for, ns.
+fn known_ns(analysis: &Analysis) -> i64 {
+    let trace = &analysis.trace;
+    let kept = trace.window.as_ref().and_then(|window| window.from_ns);
+    let asked = analysis.restriction.as_ref();
+    let from_ns = kept.max(asked.and_then(|part| part.from_ns));
+    let to_ns = asked.and_then(|part| part.to_ns);
+    let to_ns = to_ns.map_or(trace.duration_ns, |to_ns| to_ns.min(trace.duration_ns));
+    to_ns.saturating_sub(from_ns.unwrap_or(0).max(0)).max(0)
 }
+
+/// Number of ranks whose calls are counted.
+fn n_shown_ranks(analysis: &Analysis) -> i64 {
+    let asked = analysis.restriction.iter().flat_map(|part| &part.ranks);
+    let asked: Vec<&(u32, u32)> = asked.collect();
+    let is_shown = |rank: u32| {
+        let mut ranges = asked.iter();
+        asked.is_empty() || ranges.any(|&&(first, last)| (first..=last).contains(&rank))
+    };
+    let shown = analysis.ranks.iter().filter(|rank| is_shown(rank.rank));
+    shown.count() as i64
+}
+
+/// The part of the run that was asked for, in words: `only MPI_Allreduce by ranks 0-3, from 1.19 s to 1.2 s`;
+/// `None` where it is all of the run.
+pub(crate) fn restriction(analysis: &Analysis) -> Option<String> {
+    let part = analysis.restriction.as_ref()?;
+    let names = |names: &[String]| {
+        let shown = names
+            .iter()
+            .take(MAX_RESTRICTION)
+            .map(|name| inert::line(name, 40));
+        let mut shown: Vec<String> = shown.collect();
+        match names.len() - shown.len() {
+            0 => {}
+            n => shown.push(format!("{n} more")),
+        }
+        list(shown)
+    };
+    let mut words = vec!["only".to_owned()];
+    if !part.operations.is_empty() {
+        words.push(names(&part.operations));
+    }
+    if !part.communicators.is_empty() {
+        let communicator = match part.communicators.len() {
+            1 => "communicator",
+            _ => "communicators",
+        };
+        words.push(format!("on {communicator} {}", names(&part.communicators)));
+    }
+    if !part.ranks.is_empty() {
+        words.push(format!("by {}", inert::rank_ranges(&part.merged_ranks())));
+    }
+    if let Some(level) = part.phase {
+        words.push(format!("in phases of level {level}"));
+    }
+    let seconds = |ns: i64| format!("{} s", ns as f64 / 1e9);
+    words.extend(part.from_ns.map(|ns| format!("from {}", seconds(ns))));
+    words.extend(part.to_ns.map(|ns| format!("to {}", seconds(ns))));
+    Some(words.join(" "))
+}
+
+/// Operations and communicators that a restriction names one by one.
+const MAX_RESTRICTION: usize = 4;
 
 /// How much of all time in calls is waiting, in words.
 pub(crate) fn all_waiting(analysis: &Analysis) -> String {
@@ -175,7 +235,10 @@ pub(crate) fn all_waiting(analysis: &Analysis) -> String {
 
 /// The marked phases, the longest first, in words; `None` without any.
 pub(crate) fn phases(analysis: &Analysis) -> Option<String> {
-    let mut phases: Vec<&MarkedPhase> = analysis.phases.iter().collect();
+    let is_whole = analysis.restriction.is_none();
+    let phases = analysis.phases.iter();
+    let mut phases: Vec<&MarkedPhase> =
+        phases.filter(|phase| is_whole || phase.calls > 0).collect();
     phases.sort_by_key(|phase| (std::cmp::Reverse(phase.time_ns), phase.level));
     let n_more = phases.len().saturating_sub(MAX_PHASES);
     let mut words: Vec<String> = phases.iter().take(MAX_PHASES).map(|p| phase(p)).collect();
@@ -191,7 +254,10 @@ const MAX_ALGORITHMS: usize = 3;
 /// The library's names of the algorithms that it ran: a line for each of the operations with the most
 /// calls, with as many names as fit into `columns`.
 pub(crate) fn names_by_library(analysis: &Analysis, columns: usize) -> Vec<String> {
-    let all = analysis.algorithms.as_deref().unwrap_or_default();
+    let all = match &analysis.restriction {
+        None => Cow::Borrowed(analysis.algorithms.as_deref().unwrap_or_default()),
+        Some(_) => Cow::Owned(algorithms_of_part(analysis)),
+    };
     let mut operations: Vec<&[AlgorithmSummary]> =
         all.chunk_by(|a, b| a.operation == b.operation).collect();
     let calls = |of: &[AlgorithmSummary]| of.iter().map(|algorithm| algorithm.calls).sum::<u64>();
@@ -210,6 +276,33 @@ pub(crate) fn names_by_library(analysis: &Analysis, columns: usize) -> Vec<Strin
         longest.unwrap_or_else(|| line(1))
     });
     shown.collect()
+}
+
+/// The library's names of the algorithms of the operations of a part of the run.
+fn algorithms_of_part(analysis: &Analysis) -> Vec<AlgorithmSummary> {
+    let mut found: BTreeMap<(&str, &str), AlgorithmSummary> = BTreeMap::new();
+    for of in &analysis.operations {
+        let Some(name) = &of.library_name else {
+            continue;
+        };
+        let of_none = || AlgorithmSummary {
+            operation: of.operation.clone(),
+            name: name.clone(),
+            calls: 0,
+            bytes_min: of.bytes_min,
+            bytes_max: of.bytes_max,
+            processes_min: None,
+            processes_max: None,
+        };
+        let sum = found.entry((&of.operation, name)).or_insert_with(of_none);
+        sum.calls += of.calls;
+        sum.bytes_min = sum.bytes_min.into_iter().chain(of.bytes_min).min();
+        sum.bytes_max = sum.bytes_max.max(of.bytes_max);
+    }
+    let mut sums: Vec<AlgorithmSummary> = found.into_values().collect();
+    // Of each operation the most frequent first, as of the whole run.
+    sums.sort_by(|a, b| (&a.operation, b.calls, &a.name).cmp(&(&b.operation, a.calls, &b.name)));
+    sums
 }
 
 fn algorithm(algorithm: &AlgorithmSummary) -> String {

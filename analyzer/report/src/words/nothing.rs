@@ -27,6 +27,7 @@ pub(super) fn nothing() -> Analysis {
             damage: Vec::new(),
             window: None,
         },
+        restriction: None,
         clock: ClockSummary {
             method: "".into(),
             source: String::new(),

@@ -29,7 +29,7 @@ pub(crate) fn remark(analysis: &Analysis, remark: &Remark) -> String {
             n_calls_made,
             n_instances,
         } => trace::ring(*n_calls, *n_calls_made, *n_instances),
-        Restricted => trace::restricted(),
+        Restricted => trace::restricted(analysis),
 
         ClocksNotAligned {
             n_hosts,
@@ -103,6 +103,7 @@ pub(crate) fn remark(analysis: &Analysis, remark: &Remark) -> String {
 
 #[cfg(test)]
 mod tests {
+    use collbench_analyzer::Selection;
     use collbench_analyzer::results::{
         Blame, CommunicatorSummary, MismatchSummary, MismatchedCallSummary, NeverCompletedSummary,
         UnclosedTriangle, UnpairedMessages,
@@ -283,6 +284,31 @@ mod tests {
                 "only a part of the run is shown, as requested",
             ),
         ]);
+        let part = |selection| Analysis {
+            restriction: Some(selection),
+            ..analysis()
+        };
+        let some = Selection {
+            operations: vec!["allreduce".into(), "MPI_Bcast".into()],
+            ranks: vec![(0, 3)],
+            from_ns: Some(1_190_000_000),
+            to_ns: Some(1_200_000_000),
+            ..Selection::default()
+        };
+        assert_eq!(
+            remark(&part(some), &Remark::Restricted),
+            "only a part of the run is shown, as requested: only allreduce and MPI_Bcast by ranks 0-3 \
+             from 1.19 s to 1.2 s"
+        );
+        let other = Selection {
+            communicators: vec!["4".into()],
+            phase: Some(2),
+            ..Selection::default()
+        };
+        assert_eq!(
+            remark(&part(other), &Remark::Restricted),
+            "only a part of the run is shown, as requested: only on communicator 4 in phases of level 2"
+        );
     }
 
     #[test]

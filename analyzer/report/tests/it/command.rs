@@ -106,6 +106,47 @@ fn text_names_the_report_and_the_report_is_there() {
 }
 
 #[test]
+fn a_look_at_a_part_leaves_the_report_of_the_whole_and_says_where_its_own_is() {
+    let directory = good();
+    analyze(&[path(&directory)]);
+    let content = |name: &str| fs::read(directory.path().join(name)).unwrap();
+    let whole = (
+        names_in(&directory.path().join("report")),
+        content("report/analysis.json"),
+    );
+    for (options, name) in [
+        (&["--operation", "bcast"][..], "report-MPI_Bcast"),
+        (&["--ranks", "1"], "report-ranks-1"),
+        (&["--communicator", "0"], "report-communicator-0"),
+        (&["--from", "100"], "report-from-100s"),
+        (&["--to", "1.5e-6"], "report-to-0.0000015s"),
+    ] {
+        let output = analyze(&[options, &[path(&directory)]].concat());
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        let page = format!("{name}/index.html");
+        assert!(text.trim_end().ends_with(&page), "{text}");
+        assert!(text.contains("  part  only "), "{text}");
+        let document: serde_json::Value =
+            serde_json::from_slice(&content(&format!("{name}/analysis.json"))).unwrap();
+        assert!(document["restriction"].is_object() && !content(&page).is_empty());
+        let report = directory.path().join("report");
+        assert!(
+            (names_in(&report), content("report/analysis.json")) == whole,
+            "{name}"
+        );
+    }
+    let document: serde_json::Value = serde_json::from_slice(&whole.1).unwrap();
+    assert!(document["restriction"].is_null());
+    // Where the user says so, it goes elsewhere.
+    let elsewhere = directory.path().join("elsewhere");
+    let output = elsewhere.to_str().unwrap();
+    analyze(&["--ranks", "0", "-o", output, path(&directory)]);
+    assert!(elsewhere.join("index.html").exists());
+    assert!(!directory.path().join("report-ranks-0").exists());
+}
+
+#[test]
 fn json_alone_is_one_document_and_no_file_is_written() {
     let directory = good();
     let output = analyze(&["--format", "json", "--no-pictures", path(&directory)]);

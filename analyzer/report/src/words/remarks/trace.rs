@@ -1,7 +1,10 @@
 //! Remarks on the trace: what is missing, and what part of it is shown.
 
+use collbench_analyzer::Analysis;
 use collbench_text::inert;
 use collbench_text::quantity::counted;
+
+use crate::words;
 
 pub(super) fn incomplete(n_findings: usize) -> String {
     format!(
@@ -82,6 +85,10 @@ pub(super) fn ring(n_calls: u64, n_calls_made: u64, n_instances: u64) -> String 
     }
 }
 
-pub(super) fn restricted() -> String {
-    "only a part of the run is shown, as requested".to_owned()
+pub(super) fn restricted(analysis: &Analysis) -> String {
+    let part = words::restriction(analysis).map(|part| format!(": {part}"));
+    format!(
+        "only a part of the run is shown, as requested{}",
+        part.unwrap_or_default()
+    )
 }
