@@ -2,6 +2,7 @@
 
 pub(crate) mod advice;
 pub(crate) mod algorithms;
+pub(crate) mod arrivals;
 pub(crate) mod comparison;
 mod facts;
 pub(crate) mod hang;

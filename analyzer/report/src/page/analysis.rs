@@ -160,7 +160,7 @@ fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
                 },
             ),
         ),
-        ("arrives last", words::mostly_last(analysis, operation)),
+        ("arrives last", words::arrivals::cell(analysis, operation)),
     ];
     let seen = words::inside::paragraph(analysis, operation);
     let rows = rows.into_iter().chain(seen.map(|seen| ("inside", seen)));
@@ -209,7 +209,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 known(time, |time| duration(time.median)),
                 waiting(operation),
                 // Must not be broken in a narrow column.
-                Cell::words(words::mostly_last(analysis, operation).replace(' ', "\u{a0}")),
+                Cell::words(words::arrivals::cell(analysis, operation).replace(' ', "\u{a0}")),
                 known(operation.algorithm.as_deref(), |name| {
                     let name = collbench_text::inert::line(name, MAX_ALGORITHM);
                     Cell::words(if name.len() <= MAX_UNBROKEN {

@@ -69,10 +69,7 @@ pub(super) fn picture(analysis: &Analysis, summary: &ImbalanceSummary) -> viz::I
 fn finding(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
     match words::accusation(analysis, summary) {
         Some(accusation) => words::capitalized(&accusation),
-        None => format!(
-            "No rank stands out as the last to arrive at this {}",
-            summary.operation
-        ),
+        None => words::arrivals::title(analysis, summary),
     }
 }
 

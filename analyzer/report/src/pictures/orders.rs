@@ -8,6 +8,8 @@ use collbench_text::quantity;
 use collbench_viz::{Heading, Order, OrderMap, Positions};
 
 use super::title;
+use crate::words;
+use crate::words::arrivals::LastToArrive;
 
 /// Caption of an order map.
 pub(super) fn caption(order: Order) -> String {
@@ -107,6 +109,19 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
         .iter()
         .enumerate()
         .max_by_key(|&(at, n)| (n, std::cmp::Reverse(at)));
+    if order == Order::Arrival {
+        return match words::arrivals::at_operation(analysis, operation) {
+            LastToArrive::Mostly { who, n, of: n_of } => format!(
+                "{} {comes_last} in {}",
+                words::capitalized(&who),
+                match n_of {
+                    1 => "the one instance whose last rank is known".to_owned(),
+                    _ => format!("{} of {of}", words::arrivals::share(n, n_of)),
+                }
+            ),
+            _ => format!("No rank stands out as the {last_to_arrive} in {of}"),
+        };
+    }
     match most {
         Some((at, &n)) if collbench_analyzer::stands_out(n, n_resolved, counts.len()) => {
             let communicator = operation

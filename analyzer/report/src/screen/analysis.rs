@@ -374,7 +374,7 @@ fn table(analysis: &Analysis, n_rows: usize, layout: Layout) -> Vec<String> {
             time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.total)),
             time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.median)),
             words::waiting(operation),
-            layout.arrives_last(words::mostly_last(analysis, operation)),
+            layout.arrives_last(words::arrivals::cell(analysis, operation)),
         ]);
     }
     for (index, column) in table.column_iter_mut().enumerate() {

@@ -12,7 +12,7 @@ use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 
-use crate::words::{advice, why_late};
+use crate::words::{advice, arrivals, why_late};
 
 /// A sentence that begins with a capital.
 pub(crate) fn capitalized(sentence: &str) -> String {
@@ -361,59 +361,6 @@ pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize)
     }
 }
 
-/// Who arrives last at an operation, as far as that is resolved.
-enum LastToArrive {
-    /// No instance is resolved.
-    Unresolved,
-    /// No rank arrives last more often than chance allows.
-    Varies,
-    /// One rank arrives last more often than that, in this share of the resolved instances.
-    Mostly { rank: String, share: f64 },
-}
-
-fn last_to_arrive(analysis: &Analysis, operation: &OperationSummary) -> LastToArrive {
-    let resolved: u64 = operation.last_arrivals.iter().sum();
-    let most = operation.last_arrivals.iter().enumerate();
-    let Some((position, &most)) = most.max_by_key(|(at, n)| (**n, usize::MAX - at)) else {
-        return LastToArrive::Unresolved;
-    };
-    if resolved == 0 {
-        return LastToArrive::Unresolved;
-    }
-    if !collbench_analyzer::stands_out(most, resolved, operation.last_arrivals.len()) {
-        return LastToArrive::Varies;
-    }
-    let communicator = operation
-        .communicator
-        .and_then(|id| analysis.communicators.get(id));
-    let rank = communicator.and_then(|communicator| communicator.ranks[position]);
-    LastToArrive::Mostly {
-        rank: rank.map_or_else(|| "rank ?".to_owned(), |rank| format!("rank {rank}")),
-        share: most as f64 / resolved as f64,
-    }
-}
-
-/// Who arrived last most often, and in which share of the resolved instances.
-pub(crate) fn mostly_last(analysis: &Analysis, operation: &OperationSummary) -> String {
-    match last_to_arrive(analysis, operation) {
-        LastToArrive::Unresolved => {
-            let has_order = operation.last_arrivals.len() > 1 && operation.instances > 0;
-            let words = if !has_order {
-                "-"
-            } else if operation.last_likely > 0 {
-                "uncertain"
-            } else {
-                "not resolved"
-            };
-            words.to_owned()
-        }
-        LastToArrive::Varies => "varies".to_owned(),
-        LastToArrive::Mostly { rank, share: part } => {
-            format!("{rank} ({})", quantity::share(part))
-        }
-    }
-}
-
 /// `rank 3`, `host n01`.
 pub(crate) fn culprit(culprit: &Culprit) -> String {
     match culprit {
@@ -532,6 +479,10 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
             "not known for {n_unknown} of {}: {they_span} hosts whose clocks are not aligned",
             quantity::counted(instances, "instance")
         ));
+    }
+    if let Some(few) = arrivals::of_few(analysis) {
+        sentences.extend(few);
+        return sentences;
     }
     sentences.push(format!(
         "no rank stands out as the last to arrive ({resolved} of {} resolved{and_likely})",

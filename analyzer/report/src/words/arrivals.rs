@@ -1,0 +1,250 @@
+//! Who arrives last, in words: the same for the table, the page and the captions of pictures.
+
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{Culprit, ImbalanceSummary, OperationSummary, RankLateness};
+use collbench_text::quantity;
+
+use crate::words::{advice, communicator};
+
+/// Instances up to which shares are not given in percent.
+const FEW: u64 = 9;
+/// Instances up to which nobody is said to arrive last as a rule.
+const TOO_FEW_FOR_A_RULE: u64 = 4;
+
+/// Who arrives last, as far as that is resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LastToArrive {
+    /// No instance is resolved.
+    Unresolved,
+    /// No rank arrives last much more often than the others, or none for which they wait.
+    Varies,
+    /// A rank or host that does.
+    Mostly {
+        /// `rank 3`, `host n01`.
+        who: String,
+        /// Instances in which it arrived last.
+        n: u64,
+        /// Resolved instances.
+        of: u64,
+    },
+}
+
+/// What stands before "of 40 instances": `22 %`, of a few instances their number.
+pub(crate) fn share(n: u64, of: u64) -> String {
+    if of <= FEW {
+        n.to_string()
+    } else {
+        quantity::share(n as f64 / of as f64)
+    }
+}
+
+/// Who arrives last at an operation with its root and payload.
+pub(crate) fn at_operation(analysis: &Analysis, operation: &OperationSummary) -> LastToArrive {
+    let communicator = operation.communicator;
+    let communicator = communicator.and_then(|id| analysis.communicators.get(id));
+    let ranks = communicator.iter().flat_map(|of| &of.ranks);
+    let mut counts: Vec<(Option<u32>, u64)> =
+        operation.last_arrivals.iter().map(|&n| (None, n)).collect();
+    for ((rank, _), &known) in counts.iter_mut().zip(ranks) {
+        *rank = known;
+    }
+    most_often(analysis, of_operation(analysis, operation), &counts)
+}
+
+/// Who arrives last at an operation on a communicator, over all roots and payloads.
+pub(crate) fn over_all(analysis: &Analysis, summary: &ImbalanceSummary) -> LastToArrive {
+    let members = members(summary).map(|member| (Some(member.rank), member.last));
+    most_often(analysis, Some(summary), &members.collect::<Vec<_>>())
+}
+
+/// The verdict on the operation of any root and payload.
+fn of_operation<'a>(
+    analysis: &'a Analysis,
+    operation: &OperationSummary,
+) -> Option<&'a ImbalanceSummary> {
+    analysis.imbalance.iter().find(|summary| {
+        Some(summary.communicator) == operation.communicator
+            && summary.operation == operation.operation
+    })
+}
+
+fn members(summary: &ImbalanceSummary) -> impl Iterator<Item = &RankLateness> {
+    summary.hosts.iter().flat_map(|host| &host.members)
+}
+
+/// Who arrives last most often, given how often each did.
+fn most_often(
+    analysis: &Analysis,
+    summary: Option<&ImbalanceSummary>,
+    counts: &[(Option<u32>, u64)],
+) -> LastToArrive {
+    let of: u64 = counts.iter().map(|(_, n)| n).sum();
+    if of == 0 {
+        return LastToArrive::Unresolved;
+    }
+    if let Some(summary) = summary
+        && let Some(Culprit::Host(_)) = &summary.culprit
+        && let Some(found) = host(analysis, summary, counts, of)
+    {
+        return found;
+    }
+    let most = counts.iter().enumerate();
+    let most = most.max_by_key(|(at, (_, n))| (*n, usize::MAX - at));
+    let Some((_, &(rank, n))) = most else {
+        return LastToArrive::Unresolved;
+    };
+    let is_always = of <= TOO_FEW_FOR_A_RULE && n == of;
+    let is_named = collbench_analyzer::stands_out(n, of, counts.len())
+        && rank.is_none_or(|rank| is_waited_for(analysis, summary, rank));
+    if !is_always && !is_named {
+        return LastToArrive::Varies;
+    }
+    let who = rank.map_or_else(|| "rank ?".to_owned(), |rank| format!("rank {rank}"));
+    LastToArrive::Mostly { who, n, of }
+}
+
+/// The host that a verdict names, if its ranks arrive last in the instances of these counts too.
+fn host(
+    analysis: &Analysis,
+    summary: &ImbalanceSummary,
+    counts: &[(Option<u32>, u64)],
+    of: u64,
+) -> Option<LastToArrive> {
+    let Some(Culprit::Host(name)) = &summary.culprit else {
+        return None;
+    };
+    let host = summary.hosts.iter().find(|host| host.host == *name)?;
+    let is_on_it = |rank: &Option<u32>| {
+        let mut members = host.members.iter();
+        rank.is_some_and(|rank| members.any(|member| member.rank == rank))
+    };
+    let on_it = counts.iter().filter(|(rank, _)| is_on_it(rank));
+    let n: u64 = on_it.map(|(_, n)| n).sum();
+    // Twice its fair share of the instances.
+    let is_often = n * counts.len() as u64 >= 2 * of * host.ranks;
+    let several = analysis.trace.hosts.len() > 1;
+    (is_often && several).then(|| LastToArrive::Mostly {
+        who: crate::words::culprit(&Culprit::Host(name.clone())),
+        n,
+        of,
+    })
+}
+
+/// Whether the waits for a rank are worth its name: at least twice its fair share of the waits that somebody's
+/// arrival ended, or more than that share by at least 1 % of the time in collectives.
+fn is_waited_for(analysis: &Analysis, summary: Option<&ImbalanceSummary>, rank: u32) -> bool {
+    let Some(summary) = summary else {
+        return true;
+    };
+    let mut known = members(summary).filter(|member| member.rank == rank);
+    let Some(member) = known.next() else {
+        return true;
+    };
+    let n_ranks = members(summary).count().max(1) as i128;
+    let all_ns = i128::from(summary.all_waits_caused_ns);
+    let caused_ns = i128::from(member.wait_caused_ns);
+    let is_twice = all_ns > 0 && caused_ns * n_ranks >= 2 * all_ns;
+    let more_ns = caused_ns - all_ns / n_ranks;
+    is_twice || more_ns * 100 >= i128::from(analysis.collectives_ns()).max(1)
+}
+
+/// Who arrives last, in the cell of a table: `rank 3 (87 %)`.
+pub(crate) fn cell(analysis: &Analysis, operation: &OperationSummary) -> String {
+    match at_operation(analysis, operation) {
+        LastToArrive::Unresolved => {
+            let has_order = operation.last_arrivals.len() > 1 && operation.instances > 0;
+            let words = if !has_order {
+                "-"
+            } else if operation.last_likely > 0 {
+                "uncertain"
+            } else {
+                "not resolved"
+            };
+            words.to_owned()
+        }
+        LastToArrive::Varies => "varies".to_owned(),
+        LastToArrive::Mostly { who, n, of } => match of {
+            ..=FEW => format!("{who} ({n} of {of})"),
+            _ => format!("{who} ({})", share(n, of)),
+        },
+    }
+}
+
+/// Who arrives last at an operation on a communicator, as the title of a picture where no verdict names
+/// anybody.
+pub(crate) fn title(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
+    let operation = &summary.operation;
+    let rows = || {
+        let all = analysis.operations.iter();
+        all.filter(|row| {
+            Some(summary.communicator) == row.communicator && row.operation == *operation
+        })
+    };
+    match over_all(analysis, summary) {
+        LastToArrive::Mostly { of: 1, who, .. } => {
+            format!("In the one instance of this {operation} {who} arrives last")
+        }
+        LastToArrive::Mostly { who, n, of } => format!(
+            "{} arrives last in {} of {of} instances of this {operation}",
+            super::capitalized(&who),
+            share(n, of),
+        ),
+        _ if rows().any(|row| {
+            matches!(
+                at_operation(analysis, row),
+                LastToArrive::Mostly { of: FEW.., .. }
+            )
+        }) =>
+        {
+            format!(
+                "Which rank arrives last at this {operation} depends on the root and the payload"
+            )
+        }
+        _ => format!("No rank stands out as the last to arrive at this {operation}"),
+    }
+}
+
+/// What is true of a run, or a part of it, with so few instances that nothing is the rule: who was waited
+/// for in each operation, those with the most waiting first. `None` with more instances.
+pub(crate) fn of_few(analysis: &Analysis) -> Option<Vec<String>> {
+    let all = || analysis.imbalance.iter().filter(|of| of.resolved > 0);
+    let resolved: u64 = all().map(|of| of.resolved).sum();
+    if !(1..=TOO_FEW_FOR_A_RULE).contains(&resolved) {
+        return None;
+    }
+    let mut summaries: Vec<&ImbalanceSummary> = all().collect();
+    summaries.sort_by_key(|of| std::cmp::Reverse(of.all_waits_caused_ns));
+    let mut sentences = vec![format!(
+        "too few instances for a rule: {} with a known last rank",
+        quantity::counted(resolved, "instance")
+    )];
+    sentences.extend(summaries.into_iter().map(|of| in_few(analysis, of)));
+    Some(sentences)
+}
+
+fn in_few(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
+    let name = communicator(analysis, Some(summary.communicator), 30);
+    let at = match summary.resolved {
+        1 => format!("in the one {} on {name}", summary.operation),
+        n => format!("in {n} {} on {name}", summary.operation),
+    };
+    let of_all = summary.all_waits_caused_ns;
+    let Some(dearest) = &summary.dearest else {
+        return format!("{at} nobody waits");
+    };
+    let caused_ns = dearest.wait_caused_ns;
+    let times = match (summary.resolved, dearest.last) {
+        (1, _) => String::new(),
+        (of, n) => format!(" {n} of {of} times"),
+    };
+    let rest = match of_all - caused_ns {
+        0 => String::new(),
+        _ => format!(" of {}", quantity::duration(of_all)),
+    };
+    format!(
+        "{at} rank {} arrives last{times}: the others wait {}{rest} for it{}",
+        dearest.rank,
+        quantity::duration(caused_ns),
+        advice::of_all_time(analysis, caused_ns),
+    )
+}
