@@ -1,9 +1,10 @@
 //! Histogram of durations: how long an operation usually takes, and how long at most.
 //!
-//! The axis of time is logarithmic, since durations of one operation span decades. The area of a
-//! bar is proportional to its count, so bars may differ in width. The few longest durations must
-//! remain visible, so every bar has a minimum height, and a low one has a ring above it. Median,
-//! mean, 99th percentile and maximum are marked above the bars.
+//! The axis of time is logarithmic, since durations of one operation span decades: each doubling is
+//! as wide as any other, and within a doubling the axis is linear, so that eight bars of equal widths
+//! in ns are equally wide there too. The height of a bar is its number of instances. The few longest
+//! durations must remain visible, so every bar has a minimum height, and a low one has a ring above
+//! it. Median, mean, 99th percentile and maximum are marked above the bars.
 
 mod draw;
 
@@ -24,17 +25,42 @@ impl Bar {
         (from_ns < to_ns && n > 0).then_some(Bar { from_ns, to_ns, n })
     }
 
-    /// The ends on the logarithmic axis, ns, above 0.
+    /// The ends on the axis, in steps.
     fn ends(self) -> (f64, f64) {
-        let from = (self.from_ns as f64).max(0.5);
-        (from, (self.to_ns as f64).max(from * 1.09))
+        let from = step(self.from_ns as f64);
+        (from, step(self.to_ns as f64).max(from + LEAST_WIDTH))
     }
 
-    /// Count per eighth of a doubling of time: the count itself if the bar has that width.
+    /// Number of instances per step: its number of instances if it is one step wide.
     fn height(self) -> f64 {
         let (from, to) = self.ends();
-        self.n as f64 / (8.0 * (to / from).log2())
+        self.n as f64 / (to - from)
     }
+}
+
+/// Least width of a bar, in steps.
+const LEAST_WIDTH: f64 = 0.05;
+/// Steps per doubling.
+const PER_DOUBLING: f64 = 8.0;
+
+/// The position of a duration on the axis, in steps: eight to a doubling, each as long as the others
+/// of its doubling; below 8 ns one per ns.
+fn step(ns: f64) -> f64 {
+    let ns = ns.max(0.0);
+    if ns < PER_DOUBLING {
+        return ns;
+    }
+    let doublings = (ns / PER_DOUBLING).log2().floor();
+    PER_DOUBLING * doublings + ns / 2f64.powf(doublings)
+}
+
+/// The duration at a position on the axis, ns: the inverse of [`step`].
+fn ns_at(step: f64) -> f64 {
+    if step < 2.0 * PER_DOUBLING {
+        return step;
+    }
+    let doublings = (step / PER_DOUBLING).floor() - 1.0;
+    (step - PER_DOUBLING * doublings) * 2f64.powf(doublings)
 }
 
 /// The durations marked above the bars, ns.
@@ -76,5 +102,26 @@ impl Durations {
             marks,
             bars,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doubling_has_eight_steps_of_equal_length() {
+        let steps = [0.0, 5.0, 8.0, 9.0, 16.0, 18.0, 32.0, 36.0, 64.0].map(step);
+        assert_eq!(steps, [0.0, 5.0, 8.0, 9.0, 16.0, 17.0, 24.0, 25.0, 32.0]);
+        let bar = Bar::new(1_152, 1_280, 40).unwrap();
+        assert_eq!(bar.ends().1 - bar.ends().0, 1.0);
+        assert_eq!(bar.height(), 40.0);
+    }
+
+    #[test]
+    fn the_duration_at_a_step_leads_back_to_it() {
+        for ns in [1.0, 7.5, 8.0, 100.0, 12_345.0, 9e15] {
+            assert!((ns_at(step(ns)) / ns - 1.0).abs() < 1e-9, "{ns}");
+        }
     }
 }

@@ -18,6 +18,7 @@ mod curves;
 mod durations;
 mod frame;
 mod heat_map;
+mod hops;
 mod imbalance;
 mod labels;
 mod message_matrix;
@@ -43,5 +44,5 @@ pub use report::{Align, Cell, Column, Fact, Figure, FigureGroup, Remark, Report,
 pub use serialization::{Departure, Serialization, StraightLine};
 pub use text::Text;
 pub use timemap::{Comparison, Heading, Line, SideBySide, StageTime, Stages, Timemap};
-pub use tree::{Tree, TreeNode, Waits};
+pub use tree::{Messages, Tree, TreeNode, Waits};
 pub use waits_over_time::{TimeBin, WaitsOverTime};

@@ -1,9 +1,10 @@
 //! The message matrix: who sends to whom, and how long it takes.
 
-use collbench_text::quantity::{counted_grouped, duration, grouped};
+use collbench_text::quantity::counted_grouped;
 use plotters_backend::BackendCoord;
 
 use crate::frame::{Head, MARGIN, WIDTH};
+use crate::hops::{Grade, Kind, Medians};
 use crate::svg::{Anchor, Sheet, UNIT, text_width};
 use crate::timemap::{Heading, StageTime};
 use crate::{Text, style};
@@ -23,7 +24,8 @@ pub struct Traffic {
     pub transfer: Option<StageTime>,
 }
 
-/// Senders x receivers: a cell for each pair with messages, shaded by the mean transfer time.
+/// Senders x receivers: a cell for each pair with messages, coloured where the mean transfer time is
+/// longer than is usual within a host or between hosts.
 #[derive(Debug, Clone)]
 pub struct MessageMatrix {
     heading: Heading,
@@ -37,9 +39,9 @@ const LEFT: f64 = 150.0;
 const SIZE: f64 = 640.0;
 const CELL: (f64, f64) = (2.0, 34.0);
 const LABEL: f64 = 13.0;
-const ABOVE: f64 = 46.0;
+const ABOVE: f64 = 62.0;
 const LEGEND: f64 = 40.0;
-const N_STEPS: usize = 7;
+const LEGEND_ROW: f64 = 18.0;
 /// With more cells than this, cells have no tooltips, to keep the picture small.
 const MAX_TOOLTIPS: usize = 4_096;
 
@@ -71,7 +73,7 @@ impl MessageMatrix {
     pub(crate) fn draw(&self, id: &str) -> String {
         let messages: u64 = self.traffic.iter().map(|traffic| traffic.messages).sum();
         let subtitle = format!(
-            "{}, {}, {}; rows are senders, columns are receivers",
+            "{}, {}, {}; mean transfer times",
             self.heading.operation,
             counted_grouped(self.heading.n_instances, "instance"),
             counted_grouped(messages, "message"),
@@ -81,25 +83,34 @@ impl MessageMatrix {
         let cell = (SIZE / n as f64).clamp(CELL.0, CELL.1);
         let top = f64::from(head.bottom()) + ABOVE;
         let side = cell * n as f64;
+        let kind = |traffic: &Traffic| {
+            Kind::of(
+                &self.processes[traffic.from].1,
+                &self.processes[traffic.to].1,
+            )
+        };
+        let known = self.traffic.iter();
+        let medians = Medians::of(known.filter_map(|of| Some((kind(of), of.transfer?))));
+        let grade = |traffic: &Traffic| medians.grade(kind(traffic), traffic.transfer);
+        let grades: Vec<Grade> = self.traffic.iter().map(grade).collect();
+        let used = Grade::ALL
+            .into_iter()
+            .filter(|grade| grades.contains(grade));
+        let legend: Vec<(Grade, String)> = used.map(|of| (of, medians.words(of))).collect();
         let sheet = Sheet::new(
             WIDTH.max((LEFT + side) as u32 + MARGIN),
-            (top + side + LEGEND) as u32,
+            (top + side + LEGEND + LEGEND_ROW * legend.len() as f64) as u32,
         );
         head.draw(&sheet);
         let (from, to) = (at(LEFT, top), at(LEFT + side, top + side));
         sheet.rectangle("bar-room", from, to);
-        let times = self.traffic.iter().filter_map(|traffic| traffic.transfer);
-        let longest = times.map(StageTime::mean_ns).max().unwrap_or(0);
         let has_tooltips = self.traffic.len() <= MAX_TOOLTIPS;
-        for traffic in &self.traffic {
+        for (traffic, grade) in self.traffic.iter().zip(&grades) {
             let (x, y) = (
                 LEFT + cell * traffic.to as f64,
                 top + cell * traffic.from as f64,
             );
-            let class = match traffic.transfer {
-                Some(time) => format!("field{}", step(time.mean_ns(), longest)),
-                None => "unknown".to_owned(),
-            };
+            let class = class(*grade);
             let draw = || sheet.rectangle(&class, at(x, y), at(x + cell, y + cell));
             if has_tooltips {
                 sheet.group("cell", &[], &self.words(traffic), draw)
@@ -110,7 +121,7 @@ impl MessageMatrix {
         self.draw_hosts(&sheet, top, cell);
         sheet.rectangle("frame", from, to);
         self.draw_names(&sheet, top, cell);
-        draw_legend(&sheet, top + side + 24.0, longest);
+        draw_legend(&sheet, top + side + 24.0, &legend);
         sheet.finish(
             id,
             self.heading.finding.as_str(),
@@ -126,11 +137,7 @@ impl MessageMatrix {
             format!("{name} ({host})")
         };
         let mean = match traffic.transfer {
-            Some(time) => format!(
-                "mean transfer {} (n = {})",
-                duration(time.mean_ns()),
-                grouped(time.n())
-            ),
+            Some(time) => format!("mean transfer {}", time.words()),
             None => "transfer not resolvable".to_owned(),
         };
         format!(
@@ -192,13 +199,25 @@ impl MessageMatrix {
             let name = self.processes[number].0.cut(10);
             sheet.text(at(LEFT - 8.0, y), Anchor::End, "minor", &name);
         }
-        // Names of columns are wider than a cell, so numbers are shown.
-        let widest = text_width("000", 11.0) + 6.0;
+        let middle = LEFT + cell * self.processes.len() as f64 / 2.0;
+        sheet.text(at(LEFT - 8.0, top - 22.0), Anchor::End, "minor", "sender ↓");
+        sheet.text(
+            at(middle, top - 22.0),
+            Anchor::Middle,
+            "minor",
+            "receiver (rank) →",
+        );
+        // Names of columns are wider than a cell, so numbers are shown, with a gap like that between
+        // words at least.
+        let numbers = self
+            .processes
+            .iter()
+            .map(|process| text_width(last_word(&process.0), 11.0));
+        let widest = numbers.fold(0.0, f64::max) + 14.0;
         let every = (widest / cell).ceil().max(1.0) as usize;
         for number in self.named(every) {
             let x = LEFT + cell * (number as f64 + 0.5);
-            let name = self.processes[number].0.as_str();
-            let short = name.rsplit(' ').next().unwrap_or(name);
+            let short = last_word(&self.processes[number].0);
             sheet.text(at(x, top - 6.0), Anchor::Middle, "minor", short);
         }
         let (mut before, mut free) = (0, top);
@@ -231,27 +250,29 @@ fn by_host(processes: &[(Text, Text)]) -> Vec<usize> {
     order.into_iter().map(|(_, process)| process).collect()
 }
 
-fn draw_legend(sheet: &Sheet, y: f64, longest: i64) {
-    let mut x = f64::from(MARGIN);
-    let text = |x: &mut f64, words: &str| {
-        sheet.text(at(*x, y + 4.0), Anchor::Start, "minor", words);
-        *x += text_width(words, 11.0) + 12.0;
-    };
-    text(&mut x, "mean transfer");
-    // The first two steps have the same colour: short times do not matter.
-    for number in 1..N_STEPS {
-        let (from, to) = (at(x, y - 6.0), at(x + 24.0, y + 6.0));
-        sheet.rectangle(&format!("field{number}"), from, to);
-        x += 28.0;
-        let limit = longest as f64 * (number + 1) as f64 / N_STEPS as f64;
-        text(&mut x, &format!("to {}", duration(limit.round() as i64)));
+fn last_word(name: &Text) -> &str {
+    let name = name.as_str();
+    name.rsplit(' ').next().unwrap_or(name)
+}
+
+/// The class of a cell.
+fn class(grade: Grade) -> String {
+    match grade.color() {
+        Some(color) => format!("field{color}"),
+        None => "unknown".to_owned(),
     }
 }
 
-/// The step of a time, in equal steps up to the longest.
-fn step(ns: i64, longest: i64) -> usize {
-    let part = ns.max(0) as f64 / longest.max(1) as f64;
-    ((part * N_STEPS as f64).ceil() as usize).clamp(1, N_STEPS) - 1
+/// One row for each grade that the picture has.
+fn draw_legend(sheet: &Sheet, top: f64, legend: &[(Grade, String)]) {
+    let left = f64::from(MARGIN);
+    for (row, (grade, words)) in legend.iter().enumerate() {
+        let y = top + LEGEND_ROW * row as f64;
+        let (from, to) = (at(left, y - 6.0), at(left + 24.0, y + 6.0));
+        sheet.rectangle(&class(*grade), from, to);
+        let text = at(left + 32.0, y + 4.0);
+        sheet.text(text, Anchor::Start, "minor", &format!("transfer: {words}"));
+    }
 }
 
 fn at(x: f64, y: f64) -> BackendCoord {

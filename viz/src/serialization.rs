@@ -16,6 +16,8 @@ pub struct Departure {
     pub position: u32,
     /// Up latency plus departure wait of the rank at this position.
     pub time: StageTime,
+    /// The rank at this position, if it is always the same.
+    pub rank: Option<u32>,
 }
 
 /// A straight line `at_first_ns + per_rank_ns * position`.
@@ -49,8 +51,10 @@ impl StraightLine {
 pub struct Serialization {
     heading: Heading,
     n_ranks: u32,
-    /// Whether the positions are those in which nodes serve, not those in which ranks leave.
+    /// Whether the positions are those of the children of nodes, not those in which ranks leave.
     is_of_nodes: bool,
+    /// Half the width of the uncertainty of all times, ns.
+    clock_error_ns: Option<u64>,
     curves: Vec<Curve>,
 }
 
@@ -70,15 +74,26 @@ impl Serialization {
             heading,
             n_ranks,
             is_of_nodes: false,
+            clock_error_ns: None,
             curves: Vec::new(),
         }
     }
 
-    /// Makes these the curves of nodes of a tree, each of which serves that many processes.
+    /// Makes these the curves of nodes of a tree, each of which serves at most that many children:
+    /// a time is how long a child waits behind its siblings.
     #[must_use]
     pub fn of_nodes(self) -> Serialization {
         Serialization {
             is_of_nodes: true,
+            ..self
+        }
+    }
+
+    /// Shows the uncertainty of the clock alignment around each curve, plus and minus, in ns.
+    #[must_use]
+    pub fn with_clock_error(self, uncertainty_ns: u64) -> Serialization {
+        Serialization {
+            clock_error_ns: Some(uncertainty_ns),
             ..self
         }
     }

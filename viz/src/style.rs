@@ -133,24 +133,19 @@ pub(crate) const HEAT_DARK: &str = "\
 .bar{fill:#8c8c8c}
 ";
 
-/// Rules that trees and message matrices add to [`HEAT_LIGHT`], on light paper: edges have the same
-/// steps as cells of a matrix, and the longest differs from all others.
+/// Rules that trees and message matrices add to [`HEAT_LIGHT`], on light paper: usual hops are pale,
+/// and those that take far longer than the median of their kind differ from all others in hue.
 pub(crate) const TREE_LIGHT: &str = "\
 .way{fill:none;stroke-linejoin:round}
-.edge0 polyline{stroke:#9ecae1;stroke-width:1.2px}
-.edge1 polyline{stroke:#9ecae1;stroke-width:1.6px}
-.edge2 polyline{stroke:#6baed6;stroke-width:2px}
-.edge3 polyline{stroke:#4292c6;stroke-width:2.4px}
-.edge4 polyline{stroke:#2171b5;stroke-width:2.8px}
-.edge5 polyline{stroke:#084594;stroke-width:3.2px}
-.edge6 polyline{stroke:#d55e00;stroke-width:4px}
-.field0,.field1{fill:#9ecae1}
-.field2{fill:#6baed6}
-.field3{fill:#4292c6}
-.field4{fill:#2171b5}
-.field5{fill:#084594}
-.field6{fill:#d55e00}
-.edge-unknown polyline{stroke:#8c8c8c;stroke-width:1.2px;stroke-dasharray:2 2}
+.hop0 polyline{stroke:#9ecae1;stroke-width:1.4px}
+.hop1 polyline{stroke:#4292c6;stroke-width:2.4px}
+.hop2 polyline{stroke:#084594;stroke-width:3.2px}
+.hop3 polyline{stroke:#d55e00;stroke-width:4px}
+.field0{fill:#9ecae1}
+.field1{fill:#4292c6}
+.field2{fill:#084594}
+.field3{fill:#d55e00}
+.hop-unknown polyline{stroke:#8c8c8c;stroke-width:1.2px;stroke-dasharray:2 2}
 .node{stroke:#4d4d4d;stroke-width:1px}
 .unknown{fill:#fff;stroke:#8c8c8c;stroke-width:1px}
 .border{stroke:#8c8c8c;stroke-width:1px;fill:none}
@@ -158,18 +153,14 @@ pub(crate) const TREE_LIGHT: &str = "\
 
 /// Differences of [`TREE_LIGHT`] on a dark screen.
 pub(crate) const TREE_DARK: &str = "\
-.edge0 polyline,.edge1 polyline{stroke:#205078}
-.edge2 polyline{stroke:#2a6aa0}
-.edge3 polyline{stroke:#4a8fcb}
-.edge4 polyline{stroke:#86b9e8}
-.edge5 polyline{stroke:#d4e8fb}
-.edge6 polyline{stroke:#f07d22}
-.field0,.field1{fill:#205078}
-.field2{fill:#2a6aa0}
-.field3{fill:#4a8fcb}
-.field4{fill:#86b9e8}
-.field5{fill:#d4e8fb}
-.field6{fill:#f07d22}
+.hop0 polyline{stroke:#205078}
+.hop1 polyline{stroke:#4a8fcb}
+.hop2 polyline{stroke:#d4e8fb}
+.hop3 polyline{stroke:#f07d22}
+.field0{fill:#205078}
+.field1{fill:#4a8fcb}
+.field2{fill:#d4e8fb}
+.field3{fill:#f07d22}
 .node{stroke:#b8b8b8}
 .unknown{fill:#161616}
 ";

@@ -28,7 +28,14 @@ mod words;
 pub use comparison::Comparison;
 pub use side_by_side::SideBySide;
 
+use collbench_text::quantity::{duration, grouped};
+
 use crate::Text;
+
+/// A duration that is not negative.
+pub(crate) fn duration_of(ns: u64) -> String {
+    duration(i64::try_from(ns).unwrap_or(i64::MAX))
+}
 
 /// What a timemap shows, and of which operation.
 #[derive(Debug, Clone)]
@@ -90,11 +97,12 @@ impl Stages {
     }
 }
 
-/// Mean time of one thread in one stage, with its number of samples.
+/// Mean time of one thread in one stage, with its number of samples and its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageTime {
     mean_ns: i64,
     n: u64,
+    error_ns: Option<u64>,
 }
 
 impl StageTime {
@@ -102,7 +110,46 @@ impl StageTime {
     ///
     /// It may be negative: a difference of two clocks can be.
     pub fn new(mean_ns: i64, n: u64) -> Option<StageTime> {
-        (n > 0).then_some(StageTime { mean_ns, n })
+        (n > 0).then_some(StageTime {
+            mean_ns,
+            n,
+            error_ns: None,
+        })
+    }
+
+    /// This time with the uncertainty of the clocks, plus and minus, in ns; `None` if both ends are
+    /// stamped by one clock.
+    #[must_use]
+    pub fn with_error(self, error_ns: Option<u64>) -> StageTime {
+        StageTime { error_ns, ..self }
+    }
+
+    pub(crate) fn error_ns(self) -> Option<u64> {
+        self.error_ns
+    }
+
+    /// Whether it is longer than the uncertainty of the clocks.
+    pub(crate) fn is_resolved(self) -> bool {
+        self.error_ns
+            .is_none_or(|error_ns| self.mean_ns.unsigned_abs() > error_ns)
+    }
+
+    /// `9.77 us ±4.05 us (n = 40)`, with `, within the clock error` if it is not resolved.
+    pub(crate) fn words(self) -> String {
+        let error = match self.error_ns {
+            Some(error_ns) => format!(" ±{}", duration_of(error_ns)),
+            None => String::new(),
+        };
+        let not_resolved = if self.is_resolved() {
+            ""
+        } else {
+            ", within the clock error"
+        };
+        format!(
+            "{}{error} (n = {}){not_resolved}",
+            duration(self.mean_ns),
+            grouped(self.n)
+        )
     }
 
     pub(crate) fn mean_ns(self) -> i64 {

@@ -3,8 +3,8 @@
 //! Drawn like a listing of folders: one row per process, below its parent and further to the right,
 //! so that a tree of a hundred processes can be read like one of eight. Children on one host are
 //! adjacent, and the host is named once for all of them. Lines are the edges, thicker and darker
-//! for longer transfers; the fill of a node is the wait of its process. Figures with bars are
-//! beside each row.
+//! where a transfer takes longer than is usual within a host or between hosts; the fill of a node is
+//! the wait of its process. Figures with bars are beside each row.
 
 mod draw;
 
@@ -27,8 +27,23 @@ pub struct TreeNode {
     pub down: Option<StageTime>,
     /// Mean transfer time from the parent.
     pub up: Option<StageTime>,
+    /// Messages to the parent, or to that other process, in all instances.
+    pub sent_down: Option<Messages>,
+    /// Messages from the parent in all instances.
+    pub sent_up: Option<Messages>,
     /// Mean wait of its process there, see [`Waits`].
     pub wait: Option<StageTime>,
+}
+
+/// The messages over a hop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Messages {
+    /// Number of messages.
+    pub n: u64,
+    /// Sum of their bytes.
+    pub bytes: u64,
+    /// Number of instances that sent them.
+    pub instances: u64,
 }
 
 /// What processes wait for in a tree.
@@ -137,6 +152,8 @@ mod tests {
             other_parent: None,
             down: None,
             up: None,
+            sent_down: None,
+            sent_up: None,
             wait: None,
         }
     }

@@ -365,28 +365,31 @@ pub(crate) fn hotspot(paths: &[ProcessPath]) -> Option<Hotspot> {
     let slow = paths
         .iter()
         .filter(|path| path.own_median_ns() as f64 >= slowest as f64 * SLOW);
-    type Place = (StageKind, u32, Option<u32>, Option<usize>);
+    // A node that serves its children is not a child that waits behind its siblings.
+    type Place = (StageKind, bool, u32, Option<u32>, Option<usize>);
     let mut shares: BTreeMap<Place, (f64, &PathStage)> = BTreeMap::new();
     for path in slow.clone() {
         let own = path.own_median_ns() as f64;
         for stage in path.stages.iter().filter(|stage| is_own(stage)) {
-            let place = (stage.kind, stage.node, stage.from, stage.round);
+            let serves = stage.kind == StageKind::DepartureWait && stage.node == path.slot;
+            let place = (stage.kind, serves, stage.node, stage.from, stage.round);
             let entry = shares.entry(place).or_insert((0.0, stage));
             entry.0 += path.median_ns(stage) as f64 / own;
         }
     }
     let n = slow.clone().count() as f64;
-    let mut largest: Option<(f64, &PathStage)> = None;
-    for &(share, stage) in shares.values() {
-        if largest.is_none_or(|(most, _)| share > most) {
-            largest = Some((share, stage));
+    let mut largest: Option<(f64, bool, &PathStage)> = None;
+    for (&(_, serves, ..), &(share, stage)) in &shares {
+        if largest.is_none_or(|(most, ..)| share > most) {
+            largest = Some((share, serves, stage));
         }
     }
-    let largest = largest.map(|(share, stage)| (share / n, stage));
-    let resolved = largest.filter(|&(share, _)| share <= 1.0);
-    resolved.map(|(share, stage)| Hotspot {
+    let largest = largest.map(|(share, serves, stage)| (share / n, serves, stage));
+    let resolved = largest.filter(|&(share, ..)| share <= 1.0);
+    resolved.map(|(share, serves, stage)| Hotspot {
         stage: stage.clone(),
         share,
+        serves,
         ranks: slow.map(|path| path.slot).collect(),
     })
 }

@@ -1,9 +1,8 @@
 //! Drawing of a histogram of durations.
 
 use collbench_text::quantity::{counted_grouped, duration, round_duration, tick};
-use plotters::prelude::IntoLogRange;
 
-use super::{Bar, Durations};
+use super::{Bar, Durations, ns_at, step};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_ratios, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
 use crate::labels::{LabelRequest, LabelStrip, spread};
@@ -32,9 +31,9 @@ struct Layout {
     labels: LabelStrip,
     /// Room above the highest bar for the labels.
     strip: f64,
-    /// Ends of the axis of time, in ns.
+    /// Ends of the axis of time, in steps.
     x: (f64, f64),
-    /// Height of the highest bar, instances per eighth of a doubling.
+    /// Height of the highest bar, instances per step.
     most: f64,
 }
 
@@ -75,17 +74,17 @@ impl Durations {
 
     fn layout(&self, marks: &[Mark]) -> Layout {
         let ends = self.bars.iter().map(|bar| bar.ends());
-        let all = ends.chain(marks.iter().map(|mark| (mark.ns, mark.ns)));
+        let all = ends.chain(marks.iter().map(|mark| (step(mark.ns), step(mark.ns))));
         let wide = |(low, high): (f64, f64), end: (f64, f64)| (low.min(end.0), high.max(end.1));
         let (low, high) = all.fold((f64::INFINITY, 0.0), wide);
-        // A margin at both ends, equal on the logarithmic axis.
-        let air = (high / low).powf(0.03).max(1.05);
-        let x = (low / air, high * air);
+        // A margin at both ends.
+        let air = ((high - low) * 0.03).max(0.5);
+        let x = ((low - air).max(0.0), high + air);
         let requests: Vec<LabelRequest> = marks
             .iter()
             .map(|mark| LabelRequest {
                 center: f64::from(LEFT)
-                    + (mark.ns / x.0).ln() / (x.1 / x.0).ln() * f64::from(PLOT_WIDTH),
+                    + (step(mark.ns) - x.0) / (x.1 - x.0) * f64::from(PLOT_WIDTH),
                 width: text_width(&mark.words, 11.0) + 10.0,
             })
             .collect();
@@ -119,21 +118,22 @@ impl Durations {
 
     fn draw_plot(&self, sheet: &Sheet, marks: &[Mark], layout: &Layout, id: &str) -> Drawn {
         let most = layout.most;
-        let xs = round_ratios(layout.x.0, layout.x.1, 9);
-        let ys = round_steps(0.0, most, 5, 0.1);
+        let xs = round_ratios(ns_at(layout.x.0).max(0.5), ns_at(layout.x.1), 9);
+        let xs: Vec<f64> = xs.into_iter().map(step).collect();
+        let ys = round_steps(0.0, most, 5, if most < 1.0 { 0.1 } else { 1.0 });
         let x_axis = Axis {
-            words: "duration of an instance (logarithmic)",
+            words: "duration of an instance (logarithmic: eight bars of equal width for each doubling)",
             ticks: &xs,
-            tick: &round_duration,
+            tick: &|x| round_duration(ns_at(x)),
         };
         let y_axis = Axis {
-            words: "density: instances per 9 % step of duration",
+            words: "number of instances in a bar",
             ticks: &ys,
             tick: &tick,
         };
         let y_end = most * (1.0 + layout.strip.ceil() / f64::from(BARS_HEIGHT));
-        let x = (layout.x.0..layout.x.1).log_scale();
-        let chart = axes::open(sheet, layout.place, (x, 0.0..y_end), (&x_axis, &y_axis))?;
+        let ends = (layout.x.0..layout.x.1, 0.0..y_end);
+        let chart = axes::open(sheet, layout.place, ends, (&x_axis, &y_axis))?;
         let at = |x: f64, y: f64| chart.plotting_area().map_coordinate(&(x, y));
         for bar in &self.bars {
             let (from, to) = bar.ends();
@@ -159,8 +159,8 @@ impl Durations {
             });
         }
         for (mark, placed) in marks.iter().zip(&layout.labels.placed) {
-            let (x, bottom) = at(mark.ns, 0.0);
-            let bars_top = at(mark.ns, most).1;
+            let (x, bottom) = at(step(mark.ns), 0.0);
+            let bars_top = at(step(mark.ns), most).1;
             let above = layout.labels.leader_height + placed.lane as f64 * f64::from(LANE);
             let px = |v: f64| (v * f64::from(UNIT)) as i32;
             let label = (px(placed.center), bars_top - px(above));

@@ -1,7 +1,7 @@
 //! Drawing of serialization curves.
 
 use collbench_text::quantity::{TimeUnit, counted_grouped, duration, fine_duration, grouped, tick};
-use plotters::prelude::{BLACK, Circle, LineSeries};
+use plotters::prelude::{BLACK, Circle, LineSeries, Polygon};
 use plotters::style::Color;
 
 use super::{Curve, Departure, Serialization};
@@ -10,6 +10,7 @@ use crate::frame::{Drawn, Head, MARGIN, report_refusal};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::cut;
+use crate::timemap::duration_of;
 
 const PLOT_HEIGHT: u32 = 300;
 const LEGEND_ROW: u32 = 20;
@@ -30,7 +31,8 @@ impl Serialization {
         let scale = self.scale();
         let top = head.bottom() + 14 + ABOVE;
         let bottom = top + PLOT_HEIGHT;
-        let n_rows = self.curves.iter().map(Curve::n_legend_rows).sum::<u32>();
+        let n_rows = self.curves.iter().map(Curve::n_legend_rows).sum::<u32>()
+            + u32::from(self.clock_error_ns.is_some());
         let place = Place {
             left: LEFT,
             top,
@@ -52,12 +54,16 @@ impl Serialization {
     }
 
     fn subtitle(&self) -> String {
-        let noun = if self.is_of_nodes { "position" } else { "rank" };
+        let n = u64::from(self.n_ranks);
+        let positions = if self.is_of_nodes {
+            format!("up to {}", n.max(1)) + if n == 1 { " child" } else { " children" }
+        } else {
+            counted_grouped(n, "rank")
+        };
         format!(
-            "{}, {}, {}; mean times",
+            "{}, {}, {positions}; mean times",
             self.heading.operation,
             counted_grouped(self.heading.n_instances, "instance"),
-            counted_grouped(u64::from(self.n_ranks), noun),
         )
     }
 
@@ -65,7 +71,9 @@ impl Serialization {
         let departures = || self.curves.iter().flat_map(|curve| &curve.departures);
         let times = departures().map(|departure| departure.time.mean_ns());
         // The height above 0 is a result, so the axis includes 0.
-        let (low, high) = times.fold((0i64, 0i64), |(l, h), ns| (l.min(ns), h.max(ns)));
+        let error = i64::try_from(self.clock_error_ns.unwrap_or(0)).unwrap_or(i64::MAX);
+        let ends = times.map(|ns| (ns.saturating_sub(error), ns.saturating_add(error)));
+        let (low, high) = ends.fold((0i64, 0i64), |(l, h), (a, b)| (l.min(a), h.max(b)));
         let (low, high) = (low as f64, (high as f64).max(low as f64 + 1.0));
         let unit = TimeUnit::for_axis(high.max(-low));
         let pad = (high - low) * 0.05;
@@ -84,8 +92,8 @@ impl Serialization {
         let ys = round_steps(scale.y.0, scale.y.1, 6, f64::MIN_POSITIVE);
         let (x_words, y_words) = if self.is_of_nodes {
             (
-                "position in the order in which the node serves (0 is served first)",
-                "mean time from receiving the data until the departure",
+                "children of a node in the order in which it serves them (0 is served first)",
+                "mean wait of a child behind its siblings",
             )
         } else {
             (
@@ -116,6 +124,22 @@ impl Serialization {
                 (place.top + 40) as i32 * UNIT,
             );
             sheet.text(middle, Anchor::Middle, "name", "not resolvable");
+        }
+        if let Some(error_ns) = self.clock_error_ns {
+            let error = error_ns as f64 / scale.unit.ns;
+            for curve in self
+                .curves
+                .iter()
+                .filter(|curve| !curve.departures.is_empty())
+            {
+                let above = curve.departures.iter().map(at).map(|(x, y)| (x, y + error));
+                let below = curve.departures.iter().rev().map(at);
+                let below = below.map(|(x, y)| (x, y - error));
+                let band: Vec<(f64, f64)> = above.chain(below).collect();
+                sheet.group("error", &[], &error_words(error_ns), || {
+                    chart.draw_series([Polygon::new(band, BLACK.filled())])
+                })?;
+            }
         }
         for (idx, curve) in self.curves.iter().enumerate() {
             if let Some(line) = curve.line {
@@ -166,6 +190,12 @@ impl Serialization {
                 entry("fit-line", &words);
             }
         }
+        if let Some(error_ns) = self.clock_error_ns {
+            let from = (x, y - 5 * UNIT);
+            sheet.rectangle("error", from, (x + 30 * UNIT, y + 5 * UNIT));
+            let at = (x + 38 * UNIT, y + 4 * UNIT);
+            sheet.text(at, Anchor::Start, "minor", &error_words(error_ns));
+        }
     }
 
     fn description(&self) -> String {
@@ -176,8 +206,16 @@ impl Serialization {
                 text.push_str(&format!(" {words}."));
             }
         }
+        if let Some(error_ns) = self.clock_error_ns {
+            text.push_str(&format!(" {}.", error_words(error_ns)));
+        }
         text
     }
+}
+
+/// The uncertainty of the clocks, for the legend.
+fn error_words(error_ns: u64) -> String {
+    format!("clock error, ±{}", duration_of(error_ns))
 }
 
 impl Curve {
@@ -217,8 +255,10 @@ impl Curve {
     }
 
     fn point_tooltip(&self, departure: &Departure) -> String {
+        let whose = departure.rank;
+        let whose = whose.map_or(String::new(), |rank| format!(" (rank {rank})"));
         format!(
-            "{}, position {}: {} (n = {})",
+            "{}, position {}{whose}: {} (n = {})",
             self.name,
             grouped(u64::from(departure.position)),
             duration(departure.time.mean_ns()),

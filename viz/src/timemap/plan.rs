@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use collbench_text::quantity::{counted_grouped, duration};
+use collbench_text::quantity::counted_grouped;
 
-use super::{Sides, Thread, Timemap};
+use super::{Sides, Thread, Timemap, duration_of};
 use crate::style::{self, N_DASHES};
 
 /// More groups share one band.
@@ -90,7 +90,7 @@ impl Timemap {
             self.plan_bands(groups)
         };
         if let Some(error_ns) = self.clock_error_ns {
-            let shown = duration(i64::try_from(error_ns).unwrap_or(i64::MAX));
+            let shown = duration_of(error_ns);
             let text = format!("clock error, ±{shown}");
             plan.legend.push(Entry::new("error", Sample::Area, text));
         }

@@ -11,7 +11,7 @@ fn svg(durations: Durations) -> String {
 
 /// Eight bars per doubling from 1 us on: one peak, and three instances far from it.
 fn hill() -> Durations {
-    let edge = |step: u32| (1_000.0 * 2f64.powf(f64::from(step) / 8.0)).round() as i64;
+    let edge = |step: u32| i64::from(1_024 + 128 * (step % 8)) << (step / 8);
     let bars = (0..120).filter_map(|step| {
         let n = match step {
             20..=52 => 6_000 / (4 + (i64::from(step) - 33).unsigned_abs().pow(2)),
@@ -23,7 +23,7 @@ fn hill() -> Durations {
     let marks = DurationMarks {
         median_ns: 17_900,
         mean_ns: 24_300,
-        p99_ns: 92_000,
+        p99_ns: 99_000,
         max_ns: 25_600_000,
     };
     let finding = "Half of the instances take at most 17.9 us, the longest 1,430 times as long";
@@ -95,7 +95,7 @@ fn bars_are_as_high_as_their_counts_and_the_rare_ones_have_a_ring() {
     for words in [
         "median 17.9 us",
         "mean 24.3 us",
-        "99 % within 92.0 us",
+        "99 % within 99.0 us",
         "longest 25.6 ms",
     ] {
         assert!(svg.contains(&format!(">{words}<")), "{words}");
@@ -107,8 +107,36 @@ fn bars_are_as_high_as_their_counts_and_the_rare_ones_have_a_ring() {
 }
 
 #[test]
+fn bars_of_an_eighth_of_a_doubling_are_equally_wide() {
+    let bars = [(1_024, 1_152, 40), (1_920, 2_048, 80), (2_048, 2_304, 5)];
+    let bars = bars
+        .iter()
+        .filter_map(|&(from, to, n)| Bar::new(from, to, n));
+    let marks = DurationMarks {
+        median_ns: 1_950,
+        mean_ns: 1_900,
+        p99_ns: 2_300,
+        max_ns: 2_300,
+    };
+    let svg = svg(Durations::new(heading("Even"), marks, bars).unwrap());
+    let document = Document::parse(&svg).unwrap();
+    let bars = document
+        .descendants()
+        .filter(|n| n.attribute("class") == Some("k0"));
+    let widths: Vec<f64> = bars
+        .map(|bar| bar.attribute("width").unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(widths.len(), 3);
+    // Corners are at tenths of a px.
+    assert!(
+        widths.iter().all(|width| (width - widths[0]).abs() < 0.21),
+        "{widths:?}"
+    );
+}
+
+#[test]
 fn a_bar_twice_as_wide_with_twice_the_count_is_as_high() {
-    let bars = [(1_000, 1_100, 40), (1_100, 1_331, 80)];
+    let bars = [(1_024, 1_152, 40), (1_152, 1_408, 80)];
     let bars = bars
         .iter()
         .filter_map(|&(from, to, n)| Bar::new(from, to, n));

@@ -13,6 +13,7 @@ fn departure(position: u32, mean_ns: i64) -> Departure {
     Departure {
         position,
         time: StageTime::new(mean_ns, 2_500).unwrap(),
+        rank: None,
     }
 }
 
@@ -53,6 +54,42 @@ fn configurations_differ_in_name_and_dash() {
         serialization.push(name.into(), departures, line.filter(|_| name == "flat"));
     }
     insta::assert_binary_snapshot!("configurations.svg", svg(serialization).into());
+}
+
+#[test]
+fn the_clock_error_is_a_band_and_widens_the_axis() {
+    let svg = svg(leaving(4, 1).with_clock_error(50_000));
+    assert!(svg.contains("clock error, ±50.0 us"), "{svg}");
+    let document = Document::parse(&svg).unwrap();
+    let mut nodes = document.descendants();
+    let band = nodes
+        .find(|node| node.tag_name().name() == "polygon")
+        .unwrap();
+    let points = band.attribute("points").unwrap();
+    let ys: Vec<f64> = points
+        .split_whitespace()
+        .map(|point| point.split_once(',').unwrap().1.parse().unwrap())
+        .collect();
+    // Four points above, and the same four below, 100 us further down.
+    assert_eq!(ys.len(), 8);
+    assert!((ys[7] - ys[0] - (ys[4] - ys[3])).abs() < 0.25, "{ys:?}");
+    assert!(ys[7] > ys[0] && ys.iter().all(|y| *y > 0.0));
+}
+
+#[test]
+fn a_child_of_a_node_is_named() {
+    let mut nodes = Serialization::new(heading("Nodes"), 2).of_nodes();
+    let second = Departure {
+        rank: Some(7),
+        ..departure(1, 1_500)
+    };
+    nodes.push("rank 3".into(), [departure(0, 0), second], None);
+    let svg = svg(nodes);
+    assert!(
+        svg.contains("rank 3, position 1 (rank 7): 1.50 us (n = 2,500)"),
+        "{svg}"
+    );
+    assert!(svg.contains("up to 2 children"), "{svg}");
 }
 
 #[test]

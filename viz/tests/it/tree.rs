@@ -1,6 +1,8 @@
 //! Content of pictures of trees and message matrices.
 
-use collbench_viz::{Heading, MessageMatrix, Picture, StageTime, Traffic, Tree, TreeNode, Waits};
+use collbench_viz::{
+    Heading, MessageMatrix, Messages, Picture, StageTime, Traffic, Tree, TreeNode, Waits,
+};
 
 fn heading() -> Heading {
     Heading {
@@ -19,6 +21,12 @@ fn tree(n: u32) -> Tree {
         other_parent: None,
         down: None,
         up: StageTime::new(if rank == 4 { 1_000_000 } else { 5_000 }, 500).filter(|_| rank > 0),
+        sent_down: None,
+        sent_up: (rank > 0).then_some(Messages {
+            n: 128_000,
+            bytes: 128_000 * 256,
+            instances: 500,
+        }),
         wait: StageTime::new(i64::from(rank) * 100, 500),
     });
     Tree::new(heading(), Waits::ForSiblings, nodes.collect())
@@ -34,14 +42,15 @@ fn the_slowest_edge_is_highlighted_and_the_others_are_not() {
     for n in [8, 128] {
         let svg = Picture::from(tree(n)).to_svg();
         // One for the edge, one for the legend.
-        assert_eq!(svg.matches("class=\"edge6\"").count(), 2, "{n}");
+        assert_eq!(svg.matches("class=\"hop3\"").count(), 2, "{n}");
         // And the legend's.
-        assert_eq!(
-            svg.matches("class=\"edge0\"").count(),
-            n as usize - 1,
-            "{n}"
-        );
+        assert_eq!(svg.matches("class=\"hop0\"").count(), n as usize - 1, "{n}");
+        assert!(svg.contains(">more than 10 times that<"));
+        // No hop has a colour in between.
+        assert!(!svg.contains("class=\"hop1\"") && !svg.contains("class=\"hop2\""));
         assert!(svg.contains("transfer from the parent: 1.00 ms (n = 500)"));
+        assert!(svg.contains("128,000 messages, 32,768,000 bytes (256 × 256 B in an instance)"));
+        assert!(svg.contains(">↓ 256 × 256 B</text>"));
         for rank in 0..n {
             assert!(
                 svg.contains(&format!(">rank {rank}</text>")),
@@ -73,12 +82,14 @@ fn what_is_not_known_is_no_length() {
         other_parent: None,
         down: None,
         up: None,
+        sent_down: None,
+        sent_up: None,
         wait: None,
     };
     let root = node.clone();
     node.parent = Some(0);
     let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, vec![root, node])).to_svg();
-    assert!(svg.contains("edge-unknown") && svg.contains("node unknown"));
+    assert!(svg.contains("hop-unknown") && svg.contains("node unknown"));
     assert!(!svg.contains("0 ns</text>\n<rect class=\"bar\""), "{svg}");
     assert!(svg.contains("&lt;b&gt;") && !svg.contains("<b>"));
     let empty = Picture::from(Tree::new(heading(), Waits::ForSiblings, Vec::new())).to_svg();
@@ -95,6 +106,8 @@ fn another_parent_to_the_root_is_named_and_has_no_edge() {
             other_parent: None,
             down: None,
             up: None,
+            sent_down: None,
+            sent_up: None,
             wait: StageTime::new(0, 3),
         };
         3
@@ -110,9 +123,9 @@ fn another_parent_to_the_root_is_named_and_has_no_edge() {
     assert!(svg.contains(">9.00 us to rank 1</text>"), "{svg}");
     assert!(svg.contains("transfer to rank 1: 9.00 us"));
     assert_eq!(svg.matches("9.00 us to rank").count(), 1);
-    // One edge takes as long as any; the other one is drawn like the way back.
-    assert_eq!(svg.matches("class=\"edge6\"").count(), 2);
-    assert_eq!(svg.matches("class=\"edge0\"").count(), 2);
+    // One edge takes far longer in one direction; the other one is drawn like the way back.
+    assert_eq!(svg.matches("class=\"hop2\"").count(), 2);
+    assert_eq!(svg.matches("class=\"hop0\"").count(), 2);
     // No process waits: no column, no legend.
     assert!(!svg.contains(">wait for") && !svg.contains("node: mean wait"));
 }
@@ -160,17 +173,17 @@ fn a_matrix_has_the_processes_of_a_host_together_wherever_their_ranks_are() {
             format!("n{}", rank % 2).into(),
         )
     });
-    let traffic = Traffic {
+    let traffic = |to, ns| Traffic {
         from: 1,
-        to: 4,
+        to,
         messages: 10,
         bytes: 80,
-        transfer: StageTime::new(900, 10),
+        transfer: StageTime::new(ns, 10),
     };
     let svg = Picture::from(MessageMatrix::new(
         heading(),
         processes.collect(),
-        [traffic],
+        [traffic(0, 10), traffic(2, 12), traffic(4, 900)],
     ))
     .to_svg();
     assert_eq!(svg.matches("class=\"border\"").count(), 2);
@@ -180,14 +193,59 @@ fn a_matrix_has_the_processes_of_a_host_together_wherever_their_ranks_are() {
     let rows: Vec<&str> = texts.map(|text| &text[..1]).collect();
     assert_eq!(rows, ["0", "2", "4", "1", "3", "5"]);
     assert!(svg.contains("rank 1 (n1) to rank 4 (n0): 10 messages, 80 bytes"));
-    // Its cell is at the fourth sender and the third receiver, in the colour of the slowest.
+    // Its cell is at the fourth sender and the third receiver, in the colour of the slow ones.
     let number = |class: &str, name: &str| -> f64 {
         let rectangle = svg.split(&format!("<rect class=\"{class}\"")).nth(1);
         let value = rectangle.and_then(|found| found.split(&format!(" {name}=\"")).nth(1));
         value.unwrap().split('"').next().unwrap().parse().unwrap()
     };
     let places = ["x", "y"].map(|name| {
-        (number("field6", name) - number("bar-room", name)) / number("field6", "width")
+        (number("field3", name) - number("bar-room", name)) / number("field3", "width")
     });
     assert_eq!(places.map(f64::round), [2.0, 3.0]);
+}
+
+#[test]
+fn of_equal_hops_none_stands_out() {
+    let nodes = (0..9).map(|rank| TreeNode {
+        name: format!("rank {rank}").into(),
+        host: "a".into(),
+        parent: (rank > 0).then_some(0),
+        other_parent: None,
+        down: None,
+        up: StageTime::new(6_400 + 50 * rank, 256).filter(|_| rank > 0),
+        sent_down: None,
+        sent_up: None,
+        wait: None,
+    });
+    let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes.collect())).to_svg();
+    assert_eq!(svg.matches("class=\"hop0\"").count(), 8 + 1);
+    assert!(!svg.contains("class=\"hop3\"") && !svg.contains("class=\"field"));
+    assert!(svg.contains("median within a host 6.60 us"), "{svg}");
+}
+
+#[test]
+fn a_hop_within_the_clock_error_is_no_number() {
+    let node = |host: &str, parent| TreeNode {
+        name: "rank".into(),
+        host: host.into(),
+        parent,
+        other_parent: None,
+        down: None,
+        up: parent
+            .and(StageTime::new(4_000, 9))
+            .map(|time| time.with_error(Some(5_130_000))),
+        sent_down: None,
+        sent_up: None,
+        wait: None,
+    };
+    let nodes = vec![node("a", None), node("b", Some(0))];
+    let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes)).to_svg();
+    assert!(
+        svg.contains(">±5.13 ms</text>") && !svg.contains(">4.00 us<"),
+        "{svg}"
+    );
+    assert!(svg.contains("4.00 us ±5.13 ms (n = 9), within the clock error"));
+    // The edge and its entry in the legend.
+    assert_eq!(svg.matches("class=\"hop-unknown\"").count(), 2);
 }

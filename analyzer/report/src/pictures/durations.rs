@@ -10,9 +10,10 @@ use super::title;
 
 /// Caption of the picture.
 pub(super) const CAPTION: &str = "How many instances took how long, from the first enter to the \
-     last leave. The time axis is logarithmic. The area of a bar, not its height, is its number of \
-     instances. Median, mean, 99th percentile and maximum are marked. Hatched bars are above the \
-     99th percentile; a ring marks bars of few instances. Durations include the arrival lag: a late \
+     last leave. The height of a bar is its number of instances. The time axis is logarithmic: all \
+     doublings are equally wide, and each has eight bars. Median, mean, 99th percentile and maximum \
+     are marked. Hatched bars are above the 99th percentile; a ring marks bars of few instances. \
+     Durations include the arrival lag: a late \
      rank makes an instance long. Two peaks mean two kinds of instances.";
 
 /// Least number of instances for a 99th percentile.

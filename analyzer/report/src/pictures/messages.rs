@@ -5,7 +5,6 @@ use collbench_analyzer::results::{
     Join, OperationSummary, PathLine, PathStage, StageKind, TreeFigures, TreeSummary,
 };
 use collbench_stats::distribution::Summary;
-use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Departure, Heading, Line, MessageMatrix, StageTime, Stages, Traffic};
 
@@ -19,19 +18,19 @@ pub(super) const TIMEMAP: &str = "One line per rank runs from top to bottom thro
      from the root. Level 1 is next to the root. Serialization is waiting behind siblings while the \
      parent serves them. Ranks of one class have paths with the same stages and similar times.";
 /// Caption of the curves of nodes.
-pub(super) const NODES: &str = "x is the order in which a node serves its children and itself. y is \
-     the mean time from when the node has received the data until it serves the one at that \
-     position. The slope is how much longer each further child waits. A node with many children has \
-     a long curve.";
+pub(super) const NODES: &str = "x is the order in which a node serves its children. y is the mean \
+     time that a child waits behind its siblings, from when the node sends to the first of them. The \
+     slope is how much longer each further child waits. A node with many children has a long curve; \
+     the node itself is in none.";
 /// Caption of the matrix.
 pub(super) const MATRIX: &str = "One row per sender, one column per receiver. A cell is filled where \
-     messages were sent; its shade is the mean transfer time of a message once both ends are ready. \
-     Processes of one host are adjacent; lines separate the hosts.";
+     messages were sent; it is darker where the mean transfer time of a message, once both ends are \
+     ready, is longer than is usual within a host or between hosts. Processes of one host are adjacent; lines separate the hosts.";
 
 /// Most nodes with curves: those that serve the most processes.
 const MAX_CURVES: usize = 8;
 /// Least number of points of a curve.
-const MIN_DEPARTURES: usize = 3;
+const MIN_CHILDREN: usize = 2;
 /// Trees with more levels have one row for all of them.
 const MAX_LEVELS: usize = 4;
 /// Most classes that distinguish lines.
@@ -66,7 +65,9 @@ pub(super) fn host(analysis: &Analysis, rank: u32) -> &str {
 }
 
 pub(super) fn time(summary: Option<&Summary>) -> Option<StageTime> {
-    summary.and_then(|summary| StageTime::new(summary.mean, summary.n))
+    let summary = summary?;
+    let error_ns = summary.uncertainty_ns.map(i64::unsigned_abs);
+    Some(StageTime::new(summary.mean, summary.n)?.with_error(error_ns))
 }
 
 /// The message matrix.
@@ -96,42 +97,66 @@ pub(super) fn matrix(analysis: &Analysis, operation: &OperationSummary) -> Optio
     ))
 }
 
-/// Curves of the nodes that serve the most processes; `None` if none serves several.
+/// A child of a node: how long it waits behind its siblings.
+struct Child {
+    rank: u32,
+    wait: Summary,
+}
+
+/// The children of a node whose waits are known, in the order in which it serves them on average.
+fn children(node: &Join) -> Vec<Child> {
+    let others = node.departures.iter().filter(|of| of.rank != node.rank);
+    let mut children: Vec<Child> = others
+        .filter_map(|of| {
+            Some(Child {
+                rank: of.rank,
+                wait: of.wait_ns.clone()?,
+            })
+        })
+        .collect();
+    children.sort_by_key(|child| (child.wait.mean, child.rank));
+    children
+}
+
+/// Curves of the nodes that serve the most children; `None` if none serves several.
 pub(super) fn nodes(
     analysis: &Analysis,
     operation: &OperationSummary,
 ) -> Option<viz::Serialization> {
     let (_, figures) = first(operation)?;
     let points = figures.joining_points.iter();
-    let mut serving: Vec<&Join> = points
-        .filter(|point| point.serialization.len() >= MIN_DEPARTURES)
+    let mut serving: Vec<(u32, Vec<Child>)> = points
+        .map(|node| (node.rank, children(node)))
+        .filter(|(_, children)| children.len() >= MIN_CHILDREN)
         .collect();
-    serving.sort_by_key(|point| (std::cmp::Reverse(point.serialization.len()), point.rank));
-    let most = serving.first()?.serialization.len();
-    let dearest = serving.iter().filter_map(|point| {
-        let (first, last) = (point.serialization.first()?, point.serialization.last()?);
-        Some((
-            last.mean_ns.saturating_sub(first.mean_ns),
-            std::cmp::Reverse(point.rank),
-        ))
+    serving.sort_by_key(|(rank, children)| (std::cmp::Reverse(children.len()), *rank));
+    let most = serving.first()?.1.len();
+    let dearest = serving.iter().max_by_key(|(rank, children)| {
+        let rank = std::cmp::Reverse(*rank);
+        (words::longer_behind_siblings(waits(children)), rank)
     });
-    let (rise, std::cmp::Reverse(rank)) = dearest.max()?;
+    let (rank, served) = dearest?;
     let finding = format!(
-        "Rank {rank} serves the last of its children and itself {} after the first",
-        quantity::duration(rise)
+        "At rank {rank} {}",
+        words::behind_siblings(waits(served)).unwrap_or_default()
     );
     let heading = heading(analysis, operation, figures, finding);
     let mut curves = viz::Serialization::new(heading, u32::try_from(most).ok()?).of_nodes();
-    for point in serving.into_iter().take(MAX_CURVES) {
-        let departures = point.serialization.iter().filter_map(|departure| {
+    for (rank, children) in serving.into_iter().take(MAX_CURVES) {
+        let departures = (0..).zip(&children).filter_map(|(position, child)| {
             Some(Departure {
-                position: u32::try_from(departure.position).ok()?,
-                time: StageTime::new(departure.mean_ns, departure.n)?,
+                position,
+                time: time(Some(&child.wait))?,
+                rank: Some(child.rank),
             })
         });
-        curves.push(format!("rank {}", point.rank).into(), departures, None);
+        curves.push(format!("rank {rank}").into(), departures, None);
     }
     Some(curves)
+}
+
+fn waits(children: &[Child]) -> impl Iterator<Item = i64> {
+    children.iter().map(|child| child.wait.mean)
 }
 
 /// The row of a stage in the timemap.

@@ -42,6 +42,7 @@ pub(super) fn serialization(
         Some(Departure {
             position: u32::try_from(point.position).ok()?,
             time: StageTime::new(point.mean_ns, point.n)?,
+            rank: None,
         })
     });
     let line = line.and_then(|line| StraightLine::new(line.at_first_ns, line.per_rank_ns));

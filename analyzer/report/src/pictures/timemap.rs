@@ -1,7 +1,7 @@
 //! The timemap of an operation.
 //!
 //! Its stages are those of calls without their messages. On one host there are no waits across
-//! hosts, so these rows have no length; with several hosts whose clocks are not aligned, they and
+//! hosts, and no rows for them; with several hosts whose clocks are not aligned, they and
 //! the core are not resolved. Operations without a core (rooted ones, scans, Comm_free) have two
 //! stages: the wait until the process could continue, and the operation from then on. Nonblocking
 //! operations begin earlier: with the initiating call, and the application's work until the
@@ -36,6 +36,9 @@ pub(super) fn caption(operation: &OperationSummary) -> &'static str {
     }
 }
 
+/// What the names of stages between hosts contain.
+const ACROSS_HOSTS: &str = "across hosts";
+
 /// Caption of the timemap without waits.
 pub(super) const CAPTION_WITHOUT: &str = "The same ranks and stages without the waits, on another \
      scale. What remains is the operation itself and leaving it, which waiting for late ranks would \
@@ -49,6 +52,9 @@ pub(crate) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz:
         n_instances: operation.instances,
     };
     let mut timemap = viz::Timemap::new(heading, stages(operation));
+    if let Some(error_ns) = clock_error_ns(operation) {
+        timemap = timemap.with_clock_error(error_ns);
+    }
     for thread in operation.threads() {
         let times = times_of(operation, thread);
         let line = Line {
@@ -61,6 +67,13 @@ pub(crate) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz:
     timemap
 }
 
+/// Uncertainty of the times of an operation between hosts, ns; `None` on one clock and without a common
+/// time.
+pub(super) fn clock_error_ns(operation: &OperationSummary) -> Option<u64> {
+    let duration = operation.duration_ns.as_ref()?;
+    duration.uncertainty_ns.map(|ns| ns.unsigned_abs())
+}
+
 /// Whether its calls only initiate it.
 fn is_overlapped(operation: &OperationSummary) -> bool {
     operation.between_ns.is_some()
@@ -70,21 +83,30 @@ fn is_overlapped(operation: &OperationSummary) -> bool {
 pub(crate) fn times_of(
     operation: &OperationSummary,
     thread: &ProcessTimes,
-) -> [Option<StageTime>; 5] {
+) -> Vec<Option<StageTime>> {
     let has_core = operation.departure_wait_ns.is_some();
-    let times = stage_times(thread, operation.spread(), has_core);
-    if !is_overlapped(operation) {
-        return times;
-    }
-    let time = |mean: Option<(i64, u64)>| mean.and_then(|(mean, n)| StageTime::new(mean, n));
-    let [wait_inside, wait_across, rest, ..] = times;
-    [
-        time(thread.initiation),
-        time(thread.between),
+    let spread = operation.spread();
+    let [
         wait_inside,
         wait_across,
-        rest,
-    ]
+        core,
+        leaving_across,
+        leaving_inside,
+    ] = stage_times(thread, spread, has_core);
+    let time = |mean: Option<(i64, u64)>| mean.and_then(|(mean, n)| StageTime::new(mean, n));
+    let spans_hosts = spread != Some(Spread::OneHost);
+    let mut times = Vec::new();
+    if is_overlapped(operation) {
+        times.extend([time(thread.initiation), time(thread.between)]);
+    }
+    times.push(wait_inside);
+    times.extend(spans_hosts.then_some(wait_across));
+    times.push(core);
+    if has_core && !is_overlapped(operation) {
+        times.extend(spans_hosts.then_some(leaving_across));
+        times.push(leaving_inside);
+    }
+    times
 }
 
 /// The stages of an operation, from its calls.
@@ -111,11 +133,9 @@ pub(crate) fn stages(operation: &OperationSummary) -> Stages {
         }
     };
     if operation.spread() == Some(Spread::OneHost) {
-        for stage in stages.down.iter_mut().chain(&mut stages.up) {
-            if stage.as_str().contains("across hosts") {
-                *stage = format!("{stage} (one host: none)").into();
-            }
-        }
+        let is_inside = |stage: &viz::Text| !stage.as_str().contains(ACROSS_HOSTS);
+        stages.down.retain(is_inside);
+        stages.up.retain(is_inside);
     }
     stages
 }

@@ -10,7 +10,7 @@ use collbench_text::{
     quantity::{counted, duration},
 };
 use collbench_viz as viz;
-use collbench_viz::{TreeNode, Waits};
+use collbench_viz::{Messages, TreeNode, Waits};
 
 use super::messages::{first, heading, host, time};
 use super::title;
@@ -18,8 +18,10 @@ use crate::words::inside as words;
 
 /// Caption of the picture.
 pub(super) const CAPTION: &str = "One row per process, below its parent in the tree. Lines are \
-     edges: the thicker and darker, the longer a message takes once both ends are ready. The fill \
-     of a node is how long the process waits there: for processes that arrive later, on the path to \
+     edges: thicker and darker where a message, once both ends are ready, takes longer than is usual \
+     within a host or between hosts. Arrows point to the parent (up) and from it (down), with the \
+     number and size of the messages of an instance. Hatched bars are within the clock error. The \
+     fill of a node is how long the process waits there: for processes that arrive later, on the path to \
      the root; behind its siblings at the parent, in a tree that only leads from the root. If a \
      process sends towards the root to another parent than it receives from, that parent is named. \
      A .dot file beside the page has the same tree, edge by edge, for Graphviz.";
@@ -76,10 +78,17 @@ pub(super) fn picture(analysis: &Analysis, operation: &OperationSummary) -> Opti
         return None;
     }
     let index = |rank: u32| processes.iter().position(|process| process.rank == rank);
-    let takes = |from: u32, to: u32| {
+    let edge = |from: u32, to: u32| {
         let mut edges = tree.edges.iter();
-        let edge = edges.find(|edge| (edge.from, edge.to) == (from, to))?;
-        time(transfer(edge))
+        edges.find(|edge| (edge.from, edge.to) == (from, to))
+    };
+    let takes = |from: u32, to: u32| time(transfer(edge(from, to)?));
+    let sent = |from: u32, to: u32| {
+        edge(from, to).map(|edge| Messages {
+            n: edge.messages,
+            bytes: edge.bytes,
+            instances: tree.instances,
+        })
     };
     let nodes = processes.iter().map(|process| {
         let [down, up] = process.parents;
@@ -91,6 +100,8 @@ pub(super) fn picture(analysis: &Analysis, operation: &OperationSummary) -> Opti
             other_parent: (down.filter(|_| down != parent)).map(|to| format!("rank {to}").into()),
             down: down.and_then(|to| takes(process.rank, to)),
             up: up.and_then(|from| takes(from, process.rank)),
+            sent_down: down.and_then(|to| sent(process.rank, to)),
+            sent_up: up.and_then(|from| sent(from, process.rank)),
             wait: time(process.wait),
         }
     });

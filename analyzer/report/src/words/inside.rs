@@ -548,13 +548,52 @@ fn costs_most(
     } else {
         inert::ranks(&hotspot.ranks)
     };
-    format!(
-        " On the slowest paths ({ranks}) {} of the time is {}: median {}, n = {}.",
+    let mut text = format!(
+        " On the slowest paths ({ranks}) {} of the time is {}: median {}, n = {}",
         share(hotspot.share),
         self::stage(analysis, hotspot),
         duration(stage.median_ns),
         stage.n
-    )
+    );
+    if hotspot.serves {
+        let mut nodes = figures.joining_points.iter();
+        let node = nodes.find(|node| node.rank == stage.node);
+        let children = node.iter().flat_map(|node| &node.departures);
+        let others = children.filter(|child| child.rank != stage.node);
+        let waits = others.filter_map(|child| Some(child.wait_ns.as_ref()?.mean));
+        if let Some(said) = behind_siblings(waits) {
+            text.push_str(&format!("; {said}"));
+        }
+    }
+    text.push('.');
+    text
+}
+
+/// How much longer the last of the children of a node waits than the first, given the mean waits of all;
+/// `None` without any.
+pub(crate) fn longer_behind_siblings(waits: impl Iterator<Item = i64>) -> Option<i64> {
+    let (least, most, _) = extremes(waits)?;
+    Some(most.saturating_sub(least))
+}
+
+/// How long the children of a node wait behind their siblings, given the mean waits of all; `None` where
+/// it has less than two.
+pub(crate) fn behind_siblings(waits: impl Iterator<Item = i64>) -> Option<String> {
+    let (least, most, n) = extremes(waits)?;
+    (n > 1).then(|| {
+        format!(
+            "the last of {n} children waits {} longer than the first",
+            duration(most.saturating_sub(least))
+        )
+    })
+}
+
+/// The least and the most of some values, and how many there are.
+fn extremes(values: impl Iterator<Item = i64>) -> Option<(i64, i64, usize)> {
+    values.fold(None, |so_far, value| {
+        let (least, most, n) = so_far.unwrap_or((value, value, 0));
+        Some((least.min(value), most.max(value), n + 1))
+    })
 }
 
 /// A stage, as what follows "37 % of the time is".
@@ -586,9 +625,8 @@ fn stage(analysis: &Analysis, hotspot: &Hotspot) -> String {
             format!("spent in {node} before it sends or receives next")
         }
         (StageKind::NodeUp, _) => format!("forwarding at {node}"),
-        (StageKind::DepartureWait, _) => {
-            format!("serialization at {node}")
-        }
+        (StageKind::DepartureWait, _) if hotspot.serves => format!("{node} serving its children"),
+        (StageKind::DepartureWait, _) => format!("serialization at {node}"),
         (StageKind::Entry, _) => format!("spent in {node} before it sends"),
         (StageKind::Exit, _) => format!("spent in {node} before it returns"),
         _ => node,
