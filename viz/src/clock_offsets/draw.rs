@@ -15,6 +15,8 @@ const RESIDUALS_HEIGHT: u32 = 150;
 const LEGEND_ROW: u32 = 20;
 /// Most clocks with an uncertainty band; more bands would hide one another.
 const MAX_BANDS: usize = 3;
+/// Residuals below the uncertainty divided by this have no plot.
+const NOTABLE: i64 = 20;
 
 /// Low and high, in `unit`.
 #[derive(Clone, Copy)]
@@ -54,8 +56,11 @@ impl ClockOffsets {
         let bottom = top + CURVES_HEIGHT;
         let second_top = bottom + BELOW + 20 + ABOVE;
         let second_bottom = second_top + RESIDUALS_HEIGHT;
-        let legend = second_bottom + BELOW + 16;
-        let height = legend + LEGEND_ROW * self.clocks.len() as u32;
+        let has_residuals = self.has_notable_residuals();
+        let plots_end = if has_residuals { second_bottom } else { bottom };
+        let legend = plots_end + BELOW + 16;
+        let n_rows = self.clocks.len() as u32 + u32::from(!has_residuals);
+        let height = legend + LEGEND_ROW * n_rows;
         let place = |top: u32, bottom: u32| Place {
             left: LEFT,
             top,
@@ -71,8 +76,14 @@ impl ClockOffsets {
         let x = Scale::of(times);
         let drawn = self.draw_curves(&sheet, place(top, bottom), x);
         report_refusal(drawn, &sheet, (LEFT, top + 20));
-        let drawn = self.draw_residuals(&sheet, place(second_top, second_bottom), x);
-        report_refusal(drawn, &sheet, (LEFT, second_top + 20));
+        if has_residuals {
+            let drawn = self.draw_residuals(&sheet, place(second_top, second_bottom), x);
+            report_refusal(drawn, &sheet, (LEFT, second_top + 20));
+        } else {
+            let y = (legend + LEGEND_ROW * self.clocks.len() as u32 + 4) as i32 * UNIT;
+            let at = (MARGIN as i32 * UNIT, y);
+            sheet.text(at, Anchor::Start, "minor", &self.residual_words());
+        }
         self.draw_legend(&sheet, legend);
         sheet.finish(
             id,
@@ -80,6 +91,31 @@ impl ClockOffsets {
             &self.description(),
             &[style::LIGHT, style::CHART_LIGHT].concat(),
             &[style::DARK, style::CHART_DARK].concat(),
+        )
+    }
+
+    /// The largest distance of a measured offset from its curve, ns.
+    fn largest_residual_ns(&self) -> i64 {
+        let residuals = self.clocks.iter().flat_map(HostClock::residuals);
+        let residuals = residuals.map(|point| point.offset_ns.saturating_abs());
+        residuals.max().unwrap_or(0)
+    }
+
+    /// Whether any measured offset is further from its curve than a small part of the uncertainty:
+    /// otherwise a plot would show rounding.
+    fn has_notable_residuals(&self) -> bool {
+        let errors = self.clocks.iter().map(HostClock::error_ns);
+        let least = errors.min().unwrap_or(0);
+        self.largest_residual_ns() > (least / NOTABLE).max(1)
+    }
+
+    fn residual_words(&self) -> String {
+        if self.clocks.iter().all(|clock| clock.measured.is_empty()) {
+            return "No offset was measured.".to_owned();
+        }
+        format!(
+            "All measured offsets are within {} of their curves.",
+            duration(self.largest_residual_ns().max(1))
         )
     }
 
@@ -124,7 +160,7 @@ impl ClockOffsets {
     fn draw_residuals(&self, sheet: &Sheet, place: Place, x: Scale) -> Drawn {
         let residuals = self.clocks.iter().flat_map(HostClock::residuals);
         let y = Scale::of(residuals.map(|point| point.offset_ns));
-        let words = format!("measured minus the curve, in {}", y.unit.name);
+        let words = format!("measured offset minus the curve, in {}", y.unit.name);
         let mut chart = self.open(sheet, place, (x, y), &words)?;
         for (idx, clock) in self.clocks.iter().enumerate() {
             let class = format!("point {}", style::series(idx));
@@ -154,7 +190,8 @@ impl ClockOffsets {
         crate::frame::Refusal,
     > {
         let xs = round_steps(x.range.0.max(0.0), x.range.1, 10, f64::MIN_POSITIVE);
-        let ys = round_steps(y.range.0, y.range.1, 6, f64::MIN_POSITIVE);
+        // Times are integers of ns.
+        let ys = round_steps(y.range.0, y.range.1, 6, 1.0 / y.unit.ns);
         let x_words = format!("time since the start of the run, in {}", x.unit.name);
         let x_axis = Axis {
             words: &x_words,
@@ -195,7 +232,13 @@ impl HostClock {
     fn summary(&self) -> String {
         let offsets = || self.curve.iter().map(|point| point.offset_ns);
         let most = offsets().map(i64::saturating_abs).max().unwrap_or(0);
-        let error = self.curve.iter().map(|point| point.error_ns).max();
+        let error = self.error_ns();
+        let course = if most <= error {
+            format!("straight within its error, ±{}", duration(error))
+        } else {
+            let most = duration(most);
+            format!("up to {most} off the straight line, ±{}", duration(error))
+        };
         let residuals = self.residuals().map(|point| point.offset_ns);
         let mut off: Vec<i64> = residuals.map(i64::saturating_abs).collect();
         off.sort_unstable();
@@ -207,12 +250,13 @@ impl HostClock {
             ),
             None => "no bursts".to_owned(),
         };
-        format!(
-            "{}: up to {} off the straight line, ±{}; {measured}",
-            self.host.cut(40),
-            duration(most),
-            duration(error.unwrap_or(0)),
-        )
+        format!("{}: {course}; {measured}", self.host.cut(40))
+    }
+
+    /// The largest uncertainty of its curve, ns.
+    fn error_ns(&self) -> i64 {
+        let errors = self.curve.iter().map(|point| point.error_ns.max(0));
+        errors.max().unwrap_or(0)
     }
 
     fn point_words(&self, point: &OffsetPoint) -> String {

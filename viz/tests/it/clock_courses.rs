@@ -62,6 +62,20 @@ fn a_disturbed_burst_is_as_far_from_the_curve_as_it_was_disturbed() {
 }
 
 #[test]
+fn residuals_far_below_the_error_have_no_plot() {
+    let mut clocks = ClockOffsets::new("Straight".into(), "Against n1".into());
+    let ends = || [0, 90_000_000_000].into_iter();
+    let curve = ends().map(|at_ns| point(at_ns, 0, 5_130_000));
+    let measured = ends().map(|at_ns| point(at_ns, 3, 6_000_000));
+    clocks.push("n2".into(), curve, measured);
+    let svg = svg(clocks);
+    assert_well_formed(&svg);
+    assert!(!svg.contains("minus the curve"), "{svg}");
+    assert!(svg.contains(">All measured offsets are within 3 ns of their curves.<"));
+    assert!(svg.contains("n2: straight within its error, ±5.13 ms; 2 bursts"));
+}
+
+#[test]
 fn names_are_inert() {
     let mut clocks = ClockOffsets::new(HOSTILE.into(), HOSTILE.into());
     clocks.push(HOSTILE.into(), [point(0, 0, 0)], []);

@@ -14,7 +14,8 @@ pub(super) const CAPTION: &str = "Above: the offset of each host's clock against
      host, minus the straight line from the start to the end of the run. This is the error that two \
      measurements alone would leave. The bands, for the three clocks that depart the most, are two \
      standard deviations of the estimate. The points are offsets measured by single bursts of \
-     exchanges. Below: the distance of these points from the curve. A single point far off is a \
+     exchanges. Below, where it is notable beside the error: the distance of these points from the \
+     curve. A single point far off is a \
      disturbed burst; many points off together are a clock that stepped or a network path that \
      changed.";
 
