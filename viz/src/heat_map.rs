@@ -75,6 +75,8 @@ pub(crate) enum Shade {
     Blank,
     /// Below [`N_STEPS`].
     Step(usize),
+    /// The same, of a value that is known in part: at least this. It is shaded and hatched.
+    Least(usize),
     Unknown,
 }
 

@@ -8,7 +8,7 @@ use collbench_text::quantity::{counted_grouped, grouped, part_percent, whole_per
 
 use crate::frame::Head;
 use crate::heat_map::band::{self, RankOnHost, bands};
-use crate::heat_map::{Axis, Bar, Cell, HeatMap, N_STEPS, Row, Shade};
+use crate::heat_map::{Axis, Bar, Cell, HeatMap, MAX_ROWS, N_STEPS, Row, Shade};
 use crate::{Heading, Text};
 
 /// Which order is shown.
@@ -40,8 +40,9 @@ impl Positions {
 
 /// How often each rank was at each position of an order.
 ///
-/// More than 64 ranks share rows, whose cells show the highest value of their ranks, so that one
-/// rank that is always last stays visible among a thousand; more than 64 positions share columns.
+/// More than 64 ranks share rows, whose cells show the mean of their ranks; ranks that are mostly in
+/// the last or the first column are then shown above them, so that one rank that is always last stays
+/// visible among a thousand. More than 64 positions share columns.
 #[derive(Debug, Clone)]
 pub struct OrderMap {
     heading: Heading,
@@ -52,6 +53,9 @@ pub struct OrderMap {
 
 /// Upper limits of the shades, in percent of the instances.
 const LIMITS: [u64; N_STEPS] = [2, 5, 10, 20, 40, 70, 100];
+/// A rank that is in the first or the last column in at least this share of the instances, in parts
+/// per million, has a row of its own among many ranks.
+const MOSTLY: u64 = 666_667;
 /// More positions share columns.
 const MAX_COLUMNS: usize = 64;
 
@@ -115,10 +119,16 @@ impl OrderMap {
         let columns = self.columns();
         let ranks: Vec<&RankOnHost> = self.ranks.iter().map(|counted| &counted.rank).collect();
         let bands = bands(&ranks);
-        let rows = bands.iter().map(|members| {
+        let apart = self.apart(&columns).into_iter();
+        let apart = apart.map(|(what, counted)| Row {
+            group: what.into(),
+            is_apart: true,
+            ..self.row(std::slice::from_ref(counted), &columns)
+        });
+        let rows = apart.chain(bands.iter().map(|members| {
             let members = &self.ranks[members.clone()];
             self.row(members, &columns)
-        });
+        }));
         HeatMap {
             head: Head::new(&self.heading.finding, &self.subtitle(bands.len())),
             finding: self.heading.finding.clone(),
@@ -134,6 +144,23 @@ impl OrderMap {
             hatching: "unresolved",
             bars: ["position", "unresolved"],
         }
+    }
+
+    /// The ranks that are mostly last or first, if many ranks share rows, and which of the two.
+    fn apart(&self, columns: &[std::ops::Range<usize>]) -> Vec<(&'static str, &Counted)> {
+        if self.ranks.len() <= MAX_ROWS {
+            return Vec::new();
+        }
+        let ends = [
+            (columns.last(), "mostly last"),
+            (columns.first(), "mostly first"),
+        ];
+        let found = ends.into_iter().filter_map(|(column, what)| {
+            let column = column?;
+            let (counted, share) = most(&self.ranks, |member| member.at(column))?;
+            (share >= MOSTLY).then_some((what, counted))
+        });
+        found.collect()
     }
 
     /// Range of positions of each column.
@@ -191,7 +218,7 @@ impl OrderMap {
 
     fn subtitle(&self, n_rows: usize) -> String {
         let bands = if n_rows < self.ranks.len() {
-            "; each row is a band of ranks, each cell shows the highest share of one of them"
+            "; each row is a band of ranks and shows their mean"
         } else {
             ""
         };
@@ -210,7 +237,8 @@ impl OrderMap {
     fn row(&self, members: &[Counted], columns: &[std::ops::Range<usize>]) -> Row {
         let ranks: Vec<&RankOnHost> = members.iter().map(|member| &member.rank).collect();
         let name = band::name(&ranks);
-        let undecided = most(members, |member| member.n_undecided);
+        let n_instances = total(members, |member| member.n_instances);
+        let n_undecided = total(members, |member| member.n_undecided);
         Row {
             tooltip: self.row_tooltip(&name, members, columns),
             group: band::host(&ranks),
@@ -220,10 +248,13 @@ impl OrderMap {
                 .map(|column| self.cell(&name, members, column))
                 .collect(),
             bar: Bar {
-                length: undecided.map(|(_, share)| share as f64 / 1e6),
-                number: undecided.map_or_else(String::new, |(member, _)| {
-                    part_percent(member.n_undecided, member.n_instances)
-                }),
+                length: (!members.is_empty())
+                    .then(|| n_undecided as f64 / n_instances.max(1) as f64),
+                number: if members.is_empty() {
+                    String::new()
+                } else {
+                    part_percent(n_undecided, n_instances)
+                },
                 is_hatched: true,
             },
             name,
@@ -238,29 +269,34 @@ impl OrderMap {
                 tooltip: String::new(),
             };
         };
-        let n = highest.at(column);
-        let shown = part_percent(n, highest.n_instances);
-        let whose = match members.len() {
-            1 => String::new(),
-            _ if n == 0 => String::new(),
-            _ => format!("rank {} ", highest.rank.rank),
+        let n = total(members, |member| member.at(column));
+        let n_instances = total(members, |member| member.n_instances);
+        let shown = part_percent(n, n_instances);
+        let tooltip = match members.len() {
+            1 => format!(
+                "{name}, {}: {shown} ({} of {})",
+                self.column_name(column),
+                grouped(n),
+                counted_grouped(n_instances, "instance"),
+            ),
+            _ => format!(
+                "{name}, {}: {shown} on average; most often rank {}, in {}",
+                self.column_name(column),
+                highest.rank.rank,
+                part_percent(highest.at(column), highest.n_instances),
+            ),
         };
         Cell {
             shade: match n {
                 0 => Shade::Blank,
                 // By the number in the cell, so that equal numbers have equal shades.
-                _ => Shade::step(whole_percent(n, highest.n_instances), &LIMITS),
+                _ => Shade::step(whole_percent(n, n_instances), &LIMITS),
             },
             number: match n {
                 0 => String::new(),
                 _ => shown.trim_end_matches(" %").to_owned(),
             },
-            tooltip: format!(
-                "{name}, {}: {whose}{shown} ({} of {})",
-                self.column_name(column),
-                grouped(n),
-                counted_grouped(highest.n_instances, "instance"),
-            ),
+            tooltip,
         }
     }
 
@@ -333,6 +369,13 @@ impl OrderMap {
         }
         text
     }
+}
+
+/// The sum over ranks.
+fn total(members: &[Counted], n: impl Fn(&Counted) -> u64) -> u64 {
+    members
+        .iter()
+        .fold(0, |sum, member| sum.saturating_add(n(member)))
 }
 
 /// The first of the ranks with the largest share of its instances, and this share in parts per

@@ -2,7 +2,7 @@
 //!
 //! The scale follows the longest wait in the picture, since a program that waits 1 % of the time
 //! has a pattern, too; the legend gives the values of the shades. An interval in which calls began
-//! and none of their waits is known is hatched; one without calls is blank.
+//! whose waits are not known is hatched, over the shade of those that are; one without calls is blank.
 
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -140,7 +140,7 @@ impl WaitsOverTime {
                 steps
             },
             blank: "no call",
-            hatching: "not known",
+            hatching: "not known, or at least the shade below",
             bars: ["waits", "in total"],
         }
     }
@@ -220,12 +220,16 @@ impl WaitsOverTime {
         let shade = match part {
             None => Shade::Unknown,
             Some(0) if mean.n_calls == 0 && mean.call_ns == 0 => Shade::Blank,
-            Some(part) => Shade::step(part, limits),
+            Some(part) => match Shade::step(part, limits) {
+                Shade::Step(step) if is_least(mean) => Shade::Least(step),
+                shade => shade,
+            },
         };
         Cell {
             shade,
             number: match (shade, part) {
                 (Shade::Step(_), Some(part)) => part_in_percent(part),
+                (Shade::Least(_), Some(part)) => format!("≥{}", part_in_percent(part)),
                 _ => String::new(),
             },
             tooltip: format!("{name}, {}: {}", self.when(idx..idx + 1), words(row, mean)),
@@ -369,6 +373,15 @@ impl SharedRow<'_> {
         sum(known.into_iter()).map(|ns| ns / n)
     }
 }
+
+/// Whether the wait of an interval is known in part only: that of one call in [`FEW`] or more is not
+/// known.
+fn is_least(mean: &Mean) -> bool {
+    mean.n_unknown.saturating_mul(FEW) >= mean.n_calls.max(1)
+}
+
+/// One unknown wait among more calls than this does not change the look of an interval.
+const FEW: u64 = 20;
 
 /// The content of an interval, for a tooltip.
 fn words(row: &SharedRow<'_>, mean: &Mean) -> String {

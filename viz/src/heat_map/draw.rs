@@ -233,15 +233,17 @@ fn draw_cells(sheet: &Sheet, row: &Row, layout: &Layout, place: Place, id: &str)
     for (column, cell) in row.cells.iter().enumerate() {
         let (from, to) = cell_corners(layout, place, column, column + 1);
         sheet.group("cell", &[], &cell.tooltip, || {
-            match cell.shade {
-                Shade::Unknown => sheet.hatched(id, from, to),
-                shade => sheet.rectangle(&class(shade), from, to),
+            if cell.shade != Shade::Unknown {
+                sheet.rectangle(&class(cell.shade), from, to);
+            }
+            if is_hatched(cell.shade) {
+                sheet.hatched(id, from, to);
             }
             let has_room = text_width(&cell.number, SMALL) + 4.0 <= layout.column_width
                 && place.height >= TEXT_LINE + 1.0;
             if has_room && !cell.number.is_empty() {
                 let class = match cell.shade {
-                    Shade::Step(step) => format!("number on{step}"),
+                    Shade::Step(step) | Shade::Least(step) => format!("number on{step}"),
                     Shade::Blank | Shade::Unknown => "number".to_owned(),
                 };
                 let middle = (f64::from(from.0 + to.0)) / 2.0 / f64::from(UNIT);
@@ -266,13 +268,11 @@ fn draw_stretches(sheet: &Sheet, row: &Row, layout: &Layout, place: Place, id: &
         column += stretch.len();
     }
     for (shade, shapes) in shapes {
-        match shade {
-            Shade::Unknown => {
-                for (from, to) in shapes {
-                    sheet.hatched(id, from, to);
-                }
-            }
-            shade => sheet.rectangles(&class(shade), &shapes),
+        if shade != Shade::Unknown {
+            sheet.rectangles(&class(shade), &shapes);
+        }
+        for (from, to) in shapes.into_iter().filter(|_| is_hatched(shade)) {
+            sheet.hatched(id, from, to);
         }
     }
 }
@@ -324,10 +324,14 @@ fn cell_corners(
     )
 }
 
+fn is_hatched(shade: Shade) -> bool {
+    matches!(shade, Shade::Least(_) | Shade::Unknown)
+}
+
 fn class(shade: Shade) -> String {
     match shade {
         Shade::Blank => "blank".to_owned(),
-        Shade::Step(step) => format!("step{step}"),
+        Shade::Step(step) | Shade::Least(step) => format!("step{step}"),
         Shade::Unknown => String::new(),
     }
 }

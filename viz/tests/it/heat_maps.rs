@@ -137,22 +137,66 @@ fn titles(node: Node<'_, '_>) -> Vec<String> {
 fn one_late_rank_among_a_thousand_is_seen_and_named() {
     let svg = svg(arrivals(1_024, 64, 700, 0));
     let document = Document::parse(&svg).unwrap();
-    let row = rows(&document)
-        .into_iter()
-        .find(|row| row.attribute("data-row") == Some("ranks 688-703"));
-    let row = row.expect("the band of rank 700");
-    let last = row
-        .children()
-        .rfind(|node| node.attribute("class") == Some("cell"))
-        .unwrap();
+    let last_of = |name: &str| {
+        let rows = rows(&document).into_iter();
+        let mut named = rows.filter(|row| row.attribute("data-row") == Some(name));
+        let row = named.next().unwrap();
+        let mut cells = row.children();
+        let last = cells.rfind(|node| node.attribute("class") == Some("cell"));
+        let last = last.unwrap();
+        let mut classes = last
+            .descendants()
+            .filter_map(|node| node.attribute("class"));
+        let shade = classes.find(|class| class.starts_with("step")).unwrap();
+        (titles(last), shade.to_owned())
+    };
+    assert_eq!(rows(&document)[0].attribute("data-row"), Some("rank 700"));
+    assert!(svg.contains(">mostly last<") && !svg.contains(">mostly first<"));
+    let (title, shade) = last_of("rank 700");
     assert_eq!(
-        titles(last),
-        ["ranks 688-703, tenth 10: rank 700 91 % (2,280 of 2,500 instances)"]
+        title,
+        ["rank 700, tenth 10: 91 % (2,280 of 2,500 instances)"]
     );
-    let shade = last
-        .descendants()
-        .find_map(|node| node.attribute("class").filter(|c| c.starts_with("step")));
-    assert_eq!(shade, Some("step6"));
+    assert_eq!(shade, "step6");
+    // The row of its band is the mean of 16 ranks.
+    let (title, shade) = last_of("ranks 688-703");
+    assert_eq!(
+        title,
+        ["ranks 688-703, tenth 10: 19 % on average; most often rank 700, in 91 %"]
+    );
+    assert_eq!(shade, "step3");
+}
+
+#[test]
+fn a_wait_that_is_known_in_part_is_hatched_over_its_shade() {
+    let bin = TimeBin {
+        wait_ns: Some(300),
+        call_ns: 900,
+        n_calls: 10,
+        n_unknown: 9,
+    };
+    let few = TimeBin {
+        n_calls: 1_000,
+        ..bin
+    };
+    let mut map = WaitsOverTime::new("Partly".into(), NonZeroU64::new(1_000).unwrap(), 2);
+    map.push(0, "n".into(), |idx| if idx == 0 { bin } else { few });
+    let svg = svg(map);
+    let document = Document::parse(&svg).unwrap();
+    let cells = rows(&document)[0].children();
+    let cells: Vec<Node<'_, '_>> = cells
+        .filter(|node| node.attribute("class") == Some("cell"))
+        .collect();
+    let marks = |cell: Node<'_, '_>| {
+        let rectangles = cell.children().filter(|node| node.has_tag_name("rect"));
+        let marks = rectangles.map(|node| node.attribute("class").or(node.attribute("fill")));
+        marks
+            .map(|mark| mark.unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(marks(cells[0]), ["step6", "url(#collbench-hatch)"]);
+    assert_eq!(marks(cells[1]), ["step6"]);
+    assert!(svg.contains(">≥30 %<") && svg.contains(">30 %<"), "{svg}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub(super) fn caption(order: Order) -> String {
 }
 
 /// The order map of one operation; `None` if there is no order: one process, or clocks that are not
-/// aligned.
+/// aligned or resolve no position.
 pub(super) fn order_map(
     analysis: &Analysis,
     operation: &OperationSummary,
@@ -45,7 +45,8 @@ pub(super) fn order_map(
         (None, Some(deciles)) => (deciles, Positions::Tenths),
         (None, None) => return None,
     };
-    if counts.len() < 2 || operation.instances == 0 {
+    let is_resolved = counts.iter().flatten().any(|&n| n > 0);
+    if counts.len() < 2 || operation.instances == 0 || !is_resolved {
         return None;
     }
     let heading = Heading {

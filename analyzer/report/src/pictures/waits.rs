@@ -13,7 +13,8 @@ pub(super) const CAPTION: &str = "One row per rank (or band of ranks), time from
      The darker a cell (on a dark screen, the brighter), the larger the share of that interval that \
      the rank spends waiting in collectives. If one row stays pale while the others are dark, the \
      others wait for that rank. If a column is dark in all rows, all ranks wait at that time. \
-     Hatched: calls began there and none of their waits is known. The bars show the total wait of \
+     Hatched: the waits of calls that began there are not known, or only in part; what is known is \
+     the shade below. The bars show the total wait of \
      each rank.";
 
 /// The picture; `None` without times or ranks.
