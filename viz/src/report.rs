@@ -49,6 +49,8 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// Pictures of single operations, the most important first.
     pub groups: Vec<FigureGroup>,
+    /// Pictures at the end of the page, on how the data were made.
+    pub closing: Vec<Figure>,
 }
 
 /// A name and a value.
@@ -92,6 +94,8 @@ pub struct Figure {
     pub heading: Text,
     /// Caption below the picture: how to read it.
     pub caption: Text,
+    /// Whether the page shows it on demand only.
+    pub on_demand: bool,
     /// The picture.
     pub picture: Picture,
 }
@@ -136,6 +140,7 @@ impl Report {
                     figures: draw(&group.figures, &mut numbers),
                 })
                 .collect(),
+            closing: draw(&self.closing, &mut numbers),
         };
         // Writing to a String cannot fail, and the template calls nothing that can.
         page.render().unwrap_or_default()
@@ -149,13 +154,27 @@ fn group_id(n: usize) -> String {
 fn draw<'a>(figures: &'a [Figure], numbers: &mut RangeFrom<usize>) -> Vec<DrawnFigure<'a>> {
     let numbered = figures.iter().zip(numbers);
     numbered
-        .map(|(figure, n)| DrawnFigure {
-            id: format!("figure-{n}"),
-            heading: &figure.heading,
-            caption: &figure.caption,
-            svg: figure.picture.draw(&format!("picture-{n}")),
+        .map(|(figure, n)| {
+            let svg = figure.picture.draw(&format!("picture-{n}"));
+            DrawnFigure {
+                id: format!("figure-{n}"),
+                heading: &figure.heading,
+                caption: &figure.caption,
+                on_demand: figure.on_demand,
+                finding: title_of(&svg).to_owned(),
+                svg,
+            }
         })
         .collect()
+}
+
+/// The title of a drawn picture, escaped: it comes before the titles of its marks.
+fn title_of(svg: &str) -> &str {
+    let title = svg
+        .split_once("<title")
+        .and_then(|(_, rest)| rest.split_once('>'));
+    let title = title.and_then(|(_, rest)| rest.split_once("</title>"));
+    title.map_or("", |(title, _)| title)
 }
 
 #[derive(Template)]
@@ -168,6 +187,7 @@ struct Page<'a> {
     ranks: TableView<'a>,
     figures: Vec<DrawnFigure<'a>>,
     groups: Vec<DrawnGroup<'a>>,
+    closing: Vec<DrawnFigure<'a>>,
 }
 
 impl Page<'_> {
@@ -190,6 +210,9 @@ struct DrawnFigure<'a> {
     id: String,
     heading: &'a Text,
     caption: &'a Text,
+    on_demand: bool,
+    /// Markup: its title, for screens on which the picture does not fit.
+    finding: String,
     /// Markup drawn by this crate.
     svg: String,
 }

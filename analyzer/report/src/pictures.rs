@@ -34,7 +34,9 @@ const KINDS: [&str; 10] = [
 /// Suffix of the file name of a timemap without waits.
 const WITHOUT_WAITS: &str = "-without-waits";
 /// File names of pictures of the whole run.
-const OF_RUN: [&str; 2] = ["waits-over-time.svg", "clock.svg"];
+const OF_RUN: [&str; 2] = [WAITS, CLOCK];
+const WAITS: &str = "waits-over-time.svg";
+const CLOCK: &str = "clock.svg";
 
 /// A picture and its own file.
 pub(crate) struct PictureFile {
@@ -61,10 +63,22 @@ impl PictureFile {
             figure: Figure {
                 heading: heading.into(),
                 caption: caption.into(),
+                on_demand: false,
                 picture: picture.into(),
             },
             dot: None,
         }
+    }
+
+    /// Shown on demand only.
+    fn on_demand(mut self) -> Self {
+        self.figure.on_demand = true;
+        self
+    }
+
+    /// Whether it shows how times were measured, and belongs at the end of the page.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.file == CLOCK
     }
 }
 
@@ -106,19 +120,16 @@ fn of_operation(
         timemap::caption(operation),
         with_waits.into(),
     )];
-    pictures.extend(without_waits.map(|timemap| {
-        let heading = "Timemap without the waits";
-        let mut shown = shown("timemap", heading, timemap::CAPTION_WITHOUT, timemap.into());
-        shown.file = shown.file.replace(".svg", &format!("{WITHOUT_WAITS}.svg"));
+    pictures.extend(tree::picture(analysis, operation).map(|picture| {
+        let mut shown = shown(
+            "tree",
+            "The most frequent tree",
+            tree::CAPTION,
+            picture.into(),
+        );
+        shown.dot = tree::dot(analysis, operation);
         shown
     }));
-    for (order, kind, heading) in [
-        (Order::Arrival, "arrival-order", "Order of arrival"),
-        (Order::Departure, "departure-order", "Order of departure"),
-    ] {
-        let map = orders::order_map(analysis, operation, order);
-        pictures.extend(map.map(|map| shown(kind, heading, &orders::caption(order), map.into())));
-    }
     pictures.extend(imbalance::of_operation(analysis, operation).map(|summary| {
         let heading = "Load imbalance: which rank arrives last";
         let graph = imbalance::picture(analysis, summary);
@@ -126,75 +137,65 @@ fn of_operation(
         shown.dot = Some(imbalance::dot(analysis, summary));
         shown
     }));
-    pictures.extend(
-        serialization::serialization(analysis, operation).map(|curve| {
-            let heading = "Serialization: how much later each further rank leaves";
-            shown(
-                "serialization",
-                heading,
-                serialization::CAPTION,
-                curve.into(),
-            )
-        }),
-    );
+    let order_map = |order, kind, heading| {
+        let map = orders::order_map(analysis, operation, order);
+        map.map(|map| shown(kind, heading, &orders::caption(order), map.into()))
+    };
+    let arrival = order_map(Order::Arrival, "arrival-order", "Order of arrival");
+    pictures.extend(arrival);
+    pictures.extend(messages::matrix(analysis, operation).map(|matrix| {
+        let heading = "Messages between processes";
+        shown("messages", heading, messages::MATRIX, matrix.into())
+    }));
+    pictures.extend(messages::timemap(analysis, operation).map(|timemap| {
+        let heading = "Timemap over the stages of this tree";
+        shown("timemap-inside", heading, messages::TIMEMAP, timemap.into())
+    }));
+    pictures.extend(messages::nodes(analysis, operation).map(|nodes| {
+        let heading = "Serialization at the nodes of this tree";
+        shown("node-serialization", heading, messages::NODES, nodes.into())
+    }));
     pictures.extend(durations::durations(analysis, operation).map(|durations| {
         let heading = "Durations of the instances";
         shown("durations", heading, durations::CAPTION, durations.into())
     }));
-    pictures.extend(of_messages(analysis, number, operation));
+    // What seldom says more than the others is shown on demand.
+    pictures.extend(without_waits.map(|timemap| {
+        let heading = "Timemap without the waits";
+        let mut shown = shown("timemap", heading, timemap::CAPTION_WITHOUT, timemap.into());
+        shown.file = shown.file.replace(".svg", &format!("{WITHOUT_WAITS}.svg"));
+        shown.on_demand()
+    }));
+    let departure = order_map(Order::Departure, "departure-order", "Order of departure");
+    pictures.extend(departure.map(PictureFile::on_demand));
+    pictures.extend(
+        serialization::serialization(analysis, operation).map(|curve| {
+            let heading = "Serialization: how much later each further rank leaves";
+            let caption = serialization::CAPTION;
+            shown("serialization", heading, caption, curve.into()).on_demand()
+        }),
+    );
     pictures
-}
-
-/// Pictures of the messages inside an operation.
-fn of_messages(
-    analysis: &Analysis,
-    number: usize,
-    operation: &OperationSummary,
-) -> Vec<PictureFile> {
-    let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| {
-        let operation = (number, &*operation.operation);
-        PictureFile::of(operation, kind, heading, caption, picture)
-    };
-    let tree = tree::picture(analysis, operation).map(|picture| {
-        let heading = "The most frequent tree";
-        let mut shown = shown("tree", heading, tree::CAPTION, picture.into());
-        shown.dot = tree::dot(analysis, operation);
-        shown
-    });
-    let timemap = messages::timemap(analysis, operation).map(|timemap| {
-        let heading = "Timemap over the stages of this tree";
-        shown("timemap-inside", heading, messages::TIMEMAP, timemap.into())
-    });
-    let nodes = messages::nodes(analysis, operation).map(|nodes| {
-        let heading = "Serialization at the nodes of this tree";
-        shown("node-serialization", heading, messages::NODES, nodes.into())
-    });
-    let matrix = messages::matrix(analysis, operation).map(|matrix| {
-        let heading = "Messages between processes";
-        shown("messages", heading, messages::MATRIX, matrix.into())
-    });
-    [tree, timemap, nodes, matrix]
-        .into_iter()
-        .flatten()
-        .collect()
 }
 
 /// Pictures of the whole run.
 pub(crate) fn of_run(analysis: &Analysis) -> Vec<PictureFile> {
     let waits = waits::waits_over_time(analysis).map(|waits| PictureFile {
-        file: "waits-over-time.svg".to_owned(),
+        file: WAITS.to_owned(),
         figure: Figure {
             heading: "Waits over time".into(),
             caption: waits::CAPTION.into(),
+            on_demand: false,
             picture: waits.into(),
         },
         dot: None,
     });
     let clocks = clocks::clock_offsets(analysis).map(|clocks| PictureFile {
-        file: "clock.svg".to_owned(),
+        file: CLOCK.to_owned(),
         figure: Figure {
             heading: "Clocks of the hosts".into(),
             caption: clocks::CAPTION.into(),
+            on_demand: false,
             picture: clocks.into(),
         },
         dot: None,

@@ -23,6 +23,7 @@ fn report() -> Report {
         caption: "Each line is a rank; how far it moves to the right in a row is the time it \
                   spends there."
             .into(),
+        on_demand: n_ranks == 64,
         picture: allreduce(n_ranks, ranks_per_host).into(),
     };
     let group = |n_ranks, ranks_per_host| FigureGroup {
@@ -87,6 +88,7 @@ fn report() -> Report {
         ),
         figures: Vec::new(),
         groups: vec![group(4, 2), group(64, 16)],
+        closing: vec![figure(4, 2)],
     }
 }
 
@@ -188,7 +190,7 @@ fn pictures_keep_their_ids_and_styles_to_themselves() {
     ids.dedup();
     assert_eq!(ids.len(), n_ids, "every id once");
     let pictures: Vec<_> = elements(&document, "svg").collect();
-    assert_eq!(pictures.len(), 2);
+    assert_eq!(pictures.len(), 3);
     for picture in pictures {
         let id = picture.attribute("id").unwrap();
         let style = picture.children().find(|n| n.tag_name().name() == "style");
@@ -237,7 +239,8 @@ fn tables_have_heads_for_columns_and_rows_and_long_ones_fold() {
         |scope| elements(&document, "th").filter(move |th| th.attribute("scope") == Some(scope));
     assert_eq!(scope("col").count(), 4 + 3);
     assert_eq!(scope("row").count(), 3 + 2 + 64 + 2);
-    let details: Vec<_> = elements(&document, "details").collect();
+    let tables = |details: &Node<'_, '_>| details.descendants().any(|n| n.has_tag_name("table"));
+    let details: Vec<_> = elements(&document, "details").filter(tables).collect();
     assert_eq!(details.len(), 1);
     assert_eq!(
         details[0]
@@ -250,6 +253,24 @@ fn tables_have_heads_for_columns_and_rows_and_long_ones_fold() {
         .find(|td| td.text() == Some("not resolvable"))
         .unwrap();
     assert_eq!(cell.attribute("class"), Some("number"));
+}
+
+#[test]
+fn a_picture_on_demand_is_folded_and_the_closing_one_comes_after_all_others() {
+    let page = report().to_html();
+    let document = parse(&page);
+    let is_folded = |figure: Node<'_, '_>| {
+        let details = figure.children().find(|n| n.has_tag_name("details"));
+        details.is_some_and(|details| details.descendants().any(|n| n.has_tag_name("svg")))
+    };
+    let folded: Vec<bool> = elements(&document, "figure").map(is_folded).collect();
+    assert_eq!(folded, [false, true, false]);
+    let closing = page.find("id=\"closing\"").unwrap();
+    assert!(closing > page.find("id=\"ranks\"").unwrap());
+    assert_eq!(page[closing..].matches("<svg").count(), 1);
+    // On narrow screens the title is text, which is broken into lines.
+    let titles = page.matches("<p class=\"narrow\" aria-hidden=\"true\"><b>Rank 3 arrives last:");
+    assert_eq!(titles.count(), 2);
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub(super) fn page(
         let unfinished = in_words.map(|sentence| words::capitalized(&sentence) + ".");
         verdict.splice(0..0, std::iter::once(incomplete).chain(unfinished));
     }
+    let (closing, of_run): (Vec<PictureFile>, Vec<PictureFile>) =
+        of_run.into_iter().partition(PictureFile::is_closing);
     viz::Report {
         title: format!("collbench: {}", collbench_text::inert::line(&command, 200)).into(),
         lead: format!(
@@ -85,6 +87,7 @@ pub(super) fn page(
         ranks: ranks(analysis),
         figures: of_run.into_iter().map(|shown| shown.figure).collect(),
         groups,
+        closing: closing.into_iter().map(|shown| shown.figure).collect(),
     }
 }
 
@@ -180,16 +183,17 @@ fn column(name: &str, align: Align) -> Column {
 
 fn operations(analysis: &Analysis) -> viz::Table {
     let columns = [
+        // First what narrow screens should show.
         column("operation", Align::Left),
+        column("total time", Align::Right),
+        column("waiting", Align::Right),
+        column("arrives last", Align::Left),
         column("communicator", Align::Left),
         column("root", Align::Right),
         column("bytes", Align::Right),
         column("calls", Align::Right),
         column("instances", Align::Right),
-        column("total time", Align::Right),
         column("median call", Align::Right),
-        column("waiting", Align::Right),
-        column("arrives last", Align::Left),
         column("algorithm", Align::Left),
     ];
     viz::Table::new(
@@ -198,6 +202,10 @@ fn operations(analysis: &Analysis) -> viz::Table {
             let time = operation.call_time_ns.as_ref();
             [
                 Cell::words(&*operation.operation),
+                known(time, |time| duration(time.total)),
+                waiting(operation),
+                // Must not be broken in a narrow column.
+                Cell::words(words::arrivals::cell(analysis, operation).replace(' ', "\u{a0}")),
                 Cell::words(words::communicator(analysis, operation.communicator, 40)),
                 known(operation.root, |root| count(u64::from(root))),
                 known(operation.bytes_max, |bytes| {
@@ -205,11 +213,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 }),
                 count(operation.calls),
                 instances(operation),
-                known(time, |time| duration(time.total)),
                 known(time, |time| duration(time.median)),
-                waiting(operation),
-                // Must not be broken in a narrow column.
-                Cell::words(words::arrivals::cell(analysis, operation).replace(' ', "\u{a0}")),
                 known(operation.algorithm.as_deref(), |name| {
                     let name = collbench_text::inert::line(name, MAX_ALGORITHM);
                     Cell::words(if name.len() <= MAX_UNBROKEN {

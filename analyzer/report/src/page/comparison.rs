@@ -110,6 +110,7 @@ fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
         remarks: remarks.collect(),
         operations: table(comparison),
         groups,
+        closing: Vec::new(),
         ..viz::Report::default()
     }
 }
