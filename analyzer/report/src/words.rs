@@ -11,6 +11,7 @@ pub(crate) mod inside;
 #[cfg(test)]
 mod nothing;
 pub(crate) mod remarks;
+pub(crate) mod uncertainty;
 pub(crate) mod why_late;
 
 pub(crate) use facts::*;

@@ -13,7 +13,7 @@ use plotters_backend::BackendCoord;
 
 use super::band::{Stretch, band, quantile, stretches};
 use super::plan::{Group, Plan, Sample, Single};
-use super::{Thread, Timemap};
+use super::{Thread, Timemap, duration_of};
 use crate::frame::{Drawn, Head, WIDTH, report_refusal};
 use crate::labels::{LabelRequest, LabelStrip, spread};
 use crate::style;
@@ -229,7 +229,7 @@ impl Timemap {
             } else if stage % 2 == 0 {
                 sheet.rectangle("row", from, to);
             }
-            if !self.threads.is_empty() && self.means(stage).is_empty() {
+            if !self.threads.is_empty() && !self.is_resolved(stage) {
                 sheet.hatched(id, from, to);
             }
         }
@@ -310,7 +310,14 @@ impl Timemap {
         let (Some((stage, length_ns)), Some(name)) = (self.core_length(), &self.stages.core) else {
             return;
         };
-        let text = format!("{} {}", name.cut(20), duration(length_ns));
+        let error = self.error_ns(stage);
+        let error = error.map_or(String::new(), |ns| format!(" ±{}", duration_of(ns)));
+        let length = if self.is_resolved(stage) {
+            format!("{}{error}", duration(length_ns))
+        } else {
+            format!("not resolved:{error}")
+        };
+        let text = format!("{} {length}", name.cut(20));
         let end = chart_x(chart, length_ns as f64 / layout.unit.ns);
         let zero = chart_x(chart, 0.0);
         let y = chart_y(chart, stage as f64 + 0.5) + 4 * UNIT;

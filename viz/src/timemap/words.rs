@@ -4,7 +4,7 @@
 use collbench_text::quantity::{counted_grouped, duration, grouped};
 
 use super::band::quantile;
-use super::{Sides, StageTime, Stages, Thread, Timemap};
+use super::{Sides, StageTime, Stages, Thread, Timemap, duration_of};
 
 impl Stages {
     /// What x = 0 is.
@@ -39,16 +39,35 @@ impl Timemap {
         means
     }
 
+    /// The largest uncertainty of the times of `stage`, ns; `None` if one clock stamped both ends of
+    /// each.
+    pub(super) fn error_ns(&self, stage: usize) -> Option<u64> {
+        let times = self.threads.iter().filter_map(|thread| thread.times[stage]);
+        times.filter_map(StageTime::error_ns).max()
+    }
+
+    /// Whether any thread's time in `stage` is longer than its uncertainty.
+    pub(super) fn is_resolved(&self, stage: usize) -> bool {
+        let mut times = self.threads.iter().filter_map(|thread| thread.times[stage]);
+        times.any(StageTime::is_resolved)
+    }
+
     /// One to three short lines on the means of the threads in `stage`.
     pub(super) fn numbers(&self, stage: usize) -> Vec<String> {
         let means = self.means(stage);
         let missing = self.threads.len() - means.len();
         let mut lines = Vec::new();
-        if let (Some(&least), Some(&greatest)) = (means.first(), means.last()) {
+        let error = self.error_ns(stage).map(duration_of);
+        if let Some(error) = error.as_ref().filter(|_| !self.is_resolved(stage)) {
+            lines.push("not resolved:".to_owned());
+            lines.push(format!("clock error ±{error}"));
+        } else if let (Some(&least), Some(&greatest)) = (means.first(), means.last()) {
+            let error = error.map_or(String::new(), |error| format!(" ±{error}"));
             if least == greatest {
-                lines.push(duration(least));
+                lines.push(format!("{}{error}", duration(least)));
             } else {
-                lines.push(format!("median {}", duration(quantile(&means, 50))));
+                let median = duration(quantile(&means, 50));
+                lines.push(format!("median {median}{error}"));
                 lines.push(format!("{} to {}", duration(least), duration(greatest)));
             }
         }
@@ -68,11 +87,7 @@ impl Timemap {
             .names()
             .zip(&thread.times)
             .map(|(name, time)| match time {
-                Some(time) => format!(
-                    "{name} {} (n = {})",
-                    duration(time.mean_ns),
-                    grouped(time.n)
-                ),
+                Some(time) => format!("{name} {}", time.words()),
                 None => format!("{name} not resolvable"),
             });
         let stages: Vec<String> = stages.collect();

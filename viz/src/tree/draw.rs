@@ -25,7 +25,7 @@ const NUMBER_WIDTH: f64 = 58.0;
 /// Room for the name of another parent.
 const NOTE_WIDTH: f64 = 52.0;
 /// The parent is drawn above the node, so "up" and "down" would be ambiguous.
-const TO_PARENT: &str = "transfer to parent";
+const TO_PARENT: &str = "time to parent";
 const ROW_HEIGHT: (f64, f64) = (13.0, 26.0);
 const ROWS_HEIGHT: f64 = 460.0;
 const MAX_STEP: f64 = 40.0;
@@ -72,17 +72,20 @@ impl Tree {
         self.draw_messages(&sheet, top, height);
         draw_columns(&sheet, &columns, top, height, id);
         let place = |row: usize| (self.x_of(&self.rows[row]), middle(row));
-        for (number, row) in self.rows.iter().enumerate() {
-            if let Some(parent) = row.parent {
-                let class = match self.grade(row, &medians).color() {
-                    Some(color) => format!("hop{color}"),
-                    None => "hop-unknown".to_owned(),
-                };
-                let ((x, y), (from_x, from_y)) = (place(number), place(parent));
-                sheet.group(&class, &[], &self.edge_words(row), || {
-                    sheet.polyline("way", &[at(from_x, from_y), at(from_x, y), at(x, y)]);
-                });
-            }
+        // Edges of one parent share a line: those that stand out are on top.
+        let mut edges: Vec<(Grade, usize, usize)> = (self.rows.iter().enumerate())
+            .filter_map(|(number, row)| Some((self.grade(row, &medians), number, row.parent?)))
+            .collect();
+        edges.sort_by_key(|(grade, ..)| (grade.color(), *grade));
+        for (grade, number, parent) in edges {
+            let class = match grade.color() {
+                Some(color) => format!("hop{color}"),
+                None => "hop-unknown".to_owned(),
+            };
+            let ((x, y), (from_x, from_y)) = (place(number), place(parent));
+            sheet.group(&class, &[], &self.edge_words(&self.rows[number]), || {
+                sheet.polyline("way", &[at(from_x, from_y), at(from_x, y), at(x, y)]);
+            });
         }
         let radius = (height * 0.32).clamp(3.0, 6.0);
         for (number, row) in self.rows.iter().enumerate() {
@@ -169,7 +172,7 @@ impl Tree {
         type Time = fn(&TreeNode) -> Option<StageTime>;
         let all: [(&'static str, Time, i64); 3] = [
             (TO_PARENT, |node| node.down, longest_transfer),
-            ("transfer from parent", |node| node.up, longest_transfer),
+            ("time from parent", |node| node.up, longest_transfer),
             (self.waits.words(), |node| node.wait, longest_wait),
         ];
         let mut columns: Vec<Column> = Vec::new();

@@ -7,6 +7,7 @@ use collbench_text::quantity;
 use collbench_viz::{Bar, DurationMarks, Durations, Heading};
 
 use super::title;
+use crate::words::uncertainty;
 
 /// Caption of the picture.
 pub(super) const CAPTION: &str = "How many instances took how long, from the first enter to the \
@@ -40,8 +41,10 @@ pub(super) fn durations(analysis: &Analysis, operation: &OperationSummary) -> Op
 
 fn finding(summary: &Summary) -> String {
     let max = quantity::duration(summary.max);
+    let error_ns = summary.uncertainty_ns.map(i64::unsigned_abs);
+    let error = uncertainty::after(summary.median, error_ns);
     if summary.n == 1 {
-        return format!("The only instance takes {max}");
+        return format!("The only instance takes {max}{error}");
     }
     let half = format!(
         "Half of the instances take at most {}",
@@ -49,10 +52,10 @@ fn finding(summary: &Summary) -> String {
     );
     if summary.n >= MIN_FOR_HUNDREDTH {
         format!(
-            "{half}, 99 % at most {}, the longest {max}",
+            "{half}, 99 % at most {}, the longest {max}{error}",
             quantity::duration(summary.p99)
         )
     } else {
-        format!("{half}, the longest {max}")
+        format!("{half}, the longest {max}{error}")
     }
 }

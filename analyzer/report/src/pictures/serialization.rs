@@ -6,13 +6,15 @@ use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Departure, Heading, StageTime, StraightLine};
 
+use super::timemap::clock_error_ns;
 use super::title;
+use crate::words::uncertainty;
 
 /// Caption of the picture.
 pub(super) const CAPTION: &str = "x is the order in which ranks leave. y is the mean time from the \
      arrival of the last rank until the rank at that position has left. The start of the curve is \
      what the operation costs every rank. Its slope is how much longer each further rank waits for \
-     those before it: flatter is better. Random delays rise as well once they are sorted, so compare \
+     those before it: flatter is better. The grey band is the error of the clocks. Random delays rise as well once they are sorted, so compare \
      with the same operation on other trees or fewer ranks.";
 
 /// Least R squared of a straight line that is drawn.
@@ -32,9 +34,12 @@ pub(super) fn serialization(
         return None;
     }
     let points = middles(points, n_ranks);
+    let error_ns = clock_error_ns(operation);
     let line = straight_line(&points, granularity_ns(analysis));
+    // Sorted by leave time, ranks whose clocks are wrong seem to leave one after the other.
+    let line = line.filter(|_| uncertainty::is_resolved(rise_ns(&points), error_ns));
     let heading = Heading {
-        finding: finding(&points, n_ranks, line).into(),
+        finding: finding(&points, n_ranks, line, error_ns).into(),
         operation: title(analysis, operation).into(),
         n_instances: operation.instances,
     };
@@ -47,6 +52,9 @@ pub(super) fn serialization(
     });
     let line = line.and_then(|line| StraightLine::new(line.at_first_ns, line.per_rank_ns));
     let mut curve = viz::Serialization::new(heading, u32::try_from(n_ranks).ok()?);
+    if let Some(error_ns) = error_ns {
+        curve = curve.with_clock_error(error_ns);
+    }
     curve.push((&*operation.operation).into(), departures, line);
     Some(curve)
 }
@@ -81,9 +89,7 @@ struct Line {
 /// The least-squares line, weighted by departures; `None` if the points do not follow a rising
 /// line, or rise by less than the granularity of the clock.
 fn straight_line(points: &[SerializationPoint], granularity_ns: i64) -> Option<Line> {
-    let (first, last) = (points.first()?, points.last()?);
-    let rise_ns = last.mean_ns.saturating_sub(first.mean_ns);
-    if points.len() < MIN_POINTS || rise_ns <= granularity_ns {
+    if points.len() < MIN_POINTS || rise_ns(points) <= granularity_ns {
         return None;
     }
     let values = || {
@@ -107,10 +113,35 @@ fn straight_line(points: &[SerializationPoint], granularity_ns: i64) -> Option<L
     })
 }
 
-fn finding(points: &[SerializationPoint], n_ranks: usize, line: Option<Line>) -> String {
-    let first = quantity::duration(points[0].mean_ns);
-    let last = quantity::duration(points[points.len() - 1].mean_ns);
+/// How much later the last leaves than the first, ns.
+fn rise_ns(points: &[SerializationPoint]) -> i64 {
+    let ends = points.first().zip(points.last());
+    ends.map_or(0, |(first, last)| {
+        last.mean_ns.saturating_sub(first.mean_ns)
+    })
+}
+
+fn finding(
+    points: &[SerializationPoint],
+    n_ranks: usize,
+    line: Option<Line>,
+    error_ns: Option<u64>,
+) -> String {
+    let (first_ns, last_ns) = (points[0].mean_ns, points[points.len() - 1].mean_ns);
+    let (first, last) = (quantity::duration(first_ns), quantity::duration(last_ns));
     let since = "after the last arrival";
+    if rise_ns(points) != 0
+        && let Some(error_ns) =
+            error_ns.filter(|_| !uncertainty::is_resolved(rise_ns(points), error_ns))
+    {
+        return format!(
+            "How much later each further rank leaves is not resolved: the first and the last seem {} \
+             apart, and the clock error is ±{}",
+            quantity::duration(rise_ns(points)),
+            uncertainty::error(error_ns)
+        );
+    }
+    let error = uncertainty::after(last_ns, error_ns);
     // With many ranks a point stands for a step of the order.
     let (first_of, last_of) = if points.len() < n_ranks {
         ("first 1 % of the ranks", "last 1 %")
@@ -119,11 +150,12 @@ fn finding(points: &[SerializationPoint], n_ranks: usize, line: Option<Line>) ->
     };
     match line {
         Some(line) => format!(
-            "Each further rank leaves {} later: the {first_of} {first} {since}, the {last_of} {last}",
+            "Each further rank leaves {} later: the {first_of} {first} {since}, the {last_of} \
+             {last}{error}",
             quantity::fine_duration(line.per_rank_ns)
         ),
-        None if first == last => format!("All ranks leave {first} {since} on average"),
-        None => format!("The {first_of} leaves {first} {since}, the {last_of} {last}"),
+        None if first == last => format!("All ranks leave {first} {since} on average{error}"),
+        None => format!("The {first_of} leaves {first} {since}, the {last_of} {last}{error}"),
     }
 }
 
@@ -147,14 +179,34 @@ mod tests {
         let line = straight_line(&points((0..16).map(|p| 5_000 + 1_200 * p)), 10).unwrap();
         assert!((line.per_rank_ns - 1_200.0).abs() < 1e-6);
         assert!((line.at_first_ns - 5_000.0).abs() < 1e-6);
-        let words = finding(&points((0..16).map(|p| 5_000 + 1_200 * p)), 16, Some(line));
+        let words = finding(
+            &points((0..16).map(|p| 5_000 + 1_200 * p)),
+            16,
+            Some(line),
+            None,
+        );
         let expected = "Each further rank leaves 1.20 us later: the first rank 5.00 us after the \
                         last arrival, the last 23.0 us";
         assert_eq!(words, expected);
-        let words = finding(&points([2_000; 16]), 16, None);
+        let words = finding(&points([2_000; 16]), 16, None, None);
         assert_eq!(
             words,
             "All ranks leave 2.00 us after the last arrival on average"
+        );
+    }
+
+    #[test]
+    fn what_the_clocks_do_not_resolve_is_no_serialization() {
+        let rising = points((0..16).map(|p| 5_000 + 1_200 * p));
+        assert_eq!(
+            finding(&rising, 16, None, Some(5_130_000)),
+            "How much later each further rank leaves is not resolved: the first and the last seem \
+             18.0 us apart, and the clock error is ±5.13 ms"
+        );
+        assert_eq!(
+            finding(&rising, 16, None, Some(4_000)),
+            "The first rank leaves 5.00 us after the last arrival, the last 23.0 us, clock error \
+             ±4.00 us"
         );
     }
 

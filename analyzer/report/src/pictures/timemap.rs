@@ -15,6 +15,7 @@ use collbench_viz::{Heading, Line, StageTime, Stages};
 
 use super::title;
 use crate::words;
+use crate::words::uncertainty;
 
 /// Caption of the picture.
 pub(super) fn caption(operation: &OperationSummary) -> &'static str {
@@ -95,6 +96,10 @@ pub(crate) fn times_of(
     ] = stage_times(thread, spread, has_core);
     let time = |mean: Option<(i64, u64)>| mean.and_then(|(mean, n)| StageTime::new(mean, n));
     let spans_hosts = spread != Some(Spread::OneHost);
+    // These times are between stamps of different hosts.
+    let error_ns = clock_error_ns(operation);
+    let [wait_across, core, leaving_across] =
+        [wait_across, core, leaving_across].map(|time| Some(time?.with_error(error_ns)));
     let mut times = Vec::new();
     if is_overlapped(operation) {
         times.extend([time(thread.initiation), time(thread.between)]);
@@ -174,13 +179,22 @@ fn finding_without_waits(operation: &OperationSummary) -> String {
     let (Some((least, least_rank)), Some((most, most_rank))) = (ways().min(), longest) else {
         return format!("How long this {name} takes without the waits is not resolvable");
     };
+    // Without a core the time is from one stamp of a rank's host to another.
+    let error_ns = clock_error_ns(operation).filter(|_| has_core);
+    if !uncertainty::is_resolved(most, error_ns) {
+        return format!(
+            "How long this {name} takes without the waits is {}",
+            uncertainty::time(most, error_ns)
+        );
+    }
+    let error = uncertainty::after(most, error_ns);
     let (least_time, most_time) = (quantity::duration(least), quantity::duration(most));
     if least_time == most_time {
-        format!("Without the waits this {name} takes each rank {most_time} on average")
+        format!("Without the waits this {name} takes each rank {most_time} on average{error}")
     } else {
         format!(
             "Without the waits this {name} takes from {least_time} (rank {least_rank}) to \
-             {most_time} (rank {most_rank}) on average"
+             {most_time} (rank {most_rank}) on average{error}"
         )
     }
 }

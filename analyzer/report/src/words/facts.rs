@@ -12,7 +12,7 @@ use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 
-use crate::words::{advice, arrivals, why_late};
+use crate::words::{advice, arrivals, uncertainty, why_late};
 
 /// A sentence that begins with a capital.
 pub(crate) fn capitalized(sentence: &str) -> String {
@@ -559,10 +559,23 @@ pub(crate) fn finding(operation: &OperationSummary) -> String {
     if let (Some((least, least_rank)), Some((most, most_rank))) = (least, most)
         && least < most
     {
+        let duration = operation.duration_ns.as_ref();
+        let error_ns = duration.and_then(|duration| duration.uncertainty_ns);
+        let error_ns = error_ns.map(i64::unsigned_abs);
+        if let Some(error_ns) = error_ns.filter(|_| !uncertainty::is_resolved(most, error_ns)) {
+            return format!(
+                "How long ranks wait for other hosts in this {} is not resolved: the longest mean wait \
+                 is {}, and the clock error is ±{}",
+                operation.operation,
+                quantity::duration(most),
+                uncertainty::error(error_ns)
+            );
+        }
         sentence += &format!(
-            ": on average from {} (rank {least_rank}) to {} (rank {most_rank})",
+            ": on average from {} (rank {least_rank}) to {} (rank {most_rank}){}",
             quantity::duration(least),
-            quantity::duration(most)
+            quantity::duration(most),
+            uncertainty::after(most, error_ns)
         );
     }
     sentence

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    CriticalPathSummary, Doubt, HopSummary, Hotspot, OneWayClass, OperationSummary,
+    CriticalPathSummary, Doubt, EdgeSummary, HopSummary, Hotspot, OneWayClass, OperationSummary,
     ProgressSummary, StageKind, TreeFigures, TreeSummary,
 };
 use collbench_stats::distribution::Summary;
@@ -18,7 +18,7 @@ use collbench_text::{
 
 use super::host_links;
 use crate::words;
-use crate::words::why_late;
+use crate::words::{uncertainty, why_late};
 
 /// Operations that are described.
 const MAX_OPERATIONS: usize = 3;
@@ -237,32 +237,55 @@ fn what_was_sent(operation: &OperationSummary, tree: &TreeSummary) -> String {
     text
 }
 
-/// The edge with the longest mean transfer time, of those whose transfer time is known.
+/// The edge with the longest mean transfer time, of those whose transfer time is known and longer than
+/// the error of the clocks, beside the median of its kind: within a host, or between hosts.
 pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
+    let is_within_host = |edge: &EdgeSummary| {
+        let [from, to] = [edge.from, edge.to].map(|rank| host(analysis, rank));
+        from == to
+    };
     let known = tree.edges.iter().filter_map(|edge| {
         let transfer = edge.measured.as_ref()?.transfer_ns.as_ref()?;
-        Some((transfer, edge))
+        let error_ns = transfer.uncertainty_ns.map(i64::unsigned_abs);
+        uncertainty::is_resolved(transfer.mean, error_ns).then_some((transfer, edge, error_ns))
     });
-    let n_known = known.clone().count();
-    let slowest = known.max_by_key(|(transfer, edge)| {
-        let ends = std::cmp::Reverse((edge.from, edge.to));
+    let slowest = known.clone().max_by_key(|(transfer, edge, _)| {
+        let ends = Reverse((edge.from, edge.to));
         (transfer.mean, ends)
     });
-    let Some((transfer, edge)) = slowest else {
+    let Some((transfer, edge, error_ns)) = slowest else {
         return "The transfer time of messages is not resolvable".to_owned();
     };
-    let n = tree.edges.len();
-    let which = if n_known == n {
-        "The slowest edge is".to_owned()
+    let within = is_within_host(edge);
+    let of_kind = known
+        .clone()
+        .filter(|known| is_within_host(known.1) == within);
+    let mut means: Vec<i64> = of_kind.map(|(transfer, ..)| transfer.mean).collect();
+    means.sort_unstable();
+    let usual_ns = means[(means.len() - 1) / 2];
+    let (n_known, n) = (known.count(), tree.edges.len());
+    let of = if n_known == n {
+        String::new()
     } else {
-        format!("The slowest of the {n_known} edges (of {n}) with a known transfer time is")
+        format!(" of the {n_known} edges (of {n}) with a known transfer time")
     };
-    format!(
-        "{which} {}: {} on average (n = {})",
+    let which = format!(
+        "{}: {} on average (n = {})",
         self::edge(analysis, edge.from, edge.to),
-        duration(transfer.mean),
+        uncertainty::time(transfer.mean, error_ns),
         transfer.n
-    )
+    );
+    let where_usual = match (analysis.trace.hosts.len(), within) {
+        (..2, _) => "",
+        (_, true) => " within hosts",
+        (_, false) => " between hosts",
+    };
+    let usual = format!("the median{where_usual} is {}", duration(usual_ns));
+    if transfer.mean.saturating_mul(2) <= usual_ns.saturating_mul(3) {
+        format!("No edge is much slower than usual{of}; the slowest is {which}, {usual}")
+    } else {
+        format!("The slowest edge{of} is {which}, {usual}")
+    }
 }
 
 /// The stage that costs most on the slowest paths, as a title.
