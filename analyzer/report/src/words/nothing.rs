@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use collbench_analyzer::results::{
-    Analysis, ClockSummary, DetailsSummary, Timeline, TraceSummary, Violations,
+    Analysis, ClockSummary, DetailsSummary, OperationCosts, Timeline, TraceSummary, Violations,
 };
 
 /// The analysis of a run without ranks or calls.
