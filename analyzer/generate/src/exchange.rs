@@ -76,12 +76,24 @@ fn burst(scenario: &Scenario, exchanges: Exchanges, name: &[u64], begin: u64) ->
         0 => 0,
         mean => random.exponential(mean),
     };
+    let leader = scenario
+        .host_of
+        .iter()
+        .position(|&other| other as u64 == host)?;
+    let one_way_ns = |ends: (u32, u32)| match exchanges.is_over_network {
+        true => scenario.network.base_ns(ends, &scenario.host_of),
+        false => exchanges.one_way_ns,
+    };
+    let (there_ns, back_ns) = (
+        one_way_ns((0, leader as u32)),
+        one_way_ns((leader as u32, 0)),
+    );
     let mut at = begin;
     let mut samples = Vec::new();
     for _ in 0..exchanges.n {
-        let received = at + exchanges.one_way_ns + exchanges.asymmetry_ns + late();
+        let received = at + there_ns + exchanges.asymmetry_ns + late();
         let answered = received + TURNAROUND_NS;
-        let returned = answered + exchanges.one_way_ns + late();
+        let returned = answered + back_ns + late();
         samples.push(OffsetSample {
             t1: reference.ticks(at),
             t2: local.ticks(received),

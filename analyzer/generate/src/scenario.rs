@@ -74,6 +74,8 @@ pub(crate) struct Exchanges {
     pub(crate) n: u64,
     /// Shortest time of a message, in both directions.
     pub(crate) one_way_ns: u64,
+    /// Whether a message takes the time of the network between the two hosts instead.
+    pub(crate) is_over_network: bool,
     /// Additional time of messages from the reference.
     pub(crate) asymmetry_ns: u64,
     /// Mean of an exponential additional time of each message.

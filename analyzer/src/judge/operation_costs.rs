@@ -25,7 +25,7 @@ use collbench_stats::integers::saturate;
 
 use crate::judge::inputs::Inputs;
 use crate::judge::operation_costs::facts::{
-    EdgeFacts, Flow, GraphFacts, LinkClass, Location, OperationFacts, OverlapFacts,
+    EdgeFacts, Flow, GraphFacts, LinkClass, Location, NodeFacts, OperationFacts, OverlapFacts,
 };
 use crate::judge::operation_costs::links::{
     LinkEnds, SlowLink, UsualTime, UsualTimes, slow_link, slow_links,
@@ -90,14 +90,21 @@ fn costs(
     let mut untold = Vec::new();
     let matters = |ns: i64| i128::from(ns) > 0 && i128::from(ns) * MATTERS >= rank_ns;
     for operation in operations {
-        for graph in operation.graphs.iter().filter(|of| of.known >= MIN_INSTANCES) {
+        for graph in operation
+            .graphs
+            .iter()
+            .filter(|of| of.known >= MIN_INSTANCES)
+        {
             let path = PathCosts::of(operation, graph, &usual);
             path.add_links(&mut links);
             causes.extend(path.placement(are_sites_sure));
             causes.extend(path.algorithm());
         }
         causes.extend(no_progress(operation));
-        if let Some(why) = operation.untold.filter(|_| matters(operation.operation_time_ns)) {
+        if let Some(why) = operation
+            .untold
+            .filter(|_| matters(operation.operation_time_ns))
+        {
             untold.push(UntoldOperation {
                 operation: operation.index,
                 operation_time_ns: operation.operation_time_ns,
@@ -105,7 +112,11 @@ fn costs(
             });
         }
     }
-    causes.extend(links.into_iter().map(|(ends, link)| link.cause(ends, hosts)));
+    causes.extend(
+        links
+            .into_iter()
+            .map(|(ends, link)| link.cause(ends, hosts)),
+    );
     causes.retain(|cause| matters(cause.cost_ns));
     // Stable: causes of equal cost stay in the order of their operations.
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
@@ -157,7 +168,10 @@ impl<'a> PathCosts<'a> {
             _ => 1,
         };
         own.fewest_crossings = (levels[2] * ways) as f64;
-        let between_sites = graph.edges.iter().filter(|edge| edge.class == LinkClass::BetweenSites);
+        let between_sites = graph
+            .edges
+            .iter()
+            .filter(|edge| edge.class == LinkClass::BetweenSites);
         own.crossings = between_sites.map(|edge| edge.on_path as f64).sum::<f64>() / n;
         let usual = |class| usual.of_message(class, graph.bytes);
         own.crossing = usual(LinkClass::BetweenSites).filter(|_| levels[2] > 0);
@@ -173,16 +187,22 @@ impl<'a> PathCosts<'a> {
         ];
         // An exchange of all with all has as many rounds as a tree one way has hops; one that is
         // done by trees in both directions is not said to be far above it.
-        let ways = if operation.flow == Flow::BothWays { 2 } else { 1 };
+        let ways = if operation.flow == Flow::BothWays {
+            2
+        } else {
+            1
+        };
         own.fewest_hops = levels.iter().sum::<u64>() * ways;
         let hops = classes.into_iter().zip(levels).filter(|&(_, n)| n > 0);
+        // A node that sends to several children sends one in each round.
+        let gap_ns = graph.gap_ns();
         own.needed = hops
             .map(|(class, n)| usual(class).map(|time| (time, n * ways)))
             .collect::<Option<Vec<_>>>()
             .map(|times| UsualTime {
                 ns: times
                     .iter()
-                    .map(|&(time, n)| time.ns.saturating_mul(n.cast_signed()))
+                    .map(|&(time, n)| time.ns.max(gap_ns).saturating_mul(n.cast_signed()))
                     .fold(0, i64::saturating_add),
                 is_assumed: times.iter().any(|(time, _)| time.is_assumed),
             });
@@ -198,7 +218,10 @@ impl<'a> PathCosts<'a> {
             };
             let longer_ns = (link.median_ns - link.usual_ns) as f64;
             let part_ns = longer_ns * edge.on_path as f64 / n;
-            let own = self.links_ns.entry(LinkEnds::of(edge)).or_insert((0.0, *link));
+            let own = self
+                .links_ns
+                .entry(LinkEnds::of(edge))
+                .or_insert((0.0, *link));
             own.0 += part_ns;
             if link.median_ns > own.1.median_ns {
                 own.1 = *link;
@@ -224,7 +247,8 @@ impl<'a> PathCosts<'a> {
             return 0;
         }
         let share_known = self.graph.known as f64 / operation.instances.max(1) as f64;
-        let spent_ns = operation.operation_time_ns as f64 * share_known.min(1.0) * operation.typical;
+        let spent_ns =
+            operation.operation_time_ns as f64 * share_known.min(1.0) * operation.typical;
         // Ranks that wait for a late one inside wait no longer than the path from there on.
         let most_ns = self.graph.known as f64 * operation.locations.len() as f64 * self.path_ns;
         (spent_ns.min(most_ns) * (part_ns / self.path_ns).clamp(0.0, 1.0)).round() as i64
@@ -274,7 +298,9 @@ impl<'a> PathCosts<'a> {
             return None;
         }
         let edges = self.graph.edges.iter();
-        let crossings = edges.filter(|edge| edge.class == LinkClass::BetweenSites).count();
+        let crossings = edges
+            .filter(|edge| edge.class == LinkClass::BetweenSites)
+            .count();
         let mut sites: Vec<usize> = self.operation.locations.iter().map(|at| at.site).collect();
         sites.sort_unstable();
         sites.dedup();
@@ -317,19 +343,25 @@ impl<'a> PathCosts<'a> {
         // Each hop takes an equal part.
         let by_hops_ns = rest_ns * (1.0 - fewest / hops.max(fewest));
         let many_hops = hops >= FAR_ABOVE * fewest;
-        let behind_ns: f64 = on_path().map(|edge| edge.behind_ns as f64 * uses(edge)).sum();
+        let of_children_ns: f64 = graph.nodes.iter().map(|node| served_ns(node, n)).sum();
         let n_segments = mean(on_path().map(|edge| (edge.messages, uses(edge))));
         let segment = mean(on_path().map(|edge| (edge.bytes as f64, uses(edge)))).unwrap_or(0.0);
-        let many_segments = n_segments
-            .filter(|&n| n >= MANY_SEGMENTS && segment <= SMALL_SEGMENT as f64);
+        let many_segments =
+            n_segments.filter(|&n| n >= MANY_SEGMENTS && segment <= SMALL_SEGMENT as f64);
         let by_segments_ns = many_segments.map_or(0.0, |n| rest_ns * (1.0 - 1.0 / n));
         // Hops on the path of a low tree are those of one node after another.
-        let is_low = graph.height.is_some_and(|height| (height as f64) < FAR_ABOVE * fewest);
+        let is_low = graph
+            .height
+            .is_some_and(|height| (height as f64) < FAR_ABOVE * fewest);
         let served_ns = match (many_hops, is_low) {
-            (true, true) => by_hops_ns.max(behind_ns),
-            _ => behind_ns,
+            (true, true) => by_hops_ns.max(of_children_ns),
+            _ => of_children_ns,
         };
-        let deep_ns = if many_hops && !is_low { by_hops_ns } else { 0.0 };
+        let deep_ns = if many_hops && !is_low {
+            by_hops_ns
+        } else {
+            0.0
+        };
         let explained_ns = served_ns.max(deep_ns).max(by_segments_ns);
         let part_ns = explained_ns.min(rest_ns - needed_ns);
         if part_ns < rest_ns / 4.0 {
@@ -392,6 +424,12 @@ fn confidence(is_sure: bool) -> Confidence {
     } else {
         Confidence::Likely
     }
+}
+
+/// Time on the critical path of an instance, of `n` with a known one, that a node spends on its
+/// children, at most, ns.
+fn served_ns(node: &NodeFacts, n: f64) -> f64 {
+    (node.stay_ns as f64 / n).min(node.spread_ns as f64)
 }
 
 /// The mean of values with weights; `None` without weight.
@@ -523,8 +561,8 @@ fn no_progress(operation: &OperationFacts) -> Option<OperationCause> {
     let between_ns = of.between_ns / calls;
     let nobody_ns = (of.nobody_n > 0).then(|| of.nobody_ns / of.nobody_n.max(1).cast_signed());
     // A third: ranks initiate one after the other.
-    let is_nobody = of.nobody_n >= MIN_INSTANCES
-        && nobody_ns.is_some_and(|ns| ns > 0 && ns >= between_ns / 3);
+    let is_nobody =
+        of.nobody_n >= MIN_INSTANCES && nobody_ns.is_some_and(|ns| ns > 0 && ns >= between_ns / 3);
     let is_late = of.late_n >= MIN_INSTANCES
         && of.late_progress_ns > 0
         && of.late_progress_ns >= of.late_receiver_ns / 2;

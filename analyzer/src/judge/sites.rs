@@ -78,9 +78,8 @@ impl Sites {
         }
         let size = |site: usize| of_host.iter().filter(|&&of| of == site).count();
         for site in 0..n {
-            let leads_out = |&&(a, b): &&(usize, usize)| {
-                (of_host[a] == site) != (of_host[b] == site)
-            };
+            let leads_out =
+                |&&(a, b): &&(usize, usize)| (of_host[a] == site) != (of_host[b] == site);
             let n_known = round_trips.keys().filter(leads_out).count();
             let n_possible = size(site) * (n_hosts - size(site));
             if n_known < n_possible.min(2) {
@@ -219,7 +218,7 @@ fn one_ways(inputs: &Inputs<'_>) -> BTreeMap<(usize, usize), i64> {
 }
 
 /// Whether receivers were ready for most messages.
-fn is_ready(late_receiver: &Distribution) -> bool {
+pub(crate) fn is_ready(late_receiver: &Distribution) -> bool {
     late_receiver.quantile(50).is_some_and(|ns| ns <= 0)
 }
 
@@ -276,7 +275,13 @@ mod tests {
     fn hosts_measured_with_one_host_only_are_assumed_to_be_together() {
         let far = 4_000_000;
         // Hosts 1 and 2 near host 0, hosts 3 to 5 far from it; nothing else is known.
-        let star = [(1, 60_000), (2, 61_000), (3, far), (4, far + 9), (5, far + 5)];
+        let star = [
+            (1, 60_000),
+            (2, 61_000),
+            (3, far),
+            (4, far + 9),
+            (5, far + 5),
+        ];
         let star: BTreeMap<(usize, usize), i64> =
             star.into_iter().map(|(host, ns)| ((0, host), ns)).collect();
         let found = Sites::find(6, &star).unwrap();
@@ -285,8 +290,10 @@ mod tests {
         assert_eq!(found.summary.within_ns, 61_000);
         assert_eq!(found.summary.between_ns, far);
         // One host on one long round trip: a slow link, perhaps.
-        let one: BTreeMap<(usize, usize), i64> =
-            star.into_iter().filter(|((_, host), _)| *host < 4).collect();
+        let one: BTreeMap<(usize, usize), i64> = star
+            .into_iter()
+            .filter(|((_, host), _)| *host < 4)
+            .collect();
         assert_eq!(Sites::find(4, &one), None);
     }
 }

@@ -8,6 +8,7 @@ mod invariance;
 mod matching;
 mod metrics;
 mod opened;
+mod operation_costs;
 mod partition;
 mod refused;
 mod stamps;

@@ -65,6 +65,16 @@ impl Link {
 }
 
 impl Network {
+    /// Time of a message on the network between two world ranks, without jitter.
+    pub(crate) fn base_ns(&self, (from, to): (u32, u32), host_of: &[usize]) -> u64 {
+        let mut links = self.links.iter().rev();
+        match links.find(|link| link.leads((from, to), host_of)) {
+            Some(link) => link.ns,
+            None if host_of[from as usize] == host_of[to as usize] => self.in_host_ns,
+            None => self.across_hosts_ns,
+        }
+    }
+
     /// Time of message number `number` of the instance on the network between two world ranks.
     pub(crate) fn network_ns(
         &self,
@@ -72,13 +82,7 @@ impl Network {
         host_of: &[usize],
         (seed, instance, number): (u64, u64, u64),
     ) -> u64 {
-        let links = self.links.iter().rev();
-        let own = links.clone().find(|link| link.leads((from, to), host_of));
-        let base = match own {
-            Some(link) => link.ns,
-            None if host_of[from as usize] == host_of[to as usize] => self.in_host_ns,
-            None => self.across_hosts_ns,
-        };
+        let base = self.base_ns((from, to), host_of);
         let Some(jitter) = &self.jitter else {
             return base;
         };

@@ -85,6 +85,7 @@ pub(super) struct WrittenRateStep {
 pub(super) struct WrittenExchanges {
     pub(super) n: Option<Spanned<u64>>,
     pub(super) one_way_ns: Option<Spanned<u64>>,
+    pub(super) over_network: Option<bool>,
     pub(super) asymmetry_ns: Option<Spanned<u64>>,
     pub(super) jitter_ns: Option<Spanned<u64>>,
     pub(super) every_ns: Option<Spanned<u64>>,

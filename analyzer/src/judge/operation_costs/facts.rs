@@ -2,11 +2,10 @@
 
 use collbench_formats::Semantics;
 use collbench_stats::integers::saturate;
-use collbench_trees::recognize::Direction;
 
 use crate::judge::inputs::Inputs;
 use crate::judge::operations::by_time;
-use crate::judge::sites::Sites;
+use crate::judge::sites::{Sites, is_ready};
 use crate::judge::tree_figures::host_of;
 use crate::measure::critical_path::Doubt;
 use crate::results::operation_costs::UntoldReason;
@@ -104,9 +103,9 @@ pub(crate) struct EdgeFacts {
     pub(crate) n: u64,
     pub(crate) median_ns: i64,
     pub(crate) p10_ns: i64,
-    /// How much later than the first child of its node this child departs, mean, ns; 0 towards
-    /// the root.
-    pub(crate) behind_ns: i64,
+    /// Whether receivers were ready for most of the messages; else the transfer time shows less
+    /// than the time in transit.
+    pub(crate) is_ready: bool,
     /// Two standard deviations of the clocks of both ends, ns; `None` without a common time.
     pub(crate) uncertainty_ns: Option<i64>,
 }
@@ -140,6 +139,15 @@ pub(crate) struct OverlapFacts {
     pub(crate) late_progress_ns: i64,
     /// Messages behind it.
     pub(crate) late_n: u64,
+}
+
+impl GraphFacts {
+    /// Mean time between two children that a node serves, ns; 0 where no node has several.
+    pub(crate) fn gap_ns(&self) -> i64 {
+        let spread_ns: i64 = self.nodes.iter().map(|node| node.spread_ns).sum();
+        let children: u64 = self.nodes.iter().map(|node| node.children).sum();
+        spread_ns / children.max(1).cast_signed()
+    }
 }
 
 /// The operations of a run, in the order of the results.
@@ -225,10 +233,7 @@ fn untold(tally: &OperationTally, graphs: &[GraphFacts]) -> Option<UntoldReason>
         Doubt::ALL.into_iter().zip(unknown)
     });
     // Of equal ones the first.
-    let most = doubts
-        .rev()
-        .filter(|&(_, n)| n > 0)
-        .max_by_key(|&(_, n)| n);
+    let most = doubts.rev().filter(|&(_, n)| n > 0).max_by_key(|&(_, n)| n);
     Some(match most {
         Some((doubt, _)) => UntoldReason::PathUnknown(doubt),
         None => UntoldReason::Opaque,
@@ -249,17 +254,11 @@ fn graph(
     let on_hops: i128 = critical.hops.iter().map(|hop| hop.total_ns).sum();
     let in_ranks: i128 = critical.stays.iter().map(|stay| stay.total_ns).sum();
     let recognition = tally.recognition();
-    let behind = |from: u32, to: u32| {
-        let node = roles.nodes.get(from as usize)?;
-        let child = node.departures.iter().find(|child| child.slot == to)?;
-        child.wait.mean()
-    };
     let of_edge = |(number, (&(from, to), figures)): (usize, (&(u32, u32), _))| {
         let figures: &crate::sums::graphs::figures::EdgeFigures = figures;
         let (from_rank, to_rank) = (rank(from)?, rank(to)?);
         let ends = (located(Some(from_rank))?, located(Some(to_rank))?);
         let sum = &tally.edges[number];
-        let goes_up = recognition.direction(number) != Some(Direction::Down);
         Some(EdgeFacts {
             from: from_rank,
             to: to_rank,
@@ -271,14 +270,17 @@ fn graph(
             n: figures.transfer.n(),
             median_ns: figures.transfer.quantile(50).unwrap_or(0),
             p10_ns: figures.transfer.quantile(10).unwrap_or(0),
-            behind_ns: behind(from, to).filter(|_| goes_up).unwrap_or(0).max(0),
+            is_ready: is_ready(&figures.late_receiver),
             uncertainty_ns: inputs.clocks.uncertainty_ns(ends.0.host, ends.1.host),
         })
     };
     let nodes = (0u32..).zip(&roles.nodes).filter_map(|(slot, node)| {
         let children = node.arrivals.len().max(node.departures.len());
         let behind = node.departures.iter().filter_map(|child| child.wait.mean());
-        (children > 2).then_some(NodeFacts {
+        if children < 3 {
+            return None;
+        }
+        Some(NodeFacts {
             rank: rank(slot)?,
             // The node's own process is a contributor, too.
             children: children as u64 - 1,
@@ -315,15 +317,15 @@ fn overlap(tally: &OperationTally, waits_ns: i64) -> OverlapFacts {
     };
     let mut found = OverlapFacts {
         calls: overlap.completion.n(),
-        completion_ns: overlap
-            .completion
-            .total()
-            .saturating_sub(waits_ns)
-            .max(0),
+        completion_ns: overlap.completion.total().saturating_sub(waits_ns).max(0),
         between_ns: overlap.overlap_bound.total(),
         ..OverlapFacts::default()
     };
-    for graph in tally.inside.iter().flat_map(|inside| inside.graphs.values()) {
+    for graph in tally
+        .inside
+        .iter()
+        .flat_map(|inside| inside.graphs.values())
+    {
         let figures = &graph.figures;
         found.nobody_n += figures.nobody_in_mpi.n();
         let nobody_ns = figures.nobody_in_mpi.total();

@@ -124,15 +124,23 @@ impl LinkTime {
             edges.iter().copied().partition(|edge| goes(&edge));
         let n = edges.iter().map(|edge| edge.n).sum();
         let uncertainty_ns = edges.first()?.uncertainty_ns;
-        Some(match (median_of(&there), median_of(&back)) {
-            (Some(there), Some(back)) => Self {
-                median_ns: there / 2 + back / 2,
+        let are_ready =
+            |edges: &[&EdgeFacts]| !edges.is_empty() && edges.iter().all(|edge| edge.is_ready);
+        let (there_ns, back_ns) = (median_of(&there), median_of(&back));
+        Some(match (there_ns, back_ns) {
+            (Some(there_ns), Some(back_ns)) if are_ready(&there) == are_ready(&back) => Self {
+                median_ns: there_ns / 2 + back_ns / 2,
                 n,
                 error_ns: 0,
-                shorter_ns: Some(there.min(back)),
+                shorter_ns: Some(there_ns.min(back_ns)),
             },
-            (there, back) => Self {
-                median_ns: there.or(back)?,
+            _ => Self {
+                // Where receivers are late, the time in transit is hidden.
+                median_ns: if are_ready(&there) {
+                    there_ns?
+                } else {
+                    back_ns.or(there_ns)?
+                },
                 n,
                 error_ns: uncertainty_ns?,
                 shorter_ns: None,
@@ -199,7 +207,10 @@ fn is_of_an_end(
             .iter()
             .filter(|(other, _)| other.each().contains(&end))
             .count();
-        let n_all = all.keys().filter(|other| other.each().contains(&end)).count();
+        let n_all = all
+            .keys()
+            .filter(|other| other.each().contains(&end))
+            .count();
         n_slow > 1 && 2 * n_slow >= n_all
     })
 }
@@ -232,9 +243,13 @@ impl UsualTimes {
         let mut points: BTreeMap<Group, Point> = BTreeMap::new();
         for graph in operations.iter().flat_map(|operation| &operation.graphs) {
             let of_graph = || graph.edges.iter().filter(|edge| edge.n > 0);
+            let has_ready = |key: Group| of_graph().any(|edge| group(edge) == key && edge.is_ready);
             let groups: BTreeSet<Group> = of_graph().map(group).collect();
             for key in groups {
-                let alike = || of_graph().filter(|edge| group(edge) == key);
+                let needs_ready = has_ready(key);
+                let alike = || {
+                    of_graph().filter(|edge| group(edge) == key && (edge.is_ready || !needs_ready))
+                };
                 let n: u64 = alike().map(|edge| edge.n).sum();
                 let medians = middle(alike().map(|edge| edge.median_ns).collect());
                 let p10s = middle(alike().map(|edge| edge.p10_ns).collect());
@@ -273,7 +288,9 @@ impl UsualTimes {
     pub(crate) fn of_message(&self, class: LinkClass, bytes: u64) -> Option<UsualTime> {
         let own = self.points.get_key_value(&class);
         let further = || self.points.range(class..).next();
-        let (of, points) = own.or_else(further).or_else(|| self.points.iter().next_back())?;
+        let (of, points) = own
+            .or_else(further)
+            .or_else(|| self.points.iter().next_back())?;
         if let Some(point) = points.iter().find(|point| size(point.bytes) >= size(bytes)) {
             return Some(UsualTime {
                 ns: point.median_ns,

@@ -1,0 +1,244 @@
+//! Costs of operations whose figures are put together by hand.
+
+use super::*;
+use crate::judge::operation_costs::facts::NodeFacts;
+
+/// An edge between two ranks, one on each host, that each critical path uses.
+fn edge(from: u32, to: u32, median_ns: i64) -> EdgeFacts {
+    EdgeFacts {
+        from,
+        to,
+        class: LinkClass::BetweenHosts,
+        hosts: (from as usize, to as usize),
+        messages: 1.0,
+        bytes: 64,
+        on_path: 0,
+        n: 100,
+        median_ns,
+        p10_ns: median_ns,
+        is_ready: true,
+        uncertainty_ns: Some(0),
+    }
+}
+
+/// 100 instances of a broadcast from rank 0 among so many hosts, whose critical paths take so long.
+fn broadcast(n_hosts: usize, path_ns: i64, edges: Vec<EdgeFacts>) -> OperationFacts {
+    OperationFacts {
+        index: 0,
+        communicator: Some(0),
+        flow: Flow::OneWay,
+        instances: 100,
+        locations: (0..n_hosts)
+            .map(|host| Location { host, site: 0 })
+            .collect(),
+        operation_time_ns: 100 * n_hosts as i64 * path_ns / 2,
+        typical: 1.0,
+        graphs: vec![GraphFacts {
+            known: 100,
+            path_ns: i128::from(100 * path_ns),
+            bytes: 64,
+            height: Some(2),
+            edges,
+            nodes: Vec::new(),
+        }],
+        overlap: None,
+        untold: None,
+    }
+}
+
+/// Costs where everything matters.
+fn all_costs(operations: &[OperationFacts]) -> Vec<OperationCause> {
+    let round_trips_ns = BTreeMap::new();
+    let hosts = Hosts {
+        names: vec!["a", "b", "c", "d", "e", "f", "g", "h"],
+        round_trips_ns: &round_trips_ns,
+        site_of: None,
+    };
+    costs(operations, &hosts, true, 1).causes
+}
+
+/// Four links between pairs of hosts, of which the first takes `median_ns`, and is on the path.
+fn four_links(median_ns: i64) -> Vec<EdgeFacts> {
+    let first = EdgeFacts {
+        on_path: 100,
+        ..edge(0, 1, median_ns)
+    };
+    vec![first, edge(2, 3, 1000), edge(4, 5, 1010), edge(6, 7, 990)]
+}
+
+#[test]
+fn a_link_is_slow_from_three_times_the_usual_on() {
+    assert_eq!(all_costs(&[broadcast(8, 3_000, four_links(3_000))]), []);
+    let found = all_costs(&[broadcast(8, 3_100, four_links(3_100))]);
+    let [cause] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(cause.kind, OperationCauseKind::SlowLink);
+    let place = CausePlace::Hosts {
+        from: "a".into(),
+        to: "b".into(),
+    };
+    assert_eq!(cause.place, place);
+    assert_eq!(cause.per_instance_ns, 2_100);
+    // 21 of 31 parts of the operation time.
+    assert_eq!(cause.cost_ns, 100 * 8 * 3_100 / 2 * 21 / 31);
+    // One direction in one operation.
+    assert_eq!(cause.confidence, Confidence::Likely);
+}
+
+#[test]
+fn a_link_is_not_slow_within_the_error_of_the_clocks_or_by_few_messages() {
+    let with = |change: fn(&mut EdgeFacts)| {
+        let mut edges = four_links(9_000);
+        change(&mut edges[0]);
+        all_costs(&[broadcast(8, 9_000, edges)])
+    };
+    assert_eq!(with(|_| {}).len(), 1);
+    assert_eq!(with(|edge| edge.uncertainty_ns = Some(6_000)), []);
+    assert_eq!(with(|edge| edge.uncertainty_ns = None), []);
+    assert_eq!(with(|edge| edge.n = 19), []);
+    // Messages of another size are not compared.
+    assert_eq!(with(|edge| edge.bytes = 4096), []);
+}
+
+#[test]
+fn the_error_of_the_clocks_cancels_between_two_directions() {
+    let both_ways = |back_ns: i64| {
+        let mut edges = four_links(9_000);
+        edges[0].uncertainty_ns = Some(20_000);
+        edges.push(EdgeFacts {
+            uncertainty_ns: Some(20_000),
+            ..edge(1, 0, back_ns)
+        });
+        all_costs(&[broadcast(8, 9_000, edges)])
+    };
+    // Clocks that are wrong by 8 us.
+    assert_eq!(both_ways(-7_000), []);
+    let found = both_ways(8_000);
+    assert_eq!(found[0].kind, OperationCauseKind::SlowLink);
+    assert_eq!(found[0].confidence, Confidence::Sure);
+}
+
+#[test]
+fn links_that_are_slow_at_one_end_are_not_accused() {
+    // All three links of host 0 are slow: host 0 is busy, perhaps.
+    let slow = [1, 2, 3].map(|to| EdgeFacts {
+        on_path: 30,
+        ..edge(0, to, 9_000)
+    });
+    let others = (1..8).map(|from| edge(from, (from + 1) % 8, 1_000));
+    let edges: Vec<EdgeFacts> = slow.into_iter().chain(others).collect();
+    assert_eq!(all_costs(&[broadcast(8, 9_000, edges)]), []);
+}
+
+#[test]
+fn a_link_that_two_operations_use_is_one_reason() {
+    let first = broadcast(8, 9_000, four_links(9_000));
+    let second = OperationFacts {
+        index: 1,
+        operation_time_ns: 2 * first.operation_time_ns,
+        graphs: vec![GraphFacts {
+            path_ns: 100 * 18_000,
+            ..first.graphs[0].clone()
+        }],
+        ..first.clone()
+    };
+    let alone = all_costs(&[first.clone()])[0].cost_ns;
+    let found = all_costs(&[first, second]);
+    let links = found
+        .iter()
+        .filter(|cause| cause.kind == OperationCauseKind::SlowLink);
+    let links: Vec<&OperationCause> = links.collect();
+    assert_eq!(links.len(), 1, "{found:?}");
+    assert_eq!(links[0].cost_ns, 2 * alone);
+    assert_eq!(links[0].confidence, Confidence::Sure);
+    assert_eq!(links[0].others.len(), 1);
+}
+
+#[test]
+fn a_cost_below_one_percent_of_the_time_of_all_ranks_does_not_matter() {
+    let operation = [broadcast(8, 9_000, four_links(9_000))];
+    let cost_ns = i128::from(all_costs(&operation)[0].cost_ns);
+    let round_trips_ns = BTreeMap::new();
+    let hosts = Hosts {
+        names: vec!["a", "b", "c", "d", "e", "f", "g", "h"],
+        round_trips_ns: &round_trips_ns,
+        site_of: None,
+    };
+    let n = |rank_ns: i128| costs(&operation, &hosts, true, rank_ns).causes.len();
+    assert_eq!((n(100 * cost_ns), n(100 * cost_ns + 1)), (1, 0));
+}
+
+#[test]
+fn a_chain_of_hops_is_deep_and_a_binomial_tree_is_not() {
+    let chain = |n_hops: u32, path_ns: i64| {
+        let edges = (0..n_hops).map(|from| EdgeFacts {
+            on_path: 100,
+            ..edge(from, from + 1, 1_000)
+        });
+        let mut operation = broadcast(8, path_ns, edges.collect());
+        operation.graphs[0].height = Some(n_hops.into());
+        all_costs(&[operation])
+    };
+    let found = chain(7, 7_000);
+    let [cause] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(cause.kind, OperationCauseKind::Algorithm);
+    assert_eq!(cause.per_instance_ns, 4_000);
+    assert_eq!(cause.confidence, Confidence::Sure);
+    let trouble = AlgorithmTrouble::Depth { hops: 7, fewest: 3 };
+    let CostFacts::Algorithm {
+        trouble: found,
+        needed_ns,
+        ..
+    } = cause.facts
+    else {
+        panic!("{cause:?}");
+    };
+    assert_eq!((found, needed_ns), (trouble, 3_000));
+    // A path that takes long without many hops is nobody's fault.
+    assert_eq!(chain(3, 30_000), []);
+    assert_eq!(chain(5, 30_000), []);
+}
+
+#[test]
+fn what_a_node_spends_on_its_children_is_a_serialization() {
+    let with = |children: u64, stay_ns: i64, n_hosts: usize| {
+        let edges = vec![EdgeFacts {
+            on_path: 100,
+            ..edge(0, 1, 1_000)
+        }];
+        let mut operation = broadcast(n_hosts, 60_000, edges);
+        operation.graphs[0].nodes = vec![NodeFacts {
+            rank: 5,
+            children,
+            spread_ns: 40_000,
+            stay_ns,
+        }];
+        all_costs(&[operation])
+    };
+    let found = with(40, 100 * 50_000, 64);
+    let [cause] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(cause.kind, OperationCauseKind::Serialization);
+    assert_eq!(cause.place, CausePlace::Node(5));
+    assert_eq!(cause.per_instance_ns, 40_000);
+    // The critical path seldom stays there.
+    assert_eq!(with(40, 100 * 1_000, 64), []);
+    // All others are its children.
+    let found = with(63, 100 * 50_000, 64);
+    assert_eq!(found[0].kind, OperationCauseKind::Algorithm);
+    // So few are served faster than by a tree.
+    assert_eq!(with(2, 100 * 50_000, 64), []);
+}
+
+#[test]
+fn the_fewest_hops_are_those_of_a_tree_by_levels() {
+    let at = |host: usize, site: usize| Location { host, site };
+    assert_eq!(levels(&[at(0, 0); 16]), [4, 0, 0]);
+    assert_eq!(levels(&[at(0, 0); 5]), [3, 0, 0]);
+    let eight: Vec<Location> = (0..8).map(|host| at(host, host % 2)).collect();
+    assert_eq!(levels(&eight), [0, 2, 1]);
+}

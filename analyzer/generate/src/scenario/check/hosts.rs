@@ -132,6 +132,7 @@ impl Check<'_> {
         Ok(Exchanges {
             n: self.number("n", written.n, 100, 1..=100_000)?,
             one_way_ns: self.number("one_way_ns", written.one_way_ns, 20_000, limits.clone())?,
+            is_over_network: written.over_network.unwrap_or(false),
             asymmetry_ns: self.number("asymmetry_ns", written.asymmetry_ns, 0, limits.clone())?,
             jitter_ns: self.number("jitter_ns", written.jitter_ns, 0, limits)?,
             every_ns,

@@ -1,0 +1,307 @@
+//! What operation time costs, on scenarios whose truth is known, each over twenty seeds: the reason
+//! comes first, and nothing innocent is among the reasons.
+
+use std::path::{Path, PathBuf};
+
+use collbench_analyzer::results::{
+    AlgorithmTrouble, CausePlace, Confidence, CostFacts, OperationCause, OperationCauseKind,
+    UntoldReason,
+};
+use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
+
+const SEEDS: u64 = 20;
+
+/// Analyses a scenario for each seed.
+fn each(scenario: &str, mut check: impl FnMut(u64, &Analysis)) {
+    let file: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/scenarios/costs")
+        .join(scenario);
+    for seed in 0..SEEDS {
+        let directory = tempfile::tempdir().unwrap();
+        collbench_generate::generate(&file, directory.path(), Some(seed), false).unwrap();
+        let files = RunFiles::open(directory.path()).unwrap();
+        let analysis = analyze(&files, &Options::default(), &mut |_| {});
+        check(seed, &analysis.unwrap());
+    }
+}
+
+#[allow(dead_code)]
+fn debug(analysis: &Analysis) {
+    for operation in &analysis.operations {
+        for tree in operation.trees.iter().flatten() {
+            for edge in &tree.edges {
+                eprintln!(
+                    "DEBUG {} {}->{} {:?}",
+                    operation.operation,
+                    edge.from,
+                    edge.to,
+                    edge.measured.as_ref().map(|m| (
+                        m.transfer_ns
+                            .as_ref()
+                            .map(|t| (t.n, t.median, t.min, t.max)),
+                        m.late_receiver_ns.as_ref().map(|t| t.median)
+                    ))
+                );
+            }
+        }
+    }
+}
+
+fn causes(analysis: &Analysis) -> Vec<(OperationCauseKind, CausePlace, &str)> {
+    let causes = analysis.operation_costs.causes.iter();
+    causes
+        .map(|cause| {
+            let operation = &analysis.operations[cause.operation].operation;
+            (cause.kind, cause.place.clone(), &**operation)
+        })
+        .collect()
+}
+
+/// The only reason there is.
+#[track_caller]
+fn only(seed: u64, analysis: &Analysis) -> &OperationCause {
+    let [cause] = &analysis.operation_costs.causes[..] else {
+        panic!("seed {seed}: {:#?}", analysis.operation_costs.causes);
+    };
+    assert!(
+        cause.cost_ns > 0 && cause.per_instance_ns > 0,
+        "seed {seed}: {cause:?}"
+    );
+    cause
+}
+
+const WORLD: CausePlace = CausePlace::Communicator(Some(0));
+
+#[test]
+fn a_linear_broadcast_among_many_is_the_algorithm() {
+    each("linear.toml", |seed, analysis| {
+        let cause = only(seed, analysis);
+        let expected = [(OperationCauseKind::Algorithm, WORLD, "MPI_Bcast")];
+        assert_eq!(causes(analysis), expected, "seed {seed}");
+        let CostFacts::Algorithm {
+            trouble,
+            path_ns,
+            needed_ns,
+            ranks,
+            ..
+        } = cause.facts
+        else {
+            panic!("seed {seed}: {cause:?}");
+        };
+        assert_eq!(
+            trouble,
+            AlgorithmTrouble::Linear { children: 15 },
+            "seed {seed}"
+        );
+        assert_eq!(ranks, 16);
+        // 15 sends of 5 us; four rounds of one send each would do.
+        assert!(
+            (70_000..90_000).contains(&path_ns),
+            "seed {seed}: {path_ns}"
+        );
+        assert!(
+            (19_500..21_000).contains(&needed_ns),
+            "seed {seed}: {needed_ns}"
+        );
+        assert!(
+            (45_000..65_000).contains(&cause.per_instance_ns),
+            "seed {seed}: {cause:?}"
+        );
+        assert_eq!(cause.confidence, Confidence::Sure, "seed {seed}");
+    });
+}
+
+#[test]
+fn a_chain_of_small_segments_is_the_algorithm() {
+    each("chain-of-segments.toml", |seed, analysis| {
+        let cause = only(seed, analysis);
+        let expected = [(OperationCauseKind::Algorithm, WORLD, "MPI_Bcast")];
+        assert_eq!(causes(analysis), expected, "seed {seed}");
+        let CostFacts::Algorithm { trouble, .. } = cause.facts else {
+            panic!("seed {seed}: {cause:?}");
+        };
+        let segments = AlgorithmTrouble::Segments { n: 64, bytes: 256 };
+        assert_eq!(trouble, segments, "seed {seed}");
+        // No message of the size of the payload is in the trace.
+        assert_eq!(cause.confidence, Confidence::Likely, "seed {seed}");
+    });
+}
+
+#[test]
+fn a_node_that_serves_most_ranks_is_a_serialization() {
+    each("served-by-one.toml", |seed, analysis| {
+        let cause = only(seed, analysis);
+        assert_eq!(
+            cause.kind,
+            OperationCauseKind::Serialization,
+            "seed {seed}: {cause:?}"
+        );
+        assert_eq!(cause.place, CausePlace::Node(1), "seed {seed}");
+        let CostFacts::Serialization {
+            children,
+            spread_ns,
+            ..
+        } = cause.facts
+        else {
+            panic!("seed {seed}: {cause:?}");
+        };
+        assert_eq!(children, 12, "seed {seed}");
+        assert!(
+            (50_000..65_000).contains(&spread_ns),
+            "seed {seed}: {spread_ns}"
+        );
+    });
+}
+
+#[test]
+fn a_chain_that_goes_to_and_fro_between_two_sites_is_the_placement() {
+    each("two-sites.toml", |seed, analysis| {
+        let hosts = analysis.clock.hosts.iter();
+        let sites: Vec<Option<usize>> = hosts.map(|host| host.site).collect();
+        assert_eq!(sites, [0, 1, 0, 1, 0, 1, 0, 1].map(Some), "seed {seed}");
+        let cause = &analysis.operation_costs.causes[0];
+        assert_eq!(
+            causes(analysis)[0],
+            (OperationCauseKind::Placement, WORLD, "MPI_Bcast")
+        );
+        let CostFacts::Placement {
+            crossings,
+            fewest,
+            on_path,
+            crossing_ns,
+            sites,
+        } = cause.facts
+        else {
+            panic!("seed {seed}: {cause:?}");
+        };
+        assert_eq!((crossings, fewest, sites), (7, 1, 2), "seed {seed}");
+        assert!((on_path - 7.0).abs() < 0.2, "seed {seed}: {cause:?}");
+        assert!(
+            (1_800_000..2_200_000).contains(&crossing_ns),
+            "seed {seed}: {cause:?}"
+        );
+        // Six times 2 ms.
+        let per_instance = 10_300_000..12_500_000;
+        assert!(
+            per_instance.contains(&cause.per_instance_ns),
+            "seed {seed}: {cause:?}"
+        );
+        // Recursive doubling crosses once.
+        for cause in &analysis.operation_costs.causes {
+            let operation = &analysis.operations[cause.operation].operation;
+            assert_eq!(operation, "MPI_Bcast", "seed {seed}: {cause:?}");
+        }
+    });
+}
+
+#[test]
+fn a_slow_link_is_named_with_its_two_hosts_and_nothing_else() {
+    each("slow-link.toml", |seed, analysis| {
+        let cause = only(seed, analysis);
+        assert_eq!(
+            cause.kind,
+            OperationCauseKind::SlowLink,
+            "seed {seed}: {cause:?}"
+        );
+        let place = CausePlace::Hosts {
+            from: "n3".into(),
+            to: "n4".into(),
+        };
+        assert_eq!(cause.place, place, "seed {seed}");
+        let CostFacts::Link {
+            median_ns,
+            usual_ns,
+            ..
+        } = cause.facts
+        else {
+            panic!("seed {seed}: {cause:?}");
+        };
+        assert!(
+            (1_490_000..1_520_000).contains(&median_ns),
+            "seed {seed}: {median_ns}"
+        );
+        assert!(
+            (55_000..70_000).contains(&usual_ns),
+            "seed {seed}: {usual_ns}"
+        );
+        assert_eq!(cause.confidence, Confidence::Sure, "seed {seed}");
+        assert_eq!(analysis.clock.host_sites, None, "seed {seed}");
+    });
+}
+
+#[test]
+fn a_nonblocking_collective_that_nobody_progresses_is_named() {
+    each("no-progress.toml", |seed, analysis| {
+        let cause = only(seed, analysis);
+        assert_eq!(
+            cause.kind,
+            OperationCauseKind::NoProgress,
+            "seed {seed}: {cause:?}"
+        );
+        let CostFacts::NoProgress {
+            nobody_in_mpi_ns,
+            between_ns,
+            completion_ns,
+        } = cause.facts
+        else {
+            panic!("seed {seed}: {cause:?}");
+        };
+        assert!(
+            (480_000..520_000).contains(&between_ns),
+            "seed {seed}: {cause:?}"
+        );
+        assert!(
+            nobody_in_mpi_ns.unwrap() > 350_000,
+            "seed {seed}: {cause:?}"
+        );
+        assert!(completion_ns > 80_000, "seed {seed}: {cause:?}");
+    });
+}
+
+#[test]
+fn nothing_is_claimed_where_nothing_is_wrong() {
+    for scenario in [
+        "healthy.toml",
+        "late-inside.toml",
+        "two-sites-well-placed.toml",
+    ] {
+        each(scenario, |seed, analysis| {
+            assert_eq!(causes(analysis), [], "{scenario}, seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn without_messages_nothing_is_claimed_but_that_it_cannot_be_told() {
+    each("no-messages.toml", |seed, analysis| {
+        assert_eq!(causes(analysis), [], "seed {seed}");
+        let [untold] = &analysis.operation_costs.untold[..] else {
+            panic!("seed {seed}: {:?}", analysis.operation_costs);
+        };
+        assert_eq!(untold.why, UntoldReason::NoMessages, "seed {seed}");
+        // 100 times 100 us on four ranks.
+        let time = 40_000_000;
+        assert!(
+            (untold.operation_time_ns - time).abs() < time / 20,
+            "seed {seed}: {untold:?}"
+        );
+    });
+}
+
+#[test]
+fn the_slow_link_of_128_ranks_is_named() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/browser/scenarios/inside.toml");
+    let directory = tempfile::tempdir().unwrap();
+    collbench_generate::generate(&file, directory.path(), None, false).unwrap();
+    let files = RunFiles::open(directory.path()).unwrap();
+    let analysis = analyze(&files, &Options::default(), &mut |_| {}).unwrap();
+    let place = CausePlace::Hosts {
+        from: "node1".into(),
+        to: "node9".into(),
+    };
+    let found = causes(&analysis);
+    assert!(!found.is_empty());
+    for (kind, at, _) in found {
+        assert_eq!((kind, at), (OperationCauseKind::SlowLink, place.clone()));
+    }
+}
