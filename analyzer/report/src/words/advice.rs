@@ -344,15 +344,32 @@ fn overlap(analysis: &Analysis, operation: &OperationSummary) -> Option<String> 
     } else {
         "at most "
     };
+    let nothing = nothing_progressed(operation, bound.mean);
     Some(format!(
-        "{} on {}: mean exposed time {} per call{tests}, {} between its calls: {at_most}{part} of \
+        "{} on {}: {}mean exposed time {} per call{tests}, {} between its calls: {at_most}{part} of \
          their sum was overlapped (n = {})",
         operation.operation,
         communicator(analysis, operation.communicator, 40),
+        nothing.unwrap_or_default(),
         duration(exposed.mean),
         duration(bound.mean),
         bound.n,
     ))
+}
+
+/// For how long nothing progressed between the calls of a nonblocking operation, which take
+/// `between_ns` on average; `None` if that is less than a tenth of it, or not known.
+fn nothing_progressed(operation: &OperationSummary, between_ns: i64) -> Option<String> {
+    let figures = operation.trees.iter().flatten();
+    let mut progress = figures.filter_map(|tree| tree.figures.as_ref()?.progress.as_ref());
+    let nobody = progress.find_map(|progress| progress.nobody_in_mpi_ns.as_ref())?;
+    (nobody.mean > 0 && nobody.mean.saturating_mul(10) >= between_ns).then(|| {
+        format!(
+            "nothing progressed for {} per call, in which no rank was in MPI (n = {}); ",
+            duration(nobody.mean),
+            nobody.n
+        )
+    })
 }
 
 #[cfg(test)]
