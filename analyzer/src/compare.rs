@@ -53,11 +53,15 @@ impl Comparison {
             .iter()
             .map(|other| Correspondence::new(baseline, other))
             .collect();
-        let (operations, only_in) = operations::compare(analyses, &correspondences);
+        let operations::Compared {
+            operations,
+            only_in,
+            tests,
+        } = operations::compare(analyses, &correspondences);
         let traces: Vec<ComparedTrace> = analyses.iter().map(compared_trace).collect();
         let differs = remarks::differing(&traces);
         Self {
-            runs: run_differences(&traces),
+            runs: run_differences(&traces, &tests),
             remarks: remarks::remarks(analyses, &correspondences, &differs, &operations),
             differs,
             traces,
@@ -83,7 +87,7 @@ fn compared_trace(analysis: &Analysis) -> ComparedTrace {
     }
 }
 
-fn run_differences(traces: &[ComparedTrace]) -> Vec<RunDifferences> {
+fn run_differences(traces: &[ComparedTrace], tests: &[usize]) -> Vec<RunDifferences> {
     let baseline = &traces[0];
     let others = traces.iter().enumerate().skip(1);
     others
@@ -95,6 +99,7 @@ fn run_differences(traces: &[ComparedTrace]) -> Vec<RunDifferences> {
                 .wait_ns
                 .zip(other.wait_ns)
                 .map(|(from, to)| Change::new(from, to)),
+            tests: tests[index - 1],
         })
         .collect()
 }

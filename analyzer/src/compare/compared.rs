@@ -7,9 +7,11 @@ use collbench_stats::distribution::Summary;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::results::analysis::Analysis;
 use crate::results::clock::ClockSummary;
 use crate::results::code::Code;
 use crate::results::operation::OperationSummary;
+use crate::results::over_time::Culprit;
 use crate::results::trace::TraceSummary;
 
 /// One trace.
@@ -45,6 +47,9 @@ pub struct RunDifferences {
     pub collectives_ns: Change,
     /// Of the sum of all waits, ns; `None` where one is not known.
     pub wait_ns: Option<Change>,
+    /// Differences that were tested together: verdicts are corrected for so many (Holm).
+    #[serde(default)]
+    pub tests: usize,
 }
 
 /// A change of a number that has no interval.
@@ -95,6 +100,16 @@ pub struct OperationFigures {
     pub wait_ns: Option<Summary>,
     /// First leave minus last enter, per instance.
     pub core_ns: Option<Summary>,
+    /// The algorithm, as in the analysis; `None` where it is not known.
+    #[serde(default)]
+    pub algorithm: Option<String>,
+    /// The library's names of the algorithm; `None` where it reported none.
+    #[serde(default)]
+    pub library_name: Option<String>,
+    /// Who is late, in this operation on this communicator with any payload; `None` where nobody
+    /// stands out.
+    #[serde(default)]
+    pub late: Option<Culprit>,
 }
 
 /// How one operation differs from the baseline.
@@ -225,7 +240,12 @@ impl Change {
     }
 }
 
-pub(super) fn figures(operation: &OperationSummary) -> OperationFigures {
+pub(super) fn figures(analysis: &Analysis, operation: &OperationSummary) -> OperationFigures {
+    let mut verdicts = analysis.imbalance.iter();
+    let verdict = verdicts.find(|verdict| {
+        Some(verdict.communicator) == operation.communicator
+            && verdict.operation == operation.operation
+    });
     OperationFigures {
         communicator: operation.communicator,
         root: operation.root,
@@ -237,6 +257,9 @@ pub(super) fn figures(operation: &OperationSummary) -> OperationFigures {
         call_time_ns: operation.call_time_ns.clone(),
         wait_ns: operation.wait_ns.clone(),
         core_ns: operation.core_ns.clone(),
+        algorithm: operation.algorithm.clone(),
+        library_name: operation.library_name.clone(),
+        late: verdict.and_then(|verdict| verdict.culprit.clone()),
     }
 }
 

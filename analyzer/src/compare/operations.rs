@@ -14,14 +14,21 @@ use crate::compare::correspondence::{Correspondence, Key};
 use crate::results::analysis::Analysis;
 use crate::results::operation::OperationSummary;
 
-/// Operations that correspond, by the change of total time, and those that only one of two traces
-/// has.
-pub(crate) fn compare(
-    analyses: &[Analysis],
-    correspondences: &[Correspondence],
-) -> (Vec<ComparedOperation>, Vec<OnlyIn>) {
+/// Operations of several traces, compared.
+pub(crate) struct Compared {
+    /// Those that correspond, by the change of total time.
+    pub(crate) operations: Vec<ComparedOperation>,
+    /// Those that only one of two traces has.
+    pub(crate) only_in: Vec<OnlyIn>,
+    /// For each trace but the baseline, how many differences were tested together.
+    pub(crate) tests: Vec<usize>,
+}
+
+/// Compares the operations of all traces with those of the first one.
+pub(crate) fn compare(analyses: &[Analysis], correspondences: &[Correspondence]) -> Compared {
     let baseline = &analyses[0];
     let mut only_in = Vec::new();
+    let mut tests = Vec::new();
     let mut operations: Vec<ComparedOperation> = baseline
         .operations
         .iter()
@@ -30,7 +37,7 @@ pub(crate) fn compare(
             indexes: vec![Some(at)],
             operation: operation.operation.clone(),
             communicator: communicator(baseline, operation),
-            traces: vec![Some(figures(operation))],
+            traces: vec![Some(figures(baseline, operation))],
             differences: Vec::new(),
         })
         .collect();
@@ -49,7 +56,9 @@ pub(crate) fn compare(
             let index_there = alike.and_then(|alike| take(alike, operation, baseline, other));
             let found = index_there.map(|at| &other.operations[at]);
             operations[at].indexes.push(index_there);
-            operations[at].traces.push(found.map(figures));
+            operations[at]
+                .traces
+                .push(found.map(|found| figures(other, found)));
             match found {
                 Some(found) => pairs.push((at, operation, found)),
                 None => only_in.push(only(baseline, operation, 0, index)),
@@ -57,7 +66,9 @@ pub(crate) fn compare(
         }
         let left = of_key.into_values().flatten();
         only_in.extend(left.map(|at| only(other, &other.operations[at], index, 0)));
-        for (at, differences) in differences(index, granularity_ns, &pairs) {
+        let (differences, n_tests) = differences(index, granularity_ns, &pairs);
+        tests.push(n_tests);
+        for (at, differences) in differences {
             operations[at].differences.push(differences);
         }
     }
@@ -74,7 +85,11 @@ pub(crate) fn compare(
         let time = only.figures.call_time_ns.as_ref().map_or(0, |s| s.total);
         (only.trace.max(only.not_in), std::cmp::Reverse(time))
     });
-    (operations, only_in)
+    Compared {
+        operations,
+        only_in,
+        tests,
+    }
 }
 
 /// Removes from `alike` the operation of the other trace that corresponds to one of the baseline:
@@ -109,7 +124,7 @@ fn only(analysis: &Analysis, operation: &OperationSummary, trace: usize, not_in:
         not_in,
         operation: operation.operation.clone(),
         communicator: communicator(analysis, operation),
-        figures: figures(operation),
+        figures: figures(analysis, operation),
     }
 }
 
@@ -126,12 +141,13 @@ fn granularity_ns(analysis: &Analysis) -> i64 {
 /// Two corresponding operations: index of the first, both.
 type Pair<'a> = (usize, &'a OperationSummary, &'a OperationSummary);
 
-/// The differences of all pairs, with verdicts that consider all of them together.
+/// The differences of all pairs, with verdicts that consider all of them together; and how many
+/// those are.
 fn differences(
     trace: usize,
     granularity_ns: i64,
     pairs: &[Pair<'_>],
-) -> Vec<(usize, OperationDifferences)> {
+) -> (Vec<(usize, OperationDifferences)>, usize) {
     let mut found: Vec<(usize, OperationDifferences)> = pairs
         .iter()
         .map(|&(at, one, two)| (at, of_pair(trace, granularity_ns, one, two)))
@@ -166,7 +182,7 @@ fn differences(
             differences.verdict = mean.verdict;
         }
     }
-    found
+    (found, chances.len())
 }
 
 fn of_pair(

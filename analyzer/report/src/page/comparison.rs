@@ -11,7 +11,9 @@ use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
 use crate::document::{COMPARISON_SCHEMA, ComparisonDocument, to_json};
 use crate::page::{ReportDirectory, ReportError, remove_pictures};
 use crate::pictures::comparison as pictures;
-use crate::screen::comparison::{Row, advice, bytes, instances, signed, verdict};
+use crate::screen::comparison::{
+    Row, about_not_significant, advice, bytes, instances, signed, total_change_ns, verdict,
+};
 use crate::words::comparison::{self as words, letter};
 
 const DOCUMENT: &str = "comparison.json";
@@ -76,10 +78,21 @@ fn statements<'a>(rows: impl Iterator<Item = Row<'a>>) -> String {
 }
 
 fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
-    let mut verdict = statements(rows(comparison).into_iter());
+    let mut largest_first = rows(comparison);
+    // Stable: of equal changes the first operation comes first.
+    largest_first.sort_by_key(|row| std::cmp::Reverse(total_change_ns(row)));
+    let mut verdict = statements(largest_first.into_iter());
     if verdict.is_empty() {
-        verdict =
-            "For no operation is there both a clear difference and a known reason.".to_owned();
+        verdict = "No operation differs clearly.".to_owned();
+    }
+    let notes = comparison.runs.iter().filter_map(|run| {
+        let rows = comparison.operations.iter().flat_map(|o| &o.differences);
+        let note = about_not_significant(run, rows.filter(|row| row.trace == run.trace))?;
+        Some(format!("{} against A: {note}.", letter(run.trace)))
+    });
+    for note in notes {
+        verdict.push('\n');
+        verdict.push_str(&note);
     }
     let facts = comparison
         .traces

@@ -7,6 +7,7 @@ use collbench_analyzer::compare::{
     ComparedOperation, Comparison, ComparisonVerdict, Difference, OperationDifferences,
     OperationFigures, RunDifferences,
 };
+use collbench_analyzer::results::Culprit;
 use collbench_text::{
     inert,
     quantity::{self, short_bytes},
@@ -15,6 +16,7 @@ use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, in_two_lines, lines_of};
 use crate::words::comparison::{self as words, letter, setting_in_words};
+use crate::words::culprit;
 
 /// Rows shown of one comparison: of operations that differ, and of the others.
 const ROWS: [usize; 2] = [9, 5];
@@ -22,6 +24,8 @@ const ROWS: [usize; 2] = [9, 5];
 const FEWER_ROWS: [usize; 2] = [4, 1];
 /// Rows among them of operations with too few instances.
 const MAX_TOO_FEW: usize = 3;
+/// Characters of the name of an algorithm.
+const MAX_ALGORITHM: usize = 60;
 /// Sentences on what to look at.
 const MAX_SENTENCES: usize = 3;
 
@@ -128,14 +132,20 @@ fn against_baseline(screen: &mut Screen, comparison: &Comparison, run: &RunDiffe
     screen.heading(&format!("{name} against A"));
     whole_run(screen, comparison, run);
     let of_run = |operation| of_trace(operation, run.trace);
-    let (differing, mut others): (Vec<Row<'_>>, Vec<Row<'_>>) = comparison
+    let (mut differing, mut others): (Vec<Row<'_>>, Vec<Row<'_>>) = comparison
         .operations
         .iter()
         .filter_map(of_run)
         .partition(|(_, differences)| is_named(differences.verdict));
+    // Stable: of equal changes the first operation comes first.
+    differing.sort_by_key(|row| std::cmp::Reverse(total_change_ns(row)));
     others.sort_by_key(|(_, differences)| differences.verdict == ComparisonVerdict::TooFew);
     counts(screen, &differing, &others);
     operations(screen, comparison, run.trace, &differing, &others);
+    let all = differing.iter().chain(&others);
+    if let Some(note) = about_not_significant(run, all.map(|(_, differences)| *differences)) {
+        screen.item(&note);
+    }
     only_in(screen, comparison, run.trace);
     let rows = differing.iter().chain(&others);
     let sentences: Vec<String> = rows
@@ -152,6 +162,11 @@ fn of_trace(operation: &ComparedOperation, trace: usize) -> Option<Row<'_>> {
     differences
         .find(|differences| differences.trace == trace)
         .map(|differences| (operation, differences))
+}
+
+/// By how much the total time of an operation changed, ns, >= 0.
+pub(crate) fn total_change_ns((_, differences): &Row<'_>) -> i64 {
+    differences.total_ns.difference.saturating_abs()
 }
 
 fn is_named(verdict: ComparisonVerdict) -> bool {
@@ -378,6 +393,33 @@ pub(crate) fn instances(from: u64, to: u64) -> String {
     }
 }
 
+/// Beside an interval without 0 of a difference that is not significant.
+pub(crate) const NOT_SIGNIFICANT: &str = " (*)";
+
+/// Whether a difference is not significant though its interval, taken alone, is without 0: the
+/// verdicts are corrected for all differences that are tested together.
+fn is_only_alone(difference: &Difference) -> bool {
+    difference.verdict == ComparisonVerdict::NotDistinguishable
+        && difference
+            .interval_ns
+            .is_some_and(|(low, high)| (low > 0) == (high > 0) && low != 0 && high != 0)
+}
+
+/// What [`NOT_SIGNIFICANT`] means; `None` where no difference is marked so.
+pub(crate) fn about_not_significant<'a>(
+    run: &RunDifferences,
+    mut rows: impl Iterator<Item = &'a OperationDifferences>,
+) -> Option<String> {
+    let is_marked = rows.any(|row| row.call_time_ns.mean.as_ref().is_some_and(is_only_alone));
+    is_marked.then(|| {
+        format!(
+            "(*) not significant after correction for {} (Holm), though this interval alone is \
+             without 0",
+            quantity::counted(run.tests, "comparison")
+        )
+    })
+}
+
 /// The verdict on an operation, with the interval.
 pub(crate) fn verdict(differences: &OperationDifferences) -> String {
     let Some(mean) = &differences.call_time_ns.mean else {
@@ -385,15 +427,22 @@ pub(crate) fn verdict(differences: &OperationDifferences) -> String {
     };
     match mean.verdict {
         ComparisonVerdict::Slower | ComparisonVerdict::Faster => named(mean),
-        ComparisonVerdict::NotDistinguishable => match (mean.ratio_interval, mean.interval_ns) {
-            (Some((low, high)), _) if high < 3.0 => {
-                format!("?  {} to {}", signed_percent(low), signed_percent(high))
+        ComparisonVerdict::NotDistinguishable => {
+            let mark = if is_only_alone(mean) {
+                NOT_SIGNIFICANT
+            } else {
+                ""
+            };
+            match (mean.ratio_interval, mean.interval_ns) {
+                (Some((low, high)), _) if high < 3.0 => format!(
+                    "?  {} to {}{mark}",
+                    signed_percent(low),
+                    signed_percent(high)
+                ),
+                (_, Some((low, high))) => format!("?  {} to {}{mark}", signed(low), signed(high)),
+                (_, None) => "?".to_owned(),
             }
-            (_, Some((low, high))) => {
-                format!("?  {} to {}", signed(low), signed(high))
-            }
-            (_, None) => "?".to_owned(),
-        },
+        }
         ComparisonVerdict::NotResolvable => "not resolvable".to_owned(),
         ComparisonVerdict::TooFew => "too few".to_owned(),
         ComparisonVerdict::Newer => "not known".to_owned(),
@@ -482,8 +531,9 @@ fn only_in(screen: &mut Screen, comparison: &Comparison, trace: usize) {
     }
 }
 
-/// What a difference comes from, as far as waiting and core show, and where to look.
-pub(crate) fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<String> {
+/// How an operation differs, by how much in total, what changed with it, and where to look.
+pub(crate) fn advice(other: &str, row: &Row<'_>) -> Option<String> {
+    let (operation, differences) = row;
     let name = format!(
         "{} on {}{}",
         operation.operation,
@@ -493,6 +543,65 @@ pub(crate) fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<
             _ => String::new(),
         }
     );
+    if !is_named(differences.verdict) {
+        let median = differences.duration_ns.median.as_ref();
+        let is_alone = differences.verdict == ComparisonVerdict::NotDistinguishable;
+        let median = median.filter(|median| is_alone && is_named(median.verdict))?;
+        return Some(format!(
+            "{name}: the means are not distinguishable (a few long instances dominate them), but by \
+             the median duration it is {}",
+            named(median)
+        ));
+    }
+    let how = differences.call_time_ns.mean.as_ref().map(named);
+    let by_ns = signed(differences.total_ns.difference);
+    let mut text = format!(
+        "{name}: {} per call, {by_ns} in total",
+        how.unwrap_or_default()
+    );
+    for part in changes(other, row)
+        .into_iter()
+        .chain(why(other, differences))
+    {
+        text.push_str("; ");
+        text.push_str(&part);
+    }
+    Some(text)
+}
+
+/// What changed beside the times: the algorithm, and who is late.
+fn changes(other: &str, (operation, differences): &Row<'_>) -> Vec<String> {
+    let of = |trace: usize| operation.traces.get(trace).and_then(Option::as_ref);
+    let (Some(from), Some(to)) = (of(0), of(differences.trace)) else {
+        return Vec::new();
+    };
+    let mut changes = Vec::new();
+    // The names of one source are compared: the library's, or what was recognized.
+    let names = [
+        from.library_name.as_ref().zip(to.library_name.as_ref()),
+        from.algorithm.as_ref().zip(to.algorithm.as_ref()),
+    ];
+    let changed = names.into_iter().flatten().find(|(from, to)| from != to);
+    if let Some((from, to)) = changed {
+        changes.push(format!(
+            "the algorithm changed from {} to {}",
+            inert::line(from, MAX_ALGORITHM),
+            inert::line(to, MAX_ALGORITHM)
+        ));
+    }
+    if from.late != to.late {
+        let late = |late: &Option<Culprit>| late.as_ref().map_or("nobody".to_owned(), culprit);
+        changes.push(format!(
+            "{} is late in A, {} in {other}",
+            late(&from.late),
+            late(&to.late)
+        ));
+    }
+    changes
+}
+
+/// What a difference comes from, as far as waiting and core show, and where to look.
+fn why(other: &str, differences: &OperationDifferences) -> Option<String> {
     let verdict = |difference: &Option<Difference>| difference.as_ref().map(|d| d.verdict);
     let wait = verdict(&differences.wait_ns.mean);
     let core = verdict(&differences.core_ns.mean);
@@ -503,7 +612,7 @@ pub(crate) fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<
     let (wait_by, core_by) = (by(&differences.wait_ns.mean), by(&differences.core_ns.mean));
     let slower = Some(ComparisonVerdict::Slower);
     let faster = Some(ComparisonVerdict::Faster);
-    let why = match differences.verdict {
+    Some(match differences.verdict {
         ComparisonVerdict::Slower if wait == slower && core == slower => format!(
             "more waiting (+{wait_by} per call) and a longer operation (core +{core_by}): look at \
              who is late in {other}, and at the algorithm and the network"
@@ -525,16 +634,6 @@ pub(crate) fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<
         ComparisonVerdict::Faster if core == faster => {
             format!("the operation itself is faster (core -{core_by}); the waiting is not shorter")
         }
-        ComparisonVerdict::NotDistinguishable => {
-            let median = differences.duration_ns.median.as_ref();
-            let median = median.filter(|median| is_named(median.verdict))?;
-            return Some(format!(
-                "{name}: the means are not distinguishable (a few long instances dominate them), but by \
-                 the median duration it is {}",
-                named(median)
-            ));
-        }
         _ => return None,
-    };
-    Some(format!("{name}: {why}"))
+    })
 }
