@@ -7,6 +7,7 @@ pub(crate) mod clock_summary;
 pub(crate) mod damage;
 pub(crate) mod details;
 pub(crate) mod disturbances;
+pub(crate) mod efficiencies;
 pub(crate) mod exchanges;
 pub(crate) mod hang;
 pub(crate) mod imbalances;

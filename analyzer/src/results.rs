@@ -10,6 +10,7 @@ pub(crate) mod clock;
 pub(crate) mod code;
 pub(crate) mod course;
 pub(crate) mod detail;
+pub(crate) mod efficiencies;
 pub(crate) mod hang;
 pub(crate) mod imbalance;
 pub(crate) mod inside;
@@ -32,6 +33,7 @@ pub use clock::{
 pub use code::Code;
 pub use course::{Course, CourseKind};
 pub use detail::Detail;
+pub use efficiencies::{Efficiencies, UsefulTime};
 pub use hang::{
     CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
     NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,

@@ -4,12 +4,14 @@ pub(crate) mod advice;
 pub(crate) mod algorithms;
 pub(crate) mod arrivals;
 pub(crate) mod comparison;
+pub(crate) mod efficiencies;
 mod facts;
 pub(crate) mod hang;
 mod host_links;
 pub(crate) mod inside;
 #[cfg(test)]
 mod nothing;
+pub(crate) mod operation_costs;
 pub(crate) mod remarks;
 pub(crate) mod uncertainty;
 pub(crate) mod why_late;

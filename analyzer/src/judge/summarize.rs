@@ -12,6 +12,7 @@ use crate::judge::clock_summary::clock_summary;
 use crate::judge::damage::damage;
 use crate::judge::details;
 use crate::judge::disturbances::disturbances;
+use crate::judge::efficiencies::efficiencies;
 use crate::judge::exchanges::Exchanges;
 use crate::judge::hang;
 use crate::judge::hang::Hang;
@@ -50,16 +51,18 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     };
     let remarks = remarks(inputs, &findings);
     let sites = Sites::of(inputs);
+    let ranks = rank_summaries(inputs, &pauses);
     let rank_ns = i128::from(trace.ranks) * i128::from(trace.duration_ns);
     let of_processes = || inputs.findings.processes.iter();
     Analysis {
-        trace,
         operation_costs: operation_costs(inputs, sites.as_ref(), rank_ns),
         clock: clock_summary(inputs, sites.as_ref()),
         restriction: (*inputs.selection != Selection::default()).then(|| inputs.selection.clone()),
         communicators: communicator_summaries(inputs.communicators),
         totals: totals(inputs.sums),
-        ranks: rank_summaries(inputs, &pauses),
+        efficiencies: efficiencies(inputs, &trace, &ranks),
+        trace,
+        ranks,
         details: details::summary(&operations, &imbalance),
         operations,
         imbalance,

@@ -13,6 +13,7 @@ use crate::calls::running::RunningSummary;
 use crate::remark::Remark;
 use crate::results::clock::ClockSummary;
 use crate::results::code::Code;
+use crate::results::efficiencies::Efficiencies;
 use crate::results::hang::{
     HangSummary, MismatchSummary, NeverCompletedSummary, UnfinishedSummary,
 };
@@ -40,6 +41,8 @@ pub struct Analysis {
     pub totals: BTreeMap<Code, Total>,
     /// The processes that there is a file of, by rank.
     pub ranks: Vec<RankSummary>,
+    /// How much of the time is useful; `None` where a part of the calls is not known.
+    pub efficiencies: Option<Efficiencies>,
     /// The operations, by time, the longest first.
     pub operations: Vec<OperationSummary>,
     /// Why collectives take longer than they need to.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use collbench_analyzer::results::{
     AlgorithmSummary, ClockSummary, Code, CommunicatorSummary, CycleSummary, DetailsSummary,
-    DisturbanceSummary, HangSummary, ImbalanceSummary, MarkedPhase, MismatchSummary,
+    DisturbanceSummary, Efficiencies, HangSummary, ImbalanceSummary, MarkedPhase, MismatchSummary,
     NeverCompletedSummary, OperationSummary, RankClass, RankEndSummary, RankSummary,
     RunningSummary, Timeline, Total, TraceSummary, UnfinishedSummary,
 };
@@ -38,6 +38,9 @@ pub struct Document<'a> {
     pub totals: Cow<'a, BTreeMap<Code, Total>>,
     /// The processes with a file, by rank.
     pub ranks: Cow<'a, [RankSummary]>,
+    /// The efficiencies of POP; `None` where a part of the calls is not known.
+    #[serde(default)]
+    pub efficiencies: Option<Cow<'a, Efficiencies>>,
     /// The operations, the longest total time first.
     pub operations: Cow<'a, [OperationSummary]>,
     /// Who is late, for each operation on each communicator, the most costly first.
@@ -100,6 +103,7 @@ impl<'a> Document<'a> {
             communicators: (&analysis.communicators[..]).into(),
             totals: Cow::Borrowed(&analysis.totals),
             ranks: (&analysis.ranks[..]).into(),
+            efficiencies: analysis.efficiencies.as_ref().map(Cow::Borrowed),
             operations: (&analysis.operations[..]).into(),
             imbalance: (&analysis.imbalance[..]).into(),
             disturbances: (&analysis.disturbances[..]).into(),

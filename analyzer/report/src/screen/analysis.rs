@@ -197,6 +197,9 @@ pub(crate) fn what_ran(screen: &mut Screen, analysis: &Analysis) {
     screen.title(&command.join(" "));
     screen.fact("ran", &words::ran(analysis));
     screen.fact("calls", &words::calls(analysis));
+    if let Some(efficiencies) = words::efficiencies::sentence(analysis) {
+        screen.fact("POP", &efficiencies);
+    }
     screen.fact("clock", &clock(analysis));
     if analysis.clock.hosts.len() > 1 {
         screen.fact("", &words::alignment(&analysis.clock));

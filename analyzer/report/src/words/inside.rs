@@ -196,7 +196,7 @@ fn in_others(figures: &TreeFigures) -> String {
 }
 
 /// Why a critical path is not known.
-fn why(reason: Doubt) -> &'static str {
+pub(crate) fn why(reason: Doubt) -> &'static str {
     match reason {
         Doubt::NoCommonTime => "the clocks of the hosts are not aligned",
         Doubt::UnresolvedClocks => "the clocks of the hosts do not resolve which event was first",

@@ -43,6 +43,7 @@ pub(super) fn nothing() -> Analysis {
         totals: BTreeMap::new(),
         ranks: Vec::new(),
         operations: Vec::new(),
+        efficiencies: None,
         operation_costs: OperationCosts::default(),
         imbalance: Vec::new(),
         disturbances: Vec::new(),

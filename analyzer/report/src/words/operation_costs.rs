@@ -1,0 +1,385 @@
+//! Why collectives take longer than they need to, in sentences: what is wrong, and what to try.
+
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{
+    AlgorithmTrouble, CausePlace, Confidence, CostFacts, Doubt, OperationCause, OperationSummary,
+    UntoldOperation, UntoldReason,
+};
+use collbench_text::inert;
+use collbench_text::quantity::{counted, duration, short_bytes};
+
+use crate::words;
+
+/// Characters of the name of a host.
+const MAX_HOST: usize = 24;
+/// Characters of the name of an algorithm.
+const MAX_NAME: usize = 80;
+
+/// Why a collective takes longer than it needs to, as a sentence without a capital and a full stop.
+#[must_use]
+pub fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> String {
+    let operation = analysis.operations.get(cause.operation);
+    let likely = match cause.confidence {
+        Confidence::Likely => "probably ",
+        Confidence::Sure => "",
+    };
+    let per_instance = duration(cause.per_instance_ns);
+    let subject = subject(analysis, operation);
+    match &cause.facts {
+        CostFacts::Link {
+            median_ns,
+            usual_ns,
+            n,
+            round_trip_ns,
+            usual_round_trip_ns,
+        } => {
+            let round_trip = match (round_trip_ns, usual_round_trip_ns) {
+                (Some(own), Some(usual)) => format!(
+                    "; the round trip is {}, between others {}",
+                    duration(*own),
+                    duration(*usual)
+                ),
+                _ => String::new(),
+            };
+            format!(
+                "the link {} is {likely}slow: median transfer {}, between others {} (n = \
+                 {n}){round_trip}; {subject} takes {per_instance} longer because of it",
+                link(&cause.place),
+                duration(*median_ns),
+                duration(*usual_ns),
+            )
+        }
+        CostFacts::Placement {
+            crossings,
+            fewest,
+            on_path,
+            crossing_ns,
+            sites,
+        } => format!(
+            "{subject} sends {} between {} where {fewest} would do, {on_path} of them one after \
+             another, {} each: {likely}{per_instance} more than needed per call",
+            counted(*crossings, "message"),
+            counted(*sites, "site"),
+            duration(*crossing_ns),
+        ),
+        CostFacts::Algorithm {
+            trouble,
+            path_ns,
+            needed_ns,
+            ranks,
+            ..
+        } => {
+            let what = match trouble {
+                AlgorithmTrouble::Depth { hops, fewest } => {
+                    format!("takes {hops} hops one after another, where {fewest} are enough")
+                }
+                AlgorithmTrouble::Linear { children } => format!(
+                    "has one rank exchange messages with {children} others, one after another"
+                ),
+                AlgorithmTrouble::Segments { n, bytes } => {
+                    format!("sends {n} segments of {bytes} bytes over each hop")
+                }
+            };
+            format!(
+                "{subject} among {ranks} ranks{} {what}: {} per call, where {likely}{} would do",
+                algorithm(operation),
+                duration(*path_ns),
+                duration(*needed_ns),
+            )
+        }
+        CostFacts::Serialization {
+            children,
+            spread_ns,
+            path_ns,
+            needed_ns,
+        } => format!(
+            "in {subject}{}, {} serves {} one after another, the last {} after the first: {} per \
+             call, where {likely}{} would do",
+            algorithm(operation),
+            node(&cause.place),
+            counted(*children, "rank"),
+            duration(*spread_ns),
+            duration(*path_ns),
+            duration(*needed_ns),
+        ),
+        CostFacts::NoProgress {
+            nobody_in_mpi_ns,
+            between_ns,
+            completion_ns,
+        } => {
+            let nobody = match nobody_in_mpi_ns {
+                Some(ns) => format!(": for {} no rank is in MPI", duration(*ns)),
+                None => String::new(),
+            };
+            format!(
+                "{subject} {likely}does not progress between initiation and completion, {} on \
+                 average{nobody}; completing it then takes {}",
+                duration(*between_ns),
+                duration(*completion_ns),
+            )
+        }
+    }
+}
+
+/// What to try against it, as what follows "next: ".
+#[must_use]
+pub fn operation_cause_next(analysis: &Analysis, cause: &OperationCause) -> String {
+    let operation = analysis.operations.get(cause.operation);
+    match &cause.facts {
+        CostFacts::Link { .. } => match &cause.place {
+            CausePlace::Hosts { .. } => format!(
+                "measure the link {} alone (ping, iperf), look at its cables, ports and routes, or \
+                 leave one of the two hosts out",
+                link(&cause.place)
+            ),
+            _ => format!(
+                "compare where {} are bound: cores, sockets, memory",
+                link(&cause.place)
+            ),
+        },
+        CostFacts::Placement { .. } => format!(
+            "place the ranks site by site (for instance by the order of hosts in the hostfile, and \
+             --map-by slot), or use an algorithm that crosses once{}",
+            parameter(analysis, operation)
+        ),
+        CostFacts::Algorithm {
+            trouble: AlgorithmTrouble::Segments { .. },
+            ..
+        } => format!(
+            "use larger segments or none, or another algorithm{}",
+            parameter(analysis, operation)
+        ),
+        CostFacts::Algorithm { .. } => {
+            format!("use another algorithm{}", parameter(analysis, operation))
+        }
+        CostFacts::Serialization { .. } => format!(
+            "use a tree with fewer children per rank{}",
+            parameter(analysis, operation)
+        ),
+        CostFacts::NoProgress { .. } => "call MPI_Test now and then between initiation and \
+             completion, or let the MPI library progress in a thread of its own"
+            .to_owned(),
+    }
+}
+
+/// Why it cannot be told what the time of an operation is spent on, and what would tell.
+#[must_use]
+pub fn untold_operation(analysis: &Analysis, untold: &UntoldOperation) -> String {
+    let subject = subject(analysis, analysis.operations.get(untold.operation));
+    let time = duration(untold.operation_time_ns);
+    let why = match untold.why {
+        UntoldReason::NoMessages => {
+            "messages were not recorded; record with --layers +messages".to_owned()
+        }
+        UntoldReason::Opaque => {
+            "the MPI library sent its data without visible messages, for instance through shared \
+             memory"
+                .to_owned()
+        }
+        UntoldReason::PathUnknown(doubt) => format!(
+            "the critical path is not known: {}",
+            words::inside::why(doubt)
+        ),
+    };
+    let remedy = match untold.why {
+        UntoldReason::PathUnknown(Doubt::NoCommonTime | Doubt::UnresolvedClocks) => {
+            "; record again with more exchanges between the clocks (--exchange)"
+        }
+        _ => "",
+    };
+    format!("{subject} takes {time} beside waits: {why}{remedy}")
+}
+
+/// `MPI_Bcast on MPI_COMM_WORLD (65536 bytes)`.
+fn subject(analysis: &Analysis, operation: Option<&OperationSummary>) -> String {
+    let Some(operation) = operation else {
+        return "the operation".to_owned();
+    };
+    let on = words::communicator(analysis, operation.communicator, 30);
+    let bytes = match operation.bytes_max {
+        Some(bytes) if bytes > 0 => format!(" ({} bytes)", short_bytes(bytes)),
+        _ => String::new(),
+    };
+    format!("{} on {on}{bytes}", operation.operation)
+}
+
+/// ` (binomial)`: as the library names the algorithm, else as it was recognized.
+fn algorithm(operation: Option<&OperationSummary>) -> String {
+    let name = operation.and_then(|of| of.library_name.as_ref().or(of.algorithm.as_ref()));
+    match name {
+        Some(name) => format!(" ({})", inert::line(name, MAX_NAME)),
+        None => String::new(),
+    }
+}
+
+fn link(place: &CausePlace) -> String {
+    match place {
+        CausePlace::Hosts { from, to } => format!(
+            "between {} and {}",
+            inert::line(from, MAX_HOST),
+            inert::line(to, MAX_HOST)
+        ),
+        CausePlace::Ranks { from, to } => format!("between ranks {from} and {to}"),
+        _ => String::new(),
+    }
+}
+
+fn node(place: &CausePlace) -> String {
+    match place {
+        CausePlace::Node(rank) => format!("rank {rank}"),
+        _ => "a rank".to_owned(),
+    }
+}
+
+/// How the algorithm of an operation is chosen in this MPI library, in front of which stands what to
+/// do; empty where that is not known.
+fn parameter(analysis: &Analysis, operation: Option<&OperationSummary>) -> String {
+    operation.map_or_else(String::new, |of| parameter_of(analysis, &of.operation))
+}
+
+fn parameter_of(analysis: &Analysis, operation: &str) -> String {
+    let name = operation.strip_prefix("MPI_").unwrap_or(operation);
+    let name = name.trim_end_matches("_init").to_lowercase();
+    let name = match name.strip_prefix('i') {
+        Some(blocking) => blocking.to_owned(),
+        None => name,
+    };
+    let library = &analysis.trace.mpi_library;
+    if library.contains("Open MPI") {
+        let forced = format!("coll_tuned_{name}_algorithm");
+        if analysis.trace.command.iter().any(|word| *word == forced) {
+            return format!(": the command forces one by --mca {forced}; leave that out");
+        }
+        let Some(better) = open_mpi_algorithm(&name) else {
+            return String::new();
+        };
+        return format!(
+            ", for instance by --mca coll_tuned_use_dynamic_rules 1 --mca {forced} {better}"
+        );
+    }
+    if library.contains("MPICH") {
+        let Some(better) = mpich_algorithm(&name) else {
+            return String::new();
+        };
+        let variable = format!("MPIR_CVAR_{}_INTRA_ALGORITHM", name.to_uppercase());
+        return format!(", for instance by {variable}={better}");
+    }
+    String::new()
+}
+
+/// The number of an algorithm of logarithmic depth in Open MPI's component `tuned`, with its name.
+fn open_mpi_algorithm(operation: &str) -> Option<&'static str> {
+    Some(match operation {
+        "bcast" => "6 (binomial)",
+        "reduce" => "5 (binomial)",
+        "allreduce" => "3 (recursive doubling)",
+        "barrier" => "3 (recursive doubling)",
+        _ => return None,
+    })
+}
+
+/// The name of an algorithm of logarithmic depth in MPICH.
+fn mpich_algorithm(operation: &str) -> Option<&'static str> {
+    Some(match operation {
+        "bcast" | "reduce" => "binomial",
+        "allreduce" => "recursive_doubling",
+        "barrier" => "k_dissemination",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::nothing::nothing;
+    use collbench_analyzer::results::{OperationCauseKind, TraceSummary};
+
+    fn cause(place: CausePlace, confidence: Confidence, facts: CostFacts) -> OperationCause {
+        OperationCause {
+            kind: OperationCauseKind::Algorithm,
+            place,
+            operation: 0,
+            others: Vec::new(),
+            cost_ns: 1_000_000,
+            per_instance_ns: 12_000,
+            instances: 100,
+            confidence,
+            facts,
+        }
+    }
+
+    #[test]
+    fn a_slow_link_is_described_with_both_hosts_and_what_is_usual() {
+        let place = CausePlace::Hosts {
+            from: "n-3".into(),
+            to: "n-5".into(),
+        };
+        let facts = CostFacts::Link {
+            median_ns: 1_520_000,
+            usual_ns: 62_000,
+            n: 240,
+            round_trip_ns: Some(3_010_000),
+            usual_round_trip_ns: Some(121_000),
+        };
+        let link = cause(place, Confidence::Sure, facts);
+        assert_eq!(
+            operation_cause(&nothing(), &link),
+            "the link between n-3 and n-5 is slow: median transfer 1.52 ms, between others 62.0 us \
+             (n = 240); the round trip is 3.01 ms, between others 121 us; the operation takes 12.0 \
+             us longer because of it"
+        );
+        let next = operation_cause_next(&nothing(), &link);
+        assert!(next.contains("between n-3 and n-5 alone"), "{next}");
+    }
+
+    #[test]
+    fn what_to_try_depends_on_the_library_and_on_what_was_forced() {
+        let of = |mpi_library: &str, command: &[&str], name: &str| {
+            let empty = nothing();
+            let command = command.iter().map(|&word| word.to_owned()).collect();
+            let analysis = Analysis {
+                trace: TraceSummary {
+                    mpi_library: mpi_library.to_owned(),
+                    command,
+                    ..empty.trace
+                },
+                ..empty
+            };
+            parameter_of(&analysis, name)
+        };
+        assert_eq!(
+            of("Open MPI v4.1.4", &[], "MPI_Bcast"),
+            ", for instance by --mca coll_tuned_use_dynamic_rules 1 --mca \
+             coll_tuned_bcast_algorithm 6 (binomial)"
+        );
+        let forced = ["mpirun", "--mca", "coll_tuned_bcast_algorithm", "1", "./a"];
+        assert_eq!(
+            of("Open MPI v4.1.4", &forced, "MPI_Bcast"),
+            ": the command forces one by --mca coll_tuned_bcast_algorithm; leave that out"
+        );
+        assert_eq!(
+            of("MPICH Version: 4.2.0", &[], "MPI_Iallreduce"),
+            ", for instance by MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=recursive_doubling"
+        );
+        assert_eq!(of("Open MPI v4.1.4", &[], "MPI_Scan"), "");
+        assert_eq!(of("another library", &[], "MPI_Bcast"), "");
+    }
+
+    #[test]
+    fn an_assumption_is_said() {
+        let facts = CostFacts::Algorithm {
+            trouble: AlgorithmTrouble::Segments { n: 256, bytes: 256 },
+            path_ns: 2_000_000,
+            needed_ns: 270_000,
+            ranks: 16,
+            bytes: 65_536,
+        };
+        let place = CausePlace::Communicator(Some(0));
+        let text = operation_cause(&nothing(), &cause(place, Confidence::Likely, facts));
+        assert_eq!(
+            text,
+            "the operation among 16 ranks sends 256 segments of 256 bytes over each hop: 2.00 ms \
+             per call, where probably 270 us would do"
+        );
+    }
+}
