@@ -280,6 +280,9 @@ steps = [
             clock: _,
             phases: _,
             remarks: _,
+            // Parts of the duration of the trace.
+            efficiencies: _,
+            operation_costs: _,
             communicators,
             totals,
             ranks,

@@ -10,7 +10,7 @@
 //! one site if they are equally far from the hosts that both were measured with. A host that hangs
 //! on a single long round trip may as well have one slow link: then nothing is stated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_stats::distribution::Distribution;
 
@@ -106,6 +106,9 @@ fn ratio(near: i64, far: i64) -> f64 {
 /// Puts the sites of two hosts together.
 fn join(of_host: &mut [usize], a: usize, b: usize) {
     let (from, to) = (of_host[a].max(of_host[b]), of_host[a].min(of_host[b]));
+    if from == to {
+        return;
+    }
     for site in of_host.iter_mut().filter(|site| **site == from) {
         *site = to;
     }
@@ -127,33 +130,48 @@ fn number(of_host: &mut [usize]) -> usize {
 /// Puts together sites without a known round trip between them whose hosts are equally far from
 /// hosts of a third one; gives whether there were any.
 fn assume(of_host: &mut [usize], round_trips: &BTreeMap<(usize, usize), i64>) -> bool {
-    let known = |a: usize, b: usize| round_trips.get(&(a.min(b), a.max(b))).copied();
+    let mut known: Vec<Vec<(usize, i64)>> = vec![Vec::new(); of_host.len()];
+    for (&(a, b), &ns) in round_trips {
+        known[a].push((b, ns));
+        known[b].push((a, ns));
+    }
+    known.iter_mut().for_each(|of| of.sort_unstable());
+    let mut connected = connections(of_host, round_trips);
     let mut is_assumed = false;
-    let n_hosts = of_host.len();
-    for host in 0..n_hosts {
+    for host in 0..of_host.len() {
         for other in 0..host {
-            let (own, theirs) = (of_host[host], of_host[other]);
-            if own == theirs {
-                continue;
-            }
-            let between = |&&(a, b): &&(usize, usize)| {
-                let sites = (of_host[a], of_host[b]);
-                sites == (own, theirs) || sites == (theirs, own)
-            };
-            if round_trips.keys().any(|pair| between(&pair)) {
-                continue;
-            }
-            let both = (0..n_hosts).filter_map(|third| known(third, host).zip(known(third, other)));
-            let mut both = both.peekable();
-            let is_alike = both.peek().is_some()
-                && both.all(|(a, b)| ratio(a.min(b).max(1), a.max(b).max(1)) <= ALIKE);
-            if is_alike {
+            let sites = (of_host[host], of_host[other]);
+            if sites.0 != sites.1
+                && !connected.contains(&sites)
+                && are_equally_far(&known[host], &known[other])
+            {
                 join(of_host, host, other);
+                connected = connections(of_host, round_trips);
                 is_assumed = true;
             }
         }
     }
     is_assumed
+}
+
+/// The pairs of sites with a known round trip between them, in both orders.
+fn connections(
+    of_host: &[usize],
+    round_trips: &BTreeMap<(usize, usize), i64>,
+) -> BTreeSet<(usize, usize)> {
+    let pairs = round_trips.keys();
+    let sites = pairs.map(|&(a, b)| (of_host[a], of_host[b]));
+    sites.flat_map(|(a, b)| [(a, b), (b, a)]).collect()
+}
+
+/// Whether two hosts have round trips to the same hosts, and these are alike; both lists ascending.
+fn are_equally_far(one: &[(usize, i64)], other: &[(usize, i64)]) -> bool {
+    let mut ratios = one.iter().filter_map(|&(third, a)| {
+        let at = other.binary_search_by_key(&third, |&(host, _)| host).ok()?;
+        let b = other[at].1;
+        Some(ratio(a.min(b).max(1), a.max(b).max(1)))
+    });
+    ratios.next().is_some_and(|first| first <= ALIKE) && ratios.all(|ratio| ratio <= ALIKE)
 }
 
 /// Round trips between hosts: of the exchanges that measured the clocks, and where there are none,

@@ -82,12 +82,21 @@ pub(crate) fn slow_links(graph: &GraphFacts) -> BTreeMap<(LinkEnds, Group), Slow
             .iter()
             .filter_map(|(&ends, edges)| Some((ends, LinkTime::of(edges)?)))
             .collect();
+        let mut medians: Vec<i64> = times.values().map(|time| time.median_ns).collect();
+        medians.sort_unstable();
         let found: Vec<(LinkEnds, SlowLink)> = times
             .iter()
-            .filter_map(|(&ends, time)| Some((ends, is_slow(ends, time, &times)?)))
+            .filter_map(|(&ends, time)| Some((ends, is_slow(ends, time, &medians)?)))
             .collect();
-        for &(ends, link) in &found {
-            if !is_of_an_end(ends, &found, &times) {
+        let n_slow = links_of_ends(found.iter().map(|&(ends, _)| ends));
+        let n_all = links_of_ends(times.keys().copied());
+        for (ends, link) in found {
+            // Several links of one end are slow, and at least half of them: then it is that end
+            // that is slow or busy, not a link.
+            let mut of_ends = ends.each().into_iter();
+            let is_of_an_end =
+                of_ends.any(|end| n_slow[&end] > 1 && 2 * n_slow[&end] >= n_all[&end]);
+            if !is_of_an_end {
                 slow.insert((ends, group), link);
             }
         }
@@ -168,21 +177,20 @@ fn middle(mut values: Vec<i64>) -> Option<i64> {
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
-fn is_slow(
-    ends: LinkEnds,
-    time: &LinkTime,
-    times: &BTreeMap<LinkEnds, LinkTime>,
-) -> Option<SlowLink> {
-    let others: Vec<i64> = times
-        .iter()
-        .filter(|&(other, _)| *other != ends)
-        .map(|(_, time)| time.median_ns)
-        .collect();
+/// The lower median of all but one of some values, ascending, of which there are at least two.
+fn middle_of_others(sorted: &[i64], own: i64) -> i64 {
+    let middle = (sorted.len() - 2) / 2;
+    let at = sorted.partition_point(|&value| value < own);
+    sorted[middle + usize::from(at <= middle)]
+}
+
+/// Whether a link is slow; `medians` are those of all links, ascending.
+fn is_slow(ends: LinkEnds, time: &LinkTime, medians: &[i64]) -> Option<SlowLink> {
     let of = ends.index();
-    if others.len() < MIN_OTHERS[of] || time.n < MIN_MESSAGES {
+    if medians.len() <= MIN_OTHERS[of] || time.n < MIN_MESSAGES {
         return None;
     }
-    let usual_ns = middle(others)?.max(1);
+    let usual_ns = middle_of_others(medians, time.median_ns).max(1);
     let longer_ns = time.median_ns.saturating_sub(usual_ns);
     // Three standard deviations.
     let is_resolved = longer_ns > time.error_ns.saturating_add(time.error_ns / 2);
@@ -195,24 +203,13 @@ fn is_slow(
     })
 }
 
-/// Whether several links of one end are slow, and at least half of them: then it is that end that is
-/// slow or busy, not a link.
-fn is_of_an_end(
-    ends: LinkEnds,
-    slow: &[(LinkEnds, SlowLink)],
-    all: &BTreeMap<LinkEnds, LinkTime>,
-) -> bool {
-    ends.each().into_iter().any(|end| {
-        let n_slow = slow
-            .iter()
-            .filter(|(other, _)| other.each().contains(&end))
-            .count();
-        let n_all = all
-            .keys()
-            .filter(|other| other.each().contains(&end))
-            .count();
-        n_slow > 1 && 2 * n_slow >= n_all
-    })
+/// By host or rank the number of links that end there.
+fn links_of_ends(links: impl Iterator<Item = LinkEnds>) -> BTreeMap<u64, usize> {
+    let mut counts = BTreeMap::new();
+    for end in links.flat_map(LinkEnds::each) {
+        *counts.entry(end).or_default() += 1;
+    }
+    counts
 }
 
 /// What messages usually take in a trace, by class and size.
