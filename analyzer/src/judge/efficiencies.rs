@@ -24,7 +24,9 @@ pub(crate) fn efficiencies(
     trace: &TraceSummary,
     ranks: &[RankSummary],
 ) -> Option<Efficiencies> {
-    let is_whole = trace.complete && trace.window.is_none() && !inputs.is_restricted;
+    let window = trace.window.as_ref();
+    let is_overwritten = window.is_some_and(|window| window.records_dropped > 0);
+    let is_whole = trace.complete && !is_overwritten && !inputs.is_restricted;
     if !is_whole || ranks.len() != trace.ranks as usize {
         return None;
     }

@@ -43,6 +43,7 @@ pub(super) fn page(
     }
     let (closing, of_run): (Vec<PictureFile>, Vec<PictureFile>) =
         of_run.into_iter().partition(PictureFile::is_closing);
+    let efficiencies = words::efficiencies::sentence(analysis);
     viz::Report {
         title: format!("collbench: {}", collbench_text::inert::line(&command, 200)).into(),
         lead: format!(
@@ -51,7 +52,7 @@ pub(super) fn page(
             words::calls(analysis)
         )
         .into(),
-        facts: vec![
+        facts: [
             fact("command", command),
             fact("ranks", trace.ranks.to_string()),
             fact("hosts", hosts(&trace.hosts)),
@@ -73,7 +74,10 @@ pub(super) fn page(
                     words::alignment(&analysis.clock)
                 ),
             ),
-        ],
+        ]
+        .into_iter()
+        .chain(efficiencies.map(|sentence| fact("POP efficiencies", sentence)))
+        .collect(),
         verdict: verdict.join("\n").into(),
         remarks: analysis
             .remarks

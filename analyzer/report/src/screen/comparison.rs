@@ -637,3 +637,109 @@ fn why(other: &str, differences: &OperationDifferences) -> Option<String> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use collbench_analyzer::compare::{Change, QuantityDifferences};
+
+    fn figures(late: u32, algorithm: &str) -> OperationFigures {
+        OperationFigures {
+            communicator: Some(0),
+            root: Some(0),
+            bytes_min: Some(8),
+            bytes_max: Some(8),
+            calls: 100,
+            instances: 100,
+            duration_ns: None,
+            call_time_ns: None,
+            wait_ns: None,
+            core_ns: None,
+            algorithm: Some(algorithm.to_owned()),
+            library_name: None,
+            late: Some(Culprit::Rank(late)),
+        }
+    }
+
+    fn differences(verdict: ComparisonVerdict, interval_ns: (i64, i64)) -> OperationDifferences {
+        let mean = Difference {
+            verdict,
+            difference_ns: 2_000_000,
+            interval_ns: Some(interval_ns),
+            ratio: Some(5.98),
+            ratio_interval: Some((5.9, 6.1)),
+            p: Some(0.01),
+            resolution_ns: None,
+            instances_needed: None,
+        };
+        let change = Change {
+            difference: 3_170_000_000,
+            ratio: Some(5.98),
+        };
+        OperationDifferences {
+            trace: 1,
+            verdict,
+            total_ns: change,
+            duration_ns: QuantityDifferences::default(),
+            call_time_ns: QuantityDifferences {
+                mean: Some(mean),
+                median: None,
+            },
+            wait_ns: QuantityDifferences::default(),
+            core_ns: QuantityDifferences::default(),
+        }
+    }
+
+    #[test]
+    fn the_main_difference_is_named_without_a_known_reason_too() {
+        let operation = ComparedOperation {
+            operation: "MPI_Bcast".into(),
+            communicator: Some("MPI_COMM_WORLD".to_owned()),
+            traces: vec![Some(figures(1, "binomial")), Some(figures(3, "pipeline"))],
+            differences: Vec::new(),
+            indexes: vec![Some(0), Some(0)],
+        };
+        let slower = differences(ComparisonVerdict::Slower, (1, 3));
+        assert_eq!(
+            advice("B", &(&operation, &slower)).unwrap(),
+            "MPI_Bcast on MPI_COMM_WORLD (8 bytes): x5.98 slower (5.90 to 6.10) per call, +3.17 s in \
+             total; the algorithm changed from binomial to pipeline; rank 1 is late in A, rank 3 in B"
+        );
+        let open = differences(ComparisonVerdict::NotDistinguishable, (1, 3));
+        assert_eq!(advice("B", &(&operation, &open)), None);
+    }
+
+    #[test]
+    fn an_interval_without_0_that_is_not_significant_is_marked_and_explained() {
+        let run = RunDifferences {
+            trace: 1,
+            duration_ns: Change {
+                difference: 0,
+                ratio: None,
+            },
+            collectives_ns: Change {
+                difference: 0,
+                ratio: None,
+            },
+            wait_ns: None,
+            tests: 37,
+        };
+        let note = |row: &OperationDifferences| about_not_significant(&run, std::iter::once(row));
+        let open = ComparisonVerdict::NotDistinguishable;
+        let marked = differences(open, (-960, -13));
+        assert!(verdict(&marked).ends_with(" (*)"), "{}", verdict(&marked));
+        assert_eq!(
+            note(&marked).unwrap(),
+            "(*) not significant after correction for 37 comparisons (Holm), though this interval \
+             alone is without 0"
+        );
+        for other in [
+            differences(open, (-5, 5)),
+            differences(open, (0, 5)),
+            differences(ComparisonVerdict::Slower, (1, 5)),
+        ] {
+            assert_eq!(note(&other), None);
+            assert!(!verdict(&other).contains("(*)"));
+        }
+    }
+}

@@ -22,7 +22,7 @@ pub(crate) fn sentence(analysis: &Analysis) -> Option<String> {
         UsefulTime::OutsideCollectives | UsefulTime::Newer => "useful: outside collectives",
     };
     Some(format!(
-        "parallel efficiency {} = load balance {} x {communication} ({useful})",
+        "parallel {} = load balance {} x {communication} ({useful})",
         share(found.parallel),
         share(load_balance)
     ))
@@ -61,8 +61,7 @@ mod tests {
         };
         assert_eq!(
             of(Some(efficiencies.clone()), 4).unwrap(),
-            "parallel efficiency 50 % = load balance 63 % x communication 80 % (useful: outside \
-             collectives)"
+            "parallel 50 % = load balance 62 % x communication 80 % (useful: outside collectives)"
         );
         assert_eq!(of(None, 4), None);
         assert_eq!(of(Some(efficiencies.clone()), 0), None);
@@ -74,8 +73,8 @@ mod tests {
         };
         assert_eq!(
             of(Some(known), 4).unwrap(),
-            "parallel efficiency 50 % = load balance 63 % x serialization 89 % x transfer 90 % \
-             (useful: outside MPI)"
+            "parallel 50 % = load balance 62 % x serialization 89 % x transfer 90 % (useful: outside \
+             MPI)"
         );
     }
 }
