@@ -19,7 +19,7 @@
 //! # Source
 //! `docs/metrics.md`, "Costs of operation time".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_stats::integers::saturate;
 
@@ -28,7 +28,7 @@ use crate::judge::operation_costs::facts::{
     EdgeFacts, Flow, GraphFacts, LinkClass, Location, NodeFacts, OperationFacts, OverlapFacts,
 };
 use crate::judge::operation_costs::links::{
-    LinkEnds, SlowLink, UsualTime, UsualTimes, slow_link, slow_links,
+    LinkEnds, SlowLink, UsualTime, UsualTimes, links_of_ends, slow_link, slow_links,
 };
 use crate::judge::sites::Sites;
 use crate::results::operation_costs::{
@@ -112,11 +112,7 @@ fn costs(
             });
         }
     }
-    causes.extend(
-        links
-            .into_iter()
-            .map(|(ends, link)| link.cause(ends, hosts)),
-    );
+    causes.extend(link_causes(operations, links, hosts));
     causes.retain(|cause| matters(cause.cost_ns));
     // Stable: causes of equal cost stay in the order of their operations.
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
@@ -338,7 +334,8 @@ impl<'a> PathCosts<'a> {
         let n_ranks = self.operation.locations.len() as u64;
         let on_path = || graph.edges.iter().filter(|edge| edge.on_path > 0);
         let uses = |edge: &EdgeFacts| edge.on_path as f64 / n;
-        let hops: f64 = on_path().map(uses).sum();
+        let waited_for = on_path().filter(|edge| edge.is_waited_for());
+        let hops: f64 = waited_for.map(uses).sum();
         let fewest = self.fewest_hops as f64;
         // Each hop takes an equal part.
         let by_hops_ns = rest_ns * (1.0 - fewest / hops.max(fewest));
@@ -460,6 +457,29 @@ fn levels(locations: &[Location]) -> [u64; 3] {
     ]
 }
 
+/// The slow links of a run, without those whose end is slow or busy: several links of it are slow in
+/// one operation or another, and at least half of all that it has.
+fn link_causes(
+    operations: &[OperationFacts],
+    links: BTreeMap<LinkEnds, LinkCost>,
+    hosts: &Hosts<'_>,
+) -> Vec<OperationCause> {
+    let graphs = operations.iter().flat_map(|operation| &operation.graphs);
+    let edges = graphs.flat_map(|graph| &graph.edges);
+    let known: BTreeSet<LinkEnds> = edges.filter(|edge| edge.n > 0).map(LinkEnds::of).collect();
+    let n_all = links_of_ends(known.into_iter());
+    let n_slow = links_of_ends(links.keys().copied());
+    let cause = |(ends, link): (LinkEnds, LinkCost)| {
+        let counts = ends.each().map(|end| (n_slow[&end], n_all[&end]));
+        let is_of_an_end = counts
+            .iter()
+            .any(|&(slow, all)| slow > 1 && 2 * slow >= all);
+        let has_others = counts.iter().all(|&(_, all)| all > 1);
+        (!is_of_an_end).then(|| link.cause(ends, hosts, has_others))
+    };
+    links.into_iter().filter_map(cause).collect()
+}
+
 /// What a slow link costs, by operation.
 #[derive(Debug, Default)]
 struct LinkCost {
@@ -476,8 +496,9 @@ struct LinkPart {
 }
 
 impl LinkCost {
-    /// All parts together.
-    fn cause(self, ends: LinkEnds, hosts: &Hosts<'_>) -> OperationCause {
+    /// All parts together. `has_others`: whether both ends have other links, which are not slow; else
+    /// it may be an end that is slow.
+    fn cause(self, ends: LinkEnds, hosts: &Hosts<'_>, has_others: bool) -> OperationCause {
         // Of equal ones the first operation.
         let costliest = |parts: &[LinkPart]| {
             let first = parts.iter().rev().max_by_key(|part| part.cost_ns);
@@ -524,7 +545,7 @@ impl LinkCost {
             cost_ns: saturate(self.parts.iter().map(|part| i128::from(part.cost_ns)).sum()),
             per_instance_ns: main.per_instance_ns,
             instances: self.parts.iter().map(|part| part.instances).sum(),
-            confidence: confidence(is_slow_there || is_seen_twice),
+            confidence: confidence(is_slow_there || (is_seen_twice && has_others)),
             facts: CostFacts::Link {
                 median_ns: main.link.median_ns,
                 usual_ns: main.link.usual_ns,

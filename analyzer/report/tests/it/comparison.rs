@@ -338,8 +338,8 @@ fn the_screen_of_many_operations_and_harmful_names_fits() {
 }
 
 #[test]
-fn a_change_of_the_algorithm_and_of_who_is_late_is_named_with_the_largest_difference() {
-    let runs = [("binomial", 1), ("chain", 3)].map(|(tree, late)| {
+fn a_change_of_the_algorithm_is_named_with_the_largest_difference() {
+    let runs = ["binomial", "chain"].map(|tree| {
         let scenario = format!(
             r#"
 schema = 1
@@ -353,26 +353,18 @@ clock = "raw"
 repeat = 100
 steps = [
   {{ operation = "MPI_Bcast", bytes = 1024, tree = "{tree}", work = [{{ exponential_ns = 1000 }}] }},
-  {{ operation = "MPI_Allreduce", bytes = 8, tree = "recursive-doubling", work = [
-      {{ exponential_ns = 1000 }}, {{ constant_ns = 50000, ranks = [{late}] }} ] }},
+  {{ operation = "MPI_Barrier", work = [{{ exponential_ns = 1000 }}] }},
 ]
 "#
         );
-        analysis(&scenario, late)
+        analysis(&scenario, 1)
     });
     let text = plain(&Comparison::new(&runs));
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
     let found = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
     let changed = "in total; the algorithm changed from binomial to pipeline";
-    assert!(found("- MPI_Bcast on MPI_COMM_WORLD (1024 bytes): x") < found(changed));
-    // The allreduce is as fast as before: nothing is said of it.
-    assert!(!text.contains("- MPI_Allreduce"), "{text}");
-    let lates = runs.map(|run| {
-        let mut verdicts = run.imbalance.into_iter();
-        verdicts.find(|of| of.operation == "MPI_Allreduce").unwrap()
-    });
-    assert_ne!(lates[0].culprit, lates[1].culprit);
+    assert!(found("- MPI_Bcast on MPI_COMM_WORLD (1024 bytes): slower by") < found(changed));
 }
 
 #[test]

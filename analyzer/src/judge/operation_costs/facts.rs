@@ -99,6 +99,8 @@ pub(crate) struct EdgeFacts {
     pub(crate) bytes: u64,
     /// Known critical paths that use it.
     pub(crate) on_path: u64,
+    /// Sum of the time that they spend on it, ns.
+    pub(crate) on_path_ns: i64,
     /// Messages with a known transfer time, its median and 10th percentile, ns.
     pub(crate) n: u64,
     pub(crate) median_ns: i64,
@@ -139,6 +141,15 @@ pub(crate) struct OverlapFacts {
     pub(crate) late_progress_ns: i64,
     /// Messages behind it.
     pub(crate) late_n: u64,
+}
+
+impl EdgeFacts {
+    /// Whether paths wait for its messages: they spend at least half of a transfer on it. Else the
+    /// messages had mostly arrived when the path came to them.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        let paths = self.on_path.cast_signed();
+        paths > 0 && self.on_path_ns / paths >= self.median_ns / 2
+    }
 }
 
 impl GraphFacts {
@@ -267,6 +278,10 @@ fn graph(
             messages: sum.messages as f64 / tally.instances.max(1) as f64,
             bytes: sum.bytes / sum.messages.max(1),
             on_path: critical.hops.get(number).map_or(0, |hop| hop.n),
+            on_path_ns: critical
+                .hops
+                .get(number)
+                .map_or(0, |hop| saturate(hop.total_ns)),
             n: figures.transfer.n(),
             median_ns: figures.transfer.quantile(50).unwrap_or(0),
             p10_ns: figures.transfer.quantile(10).unwrap_or(0),

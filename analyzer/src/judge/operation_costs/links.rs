@@ -36,10 +36,11 @@ impl LinkEnds {
         }
     }
 
-    fn each(self) -> [u64; 2] {
+    /// The two ends as numbers, those of hosts apart from those of ranks.
+    pub(crate) fn each(self) -> [(bool, u64); 2] {
         match self {
-            Self::Hosts(a, b) => [a as u64, b as u64],
-            Self::Ranks(a, b) => [a.into(), b.into()],
+            Self::Hosts(a, b) => [(true, a as u64), (true, b as u64)],
+            Self::Ranks(a, b) => [(false, a.into()), (false, b.into())],
         }
     }
 
@@ -204,7 +205,7 @@ fn is_slow(ends: LinkEnds, time: &LinkTime, medians: &[i64]) -> Option<SlowLink>
 }
 
 /// By host or rank the number of links that end there.
-fn links_of_ends(links: impl Iterator<Item = LinkEnds>) -> BTreeMap<u64, usize> {
+pub(crate) fn links_of_ends(links: impl Iterator<Item = LinkEnds>) -> BTreeMap<(bool, u64), usize> {
     let mut counts = BTreeMap::new();
     for end in links.flat_map(LinkEnds::each) {
         *counts.entry(end).or_default() += 1;
