@@ -80,9 +80,12 @@ fn burst(scenario: &Scenario, exchanges: Exchanges, name: &[u64], begin: u64) ->
         .host_of
         .iter()
         .position(|&other| other as u64 == host)?;
-    let one_way_ns = |ends: (u32, u32)| match exchanges.is_over_network {
-        true => scenario.network.base_ns(ends, &scenario.host_of),
-        false => exchanges.one_way_ns,
+    let one_way_ns = |ends: (u32, u32)| {
+        if exchanges.is_over_network {
+            scenario.network.base_ns(ends, &scenario.host_of)
+        } else {
+            exchanges.one_way_ns
+        }
     };
     let (there_ns, back_ns) = (
         one_way_ns((0, leader as u32)),

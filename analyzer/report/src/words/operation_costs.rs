@@ -247,7 +247,7 @@ fn parameter_of(analysis: &Analysis, operation: &str) -> String {
     let library = &analysis.trace.mpi_library;
     if library.contains("Open MPI") {
         let forced = format!("coll_tuned_{name}_algorithm");
-        if analysis.trace.command.iter().any(|word| *word == forced) {
+        if analysis.trace.command.contains(&forced) {
             return format!(": the command forces one by --mca {forced}; leave that out");
         }
         let Some(better) = open_mpi_algorithm(&name) else {

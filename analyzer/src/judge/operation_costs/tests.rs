@@ -179,7 +179,7 @@ fn a_link_that_two_operations_use_is_one_reason() {
         }],
         ..first.clone()
     };
-    let alone = all_costs(&[first.clone()])[0].cost_ns;
+    let alone = all_costs(std::slice::from_ref(&first))[0].cost_ns;
     let found = all_costs(&[first, second]);
     let links = found
         .iter()
