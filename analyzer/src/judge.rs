@@ -9,6 +9,7 @@ pub(crate) mod details;
 pub(crate) mod disturbances;
 pub(crate) mod efficiencies;
 pub(crate) mod exchanges;
+pub(crate) mod growth;
 pub(crate) mod hang;
 pub(crate) mod imbalances;
 pub(crate) mod inputs;

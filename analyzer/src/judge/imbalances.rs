@@ -61,7 +61,7 @@ pub(crate) fn imbalances(inputs: &Inputs<'_>) -> Vec<ImbalanceSummary> {
                 instances: lateness.instances,
                 resolved: lateness.resolved,
                 sections: lateness_sections(inputs, lateness).into(),
-                change: change(inputs, lateness, collectives_ns, n_judged),
+                change: change(inputs, operation, lateness, collectives_ns, n_judged),
             }
         })
         .collect();

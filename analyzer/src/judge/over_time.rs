@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use collbench_formats::{Operation, Semantics};
 use collbench_stats::bins::doublings_to_cover;
 use collbench_stats::integers::sum_ns;
 
 use crate::judge::change::{Parties, Party, Section, phases};
+use crate::judge::growth::{CostInSection, growth};
 use crate::judge::inputs::Inputs;
 use crate::results::over_time::{
-    ChangeSummary, Culprit, LatenessSectionSummary, OperationSectionSummary, OutlierSummary,
-    PhaseSummary,
+    ChangeKind, ChangeSummary, Culprit, GrowthSummary, LatenessSectionSummary,
+    OperationSectionSummary, OutlierSummary, PhaseSummary,
 };
 use crate::sums::lateness::Lateness;
 use crate::sums::operation::{OperationKey, OperationTally};
@@ -20,6 +22,8 @@ use crate::sums::sections::{LatenessSections, MAX_SECTIONS, TimesLast};
 const MIN_INSTANCES: u64 = 32;
 /// Resolved instances per section, in the mean, that are needed to show a change.
 const PER_SECTION: u64 = 16;
+/// Kinds of parties whose lateness may grow: ranks, hosts.
+const PARTIES: usize = 2;
 /// An outlier took longer than the upper quartile plus this many times the interquartile range, and
 /// longer than this many times the median.
 const QUARTILE_DISTANCES: i64 = 3;
@@ -152,6 +156,7 @@ pub(crate) fn lateness_sections(
 /// How lateness changed over the run: of one rank, or else of one host.
 pub(crate) fn change(
     inputs: &Inputs<'_>,
+    operation: Operation,
     lateness: &Lateness,
     collectives_ns: i64,
     n_judged: usize,
@@ -177,19 +182,30 @@ pub(crate) fn change(
         sections,
         collectives_ns,
         n_judged,
+        does_one_wait: operation.semantics() == Semantics::ManyToOne,
     };
-    let of_rank = lateness_of.among(&|position| Some(position as usize), &|position| {
-        rank_at(inputs, lateness, position as u32).map(Culprit::Rank)
-    });
-    let host_of = |position: u32| {
-        let process = lateness.members[position as usize].process?;
-        Some(inputs.clocks.processes[process].host)
+    let of_rank = Among {
+        party_of: &|position| Some(position as usize),
+        culprit: &|position| rank_at(inputs, lateness, position as u32).map(Culprit::Rank),
     };
-    of_rank.or_else(|| {
-        lateness_of.among(&host_of, &|host| {
-            Some(Culprit::Host(inputs.clocks.hosts[host].name.clone()))
-        })
-    })
+    let of_host = Among {
+        party_of: &|position| {
+            let process = lateness.members[position as usize].process?;
+            Some(inputs.clocks.processes[process].host)
+        },
+        culprit: &|host| Some(Culprit::Host(inputs.clocks.hosts[host].name.clone())),
+    };
+    let changes = lateness_of
+        .among(&of_rank)
+        .or_else(|| lateness_of.among(&of_host));
+    // Lateness that grows from nothing also starts when it is first seen.
+    match changes.as_ref().map(|change| change.kind) {
+        None | Some(ChangeKind::Starts | ChangeKind::Ends) => lateness_of
+            .growth(&of_rank)
+            .or_else(|| lateness_of.growth(&of_host))
+            .or(changes),
+        Some(_) => changes,
+    }
 }
 
 /// Lateness in sections that have enough instances each.
@@ -199,24 +215,95 @@ struct Changing<'a> {
     sections: LatenessSections,
     collectives_ns: i64,
     n_judged: usize,
+    /// Whether only the root waits.
+    does_one_wait: bool,
+}
+
+/// Parties whose lateness is compared.
+struct Among<'a> {
+    /// To which party a position of the communicator's entry belongs.
+    party_of: &'a dyn Fn(u32) -> Option<usize>,
+    /// What a party is called.
+    culprit: &'a dyn Fn(usize) -> Option<Culprit>,
 }
 
 impl Changing<'_> {
-    /// The change among parties; `party_of` says to which a position belongs, `culprit` what a
-    /// party is called.
-    fn among(
-        &self,
-        party_of: &dyn Fn(u32) -> Option<usize>,
-        culprit: &dyn Fn(usize) -> Option<Culprit>,
-    ) -> Option<ChangeSummary> {
+    /// By party the number of its processes; `None` if there are not two parties.
+    fn sizes(&self, of: &Among<'_>) -> Option<BTreeMap<usize, usize>> {
         let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
         let members = self.lateness.members.iter().enumerate();
         for (position, _) in members.filter(|(_, member)| member.process.is_some()) {
-            *sizes.entry(party_of(position as u32)?).or_default() += 1;
+            *sizes.entry((of.party_of)(position as u32)?).or_default() += 1;
         }
-        if sizes.len() < 2 {
-            return None;
+        (sizes.len() > 1).then_some(sizes)
+    }
+
+    /// The growth of the lateness of the party that cost most, if that is half of all.
+    fn growth(&self, of: &Among<'_>) -> Option<ChangeSummary> {
+        let sizes = self.sizes(of)?;
+        let mut sums: BTreeMap<usize, TimesLast> = BTreeMap::new();
+        for (position, member) in (0..).zip(&self.lateness.members) {
+            let times = TimesLast {
+                last: member.last,
+                caused_ns: member.caused_ns,
+            };
+            if member.last > 0 {
+                sums.entry((of.party_of)(position)?).or_default().add(times);
+            }
         }
+        let all_ns = sum_ns(sums.values().map(|times| times.caused_ns));
+        let dearest = sums
+            .into_iter()
+            .rev()
+            .max_by_key(|(_, times)| times.caused_ns);
+        let (party, times) = dearest.filter(|(_, times)| times.caused_ns >= all_ns / 2)?;
+        let end_ns = self.inputs.sums.end_ns;
+        let section_ns = self.sections.0.bin_ns();
+        let sections = self.sections.0.iter().filter_map(|(section, sums)| {
+            let (from_ns, to_ns) = bounds(section, section_ns);
+            let own = sums.by_position.iter();
+            let own = own.filter(|(position, _)| (of.party_of)(*position) == Some(party));
+            (sums.resolved() > 0).then(|| CostInSection {
+                middle_ns: from_ns.midpoint(to_ns.min(end_ns)),
+                resolved: sums.resolved(),
+                caused_ns: sum_ns(own.map(|(_, times)| times.caused_ns)),
+            })
+        });
+        let n_others = sizes.values().sum::<usize>() - sizes.get(&party)?;
+        let grown = growth(
+            &sections.collect::<Vec<_>>(),
+            if self.does_one_wait { 1 } else { n_others },
+            PARTIES * self.n_judged,
+            (end_ns, self.collectives_ns),
+        )?;
+        let late = (of.culprit)(party)?;
+        Some(ChangeSummary {
+            kind: if grown.slope_ns_per_s < 0 {
+                ChangeKind::Shrinks
+            } else {
+                ChangeKind::Grows
+            },
+            phases: vec![PhaseSummary {
+                from_ns: 0,
+                to_ns: end_ns,
+                late: Some(late.clone()),
+                share: Some(times.last as f64 / self.lateness.resolved as f64),
+                wait_caused_ns: Some(times.caused_ns),
+                resolved: self.lateness.resolved,
+            }],
+            growth: Some(GrowthSummary {
+                late,
+                slope_ns_per_s: grown.slope_ns_per_s,
+                at_begin_ns: grown.at_begin_ns,
+                at_end_ns: grown.at_end_ns,
+            }),
+        })
+    }
+
+    /// The change among parties.
+    fn among(&self, of: &Among<'_>) -> Option<ChangeSummary> {
+        let Among { party_of, culprit } = of;
+        let sizes = self.sizes(of)?;
         let mut ever_last: BTreeMap<usize, TimesLast> = BTreeMap::new();
         for (_, sums) in self.sections.0.iter() {
             for (position, times) in &sums.by_position {

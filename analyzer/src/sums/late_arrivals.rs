@@ -1,8 +1,12 @@
 //! Single late arrivals, retained to find periodic disturbances.
 //!
-//! Two bounded sets for each operation on each communicator: the arrivals that were latest, by the
-//! enter of the last minus the enter before it; and a sample of all instances as background, those
-//! whose position has the smallest hash. Both do not depend on which worker has seen what.
+//! Two bounded sets for each operation on each communicator: the arrivals that were latest; and a
+//! sample of all instances as background, those whose position has the smallest hash. Both do not
+//! depend on which worker has seen what.
+//!
+//! The measure is the larger of the enter of the last minus the enter before it, and the mean wait
+//! that its arrival ended: of several processes that are late together, as those of a host that all
+//! are interrupted at once, none is much later than the one before it, but all others wait.
 
 use collbench_stats::random::Random;
 use serde::{Deserialize, Serialize};
@@ -15,7 +19,9 @@ const MAX_SAMPLED: usize = 256;
 /// One late arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LateArrival {
-    /// How much later than the last but one, ns.
+    /// How late it was, as it is measured for all instances, ns.
+    pub lateness_ns: i64,
+    /// How much later it was than the last of those that were not late together with it, ns.
     pub excess_ns: i64,
     /// Its enter, ns since the start.
     pub at_ns: i64,
@@ -25,6 +31,26 @@ pub struct LateArrival {
     pub sequence: u64,
     /// Waits that the arrival ended, ns.
     pub caused_ns: i64,
+    /// Processes that were late together with it; 1 if it was late alone.
+    pub n_late: u32,
+    /// Whether all of them are on its host.
+    pub is_on_one_host: bool,
+}
+
+impl LateArrival {
+    /// The measure of a last arrival that came so much later than the one before it, and that ended
+    /// such waits of `n` other processes.
+    #[must_use]
+    #[inline]
+    pub(crate) fn lateness_ns(excess_ns: i64, caused_ns: i64, n: usize) -> i64 {
+        excess_ns.max(caused_ns / (n as i64).max(1))
+    }
+
+    /// Since when the others were there, ns since the start.
+    #[must_use]
+    pub(crate) fn since_ns(&self) -> i64 {
+        self.at_ns.saturating_sub(self.excess_ns)
+    }
 }
 
 /// One instance of the background.
@@ -33,8 +59,10 @@ pub struct Sampled {
     hash: u64,
     /// Its last enter, ns since the start.
     pub at_ns: i64,
-    /// How much later than the last but one that was, ns; 0 where it is not resolved.
-    pub excess_ns: i64,
+    /// How late its last arrival was, ns; 0 where it is not resolved.
+    pub lateness_ns: i64,
+    /// Position of the instance among the calls on its communicator.
+    pub sequence: u64,
 }
 
 /// The latest arrivals of an operation, and a sample of all.
@@ -47,21 +75,27 @@ pub struct LateArrivals {
 }
 
 impl LateArrivals {
-    /// Looks at an instance: its position among the calls, its last enter, and the arrival that
-    /// this was, where it is resolved.
+    /// Looks at an instance: its position among the calls, its last enter, and how late that was; 0
+    /// where it is not resolved.
     #[inline]
-    pub fn add(&mut self, sequence: u64, at_ns: i64, arrival: Option<LateArrival>) {
-        if let Some(arrival) = arrival {
-            self.keep(arrival);
-        }
+    pub fn add(&mut self, sequence: u64, at_ns: i64, lateness_ns: i64) {
         self.sample(Sampled {
             hash: hash(sequence),
             at_ns,
-            excess_ns: arrival.map_or(0, |arrival| arrival.excess_ns),
+            lateness_ns,
+            sequence,
         });
     }
 
-    fn keep(&mut self, arrival: LateArrival) {
+    /// Whether an arrival that was so late may be kept.
+    #[inline]
+    pub fn may_keep(&self, lateness_ns: i64) -> bool {
+        let least = self.latest.get(MAX_LATEST - 1);
+        least.is_none_or(|least| lateness_ns >= least.lateness_ns)
+    }
+
+    /// Looks at an arrival.
+    pub fn keep(&mut self, arrival: LateArrival) {
         if self.latest.len() == MAX_LATEST {
             if arrival <= self.latest[MAX_LATEST - 1] {
                 return;
@@ -117,11 +151,14 @@ mod tests {
     #[test]
     fn both_sets_are_those_of_sorting_all_whoever_looked_at_which_part() {
         let arrival = |sequence: u64| LateArrival {
-            excess_ns: (hash(sequence ^ 77) % 500).cast_signed(),
+            lateness_ns: (hash(sequence ^ 77) % 500).cast_signed(),
+            excess_ns: 1,
             at_ns: 1_000 * sequence.cast_signed(),
             position: (sequence % 4) as usize,
             sequence,
             caused_ns: 3,
+            n_late: 1,
+            is_on_one_host: true,
         };
         let (mut even, mut odd) = (LateArrivals::default(), LateArrivals::default());
         for sequence in 0..2_000 {
@@ -131,12 +168,11 @@ mod tests {
                 &mut odd
             };
             let arrival = arrival(sequence);
+            part.add(sequence, arrival.at_ns, arrival.lateness_ns);
             // Every fifth is not resolved.
-            part.add(
-                sequence,
-                arrival.at_ns,
-                (sequence % 5 > 0).then_some(arrival),
-            );
+            if sequence % 5 > 0 && part.may_keep(arrival.lateness_ns) {
+                part.keep(arrival);
+            }
         }
         odd.merge(&even);
         let resolved = (0..2_000).filter(|sequence| sequence % 5 > 0);

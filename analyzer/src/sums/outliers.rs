@@ -31,6 +31,8 @@ pub struct LateTogether {
     pub positions: Vec<usize>,
     /// That time, ns.
     pub by_ns: i64,
+    /// From the last of the others to the last to arrive, ns.
+    pub behind_ns: i64,
     /// From the first to the last to arrive, ns.
     pub spread_ns: i64,
 }
@@ -50,6 +52,7 @@ impl LateTogether {
         Self {
             positions,
             by_ns,
+            behind_ns: order.get(n_late).map_or(0, |(lag, _)| *lag),
             spread_ns: order.last().map_or(0, |(lag, _)| *lag),
         }
     }
@@ -107,14 +110,17 @@ mod tests {
             let last = enters.iter().max().unwrap();
             let lags = enters.iter().map(|enter| last - enter);
             let found = LateTogether::of(lags.zip(0..));
-            (found.positions, found.by_ns, found.spread_ns)
+            (
+                found.positions,
+                [found.by_ns, found.behind_ns, found.spread_ns],
+            )
         };
-        assert_eq!(late(&[100, 107, 3, 5]), (vec![0, 1], 95, 104));
-        assert_eq!(late(&[1, 2, 90, 3]), (vec![2], 87, 89));
-        assert_eq!(late(&[0, 80, 82, 81]), (vec![1, 2, 3], 80, 82));
+        assert_eq!(late(&[100, 107, 3, 5]), (vec![0, 1], [95, 102, 104]));
+        assert_eq!(late(&[1, 2, 90, 3]), (vec![2], [87, 87, 89]));
+        assert_eq!(late(&[0, 80, 82, 81]), (vec![1, 2, 3], [80, 82, 82]));
         // Of two gaps the last.
-        assert_eq!(late(&[0, 10, 20]), (vec![2], 10, 20));
-        assert_eq!(late(&[7]), (vec![], 0, 0));
+        assert_eq!(late(&[0, 10, 20]), (vec![2], [10, 10, 20]));
+        assert_eq!(late(&[7]), (vec![], [0, 0, 0]));
     }
 
     proptest! {

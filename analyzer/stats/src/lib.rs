@@ -6,6 +6,7 @@
 //! whole would have given, in either order.
 #![forbid(unsafe_code)]
 
+pub mod basis;
 pub mod batches;
 pub mod bins;
 pub mod buckets;
@@ -21,3 +22,4 @@ pub mod periods;
 pub mod random;
 pub mod spread;
 mod student;
+pub mod trend;

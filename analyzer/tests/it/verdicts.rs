@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::results::{ChangeKind, Culprit, ImbalanceSummary};
+use collbench_analyzer::results::{
+    ChangeKind, Course, Culprit, DisturbanceSummary, ImbalanceSummary, InStep, PeriodBasis,
+};
 use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 
 const SEEDS: u64 = 20;
@@ -108,43 +110,177 @@ fn lateness_that_starts_in_the_middle_is_told_with_its_begin() {
     });
 }
 
+/// The only disturbance; of each period in the run at most one late arrival is counted.
+#[track_caller]
+fn disturbance(seed: u64, analysis: &Analysis) -> &DisturbanceSummary {
+    let [found] = &analysis.disturbances[..] else {
+        panic!("seed {seed}: {:?}", analysis.disturbances);
+    };
+    let n_periods = analysis.trace.duration_ns / found.period_ns;
+    assert!(found.n as i64 <= n_periods + 1, "seed {seed}: {found:?}");
+    found
+}
+
+/// Something that stops `late` for 3 ms every 50 ms, whatever the program does.
+#[track_caller]
+fn is_noise_every_50_ms(
+    seed: u64,
+    analysis: &Analysis,
+    late: &Culprit,
+    can_be_either: bool,
+) -> bool {
+    let found = disturbance(seed, analysis);
+    assert!(
+        (found.period_ns - 50_000_000).abs() < 100_000,
+        "seed {seed}: {found:?}"
+    );
+    assert_eq!(found.late.as_ref(), Some(late), "seed {seed}");
+    assert!(
+        (2_400_000..3_200_000).contains(&found.excess_ns),
+        "seed {seed}: {found:?}"
+    );
+    let n = analysis.trace.duration_ns / 50_000_000;
+    assert!(
+        (found.n as i64 - n).abs() <= n / 4,
+        "seed {seed}: {n} {found:?}"
+    );
+    let is_in_time = found.basis == Some(PeriodBasis::Time);
+    assert!(
+        is_in_time || can_be_either && found.basis.is_none(),
+        "seed {seed}: {found:?}"
+    );
+    assert_eq!(
+        found.in_step.is_none(),
+        is_in_time,
+        "seed {seed}: {found:?}"
+    );
+    let caused_ns = found
+        .operations
+        .iter()
+        .map(|of| of.wait_caused_ns)
+        .sum::<i64>();
+    assert_eq!(caused_ns, found.wait_caused_ns, "seed {seed}");
+    // All others wait: three of them at least, or in a bcast nobody.
+    assert!(
+        found.wait_caused_ns > n / 2 * 2 * 2_400_000,
+        "seed {seed}: {found:?}"
+    );
+    for verdict in &analysis.imbalance {
+        assert_eq!(verdict.change, None, "seed {seed}");
+    }
+    is_in_time
+}
+
 #[test]
-fn noise_on_one_rank_is_named_with_its_period() {
+fn noise_is_told_from_steps_of_the_program_in_a_loop_of_any_length() {
+    for scenario in ["noise-in-loop-of-1.toml", "noise-in-loop-of-3.toml"] {
+        each(scenario, |seed, analysis| {
+            is_noise_every_50_ms(seed, analysis, &Culprit::Rank(2), false);
+        });
+    }
+    // 30 periods, all of which may be at the same step of the program.
+    let mut n_in_time = 0;
     each("noise-on-one.toml", |seed, analysis| {
-        let [found] = &analysis.disturbances[..] else {
-            panic!("seed {seed}: {:?}", analysis.disturbances);
-        };
-        assert!(
-            (found.period_ns - 50_000_000).abs() < 100_000,
-            "seed {seed}: {found:?}"
-        );
+        let late = Culprit::Rank(2);
+        n_in_time += u64::from(is_noise_every_50_ms(seed, analysis, &late, true));
+    });
+    assert!(n_in_time > SEEDS / 2, "{n_in_time}");
+}
+
+#[test]
+fn noise_on_all_ranks_of_a_host_at_once_is_that_of_the_host() {
+    each("noise-on-host.toml", |seed, analysis| {
+        let node2 = Culprit::Host("node2".to_owned());
+        is_noise_every_50_ms(seed, analysis, &node2, false);
+    });
+}
+
+#[test]
+fn a_rhythm_of_the_program_is_told_in_iterations() {
+    for (scenario, every, calls_per_iteration, late_ns) in [
+        ("own-rhythm.toml", 40, 2, 11_000_000),
+        ("own-rhythm-irregular.toml", 20, 1, 18_000_000),
+    ] {
+        each(scenario, |seed, analysis| {
+            let found = disturbance(seed, analysis);
+            let is_in_steps = found.basis == Some(PeriodBasis::Steps);
+            assert!(is_in_steps, "seed {seed}: {found:?}");
+            let in_step = InStep {
+                communicator: 0,
+                operation: "MPI_Allreduce".into(),
+                every,
+                calls_per_iteration: Some(calls_per_iteration),
+            };
+            assert_eq!(
+                found.in_step.as_ref(),
+                Some(&in_step),
+                "seed {seed}: {found:?}"
+            );
+            assert_eq!(found.late, Some(Culprit::Rank(2)), "seed {seed}");
+            let is_near = (found.excess_ns - late_ns).abs() < late_ns / 4;
+            assert!(is_near, "seed {seed}: {found:?}");
+        });
+    }
+}
+
+#[test]
+fn in_a_program_of_regular_steps_a_period_might_be_either() {
+    each("regular-steps.toml", |seed, analysis| {
+        let found = disturbance(seed, analysis);
+        assert_eq!(found.basis, None, "seed {seed}: {found:?}");
+        let in_step = found.in_step.as_ref().map(|step| step.every);
+        assert_eq!(in_step, Some(40), "seed {seed}");
         assert_eq!(found.late, Some(Culprit::Rank(2)), "seed {seed}");
-        assert!(
-            (2_400_000..3_100_000).contains(&found.excess_ns),
-            "seed {seed}: {found:?}"
-        );
-        let n = analysis.trace.duration_ns / 50_000_000;
-        assert!(
-            (found.n as i64 - n).abs() <= n / 4,
-            "seed {seed}: {n} {found:?}"
-        );
-        // All others wait: three of them, or in a bcast nobody.
-        assert!(
-            found.wait_caused_ns > n / 2 * 2 * 2_400_000,
-            "seed {seed}: {found:?}"
-        );
-        for verdict in &analysis.imbalance {
-            assert_eq!(verdict.change, None, "seed {seed}");
-        }
+    });
+}
+
+#[test]
+fn lateness_that_grows_or_shrinks_is_told_with_its_slope() {
+    for (scenario, kind, ends_us) in [
+        ("grows.toml", ChangeKind::Grows, (10, 390)),
+        ("shrinks.toml", ChangeKind::Shrinks, (400, 20)),
+    ] {
+        each(scenario, |seed, analysis| {
+            let verdict = verdict(analysis, "MPI_Allreduce");
+            let change = verdict.change.as_ref().expect("a change");
+            assert_eq!(change.kind, kind, "seed {seed}");
+            let growth = change.growth.as_ref().expect("a growth");
+            assert_eq!(growth.late, Culprit::Rank(5), "seed {seed}");
+            // The others vary by 50 us, so that they wait for each other too.
+            for (found_ns, us) in [
+                (growth.at_begin_ns, ends_us.0),
+                (growth.at_end_ns, ends_us.1),
+            ] {
+                let is_near = (found_ns - 1_000 * us).abs() < 80_000;
+                assert!(is_near, "seed {seed}: {growth:?}");
+            }
+            let seconds = analysis.trace.duration_ns as f64 / 1e9;
+            let slope = (growth.at_end_ns - growth.at_begin_ns) as f64 / seconds;
+            let is_slope = (slope - growth.slope_ns_per_s as f64).abs() < 0.1 * slope.abs();
+            assert!(is_slope, "seed {seed}: {growth:?}");
+            let course = Course::of(verdict, &analysis.disturbances, &Culprit::Rank(5));
+            let slope_ns_per_s = course.and_then(|course| course.slope_ns_per_s);
+            assert_eq!(slope_ns_per_s, Some(growth.slope_ns_per_s), "seed {seed}");
+            assert_eq!(analysis.disturbances, [], "seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn steady_lateness_under_noise_does_not_grow() {
+    each("late-with-noise.toml", |seed, analysis| {
+        assert_eq!(culprits(analysis), [&Culprit::Rank(5)], "seed {seed}");
+        let verdict = verdict(analysis, "MPI_Allreduce");
+        assert_eq!(verdict.change, None, "seed {seed}");
+        assert_eq!(analysis.disturbances, [], "seed {seed}");
     });
 }
 
 #[test]
 fn noise_on_one_rank_after_the_other_is_named_without_one() {
     each("noise-on-all.toml", |seed, analysis| {
-        let [found] = &analysis.disturbances[..] else {
-            panic!("seed {seed}: {:?}", analysis.disturbances);
-        };
+        let found = disturbance(seed, analysis);
+        assert_eq!(found.basis, Some(PeriodBasis::Time), "seed {seed}");
         assert!(
             (found.period_ns - 40_000_000).abs() < 100_000,
             "seed {seed}: {found:?}"

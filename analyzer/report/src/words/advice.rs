@@ -3,7 +3,7 @@
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
     ChangeKind, ChangeSummary, Culprit, DisturbanceSummary, GrowthSummary, ImbalanceSummary,
-    OperationSummary, OutlierSummary,
+    InStep, OperationSummary, OutlierSummary, PeriodBasis,
 };
 use collbench_stats::integers::sum_ns;
 use collbench_text::{
@@ -67,16 +67,17 @@ pub(crate) fn change(change: &ChangeSummary) -> String {
     }
 }
 
-/// Lateness that grows or shrinks: "the lateness of rank 3 grows from 90.0 us to 2.00 ms per
-/// instance (by 1.24 ms in a second of the run)".
+/// Lateness that grows or shrinks: "rank 3 is later and later: on average by 90.0 us at the start
+/// of the run, by 2.00 ms at its end (1.24 ms more per second)".
 fn growth(growth: &GrowthSummary) -> String {
-    let verb = if growth.slope_ns_per_s < 0 {
-        "shrinks"
+    let (course, more) = if growth.slope_ns_per_s < 0 {
+        ("less and less late", "less")
     } else {
-        "grows"
+        ("later and later", "more")
     };
     format!(
-        "the lateness of {} {verb} over the run from {} to {} per instance ({} per second)",
+        "{} is {course}: on average by {} at the start of the run, by {} at its end ({} {more} per \
+         second)",
         culprit(&growth.late),
         duration(growth.at_begin_ns),
         duration(growth.at_end_ns),
@@ -168,17 +169,52 @@ pub(crate) fn disturbance(analysis: &Analysis, disturbance: &DisturbanceSummary)
     let excess = duration(disturbance.excess_ns);
     let period = duration(disturbance.period_ns);
     let scatter = duration(disturbance.scatter_ns);
-    match &disturbance.in_step {
-        Some(step) => format!(
-            "{who} arrives about {excess} late at every {} call (or a multiple of that) of {} on {}, \
-             every {period}: {times}; look at what the program does only before those calls",
-            ordinal(step.every),
-            step.operation,
-            communicator(analysis, Some(step.communicator), 30),
+    let steps = disturbance
+        .in_step
+        .as_ref()
+        .map(|step| steps(analysis, step));
+    match (disturbance.basis, steps) {
+        (Some(PeriodBasis::Steps), Some(steps)) => format!(
+            "{who} arrives about {excess} late {steps}, on average every {period}: {times}; look at \
+             what the program does only then",
+        ),
+        (None, Some(steps)) => format!(
+            "{who} arrives about {excess} late every {period} (sd {scatter}), which is also {steps}: \
+             {times}; its steps are too regular to tell whether the program itself or something \
+             outside makes it late",
+        ),
+        (None, None) => format!(
+            "{who} arrives about {excess} late every {period} (sd {scatter}): {times}; neither the \
+             times nor the steps of the program in between are regular enough to tell whether the \
+             program itself or something outside makes it late",
+        ),
+        (Some(_), _) => format!(
+            "every {period} (sd {scatter}) something interrupts {who} for about {excess}, \
+             independent of the steps of the program: {times}; look for a daemon, a timer or an \
+             interrupt",
+        ),
+    }
+}
+
+/// "at MPI_Barrier on MPI_COMM_WORLD in every 10th iteration of the program's loop".
+fn steps(analysis: &Analysis, step: &InStep) -> String {
+    let communicator = communicator(analysis, Some(step.communicator), 30);
+    let operation = &step.operation;
+    match step.calls_per_iteration {
+        Some(1) => format!(
+            "at every {} call of {operation} on {communicator}",
+            ordinal(step.every)
+        ),
+        Some(_) if step.every == 1 => {
+            format!("at {operation} on {communicator} in every iteration of the program's loop")
+        }
+        Some(_) => format!(
+            "at {operation} on {communicator} in every {} iteration of the program's loop",
+            ordinal(step.every)
         ),
         None => format!(
-            "every {period} (sd {scatter}) something interrupts {who} for about {excess}: {times}; \
-             look for a daemon, a timer or an interrupt",
+            "at every {} collective on {communicator} ({operation})",
+            ordinal(step.every)
         ),
     }
 }
@@ -377,7 +413,7 @@ mod tests {
     use super::*;
     use crate::words::nothing::nothing;
     use collbench_analyzer::results::Detail;
-    use collbench_analyzer::results::{InStep, PeriodBasis, PhaseSummary, RunningSummary};
+    use collbench_analyzer::results::{PhaseSummary, RunningSummary};
 
     fn phase(from_ns: i64, to_ns: i64, rank: Option<u32>) -> PhaseSummary {
         PhaseSummary {
@@ -505,22 +541,71 @@ mod tests {
         };
         assert_eq!(
             disturbance(&analysis, &found),
-            "every 1.00 s (sd 2.00 ms) something interrupts rank 5 for about 5.00 ms: 58 times; the \
-             others wait 17.0 s for it in total; look for a daemon, a timer or an interrupt"
+            "every 1.00 s (sd 2.00 ms) something interrupts rank 5 for about 5.00 ms, independent of \
+             the steps of the program: 58 times; the others wait 17.0 s for it in total; look for a \
+             daemon, a timer or an interrupt"
         );
+        let step = InStep {
+            communicator: 0,
+            operation: "MPI_Barrier".into(),
+            every: 22,
+            calls_per_iteration: Some(1),
+        };
         let found = DisturbanceSummary {
             late: None,
+            basis: Some(PeriodBasis::Steps),
+            in_step: Some(step.clone()),
+            ..found
+        };
+        assert!(disturbance(&analysis, &found).starts_with(
+            "one rank or another arrives about 5.00 ms late at every 22nd call of MPI_Barrier on \
+             unknown, on average every 1.00 s: 58 times"
+        ));
+        let found = DisturbanceSummary {
+            basis: None,
             in_step: Some(InStep {
-                communicator: 0,
-                operation: "MPI_Barrier".into(),
-                every: 22,
-                calls_per_iteration: Some(1),
+                calls_per_iteration: Some(3),
+                ..step.clone()
             }),
             ..found
         };
         assert!(disturbance(&analysis, &found).starts_with(
-            "one rank or another arrives about 5.00 ms late at every 22nd call (or a multiple of that) \
-             of MPI_Barrier on unknown, every 1.00 s: 58 times"
+            "one rank or another arrives about 5.00 ms late every 1.00 s (sd 2.00 ms), which is also at \
+             MPI_Barrier on unknown in every 22nd iteration of the program's loop: 58 times"
         ));
+        let words = |every, calls_per_iteration| {
+            let step = InStep {
+                every,
+                calls_per_iteration,
+                ..step.clone()
+            };
+            steps(&analysis, &step)
+        };
+        assert_eq!(
+            words(1, Some(11)),
+            "at MPI_Barrier on unknown in every iteration of the program's loop"
+        );
+        assert_eq!(
+            words(7, None),
+            "at every 7th collective on unknown (MPI_Barrier)"
+        );
+    }
+
+    #[test]
+    fn growth_is_told_with_both_ends_and_its_slope() {
+        let grown = |slope_ns_per_s| {
+            growth(&GrowthSummary {
+                late: Culprit::Rank(7),
+                slope_ns_per_s,
+                at_begin_ns: 90_000,
+                at_end_ns: 2_000_000,
+            })
+        };
+        assert_eq!(
+            grown(1_240_000),
+            "rank 7 is later and later: on average by 90.0 us at the start of the run, by 2.00 ms at \
+             its end (1.24 ms more per second)"
+        );
+        assert!(grown(-5_000).starts_with("rank 7 is less and less late: "));
     }
 }

@@ -385,6 +385,9 @@ impl Broken {
             let twice = 2 * number(&disturbance["excess_ns"]);
             let period = number(&disturbance["period_ns"]);
             self.at_most("disturbances", "over before the next", twice, period);
+            let all_but_one = (number(&disturbance["n"]) - 1) * period;
+            let duration = number(&document["trace"]["duration_ns"]);
+            self.at_most("disturbances", "as many as fit", all_but_one, duration);
         }
         for phase in list(&document["phases"]) {
             let (wait, time) = (number(&phase["wait_ns"]), number(&phase["call_time_ns"]));

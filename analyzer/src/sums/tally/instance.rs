@@ -25,6 +25,46 @@ pub(super) struct Measured<'m, 'i> {
     pub(super) figures: &'m Figures,
 }
 
+/// Processes that were late together with the last to arrive.
+struct TogetherWithLast {
+    /// Their number, with the last.
+    n: u32,
+    /// How much later the last was than the last of all others, ns.
+    excess_ns: i64,
+    is_on_one_host: bool,
+}
+
+impl Measured<'_, '_> {
+    /// Who was late together with the last to arrive, at most half of all: nobody, where stamps of
+    /// some of its processes cannot be compared.
+    fn late_together(&self, last: usize) -> TogetherWithLast {
+        let communicator = &self.instance.communicator;
+        let alone = TogetherWithLast {
+            n: 1,
+            excess_ns: self.figures.excess,
+            is_on_one_host: true,
+        };
+        if communicator.times.len() > 1 {
+            return alone;
+        }
+        let late = LateTogether::of(self.figures.lags.iter().copied().zip(0..));
+        let host_of = |slot: usize| communicator.members[slot].host;
+        let are_few = 2 * late.positions.len() <= self.instance.n_calls();
+        if are_few && late.positions.contains(&last) {
+            TogetherWithLast {
+                n: late.positions.len() as u32,
+                excess_ns: late.behind_ns,
+                is_on_one_host: late
+                    .positions
+                    .iter()
+                    .all(|&slot| host_of(slot) == host_of(last)),
+            }
+        } else {
+            alone
+        }
+    }
+}
+
 impl Tally<'_> {
     /// What an instance adds to the phase that it was called in.
     pub(super) fn add_to_phase(&mut self, of: &Measured<'_, '_>, section: OperationSection) {
@@ -175,7 +215,7 @@ impl Tally<'_> {
         }
         let Some(last) = figures.last else {
             lateness.sections.add(at_ns, None);
-            lateness.arrivals.add(instance.position, at_ns, None);
+            lateness.arrivals.add(instance.position, at_ns, 0);
             return;
         };
         lateness.resolved += 1;
@@ -186,15 +226,22 @@ impl Tally<'_> {
         add_ns(&mut member.excess_ns, figures.excess);
         add_ns(&mut member.caused_ns, caused_ns);
         lateness.sections.add(at_ns, Some((position, caused_ns)));
-        let arrival = LateArrival {
-            excess_ns: figures.excess,
-            at_ns,
-            position,
-            sequence: instance.position,
-            caused_ns,
-        };
-        lateness
-            .arrivals
-            .add(instance.position, at_ns, Some(arrival));
+        let n_others = instance.n_calls() - 1;
+        let lateness_ns = LateArrival::lateness_ns(figures.excess, caused_ns, n_others);
+        let arrivals = &mut lateness.arrivals;
+        arrivals.add(instance.position, at_ns, lateness_ns);
+        if arrivals.may_keep(lateness_ns) {
+            let late = of.late_together(last);
+            arrivals.keep(LateArrival {
+                lateness_ns,
+                excess_ns: late.excess_ns,
+                at_ns,
+                position,
+                sequence: instance.position,
+                caused_ns,
+                n_late: late.n,
+                is_on_one_host: late.is_on_one_host,
+            });
+        }
     }
 }
