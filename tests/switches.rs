@@ -91,7 +91,7 @@ fn a_rank_that_sleeps_computes_is_stopped_or_shares_its_core_is_told_apart() {
         assert!(told.contains("rank 1 was on a core for"), "{why}: {screen}");
         let words = match why {
             "sleeps" | "stopped" => "slept, blocked or was stopped",
-            "shares" => "it was preempted",
+            "shares" => "other threads got its core",
             // On a busy machine others get its core then, too.
             _ => "",
         };

@@ -30,7 +30,8 @@ pub struct RunningSummary {
     pub on_core_ns: i64,
     /// How often it left the core voluntarily: it waited, slept, or was stopped.
     pub blocked: u64,
-    /// How often it was preempted.
+    /// How often another thread got its core while it could have gone on: it was preempted, or called
+    /// `sched_yield`.
     pub preempted: u64,
 }
 

@@ -63,7 +63,8 @@ pub(crate) fn is_mostly_running(sum: &RunningSummary) -> bool {
     sum.on_core_ns.saturating_mul(100) >= sum.elapsed_ns.saturating_mul(MOSTLY_RUNNING)
 }
 
-/// Whether the rank computed, or was preempted or asleep.
+/// Whether the rank computed, slept, or lost its core to others: preempted, or because it yielded, which the
+/// kernel does not count apart.
 pub(crate) fn sentence(before: &RunningSummary) -> String {
     let times = |n| counted(n, "time");
     let why = match (is_mostly_running(before), before.blocked, before.preempted) {
@@ -71,9 +72,9 @@ pub(crate) fn sentence(before: &RunningSummary) -> String {
         // It had left its core before that time began.
         (false, 0, 0) => "it was not running; why was not recorded".to_owned(),
         (false, blocked, 0) => format!("it slept, blocked or was stopped {}", times(blocked)),
-        (false, 0, preempted) => format!("it was preempted {}", times(preempted)),
+        (false, 0, preempted) => format!("other threads got its core {}", times(preempted)),
         (false, blocked, preempted) => format!(
-            "it was preempted {}, and slept, blocked or was stopped {}",
+            "other threads got its core {}, and it slept, blocked or was stopped {}",
             times(preempted),
             times(blocked),
         ),
@@ -129,9 +130,13 @@ fn end(sum: &RunningSummary) -> String {
     let why = match (sum.blocked, sum.preempted) {
         (0, 0) => String::new(),
         (blocked, 0) => format!("; slept {}", times(blocked)),
-        (0, preempted) => format!("; preempted {}", times(preempted)),
+        (0, preempted) => format!("; lost its core {}", times(preempted)),
         (blocked, preempted) => {
-            format!("; preempted {}, slept {}", times(preempted), times(blocked))
+            format!(
+                "; lost its core {}, slept {}",
+                times(preempted),
+                times(blocked)
+            )
         }
     };
     format!(
@@ -173,7 +178,7 @@ mod tests {
              the network or the algorithm."
         );
         let one = words(&[&waiting]).unwrap();
-        let end = "for 7 % of 1.00 us (1 sample; preempted 6 times).";
+        let end = "for 7 % of 1.00 us (1 sample; lost its core 6 times).";
         assert!(one.ends_with(end), "{one}");
         let both = words(&[&running, &waiting]).unwrap();
         assert!(!both.contains("network") && both.ends_with(end), "{both}");
@@ -189,7 +194,7 @@ mod tests {
             (sum(799, 5, 0), "it slept, blocked or was stopped 5 times"),
             (
                 sum(0, 0, 1),
-                "0 % of 1.00 us (1 sample): it was preempted 1 time",
+                "0 % of 1.00 us (1 sample): other threads got its core 1 time",
             ),
             (
                 sum(0, 0, 0),
@@ -197,7 +202,7 @@ mod tests {
             ),
             (
                 sum(10, 2, 7),
-                "it was preempted 7 times, and slept, blocked",
+                "other threads got its core 7 times, and it slept, blocked",
             ),
         ];
         for (sum, words) in cases {
