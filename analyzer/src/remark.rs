@@ -237,6 +237,17 @@ pub enum Remark {
         /// Longest pause, ns.
         longest_ns: i64,
     },
+    /// Ranks lost their cores to other threads while they could have gone on.
+    CoresShared {
+        /// The ranks, ascending.
+        ranks: Vec<u32>,
+        /// Time that was sampled, in all of them, ns.
+        elapsed_ns: i64,
+        /// For how much of that they were on a core, ns.
+        on_core_ns: i64,
+        /// How often another thread got the core of one.
+        n_lost: u64,
+    },
     /// Rings have overwritten older calls.
     Ring {
         /// Calls that are there.
@@ -327,6 +338,7 @@ impl Remark {
             Self::NegativeCore { .. } => "negative_core",
             Self::ReceivedTooEarly { .. } => "received_too_early",
             Self::RecorderPauses { .. } => "recorder_pauses",
+            Self::CoresShared { .. } => "cores_shared",
             Self::Ring { .. } => "ring",
             Self::Restricted => "restricted",
         }

@@ -13,9 +13,11 @@ use crate::run::{Finished, run};
 #[path = "../../analyzer/report/tests/it/invariants.rs"]
 mod invariants;
 
-/// Codes of remarks on the machine: the recorder was held up, or clocks do not run evenly.
-const ON_THE_MACHINE: [&str; 4] = [
+/// Codes of remarks on the machine: the recorder was held up, it has too few cores, or clocks do not run
+/// evenly.
+const ON_THE_MACHINE: [&str; 5] = [
     "recorder_pauses",
+    "cores_shared",
     "clock_slewed",
     "clock_uneven",
     "clocks_wander",

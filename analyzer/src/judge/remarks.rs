@@ -1,8 +1,11 @@
 //! Decides which remarks to make on the quality of the data.
 
-use collbench_formats::Abi;
-use collbench_stats::integers::sum_ns;
+use std::collections::BTreeMap;
 
+use collbench_formats::Abi;
+use collbench_stats::integers::{add_ns, sum_ns};
+
+use crate::calls::running::RunningSummary;
 use crate::judge::exchanges::Exchanges;
 use crate::judge::inputs::Inputs;
 use crate::judge::trees;
@@ -25,7 +28,15 @@ pub(crate) struct RemarkFacts<'a> {
     pub(crate) exchanges: &'a Exchanges,
     /// For each process the sum of the recorder's pauses, and the longest, ns.
     pub(crate) pauses: &'a [(i64, i64)],
+    /// Whether ranks were on their cores, where that was recorded.
+    pub(crate) running: Option<&'a [RunningSummary]>,
 }
+
+/// Fewest times that a rank lost its core, for each time that it left it, and in all.
+const LOST_PER_LEFT: u64 = 10;
+const MIN_LOST: u64 = 10;
+/// Least part of its time that it was not on a core, in percent.
+const MIN_OFF_CORE: i64 = 20;
 
 /// All remarks, in the order in which they are shown.
 pub(crate) fn remarks(inputs: &Inputs<'_>, found: &RemarkFacts<'_>) -> Vec<Remark> {
@@ -44,6 +55,7 @@ pub(crate) fn remarks(inputs: &Inputs<'_>, found: &RemarkFacts<'_>) -> Vec<Remar
     remarks.extend(remarks_on_calls(inputs));
     remarks.extend(trees::remarks(inputs, found.ends));
     remarks.extend(recorder_pauses(inputs, found.pauses));
+    remarks.extend(cores_shared(found.running));
     remarks.extend(trees::contradicted(found.operations));
     let earliest = found.earliest;
     remarks.extend(earliest.map(|of| trees::too_early_remark(inputs, of, found.ends)));
@@ -195,4 +207,79 @@ fn recorder_pauses(inputs: &Inputs<'_>, pauses: &[(i64, i64)]) -> Option<Remark>
         total_ns,
         longest_ns: longest.unwrap_or(0),
     })
+}
+
+/// What a rank did in all its samples.
+#[derive(Default)]
+struct OnCore {
+    elapsed_ns: i64,
+    on_core_ns: i64,
+    n_left: u64,
+    n_lost: u64,
+}
+
+/// Ranks that hardly ever left their cores by themselves, and yet were off them for much of the
+/// time: other threads got these, so more threads than cores could run.
+fn cores_shared(running: Option<&[RunningSummary]>) -> Option<Remark> {
+    let mut by_rank: BTreeMap<u32, OnCore> = BTreeMap::new();
+    for sum in running? {
+        let rank = by_rank.entry(sum.rank).or_default();
+        add_ns(&mut rank.elapsed_ns, sum.elapsed_ns);
+        add_ns(&mut rank.on_core_ns, sum.on_core_ns.min(sum.elapsed_ns));
+        rank.n_left += sum.blocked;
+        rank.n_lost += sum.preempted;
+    }
+    by_rank.retain(|_, rank| {
+        let off_ns = rank.elapsed_ns - rank.on_core_ns;
+        rank.n_lost >= MIN_LOST.max(rank.n_left.saturating_mul(LOST_PER_LEFT))
+            && off_ns.saturating_mul(100) >= rank.elapsed_ns.saturating_mul(MIN_OFF_CORE)
+    });
+    (!by_rank.is_empty()).then(|| Remark::CoresShared {
+        ranks: by_rank.keys().copied().collect(),
+        elapsed_ns: sum_ns(by_rank.values().map(|rank| rank.elapsed_ns)),
+        on_core_ns: sum_ns(by_rank.values().map(|rank| rank.on_core_ns)),
+        n_lost: by_rank.values().map(|rank| rank.n_lost).sum(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(rank: u32, on_core_ns: i64, blocked: u64, preempted: u64) -> RunningSummary {
+        RunningSummary {
+            rank,
+            communicator: Some(0),
+            operation: "MPI_Barrier".into(),
+            place: "inside".into(),
+            samples: 50,
+            elapsed_ns: 1_000,
+            on_core_ns,
+            blocked,
+            preempted,
+        }
+    }
+
+    #[test]
+    fn ranks_share_cores_that_others_get_while_they_could_go_on() {
+        let samples = [
+            sum(0, 990, 0, 30),
+            sum(1, 400, 1, 30),
+            // Both of one rank.
+            sum(2, 700, 0, 30),
+            sum(2, 700, 5, 30),
+            // It sleeps, and was hardly ever interrupted.
+            sum(3, 400, 50, 30),
+            sum(4, 400, 0, 9),
+        ];
+        let found = Remark::CoresShared {
+            ranks: vec![1, 2],
+            elapsed_ns: 3_000,
+            on_core_ns: 1_800,
+            n_lost: 90,
+        };
+        assert_eq!(cores_shared(Some(&samples)), Some(found));
+        assert_eq!(cores_shared(Some(&samples[..1])), None);
+        assert_eq!(cores_shared(None), None);
+    }
 }

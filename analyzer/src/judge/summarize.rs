@@ -40,6 +40,13 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     details::choose_verdicts(inputs.details, &mut imbalance);
     let at_end = Hang::of(inputs);
     let hang = at_end.summary();
+    let of_processes = || inputs.findings.processes.iter();
+    let running = running(
+        inputs.run,
+        inputs.clocks,
+        inputs.communicators,
+        of_processes().map(|found| &found.running),
+    );
     let findings = RemarkFacts {
         trace: &trace,
         operations: &operations,
@@ -48,12 +55,12 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         earliest,
         exchanges: &exchanges,
         pauses: &pauses,
+        running: running.as_deref(),
     };
     let remarks = remarks(inputs, &findings);
     let sites = Sites::of(inputs);
     let ranks = rank_summaries(inputs, &pauses);
     let rank_ns = i128::from(trace.ranks) * i128::from(trace.duration_ns);
-    let of_processes = || inputs.findings.processes.iter();
     Analysis {
         operation_costs: operation_costs(inputs, sites.as_ref(), rank_ns),
         clock: clock_summary(inputs, sites.as_ref()),
@@ -70,12 +77,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         timeline: timeline(inputs),
         classes: rank_classes(inputs),
         algorithms: algorithms(inputs.run, of_processes().map(|found| &found.algorithms)),
-        running: running(
-            inputs.run,
-            inputs.clocks,
-            inputs.communicators,
-            of_processes().map(|found| &found.running),
-        ),
+        running,
         phases: marked_phases(inputs),
         unfinished: at_end.unfinished(),
         hang,

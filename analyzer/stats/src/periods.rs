@@ -538,6 +538,31 @@ mod tests {
     }
 
     #[test]
+    fn of_several_events_in_a_cycle_one_counts() {
+        for seed in 0..20 {
+            let mut random = random(2000 + seed);
+            let instances = instances(&mut random);
+            // Of an interruption up to four late arrivals are seen, and the run begins and ends in one.
+            let beats = (0..61).map(|n| f64::from(n) * SECOND);
+            let mut times: Vec<f64> = Vec::new();
+            for beat in beats {
+                let n = 1 + (random() * 4.0) as u32;
+                times.extend((0..n).map(|n| beat + 0.025 * f64::from(n) * SECOND));
+            }
+            let events = next_after(times.into_iter(), &instances);
+            let found = search(&events, &instances).expect("there is a rhythm");
+            let length = (instances[instances.len() - 1] - instances[0]) as f64;
+            let most = length / found.period_ns + 1.0;
+            assert!(found.events.len() as f64 <= most, "seed {seed}: {found:?}");
+            let mut cycles: Vec<i64> = found.events.iter().map(|event| event.cycle).collect();
+            cycles.sort_unstable();
+            cycles.dedup();
+            assert_eq!(cycles.len(), found.events.len(), "seed {seed}");
+            assert!(cycles.len() >= 50 && found.further.len() > 20, "{found:?}");
+        }
+    }
+
+    #[test]
     fn a_few_events_or_none_have_no_period() {
         let mut random = random(9);
         let instances = instances(&mut random);

@@ -142,10 +142,17 @@ pub(crate) fn next_step(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opti
              share of the work",
             culprit(who)
         )),
-        (None, Some(_)) => Some(format!(
-            "next: look at what the late rank computes before this {operation}, and at why the late \
-             rank changes"
-        )),
+        (None, Some(change)) => Some(match &change.growth {
+            Some(growth) => format!(
+                "next: look at what {} computes before this {operation}, and at why that changes over \
+                 the run",
+                culprit(&growth.late)
+            ),
+            None => format!(
+                "next: look at what the late rank computes before this {operation}, and at why the \
+                 late rank changes"
+            ),
+        }),
         (None, None) => None,
     }
 }

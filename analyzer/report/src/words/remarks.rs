@@ -24,6 +24,12 @@ pub(crate) fn remark(analysis: &Analysis, remark: &Remark) -> String {
             total_ns,
             longest_ns,
         } => trace::recorder_pauses(*total_ns, *longest_ns),
+        CoresShared {
+            ranks,
+            elapsed_ns,
+            on_core_ns,
+            n_lost,
+        } => trace::cores_shared(ranks, *elapsed_ns, *on_core_ns, *n_lost),
         Ring {
             n_calls,
             n_calls_made,
@@ -261,6 +267,17 @@ mod tests {
                 },
                 "the recorder paused the processes for 12.3 ms in total to make room for \
                  records, at most 5.7 ms at a time; this may appear as waits",
+            ),
+            (
+                Remark::CoresShared {
+                    ranks: vec![0, 1, 2, 3],
+                    elapsed_ns: 4_000_000_000,
+                    on_core_ns: 1_000_000_000,
+                    n_lost: 900,
+                },
+                "ranks 0-3 were on their cores for 25 % of 4.00 s, and other threads got \
+                 these 900 times: more threads than cores could run. Start fewer ranks on a \
+                 host, or bind each to a core of its own",
             ),
             (
                 Remark::Ring {

@@ -177,7 +177,7 @@ impl<'a> Occasions<'a> {
             if !steps.holds(self.communicator(interruption), sequence) {
                 continue;
             }
-            let cycle = (sequence / steps.steps).cast_signed();
+            let cycle = sequence / steps.steps;
             if cycles.insert(cycle) {
                 events.push((cycle, interruption.arrival().since_ns()));
                 own.push(index);
@@ -188,12 +188,12 @@ impl<'a> Occasions<'a> {
         events.sort_unstable();
         let (&(first_cycle, first_ns), &(last_cycle, last_ns)) = (events.first()?, events.last()?);
         let n_cycles = (last_cycle - first_cycle) as f64;
-        let period_ns = (last_ns - first_ns) as f64 / n_cycles;
+        let period_ns = last_ns.saturating_sub(first_ns) as f64 / n_cycles;
         if period_ns.is_nan() || period_ns <= 0.0 {
             return None;
         }
-        let off = |(cycle, time): &(i64, i64)| {
-            (time - first_ns) as f64 - period_ns * (cycle - first_cycle) as f64
+        let off = |(cycle, time): &(u64, i64)| {
+            time.saturating_sub(first_ns) as f64 - period_ns * (cycle - first_cycle) as f64
         };
         let offs: Vec<f64> = events.iter().map(off).collect();
         let mean = offs.iter().sum::<f64>() / offs.len() as f64;
@@ -245,7 +245,7 @@ impl<'a> Occasions<'a> {
             let length = times
                 .last()
                 .zip(times.first())
-                .map_or(0, |(last, first)| last - first);
+                .map_or(0, |(last, first)| last.saturating_sub(*first));
             length as f64 / self.groups[group].1.instances as f64
         });
         let between_calls = between_calls.fold(0.0, f64::max);

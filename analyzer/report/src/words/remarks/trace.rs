@@ -2,7 +2,7 @@
 
 use collbench_analyzer::Analysis;
 use collbench_text::inert;
-use collbench_text::quantity::counted;
+use collbench_text::quantity::{counted, duration, percent};
 
 use crate::words;
 
@@ -72,6 +72,21 @@ pub(super) fn recorder_pauses(total_ns: i64, longest_ns: i64) -> String {
          {:.1} ms at a time; this may appear as waits",
         total_ns as f64 / 1e6,
         longest_ns as f64 / 1e6
+    )
+}
+
+pub(super) fn cores_shared(ranks: &[u32], elapsed_ns: i64, on_core_ns: i64, n_lost: u64) -> String {
+    let (were_on_cores, these) = match ranks {
+        [_] => ("was on its core", "this"),
+        _ => ("were on their cores", "these"),
+    };
+    format!(
+        "{} {were_on_cores} for {} of {}, and other threads got {these} {}: more threads than cores \
+         could run. Start fewer ranks on a host, or bind each to a core of its own",
+        inert::ranks(ranks),
+        percent(on_core_ns, elapsed_ns),
+        duration(elapsed_ns),
+        counted(n_lost, "time"),
     )
 }
 
