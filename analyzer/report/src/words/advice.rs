@@ -67,20 +67,23 @@ pub(crate) fn change(change: &ChangeSummary) -> String {
     }
 }
 
-/// Lateness that grows or shrinks: "rank 3 is later and later: on average by 90.0 us at the start
-/// of the run, by 2.00 ms at its end (1.24 ms more per second)".
+/// Lateness that grows or shrinks: "rank 3 is later and later: not at all at the start of the run, by
+/// 2.00 ms on average at its end (1.24 ms more per second)".
 fn growth(growth: &GrowthSummary) -> String {
     let (course, more) = if growth.slope_ns_per_s < 0 {
         ("less and less late", "less")
     } else {
         ("later and later", "more")
     };
+    let by = |ns| match ns {
+        0 => "not at all".to_owned(),
+        _ => format!("by {} on average", duration(ns)),
+    };
     format!(
-        "{} is {course}: on average by {} at the start of the run, by {} at its end ({} {more} per \
-         second)",
+        "{} is {course}: {} at the start of the run, {} at its end ({} {more} per second)",
         culprit(&growth.late),
-        duration(growth.at_begin_ns),
-        duration(growth.at_end_ns),
+        by(growth.at_begin_ns),
+        by(growth.at_end_ns),
         duration(growth.slope_ns_per_s.saturating_abs()),
     )
 }
@@ -600,19 +603,21 @@ mod tests {
 
     #[test]
     fn growth_is_told_with_both_ends_and_its_slope() {
-        let grown = |slope_ns_per_s| {
+        let grown = |slope_ns_per_s, at_begin_ns| {
             growth(&GrowthSummary {
                 late: Culprit::Rank(7),
                 slope_ns_per_s,
-                at_begin_ns: 90_000,
+                at_begin_ns,
                 at_end_ns: 2_000_000,
             })
         };
         assert_eq!(
-            grown(1_240_000),
-            "rank 7 is later and later: on average by 90.0 us at the start of the run, by 2.00 ms at \
+            grown(1_240_000, 0),
+            "rank 7 is later and later: not at all at the start of the run, by 2.00 ms on average at \
              its end (1.24 ms more per second)"
         );
-        assert!(grown(-5_000).starts_with("rank 7 is less and less late: "));
+        let shrinks = grown(-5_000, 9_000_000);
+        let words = "rank 7 is less and less late: by 9.00 ms on average at the start";
+        assert!(shrinks.starts_with(words), "{shrinks}");
     }
 }
