@@ -15,6 +15,8 @@ mod creations;
 #[allow(unsafe_code)]
 mod files_and_windows;
 #[allow(unsafe_code)]
+mod gaps;
+#[allow(unsafe_code)]
 mod initiation;
 #[allow(unsafe_code)]
 mod local;
@@ -51,6 +53,7 @@ pub use files_and_windows::{
     access_begin_call, access_end_call, closing_call, fence_call, file_or_window_call,
     nonblocking_access_call, opening_call,
 };
+pub use gaps::{Peer, poll_call, timed_call};
 pub use initiation::{RequestCall, nonblocking_call};
 pub(crate) use local::Local;
 pub use persistent::{persistent_call, start_call, startall_call};

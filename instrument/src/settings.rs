@@ -2,8 +2,10 @@
 
 mod environment;
 mod exchange;
+mod layers;
 
 pub use environment::{
-    Form, Layers, Settings, SettingsError, clock_of_name, environment_of, name_of_clock,
+    Form, Settings, SettingsError, clock_of_name, environment_of, name_of_clock,
 };
 pub use exchange::{ExchangeSettings, Scheme};
+pub use layers::{Layers, LayersError};

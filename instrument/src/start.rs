@@ -164,10 +164,7 @@ fn start(
         world.rank,
         all_on_this_host(world.world_size),
         settings.layers,
-        settings
-            .layers
-            .switches
-            .then(|| Thresholds::between(&init.entered, &init.left)),
+        Thresholds::between(&init.entered, &init.left),
     );
     let recorder = recorder.activate();
     // SAFETY: the handler only does system calls and atomic stores, which are allowed after fork.
@@ -201,7 +198,7 @@ fn message_source(
     world: &ProcessInWorld,
 ) -> Result<MessageSource, String> {
     if !layers.messages {
-        Err("not requested (--layers calls,messages)".to_owned())
+        Err("not requested (--layers +messages)".to_owned())
     } else if model == ProcessModel::Sessions {
         // The processes of MPI_COMM_WORLD are asked for, which does not exist then.
         Err(
@@ -380,7 +377,7 @@ fn command_line() -> Vec<String> {
 /// Why the names of algorithms are not recorded; `None` if they are.
 fn why_no_algorithms(layers: Layers) -> Option<&'static str> {
     if !layers.algorithms {
-        return Some("not requested (--layers calls,algorithms)");
+        return Some("not requested (--layers +algorithms)");
     }
     // One of the oldest functions: Open MPI has it since version 3.
     let is_named = has_function(c"ompi_coll_base_bcast_intra_binomial");
@@ -405,22 +402,19 @@ fn layer_states(layers: Layers, opaque: Option<&String>, unnamed: Option<&str>) 
         (
             Layer::Switches,
             layers.switches,
-            "not requested (--layers calls,messages,algorithms,switches)",
+            "not requested (--layers +switches)",
         ),
+        (Layer::Io, layers.io, "not requested (--layers +io)"),
+        (Layer::Rma, layers.rma, "not requested (--layers +rma)"),
         (
-            Layer::Io,
-            layers.io,
-            "not requested (--layers calls,messages,algorithms,io)",
-        ),
-        (
-            Layer::Rma,
-            layers.rma,
-            "not requested (--layers calls,messages,algorithms,rma)",
+            Layer::PointToPoint,
+            layers.p2p,
+            "not requested (--layers +p2p)",
         ),
     ]
     .into_iter()
     .map(|(layer, on, why_off)| {
-        let reason = match (on, layers.by_default) {
+        let reason = match (on, layers.has_by_default(layer)) {
             (false, _) => why_off,
             (true, true) => LayerState::BY_DEFAULT,
             (true, false) => "",

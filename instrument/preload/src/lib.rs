@@ -11,18 +11,18 @@
 
 use std::ffi::c_int;
 
-use collbench_formats::{CompletingCall, Operation};
+use collbench_formats::{Activity, CompletingCall, Operation};
 use collbench_instrument::{
     Algorithm, ArgumentRole, CalledAs, CommunicatorIdentity, FileOrWindow, InitAnchor, Initiated,
-    Peers, RealFunction, RequestCall, ReservedMemory, abort_call, access_begin_call,
+    Peer, Peers, RealFunction, RequestCall, ReservedMemory, abort_call, access_begin_call,
     access_end_call, algorithm_call, begin_call, call_narrowed, closing_call, constructor_call,
     creation_call, creation_request, creation_start, creation_step, end_call, endpoint_call,
     fence_call, file_or_window_call, free_call, get_status_call, group_constructor_call,
     guarded_call, is_inside_a_call, library_algorithms, mpi_routines, name_communicator,
     nonblocking_access_call, nonblocking_call, opening_call, own_address_call, payload,
-    persistent_call, phase_call, recorded_call, request_free_call, rooted_call, some_call,
-    start_call, start_recording, startall_call, tagged_receive, tagged_send, test_call,
-    testall_call, testany_call, wait_call, waitall_call, waitany_call,
+    persistent_call, phase_call, poll_call, recorded_call, request_free_call, rooted_call,
+    some_call, start_call, start_recording, startall_call, tagged_receive, tagged_send, test_call,
+    testall_call, testany_call, timed_call, wait_call, waitall_call, waitany_call,
 };
 
 #[global_allocator]
@@ -288,7 +288,11 @@ macro_rules! wrap {
         accesses { $($a:ident $ao:ident ($af:ident, $($aa:ident),*) payload $ap:ident($($ay:ident),*);)* }
         nonblocking_accesses { $($j:ident $jo:ident ($jf:ident, $($ja:ident),*) payload $jp:ident($($jy:ident),*) leaves $jr:ident;)* }
         split_accesses { $($k:ident $ko:ident ($kf:ident, $($ka:ident),*) payload $kp:ident($($ky:ident),*), $z:ident $zo:ident ($zf:ident, $($za:ident),*);)* }
-        guards { $($g:ident ($($ga:ident),*);)* }
+        transfers { $($t:ident ($($ta:ident),*) about $tp:ident of $tc:ident status $ts:tt;)* }
+        probes { $($v:ident ($($va:ident),*) about $vp:ident of $vc:ident status $vs:ident;)* }
+        polls { $($w:ident ($($wa:ident),*) about $wp:ident of $wc:ident status $ws:ident flag $wf:ident;)* }
+        large_timed { $($h:ident $ho:ident ($hf:ident, $($ha:ident),*);)* }
+        timed { $($g:ident $go:ident ($($ga:ident),*);)* }
         requests { $($q:ident ($($qa:ident),*) by $qf:ident($($qx:expr),*);)* }
         process { $($o:ident $oo:ident ($($oa:ident),*);)* }
     ) => {
@@ -417,8 +421,38 @@ macro_rules! wrap {
                 CompletingCall::$zo, $zf, real!(concat!("P", stringify!($z)); $zf, $($za),*),
             ));
         )*
-        $(export!(stringify!($g); ($($ga),*) guarded_call(
-            real!(concat!("P", stringify!($g)); $($ga),*),
+        $(
+            export!(stringify!($t); ($($ta),*) timed_call(
+                Activity::PointToPoint, Peer { comm: $tc, rank: $tp as i32, status: $ts },
+                real!(concat!("P", stringify!($t)); $($ta),*),
+            ));
+            export!(concat!(stringify!($t), "_c"); ($($ta),*) {
+                let real = real_large!($t, $tc; $($ta),*);
+                timed_call(
+                    Activity::PointToPoint, Peer { comm: $tc, rank: $tp as i32, status: $ts },
+                    move || real().code(),
+                )
+            });
+        )*
+        $(export!(stringify!($v); ($($va),*) timed_call(
+            Activity::PointToPoint, Peer { comm: $vc, rank: $vp as i32, status: $vs },
+            real!(concat!("P", stringify!($v)); $($va),*),
+        ));)*
+        $(export!(stringify!($w); ($($wa),*) poll_call(
+            Peer { comm: $wc, rank: $wp as i32, status: $ws }, $wf,
+            real!(concat!("P", stringify!($w)); $($wa),*),
+        ));)*
+        $(
+            export!(stringify!($h); ($hf, $($ha),*) timed_call(
+                Activity::$ho, Peer::UNKNOWN, real!(concat!("P", stringify!($h)); $hf, $($ha),*),
+            ));
+            export!(concat!(stringify!($h), "_c"); ($hf, $($ha),*) {
+                let real = real_large!($h, $hf; $hf, $($ha),*);
+                timed_call(Activity::$ho, Peer::UNKNOWN, move || real().code())
+            });
+        )*
+        $(export!(stringify!($g); ($($ga),*) timed_call(
+            Activity::$go, Peer::UNKNOWN, real!(concat!("P", stringify!($g)); $($ga),*),
         ));)*
         $(export!(stringify!($q); ($($qa),*) $qf(
             $($qx,)* real!(concat!("P", stringify!($q)); $($qa),*),

@@ -54,7 +54,7 @@ Examples:
       record a run into ./trace
   srun -n 8 collbench-record -o trace-1 -- ./app
       inside a launcher, into another directory
-  collbench-record --layers calls,messages,algorithms,io -- mpirun -n 8 ./app
+  collbench-record --layers +io -- mpirun -n 8 ./app
       record MPI-IO, too
   collbench-record --keep last:16M -- mpirun -n 8 ./app
       keep only the newest calls of a long run
@@ -82,14 +82,16 @@ struct Options {
     /// Replace an existing trace (never a directory that is not a trace)
     #[arg(long)]
     force: bool,
-    /// Layers to record, separated by commas: calls (always), messages and algorithms (of the MPI
-    /// library, within collectives), io (MPI-IO), rma (windows), switches (whether threads were
-    /// running) [default: calls,messages,algorithms, as far as the MPI library allows]
+    /// Layers to record, separated by commas: +NAME and -NAME change the default; NAMES alone are the
+    /// whole list, and begin with calls. calls (always), messages and algorithms (of the MPI library,
+    /// within collectives), p2p (time in point-to-point communication), io (MPI-IO), rma (windows),
+    /// switches (whether threads were running), all
+    /// [default: calls,messages,algorithms,p2p, as far as the MPI library allows]
     #[arg(
-        long, value_name = "LIST", value_delimiter = ',', value_parser = layer_names(),
-        help_heading = CONTENT,
+        long, value_name = "LIST", value_delimiter = ',', value_parser = LayerWord,
+        allow_hyphen_values = true, help_heading = CONTENT,
     )]
-    layers: Option<Vec<Layer>>,
+    layers: Option<Vec<String>>,
     /// Clock for time stamps [default: tsc where it is invariant, otherwise raw]
     #[arg(
         long, value_name = "CLOCK", value_parser = ["tsc", "raw", "monotonic"],
@@ -134,11 +136,39 @@ struct Options {
     command: Vec<OsString>,
 }
 
-/// Names of layers, and what they record, for the command line.
-fn layer_names() -> impl TypedValueParser<Value = Layer> {
-    let names = Layer::ALL.map(|layer| PossibleValue::new(layer.name()).help(layer.meaning()));
-    PossibleValuesParser::new(names)
-        .try_map(|name| Layer::from_name(&name).ok_or("not the name of a layer"))
+/// Reads a word of the list of layers: a name, with or without a sign.
+#[derive(Debug, Clone, Copy)]
+struct LayerWord;
+
+impl LayerWord {
+    /// The names, and what they record.
+    fn names() -> impl Iterator<Item = PossibleValue> {
+        let names = Layer::ALL.map(|layer| PossibleValue::new(layer.name()).help(layer.meaning()));
+        let all = PossibleValue::new(Layers::ALL).help("All of them");
+        names.into_iter().chain([all])
+    }
+}
+
+impl TypedValueParser for LayerWord {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let word = value.to_string_lossy();
+        let is_changed = |name: &&str| Layer::from_name(name).is_some();
+        if let Some(name) = word.strip_prefix(['+', '-']).filter(is_changed) {
+            return Ok(format!("{}{name}", &word[..1]));
+        }
+        PossibleValuesParser::new(Self::names()).parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Self::names()))
+    }
 }
 
 /// Runs the command with the arguments of this process; returns its exit status.
@@ -174,12 +204,15 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(relayed) = &options.relay {
         return relay::exec(relayed, &options.command);
     }
-    let layers = match layers_of(options.layers.as_deref()) {
-        Ok(layers) => layers,
-        Err(usage) => {
-            tell(usage);
-            return Ok(ExitCode::from(USAGE));
-        }
+    let layers = match options.layers.as_deref() {
+        None => Layers::BY_DEFAULT,
+        Some(words) => match Layers::of_list(&words.join(",")) {
+            Ok(layers) => layers,
+            Err(error) => {
+                tell(&format!("--layers {}: {error}", words.join(",")));
+                return Ok(ExitCode::from(USAGE));
+            }
+        },
     };
     let preload = find_preload()?;
     let launcher_rank = LauncherRank::of_this_process();
@@ -223,25 +256,6 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(ExitCode::SUCCESS),
     }
-}
-
-/// The layers that the user asked for; `Err` is a usage error.
-fn layers_of(named: Option<&[Layer]>) -> Result<Layers, &'static str> {
-    let Some(named) = named else {
-        return Ok(Layers::BY_DEFAULT);
-    };
-    if !named.contains(&Layer::Calls) {
-        return Err("--layers must include calls, as in --layers calls,messages");
-    }
-    Ok(Layers {
-        io: named.contains(&Layer::Io),
-        rma: named.contains(&Layer::Rma),
-        messages: named.contains(&Layer::Messages),
-        algorithms: named.contains(&Layer::Algorithms),
-        switches: named.contains(&Layer::Switches),
-        p2p: named.contains(&Layer::PointToPoint),
-        by_default: false,
-    })
 }
 
 fn chosen_clock(name: Option<&str>) -> anyhow::Result<Option<collbench_formats::ClockSource>> {

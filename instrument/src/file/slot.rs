@@ -207,9 +207,11 @@ impl Slot {
 #[derive(Debug, Default)]
 pub(crate) struct SlotCursor {
     /// Addresses of the next free slot and of the end of the chunk. They are equal if the chunk is
-    /// full; the end is 0 if recording has stopped.
+    /// full; the end is 0 if recording has stopped, or the cursor is held.
     next: AtomicUsize,
     end: AtomicUsize,
+    /// Address of the end of the chunk; 0 if recording has stopped.
+    end_of_chunk: AtomicUsize,
 }
 
 impl SlotCursor {
@@ -222,7 +224,24 @@ impl SlotCursor {
         let first = chunk.content() as usize;
         let n_slots = chunk.content_bytes() / SLOT;
         self.next.store(first, Ordering::Relaxed);
-        self.end.store(first + n_slots * SLOT, Ordering::Relaxed);
+        let end = first + n_slots * SLOT;
+        self.end_of_chunk.store(end, Ordering::Relaxed);
+        self.end.store(end, Ordering::Relaxed);
+    }
+
+    /// Makes [`take`](Self::take) return `None` until [`release`](Self::release) is called. Only for
+    /// the thread that the cursor belongs to.
+    #[inline(always)]
+    pub(crate) fn hold(&self) {
+        self.end.store(0, Ordering::Relaxed);
+    }
+
+    /// Ends what [`hold`](Self::hold) has begun. Only for the thread that the cursor belongs to, and
+    /// where no signal handler opens a chunk: on a guarded path. If another thread stops recording
+    /// meanwhile, the cursor may go on.
+    pub(crate) fn release(&self) {
+        let end = self.end_of_chunk.load(Ordering::Relaxed);
+        self.end.store(end, Ordering::Relaxed);
     }
 
     /// Takes the next slot; `None` if the chunk is full, or recording has ended. Only for the
@@ -250,6 +269,7 @@ impl SlotCursor {
 
     /// Makes [`take`](Self::take) return `None` from now on. Other threads may call this.
     pub(crate) fn stop(&self) {
+        self.end_of_chunk.store(0, Ordering::Relaxed);
         self.end.store(0, Ordering::Relaxed);
     }
 

@@ -42,6 +42,8 @@ pub(crate) struct Constants {
     /// `MPI_BYTE` and `MPI_STATUS_IGNORE`.
     pub(crate) byte: Handle,
     pub(crate) status_ignore: usize,
+    /// Offset of `MPI_SOURCE` in a status, bytes.
+    pub(crate) status_source: usize,
 }
 
 /// The values of Open MPI's `mpi.h`, versions 4 and 5, where handles are addresses of data of the
@@ -63,6 +65,7 @@ fn open_mpi(comm_world: Handle) -> Constants {
         errors_return: find_datum(c"ompi_mpi_errors_return"),
         byte: find_datum(c"ompi_mpi_byte"),
         status_ignore: 0,
+        status_source: 0,
     }
 }
 
@@ -83,6 +86,7 @@ const MPICH: Constants = Constants {
     errors_return: 0x5400_0001,
     byte: 0x4c00_010d,
     status_ignore: 1,
+    status_source: 8,
 };
 
 /// The values of MPI 5.0, appendix A.
@@ -102,6 +106,7 @@ const MPI_5: Constants = Constants {
     errors_return: 0x143,
     byte: 0x247,
     status_ignore: 0,
+    status_source: 0,
 };
 
 /// For an unknown ABI: none of its arguments are decoded.
@@ -121,6 +126,7 @@ const UNKNOWN: Constants = Constants {
     errors_return: 0,
     byte: 0,
     status_ignore: 0,
+    status_source: 0,
 };
 
 impl Constants {

@@ -47,6 +47,8 @@ pub struct MpiLibrary {
     /// `MPI_BYTE`, `MPI_STATUS_IGNORE` and `MPI_ERRORS_RETURN`.
     pub(crate) byte: Handle,
     pub(crate) status_ignore: usize,
+    /// Offset of `MPI_SOURCE` in a status, bytes.
+    status_source: usize,
     pub(crate) errors_return: Handle,
     /// Thread level provided, 0 to 3.
     pub thread_level: u32,
@@ -99,6 +101,7 @@ impl MpiLibrary {
             handle_mask: constants.handle_mask(),
             byte: constants.byte,
             status_ignore: constants.status_ignore,
+            status_source: constants.status_source,
             errors_return: constants.errors_return,
             // Each session has its own thread level; any may be the highest.
             thread_level: 3,
@@ -279,6 +282,49 @@ impl MpiLibrary {
             .collect()
     }
 
+    /// World rank of the process with this rank in `comm` (in its remote group, if it has one);
+    /// [`NO_RANK`](collbench_formats::NO_RANK) for a process of another world.
+    ///
+    /// # Safety
+    /// `comm` is a valid communicator; MPI is initialized and not finalized.
+    pub(crate) unsafe fn world_rank(&self, comm: Handle, rank: c_int) -> u32 {
+        let mut group: Handle = 0;
+        let mut translated: c_int = -1;
+        // SAFETY: the caller promises a valid communicator; there is one rank in each place; the
+        // group is freed once.
+        unsafe {
+            match self.remote_size(comm) {
+                0 => (self.inquiries.comm_group)(comm, &mut group),
+                _ => (self.inquiries.comm_remote_group)(comm, &mut group),
+            };
+            (self.inquiries.group_translate_ranks)(
+                group,
+                1,
+                &rank,
+                self.world_group,
+                &mut translated,
+            );
+            (self.inquiries.group_free)(&mut group);
+        }
+        u32::try_from(translated).unwrap_or(collbench_formats::NO_RANK)
+    }
+
+    /// The source in a status that a successful call has stored; `None` without a status, and for
+    /// an unknown ABI.
+    ///
+    /// # Safety
+    /// `status` is 0, `MPI_STATUS_IGNORE`, or the address of a status.
+    pub(crate) unsafe fn source_of(&self, status: usize) -> Option<c_int> {
+        let has_one = status != 0 && status != self.status_ignore && self.abi != Abi::Unknown;
+        // SAFETY: the caller promises that there is a status, which has an `int` at this offset.
+        has_one.then(|| unsafe { ((status + self.status_source) as *const c_int).read_unaligned() })
+    }
+
+    /// Whether calls of several threads may overlap.
+    pub(crate) fn is_multithreaded(&self) -> bool {
+        self.thread_level >= 3
+    }
+
     /// The intercommunicator to the processes that spawned this world; `None` if it was not
     /// spawned.
     ///
@@ -343,6 +389,7 @@ pub(crate) mod tests {
             handle_mask: Handle::MAX,
             byte: 1,
             status_ignore: 0,
+            status_source: 0,
             errors_return: 0,
             thread_level: 0,
             inquiries: Inquiries {

@@ -2,13 +2,14 @@
 //!
 //! The entries of a call's collectives are taken from the table before the call, and removed or put
 //! back after it. Statuses, indexes and counts belong to the application, and are only read after
-//! the call, where the standard defines them. A call whose requests are not of collectives costs a
-//! look-up in the table; if the process has no outstanding collectives, it costs a single load.
+//! the call, where the standard defines them. A call whose requests are not of collectives has no
+//! record; its time is added to that of point-to-point communication, if that is recorded.
 
 use std::ffi::c_int;
 
-use collbench_formats::{CompletingCall, Completion, Initiation, UnsuccessfulTests};
+use collbench_formats::{Activity, CompletingCall, Completion, Initiation, UnsuccessfulTests};
 
+use super::gaps::{Peer, poll_call, timed_call};
 use super::local::Local;
 use super::nesting::CallScope;
 use super::recorder::Recorder;
@@ -147,11 +148,11 @@ impl Found {
                 n: tracked.n_tests,
                 spent_ticks: tracked.tests_ticks,
             };
-            self.slots.tests = local.take_slot(recorder);
+            self.slots.tests = local.take_slot_of_completion(recorder);
             self.slots.tests.write(tests.words(of, by));
         }
         let completion = Completion { of, by, n_together };
-        self.slots.completion = local.take_slot(recorder);
+        self.slots.completion = local.take_slot_of_completion(recorder);
         self.slots.completion.write(completion.words());
     }
 
@@ -257,21 +258,42 @@ impl Completed {
     }
 }
 
+/// How a call that completes no collective is timed.
+#[derive(Clone, Copy)]
+enum Without {
+    /// As a call that waits.
+    Waits,
+    /// As a poll, which is successful if the `int` at this address is not 0.
+    Polls(usize),
+}
+
+impl Without {
+    /// Makes a call whose requests are not of collectives.
+    #[inline(always)]
+    fn call(self, real: impl FnOnce() -> c_int) -> c_int {
+        match self {
+            Self::Waits => timed_call(Activity::PointToPoint, Peer::UNKNOWN, real),
+            Self::Polls(flag) => poll_call(Peer::UNKNOWN, flag, real),
+        }
+    }
+}
+
 /// Makes a call that need not complete all of its requests; after a success, `done` returns which
 /// ones it completed.
 #[inline(always)]
 fn complete_some<const N: usize>(
     by: CompletingCall,
     array: Array,
+    without: Without,
     real: impl FnOnce() -> c_int,
     done: impl FnOnce() -> Completed,
 ) -> c_int {
     let local = Local::of_this_thread();
     let Some(recorder) = array.recorder(local) else {
-        return real();
+        return without.call(real);
     };
     let Some(found) = array.take::<N>(recorder, local) else {
-        return real();
+        return without.call(real);
     };
     // Until all is recorded, since recording may make calls that are not the application's.
     let _inside = CallScope::enter(local);
@@ -313,12 +335,12 @@ pub fn wait_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     let array = Array::new(1, request);
     let Some(recorder) = array.recorder(local) else {
-        return real();
+        return Without::Waits.call(real);
     };
     // SAFETY: MPI requires the address of a request here, and it is not null.
     let handle = unsafe { recorder.library.handle_at(request, 0) };
     let Some(taken) = recorder.requests.take(handle, local.key()) else {
-        return real();
+        return Without::Waits.call(real);
     };
     let mut found = Found {
         taken,
@@ -344,11 +366,11 @@ pub fn waitall_call(count: usize, requests: usize, real: impl FnOnce() -> c_int)
     let local = Local::of_this_thread();
     let array = Array::new(count, requests);
     let Some(recorder) = array.recorder(local) else {
-        return real();
+        return Without::Waits.call(real);
     };
     match array.take::<FEW>(recorder, local) {
         Some(found) => complete_all(recorder, local, CompletingCall::Waitall, array, found, real),
-        None => real(),
+        None => Without::Waits.call(real),
     }
 }
 
@@ -360,7 +382,7 @@ pub fn waitany_call(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let array = Array::new(count, requests);
-    complete_some::<FEW>(CompletingCall::Waitany, array, real, || {
+    complete_some::<FEW>(CompletingCall::Waitany, array, Without::Waits, real, || {
         Completed::One(Completed::read(index))
     })
 }
@@ -376,12 +398,19 @@ pub fn some_call(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let array = Array::new(count, requests);
-    complete_some::<FEW>(by, array, real, || Completed::of_indices(outcount, indices))
+    let without = match by {
+        CompletingCall::Testsome => Without::Polls(outcount),
+        _ => Without::Waits,
+    };
+    complete_some::<FEW>(by, array, without, real, || {
+        Completed::of_indices(outcount, indices)
+    })
 }
 
 /// Makes the call of `MPI_Test`; `flag` is the address of the flag.
 pub fn test_call(request: usize, flag: usize, real: impl FnOnce() -> c_int) -> c_int {
-    complete_some::<1>(CompletingCall::Test, Array::new(1, request), real, || {
+    let (array, without) = (Array::new(1, request), Without::Polls(flag));
+    complete_some::<1>(CompletingCall::Test, array, without, real, || {
         Completed::of_flag(flag)
     })
 }
@@ -396,6 +425,7 @@ pub fn testall_call(
     complete_some::<FEW>(
         CompletingCall::Testall,
         Array::new(count, requests),
+        Without::Polls(flag),
         real,
         || Completed::of_flag(flag),
     )
@@ -412,6 +442,7 @@ pub fn testany_call(
     complete_some::<FEW>(
         CompletingCall::Testany,
         Array::new(count, requests),
+        Without::Polls(flag),
         real,
         || match Completed::of_flag(flag) {
             Completed::Nothing => Completed::Nothing,
@@ -421,10 +452,13 @@ pub fn testany_call(
 }
 
 /// Makes the call of `MPI_Request_get_status`: a test that completes nothing, whatever its result.
-/// `request` is the handle itself.
-pub fn get_status_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
+/// `request` is the handle itself, `flag` the address of the flag.
+pub fn get_status_call(request: usize, flag: usize, real: impl FnOnce() -> c_int) -> c_int {
     let array = Array::new(1, std::ptr::from_ref(&request) as usize);
-    complete_some::<1>(CompletingCall::Test, array, real, || Completed::Nothing)
+    let without = Without::Polls(flag);
+    complete_some::<1>(CompletingCall::Test, array, without, real, || {
+        Completed::Nothing
+    })
 }
 
 /// Makes the call of `MPI_Request_free`: the end of a persistent collective. For an outstanding

@@ -3,16 +3,17 @@
 //! Each file and window has an order of calls of its own, in which opening it is the first. It is
 //! defined before that call, so that the trace shows a process that dies in it in a call on
 //! something known. If the layer is off, and inside another call of MPI, a call only marks what the
-//! MPI library calls inside it as internal.
+//! MPI library calls inside it as internal, and is timed.
 
 use std::ffi::c_int;
 
 use collbench_formats::{
-    CompletingCall, Completion, FENCE_NO_PRECEDE, Initiation, Operation, ROOT_NONE, RecordWord,
+    Activity, CompletingCall, Completion, FENCE_NO_PRECEDE, Initiation, Operation, ROOT_NONE,
+    RecordWord,
 };
 
-use super::calls::guarded_call;
 use super::creations::CreatingCall;
+use super::gaps::{Peer, timed_call};
 use super::initiation::RequestCall;
 use super::local::Local;
 use super::nesting::CallScope;
@@ -22,6 +23,15 @@ use crate::communicators::{CommunicatorEntry, FileOrWindow};
 use crate::mpi::Handle;
 
 impl FileOrWindow {
+    /// Makes a call on such an object that is not recorded.
+    fn timed(self, real: impl FnOnce() -> c_int) -> c_int {
+        let activity = match self {
+            Self::File => Activity::Io,
+            Self::Window => Activity::Rma,
+        };
+        timed_call(activity, Peer::UNKNOWN, real)
+    }
+
     /// The recorder, if it records a call of the application on such an object.
     fn recorder(self, local: &Local) -> Option<&'static Recorder> {
         let recorder = Recorder::active()?;
@@ -71,7 +81,7 @@ pub fn opening_call(
 ) -> c_int {
     let local = Local::of_this_thread();
     let Some(recorder) = kind.recorder(local) else {
-        return guarded_call(real);
+        return kind.timed(real);
     };
     let opened = kind.add(local, recorder, operation, comm);
     let slot = local.take_slot(recorder);
@@ -107,7 +117,7 @@ pub fn closing_call(
             let key = unsafe { kind.key_at(&recorder.library, handle_address) };
             local.free_and_record(recorder, operation, key, real)
         }
-        _ => guarded_call(real),
+        _ => kind.timed(real),
     }
 }
 
@@ -152,7 +162,7 @@ fn on_file_or_window(
 ) -> c_int {
     let local = Local::of_this_thread();
     let Some(recorder) = kind.recorder(local) else {
-        return guarded_call(real);
+        return kind.timed(real);
     };
     let entry = local.entry(recorder, kind.key(&recorder.library, handle));
     let prepared = local.prepare(recorder, operation, entry, None, large, payload);
@@ -168,7 +178,7 @@ pub fn nonblocking_access_call(
 ) -> c_int {
     let local = Local::of_this_thread();
     let Some(recorder) = FileOrWindow::File.recorder(local) else {
-        return guarded_call(real);
+        return FileOrWindow::File.timed(real);
     };
     let entry = local.entry(recorder, FileOrWindow::File.key(&recorder.library, call.on));
     local.begin(recorder, entry, call, payload, || real().into())
@@ -185,7 +195,7 @@ pub fn access_begin_call(
 ) -> c_int {
     let local = Local::of_this_thread();
     let Some(recorder) = FileOrWindow::File.recorder(local) else {
-        return guarded_call(real);
+        return FileOrWindow::File.timed(real);
     };
     let entry = local.entry(recorder, FileOrWindow::File.key(&recorder.library, file));
     let prepared = local.prepare(recorder, operation, entry, None, large, payload);
@@ -209,7 +219,7 @@ pub fn access_end_call(by: CompletingCall, file: usize, real: impl FnOnce() -> c
         Some((recorder, entry.index, entry.end_access()?))
     });
     let Some((recorder, communicator, position)) = found else {
-        return guarded_call(real);
+        return FileOrWindow::File.timed(real);
     };
     let completion = Completion {
         of: Initiation::Nonblocking {

@@ -3,12 +3,13 @@
 use std::cell::{Cell, UnsafeCell};
 
 use super::creations::ThreadCreation;
+use super::gaps::ThreadGaps;
 use super::nesting::own_stack;
 use super::recorder::Recorder;
 use super::running::GapWatch;
 use super::thread::Thread;
 use crate::communicators::CommunicatorEntry;
-use crate::file::Slot;
+use crate::file::{GrowError, Slot};
 use crate::messages::Route;
 use crate::mpi::Handle;
 
@@ -39,6 +40,7 @@ pub(crate) struct Local {
     pub(crate) calls: Cell<u64>,
     pub(crate) route: Cell<Route>,
     pub(super) gap_watch: GapWatch,
+    pub(super) gaps: ThreadGaps,
     pub(super) creation: ThreadCreation,
     pub(super) cache: UnsafeCell<[Cached; CACHED]>,
 }
@@ -54,6 +56,7 @@ thread_local! {
             calls: Cell::new(0),
             route: Cell::new(Route::NONE),
             gap_watch: GapWatch::new(),
+            gaps: ThreadGaps::new(),
             creation: ThreadCreation::new(),
             cache: UnsafeCell::new([Cached { handle: 0, entry: None }; CACHED]),
         }
@@ -166,12 +169,22 @@ impl Local {
         }
     }
 
+    /// Takes the next slot of this thread for a completion, within the call that completes; null if
+    /// recording has ended.
+    #[inline]
+    pub(super) fn take_slot_of_completion(&self, recorder: &'static Recorder) -> Slot {
+        match self.next_slot() {
+            Some(slot) => slot,
+            None => self.take_later_slot(recorder, true),
+        }
+    }
+
     /// Takes the next slot of this thread for a record that belongs to a call, such as a message.
     #[inline]
     pub(crate) fn take_slot_of_part(&self, recorder: &'static Recorder) -> Slot {
         match self.next_slot() {
             Some(slot) => slot,
-            None => self.take_slot_of_new_chunk(recorder),
+            None => self.take_later_slot(recorder, false),
         }
     }
 
@@ -183,39 +196,62 @@ impl Local {
 
     #[cold]
     fn take_later_slot_of_call(&self, recorder: &'static Recorder) -> Slot {
-        let slot = self.take_slot_of_new_chunk(recorder);
+        // Inside a call that has no record, the sums go on.
+        let slot = self.take_later_slot(recorder, !self.has_entered());
         if slot.is_null() && self.is_own_call() {
             recorder.file.count_unrecorded();
         }
         slot
     }
 
+    /// Takes a slot where the cursor has none: it is held, at its end, or there is no chunk yet.
+    /// `ends_gap`: the time in calls without records is noted before it.
     #[cold]
-    fn take_slot_of_new_chunk(&self, recorder: &'static Recorder) -> Slot {
+    fn take_later_slot(&self, recorder: &'static Recorder, ends_gap: bool) -> Slot {
         if recorder.file.is_stopped() {
             return Slot::NONE;
         }
-        let opened = recorder.guarded(|| {
-            let thread = match self.thread.get() {
-                Some(thread) => thread,
-                None => {
-                    let thread = recorder.take_thread();
-                    // SAFETY: the thread that used it before has ended, and no other thread has
-                    // taken it.
-                    unsafe { thread.receives.forget() };
-                    self.thread.set(Some(thread));
-                    self.stack.set(own_stack());
-                    self.begin_gap_watch(recorder);
-                    thread
-                }
-            };
-            // The chunk of a thread that has ended may still have free slots.
-            if thread.cursor.is_at_end() {
-                let posted = self.outstanding_receives(thread);
-                thread.open_next_chunk(recorder, &posted)?;
+        let taken = recorder.guarded(|| {
+            let thread = self.thread_of(recorder);
+            thread.cursor.release();
+            if ends_gap {
+                self.write_gap(recorder, thread)?;
             }
-            Ok(thread.cursor.take_first())
+            self.make_room(recorder, thread)?;
+            let slot = thread.cursor.take_first();
+            // Another thread may have ended recording meanwhile.
+            if recorder.file.is_stopped() {
+                thread.cursor.stop();
+            }
+            Ok(slot)
         });
-        opened.unwrap_or(Slot::NONE)
+        taken.unwrap_or(Slot::NONE)
+    }
+
+    /// The recorder's state of this thread; only on a guarded path.
+    pub(super) fn thread_of(&self, recorder: &'static Recorder) -> &'static Thread {
+        self.thread.get().unwrap_or_else(|| {
+            let thread = recorder.take_thread();
+            // SAFETY: the thread that used it before has ended, and no other thread has taken it.
+            unsafe { thread.receives.forget() };
+            self.thread.set(Some(thread));
+            self.stack.set(own_stack());
+            self.begin_gap_watch(recorder);
+            thread
+        })
+    }
+
+    /// Opens a chunk if the current one has no free slot; only on a guarded path.
+    pub(super) fn make_room(
+        &self,
+        recorder: &'static Recorder,
+        thread: &'static Thread,
+    ) -> Result<(), GrowError> {
+        // The chunk of a thread that has ended may still have free slots.
+        if thread.cursor.is_at_end() {
+            let posted = self.outstanding_receives(thread);
+            thread.open_next_chunk(recorder, &posted)?;
+        }
+        Ok(())
     }
 }

@@ -28,9 +28,6 @@ const _: () = assert!(
     "handles and counts are 64-bit words"
 );
 
-/// `MPI_THREAD_MULTIPLE`, as [`MpiLibrary::thread_level`] has it.
-const THREAD_MULTIPLE: u32 = 3;
-
 /// The recorder of this process, while it records.
 static ACTIVE: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -54,6 +51,8 @@ pub(crate) struct Recorder {
     pub(super) phase: Phase,
     /// What counts as a long call or gap, if threads are sampled.
     pub(super) thresholds: Option<Thresholds>,
+    /// How far apart polls in a row may be.
+    pub(super) poll_ticks: u64,
     pub(super) algorithms: Algorithms,
     pub(crate) partners: Partners,
     /// Communicators of the contexts of messages, where tags have contexts.
@@ -80,7 +79,7 @@ pub(super) type LivingPersistents = Vec<&'static Persistent>;
 
 impl Recorder {
     /// `is_alone_on_host`: all processes of this world are on this host, according to the launcher;
-    /// `thresholds`: what counts as a long call or gap, if threads are to be sampled.
+    /// `thresholds`: what counts as a long call or gap, and as polls in a row.
     pub(crate) fn new(
         clock: Clock,
         library: MpiLibrary,
@@ -88,9 +87,9 @@ impl Recorder {
         rank: u32,
         is_alone_on_host: bool,
         layers: Layers,
-        thresholds: Option<Thresholds>,
+        thresholds: Thresholds,
     ) -> Self {
-        let is_serialized = library.thread_level < THREAD_MULTIPLE;
+        let is_serialized = !library.is_multithreaded();
         Self {
             clock,
             library,
@@ -103,7 +102,8 @@ impl Recorder {
             n_persistents: AtomicU32::new(0),
             living: Mutex::default(),
             phase: Phase::default(),
-            thresholds,
+            thresholds: layers.switches.then_some(thresholds),
+            poll_ticks: thresholds.poll_ticks,
             algorithms: Algorithms::default(),
             partners: Partners::default(),
             contexts: Contexts::default(),

@@ -16,6 +16,9 @@ use crate::file::Slot;
 /// If the last sample is older than this, the kernel is asked after any call.
 const LONGEST_NS: u64 = 1_000_000;
 
+/// Unsuccessful polls that are at most this far apart are in a row.
+const POLLS_APART_NS: u64 = 10_000;
+
 /// The begin of a long gap if nothing is sampled.
 const NEVER: u64 = u64::MAX;
 
@@ -35,11 +38,13 @@ struct Sample {
     n_preempted: u64,
 }
 
-/// [`Running::LONG_NS`] and [`LONGEST_NS`] in ticks.
+/// [`Running::LONG_NS`], [`LONGEST_NS`] and [`POLLS_APART_NS`] in ticks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Thresholds {
     long_ticks: u64,
     longest_ticks: u64,
+    /// [`POLLS_APART_NS`] in ticks.
+    pub(super) poll_ticks: u64,
 }
 
 impl Thresholds {
@@ -56,6 +61,7 @@ impl Thresholds {
         Self {
             long_ticks: ticks(Running::LONG_NS),
             longest_ticks: ticks(LONGEST_NS),
+            poll_ticks: ticks(POLLS_APART_NS),
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use collbench_formats::{ClockSource, Layer};
+use collbench_formats::ClockSource;
 
 use super::ExchangeSettings;
+use super::layers::Layers;
 
 const OUTPUT: &str = "COLLBENCH_OUTPUT";
 const FORM: &str = "COLLBENCH_FORM";
@@ -41,83 +42,6 @@ pub struct Settings {
     pub layers: Layers,
     /// How hosts exchange stamps.
     pub exchange: ExchangeSettings,
-}
-
-/// Layers that are recorded besides calls on communicators.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Layers {
-    /// Collectives on files.
-    pub io: bool,
-    /// Collectives on windows.
-    pub rma: bool,
-    /// The messages that the MPI library exchanges inside collectives.
-    pub messages: bool,
-    /// The names that the MPI library has for the algorithms of collectives.
-    pub algorithms: bool,
-    /// Whether threads run or are off their core, where much time has passed.
-    pub switches: bool,
-    /// Time in point-to-point communication between the calls, in sums.
-    pub p2p: bool,
-    /// Whether these are the default layers. Then it is not reported if an MPI library does not
-    /// support one of them.
-    pub by_default: bool,
-}
-
-/// The value of the environment variable for [`Layers::BY_DEFAULT`].
-const DEFAULT: &str = "default";
-
-impl Layers {
-    /// The layers that are recorded if the user names none.
-    pub const BY_DEFAULT: Self = Self {
-        io: false,
-        rma: false,
-        messages: true,
-        algorithms: true,
-        switches: false,
-        p2p: false,
-        by_default: true,
-    };
-
-    /// The layers with these names, separated by commas; `None` if a name is unknown.
-    #[must_use]
-    pub fn of_names(names: &str) -> Option<Self> {
-        if names == DEFAULT {
-            return Some(Self::BY_DEFAULT);
-        }
-        let mut layers = Self::default();
-        for name in names.split(',').filter(|name| !name.is_empty()) {
-            match Layer::from_name(name)? {
-                Layer::Calls => return None,
-                Layer::Io => layers.io = true,
-                Layer::Rma => layers.rma = true,
-                Layer::Messages => layers.messages = true,
-                Layer::Algorithms => layers.algorithms = true,
-                Layer::Switches => layers.switches = true,
-                Layer::PointToPoint => layers.p2p = true,
-            }
-        }
-        Some(layers)
-    }
-
-    /// Their names, separated by commas; empty if there are none.
-    #[must_use]
-    pub fn names(self) -> String {
-        if self.by_default {
-            return DEFAULT.to_owned();
-        }
-        let all = [
-            (self.io, Layer::Io),
-            (self.rma, Layer::Rma),
-            (self.messages, Layer::Messages),
-            (self.algorithms, Layer::Algorithms),
-            (self.switches, Layer::Switches),
-            (self.p2p, Layer::PointToPoint),
-        ];
-        let on = all.iter().filter(|(is_on, _)| *is_on);
-        on.map(|(_, layer)| layer.name())
-            .collect::<Vec<_>>()
-            .join(",")
-    }
 }
 
 /// A variable with an invalid value.
@@ -180,13 +104,9 @@ impl Settings {
         };
         let layers = match get(LAYERS) {
             None => Layers::default(),
-            Some(names) => match Layers::of_names(&names) {
-                Some(layers) => layers,
-                None => {
-                    let expected =
-                        "io, rma, messages, algorithms, switches and p2p, separated by commas";
-                    return Err(wrong(LAYERS, names, expected));
-                }
+            Some(list) => match Layers::of_list(&list) {
+                Ok(layers) => layers,
+                Err(_) => return Err(wrong(LAYERS, list, "names of layers, separated by commas")),
             },
         };
         let exchange = match get(EXCHANGE) {
@@ -247,12 +167,7 @@ pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::O
             MAX_SIZE,
             settings.max_bytes.map(|bytes| bytes.to_string().into()),
         ),
-        (
-            LAYERS,
-            Some(settings.layers.names())
-                .filter(|names| !names.is_empty())
-                .map(Into::into),
-        ),
+        (LAYERS, Some(settings.layers.list().into())),
         (
             KEEP,
             settings.keep_bytes.map(|bytes| bytes.to_string().into()),
@@ -292,18 +207,6 @@ mod tests {
                 .map(|value| value.to_string_lossy().into_owned())
         };
         assert_eq!(Settings::from_variables(get), Ok(Some(settings)));
-    }
-
-    #[test]
-    fn layers_are_parsed_from_their_names() {
-        let one = Layers {
-            messages: true,
-            ..Layers::default()
-        };
-        for layers in [Layers::default(), one, Layers::BY_DEFAULT] {
-            assert_eq!(Layers::of_names(&layers.names()), Some(layers));
-        }
-        assert_eq!(Layers::of_names("messages,telepathy"), None);
     }
 
     #[test]

@@ -26,7 +26,10 @@
 /// - `settings`: other collectives on a file or window; `fences` are those that need not wait.
 /// - `accesses`: read and write collectively; `nonblocking_accesses` return a request,
 ///   `split_accesses` are begun by one routine and ended by another.
-/// - `guards`: not recorded; collectives that the MPI library calls inside them are internal.
+/// - `transfers`, `probes`, `polls`, `large_timed`, `timed`: not recorded; their time is added up, and
+///   what the MPI library calls inside them is internal. `about` is the rank of the other process, `of`
+///   the communicator, `status` the argument that names the source of a receive, or 0, and `flag` the result of a poll. `transfers`
+///   and `large_timed` also have a form `_c`.
 /// - `requests`: start and complete operations; `by` is the function that handles them, with its
 ///   arguments.
 /// - `process`: begin and end of MPI, names, phases; their wrappers are written by hand.
@@ -288,10 +291,60 @@ macro_rules! mpi_routines {
                     payload counted(count, datatype),
                 MPI_File_write_ordered_end FileWriteOrderedEnd (fh, buf, status);
             }
-            guards {
-                MPI_File_delete(filename, info);
-                MPI_File_read_shared(fh, buf, count, datatype, status);
-                MPI_File_write_shared(fh, buf, count, datatype, status);
+            transfers {
+                MPI_Send (buf, count, datatype, dest, tag, comm) about dest of comm status 0;
+                MPI_Ssend (buf, count, datatype, dest, tag, comm) about dest of comm status 0;
+                MPI_Bsend (buf, count, datatype, dest, tag, comm) about dest of comm status 0;
+                MPI_Rsend (buf, count, datatype, dest, tag, comm) about dest of comm status 0;
+                MPI_Recv (buf, count, datatype, source, tag, comm, status)
+                    about source of comm status status;
+                MPI_Sendrecv (sbuf, sendcount, sendtype, dest, sendtag,
+                     recvbuf, recvcount, recvtype, source, recvtag, comm, status)
+                    about source of comm status status;
+                MPI_Sendrecv_replace (buf, count, datatype, dest, sendtag, source, recvtag, comm, status)
+                    about source of comm status status;
+            }
+            probes {
+                MPI_Probe (source, tag, comm, status) about source of comm status status;
+                MPI_Mprobe (source, tag, comm, message, status) about source of comm status status;
+            }
+            polls {
+                MPI_Iprobe (source, tag, comm, flag, status)
+                    about source of comm status status flag flag;
+                MPI_Improbe (source, tag, comm, flag, message, status)
+                    about source of comm status status flag flag;
+            }
+            large_timed {
+                MPI_Mrecv PointToPoint (buf, count, datatype, message, status);
+                MPI_File_read Io (fh, buf, count, datatype, status);
+                MPI_File_write Io (fh, buf, count, datatype, status);
+                MPI_File_read_at Io (fh, offset, buf, count, datatype, status);
+                MPI_File_write_at Io (fh, offset, buf, count, datatype, status);
+                MPI_File_read_shared Io (fh, buf, count, datatype, status);
+                MPI_File_write_shared Io (fh, buf, count, datatype, status);
+                MPI_File_iread Io (fh, buf, count, datatype, request);
+                MPI_File_iwrite Io (fh, buf, count, datatype, request);
+                MPI_File_iread_at Io (fh, offset, buf, count, datatype, request);
+                MPI_File_iwrite_at Io (fh, offset, buf, count, datatype, request);
+                MPI_File_iread_shared Io (fh, buf, count, datatype, request);
+                MPI_File_iwrite_shared Io (fh, buf, count, datatype, request);
+            }
+            timed {
+                MPI_Buffer_detach PointToPoint (buffer, size);
+                MPI_File_delete Io (filename, info);
+                MPI_Win_start Rma (group, assertion, win);
+                MPI_Win_complete Rma (win);
+                MPI_Win_post Rma (group, assertion, win);
+                MPI_Win_wait Rma (win);
+                MPI_Win_test Rma (win, flag);
+                MPI_Win_lock Rma (lock_type, rank, assertion, win);
+                MPI_Win_unlock Rma (rank, win);
+                MPI_Win_lock_all Rma (assertion, win);
+                MPI_Win_unlock_all Rma (win);
+                MPI_Win_flush Rma (rank, win);
+                MPI_Win_flush_all Rma (win);
+                MPI_Win_flush_local Rma (rank, win);
+                MPI_Win_flush_local_all Rma (win);
             }
             requests {
                 MPI_Wait(request, status) by wait_call(request);
@@ -305,7 +358,7 @@ macro_rules! mpi_routines {
                     by testany_call(count, requests, index, flag);
                 MPI_Testsome(count, requests, outcount, indices, statuses)
                     by some_call(CompletingCall::Testsome, count, requests, outcount, indices);
-                MPI_Request_get_status(request, flag, status) by get_status_call(request);
+                MPI_Request_get_status(request, flag, status) by get_status_call(request, flag);
                 MPI_Request_free(request) by request_free_call(request);
                 MPI_Start(request) by start_call(request);
                 MPI_Startall(count, requests) by startall_call(count, requests);
@@ -336,8 +389,8 @@ pub enum RoutineClass {
     /// Records a collective call on a file or window, if its layer is recorded; marks what the MPI
     /// library calls inside it as internal.
     FileOrWindow,
-    /// Marks what the MPI library calls inside it as internal.
-    Guard,
+    /// Adds up its time; marks what the MPI library calls inside it as internal.
+    Timed,
     /// Initializes a persistent collective.
     Persistent,
     /// Starts or completes operations.
@@ -377,7 +430,11 @@ macro_rules! list_routines {
         accesses { $($a:ident $ao:ident ($af:ident, $($aa:ident),*) payload $ap:ident($($ay:ident),*);)* }
         nonblocking_accesses { $($j:ident $jo:ident ($jf:ident, $($ja:ident),*) payload $jp:ident($($jy:ident),*) leaves $jr:ident;)* }
         split_accesses { $($k:ident $ko:ident ($kf:ident, $($ka:ident),*) payload $kp:ident($($ky:ident),*), $z:ident $zo:ident ($zf:ident, $($za:ident),*);)* }
-        guards { $($g:ident ($($ga:ident),*);)* }
+        transfers { $($t:ident ($($ta:ident),*) about $tp:ident of $tc:ident status $ts:tt;)* }
+        probes { $($v:ident ($($va:ident),*) about $vp:ident of $vc:ident status $vs:ident;)* }
+        polls { $($w:ident ($($wa:ident),*) about $wp:ident of $wc:ident status $ws:ident flag $wf:ident;)* }
+        large_timed { $($h:ident $ho:ident ($hf:ident, $($ha:ident),*);)* }
+        timed { $($g:ident $go:ident ($($ga:ident),*);)* }
         requests { $($q:ident ($($qa:ident),*) by $qf:ident($($qx:expr),*);)* }
         process { $($o:ident $oo:ident ($($oa:ident),*);)* }
     ) => {
@@ -418,7 +475,11 @@ macro_rules! list_routines {
                 list_routines!(@line stringify!($k), FileOrWindow true $kf $($ka)*),
                 list_routines!(@line stringify!($z), FileOrWindow false $zf $($za)*),
             )*
-            $(list_routines!(@line stringify!($g), Guard false $($ga)*),)*
+            $(list_routines!(@line stringify!($t), Timed true $($ta)*),)*
+            $(list_routines!(@line stringify!($v), Timed false $($va)*),)*
+            $(list_routines!(@line stringify!($w), Timed false $($wa)*),)*
+            $(list_routines!(@line stringify!($h), Timed true $hf $($ha)*),)*
+            $(list_routines!(@line stringify!($g), Timed false $($ga)*),)*
             $(list_routines!(@line stringify!($q), Request false $($qa)*),)*
             $(list_routines!(@line stringify!($o), Process false $($oa)*),)*
         ];

@@ -47,7 +47,7 @@ pub(super) fn relay_agent(settings: &Settings, preload: &Path) -> anyhow::Result
         preload: preload.as_os_str().as_bytes().to_vec(),
         clock: settings.clock.map(|clock| name_of_clock(clock).to_owned()),
         max_bytes: settings.max_bytes,
-        layers: settings.layers.names(),
+        layers: settings.layers.list(),
         keep_bytes: settings.keep_bytes,
         exchange: settings.exchange.word(),
     };
@@ -68,7 +68,7 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
         form: Form::Outer,
         clock: relayed.clock.as_deref().and_then(clock_of_name),
         max_bytes: relayed.max_bytes,
-        layers: Layers::of_names(&relayed.layers).unwrap_or_default(),
+        layers: Layers::of_list(&relayed.layers).unwrap_or_default(),
         keep_bytes: relayed.keep_bytes,
         exchange: ExchangeSettings::of_word(&relayed.exchange).unwrap_or_default(),
     };
