@@ -185,6 +185,8 @@ pub enum Remark {
         /// Operation, what the library says, and what the graph is called, of the most frequent.
         first: (String, String, String),
     },
+    /// Calls on files or windows that were not recorded, in which much time was spent.
+    UnrecordedAccess(UnrecordedAccess),
     /// Messages of which not both ends are known in one instance.
     UnpairedMessages(UnpairedMessages),
     /// Records of a kind that this version does not know.
@@ -293,6 +295,19 @@ pub struct UnpairedMessages {
     pub are_any_incomplete: bool,
 }
 
+/// Calls on files or windows that were not recorded, in which much time was spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnrecordedAccess {
+    /// Whether they are of MPI-IO; otherwise they synchronize accesses to windows (RMA).
+    pub is_io: bool,
+    /// How many there were, of all ranks.
+    pub n_calls: u64,
+    /// Time in them, of all ranks, ns.
+    pub total_ns: i64,
+    /// That in percent of the ranks' time, rounded down; >= 1.
+    pub percent: u64,
+}
+
 impl Remark {
     /// Short and stable, for scripts.
     #[must_use]
@@ -340,6 +355,8 @@ impl Remark {
             Self::RecorderPauses { .. } => "recorder_pauses",
             Self::CoresShared { .. } => "cores_shared",
             Self::Ring { .. } => "ring",
+            Self::UnrecordedAccess(of) if of.is_io => "unrecorded_io",
+            Self::UnrecordedAccess(_) => "unrecorded_rma",
             Self::Restricted => "restricted",
         }
     }

@@ -65,5 +65,5 @@ pub use trees::{EdgeSummary, OutsideTrees, TreeSummary};
 pub use crate::calls::algorithms::AlgorithmSummary;
 pub use crate::calls::running::RunningSummary;
 pub use crate::measure::critical_path::Doubt;
-pub use crate::remark::{Remark, UnclosedTriangle, UnpairedMessages};
+pub use crate::remark::{Remark, UnclosedTriangle, UnpairedMessages, UnrecordedAccess};
 pub use crate::sums::serialization::SerializationPoint;

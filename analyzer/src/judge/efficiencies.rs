@@ -6,6 +6,7 @@ use crate::judge::inputs::Inputs;
 use crate::results::efficiencies::{Efficiencies, UsefulTime};
 use crate::results::process::RankSummary;
 use crate::results::trace::TraceSummary;
+use crate::selection::Selection;
 
 /// Where a rank spent its time, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(crate) fn efficiencies(
 ) -> Option<Efficiencies> {
     let window = trace.window.as_ref();
     let is_overwritten = window.is_some_and(|window| window.records_dropped > 0);
-    let is_whole = trace.complete && !is_overwritten && !inputs.is_restricted;
+    let is_whole = trace.complete && !is_overwritten && *inputs.selection == Selection::default();
     if !is_whole || ranks.len() != trace.ranks as usize {
         return None;
     }

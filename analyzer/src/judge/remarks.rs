@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::Abi;
+use collbench_formats::{Abi, Layer};
 use collbench_stats::integers::{add_ns, sum_ns};
 
 use crate::calls::running::RunningSummary;
@@ -10,7 +10,7 @@ use crate::judge::exchanges::Exchanges;
 use crate::judge::inputs::Inputs;
 use crate::judge::trees;
 use crate::judge::trees::TooEarly;
-use crate::remark::Remark;
+use crate::remark::{Remark, UnrecordedAccess};
 use crate::results::hang::HangSummary;
 use crate::results::operation::OperationSummary;
 use crate::results::trace::{MessageEndCounts, TraceSummary, WindowSummary};
@@ -56,6 +56,11 @@ pub(crate) fn remarks(inputs: &Inputs<'_>, found: &RemarkFacts<'_>) -> Vec<Remar
     remarks.extend(trees::remarks(inputs, found.ends));
     remarks.extend(recorder_pauses(inputs, found.pauses));
     remarks.extend(cores_shared(found.running));
+    remarks.extend(
+        [true, false]
+            .into_iter()
+            .filter_map(|is_io| unrecorded_access(inputs, is_io)),
+    );
     remarks.extend(trees::contradicted(found.operations));
     let earliest = found.earliest;
     remarks.extend(earliest.map(|of| trees::too_early_remark(inputs, of, found.ends)));
@@ -193,6 +198,35 @@ fn remarks_on_calls(inputs: &Inputs<'_>) -> impl Iterator<Item = Remark> {
         }),
     ];
     remarks.into_iter().flatten()
+}
+
+/// Remark if ranks spent 1 % of their time or more in calls on files (`is_io`) or windows, and no rank
+/// recorded them.
+fn unrecorded_access(inputs: &Inputs<'_>, is_io: bool) -> Option<Remark> {
+    let layer = if is_io { Layer::Io } else { Layer::Rma };
+    let processes = &inputs.run.processes;
+    if processes.iter().any(|process| process.has_layer(layer)) {
+        return None;
+    }
+    let all = || inputs.findings.processes.iter().map(|found| found.besides);
+    let total_ns = sum_ns(all().map(|of| if is_io { of.io_ns } else { of.rma_ns }));
+    let n_calls = all().map(|of| {
+        if is_io {
+            of.n_unrecorded_io
+        } else {
+            of.n_unrecorded_rma
+        }
+    });
+    let run_ns = i128::from(inputs.sums.end_ns) * processes.len() as i128;
+    let percent = i128::from(total_ns) * 100 / run_ns.max(1);
+    let percent = u64::try_from(percent).ok().filter(|&percent| percent > 0)?;
+    Some(Remark::UnrecordedAccess(UnrecordedAccess {
+        is_io,
+        n_calls: n_calls.sum(),
+        total_ns,
+        // Several threads of a rank may spend more than its time.
+        percent: percent.min(100),
+    }))
 }
 
 /// Remark if the recorder's pauses are more than 1 % of the time of all processes, the limit of

@@ -36,6 +36,7 @@ pub(crate) fn remark(analysis: &Analysis, remark: &Remark) -> String {
             n_instances,
         } => trace::ring(*n_calls, *n_calls_made, *n_instances),
         Restricted => trace::restricted(analysis),
+        UnrecordedAccess(of) => trace::unrecorded_access(of),
 
         ClocksNotAligned {
             n_hosts,
@@ -112,7 +113,7 @@ mod tests {
     use collbench_analyzer::Selection;
     use collbench_analyzer::results::{
         Blame, CommunicatorSummary, MismatchSummary, MismatchedCallSummary, NeverCompletedSummary,
-        UnclosedTriangle, UnpairedMessages,
+        UnclosedTriangle, UnpairedMessages, UnrecordedAccess,
     };
 
     use super::*;
@@ -192,6 +193,26 @@ mod tests {
     #[test]
     fn what_there_is_of_the_trace() {
         assert_each_says([
+            (
+                Remark::UnrecordedAccess(UnrecordedAccess {
+                    is_io: true,
+                    n_calls: 480,
+                    total_ns: 6_700_000_000,
+                    percent: 79,
+                }),
+                "480 calls of MPI-IO took 6.70 s in all, 79 % of the time of the ranks, and were not \
+                 recorded one by one: --layers +io shows the collective ones",
+            ),
+            (
+                Remark::UnrecordedAccess(UnrecordedAccess {
+                    is_io: false,
+                    n_calls: 1,
+                    total_ns: 2000,
+                    percent: 1,
+                }),
+                "1 call that synchronizes accesses to windows (RMA) took 2.00 us in all, 1 % of the \
+                 time of the ranks, and was not recorded: --layers +rma shows the collective ones",
+            ),
             (
                 Remark::Incomplete { n_findings: 1 },
                 "the trace is incomplete (1 finding): the analysis covers what was recorded",

@@ -1,6 +1,7 @@
 //! Remarks on the trace: what is missing, and what part of it is shown.
 
 use collbench_analyzer::Analysis;
+use collbench_analyzer::results::UnrecordedAccess;
 use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, percent};
 
@@ -105,5 +106,33 @@ pub(super) fn restricted(analysis: &Analysis) -> String {
     format!(
         "only a part of the run is shown, as requested{}",
         part.unwrap_or_default()
+    )
+}
+
+pub(super) fn unrecorded_access(of: &UnrecordedAccess) -> String {
+    let n = of.n_calls;
+    let (what, layer) = match (of.is_io, n) {
+        (true, _) => (format!("{} of MPI-IO", counted(n, "call")), "io"),
+        (false, 1) => (
+            "1 call that synchronizes accesses to windows (RMA)".to_owned(),
+            "rma",
+        ),
+        (false, _) => {
+            let what = format!(
+                "{} that synchronize accesses to windows (RMA)",
+                counted(n, "call")
+            );
+            (what, "rma")
+        }
+    };
+    let recorded = match n {
+        1 => "was not recorded",
+        _ => "were not recorded one by one",
+    };
+    format!(
+        "{what} took {} in all, {} % of the time of the ranks, and {recorded}: --layers +{layer} shows \
+         the collective ones",
+        duration(of.total_ns),
+        of.percent
     )
 }
