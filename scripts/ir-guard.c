@@ -1,6 +1,6 @@
 /* Calls MPI_Barrier on MPI_COMM_SELF as often as its first argument says; with a second argument
  * MPI_Ibarrier and at once MPI_Wait, or, if that is "messages", MPI_Allreduce of one number on
- * MPI_COMM_WORLD. Two runs that differ in that number tell what one call costs:
+ * MPI_COMM_WORLD, or, if that is "p2p", MPI_Sendrecv of one number with itself. Two runs that differ in that number tell what one call costs:
  * what happens once, at the begin and the end, cancels. */
 #include <mpi.h>
 #include <stdlib.h>
@@ -14,6 +14,10 @@ int main(int argc, char **argv)
         if (argc > 2 && !strcmp(argv[2], "messages")) {
             double own = 1, sum;
             MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        } else if (argc > 2 && !strcmp(argv[2], "p2p")) {
+            double own = 1, other;
+            MPI_Sendrecv(&own, 1, MPI_DOUBLE, 0, 0, &other, 1, MPI_DOUBLE, 0, 0, MPI_COMM_SELF,
+                         MPI_STATUS_IGNORE);
         } else if (argc > 2) {
             MPI_Request request;
             MPI_Ibarrier(MPI_COMM_SELF, &request);

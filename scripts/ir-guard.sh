@@ -1,7 +1,7 @@
 #!/bin/sh
-# Counts the instructions of a recorded MPI_Barrier, of a recorded MPI_Ibarrier with its MPI_Wait, and
-# of a recorded MPI_Allreduce of two ranks with messages and algorithms (one sent, one received, one
-# name), under callgrind, and fails where those of the preloaded library are more than
+# Counts the instructions of a recorded MPI_Barrier, of a recorded MPI_Ibarrier with its MPI_Wait, of a
+# recorded MPI_Allreduce of two ranks with messages and algorithms (one sent, one received, one name), and
+# of an MPI_Sendrecv that is timed (layer p2p), under callgrind, and fails where those of the preloaded library are more than
 # scripts/ir-guard.bound allows. Unlike times, the count does not
 # depend on the machine and on what else it is doing. Run by "make bench", after the build.
 #
@@ -32,12 +32,13 @@ run() {
     blocking) kind= ;;
     nonblocking) kind=nonblocking ;;
     messages) kind=messages ranks=2 layers=calls,messages,algorithms ;;
+    p2p) kind=p2p layers=calls,p2p ;;
     esac
     if ! timeout 300 "$target/release/collbench-record" --clock raw --layers $layers \
         -o "$work/trace.$1.$2" -- $mpirun -n $ranks valgrind --tool=callgrind \
         --callgrind-out-file="$work/counts.$1.$2.%q{OMPI_COMM_WORLD_RANK}" \
         --toggle-collect=MPI_Barrier --toggle-collect=MPI_Ibarrier --toggle-collect=MPI_Wait \
-        --toggle-collect=MPI_Allreduce "$work/barriers" "$2" $kind >"$work/said" 2>&1; then
+        --toggle-collect=MPI_Allreduce --toggle-collect=MPI_Sendrecv "$work/barriers" "$2" $kind >"$work/said" 2>&1; then
         cat "$work/said" >&2
         echo "ir-guard.sh: callgrind failed" >&2
         exit 1
@@ -82,3 +83,4 @@ guard() {
 guard blocking "MPI_Barrier on MPI_COMM_SELF"
 guard nonblocking "MPI_Ibarrier with its MPI_Wait on MPI_COMM_SELF"
 guard messages "MPI_Allreduce of two ranks with its messages and algorithm"
+guard p2p "MPI_Sendrecv on MPI_COMM_SELF, which is timed"

@@ -8,6 +8,7 @@ mod clocks;
 mod compact;
 mod faults;
 mod follow;
+mod gaps;
 mod hang;
 mod hosts;
 mod messages;

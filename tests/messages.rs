@@ -200,7 +200,7 @@ fn the_library_names_the_algorithm_that_was_asked_for_with_messages_and_without(
 }
 
 /// All that can be recorded.
-const ALL_LAYERS: &str = "calls,io,rma,messages,algorithms,switches";
+const ALL_LAYERS: &str = "all";
 
 #[test]
 fn programs_do_the_same_with_all_layers() {

@@ -66,12 +66,13 @@ pub use mpi::{CalledAs, MpiLibrary, RealFunction};
 pub use process::ReservedMemory;
 pub use record::{
     Algorithm, Peer, RequestCall, abort_call, access_begin_call, access_end_call, algorithm_call,
-    begin_call, closing_call, constructor_call, creation_call, creation_request, creation_start,
-    creation_step, end_call, fence_call, file_or_window_call, free_call, get_status_call,
-    group_constructor_call, guarded_call, is_inside_a_call, name_communicator,
-    nonblocking_access_call, nonblocking_call, opening_call, persistent_call, phase_call,
-    poll_call, recorded_call, request_free_call, rooted_call, some_call, start_call, startall_call,
-    test_call, testall_call, testany_call, timed_call, wait_call, waitall_call, waitany_call,
+    begin_call, begin_transfer_call, closing_call, constructor_call, creation_call,
+    creation_request, creation_start, creation_step, end_call, fence_call, file_or_window_call,
+    free_call, get_status_call, group_constructor_call, guarded_call, is_inside_a_call,
+    name_communicator, nonblocking_access_call, nonblocking_call, opening_call, persistent_call,
+    phase_call, poll_call, recorded_call, request_free_call, rooted_call, send_call, some_call,
+    start_call, startall_call, test_call, testall_call, testany_call, timed_call, wait_call,
+    waitall_call, waitany_call,
 };
 pub use settings::{
     ExchangeSettings, Form, Layers, LayersError, Scheme, Settings, SettingsError, clock_of_name,

@@ -53,7 +53,7 @@ pub use files_and_windows::{
     access_begin_call, access_end_call, closing_call, fence_call, file_or_window_call,
     nonblocking_access_call, opening_call,
 };
-pub use gaps::{Peer, poll_call, timed_call};
+pub use gaps::{Peer, begin_transfer_call, poll_call, send_call, timed_call};
 pub use initiation::{RequestCall, nonblocking_call};
 pub(crate) use local::Local;
 pub use persistent::{persistent_call, start_call, startall_call};

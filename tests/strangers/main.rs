@@ -27,7 +27,7 @@ use crate::measured::{Figures, Names};
 use crate::programs::{Output, PROGRAMS, Program};
 
 /// Everything that can be recorded.
-const ALL_LAYERS: &[&str] = &["--layers", "calls,io,rma,messages,algorithms,switches"];
+const ALL_LAYERS: &[&str] = &["--layers", "all"];
 
 type ByClass = BTreeMap<String, u64>;
 

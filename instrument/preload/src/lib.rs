@@ -15,14 +15,14 @@ use collbench_formats::{Activity, CompletingCall, Operation};
 use collbench_instrument::{
     Algorithm, ArgumentRole, CalledAs, CommunicatorIdentity, FileOrWindow, InitAnchor, Initiated,
     Peer, Peers, RealFunction, RequestCall, ReservedMemory, abort_call, access_begin_call,
-    access_end_call, algorithm_call, begin_call, call_narrowed, closing_call, constructor_call,
-    creation_call, creation_request, creation_start, creation_step, end_call, endpoint_call,
-    fence_call, file_or_window_call, free_call, get_status_call, group_constructor_call,
-    guarded_call, is_inside_a_call, library_algorithms, mpi_routines, name_communicator,
-    nonblocking_access_call, nonblocking_call, opening_call, own_address_call, payload,
-    persistent_call, phase_call, poll_call, recorded_call, request_free_call, rooted_call,
-    some_call, start_call, start_recording, startall_call, tagged_receive, tagged_send, test_call,
-    testall_call, testany_call, timed_call, wait_call, waitall_call, waitany_call,
+    access_end_call, algorithm_call, begin_call, begin_transfer_call, call_narrowed, closing_call,
+    constructor_call, creation_call, creation_request, creation_start, creation_step, end_call,
+    endpoint_call, fence_call, file_or_window_call, free_call, get_status_call,
+    group_constructor_call, guarded_call, is_inside_a_call, library_algorithms, mpi_routines,
+    name_communicator, nonblocking_access_call, nonblocking_call, opening_call, own_address_call,
+    payload, persistent_call, phase_call, poll_call, recorded_call, request_free_call, rooted_call,
+    send_call, some_call, start_call, start_recording, startall_call, tagged_receive, tagged_send,
+    test_call, testall_call, testany_call, timed_call, wait_call, waitall_call, waitany_call,
 };
 
 #[global_allocator]
@@ -288,7 +288,9 @@ macro_rules! wrap {
         accesses { $($a:ident $ao:ident ($af:ident, $($aa:ident),*) payload $ap:ident($($ay:ident),*);)* }
         nonblocking_accesses { $($j:ident $jo:ident ($jf:ident, $($ja:ident),*) payload $jp:ident($($jy:ident),*) leaves $jr:ident;)* }
         split_accesses { $($k:ident $ko:ident ($kf:ident, $($ka:ident),*) payload $kp:ident($($ky:ident),*), $z:ident $zo:ident ($zf:ident, $($za:ident),*);)* }
+        sends { $($y:ident ($yb:ident, $yn:ident, $yt:ident, $($ya:ident),*) about $yp:ident of $yc:ident;)* }
         transfers { $($t:ident ($($ta:ident),*) about $tp:ident of $tc:ident status $ts:tt;)* }
+        begun_transfers { $($i:ident ($($ia:ident),*) about $ip:ident of $ic:ident receives $is:ident;)* }
         probes { $($v:ident ($($va:ident),*) about $vp:ident of $vc:ident status $vs:ident;)* }
         polls { $($w:ident ($($wa:ident),*) about $wp:ident of $wc:ident status $ws:ident flag $wf:ident;)* }
         large_timed { $($h:ident $ho:ident ($hf:ident, $($ha:ident),*);)* }
@@ -422,6 +424,20 @@ macro_rules! wrap {
             ));
         )*
         $(
+            export!(stringify!($y); ($yb, $yn, $yt, $($ya),*) send_call(
+                $yn, $yt, Peer { comm: $yc, rank: $yp as i32, status: 0 },
+                real!(concat!("P", stringify!($y)); $yb, $yn, $yt, $($ya),*),
+            ));
+            export!(concat!(stringify!($y), "_c"); ($yb, $yn, $yt, $($ya),*) {
+                let real = real_large!($y, $yc; $yb, $yn, $yt, $($ya),*);
+                timed_call(
+                    Activity::PointToPoint, Peer { comm: $yc, rank: $yp as i32, status: 0 },
+                    move || real().code(),
+                )
+            });
+        )*
+        $(wrap!(@begun_transfer stringify!($i); $i; ($($ia),*) $ip $ic $is);)*
+        $(
             export!(stringify!($t); ($($ta),*) timed_call(
                 Activity::PointToPoint, Peer { comm: $tc, rank: $tp as i32, status: $ts },
                 real!(concat!("P", stringify!($t)); $($ta),*),
@@ -458,6 +474,19 @@ macro_rules! wrap {
             $($qx,)* real!(concat!("P", stringify!($q)); $($qa),*),
         ));)*
         $(wrap!(@process $oo stringify!($o); $($oa),*);)*
+    };
+    (@begun_transfer $name:expr; $i:ident; ($b:ident, $n:ident, $t:ident, $p:ident, $g:ident, $c:ident, $request:ident) $peer:ident $comm:ident $receives:ident) => {
+        export!($name; ($b, $n, $t, $p, $g, $c, $request) begin_transfer_call(
+            $request, $receives, Peer { comm: $comm, rank: $peer as i32, status: 0 },
+            real!(concat!("P", $name); $b, $n, $t, $p, $g, $c, $request),
+        ));
+        export!(concat!($name, "_c"); ($b, $n, $t, $p, $g, $c, $request) {
+            let real = real_large!($i, $comm; $b, $n, $t, $p, $g, $c, $request);
+            begin_transfer_call(
+                $request, $receives, Peer { comm: $comm, rank: $peer as i32, status: 0 },
+                move || real().code(),
+            )
+        });
     };
     (@nonblocking_constructor CommIdup $name:expr; ($($a:ident),*) $comm:ident $made:ident $request:ident) => {
         export!($name; ($($a),*) constructor_call(

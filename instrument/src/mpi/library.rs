@@ -320,6 +320,12 @@ impl MpiLibrary {
         has_one.then(|| unsafe { ((status + self.status_source) as *const c_int).read_unaligned() })
     }
 
+    /// Whether it is known what its handles are.
+    #[inline]
+    pub(crate) fn knows_handles(&self) -> bool {
+        self.abi != Abi::Unknown
+    }
+
     /// Whether calls of several threads may overlap.
     pub(crate) fn is_multithreaded(&self) -> bool {
         self.thread_level >= 3

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 
 use collbench_formats::{Activity, CompletingCall, Completion, Initiation, UnsuccessfulTests};
 
-use super::gaps::{Peer, poll_call, timed_call};
+use super::gaps::{Peer, peer_of_requests, poll_call, timed_call};
 use super::local::Local;
 use super::nesting::CallScope;
 use super::recorder::Recorder;
@@ -87,6 +87,13 @@ impl Array {
     fn recorder(self, local: &Local) -> Option<&'static Recorder> {
         let recorder = Recorder::active()?;
         (recorder.requests.may_have_any() && self.n > 0 && local.is_own_call()).then_some(recorder)
+    }
+
+    /// Makes a call that waits for all of these, of which none is of a collective.
+    #[inline(always)]
+    fn wait(self, status: usize, real: impl FnOnce() -> c_int) -> c_int {
+        let peer = peer_of_requests(self.address, self.n, status);
+        timed_call(Activity::PointToPoint, peer, real)
     }
 
     /// Takes the entries of its collectives; `None` if there are none.
@@ -263,8 +270,9 @@ impl Completed {
 enum Without {
     /// As a call that waits.
     Waits,
-    /// As a poll, which is successful if the `int` at this address is not 0.
-    Polls(usize),
+    /// As a poll, which is successful if the `int` at `flag` is not 0. `request` is the address of
+    /// its only request, 0 if there may be several.
+    Polls { flag: usize, request: usize },
 }
 
 impl Without {
@@ -273,7 +281,10 @@ impl Without {
     fn call(self, real: impl FnOnce() -> c_int) -> c_int {
         match self {
             Self::Waits => timed_call(Activity::PointToPoint, Peer::UNKNOWN, real),
-            Self::Polls(flag) => poll_call(Peer::UNKNOWN, flag, real),
+            Self::Polls { flag, request } => {
+                let peer = peer_of_requests(request, 1, 0);
+                poll_call(peer, flag, real)
+            }
         }
     }
 }
@@ -331,16 +342,18 @@ fn complete_some<const N: usize>(
 
 /// Makes the call of `MPI_Wait`.
 #[inline(always)]
-pub fn wait_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
+///
+/// `status` is the address of the status.
+pub fn wait_call(request: usize, status: usize, real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     let array = Array::new(1, request);
     let Some(recorder) = array.recorder(local) else {
-        return Without::Waits.call(real);
+        return array.wait(status, real);
     };
     // SAFETY: MPI requires the address of a request here, and it is not null.
     let handle = unsafe { recorder.library.handle_at(request, 0) };
     let Some(taken) = recorder.requests.take(handle, local.key()) else {
-        return Without::Waits.call(real);
+        return array.wait(status, real);
     };
     let mut found = Found {
         taken,
@@ -366,11 +379,11 @@ pub fn waitall_call(count: usize, requests: usize, real: impl FnOnce() -> c_int)
     let local = Local::of_this_thread();
     let array = Array::new(count, requests);
     let Some(recorder) = array.recorder(local) else {
-        return Without::Waits.call(real);
+        return array.wait(0, real);
     };
     match array.take::<FEW>(recorder, local) {
         Some(found) => complete_all(recorder, local, CompletingCall::Waitall, array, found, real),
-        None => Without::Waits.call(real),
+        None => array.wait(0, real),
     }
 }
 
@@ -399,7 +412,10 @@ pub fn some_call(
 ) -> c_int {
     let array = Array::new(count, requests);
     let without = match by {
-        CompletingCall::Testsome => Without::Polls(outcount),
+        CompletingCall::Testsome => Without::Polls {
+            flag: outcount,
+            request: 0,
+        },
         _ => Without::Waits,
     };
     complete_some::<FEW>(by, array, without, real, || {
@@ -409,7 +425,7 @@ pub fn some_call(
 
 /// Makes the call of `MPI_Test`; `flag` is the address of the flag.
 pub fn test_call(request: usize, flag: usize, real: impl FnOnce() -> c_int) -> c_int {
-    let (array, without) = (Array::new(1, request), Without::Polls(flag));
+    let (array, without) = (Array::new(1, request), Without::Polls { flag, request });
     complete_some::<1>(CompletingCall::Test, array, without, real, || {
         Completed::of_flag(flag)
     })
@@ -425,7 +441,7 @@ pub fn testall_call(
     complete_some::<FEW>(
         CompletingCall::Testall,
         Array::new(count, requests),
-        Without::Polls(flag),
+        Without::Polls { flag, request: 0 },
         real,
         || Completed::of_flag(flag),
     )
@@ -442,7 +458,7 @@ pub fn testany_call(
     complete_some::<FEW>(
         CompletingCall::Testany,
         Array::new(count, requests),
-        Without::Polls(flag),
+        Without::Polls { flag, request: 0 },
         real,
         || match Completed::of_flag(flag) {
             Completed::Nothing => Completed::Nothing,
@@ -455,7 +471,8 @@ pub fn testany_call(
 /// `request` is the handle itself, `flag` the address of the flag.
 pub fn get_status_call(request: usize, flag: usize, real: impl FnOnce() -> c_int) -> c_int {
     let array = Array::new(1, std::ptr::from_ref(&request) as usize);
-    let without = Without::Polls(flag);
+    let request = 0;
+    let without = Without::Polls { flag, request };
     complete_some::<1>(CompletingCall::Test, array, without, real, || {
         Completed::Nothing
     })

@@ -17,6 +17,7 @@ use super::recorder::Recorder;
 use super::thread::Thread;
 use crate::file::GrowError;
 use crate::messages::RouteKey;
+use crate::mpi::Handle;
 
 /// The process that a call is about, as its arguments say it.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +38,26 @@ impl Peer {
         status: 0,
     };
 }
+
+/// The other process of an operation that a thread has started, by its request.
+#[derive(Debug, Clone, Copy)]
+struct Started {
+    request: Handle,
+    comm: usize,
+    rank: i32,
+    is_receive: bool,
+}
+
+/// Operations of a thread whose other process is remembered, at most.
+const STARTED: usize = 64;
+const _: () = assert!(STARTED.is_power_of_two());
+
+/// Requests of one call that are looked at, at most.
+const MOST_REQUESTS: usize = 64;
+
+/// Sends of at most this size are not timed: MPI libraries take the data and return, without waiting
+/// for the receiver.
+const BRIEF_BYTES: u64 = 1024;
 
 /// What a thread did since its last record, in calls of one activity.
 struct Sum {
@@ -61,6 +82,7 @@ struct PollsInARow {
 pub(super) struct ThreadGaps {
     sums: [Sum; Activity::ALL.len()],
     polls: Cell<PollsInARow>,
+    started: [Cell<Started>; STARTED],
 }
 
 /// The calls that a note counts, at most.
@@ -114,7 +136,23 @@ impl ThreadGaps {
                 end: 0,
                 call: u64::MAX,
             }),
+            started: [const {
+                Cell::new(Started {
+                    request: 0,
+                    comm: 0,
+                    rank: -1,
+                    is_receive: false,
+                })
+            }; STARTED],
         }
+    }
+
+    /// The place of a request. Handles are addresses at equal distances, or small numbers; one that is
+    /// started later may take the place of another.
+    #[inline(always)]
+    fn place_of(&self, request: Handle) -> &Cell<Started> {
+        let hash = (request as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        &self.started[(hash >> (64 - STARTED.trailing_zeros())) as usize]
     }
 
     #[inline(always)]
@@ -215,7 +253,7 @@ impl Recorder {
     /// it is not known.
     fn world_rank(&self, comm: usize, rank: i32) -> u32 {
         let comm = self.library.handle(comm);
-        if rank < 0 || comm == 0 {
+        if rank < 0 || comm == 0 || !self.library.knows_handles() {
             return NO_RANK;
         }
         let key = RouteKey { of: comm, epoch: 0 };
@@ -231,6 +269,15 @@ impl Recorder {
             // call before which notes are written.
             unsafe { self.library.world_rank(comm, rank) }
         }
+    }
+
+    /// Whether a send is brief.
+    #[inline(always)]
+    fn is_brief(&self, count: usize, datatype: usize) -> bool {
+        let count = u64::from(count as u32);
+        // SAFETY: MPI requires a datatype here.
+        let bytes = unsafe { self.library.type_bytes(datatype) };
+        bytes.is_some_and(|bytes| bytes.saturating_mul(count) <= BRIEF_BYTES)
     }
 
     /// Communicator and rank of the process that a call was about; of a receive from any process,
@@ -272,6 +319,90 @@ pub fn timed_call(activity: Activity, peer: Peer, real: impl FnOnce() -> c_int) 
     let is_full = local.gaps.sum(activity).add(1, ticks, ticks, peer);
     local.hold(recorder, is_full);
     code
+}
+
+/// Makes a standard send, which is timed unless it is brief.
+#[inline(always)]
+pub fn send_call(count: usize, datatype: usize, peer: Peer, real: impl FnOnce() -> c_int) -> c_int {
+    match Recorder::active() {
+        Some(recorder) if recorder.layers.p2p && !recorder.is_brief(count, datatype) => {
+            timed_call(Activity::PointToPoint, peer, real)
+        }
+        _ => real(),
+    }
+}
+
+/// Makes a call that starts a send or receive, or makes a request for it; `request` is the address
+/// where the MPI library stores its handle. The other process is remembered for the call that waits.
+#[inline(always)]
+pub fn begin_transfer_call(
+    request: usize,
+    is_receive: bool,
+    peer: Peer,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let code = real();
+    if let Some(recorder) = Recorder::active()
+        && recorder.layers.p2p
+        && recorder.library.knows_handles()
+        && code == 0
+    {
+        // SAFETY: the call has succeeded, so it has stored a handle there.
+        let request = unsafe { recorder.library.handle_at(request, 0) };
+        let place = Local::of_this_thread().gaps.place_of(request);
+        place.set(Started {
+            request,
+            comm: peer.comm,
+            rank: peer.rank,
+            is_receive,
+        });
+    }
+    code
+}
+
+/// The process that a call waits for which completes `n` requests at this address; of several
+/// receives, only if all are from one. `status` is the address of the status of a single request.
+#[inline(always)]
+pub(super) fn peer_of_requests(requests: usize, n: usize, status: usize) -> Peer {
+    let Some(recorder) = Recorder::active().filter(|recorder| recorder.layers.p2p) else {
+        return Peer::UNKNOWN;
+    };
+    let local = Local::of_this_thread();
+    let is_decoded = recorder.library.knows_handles() && requests != 0 && n <= MOST_REQUESTS;
+    if !is_decoded || local.has_entered() {
+        return Peer::UNKNOWN;
+    }
+    // Sends only count where there is no receive.
+    let mut of_all: [Option<Started>; 2] = [None; 2];
+    let mut are_several = [false; 2];
+    for at in 0..n {
+        // SAFETY: MPI requires an array of `n` requests here.
+        let request = unsafe { recorder.library.handle_at(requests, at) };
+        let started = local.gaps.place_of(request).get();
+        if started.request != request || request == 0 {
+            continue;
+        }
+        let kind = usize::from(started.is_receive);
+        let first = of_all[kind].get_or_insert(started);
+        are_several[kind] |= (first.comm, first.rank) != (started.comm, started.rank);
+    }
+    let [sends, receives] = of_all;
+    let is_unclear = match receives {
+        Some(_) => are_several[1],
+        None => are_several[0],
+    };
+    match receives.or(sends).filter(|_| !is_unclear) {
+        Some(started) => Peer {
+            comm: started.comm,
+            rank: started.rank,
+            status: if n == 1 && started.is_receive {
+                status
+            } else {
+                0
+            },
+        },
+        None => Peer::UNKNOWN,
+    }
 }
 
 /// Makes a call that tests or probes, and adds its time to the sums; `flag` is the address of the

@@ -26,10 +26,11 @@
 /// - `settings`: other collectives on a file or window; `fences` are those that need not wait.
 /// - `accesses`: read and write collectively; `nonblocking_accesses` return a request,
 ///   `split_accesses` are begun by one routine and ended by another.
-/// - `transfers`, `probes`, `polls`, `large_timed`, `timed`: not recorded; their time is added up, and
-///   what the MPI library calls inside them is internal. `about` is the rank of the other process, `of`
-///   the communicator, `status` the argument that names the source of a receive, or 0, and `flag` the result of a poll. `transfers`
-///   and `large_timed` also have a form `_c`.
+/// - `begun_transfers` start a send or receive, which a call of `requests` completes. Not recorded.
+/// - `sends`, `transfers`, `probes`, `polls`, `large_timed`, `timed`: not recorded; their time is added up,
+///   and what the MPI library calls inside them is internal. `about` is the rank of the other process, `of`
+///   the communicator, `status` the argument that names the source of a receive, or 0, and `flag` the result of a poll. All but
+///   `probes`, `polls` and `timed` also have a form `_c`.
 /// - `requests`: start and complete operations; `by` is the function that handles them, with its
 ///   arguments.
 /// - `process`: begin and end of MPI, names, phases; their wrappers are written by hand.
@@ -291,11 +292,13 @@ macro_rules! mpi_routines {
                     payload counted(count, datatype),
                 MPI_File_write_ordered_end FileWriteOrderedEnd (fh, buf, status);
             }
+            sends {
+                MPI_Send (buf, count, datatype, dest, tag, comm) about dest of comm;
+                MPI_Bsend (buf, count, datatype, dest, tag, comm) about dest of comm;
+                MPI_Rsend (buf, count, datatype, dest, tag, comm) about dest of comm;
+            }
             transfers {
-                MPI_Send (buf, count, datatype, dest, tag, comm) about dest of comm status 0;
                 MPI_Ssend (buf, count, datatype, dest, tag, comm) about dest of comm status 0;
-                MPI_Bsend (buf, count, datatype, dest, tag, comm) about dest of comm status 0;
-                MPI_Rsend (buf, count, datatype, dest, tag, comm) about dest of comm status 0;
                 MPI_Recv (buf, count, datatype, source, tag, comm, status)
                     about source of comm status status;
                 MPI_Sendrecv (sbuf, sendcount, sendtype, dest, sendtag,
@@ -303,6 +306,24 @@ macro_rules! mpi_routines {
                     about source of comm status status;
                 MPI_Sendrecv_replace (buf, count, datatype, dest, sendtag, source, recvtag, comm, status)
                     about source of comm status status;
+            }
+            begun_transfers {
+                MPI_Isend (buf, count, datatype, dest, tag, comm, request) about dest of comm receives false;
+                MPI_Issend (buf, count, datatype, dest, tag, comm, request) about dest of comm receives false;
+                MPI_Ibsend (buf, count, datatype, dest, tag, comm, request) about dest of comm receives false;
+                MPI_Irsend (buf, count, datatype, dest, tag, comm, request) about dest of comm receives false;
+                MPI_Irecv (buf, count, datatype, source, tag, comm, request)
+                    about source of comm receives true;
+                MPI_Send_init (buf, count, datatype, dest, tag, comm, request)
+                    about dest of comm receives false;
+                MPI_Ssend_init (buf, count, datatype, dest, tag, comm, request)
+                    about dest of comm receives false;
+                MPI_Bsend_init (buf, count, datatype, dest, tag, comm, request)
+                    about dest of comm receives false;
+                MPI_Rsend_init (buf, count, datatype, dest, tag, comm, request)
+                    about dest of comm receives false;
+                MPI_Recv_init (buf, count, datatype, source, tag, comm, request)
+                    about source of comm receives true;
             }
             probes {
                 MPI_Probe (source, tag, comm, status) about source of comm status status;
@@ -347,7 +368,7 @@ macro_rules! mpi_routines {
                 MPI_Win_flush_local_all Rma (win);
             }
             requests {
-                MPI_Wait(request, status) by wait_call(request);
+                MPI_Wait(request, status) by wait_call(request, status);
                 MPI_Waitall(count, requests, statuses) by waitall_call(count, requests);
                 MPI_Waitany(count, requests, index, status) by waitany_call(count, requests, index);
                 MPI_Waitsome(count, requests, outcount, indices, statuses)
@@ -430,7 +451,9 @@ macro_rules! list_routines {
         accesses { $($a:ident $ao:ident ($af:ident, $($aa:ident),*) payload $ap:ident($($ay:ident),*);)* }
         nonblocking_accesses { $($j:ident $jo:ident ($jf:ident, $($ja:ident),*) payload $jp:ident($($jy:ident),*) leaves $jr:ident;)* }
         split_accesses { $($k:ident $ko:ident ($kf:ident, $($ka:ident),*) payload $kp:ident($($ky:ident),*), $z:ident $zo:ident ($zf:ident, $($za:ident),*);)* }
+        sends { $($y:ident ($yb:ident, $yn:ident, $yt:ident, $($ya:ident),*) about $yp:ident of $yc:ident;)* }
         transfers { $($t:ident ($($ta:ident),*) about $tp:ident of $tc:ident status $ts:tt;)* }
+        begun_transfers { $($i:ident ($($ia:ident),*) about $ip:ident of $ic:ident receives $is:ident;)* }
         probes { $($v:ident ($($va:ident),*) about $vp:ident of $vc:ident status $vs:ident;)* }
         polls { $($w:ident ($($wa:ident),*) about $wp:ident of $wc:ident status $ws:ident flag $wf:ident;)* }
         large_timed { $($h:ident $ho:ident ($hf:ident, $($ha:ident),*);)* }
@@ -475,7 +498,9 @@ macro_rules! list_routines {
                 list_routines!(@line stringify!($k), FileOrWindow true $kf $($ka)*),
                 list_routines!(@line stringify!($z), FileOrWindow false $zf $($za)*),
             )*
+            $(list_routines!(@line stringify!($y), Timed true $yb $yn $yt $($ya)*),)*
             $(list_routines!(@line stringify!($t), Timed true $($ta)*),)*
+            $(list_routines!(@line stringify!($i), Request true $($ia)*),)*
             $(list_routines!(@line stringify!($v), Timed false $($va)*),)*
             $(list_routines!(@line stringify!($w), Timed false $($wa)*),)*
             $(list_routines!(@line stringify!($h), Timed true $hf $($ha)*),)*
