@@ -347,12 +347,13 @@ fn complete_some<const N: usize>(
 pub fn wait_call(request: usize, status: usize, real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     let array = Array::new(1, request);
-    let Some(recorder) = array.recorder(local) else {
-        return array.wait(status, real);
-    };
-    // SAFETY: MPI requires the address of a request here, and it is not null.
-    let handle = unsafe { recorder.library.handle_at(request, 0) };
-    let Some(taken) = recorder.requests.take(handle, local.key()) else {
+    let collective = array.recorder(local).and_then(|recorder| {
+        // SAFETY: MPI requires the address of a request here, and it is not null.
+        let handle = unsafe { recorder.library.handle_at(request, 0) };
+        let taken = recorder.requests.take(handle, local.key())?;
+        Some((recorder, taken))
+    });
+    let Some((recorder, taken)) = collective else {
         return array.wait(status, real);
     };
     let mut found = Found {

@@ -437,7 +437,7 @@ fn costliest_hop(
         text.push_str(match analysis.running {
             Some(_) => ".",
             None if std::mem::replace(&mut said.how_to_see, true) => ".",
-            None => ". To check, record with --layers calls,messages,algorithms,switches.",
+            None => ". To check, record again with --layers +switches.",
         });
     }
     text

@@ -576,7 +576,7 @@ fn a_hop_that_costs_by_a_few_long_messages_is_told_from_a_slow_one() {
         "{ constant_ns = 5000000, ranks = [8], share = 0.1 }",
     );
     let (screen, _) = shown(&interrupted);
-    let words = "as if one end of the hop had been interrupted. To check, record with --layers";
+    let words = "as if one end of the hop had been interrupted. To check, record again with --layers +switches";
     assert!(screen.contains(words), "{screen}");
 }
 
