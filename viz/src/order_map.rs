@@ -42,7 +42,8 @@ impl Positions {
 ///
 /// More than 64 ranks share rows, whose cells show the mean of their ranks; ranks that are mostly in
 /// the last or the first column are then shown above them, so that one rank that is always last stays
-/// visible among a thousand. More than 64 positions share columns.
+/// visible among a thousand. If no position is resolved, all ranks share one row. More than 64
+/// positions share columns.
 #[derive(Debug, Clone)]
 pub struct OrderMap {
     heading: Heading,
@@ -118,7 +119,12 @@ impl OrderMap {
     fn heat_map(&self) -> HeatMap {
         let columns = self.columns();
         let ranks: Vec<&RankOnHost> = self.ranks.iter().map(|counted| &counted.rank).collect();
-        let bands = bands(&ranks);
+        let bands = if self.is_resolved() {
+            bands(&ranks)
+        } else {
+            // One row says it for all.
+            vec![0..ranks.len()]
+        };
         let apart = self.apart(&columns).into_iter();
         let apart = apart.map(|(what, counted)| Row {
             group: what.into(),
@@ -144,6 +150,14 @@ impl OrderMap {
             hatching: "unresolved",
             bars: ["position", "unresolved"],
         }
+    }
+
+    /// Whether any position of any rank is resolved.
+    fn is_resolved(&self) -> bool {
+        self.ranks
+            .iter()
+            .flat_map(|rank| &rank.counts)
+            .any(|&n| n > 0)
     }
 
     /// The ranks that are mostly last or first, if many ranks share rows, and which of the two.

@@ -29,7 +29,7 @@ pub(super) fn caption(order: Order) -> String {
 }
 
 /// The order map of one operation; `None` if there is no order: one process, or clocks that are not
-/// aligned or resolve no position.
+/// aligned.
 pub(super) fn order_map(
     analysis: &Analysis,
     operation: &OperationSummary,
@@ -45,8 +45,7 @@ pub(super) fn order_map(
         (None, Some(deciles)) => (deciles, Positions::Tenths),
         (None, None) => return None,
     };
-    let is_resolved = counts.iter().flatten().any(|&n| n > 0);
-    if counts.len() < 2 || operation.instances == 0 || !is_resolved {
+    if counts.len() < 2 || operation.instances == 0 {
         return None;
     }
     let heading = Heading {
