@@ -54,8 +54,9 @@ async function withReport(name, options, check) {
 }
 
 const visible = (page, selector) => page.locator(selector).filter({ visible: true }).count();
-const viewBox = (page) => page.locator('svg.picture').first().getAttribute('viewBox');
-const frame = (page) => page.locator('[role=application]').first();
+// The first picture is over time, the second one is the first of an operation.
+const viewBox = (page) => page.locator('svg.picture').nth(1).getAttribute('viewBox');
+const frame = (page) => page.locator('[role=application]').nth(1);
 const tip = (page) => page.locator('.tip');
 
 // What the marks of the first picture say, in order.
@@ -108,11 +109,15 @@ for (const name of NAMES) {
 
   test(`${name}: all is there without script`, async () => {
     await withReport(name, { javaScriptEnabled: false }, async (page) => {
+      assert.equal(await visible(page, 'table.data'), FOLDED.includes(name) ? 1 : 2);
       assert.match(await page.locator('.verdict').innerText(), /rank|host|known|nobody/i);
       const pictures = await page.locator('svg.picture').count();
       assert.ok(pictures >= 2);
+      const folded = await page.locator('details svg.picture').count();
+      assert.equal(await visible(page, 'svg.picture'), pictures - folded);
+      await page.locator('details > summary').evaluateAll((all) => all.forEach((one) => one.click()));
       assert.equal(await visible(page, 'svg.picture'), pictures);
-      assert.equal(await visible(page, 'table.data'), FOLDED.includes(name) ? 1 : 2);
+      assert.equal(await visible(page, 'table.data'), 2);
       assert.equal(await page.locator('button, select, input').count(), 0);
     });
   });
@@ -262,8 +267,8 @@ test('a picture zooms and moves by button, key, wheel and drag', async () => {
     const whole = await viewBox(page);
     const width = async () => Number((await viewBox(page)).split(' ')[2]);
     const full = await width();
-    const zoomIn = page.getByRole('button', { name: 'Zoom in' }).first();
-    const back = page.getByRole('button', { name: 'reset zoom' }).first();
+    const zoomIn = page.getByRole('button', { name: 'Zoom in' }).nth(1);
+    const back = page.getByRole('button', { name: 'reset zoom' }).nth(1);
     await zoomIn.click();
     assert.ok(await width() < full);
     await back.click();
@@ -285,7 +290,7 @@ test('a picture zooms and moves by button, key, wheel and drag', async () => {
     await page.keyboard.down('Control');
     await page.mouse.wheel(0, -300);
     await page.keyboard.up('Control');
-    await page.waitForFunction((was) => document.querySelector('svg.picture').getAttribute('viewBox') !== was, whole);
+    await page.waitForFunction((was) => document.querySelectorAll('svg.picture')[1].getAttribute('viewBox') !== was, whole);
     assert.ok(await width() < full);
 
     const before = await viewBox(page);
@@ -296,6 +301,50 @@ test('a picture zooms and moves by button, key, wheel and drag', async () => {
     await page.mouse.up();
     assert.notEqual(await viewBox(page), before);
     assert.equal(await width(), Number(before.split(' ')[2]));
+  });
+});
+
+test('waits over time zoom in time alone, and axis, rows and legend stay', async () => {
+  await withReport('four', {}, async (page) => {
+    const look = () => page.evaluate(() => {
+      const svg = document.querySelector('svg.picture');
+      const frame = svg.querySelector('.frame').getBoundingClientRect();
+      const box = svg.getBoundingClientRect();
+      const ticks = [...svg.querySelectorAll('.ticks text')].map((tick) => {
+        const { left, right } = tick.getBoundingClientRect();
+        return { at: (left + right) / 2, value: Number(tick.textContent) };
+      });
+      const words = [...svg.querySelectorAll('text')].filter((text) => {
+        if (text.closest('.ticks, .plot')) return false;
+        const { left, right } = text.getBoundingClientRect();
+        return left >= box.left - 2 && right <= box.right + 2;
+      }).map((text) => text.textContent);
+      const cell = svg.querySelector('.plot .cell').getBoundingClientRect();
+      return {
+        ticks, words, left: frame.left, right: frame.right, cell: cell.width, from: cell.left,
+      };
+    });
+    const whole = await look();
+    for (let click = 0; click < 3; click += 1) await page.getByRole('button', { name: 'Zoom in' }).first().click();
+    const zoomed = await look();
+    assert.deepEqual(zoomed.words, whole.words);
+    assert.ok(Math.abs(zoomed.cell / whole.cell - 1.5 ** 3) < 0.05, `${whole.cell} to ${zoomed.cell}`);
+    // All ticks are below the plot, and closer to one another in time.
+    assert.ok(zoomed.ticks.length >= 4);
+    assert.ok(zoomed.ticks.every(({ at }) => at > zoomed.left - 1 && at < zoomed.right + 1));
+    const step = ({ ticks }) => ticks[1].value - ticks[0].value;
+    assert.ok(step(zoomed) < step(whole));
+    // The time at a place of the screen, by the ticks around it and by the first cell.
+    const [one, other] = zoomed.ticks;
+    const perPx = (other.value - one.value) / (other.at - one.at);
+    const ofCell = one.value + (zoomed.from - one.at) * perPx;
+    assert.ok(Math.abs(ofCell) < 0.02 * step(whole), `the run begins at ${ofCell}`);
+    // Further to the right, and back.
+    await page.locator('[role=application]').first().focus();
+    await page.keyboard.press('Shift+ArrowRight');
+    assert.ok((await look()).ticks.at(-1).value > zoomed.ticks.at(-1).value);
+    await page.getByRole('button', { name: 'reset zoom' }).first().click();
+    assert.ok(Math.abs((await look()).cell - whole.cell) < 0.1);
   });
 });
 

@@ -46,6 +46,8 @@ pub(crate) struct Axis {
     pub(crate) name: String,
     /// Positions of ticks, in columns from the left border of the first, with their labels.
     pub(crate) ticks: Vec<(f64, String)>,
+    /// The number at the right end, if the axis is linear from 0: the page can then zoom into it.
+    pub(crate) end: Option<f64>,
 }
 
 /// The row of one rank or of a band of ranks.

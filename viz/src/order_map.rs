@@ -119,7 +119,7 @@ impl OrderMap {
     fn heat_map(&self) -> HeatMap {
         let columns = self.columns();
         let ranks: Vec<&RankOnHost> = self.ranks.iter().map(|counted| &counted.rank).collect();
-        let bands = if self.is_resolved() {
+        let bands = if ranks.is_empty() || self.is_resolved() {
             bands(&ranks)
         } else {
             // One row says it for all.
@@ -227,6 +227,7 @@ impl OrderMap {
         Axis {
             name,
             ticks: shown.into_iter().map(tick).collect(),
+            end: None,
         }
     }
 

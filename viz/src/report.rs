@@ -26,7 +26,7 @@ const SCRIPT: &str = include_str!("../templates/report.js");
 
 /// What the policy of the page allows to run: [`SCRIPT`] and nothing else. When the script changes,
 /// a test prints the new value.
-const SCRIPT_HASH: &str = "sha256-Rla55+6+xW+op8K0SLcQgSyyrx/i/JTznW8YtuEH+sc=";
+const SCRIPT_HASH: &str = "sha256-IaUYRWUkSrXaTlKmVzbeaTyG4vDjU8xjWOdd8PCPLhc=";
 
 /// Content of the page.
 #[derive(Debug, Clone, Default)]

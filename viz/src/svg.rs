@@ -115,23 +115,18 @@ impl Sheet {
 
     /// Rectangles given by two corners each, as one shape; logical units.
     pub(crate) fn rectangles(&self, class: &str, corners: &[(BackendCoord, BackendCoord)]) {
-        let mut path = String::new();
-        for &(from, to) in corners {
-            let (x, y) = (from.0.min(to.0), from.1.min(to.1));
-            let (width, height) = (from.0.max(to.0) - x, from.1.max(to.1) - y);
-            let _ = write!(
-                path,
-                "M{},{}h{}v{}h{}z",
-                tenths(x),
-                tenths(y),
-                tenths(width),
-                tenths(height),
-                tenths(-width)
-            );
-        }
         self.write(&format!(
-            "<path class=\"{}\" d=\"{path}\"/>\n",
-            escape(class)
+            "<path class=\"{}\" d=\"{}\"/>\n",
+            escape(class),
+            shape(corners)
+        ));
+    }
+
+    /// Rectangles with the hatching of the picture `id`, as one shape.
+    pub(crate) fn hatched_all(&self, id: &str, corners: &[(BackendCoord, BackendCoord)]) {
+        let shape = shape(corners);
+        self.write(&format!(
+            "<path fill=\"url(#{id}-hatch)\" d=\"{shape}\"/>\n"
         ));
     }
 
@@ -250,6 +245,25 @@ fn point_list(points: impl IntoIterator<Item = BackendCoord>) -> String {
         let _ = write!(list, "{},{}", tenths(x), tenths(y));
     }
     list
+}
+
+/// The path of rectangles given by two corners each.
+fn shape(corners: &[(BackendCoord, BackendCoord)]) -> String {
+    let mut path = String::new();
+    for &(from, to) in corners {
+        let (x, y) = (from.0.min(to.0), from.1.min(to.1));
+        let (width, height) = (from.0.max(to.0) - x, from.1.max(to.1) - y);
+        let _ = write!(
+            path,
+            "M{},{}h{}v{}h{}z",
+            tenths(x),
+            tenths(y),
+            tenths(width),
+            tenths(height),
+            tenths(-width)
+        );
+    }
+    path
 }
 
 /// Width of `text` in px in a sans-serif font of `size` px: an upper estimate, since the font is

@@ -291,6 +291,7 @@ impl WaitsOverTime {
         Axis {
             name: format!("time since the start of the run, in {}", unit.name),
             ticks: times.into_iter().map(at).collect(),
+            end: (end > 0.0).then_some(end),
         }
     }
 

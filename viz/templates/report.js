@@ -104,6 +104,15 @@
       });
     }
 
+    // The point of the view at a point of the screen.
+    pointOf(event) {
+      const box = this.svg.getBoundingClientRect();
+      return {
+        x: this.view.x + (event.clientX - box.left) * this.scale,
+        y: this.view.y + (event.clientY - box.top) * this.scale,
+      };
+    }
+
     // Units of the picture in a px of the screen.
     get scale() {
       return this.view.width / this.svg.getBoundingClientRect().width;
@@ -175,9 +184,7 @@
       svg.addEventListener('wheel', (event) => {
         if (!event.ctrlKey) return;
         event.preventDefault();
-        const box = svg.getBoundingClientRect();
-        const x = this.view.x + (event.clientX - box.left) * this.scale;
-        const y = this.view.y + (event.clientY - box.top) * this.scale;
+        const { x, y } = this.pointOf(event);
         this.zoom(event.deltaY < 0 ? 1.25 : 0.8, x, y);
       }, { passive: false });
 
@@ -216,6 +223,101 @@
         if (frame.matches(':focus-visible')) this.go(this.at < 0 ? 1 : 0);
       });
       frame.addEventListener('blur', () => this.leave());
+    }
+  }
+
+  // A picture over time: it zooms in time alone, and its axis, rows and legend stay. A view is a part
+  // of the plot, in units of the picture.
+  class PictureOverTime extends Picture {
+    constructor(svg) {
+      super(svg);
+      const { width } = svg.viewBox.baseVal;
+      const ticks = svg.querySelector('.ticks');
+      const axis = Object.fromEntries(Object.entries(ticks.dataset).map(([name, value]) => [name, Number(value)]));
+      Object.assign(this, { ticks, axis, width, plot: svg.querySelector('.plot') });
+      this.whole = { x: axis.left, y: axis.top, width: axis.right - axis.left, height: axis.bottom - axis.top };
+      this.view = this.whole;
+      this.clip();
+    }
+
+    static fits(svg) {
+      return svg.querySelector('.ticks')?.dataset.end !== undefined;
+    }
+
+    draw(name, attributes, text = '') {
+      const made = document.createElementNS('http://www.w3.org/2000/svg', name);
+      for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+      made.textContent = text;
+      return made;
+    }
+
+    clip() {
+      const { x, y, width, height } = this.whole;
+      const id = `${this.svg.id}-plot`;
+      const clip = this.draw('clipPath', { id });
+      clip.append(this.draw('rect', { x, y, width, height }));
+      const frame = this.draw('g', { 'clip-path': `url(#${id})` });
+      this.plot.replaceWith(frame);
+      frame.append(clip, this.plot);
+    }
+
+    show(view) {
+      const { x, width } = view;
+      const { whole } = this;
+      const factor = whole.width / width;
+      this.view = { ...whole, x, width };
+      this.plot.setAttribute('transform', `translate(${whole.x - x * factor} 0) scale(${factor} 1)`);
+      // Letters keep their width.
+      for (const text of this.plot.querySelectorAll('text')) {
+        const middle = Number(text.getAttribute('x'));
+        text.setAttribute('transform', `translate(${middle} 0) scale(${1 / factor} 1) translate(${-middle} 0)`);
+      }
+      this.drawTicks(factor);
+      this.svg.classList.toggle('zoomed', width !== whole.width);
+      hideTip();
+    }
+
+    // At 1, 2 or 5 times a power of ten, about eight of them.
+    drawTicks(factor) {
+      const { left, right, bottom, end } = this.axis;
+      const perUnit = ((right - left) / end) * factor;
+      const rough = end / factor / 8;
+      const decade = 10 ** Math.floor(Math.log10(rough));
+      const step = [1, 2, 5, 10].map((times) => times * decade).find((one) => one >= rough * 0.999);
+      const n_decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+      const from = ((this.view.x - left) / (right - left)) * end;
+      const made = [];
+      for (let idx = Math.ceil(from / step - 1e-9); left + (idx * step - from) * perUnit <= right + 0.01; idx += 1) {
+        const x = (left + (idx * step - from) * perUnit).toFixed(1);
+        const mark = this.draw('g', { class: 'axis' });
+        mark.append(this.draw('polyline', { points: `${x},${bottom} ${x},${bottom + 4}` }));
+        const label = (idx * step).toFixed(n_decimals);
+        made.push(mark, this.draw('text', { class: 'tick', x, y: bottom + 16, 'text-anchor': 'middle' }, label));
+      }
+      this.ticks.replaceChildren(...made);
+    }
+
+    zoom(factor, x = this.view.x + this.view.width / 2) {
+      super.zoom(factor, x, this.whole.y);
+    }
+
+    pointOf(event) {
+      const box = this.svg.getBoundingClientRect();
+      const x = (event.clientX - box.left) * (this.width / box.width);
+      const part = Math.max(0, Math.min((x - this.whole.x) / this.whole.width, 1));
+      return { x: this.view.x + part * this.view.width, y: this.whole.y };
+    }
+
+    get scale() {
+      const onScreen = this.width / this.svg.getBoundingClientRect().width;
+      return onScreen * (this.view.width / this.whole.width);
+    }
+
+    bringIntoView(mark) {
+      const { x, width } = mark.getBBox();
+      const middle = x + width / 2;
+      const { view } = this;
+      if (middle < view.x || middle > view.x + view.width) this.place(middle - view.width / 2, view.y, view.width);
     }
   }
 
@@ -303,7 +405,9 @@
     }
   }
 
-  const pictures = [...document.querySelectorAll('svg.picture')].map((svg) => new Picture(svg));
+  const pictures = [...document.querySelectorAll('svg.picture')].map((svg) => (
+    PictureOverTime.fits(svg) ? new PictureOverTime(svg) : new Picture(svg)
+  ));
   if (pictures.length > 0) {
     const section = pictures[0].frame.closest('main > section');
     section.querySelector('h2').after(make(
@@ -325,7 +429,7 @@
     if (choice && (group || target.id === 'by-operation')) {
       choice.choose(group ? group.querySelector('h3').id : target.id);
     }
-    target.closest('section')?.querySelector('details')?.setAttribute('open', '');
+    target.closest('section')?.querySelector(':scope > details')?.setAttribute('open', '');
     target.scrollIntoView();
   };
   window.addEventListener('hashchange', reveal);

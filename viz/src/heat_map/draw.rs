@@ -80,15 +80,19 @@ impl HeatMap {
             sheet.text(at, Anchor::Start, "name", "no ranks");
         }
         let has_tooltips = self.rows.len() * self.n_columns <= MAX_CELL_TOOLTIPS;
+        sheet.group("plot", &[], "", || {
+            for (row, &place) in self.rows.iter().zip(&layout.rows) {
+                let data = [("row", row.name.as_str())];
+                sheet.group("ranks", &data, &row.tooltip, || {
+                    if has_tooltips {
+                        draw_cells(&sheet, row, &layout, place, id)
+                    } else {
+                        draw_stretches(&sheet, row, &layout, place, id)
+                    }
+                });
+            }
+        });
         for (row, &place) in self.rows.iter().zip(&layout.rows) {
-            let data = [("row", row.name.as_str())];
-            sheet.group("ranks", &data, &row.tooltip, || {
-                if has_tooltips {
-                    draw_cells(&sheet, row, &layout, place, id)
-                } else {
-                    draw_stretches(&sheet, row, &layout, place, id)
-                }
-            });
             draw_bar(&sheet, &row.bar, place, id);
         }
         self.draw_frames(&sheet, &layout);
@@ -206,18 +210,27 @@ impl HeatMap {
         let bottom = layout.bottom;
         let ends = [at(LEFT, bottom), at(LEFT + PLOT_WIDTH, bottom)];
         sheet.group("axis", &[], "", || sheet.polyline("", &ends));
-        let mut free = f64::NEG_INFINITY;
-        for (column, label) in &self.axis.ticks {
-            let x = LEFT + column * layout.column_width;
-            let half = text_width(label, SMALL) / 2.0;
-            if x - half < free || x + half > f64::from(WIDTH) {
-                continue;
+        let place = self.axis.end.map(|end| {
+            let numbers = [LEFT, LEFT + PLOT_WIDTH, layout.top, bottom, end];
+            numbers.map(|number| number.to_string())
+        });
+        let names = ["left", "right", "top", "bottom", "end"];
+        let place = place.iter().flatten().map(String::as_str);
+        let data: Vec<(&str, &str)> = names.into_iter().zip(place).collect();
+        sheet.group("ticks", &data, "", || {
+            let mut free = f64::NEG_INFINITY;
+            for (column, label) in &self.axis.ticks {
+                let x = LEFT + column * layout.column_width;
+                let half = text_width(label, SMALL) / 2.0;
+                if x - half < free || x + half > f64::from(WIDTH) {
+                    continue;
+                }
+                free = x + half + 6.0;
+                let ends = [at(x, bottom), at(x, bottom + 4.0)];
+                sheet.group("axis", &[], "", || sheet.polyline("", &ends));
+                sheet.text(at(x, bottom + 16.0), Anchor::Middle, "tick", label);
             }
-            free = x + half + 6.0;
-            let ends = [at(x, bottom), at(x, bottom + 4.0)];
-            sheet.group("axis", &[], "", || sheet.polyline("", &ends));
-            sheet.text(at(x, bottom + 16.0), Anchor::Middle, "tick", label);
-        }
+        });
         let middle = at(LEFT + PLOT_WIDTH / 2.0, bottom + 34.0);
         sheet.text(middle, Anchor::Middle, "minor", &self.axis.name);
         let bars = LEFT + PLOT_WIDTH + BAR_GAP;
@@ -271,8 +284,8 @@ fn draw_stretches(sheet: &Sheet, row: &Row, layout: &Layout, place: Place, id: &
         if shade != Shade::Unknown {
             sheet.rectangles(&class(shade), &shapes);
         }
-        for (from, to) in shapes.into_iter().filter(|_| is_hatched(shade)) {
-            sheet.hatched(id, from, to);
+        if is_hatched(shade) {
+            sheet.hatched_all(id, &shapes);
         }
     }
 }

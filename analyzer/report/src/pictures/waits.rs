@@ -14,7 +14,8 @@ pub(super) const CAPTION: &str = "One row per rank (or band of ranks), time from
      the rank spends waiting in collectives. If one row stays pale while the others are dark, the \
      others wait for that rank. If a column is dark in all rows, all ranks wait at that time. \
      Hatched: the waits of calls that began there are not known, or only in part; what is known is \
-     the shade below. The bars show the total wait of \
+     the shade below. Zooming shows a part of the time under its own axis; its intervals do not become \
+     shorter, since a run has at most 128 of them. The bars show the total wait of \
      each rank.";
 
 /// The picture; `None` without times or ranks.

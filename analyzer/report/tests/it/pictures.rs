@@ -136,7 +136,7 @@ fn where_no_position_can_be_told_the_order_map_says_so() {
         title(svg),
         "Who arrives last is not resolvable in any instance"
     );
-    assert!(svg.contains("unresolved: 100 %"), "{svg}");
+    assert!(svg.contains("unresolved: at most 100 %"), "{svg}");
     // One row of six cells for all ranks, and the sample in the legend.
     assert!(svg.contains("data-row=\"ranks 0-5\""), "{svg}");
     assert_eq!(svg.matches("class=\"blank\"").count(), 7);
