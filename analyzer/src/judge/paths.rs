@@ -477,6 +477,23 @@ mod tests {
     }
 
     #[test]
+    fn a_node_that_serves_its_children_does_not_wait_behind_them() {
+        // 520 us at node 1 are its own; its child in slot 2 waits 11 us.
+        let departs = |slot, wait_ns| {
+            let mut path = path(slot, 0, wait_ns);
+            path.stages[1].kind = StageKind::DepartureWait;
+            path
+        };
+        let found = hotspot(&[departs(1, 520_000), departs(2, 11_000)]).unwrap();
+        assert_eq!((found.serves, found.ranks), (true, vec![1]));
+        let found = hotspot(&[departs(1, 9_000), departs(2, 11_000)]).unwrap();
+        assert_eq!((found.serves, found.ranks), (false, vec![2]));
+        // Both are slow, and of equal shares the sum is not one stage.
+        let found = hotspot(&[departs(1, 11_000), departs(2, 11_000)]).unwrap();
+        assert_eq!(found.share, 0.5);
+    }
+
+    #[test]
     fn there_is_no_hotspot_where_clock_errors_make_a_stage_longer_than_its_path() {
         assert_eq!(hotspot(&[path(1, 500, -100)]), None);
     }

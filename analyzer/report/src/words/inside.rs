@@ -264,10 +264,10 @@ pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
     means.sort_unstable();
     let usual_ns = means[(means.len() - 1) / 2];
     let (n_known, n) = (known.count(), tree.edges.len());
-    let of = if n_known == n {
+    let unresolved = if n_known == n {
         String::new()
     } else {
-        format!(" of the {n_known} edges (of {n}) with a known transfer time")
+        format!("; {} of {n} edges are not resolved", n - n_known)
     };
     let which = format!(
         "{}: {} on average (n = {})",
@@ -282,9 +282,9 @@ pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
     };
     let usual = format!("the median{where_usual} is {}", duration(usual_ns));
     if transfer.mean.saturating_mul(2) <= usual_ns.saturating_mul(3) {
-        format!("No edge is much slower than usual{of}; the slowest is {which}, {usual}")
+        format!("No edge stands out: the slowest is {which}, {usual}{unresolved}")
     } else {
-        format!("The slowest edge{of} is {which}, {usual}")
+        format!("The slowest edge is {which}, {usual}{unresolved}")
     }
 }
 
@@ -648,7 +648,9 @@ fn stage(analysis: &Analysis, hotspot: &Hotspot) -> String {
             format!("spent in {node} before it sends or receives next")
         }
         (StageKind::NodeUp, _) => format!("forwarding at {node}"),
-        (StageKind::DepartureWait, _) if hotspot.serves => format!("{node} serving its children"),
+        (StageKind::DepartureWait, _) if hotspot.serves => {
+            format!("spent in {node} between its first send and its leave")
+        }
         (StageKind::DepartureWait, _) => format!("serialization at {node}"),
         (StageKind::Entry, _) => format!("spent in {node} before it sends"),
         (StageKind::Exit, _) => format!("spent in {node} before it returns"),

@@ -570,6 +570,29 @@ fn the_screen_says_what_ran_and_which_hop_costs_most() {
 }
 
 #[test]
+fn children_of_a_node_wait_behind_their_siblings_alone() {
+    // The root sends to each of its 15 children for 2 us, and stays a millisecond longer.
+    let linear = slow(
+        "MPI_Bcast",
+        "{ shape = \"linear\", exit_ns = 1000000 }",
+        "send_ns = 2000",
+    )
+    .replace("jitter = { exponential_ns = 200 }", "");
+    let (_, pictures) = shown(&linear);
+    let nodes = &pictures["node-serialization-1-MPI_Bcast.svg"];
+    let found = "At rank 0 the last of 15 children waits 28.0 us longer than the first";
+    assert!(nodes.contains(found), "{nodes}");
+    assert!(nodes.contains("rank 0, position 14 (rank 1): 28.0 us (n = 100)"));
+    assert!(
+        !nodes.contains("(rank 0)"),
+        "the node itself is in no curve"
+    );
+    let tree = &pictures["tree-1-MPI_Bcast.svg"];
+    assert!(tree.contains(">↓ 1 × 8 B</text>"), "{tree}");
+    assert!(tree.contains("No edge stands out: the slowest is from rank 0 to rank "));
+}
+
+#[test]
 fn a_hop_that_costs_by_a_few_long_messages_is_told_from_a_slow_one() {
     let interrupted = slow("MPI_Bcast", "\"binomial\"", "").replace(
         "{ exponential_ns = 200 }",
