@@ -123,7 +123,7 @@ impl OrderMap {
             bands(&ranks)
         } else {
             // One row says it for all.
-            vec![0..ranks.len()]
+            std::iter::once(0..ranks.len()).collect()
         };
         let apart = self.apart(&columns).into_iter();
         let apart = apart.map(|(what, counted)| Row {

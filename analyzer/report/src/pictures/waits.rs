@@ -30,7 +30,7 @@ pub(super) fn waits_over_time(analysis: &Analysis) -> Option<WaitsOverTime> {
         .iter()
         .map(|rank| (rank.rank, rank.host.as_str()))
         .collect();
-    let mut map = WaitsOverTime::new(finding(timeline).into(), bin_ns, n_bins);
+    let mut map = WaitsOverTime::new(finding(timeline, error_ns(analysis)).into(), bin_ns, n_bins);
     for rank in &timeline.ranks {
         let host = hosts.get(&rank.rank).copied().unwrap_or_default();
         map.push(rank.rank, host.into(), |bin| TimeBin {
@@ -49,8 +49,19 @@ pub(super) fn waits_over_time(analysis: &Analysis) -> Option<WaitsOverTime> {
     Some(map)
 }
 
-/// How much ranks wait, when the most, and which ranks wait least and most, as a sentence.
-fn finding(timeline: &Timeline) -> String {
+/// How wrong the total wait of a rank can be: the clocks are wrong by the same in every instance. ns.
+fn error_ns(analysis: &Analysis) -> i128 {
+    let errors = analysis.operations.iter().filter_map(|operation| {
+        let duration = operation.duration_ns.as_ref()?;
+        let each = i128::from(duration.uncertainty_ns?).abs();
+        Some(i128::from(operation.instances) * each)
+    });
+    errors.sum()
+}
+
+/// How much ranks wait, when the most, and which ranks wait least and most, as a sentence. `error_ns`:
+/// uncertainty of the total wait of a rank.
+fn finding(timeline: &Timeline, error_ns: i128) -> String {
     let waits = || timeline.ranks.iter().flat_map(|rank| &rank.wait_ns);
     let call_ns = sum(timeline.ranks.iter().flat_map(|rank| &rank.call_time_ns));
     let wait_ns = sum(waits().flatten());
@@ -86,6 +97,15 @@ fn finding(timeline: &Timeline) -> String {
     if let (Some((least, least_rank)), Some((most, most_rank))) = (by_rank().min(), most)
         && least < most
     {
+        if most - least <= error_ns {
+            sentence += &format!(
+                "; which rank waits the least is not resolved: from {} to {}, clock error ±{}",
+                quantity::duration(clipped(least)),
+                quantity::duration(clipped(most)),
+                quantity::duration(clipped(error_ns))
+            );
+            return sentence;
+        }
         sentence += &format!(
             "; rank {least_rank} waits the least ({}), rank {most_rank} the most ({})",
             quantity::duration(clipped(least)),
@@ -178,9 +198,22 @@ mod tests {
         let mut waiting = [Some(10); 10];
         (waiting[4], waiting[5]) = (Some(900), Some(500));
         assert_eq!(
-            finding(&timeline(&[&late, &waiting])),
+            finding(&timeline(&[&late, &waiting]), 0),
             "Waiting is 88 % of the time in collectives, most of all from 4.00 us to 6.00 us (35 % \
              of that time); rank 0 waits the least (10 ns), rank 1 the most (1.48 us)"
+        );
+    }
+
+    #[test]
+    fn ranks_whose_waits_differ_by_less_than_the_clock_error_are_not_named() {
+        let waits = timeline(&[&[Some(0); 3], &[Some(10); 3]]);
+        assert!(finding(&waits, 29).contains("; rank 0 waits the least (0 ns)"));
+        let found = finding(&waits, 30);
+        assert!(
+            found.ends_with(
+                "; which rank waits the least is not resolved: from 0 ns to 30 ns, clock error ±30 ns"
+            ),
+            "{found}"
         );
     }
 
@@ -195,7 +228,7 @@ mod tests {
     fn an_even_run_has_no_peak() {
         let even = [Some(90); 10];
         assert_eq!(
-            finding(&timeline(&[&even, &even])),
+            finding(&timeline(&[&even, &even]), 0),
             "Waiting is 90 % of the time in collectives"
         );
     }
@@ -203,14 +236,14 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_called_nothing() {
         assert_eq!(
-            finding(&timeline(&[&[None; 9]])),
+            finding(&timeline(&[&[None; 9]]), 0),
             "How long ranks wait is not known"
         );
-        assert_eq!(finding(&timeline(&[&[Some(0); 9]])), "No rank waits");
-        assert_eq!(finding(&timeline(&[])), "No rank called a collective");
+        assert_eq!(finding(&timeline(&[&[Some(0); 9]]), 0), "No rank waits");
+        assert_eq!(finding(&timeline(&[]), 0), "No rank called a collective");
         let partly = [None, Some(10), Some(10), Some(10)];
         assert_eq!(
-            finding(&timeline(&[&partly])),
+            finding(&timeline(&[&partly]), 0),
             "Waiting is at least 43 % of the time in collectives"
         );
     }
