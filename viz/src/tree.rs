@@ -1,11 +1,13 @@
 //! The tree of an operation: parents and children, transfer times and waits.
 //!
 //! Drawn like a listing of folders: one row per process, below its parent and further to the right,
-//! so that a tree of a hundred processes can be read like one of eight. Children on one host are
+//! so that a tree of a hundred processes can be read like one of eight; of more than
+//! [`abbreviate::MAX_ROWS`] processes those are shown whose hops stand out, and those near the root. Children on one host are
 //! adjacent, and the host is named once for all of them. Lines are the edges, thicker and darker
 //! where a transfer takes longer than is usual within a host or between hosts; the fill of a node is
 //! the wait of its process. Figures with bars are beside each row.
 
+mod abbreviate;
 mod draw;
 
 use crate::Text;
@@ -76,6 +78,8 @@ pub struct Tree {
     waits: Waits,
     /// Rows in the order in which they are drawn.
     rows: Vec<Row>,
+    /// Number of processes in the tree.
+    n_processes: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +88,8 @@ struct Row {
     depth: usize,
     /// Row of the parent.
     parent: Option<usize>,
+    /// Of a row that stands for several processes: the number of the colour of their slowest hop.
+    rest: Option<usize>,
 }
 
 impl Tree {
@@ -95,6 +101,7 @@ impl Tree {
             heading,
             nodes,
             waits,
+            n_processes: rows.len(),
             rows,
         }
     }
@@ -133,6 +140,7 @@ fn rows(nodes: &[TreeNode]) -> Vec<Row> {
             node,
             depth,
             parent,
+            rest: None,
         });
         let below = children[node].iter().rev();
         open.extend(below.map(|&child| (child, depth + 1, Some(row))));

@@ -51,14 +51,21 @@ struct Column {
 impl Tree {
     /// The picture; see [`Picture::draw`](crate::Picture::draw).
     pub(crate) fn draw(&self, id: &str) -> String {
+        let medians = Medians::of(self.hops());
+        match self.abbreviated(&medians) {
+            Some(shorter) => shorter.draw_rows(id, &medians),
+            None => self.draw_rows(id, &medians),
+        }
+    }
+
+    fn draw_rows(&self, id: &str, medians: &Medians) -> String {
         let head = Head::new(&self.heading.finding, &self.subtitle());
         let n = self.rows.len().max(1) as f64;
         let height = (ROWS_HEIGHT / n).clamp(ROW_HEIGHT.0, ROW_HEIGHT.1);
         let top = f64::from(head.bottom()) + 12.0 + COLUMN_HEAD;
         let bottom = top + height * n;
         let longest_wait = longest(self.nodes.iter().map(|node| node.wait));
-        let medians = Medians::of(self.hops());
-        let (legend, end) = self.legend(&medians, longest_wait, bottom + LEGEND_GAP);
+        let (legend, end) = self.legend(medians, longest_wait, bottom + LEGEND_GAP);
         let sheet = Sheet::new(WIDTH, end.ceil() as u32);
         head.draw(&sheet);
         if self.rows.is_empty() {
@@ -66,7 +73,7 @@ impl Tree {
         }
         let transfers = || self.nodes.iter().flat_map(|node| [node.down, node.up]);
         let longest_transfer = longest(transfers());
-        let columns = self.columns(&medians, longest_transfer, longest_wait);
+        let columns = self.columns(medians, longest_transfer, longest_wait);
         let middle = |row: usize| top + height * (row as f64 + 0.5);
         self.draw_hosts(&sheet, top, height);
         self.draw_messages(&sheet, top, height);
@@ -74,7 +81,7 @@ impl Tree {
         let place = |row: usize| (self.x_of(&self.rows[row]), middle(row));
         // Edges of one parent share a line: those that stand out are on top.
         let mut edges: Vec<(Grade, usize, usize)> = (self.rows.iter().enumerate())
-            .filter_map(|(number, row)| Some((self.grade(row, &medians), number, row.parent?)))
+            .filter_map(|(number, row)| Some((self.grade(row, medians), number, row.parent?)))
             .collect();
         edges.sort_by_key(|(grade, ..)| (grade.color(), *grade));
         for (grade, number, parent) in edges {
@@ -120,8 +127,12 @@ impl Tree {
             "{}, {}, {}; mean times",
             self.heading.operation,
             counted_grouped(self.heading.n_instances, "instance"),
-            counted_grouped(self.rows.len() as u64, "node"),
-        )
+            counted_grouped(self.n_processes as u64, "node"),
+        ) + if self.rows.iter().any(|row| row.rest.is_some()) {
+            "; shown are those whose hops stand out the most, and those near the root"
+        } else {
+            ""
+        }
     }
 
     fn x_of(&self, row: &Row) -> f64 {
@@ -148,7 +159,10 @@ impl Tree {
     }
 
     /// The grade of the edge to the parent, in the slower direction.
-    fn grade(&self, row: &Row, medians: &Medians) -> Grade {
+    pub(super) fn grade(&self, row: &Row, medians: &Medians) -> Grade {
+        if let Some(color) = row.rest {
+            return color.checked_sub(1).map_or(Grade::Usual, Grade::Above);
+        }
         let node = &self.nodes[row.node];
         let down = node.down.filter(|_| node.other_parent.is_none());
         let known = [down, node.up].into_iter().flatten();
@@ -302,6 +316,11 @@ impl Tree {
 
     fn edge_words(&self, row: &Row) -> String {
         let node = &self.nodes[row.node];
+        match row.rest {
+            Some(0) => return format!("{}: none of their hops stands out", node.name),
+            Some(_) => return format!("{}: some of their hops stand out", node.name),
+            None => {}
+        }
         let parent = row.parent.map(|parent| &self.nodes[self.rows[parent].node]);
         let parent = parent.map_or(String::new(), |parent| {
             format!("{} ({})", parent.name, parent.host)

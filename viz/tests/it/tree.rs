@@ -249,3 +249,47 @@ fn a_hop_within_the_clock_error_is_no_number() {
     // The edge and its entry in the legend.
     assert_eq!(svg.matches("class=\"hop-unknown\"").count(), 2);
 }
+
+#[test]
+fn a_tree_of_a_thousand_shows_what_stands_out_and_counts_the_rest() {
+    let svg = Picture::from(tree(1_024)).to_svg();
+    let names = || {
+        let processes = svg.split("data-node=\"").skip(1);
+        processes.map(|rest| rest.split('"').next().unwrap())
+    };
+    assert!(names().any(|name| name == "rank 4") && names().any(|name| name == "rank 0"));
+    assert_eq!(svg.matches("class=\"hop3\"").count(), 2);
+    let shown = names().filter(|name| name.starts_with("rank ")).count();
+    let more = names().filter_map(|name| name.strip_suffix(" more"));
+    let more: Vec<usize> = more.map(|n| n.parse().unwrap()).collect();
+    assert_eq!(shown + more.iter().sum::<usize>(), 1_024);
+    assert!(
+        shown <= 64 && more.len() <= shown,
+        "{shown} and {}",
+        more.len()
+    );
+    assert!(svg.contains("1,024 nodes; mean times; shown are those whose hops stand out the most"));
+    // The median is that of all hops, also of those that are not shown.
+    assert!(svg.contains("median within a host 5.00 us, between hosts 5.00 us"));
+}
+
+#[test]
+fn a_long_chain_is_shown_from_its_root_on() {
+    let nodes = (0..1_000).map(|rank: usize| TreeNode {
+        name: format!("rank {rank}").into(),
+        host: "a".into(),
+        parent: rank.checked_sub(1),
+        other_parent: None,
+        down: None,
+        up: StageTime::new(if rank == 990 { 90_000 } else { 5_000 }, 5),
+        sent_down: None,
+        sent_up: None,
+        wait: None,
+    });
+    let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes.collect())).to_svg();
+    assert_eq!(svg.matches("data-node=").count(), 65);
+    assert!(svg.contains("data-node=\"936 more\""), "{svg}");
+    // A slow hop among those that are not shown is not hidden.
+    assert!(svg.contains("936 more: some of their hops stand out"));
+    assert_eq!(svg.matches("class=\"hop3\"").count(), 2);
+}
