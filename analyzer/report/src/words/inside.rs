@@ -247,9 +247,12 @@ pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
     let known = tree.edges.iter().filter_map(|edge| {
         let transfer = edge.measured.as_ref()?.transfer_ns.as_ref()?;
         let error_ns = transfer.uncertainty_ns.map(i64::unsigned_abs);
-        uncertainty::is_resolved(transfer.mean, error_ns).then_some((transfer, edge, error_ns))
+        Some((transfer, edge, error_ns))
     });
-    let slowest = known.clone().max_by_key(|(transfer, edge, _)| {
+    let resolved = known
+        .clone()
+        .filter(|(transfer, _, error_ns)| uncertainty::is_resolved(transfer.mean, *error_ns));
+    let slowest = resolved.clone().max_by_key(|(transfer, edge, _)| {
         let ends = Reverse((edge.from, edge.to));
         (transfer.mean, ends)
     });
