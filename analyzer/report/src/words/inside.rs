@@ -2,7 +2,7 @@
 //! messages take the time, and which hop.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
@@ -240,10 +240,10 @@ fn what_was_sent(operation: &OperationSummary, tree: &TreeSummary) -> String {
 /// The edge with the longest mean transfer time, of those whose transfer time is known and longer than
 /// the error of the clocks, beside the median of its kind: within a host, or between hosts.
 pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
-    let is_within_host = |edge: &EdgeSummary| {
-        let [from, to] = [edge.from, edge.to].map(|rank| host(analysis, rank));
-        from == to
-    };
+    let hosts: BTreeMap<u32, &str> = (analysis.ranks.iter())
+        .map(|rank| (rank.rank, &*rank.host))
+        .collect();
+    let is_within_host = |edge: &EdgeSummary| hosts.get(&edge.from) == hosts.get(&edge.to);
     let known = tree.edges.iter().filter_map(|edge| {
         let transfer = edge.measured.as_ref()?.transfer_ns.as_ref()?;
         let error_ns = transfer.uncertainty_ns.map(i64::unsigned_abs);
@@ -260,17 +260,15 @@ pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
         return "The transfer time of messages is not resolvable".to_owned();
     };
     let within = is_within_host(edge);
-    let of_kind = known
-        .clone()
-        .filter(|known| is_within_host(known.1) == within);
+    let of_kind = known.filter(|known| is_within_host(known.1) == within);
     let mut means: Vec<i64> = of_kind.map(|(transfer, ..)| transfer.mean).collect();
     means.sort_unstable();
     let usual_ns = means[(means.len() - 1) / 2];
-    let (n_known, n) = (known.count(), tree.edges.len());
-    let unresolved = if n_known == n {
+    let (n_resolved, n) = (resolved.count(), tree.edges.len());
+    let unresolved = if n_resolved == n {
         String::new()
     } else {
-        format!("; {} of {n} edges are not resolved", n - n_known)
+        format!("; {} of {n} edges are not resolved", n - n_resolved)
     };
     let which = format!(
         "{}: {} on average (n = {})",
