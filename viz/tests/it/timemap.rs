@@ -225,6 +225,34 @@ fn the_length_of_a_core_that_fills_the_plot_is_in_its_bar_not_on_its_name() {
 }
 
 #[test]
+fn a_stage_within_the_clock_error_is_hatched_and_not_a_number() {
+    let draw = |error_ns| {
+        let mut timemap = Timemap::new(heading("Error"), Stages::seen_from_outside());
+        for idx in 0..4 {
+            let times_ns = times_ns(4, 2, idx);
+            timemap.push(rank(idx, idx / 2), |stage| {
+                let time = StageTime::new(times_ns[stage], 2_500)?;
+                // The core is between stamps of different hosts.
+                Some(time.with_error((stage == 2).then_some(error_ns)))
+            });
+        }
+        svg(timemap)
+    };
+    let hatched = |svg: &str| svg.matches("<rect fill=\"url(#collbench-hatch)\"").count();
+    let notable = draw(2_000);
+    assert!(notable.contains(">core 6.35 us ±2.00 us<"), "{notable}");
+    assert_eq!(hatched(&notable), 0);
+    assert!(
+        notable.contains("core 6.35 us ±2.00 us (n = 2,500)\n"),
+        "in tooltips"
+    );
+    let larger = draw(7_000);
+    assert!(larger.contains(">core not resolved: ±7.00 us<"), "{larger}");
+    assert!(larger.contains(">not resolved:<") && larger.contains(">clock error ±7.00 us<"));
+    assert_eq!(hatched(&larger), 1);
+}
+
+#[test]
 fn without_the_path_to_the_root_the_path_from_it_is_unchanged() {
     let ways = |timemap: Timemap| -> Vec<Vec<i64>> {
         let svg = svg(timemap);

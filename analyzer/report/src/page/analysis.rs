@@ -158,11 +158,13 @@ fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
             duration.map_or_else(
                 || "not known".to_owned(),
                 |duration| {
+                    let error_ns = duration.uncertainty_ns.map(i64::unsigned_abs);
                     format!(
-                        "median {} from the first enter to the last leave, longest {} (n = {})",
+                        "median {} from the first enter to the last leave, longest {} (n = {}){}",
                         quantity::duration(duration.median),
                         quantity::duration(duration.max),
-                        duration.n
+                        duration.n,
+                        words::uncertainty::after(duration.median, error_ns)
                     )
                 },
             ),

@@ -143,6 +143,75 @@ fn where_no_position_can_be_told_the_order_map_says_so() {
 }
 
 #[test]
+fn on_one_host_there_are_no_rows_for_times_across_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, pictures) = report(LATE, folder.path());
+    let timemap = &pictures["timemap-1-MPI_Allreduce.svg"];
+    assert!(timemap.contains(">wait inside the host<"), "{timemap}");
+    assert!(!timemap.contains("across hosts") && !timemap.contains("clock error"));
+}
+
+#[test]
+fn figures_below_the_clock_error_are_called_not_resolved() {
+    let folder = tempfile::tempdir().unwrap();
+    // Exchanges take 5 ms, the waits some 100 us.
+    let scenario = include_str!("../../../tests/scenarios/verdicts/clock-error.toml");
+    let (analysis, pictures) = report(scenario, folder.path());
+    let duration = analysis.operations[0].duration_ns.as_ref().unwrap();
+    assert!(duration.uncertainty_ns.unwrap() > duration.median);
+    for (name, words) in [
+        (
+            "timemap-1-MPI_Allreduce.svg",
+            "How long ranks wait for other hosts in this MPI_Allreduce is not resolved",
+        ),
+        (
+            "timemap-1-MPI_Allreduce-without-waits.svg",
+            "How long this MPI_Allreduce takes without the waits is not resolved (clock error ±",
+        ),
+        (
+            "serialization-1-MPI_Allreduce.svg",
+            "How much later each further rank leaves is not resolved",
+        ),
+        (
+            "waits-over-time.svg",
+            "which rank waits the least is not resolved",
+        ),
+    ] {
+        let svg = &pictures[name];
+        assert!(title(svg).contains(words), "{name}: {}", title(svg));
+    }
+    assert!(title(&pictures["durations-1-MPI_Allreduce.svg"]).contains(", clock error ±"));
+    let curve = &pictures["serialization-1-MPI_Allreduce.svg"];
+    assert!(curve.contains("class=\"error\"") && !curve.contains("straight-line fit"));
+}
+
+#[test]
+fn the_tree_is_second_on_the_page_and_departures_are_folded() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = LATE.replace(
+        "{ operation = \"MPI_Allreduce\", bytes = 8, work",
+        "{ operation = \"MPI_Allreduce\", bytes = 8, tree = \"binomial\", work",
+    );
+    report(&scenario, folder.path());
+    let page = fs::read_to_string(folder.path().join("report/index.html")).unwrap();
+    let group = page.split_once("<section class=\"group\"").unwrap().1;
+    let headings: Vec<&str> = group
+        .split("<h4 id=")
+        .skip(1)
+        .map(|rest| rest.split_once('>').unwrap().1.split_once('<').unwrap().0)
+        .collect();
+    assert!(headings[0].starts_with("Timemap"), "{headings:?}");
+    assert_eq!(headings[1], "The most frequent tree");
+    let folded = group.split("<summary><h4 id=").count() - 1;
+    assert!(folded > 0);
+    let at = headings
+        .iter()
+        .position(|name| *name == "Order of departure")
+        .unwrap();
+    assert!(at >= headings.len() - folded, "{headings:?}");
+}
+
+#[test]
 fn the_timemap_of_a_nonblocking_operation_sets_computing_apart_from_waiting() {
     let scenario = LATE.replace(
         "{ operation = \"MPI_Allreduce\", bytes = 8, work = [\n",
