@@ -17,7 +17,7 @@ use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
 };
 
-use crate::text::escape;
+use crate::text::{cut, escape};
 
 /// Logical units per px.
 pub(crate) const UNIT: i32 = 10;
@@ -281,6 +281,15 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
         })
         .sum();
     ems * size
+}
+
+/// `text` of `size` px cut to `width` px.
+pub(crate) fn fit(text: &str, width: f64, size: f64) -> String {
+    let n_chars = (1..=text.chars().count()).rev();
+    let mut fitting = n_chars.map(|n| cut(text, n));
+    fitting
+        .find(|text| text_width(text, size) <= width)
+        .unwrap_or_default()
 }
 
 /// Draws for plotters into the open group of a [`Sheet`]; see the module documentation.

@@ -5,8 +5,7 @@ use plotters_backend::BackendCoord;
 use super::{Bar, HeatMap, Row, Shade};
 use crate::frame::{MARGIN, WIDTH};
 use crate::style;
-use crate::svg::{Anchor, Sheet, UNIT, text_width};
-use crate::text::cut;
+use crate::svg::{Anchor, Sheet, UNIT, fit, text_width};
 
 // All in px.
 const LEFT: f64 = 196.0;
@@ -189,7 +188,7 @@ impl HeatMap {
         for (idx, (row, &place)) in self.rows.iter().zip(&layout.rows).enumerate() {
             if place.has_text {
                 let at = at(LEFT - 8.0, place.baseline());
-                sheet.text(at, Anchor::End, "minor", &fit(&row.name, NAME_WIDTH));
+                sheet.text(at, Anchor::End, "minor", &fit(&row.name, NAME_WIDTH, SMALL));
             }
             let before = idx.checked_sub(1).map(|idx| &self.rows[idx]);
             let is_first = before.is_none_or(|before| before.group != row.group);
@@ -198,7 +197,7 @@ impl HeatMap {
                 sheet.polyline("leader", &ends);
             }
             if is_first && place.y + 0.5 >= free {
-                let group = fit(row.group.as_str(), GROUP_WIDTH);
+                let group = fit(row.group.as_str(), GROUP_WIDTH, SMALL);
                 let at = at(GROUP_LEFT, place.baseline());
                 sheet.text(at, Anchor::Start, "minor", &group);
                 free = place.y + TEXT_LINE;
@@ -353,14 +352,4 @@ fn class(shade: Shade) -> String {
 fn at(x: f64, y: f64) -> BackendCoord {
     let unit = f64::from(UNIT);
     ((x * unit).round() as i32, (y * unit).round() as i32)
-}
-
-/// Text cut to a width in px.
-fn fit(text: &str, width: f64) -> String {
-    let n_chars = text.chars().count();
-    let fitting = (1..=n_chars).rev().map(|n| cut(text, n));
-    fitting
-        .into_iter()
-        .find(|text| text_width(text, SMALL) <= width)
-        .unwrap_or_default()
 }

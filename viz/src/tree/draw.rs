@@ -7,8 +7,7 @@ use super::{Messages, Row, Tree, TreeNode};
 use crate::frame::{Head, MARGIN, WIDTH};
 use crate::hops::{Grade, Kind, Medians};
 use crate::style;
-use crate::svg::{Anchor, Sheet, UNIT, text_width};
-use crate::text::cut;
+use crate::svg::{Anchor, Sheet, UNIT, fit, text_width};
 use crate::timemap::{StageTime, duration_of};
 
 // All in px.
@@ -277,7 +276,7 @@ impl Tree {
                 (None, None) => continue,
             };
             let y = top + height * (number as f64 + 0.5) + 4.0;
-            let text = fit(&text, MESSAGES_WIDTH - 4.0);
+            let text = fit(&text, MESSAGES_WIDTH - 4.0, 11.0);
             sheet.text(at(MESSAGES_LEFT, y), Anchor::Start, "minor", &text);
         }
     }
@@ -393,15 +392,6 @@ fn per_instance(sent: Messages) -> String {
     };
     let bytes = sent.bytes / sent.n.max(1);
     format!("{} × {} B", tick(n), short_count(bytes))
-}
-
-/// Text cut to a width in px.
-fn fit(text: &str, width: f64) -> String {
-    let n_chars = (1..=text.chars().count()).rev();
-    let mut fitting = n_chars.map(|n| cut(text, n));
-    fitting
-        .find(|text| text_width(text, 11.0) <= width)
-        .unwrap_or_default()
 }
 
 fn draw_columns(sheet: &Sheet, columns: &[Column], top: f64, height: f64, id: &str) {
