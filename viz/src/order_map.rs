@@ -8,7 +8,7 @@ use collbench_text::quantity::{counted_grouped, grouped, part_percent, whole_per
 
 use crate::frame::Head;
 use crate::heat_map::band::{self, RankOnHost, bands};
-use crate::heat_map::{Axis, Bar, Cell, HeatMap, MAX_ROWS, N_STEPS, Row, Shade};
+use crate::heat_map::{Axis, Bar, Cell, HeatMap, N_STEPS, Row, Shade};
 use crate::{Heading, Text};
 
 /// Which order is shown.
@@ -40,9 +40,9 @@ impl Positions {
 
 /// How often each rank was at each position of an order.
 ///
-/// More than 64 ranks share rows, whose cells show the mean of their ranks; ranks that are mostly in
-/// the last or the first column are then shown above them, so that one rank that is always last stays
-/// visible among a thousand. If no position is resolved, all ranks share one row. More than 64
+/// More than 64 ranks share rows, whose cells show the mean of their ranks. Of more than 16 ranks,
+/// those that are mostly in the last or the first column are also shown above the others, so that one
+/// rank that is always last stays visible among a thousand. If no position is resolved, all ranks share one row. More than 64
 /// positions share columns.
 #[derive(Debug, Clone)]
 pub struct OrderMap {
@@ -57,6 +57,8 @@ const LIMITS: [u64; N_STEPS] = [2, 5, 10, 20, 40, 70, 100];
 /// A rank that is in the first or the last column in at least this share of the instances, in parts
 /// per million, has a row of its own among many ranks.
 const MOSTLY: u64 = 666_667;
+/// Among so many ranks or fewer, one is easily seen in its place.
+const FEW: usize = 16;
 /// More positions share columns.
 const MAX_COLUMNS: usize = 64;
 
@@ -160,9 +162,9 @@ impl OrderMap {
             .any(|&n| n > 0)
     }
 
-    /// The ranks that are mostly last or first, if many ranks share rows, and which of the two.
+    /// The ranks that are mostly last or first, if there are many, and which of the two.
     fn apart(&self, columns: &[std::ops::Range<usize>]) -> Vec<(&'static str, &Counted)> {
-        if self.ranks.len() <= MAX_ROWS {
+        if self.ranks.len() <= FEW {
             return Vec::new();
         }
         let ends = [

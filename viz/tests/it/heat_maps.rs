@@ -168,6 +168,18 @@ fn one_late_rank_among_a_thousand_is_seen_and_named() {
 }
 
 #[test]
+fn a_rank_that_is_mostly_last_has_a_row_above_the_others_among_many_only() {
+    for (n_ranks, n_rows) in [(16, 16), (64, 65)] {
+        let svg = svg(arrivals(n_ranks, 16, 5, 0));
+        let document = Document::parse(&svg).unwrap();
+        assert_eq!(rows(&document).len(), n_rows);
+        assert_eq!(svg.contains(">mostly last<"), n_ranks == 64);
+        let first = rows(&document)[0].attribute("data-row");
+        assert_eq!(first, Some(if n_ranks == 64 { "rank 5" } else { "rank 0" }));
+    }
+}
+
+#[test]
 fn a_wait_that_is_known_in_part_is_hatched_over_its_shade() {
     let bin = TimeBin {
         wait_ns: Some(300),
