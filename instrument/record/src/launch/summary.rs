@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use collbench_files::{Folder, Mapped};
-use collbench_formats::{FILE_MAGIC, FileHeader, Operation, RankTrace, StopReason};
+use collbench_formats::{FILE_MAGIC, FileHeader, Operation, RankTrace, Record, StopReason};
 use collbench_instrument::Form;
 use collbench_instrument::directory::{self, is_rank_file};
 use collbench_text::quantity::file_size;
@@ -26,6 +26,8 @@ pub(super) struct Summary {
     n_unfinished: usize,
     n_stopped: usize,
     n_calls: u64,
+    /// Records of the ends of messages.
+    n_messages: u64,
     pub(super) n_bytes: u64,
     /// Calls that a ring has overwritten.
     n_dropped: u64,
@@ -107,16 +109,20 @@ impl Summary {
     /// Counts of a rank file of `n_bytes` bytes.
     fn of(trace: &RankTrace<'_>, n_bytes: usize) -> Self {
         let reason = StopReason::from_code(trace.header.stop_reason.get());
-        let records = trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
-        let calls = records.filter(|record| {
-            !record.is_internal() && record.operation().is_some_and(Operation::is_counted)
-        });
+        let (mut n_calls, mut n_messages) = (0, 0);
+        for record in trace.chunks.iter().flat_map(|chunk| chunk.records.iter()) {
+            let is_call =
+                !record.is_internal() && record.operation().is_some_and(Operation::is_counted);
+            n_calls += u64::from(is_call);
+            n_messages += u64::from(record.message().is_some());
+        }
         let window = trace.window.as_ref();
         Self {
             n_ranks: 1,
             n_unfinished: usize::from(trace.header.finalized.get() == 0),
             n_stopped: usize::from(reason != StopReason::NotStopped),
-            n_calls: window.map_or_else(|| calls.count() as u64, |window| window.n_calls_in_window),
+            n_calls: window.map_or(n_calls, |window| window.n_calls_in_window),
+            n_messages,
             n_bytes: n_bytes as u64,
             n_dropped: window.map_or(0, |window| window.n_calls_dropped),
             keep_bytes: window.map_or(0, |window| window.keep_bytes),
@@ -129,6 +135,7 @@ impl Summary {
         self.n_unfinished += other.n_unfinished;
         self.n_stopped += other.n_stopped;
         self.n_calls += other.n_calls;
+        self.n_messages += other.n_messages;
         self.n_bytes += other.n_bytes;
         self.n_dropped += other.n_dropped;
         self.keep_bytes = self.keep_bytes.max(other.keep_bytes);
@@ -208,7 +215,25 @@ impl Summary {
         if self.n_stopped > 0 {
             line += &format!("; recording stopped early on {}", ranks(self.n_stopped));
         }
+        if let Some(messages) = self.share_of_messages() {
+            line += &format!(
+                "; {messages} % of it are messages inside collectives: --layers calls leaves them out, \
+                 --keep last:16M keeps the newest only"
+            );
+        }
         line + &format!("; next: collbench-analyze {path}")
+    }
+
+    /// How much of a trace that is large for its calls is messages, in percent, if they are most of it.
+    fn share_of_messages(&self) -> Option<u64> {
+        const LARGE: u64 = 16 << 20;
+        const LARGE_PER_CALL: u64 = 1024;
+        let is_large = self.n_bytes >= LARGE.max(self.n_calls.saturating_mul(LARGE_PER_CALL));
+        let of_messages = self.n_messages.saturating_mul(size_of::<Record>() as u64);
+        let share = of_messages.saturating_mul(100) / self.n_bytes.max(1);
+        // Compact records are smaller.
+        let is_most = (50..=100).contains(&share);
+        (is_large && is_most && self.keep_bytes == 0).then_some(share)
     }
 }
 
@@ -273,6 +298,48 @@ impl Problem {
                      recorded: record each run separately, into its own directory (-o)"
                 )
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_that_messages_made_large_says_how_to_record_less() {
+        let large = Summary {
+            n_ranks: 16,
+            n_calls: 3_200,
+            n_messages: 700_000,
+            n_bytes: 25_000_000,
+            ..Summary::default()
+        };
+        assert_eq!(
+            large.line("t"),
+            "16 ranks, 3200 calls, 25.0 MB in t; 89 % of it are messages inside collectives: --layers calls \
+             leaves them out, --keep last:16M keeps the newest only; next: collbench-analyze t"
+        );
+        // Small, of many calls, of other records, or limited already.
+        for other in [
+            Summary {
+                n_bytes: 10_000_000,
+                ..large.clone()
+            },
+            Summary {
+                n_calls: 100_000,
+                ..large.clone()
+            },
+            Summary {
+                n_messages: 300_000,
+                ..large.clone()
+            },
+            Summary {
+                keep_bytes: 1 << 20,
+                ..large
+            },
+        ] {
+            assert!(!other.line("t").contains("messages"), "{other:?}");
         }
     }
 }
