@@ -4,13 +4,17 @@
 //! details, which grow with the square of its processes: edges, rounds, paths, orders. In a run of
 //! a thousand operations nobody reads the details of all. So the document has those of the
 //! operations with the most time, as many as come to [`MAX_BYTES`]; of the others it has `null`,
-//! and says so.
+//! and says so. Of thousands of operations, as on hundreds of communicators, it lists those with the
+//! most time, as many as come to [`MAX_BYTES_OF_SUMS`], and of the others the sums for each name.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_stats::integers::sum_ns;
 use collbench_text::json;
 use serde::Serialize;
 
-use crate::results::analysis::DetailsSummary;
+use crate::results::analysis::{DetailsSummary, ImbalanceRest, OperationsRest};
+use crate::results::code::Code;
 use crate::results::detail::Detail;
 use crate::results::imbalance::ImbalanceSummary;
 use crate::results::inside::CriticalPathSummary;
@@ -33,6 +37,9 @@ pub enum Details {
 const MAX_BYTES: u64 = 4 << 20;
 /// Most bytes of one kind of them, of one operation.
 const MAX_BYTES_OF_KIND: u64 = 2 << 20;
+/// Most bytes of operations without their details, and of verdicts without theirs.
+const MAX_BYTES_OF_SUMS: u64 = 3 << 20;
+const MAX_BYTES_OF_VERDICT_SUMS: u64 = 1 << 20;
 /// Most bytes of details of the verdicts.
 const MAX_BYTES_OF_VERDICTS: u64 = 1 << 20;
 /// Operations with messages, by time, of which sentences may be made.
@@ -83,6 +90,8 @@ struct DetailsOfKind<'a> {
     details: Vec<&'a mut dyn LeaveOut>,
 }
 
+/// In the document, in `operations` or `imbalance`.
+const IN_LIST: usize = 2;
 /// In the document, in `operations` or `imbalance`, in an entry of that.
 const IN_ENTRY: usize = 3;
 /// In an entry, in `trees`, in a tree.
@@ -164,6 +173,33 @@ pub(crate) struct Chooser {
     n_inside: usize,
     /// Operations that pictures may be made of, so far.
     n_drawn: usize,
+    /// Which operations the document lists.
+    listed: Listed,
+}
+
+/// The first entries of a list, as many as there is room for.
+struct Listed {
+    /// Number of entries.
+    n: usize,
+    /// Bytes that are left; `None` as soon as an entry was not listed.
+    left: Option<u64>,
+}
+
+impl Listed {
+    /// Lists the next entry if the one before was listed and it fits without its details, of so many bytes, or
+    /// `is_needed`.
+    fn add(&mut self, entry: &impl Serialize, details: u64, is_needed: bool) {
+        let Some(left) = self.left else {
+            return;
+        };
+        let n_bytes = json::n_bytes(entry, IN_LIST).saturating_sub(details);
+        self.left = if is_needed {
+            Some(left.saturating_sub(n_bytes))
+        } else {
+            left.checked_sub(n_bytes)
+        };
+        self.n += usize::from(self.left.is_some());
+    }
 }
 
 impl Chooser {
@@ -174,7 +210,16 @@ impl Chooser {
             is_full: false,
             n_inside: 0,
             n_drawn: 0,
+            listed: Listed {
+                n: 0,
+                left: Some(MAX_BYTES_OF_SUMS),
+            },
         }
+    }
+
+    /// Number of operations that the document lists.
+    pub(crate) fn n_listed(&self) -> usize {
+        self.listed.n
     }
 
     /// Leaves details of the next operation out, if there is no room for them. One kind of them that
@@ -182,6 +227,7 @@ impl Chooser {
     /// has as many as do, those behind it have none.
     pub(crate) fn choose(&mut self, operation: &mut OperationSummary) {
         let Details::OfWhatMatters { n_drawn } = self.details else {
+            self.listed.n += 1;
             return;
         };
         let is_inside = operation
@@ -194,6 +240,7 @@ impl Chooser {
         let is_needed = self.n_drawn <= n_drawn || (is_inside && self.n_inside <= N_IN_WORDS);
         let was_full = self.is_full;
         let mut left_out = Vec::new();
+        let mut kept = 0;
         for mut kind in kinds(operation) {
             kind.details.retain(|detail| !detail.is_nothing());
             if kind.details.is_empty() {
@@ -203,6 +250,7 @@ impl Chooser {
                 let n_bytes = kind.n_bytes();
                 if n_bytes <= self.left.min(MAX_BYTES_OF_KIND) {
                     self.left -= n_bytes;
+                    kept += n_bytes;
                     continue;
                 }
                 self.is_full |= n_bytes <= MAX_BYTES_OF_KIND;
@@ -223,37 +271,50 @@ impl Chooser {
             }
         }
         operation.left_out = left_out;
+        self.listed.add(operation, kept, is_needed);
     }
 }
 
 /// Leaves out the sections of verdicts that do not fit; those with the most waiting caused come
-/// first.
-pub(crate) fn choose_verdicts(details: Details, verdicts: &mut [ImbalanceSummary]) {
+/// first. Gives the number of verdicts that the document lists.
+pub(crate) fn choose_verdicts(details: Details, verdicts: &mut [ImbalanceSummary]) -> usize {
     if details == Details::All {
-        return;
+        return verdicts.len();
     }
     let mut left = Some(MAX_BYTES_OF_VERDICTS);
+    let mut listed = Listed {
+        n: 0,
+        left: Some(MAX_BYTES_OF_VERDICT_SUMS),
+    };
     for verdict in verdicts {
         let n_bytes = verdict.sections.n_bytes(IN_ENTRY) + verdict.hosts.n_bytes(IN_ENTRY);
         left = left.and_then(|left| left.checked_sub(n_bytes));
-        if left.is_none() {
-            verdict.sections.leave_out();
-            verdict.hosts.leave_out();
-        }
+        let kept = match left {
+            Some(_) => n_bytes,
+            None => {
+                verdict.sections.leave_out();
+                verdict.hosts.leave_out();
+                0
+            }
+        };
+        listed.add(verdict, kept, false);
     }
+    listed.n
 }
 
-/// Counts of what was left out.
+/// What was left out: counts, and sums of what is not listed.
 pub(crate) fn summary(
-    operations: &[OperationSummary],
-    imbalance: &[ImbalanceSummary],
+    (operations, n_operations): (&[OperationSummary], usize),
+    (imbalance, n_imbalance): (&[ImbalanceSummary], usize),
 ) -> DetailsSummary {
     let time_ns = |operations: &mut dyn Iterator<Item = &OperationSummary>| {
         sum_ns(operations.filter_map(|of| Some(of.call_time_ns.as_ref()?.total)))
     };
-    let told = || operations.iter().filter(|of| of.left_out.is_empty());
+    let (listed, rest) = operations.split_at(n_operations);
+    let (verdicts, other_verdicts) = imbalance.split_at(n_imbalance);
+    let told = || listed.iter().filter(|of| of.left_out.is_empty());
     let all_ns = time_ns(&mut operations.iter());
-    let n_verdicts = imbalance.iter().filter(|of| !of.sections.is_left_out());
+    let n_verdicts = verdicts.iter().filter(|of| !of.sections.is_left_out());
     let (n_told, n_verdicts) = (told().count(), n_verdicts.count());
     let complete = n_told == operations.len() && n_verdicts == imbalance.len();
     DetailsSummary {
@@ -262,5 +323,43 @@ pub(crate) fn summary(
         share_of_time: (all_ns > 0).then(|| time_ns(&mut told()) as f64 / all_ns as f64),
         imbalance: n_verdicts,
         all_by: (!complete).then_some(ALL_BY.into()),
+        operations_listed: n_operations,
+        operations_rest: operations_rest(rest),
+        imbalance_listed: n_imbalance,
+        imbalance_rest: (!other_verdicts.is_empty()).then(|| ImbalanceRest {
+            entries: other_verdicts.len(),
+            instances: other_verdicts.iter().map(|of| of.instances).sum(),
+            resolved: other_verdicts.iter().map(|of| of.resolved).sum(),
+            all_waits_caused_ns: sum_ns(other_verdicts.iter().map(|of| of.all_waits_caused_ns)),
+        }),
     }
+}
+
+/// Operations in sums, by name.
+fn operations_rest(operations: &[OperationSummary]) -> Vec<OperationsRest> {
+    let mut by_name: BTreeMap<&Code, Vec<&OperationSummary>> = BTreeMap::new();
+    for operation in operations {
+        by_name
+            .entry(&operation.operation)
+            .or_default()
+            .push(operation);
+    }
+    let rest = by_name.into_iter().map(|(name, all)| {
+        let communicators: BTreeSet<Option<usize>> = all.iter().map(|of| of.communicator).collect();
+        let total = |total_ns: fn(&OperationSummary) -> Option<i64>| {
+            let known: Vec<i64> = all.iter().filter_map(|of| total_ns(of)).collect();
+            (!known.is_empty()).then(|| sum_ns(known))
+        };
+        OperationsRest {
+            operation: name.clone(),
+            entries: all.len(),
+            communicators: communicators.len(),
+            calls: all.iter().map(|of| of.calls).sum(),
+            instances: all.iter().map(|of| of.instances).sum(),
+            incomplete: all.iter().map(|of| of.incomplete).sum(),
+            call_time_ns: total(|of| Some(of.call_time_ns.as_ref()?.total)),
+            wait_ns: total(|of| Some(of.wait_ns.as_ref()?.total)),
+        }
+    });
+    rest.collect()
 }

@@ -18,9 +18,18 @@ use crate::results::operation::{
 use crate::sums::operation::{OperationKey, OperationTally, OverlapTally, wait_state_names};
 use crate::sums::serialization::SerializationPoint;
 
-/// The operations, by time, the longest first, and the message received the most before it was
-/// sent.
-pub(crate) fn operations(inputs: &Inputs<'_>) -> (Vec<OperationSummary>, Option<TooEarly>) {
+/// The operations of a run.
+pub(crate) struct Operations {
+    /// By time, the longest first.
+    pub(crate) all: Vec<OperationSummary>,
+    /// The first of them that the document lists.
+    pub(crate) n_listed: usize,
+    /// The message received the most before it was sent.
+    pub(crate) earliest: Option<TooEarly>,
+}
+
+/// The operations, with the details for which the document has room.
+pub(crate) fn operations(inputs: &Inputs<'_>) -> Operations {
     let tallies = by_time(inputs);
     let mut chooser = Chooser::new(inputs.details);
     let mut earliest = None;
@@ -32,8 +41,11 @@ pub(crate) fn operations(inputs: &Inputs<'_>) -> (Vec<OperationSummary>, Option<
         chooser.choose(&mut operation);
         operation
     });
-    let operations = operations.collect();
-    (operations, earliest)
+    Operations {
+        all: operations.collect(),
+        n_listed: chooser.n_listed(),
+        earliest,
+    }
 }
 
 /// The sums of the operations, by time, the longest first: the order of the results.

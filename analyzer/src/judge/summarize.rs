@@ -20,7 +20,7 @@ use crate::judge::imbalances::imbalances;
 use crate::judge::inputs::Inputs;
 use crate::judge::marked_phases::marked_phases;
 use crate::judge::operation_costs::operation_costs;
-use crate::judge::operations::operations;
+use crate::judge::operations::{Operations, operations};
 use crate::judge::remarks::{RemarkFacts, remarks};
 use crate::judge::sites::Sites;
 use crate::judge::trace::{message_ends, trace_summary};
@@ -35,9 +35,13 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     let exchanges = Exchanges::of(inputs.run, inputs.clocks);
     let pauses = recorder_pauses(inputs, &exchanges);
     let trace = trace_summary(inputs, damage(inputs));
-    let (operations, earliest) = operations(inputs);
+    let Operations {
+        all: operations,
+        n_listed,
+        earliest,
+    } = operations(inputs);
     let mut imbalance = imbalances(inputs);
-    details::choose_verdicts(inputs.details, &mut imbalance);
+    let n_verdicts_listed = details::choose_verdicts(inputs.details, &mut imbalance);
     let at_end = Hang::of(inputs);
     let hang = at_end.summary();
     let of_processes = || inputs.findings.processes.iter();
@@ -70,7 +74,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         efficiencies: efficiencies(inputs, &trace, &ranks),
         trace,
         ranks,
-        details: details::summary(&operations, &imbalance),
+        details: details::summary((&operations, n_listed), (&imbalance, n_verdicts_listed)),
         operations,
         imbalance,
         disturbances: disturbances(inputs),

@@ -90,6 +90,52 @@ pub struct DetailsSummary {
     pub imbalance: usize,
     /// The option that gives all details; `None` where nothing was left out.
     pub all_by: Option<Code>,
+    /// Operations that the document lists, those with the most time.
+    #[serde(default)]
+    pub operations_listed: usize,
+    /// The others in sums, by name.
+    #[serde(default)]
+    pub operations_rest: Vec<OperationsRest>,
+    /// Entries of `imbalance` that the document lists, the costliest.
+    #[serde(default)]
+    pub imbalance_listed: usize,
+    /// The others in sums; `None` without any.
+    #[serde(default)]
+    pub imbalance_rest: Option<ImbalanceRest>,
+}
+
+/// Sums over entries of `operations` of one name that the document does not list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationsRest {
+    /// The name of the operation.
+    pub operation: Code,
+    /// Number of entries.
+    pub entries: usize,
+    /// Number of communicators that they are on.
+    pub communicators: usize,
+    /// Calls.
+    pub calls: u64,
+    /// Complete instances.
+    pub instances: u64,
+    /// Incomplete instances.
+    pub incomplete: u64,
+    /// Time in those calls that returned, ns; `None` where none did.
+    pub call_time_ns: Option<i64>,
+    /// Their known waits, ns; `None` where none is known.
+    pub wait_ns: Option<i64>,
+}
+
+/// Sums over entries of `imbalance` that the document does not list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImbalanceRest {
+    /// Number of entries.
+    pub entries: usize,
+    /// Complete instances.
+    pub instances: u64,
+    /// Those of which it is known who arrived last.
+    pub resolved: u64,
+    /// Waits that somebody's arrival ended, ns, in resolved instances.
+    pub all_waits_caused_ns: i64,
 }
 
 /// Sums over an operation.

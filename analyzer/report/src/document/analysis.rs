@@ -41,9 +41,11 @@ pub struct Document<'a> {
     /// The efficiencies of POP; `None` where a part of the calls is not known.
     #[serde(default)]
     pub efficiencies: Option<Cow<'a, Efficiencies>>,
-    /// The operations, the longest total time first.
+    /// The operations, the longest total time first; of thousands only the first ones, the others in
+    /// sums in `details`.
     pub operations: Cow<'a, [OperationSummary]>,
-    /// Who is late, for each operation on each communicator, the most costly first.
+    /// Who is late, for each operation on each communicator, the most costly first; of thousands only
+    /// the first ones.
     pub imbalance: Cow<'a, [ImbalanceSummary]>,
     /// Periodic disturbances, the most costly first.
     pub disturbances: Cow<'a, [DisturbanceSummary]>,
@@ -104,8 +106,8 @@ impl<'a> Document<'a> {
             totals: Cow::Borrowed(&analysis.totals),
             ranks: (&analysis.ranks[..]).into(),
             efficiencies: analysis.efficiencies.as_ref().map(Cow::Borrowed),
-            operations: (&analysis.operations[..]).into(),
-            imbalance: (&analysis.imbalance[..]).into(),
+            operations: first(&analysis.operations, analysis.details.operations_listed),
+            imbalance: first(&analysis.imbalance, analysis.details.imbalance_listed),
             disturbances: (&analysis.disturbances[..]).into(),
             timeline: Cow::Borrowed(&analysis.timeline),
             classes: (&analysis.classes[..]).into(),
@@ -120,6 +122,11 @@ impl<'a> Document<'a> {
             remarks: remarks(analysis),
         }
     }
+}
+
+/// The first entries, of which there may be fewer.
+fn first<T: Clone>(all: &[T], n: usize) -> Cow<'_, [T]> {
+    (&all[..all.len().min(n)]).into()
 }
 
 impl<'a> HangDocument<'a> {

@@ -127,17 +127,19 @@ fn a_document_of_many_operations_is_bounded_and_says_what_it_leaves_out() {
     let bounded = to_json(&Document::of(&BOUNDED));
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let (whole, told) = (read(&all), read(&bounded));
-    let n = list(&told["operations"]).len();
+    let n = list(&whole["operations"]).len();
     assert!(n >= 1_500, "{n}");
-    // 4 MB of details, and of each operation what does not grow with the square of its processes.
-    let sums = n * 6_000;
-    assert!(bounded.len() < (4 << 20) + sums, "{} bytes", bounded.len());
+    // 4 MiB of details, 3 MiB of sums, 2 MiB of verdicts, and little of the rest.
+    assert!(bounded.len() < 10 << 20, "{} bytes", bounded.len());
     assert!(all.len() > 5 * bounded.len(), "{} bytes", all.len());
+    assert_rest_adds_up(&whole, &told, "operations", |rest| list(rest).to_vec());
 
     assert_eq!(whole["details"]["complete"], true);
     assert_eq!(whole["details"]["all_by"], Value::Null);
     assert_eq!(told["details"]["complete"], false);
     assert_eq!(told["details"]["all_by"], "collbench-analyze --full");
+    let n_listed = list(&told["operations"]).len();
+    assert!((400..n).contains(&n_listed), "{n_listed} of {n}");
     let n_with = told["details"]["operations"].as_u64().unwrap() as usize;
     assert!((20..DRAWN).contains(&n_with), "{n_with} of {n}");
     let share = told["details"]["share_of_time"].as_f64().unwrap();
@@ -184,15 +186,69 @@ fn a_document_of_many_operations_is_bounded_and_says_what_it_leaves_out() {
             }
         }
     }
-    for field in [
-        "trace",
-        "totals",
-        "ranks",
-        "imbalance",
-        "timeline",
-        "remarks",
-    ] {
+    for field in ["trace", "totals", "ranks", "timeline", "remarks"] {
         assert_eq!(whole[field], told[field], "{field}");
+    }
+    assert_rest_adds_up(&whole, &told, "imbalance", |rest| match rest {
+        Value::Null => Vec::new(),
+        rest => vec![rest.clone()],
+    });
+}
+
+/// That a document lists the first entries, and has the others in sums.
+fn assert_rest_adds_up(
+    whole: &Value,
+    told: &Value,
+    entries: &str,
+    sums: impl Fn(&Value) -> Vec<Value>,
+) {
+    let (all, listed) = (list(&whole[entries]), list(&told[entries]));
+    let details = |of: &Value| {
+        let n = of["details"][format!("{entries}_listed")].as_u64().unwrap() as usize;
+        (n, sums(&of["details"][format!("{entries}_rest")]))
+    };
+    assert_eq!(details(whole), (all.len(), Vec::new()));
+    let (n, rest) = details(told);
+    assert_eq!(n, listed.len());
+    let n_rest: u64 = rest.iter().map(|of| of["entries"].as_u64().unwrap()).sum();
+    assert_eq!(n_rest as usize, all.len() - n);
+    for field in [
+        "calls",
+        "instances",
+        "incomplete",
+        "resolved",
+        "all_waits_caused_ns",
+    ] {
+        if !all[0][field].is_number() {
+            continue;
+        }
+        let left: i64 = all[n..].iter().map(|of| of[field].as_i64().unwrap()).sum();
+        let told: i64 = rest.iter().map(|of| of[field].as_i64().unwrap()).sum();
+        assert_eq!(told, left, "{field} of {entries}");
+    }
+    for field in ["call_time_ns", "wait_ns"] {
+        if !all[0][field].is_object() {
+            continue;
+        }
+        let known = all[n..].iter().filter_map(|of| of[field]["total"].as_i64());
+        let told = rest.iter().filter_map(|of| of[field].as_i64());
+        assert_eq!(
+            told.sum::<i64>(),
+            known.sum::<i64>(),
+            "{field} of {entries}"
+        );
+    }
+    // The costliest are listed, in the same order.
+    for (one, other) in listed.iter().zip(all) {
+        for field in [
+            "operation",
+            "communicator",
+            "root",
+            "bytes_max",
+            "instances",
+        ] {
+            assert_eq!(one[field], other[field]);
+        }
     }
 }
 
