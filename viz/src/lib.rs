@@ -40,7 +40,7 @@ pub use imbalance::{Blame, Imbalance, LateRank};
 pub use message_matrix::{MessageMatrix, Traffic};
 pub use order_map::{Order, OrderMap, Positions};
 pub use picture::Picture;
-pub use report::{Align, Cell, Column, Fact, Figure, FigureGroup, Remark, Report, Table};
+pub use report::{Align, Cell, Column, Fact, Figure, FigureGroup, Findings, Remark, Report, Table};
 pub use serialization::{Departure, Serialization, StraightLine};
 pub use text::Text;
 pub use timemap::{Comparison, Heading, Line, SideBySide, StageTime, Stages, Timemap};

@@ -39,6 +39,8 @@ pub struct Report {
     pub facts: Vec<Fact>,
     /// What is wrong, if anything, and what to do; shown first. One statement per line.
     pub verdict: Text,
+    /// What else was found, below the table of operations.
+    pub findings: Vec<Findings>,
     /// Limits of the quality of the data.
     pub remarks: Vec<Remark>,
     /// The operations, by time.
@@ -60,6 +62,15 @@ pub struct Fact {
     pub name: Text,
     /// Value: `n01, n02`.
     pub value: Text,
+}
+
+/// Findings of one kind. Without sentences they are not shown.
+#[derive(Debug, Clone, Default)]
+pub struct Findings {
+    /// Their heading: `Algorithms`.
+    pub heading: Text,
+    /// One sentence or more for each.
+    pub sentences: Vec<Text>,
 }
 
 /// One remark on the quality of the data.
@@ -129,6 +140,11 @@ impl Report {
             script_hash: SCRIPT_HASH,
             operations,
             ranks,
+            findings: (1..)
+                .zip(&self.findings)
+                .filter(|(_, findings)| !findings.sentences.is_empty())
+                .map(|(n, findings)| (format!("findings-{n}"), findings))
+                .collect(),
             figures: draw(&self.figures, &mut numbers),
             groups: (1..)
                 .zip(&self.groups)
@@ -185,6 +201,8 @@ struct Page<'a> {
     script_hash: &'static str,
     operations: TableView<'a>,
     ranks: TableView<'a>,
+    /// Each with its id.
+    findings: Vec<(String, &'a Findings)>,
     figures: Vec<DrawnFigure<'a>>,
     groups: Vec<DrawnGroup<'a>>,
     closing: Vec<DrawnFigure<'a>>,

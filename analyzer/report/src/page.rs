@@ -9,6 +9,7 @@ use collbench_files::Folder;
 
 use crate::document::{ANALYSIS_SCHEMA, Document, to_json};
 use crate::pictures::{self, PictureFile};
+use crate::words;
 
 mod analysis;
 pub(crate) mod comparison;
@@ -86,15 +87,14 @@ fn write_into(
     };
     let of_run = pictures::of_run(analysis);
     write_pictures(&of_run)?;
+    let inside = words::inside::paragraphs(analysis);
     let mut groups = Vec::new();
     for (operation, shown) in pictures::of_operations(analysis, top) {
         write_pictures(&shown)?;
-        groups.push(analysis::group(analysis, operation, shown));
+        groups.push(analysis::group(analysis, &inside, operation, shown));
     }
-    write(
-        "index.html",
-        &analysis::page(analysis, of_run, groups).to_html(),
-    )?;
+    let page = analysis::page(analysis, &inside, of_run, groups);
+    write("index.html", &page.to_html())?;
     write("analysis.json", &to_json(&Document::of(analysis)))
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod arrivals;
 pub(crate) mod comparison;
 pub(crate) mod efficiencies;
 mod facts;
+pub(crate) mod findings;
 pub(crate) mod hang;
 mod host_links;
 pub(crate) mod inside;

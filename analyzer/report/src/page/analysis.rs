@@ -4,46 +4,33 @@ use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
 use collbench_text::quantity;
 use collbench_viz as viz;
-use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
+use collbench_viz::{Align, Cell, Column, Fact, FigureGroup, Findings};
 
 use crate::pictures::{self, PictureFile};
 use crate::words;
+use crate::words::findings;
+use crate::words::inside::Paragraph;
 
 /// Most characters of the name of an algorithm.
 const MAX_ALGORITHM: usize = 80;
 /// Names up to this length are not broken, even on a narrow page.
 const MAX_UNBROKEN: usize = 32;
-/// Most sentences on unfinished operations at the end.
-const MAX_UNFINISHED: usize = 8;
+/// Most sentences on unfinished operations at the end, and on what files lack.
+const MAX_AT_END: usize = 8;
 
 /// The page; `of_run` are the pictures of the whole run, `groups` the operations with pictures, by
 /// time.
 pub(super) fn page(
     analysis: &Analysis,
+    inside: &[Paragraph],
     of_run: Vec<PictureFile>,
     groups: Vec<FigureGroup>,
 ) -> viz::Report {
-    let trace = &analysis.trace;
-    let command = trace.command.join(" ");
-    let fact = |name: &str, value: String| Fact {
-        name: name.into(),
-        value: value.into(),
-    };
-    let calls_ns = analysis.collectives_ns();
-    let mut verdict = words::verdict(analysis);
-    if !trace.complete {
-        let findings = quantity::counted(trace.damage.len() as u64, "finding");
-        let incomplete =
-            format!("The trace is incomplete: {findings}, see trace.damage in analysis.json.");
-        let in_words = words::hang::sentences(analysis)
-            .into_iter()
-            .take(MAX_UNFINISHED);
-        let unfinished = in_words.map(|sentence| words::capitalized(&sentence) + ".");
-        verdict.splice(0..0, std::iter::once(incomplete).chain(unfinished));
-    }
     let (closing, of_run): (Vec<PictureFile>, Vec<PictureFile>) =
         of_run.into_iter().partition(PictureFile::is_closing);
-    let efficiencies = words::efficiencies::sentence(analysis);
+    let command = analysis.trace.command.join(" ");
+    let remarks = analysis.remarks.iter();
+    let remarks = remarks.filter(|remark| !findings::is_said_elsewhere(remark));
     viz::Report {
         title: format!("collbench: {}", collbench_text::inert::line(&command, 200)).into(),
         lead: format!(
@@ -52,36 +39,10 @@ pub(super) fn page(
             words::calls(analysis)
         )
         .into(),
-        facts: [
-            fact("command", command),
-            fact("ranks", trace.ranks.to_string()),
-            fact("hosts", hosts(&trace.hosts)),
-            fact("MPI library", trace.mpi_library.clone()),
-            fact("duration", quantity::duration(trace.duration_ns)),
-            fact(
-                "collectives",
-                format!(
-                    "{}, {} summed over all ranks",
-                    quantity::counted(trace.calls, "call"),
-                    quantity::duration(calls_ns)
-                ),
-            ),
-            fact(
-                "clock",
-                format!(
-                    "{}; {}",
-                    analysis.clock.source,
-                    words::alignment(&analysis.clock)
-                ),
-            ),
-        ]
-        .into_iter()
-        .chain(efficiencies.map(|sentence| fact("POP efficiencies", sentence)))
-        .collect(),
-        verdict: verdict.join("\n").into(),
-        remarks: analysis
-            .remarks
-            .iter()
+        facts: facts_of_run(analysis),
+        verdict: verdict(analysis).join("\n").into(),
+        findings: all_findings(analysis, inside, &groups),
+        remarks: remarks
             .map(|remark| viz::Remark {
                 code: remark.code().into(),
                 text: words::remarks::remark(analysis, remark).into(),
@@ -93,6 +54,100 @@ pub(super) fn page(
         groups,
         closing: closing.into_iter().map(|shown| shown.figure).collect(),
     }
+}
+
+/// The run in detail.
+fn facts_of_run(analysis: &Analysis) -> Vec<Fact> {
+    let trace = &analysis.trace;
+    let mut facts = vec![
+        ("command", trace.command.join(" ")),
+        ("ranks", trace.ranks.to_string()),
+        ("hosts", hosts(&trace.hosts)),
+        ("MPI library", trace.mpi_library.clone()),
+        ("duration", quantity::duration(trace.duration_ns)),
+        (
+            "collectives",
+            format!(
+                "{}, {} summed over all ranks",
+                quantity::counted(trace.calls, "call"),
+                quantity::duration(analysis.collectives_ns())
+            ),
+        ),
+    ];
+    facts.extend(
+        words::efficiencies::sentence(analysis).map(|sentence| ("POP efficiencies", sentence)),
+    );
+    facts.extend(words::restriction(analysis).map(|part| ("part", part)));
+    facts.extend(words::kept(analysis).map(|kept| ("kept", kept)));
+    facts.push(("clock", words::clock(analysis)));
+    if analysis.clock.hosts.len() > 1 {
+        facts.push(("alignment of the clocks", words::alignment(&analysis.clock)));
+    }
+    facts.extend(words::phases(analysis).map(|phases| ("phase", phases)));
+    let names = words::names_by_library(analysis, usize::MAX);
+    facts.extend(
+        names
+            .into_iter()
+            .map(|names| ("names by the library", names)),
+    );
+    let fact = |(name, value): (&str, String)| Fact {
+        name: name.into(),
+        value: value.into(),
+    };
+    facts.into_iter().map(fact).collect()
+}
+
+/// What is wrong: who hung, what is missing, what the program does wrong, who is late.
+fn verdict(analysis: &Analysis) -> Vec<String> {
+    let mut verdict = Vec::new();
+    if !analysis.trace.complete {
+        let sentence = |sentence: String| words::capitalized(&sentence) + ".";
+        verdict.extend(limited(words::hang::sentences(analysis)).map(sentence));
+        verdict.push(findings::covers(analysis));
+        verdict.extend(limited(findings::what_lacks(&analysis.trace.damage)).map(sentence));
+    }
+    verdict.extend(findings::errors_of_the_program(analysis));
+    verdict.extend(words::verdict(analysis));
+    verdict
+}
+
+/// The first sentences, and how many others there are.
+fn limited(mut sentences: Vec<String>) -> impl Iterator<Item = String> {
+    let n_more = sentences.len().saturating_sub(MAX_AT_END);
+    sentences.truncate(MAX_AT_END);
+    let more = (n_more > 0).then(|| format!("and {n_more} more, see analysis.json"));
+    sentences.into_iter().chain(more)
+}
+
+/// What else was found; what was found inside an operation with pictures stands beside these.
+fn all_findings(
+    analysis: &Analysis,
+    inside: &[Paragraph],
+    groups: &[FigureGroup],
+) -> Vec<Findings> {
+    let is_in_group = |paragraph: &&Paragraph| {
+        paragraph
+            .operation
+            .is_some_and(|of| groups.iter().any(|group| group.row == Some(of)))
+    };
+    let inside = inside.iter().filter(|paragraph| !is_in_group(paragraph));
+    let (also, _) = findings::also(analysis);
+    let kinds: [(&str, Vec<String>); 3] = [
+        ("Algorithms", words::algorithms::sentences(analysis)),
+        (
+            "Inside collectives",
+            inside.map(|paragraph| paragraph.text.clone()).collect(),
+        ),
+        ("Also", also),
+    ];
+    let findings = kinds.into_iter().map(|(heading, sentences)| Findings {
+        heading: heading.into(),
+        sentences: sentences
+            .iter()
+            .map(|sentence| words::capitalized(sentence).into())
+            .collect(),
+    });
+    findings.collect()
 }
 
 /// The names of the hosts; with many, only the first.
@@ -112,22 +167,29 @@ fn hosts(names: &[String]) -> String {
 /// The section of the page on one operation.
 pub(super) fn group(
     analysis: &Analysis,
+    inside: &[Paragraph],
     operation: &OperationSummary,
     shown: Vec<PictureFile>,
 ) -> FigureGroup {
+    let mut operations = analysis.operations.iter();
+    let row = operations.position(|other| std::ptr::eq(other, operation));
+    let paragraph = inside
+        .iter()
+        .find(|paragraph| row.is_some() && paragraph.operation == row);
+    let seen = match paragraph {
+        Some(paragraph) => Some(paragraph.text.clone()),
+        None => words::inside::paragraph(analysis, operation),
+    };
     FigureGroup {
         heading: pictures::title(analysis, operation).into(),
-        row: analysis
-            .operations
-            .iter()
-            .position(|other| std::ptr::eq(other, operation)),
+        row,
         finding: words::finding(operation).into(),
-        facts: facts(analysis, operation),
+        facts: facts(analysis, operation, seen),
         figures: shown.into_iter().map(|shown| shown.figure).collect(),
     }
 }
 
-fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
+fn facts(analysis: &Analysis, operation: &OperationSummary, seen: Option<String>) -> Vec<Fact> {
     let time = operation.call_time_ns.as_ref();
     let duration = operation.duration_ns.as_ref();
     let rows = [
@@ -171,7 +233,6 @@ fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
         ),
         ("arrives last", words::arrivals::cell(analysis, operation)),
     ];
-    let seen = words::inside::paragraph(analysis, operation);
     let rows = rows.into_iter().chain(seen.map(|seen| ("inside", seen)));
     let fact = |(name, value): (&str, String)| Fact {
         name: name.into(),

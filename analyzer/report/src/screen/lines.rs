@@ -17,6 +17,25 @@ const FACT: usize = 8;
 pub(crate) const BOLD: Style = Style::new().bold();
 const ALARM: Style = AnsiColor::Red.on_default().bold();
 
+/// How many sentences are shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// Lines for them, of 100 columns.
+    pub(crate) n_lines: usize,
+    /// The first ones that are shown however long they are: one at least.
+    pub(crate) n_always: usize,
+}
+
+impl Room {
+    /// Room for so many lines, and for the first sentence in any case.
+    pub(crate) fn of(n_lines: usize) -> Self {
+        Self {
+            n_lines,
+            n_always: 1,
+        }
+    }
+}
+
 /// A screen that is being written.
 ///
 /// Sentences are inert already: what comes from a trace has passed through [`inert::line`].
@@ -88,35 +107,26 @@ impl Screen {
         self.wrapped("  -".to_owned(), 3, sentence);
     }
 
-    /// A heading and sentences, as many as fit into so many lines of 100 columns; nothing without
-    /// sentences.
-    pub(crate) fn items(
-        &mut self,
-        heading: &str,
-        sentences: impl ExactSizeIterator<Item = String>,
-        max_lines: usize,
-    ) {
+    /// A heading and sentences, as many as there is room for; nothing without sentences.
+    pub(crate) fn items(&mut self, heading: &str, sentences: &[String], room: Room) {
         let max_lines = match self.columns {
-            DEFAULT_COLUMNS.. => max_lines,
+            DEFAULT_COLUMNS.. => room.n_lines,
             // Shorter lines hold less than in proportion: each ends with a word that did not fit.
-            columns => (max_lines * DEFAULT_COLUMNS).div_ceil(columns) + 1,
+            columns => (room.n_lines * DEFAULT_COLUMNS).div_ceil(columns) + 1,
         };
         let n = sentences.len();
         let mut n_lines = 0;
-        for (index, sentence) in sentences.enumerate() {
+        for (index, sentence) in sentences.iter().enumerate() {
             if index == 0 {
                 self.heading(heading);
             }
             let mut lines = self.another();
-            lines.item(&sentence);
+            lines.item(sentence);
             // The last line is for how many are left, unless this is the last sentence.
-            let room = max_lines - usize::from(index + 1 < n);
+            let left = max_lines - usize::from(index + 1 < n);
             n_lines += lines.n_lines();
-            if n_lines > room {
-                self.item(match index {
-                    0 => "too long for this screen, see analysis.json",
-                    _ => "and more, see analysis.json",
-                });
+            if n_lines > left && index >= room.n_always.max(1) {
+                self.item(&rest(&sentences[index..]));
                 return;
             }
             self.text.push_str(&lines.text);
@@ -159,6 +169,27 @@ impl Screen {
         let _ = writeln!(self.text, "{line}");
     }
 }
+
+/// Sentences that there is no room for: what they are about, where they begin with that, and how many there are.
+fn rest(sentences: &[String]) -> String {
+    let about = |sentence: &String| {
+        let (about, _) = sentence.split_once(": ")?;
+        let is_about_operation = about.starts_with("MPI_") && inert::columns(about) <= MAX_ABOUT;
+        is_about_operation.then(|| about.to_owned())
+    };
+    let mut named: Vec<String> = sentences.iter().map_while(about).take(MAX_NAMED).collect();
+    match sentences.len() - named.len() {
+        0 => {}
+        n if named.is_empty() => named.push(format!("{n} more")),
+        n => named.push(format!("{n} others")),
+    }
+    format!("and {}: see analysis.json", named.join("; "))
+}
+
+/// What is named of sentences that there is no room for.
+const MAX_NAMED: usize = 3;
+/// Columns for what a sentence is about.
+const MAX_ABOUT: usize = 60;
 
 /// A cell in two lines: what is in parentheses in the second.
 pub(crate) fn in_two_lines(cell: &str) -> String {
@@ -239,6 +270,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn sentences_without_room_are_counted_and_named_by_what_they_are_about() {
+        let long = |about: &str| format!("{about}: {}", "word ".repeat(60));
+        let shown = |sentences: &[String], room: Room| {
+            let mut screen = Screen::new(100);
+            screen.items("Inside", sentences, room);
+            screen.text
+        };
+        let sentences = ["MPI_Bcast on a", "MPI_Scan on b", "MPI_Reduce on c"].map(long);
+        let text = shown(&sentences, Room::of(5));
+        assert!(text.contains("MPI_Bcast on a: word"), "{text}");
+        let rest = "  - and MPI_Scan on b; MPI_Reduce on c: see analysis.json\n";
+        assert!(text.ends_with(rest), "{text}");
+        // The first is shown however long it is, and so many more as are asked for.
+        let text = shown(&sentences[..2], Room::of(1));
+        assert!(text.contains("MPI_Bcast on a: word"), "{text}");
+        let all = Room {
+            n_lines: 1,
+            n_always: 3,
+        };
+        assert!(!shown(&sentences, all).contains("see analysis.json"));
+        let text = shown(&["one", "other"].map(long), Room::of(2));
+        assert!(
+            text.ends_with("  - and 1 more: see analysis.json\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -7,8 +7,9 @@ use collbench_analyzer::{Analysis, Running};
 use collbench_text::inert;
 use collbench_text::quantity::{self, counted};
 
-use crate::screen::analysis::{MAX_OPERATIONS, MAX_VERDICT, operations, what_ran};
-use crate::screen::lines::{DEFAULT_COLUMNS, Screen};
+use crate::screen::analysis::{MAX_VERDICT, what_ran};
+use crate::screen::lines::{DEFAULT_COLUMNS, Room, Screen};
+use crate::screen::operations::{MAX_OPERATIONS, operations};
 use crate::words;
 
 /// The screen of the newest calls of a run that is still running, 100 columns wide.
@@ -49,7 +50,7 @@ pub fn running_to_text_within(running: &Running, columns: usize) -> String {
     screen.fact("now", &state);
     let unread = trace.damage.iter().filter(|found| found.rank.is_none());
     let unread: Vec<String> = unread.map(|found| found.what.clone()).collect();
-    screen.items("Not read", unread.into_iter(), MAX_VERDICT);
+    screen.items("Not read", &unread, Room::of(MAX_VERDICT));
     let waiting = analysis.unfinished.iter().zip(waits);
     let waiting = waiting.filter(|(instance, _)| !instance.inside.is_empty());
     let waiting: Vec<String> = waiting
@@ -59,9 +60,9 @@ pub fn running_to_text_within(running: &Running, columns: usize) -> String {
             Some(format!("{sentence}; for at least {seconds} s"))
         })
         .collect();
-    screen.items("Waiting now", waiting.into_iter(), MAX_VERDICT);
+    screen.items("Waiting now", &waiting, Room::of(MAX_VERDICT));
     let verdict = words::verdict(analysis);
-    screen.items("Load imbalance", verdict.into_iter(), MAX_VERDICT);
+    screen.items("Load imbalance", &verdict, Room::of(MAX_VERDICT));
     operations(&mut screen, analysis, MAX_OPERATIONS);
     screen.text
 }

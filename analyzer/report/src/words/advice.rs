@@ -263,18 +263,16 @@ pub(crate) fn outliers(analysis: &Analysis) -> Vec<String> {
     dearest.retain(|(excess, ..)| *excess > least_ns);
     // Stable: equal ones stay in the order of the operations.
     dearest.sort_by_key(|(excess, ..)| std::cmp::Reverse(*excess));
-    let shown = dearest.iter().take(MAX_OUTLIERS);
-    let mut sentences: Vec<String> = shown
-        .map(|(_, operation, outlier)| outlier_words(analysis, operation, outlier))
-        .collect();
-    let n_more = dearest.len().saturating_sub(MAX_OUTLIERS);
-    if n_more > 0 {
-        sentences.push(format!(
-            "and {} that took much longer than usual: see outliers in analysis.json",
-            counted(n_more as u64, "more instance")
-        ));
-    }
-    sentences
+    let n = dearest.len();
+    let shown = dearest.iter().take(MAX_OUTLIERS).enumerate();
+    let sentences = shown.map(|(at, (_, operation, outlier))| {
+        let words = outlier_words(analysis, operation, outlier);
+        match (at, n) {
+            (0, 2..) => format!("the longest of {n} unusually long instances: {words}"),
+            _ => words,
+        }
+    });
+    sentences.collect()
 }
 
 fn outlier_words(

@@ -7,7 +7,7 @@ use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
 use collbench_text::{inert, quantity::counted};
 
-use crate::words::{communicator, list};
+use crate::words::communicators;
 
 /// Which algorithms each collective uses: one sentence for each operation and the communicators on which it
 /// uses the same, those with the most time first; of several algorithms with the payloads of each.
@@ -67,19 +67,7 @@ impl<'a> Alike<'a> {
         let mut uses: Vec<(&str, &Use)> = self.uses.iter().map(|(name, of)| (*name, of)).collect();
         // From small payloads to large ones, as libraries choose.
         uses.sort_by_key(|(name, of)| (of.bytes, *name));
-        let n_named = match self.communicators.len() {
-            n if n <= MAX_COMMUNICATORS => n,
-            _ => MAX_COMMUNICATORS - 1,
-        };
-        let mut names: Vec<String> = self.communicators[..n_named]
-            .iter()
-            .map(|&id| communicator(analysis, id, MAX_NAME))
-            .collect();
-        match self.communicators.len() - n_named {
-            0 => {}
-            n => names.push(counted(n as u64, "other")),
-        }
-        let names = list(names);
+        let names = communicators(analysis, &self.communicators, MAX_NAME, MAX_COMMUNICATORS);
         let uses: Vec<String> = uses.iter().map(|(name, of)| of.in_words(name)).collect();
         format!("{} on {names}: {}", self.operation, uses.join("; "))
     }

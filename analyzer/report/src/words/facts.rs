@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    AlgorithmSummary, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase, OperationSummary,
-    Spread,
+    AlgorithmSummary, ClockSummary, CommunicatorSummary, Culprit, ImbalanceSummary, MarkedPhase,
+    OperationSummary, Spread,
 };
 use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
@@ -50,6 +51,26 @@ pub(crate) fn alignment(clock: &ClockSummary) -> String {
         ),
         None => words,
     }
+}
+
+/// The clock and how finely it resolves, and on one host why nothing had to be aligned.
+pub(crate) fn clock(analysis: &Analysis) -> String {
+    let clock = &analysis.clock;
+    let granularity = clock.hosts.iter().map(|host| host.granularity_ns).max();
+    let mut words = format!(
+        "{}, resolution {}",
+        clock.source,
+        quantity::duration(granularity.unwrap_or(0))
+    );
+    let error = clock.hosts.iter().filter_map(|host| host.rate_error_ppm);
+    if let Some(error) = error.reduce(f64::max) {
+        let error = error.max(0.01);
+        let _ = write!(words, ", rate within {error:.2} ppm");
+    }
+    if clock.hosts.len() == 1 {
+        let _ = write!(words, "; {}", clock.method);
+    }
+    words
 }
 
 /// Waiting in percent of the time; `-` where it is not known, or nobody need wait.
@@ -342,7 +363,12 @@ fn phase(phase: &MarkedPhase) -> String {
 
 /// Smallest to largest payload: `8`, `8..15`, `2.10M..4.00M`; `-` where unknown.
 pub(crate) fn bytes(operation: &OperationSummary) -> String {
-    match (operation.bytes_min, operation.bytes_max) {
+    byte_range(operation.bytes_min, operation.bytes_max)
+}
+
+/// As [`bytes`], of the least and the most.
+pub(crate) fn byte_range(least: Option<u64>, most: Option<u64>) -> String {
+    match (least, most) {
         (Some(least), Some(most)) if least == most => quantity::short_count(least),
         (Some(least), Some(most)) => format!(
             "{}..{}",
@@ -353,12 +379,81 @@ pub(crate) fn bytes(operation: &OperationSummary) -> String {
     }
 }
 
-/// Name of an operation's communicator, inert, in at most `width` characters.
+/// A communicator, inert: its name in at most `width` characters, and where another one is called the same its id
+/// and ranks, `columns #4 (ranks 8-11)`.
 pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize) -> String {
-    match id.and_then(|id| analysis.communicators.get(id)) {
-        Some(communicator) => inert::line(&communicator.name, width),
-        None => "unknown".to_owned(),
+    let Some(known) = id.and_then(|id| analysis.communicators.get(id)) else {
+        return "unknown".to_owned();
+    };
+    let name = inert::line(&known.name, width);
+    if !has_namesakes(analysis, known) {
+        return name;
     }
+    match members(known) {
+        Some(members) => format!("{name} #{} ({members})", known.id),
+        None => format!("{name} #{}", known.id),
+    }
+}
+
+/// Whether another communicator has the same name.
+pub(crate) fn has_namesakes(analysis: &Analysis, known: &CommunicatorSummary) -> bool {
+    let mut all = analysis.communicators.iter();
+    all.any(|other| other.id != known.id && other.name == known.name)
+}
+
+/// The ranks of a communicator, the first and the last where they are many ranges; `None` without known ones.
+fn members(communicator: &CommunicatorSummary) -> Option<String> {
+    let mut ranks: Vec<u32> = communicator.ranks.iter().flatten().copied().collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let last = ranks.last()?;
+    let n_ranges = 1 + ranks.windows(2).filter(|two| two[1] - two[0] > 1).count();
+    Some(if n_ranges <= 3 {
+        inert::ranks(&ranks)
+    } else {
+        format!("ranks {}, {}, ... {last}", ranks[0], ranks[1])
+    })
+}
+
+/// Communicators, inert: each by name, several of one name together, `columns (8)`, or `columns (4 of 8)` if there are
+/// others of that name. At most `n_named` of them by name.
+pub(crate) fn communicators(
+    analysis: &Analysis,
+    ids: &[Option<usize>],
+    width: usize,
+    n_named: usize,
+) -> String {
+    let mut groups: Vec<(Option<&str>, Vec<Option<usize>>)> = Vec::new();
+    for &id in ids {
+        let known = id.and_then(|id| analysis.communicators.get(id));
+        let name = known.map(|known| &*known.name);
+        match groups.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, ids)) => ids.push(id),
+            None => groups.push((name, vec![id])),
+        }
+    }
+    let n_named = match groups.len() {
+        n if n <= n_named => n,
+        _ => n_named.saturating_sub(1),
+    };
+    let shown = groups[..n_named].iter().map(|(name, ids)| {
+        let (Some(name), 2..) = (name, ids.len()) else {
+            return communicator(analysis, ids[0], width);
+        };
+        let all = analysis.communicators.iter();
+        let n_all = all.filter(|other| other.name == *name).count();
+        let name = inert::line(name, width);
+        match ids.len() {
+            n if n == n_all => format!("{name} ({n})"),
+            n => format!("{name} ({n} of {n_all})"),
+        }
+    });
+    let mut names: Vec<String> = shown.collect();
+    let n_others: usize = groups[n_named..].iter().map(|(_, ids)| ids.len()).sum();
+    if n_others > 0 {
+        names.push(quantity::counted(n_others as u64, "other"));
+    }
+    list(names)
 }
 
 /// `rank 3`, `host n01`.

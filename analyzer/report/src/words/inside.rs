@@ -25,19 +25,28 @@ const MAX_OPERATIONS: usize = 3;
 /// Characters of the name of a host.
 const MAX_HOST: usize = 24;
 
+/// What was found inside a collective.
+pub(crate) struct Paragraph {
+    /// Index of the operation; `None` of what holds for several.
+    pub(crate) operation: Option<usize>,
+    pub(crate) text: String,
+}
+
 /// A paragraph for each of the operations that took most time and were seen inside, and what holds for
 /// several of them.
-pub(crate) fn paragraphs(analysis: &Analysis) -> Vec<String> {
+pub(crate) fn paragraphs(analysis: &Analysis) -> Vec<Paragraph> {
     let mut said = Said::default();
-    let describe = |operation| describe(analysis, operation, &mut said);
-    let mut described: Vec<Described> = (analysis.operations.iter())
-        .filter_map(describe)
+    let operations = analysis.operations.iter().enumerate();
+    let mut described: Vec<(usize, Described<'_>)> = operations
+        .filter_map(|(index, operation)| Some((index, describe(analysis, operation, &mut said)?)))
         .take(MAX_OPERATIONS)
         .collect();
     let mut together = Vec::new();
     for reason in Doubt::ALL {
-        let all = described.iter().filter(|of| of.unknown == Some(reason));
-        let names: BTreeSet<&str> = all.clone().map(|of| of.operation).collect();
+        let all = described
+            .iter()
+            .filter(|(_, of)| of.unknown == Some(reason));
+        let names: BTreeSet<&str> = all.clone().map(|(_, of)| of.operation).collect();
         if all.count() > 1 {
             let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
             together.push(format!(
@@ -45,12 +54,19 @@ pub(crate) fn paragraphs(analysis: &Analysis) -> Vec<String> {
                 words::list(names),
                 why(reason)
             ));
-            for of in &mut described {
+            for (_, of) in &mut described {
                 of.unknown = of.unknown.filter(|&other| other != reason);
             }
         }
     }
-    let alone = described.into_iter().map(Described::all);
+    let alone = described.into_iter().map(|(index, of)| Paragraph {
+        operation: Some(index),
+        text: of.all(),
+    });
+    let together = together.into_iter().map(|text| Paragraph {
+        operation: None,
+        text,
+    });
     alone.chain(together).collect()
 }
 

@@ -1,0 +1,345 @@
+//! The page has what the screen has, and neither says anything twice.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use collbench_analyzer::{Analysis, Options, RunFiles, Selection, analyze};
+use collbench_formats::Operation;
+use collbench_report::{to_text_within, write_report};
+
+use crate::built::{TestTrace, call, split};
+
+/// The analysis of a part of a run that a scenario of the tests describes.
+fn of_scenario(file: &str, selection: &Selection) -> Analysis {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace");
+    collbench_generate::generate(&folder.join(file), &trace, None, false).unwrap();
+    let options = Options {
+        selection: selection.clone(),
+        ..Options::default()
+    };
+    analyze(&RunFiles::open(&trace).unwrap(), &options, &mut |_| {}).unwrap()
+}
+
+/// Four ranks that hang: rank 2 never comes to the broadcast, which the others do not agree about.
+fn hanging() -> Analysis {
+    let mut trace = TestTrace::new(4);
+    trace.world(
+        Operation::Barrier,
+        -1,
+        0,
+        &[(0, 900), (100, 910), (300, 920), (20, 930)],
+    );
+    for rank in [0, 1, 3] {
+        trace.processes[rank].call(call(Operation::Bcast, 0, 2, 64, (2000, 0)));
+    }
+    for process in &mut trace.processes {
+        process.is_finalized = false;
+    }
+    trace.analyze()
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The sentences of a screen behind dashes, and the first line, if it is an alarm. Remarks are without their
+/// codes.
+fn sentences_of_screen(analysis: &Analysis) -> Vec<String> {
+    let screen = to_text_within(analysis, None, 120);
+    let screen = anstream::adapter::strip_str(&screen).to_string();
+    let mut sentences: Vec<String> = Vec::new();
+    let (mut is_open, mut is_remark) = (false, false);
+    for line in screen.lines() {
+        if line.starts_with("The trace is incomplete.") {
+            sentences.push(line.to_owned());
+        } else if let Some(sentence) = line.strip_prefix("  - ") {
+            let bare = sentence.split_once(": ").filter(|_| is_remark);
+            sentences.push(bare.map_or(sentence, |(_, bare)| bare).to_owned());
+            is_open = true;
+        } else if is_open && line.starts_with("    ") {
+            let sentence = sentences.last_mut().unwrap();
+            *sentence = format!("{sentence} {}", line.trim());
+        } else {
+            is_open = false;
+            is_remark = line == "Remarks" || (is_remark && !line.is_empty());
+        }
+    }
+    sentences
+}
+
+/// What is written on a page beside its pictures.
+fn text_of(page: &str) -> String {
+    let mut text = String::new();
+    let mut rest = page;
+    while let Some((before, tag)) = rest.split_once('<') {
+        text += before;
+        text.push(' ');
+        let skipped = ["svg", "style", "script"];
+        let skipped = skipped.iter().find(|name| tag.starts_with(**name));
+        rest = match skipped {
+            Some(name) => tag.split_once(&format!("</{name}>")).unwrap().1,
+            None => tag.split_once('>').unwrap().1,
+        };
+    }
+    plain(&text)
+}
+
+/// Text without escapes and in one line.
+fn plain(markup: &str) -> String {
+    let escapes = [
+        ("&#60;", "<"),
+        ("&#62;", ">"),
+        ("&#34;", "\""),
+        ("&#39;", "'"),
+        ("\u{a0}", " "),
+        ("&#38;", "&"),
+    ];
+    let all = escapes
+        .iter()
+        .fold(markup.to_owned(), |text, (from, to)| text.replace(from, to));
+    in_one_line(&all)
+}
+
+fn page_of(analysis: &Analysis) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    write_report(analysis, directory.path(), 5).unwrap();
+    std::fs::read_to_string(directory.path().join("index.html")).unwrap()
+}
+
+/// List items, and long values of tables, as the page has them.
+fn sentences_of_page(page: &str) -> Vec<String> {
+    let of = |element: &str| {
+        let (open, close) = (format!("<{element}>"), format!("</{element}>"));
+        let found = page.split(&open).skip(1);
+        let found = found.map(|after| after.split(&close).next().unwrap());
+        found.map(text_of_part).collect::<Vec<_>>()
+    };
+    let all = of("li").into_iter().chain(of("td"));
+    all.filter(|sentence| sentence.len() > 60).collect()
+}
+
+fn text_of_part(markup: &str) -> String {
+    text_of(&format!("{markup}<p>")).trim().to_owned()
+}
+
+fn assert_none_twice(sentences: &[String], what: &str) {
+    let mut seen = BTreeSet::new();
+    for sentence in sentences {
+        let same = sentence.to_lowercase();
+        let same = same.trim_end_matches('.').to_owned();
+        assert!(seen.insert(same), "twice on {what}: {sentence}");
+    }
+}
+
+/// Runs in which everything is found that there is a sentence for, or nearly so.
+fn runs() -> Vec<(&'static str, Analysis)> {
+    let whole = Selection::default();
+    let few = Selection {
+        operations: vec!["allreduce".into()],
+        to_ns: Some(1_000_000),
+        ..Selection::default()
+    };
+    let mut runs = vec![("a hang", hanging())];
+    for file in [
+        "tests/browser/scenarios/inside.toml",
+        "tests/browser/scenarios/sixty-four.toml",
+        "tests/browser/scenarios/hostile.toml",
+        "analyzer/tests/scenarios/everything.toml",
+        "analyzer/tests/scenarios/hosts.toml",
+        "analyzer/tests/scenarios/inside_nonblocking.toml",
+        "analyzer/tests/scenarios/verdicts/noise-on-one.toml",
+        "analyzer/tests/scenarios/verdicts/moving.toml",
+    ] {
+        runs.push((file, of_scenario(file, &whole)));
+    }
+    let file = "tests/browser/scenarios/inside.toml";
+    runs.push(("a part", of_scenario(file, &few)));
+    runs
+}
+
+#[test]
+fn every_sentence_of_the_screen_is_on_the_page_and_none_is_twice_on_either() {
+    let mut n_sentences = 0;
+    for (what, analysis) in runs() {
+        let page = page_of(&analysis);
+        let text = text_of(&page).to_lowercase();
+        let sentences = sentences_of_screen(&analysis);
+        assert_none_twice(&sentences, &format!("the screen of {what}"));
+        assert_none_twice(&sentences_of_page(&page), &format!("the page of {what}"));
+        for sentence in sentences {
+            // How many are left out on the screen.
+            if sentence.starts_with("and ") {
+                continue;
+            }
+            let sought = in_one_line(&sentence).to_lowercase();
+            let sought = sought.trim_end_matches('.');
+            assert!(
+                text.contains(sought),
+                "not on the page of {what}: {sentence}"
+            );
+            n_sentences += 1;
+        }
+    }
+    assert!(n_sentences > 40, "{n_sentences}");
+}
+
+#[test]
+fn the_verdict_of_a_run_that_hung_begins_with_who_waits_for_whom() {
+    let page = page_of(&hanging());
+    let verdict = page.split("<ul class=\"verdict\">").nth(1).unwrap();
+    let first = text_of_part(verdict.split("</li>").next().unwrap());
+    assert!(
+        first.starts_with("Ranks 0-1, 3 have been waiting in MPI_Bcast")
+            && first.contains("rank 2 never arrived"),
+        "{first}"
+    );
+    assert!(!verdict.contains("see trace.damage"));
+}
+
+fn plain_screen(analysis: &Analysis) -> String {
+    let screen = to_text_within(analysis, None, 100);
+    anstream::adapter::strip_str(&screen).to_string()
+}
+
+/// Six ranks with three communicators of one name, of two ranks each; on the last one rank 5 is late.
+fn with_namesakes() -> Analysis {
+    let mut trace = TestTrace::new(6);
+    for process in &mut trace.processes {
+        let rank = process.identity.rank;
+        let pair = rank / 2;
+        process.define(collbench_formats::Communicator {
+            name: "columns".into(),
+            ..split(2, 20 + u64::from(pair), &[2 * pair, 2 * pair + 1], rank, 0)
+        });
+    }
+    for n in 0..100u64 {
+        let at = 10_000 * n;
+        for process in &mut trace.processes {
+            let rank = u64::from(process.identity.rank);
+            let late = match rank {
+                5 => 4_000,
+                _ => (n * 131 + rank * 37) % 90,
+            };
+            process.call(call(
+                Operation::Allreduce,
+                2,
+                -1,
+                8,
+                (at + late, at + 5_000),
+            ));
+        }
+    }
+    trace.analyze()
+}
+
+#[test]
+fn communicators_of_one_name_are_one_row_and_else_told_apart_by_id_and_ranks() {
+    let analysis = with_namesakes();
+    let screen = plain_screen(&analysis);
+    let rows: Vec<&str> = screen
+        .lines()
+        .filter(|line| line.contains("columns (3)"))
+        .collect();
+    assert!(rows.len() == 1 && rows[0].contains(" 600 "), "{screen}");
+    assert!(rows[0].contains("rank 5 (#"), "{screen}");
+    let late = "rank 5 arrives last in 100 % of 100 MPI_Allreduce on columns #";
+    assert!(in_one_line(&screen).contains(late), "{screen}");
+    let page = text_of(&page_of(&analysis));
+    for ranks in ["(ranks 0-1)", "(ranks 2-3)", "(ranks 4-5)"] {
+        assert!(page.contains(ranks), "{ranks}: {page}");
+    }
+    // In one look only what was asked for, by the id that the screen names.
+    let id = analysis
+        .communicators
+        .iter()
+        .find(|of| of.ranks.contains(&Some(5)) && of.size == 2);
+    assert!(
+        screen.contains(&format!("columns #{} (ranks 4-5)", id.unwrap().id)),
+        "{screen}"
+    );
+}
+
+#[test]
+fn no_two_rows_of_a_screen_are_about_the_same() {
+    for file in [
+        "tests/browser/scenarios/sixty-four.toml",
+        "analyzer/tests/scenarios/everything.toml",
+    ] {
+        let screen = plain_screen(&of_scenario(file, &Selection::default()));
+        let table = screen.split("Operations by time").nth(1).unwrap();
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with("  MPI_"));
+        let mut seen = BTreeSet::new();
+        for row in rows {
+            let about = row.split("  ").filter(|cell| !cell.is_empty()).take(3);
+            let about: Vec<&str> = about.collect();
+            let bytes: Vec<&str> = row.split_whitespace().take(5).collect();
+            assert!(seen.insert((about, bytes)), "{file}: {screen}");
+        }
+        assert!(seen.len() > 5, "{file}: {screen}");
+    }
+}
+
+#[test]
+fn of_one_instance_nothing_is_said_to_be_the_rule_and_no_share() {
+    let mut trace = TestTrace::new(4);
+    let enters = [0, 100, 3_000, 200];
+    let stamps = enters.map(|enter| (enter, 3_500));
+    trace.world(Operation::Allreduce, -1, 8, &stamps);
+    let analysis = trace.analyze();
+    let screen = in_one_line(&plain_screen(&analysis));
+    let expected = "- too few instances for a rule: 1 instance with a known last rank - in the one \
+                    MPI_Allreduce on MPI_COMM_WORLD rank 2 arrives last: the others wait 8.70 us for it (";
+    assert!(screen.contains(expected), "{screen}");
+    assert!(screen.contains(" rank 2 (1 of 1)"), "{screen}");
+    assert!(
+        !screen.contains("100 %") && !screen.contains("as a rule"),
+        "{screen}"
+    );
+    let page = page_of(&analysis);
+    assert!(page.contains("In the one instance of this MPI_Allreduce rank 2 arrives last"));
+    assert!(
+        !page.contains("100 % of 1") && !page.contains("No rank stands out"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_rank_for_which_nobody_waits_is_not_named_however_often_it_arrives_last() {
+    let run = |late_ns: u64| {
+        let mut trace = TestTrace::new(8);
+        for n in 0..2_000u64 {
+            let at = 20_000 * n;
+            // Mostly somebody, by turns, comes 1 us late; every fifth time rank 3 does, by so much.
+            let (late, by) = if n % 5 == 0 {
+                (3, late_ns)
+            } else {
+                (n / 5 % 8, 1_000)
+            };
+            let stamps: Vec<(u64, u64)> = (0..8)
+                .map(|rank| (at + if rank == late { by } else { 0 }, at + 8_000))
+                .collect();
+            trace.world(Operation::Allreduce, -1, 8, &stamps);
+        }
+        trace.analyze()
+    };
+    let row = |analysis: &Analysis| {
+        let screen = plain_screen(analysis);
+        let row = screen
+            .lines()
+            .find(|line| line.starts_with("  MPI_Allreduce"))
+            .unwrap();
+        row.trim_end().to_owned()
+    };
+    let nothing = run(20);
+    assert!(row(&nothing).ends_with(" varies"), "{}", row(&nothing));
+    let page = page_of(&nothing);
+    assert!(page.contains("No rank stands out as the last to arrive at this MPI_Allreduce"));
+    let much = run(5_000);
+    assert!(row(&much).ends_with(" rank 3 (30 %)"), "{}", row(&much));
+    assert!(page_of(&much).contains("Rank 3 arrives last in 30 %"));
+}
