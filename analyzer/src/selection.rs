@@ -127,6 +127,21 @@ impl Selection {
         }
     }
 
+    /// The same part, with the names of operations as in the MPI standard and ranks in rising order; `None` for the
+    /// whole run.
+    pub(crate) fn restriction(&self) -> Option<Self> {
+        let names = self.operations.iter().map(|name| match operation(name) {
+            Ok(known) => known.name().to_owned(),
+            Err(_) => name.clone(),
+        });
+        let names: BTreeSet<String> = names.collect();
+        (*self != Self::default()).then(|| Self {
+            operations: names.into_iter().collect(),
+            ranks: self.merged_ranks(),
+            ..self.clone()
+        })
+    }
+
     /// The ranges of ranks in rising order, those that touch as one.
     #[must_use]
     pub fn merged_ranks(&self) -> Vec<(u32, u32)> {

@@ -27,7 +27,6 @@ use crate::judge::trace::{message_ends, trace_summary};
 use crate::results::analysis::{Analysis, Total};
 use crate::results::code::Code;
 use crate::results::process::{CommunicatorSummary, RankSummary};
-use crate::selection::Selection;
 use crate::sums::run_sums::Sums;
 
 /// Assembles the results.
@@ -68,7 +67,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     Analysis {
         operation_costs: operation_costs(inputs, sites.as_ref(), rank_ns),
         clock: clock_summary(inputs, sites.as_ref()),
-        restriction: (*inputs.selection != Selection::default()).then(|| inputs.selection.clone()),
+        restriction: inputs.selection.restriction(),
         communicators: communicator_summaries(inputs.communicators),
         totals: totals(inputs.sums),
         efficiencies: efficiencies(inputs, &trace, &ranks),
