@@ -52,7 +52,7 @@ pub mod steps;
 pub use collbench_clocks::AlignmentMethod;
 pub use follow::{Follower, Look, Running};
 pub use judge::details::Details;
-pub use judge::verdict::stands_out;
+pub use judge::verdict::{stands_out, stands_out_among};
 pub use options::Options;
 pub use progress::Progress;
 pub use results::Analysis;

@@ -113,8 +113,15 @@ impl Verdict {
 /// chance explains, being the most frequent of all.
 #[must_use]
 pub fn stands_out(last: u64, resolved: u64, n: usize) -> bool {
+    stands_out_among(last, resolved, n, 1)
+}
+
+/// Whether a process [stands out](stands_out) where so many operations are looked at: the more there are, the
+/// more often chance alone would name somebody.
+#[must_use]
+pub fn stands_out_among(last: u64, resolved: u64, n: usize, n_operations: usize) -> bool {
     let count = |last, processes| Count { last, processes };
-    count(last, 1).beats_fair_share_of(count(resolved, n), n)
+    count(last, 1).beats_fair_share_of(count(resolved, n), n * n_operations.max(1))
 }
 
 /// How often a number of processes arrived last.

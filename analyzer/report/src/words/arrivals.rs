@@ -9,7 +9,7 @@ use crate::words::{advice, communicator};
 /// Instances up to which shares are not given in percent.
 const FEW: u64 = 9;
 /// Instances up to which nobody is said to arrive last as a rule.
-const TOO_FEW_FOR_A_RULE: u64 = 4;
+pub(crate) const TOO_FEW_FOR_A_RULE: u64 = 4;
 
 /// Who arrives last, as far as that is resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +94,13 @@ fn most_often(
         return LastToArrive::Unresolved;
     };
     let is_always = of <= TOO_FEW_FOR_A_RULE && n == of;
-    let is_named = collbench_analyzer::stands_out(n, of, counts.len())
+    // As for the verdicts, of which there is one for each operation on each communicator.
+    let n_judged = analysis
+        .imbalance
+        .iter()
+        .filter(|of| of.resolved > 0)
+        .count();
+    let is_named = collbench_analyzer::stands_out_among(n, of, counts.len(), n_judged)
         && rank.is_none_or(|rank| is_waited_for(analysis, summary, rank));
     if !is_always && !is_named {
         return LastToArrive::Varies;
@@ -131,7 +137,7 @@ fn host(
 }
 
 /// Whether the waits for a rank are worth its name: at least twice its fair share of the waits that somebody's
-/// arrival ended, or more than that share by at least 1 % of the time in collectives.
+/// arrival ended, or at least 1 % of the time in collectives.
 fn is_waited_for(analysis: &Analysis, summary: Option<&ImbalanceSummary>, rank: u32) -> bool {
     let Some(summary) = summary else {
         return true;
@@ -144,8 +150,7 @@ fn is_waited_for(analysis: &Analysis, summary: Option<&ImbalanceSummary>, rank: 
     let all_ns = i128::from(summary.all_waits_caused_ns);
     let caused_ns = i128::from(member.wait_caused_ns);
     let is_twice = all_ns > 0 && caused_ns * n_ranks >= 2 * all_ns;
-    let more_ns = caused_ns - all_ns / n_ranks;
-    is_twice || more_ns * 100 >= i128::from(analysis.collectives_ns()).max(1)
+    is_twice || caused_ns * 100 >= i128::from(analysis.collectives_ns()).max(1)
 }
 
 /// Who arrives last, in the cell of a table: `rank 3 (87 %)`.
