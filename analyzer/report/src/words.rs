@@ -3,6 +3,7 @@
 pub(crate) mod advice;
 pub(crate) mod algorithms;
 pub(crate) mod arrivals;
+mod communicators;
 pub(crate) mod comparison;
 pub(crate) mod efficiencies;
 mod facts;
@@ -17,4 +18,5 @@ pub(crate) mod remarks;
 pub(crate) mod uncertainty;
 pub(crate) mod why_late;
 
+pub(crate) use communicators::*;
 pub(crate) use facts::*;

@@ -2,7 +2,9 @@
 
 use crate::examples::{HOSTILE, allreduce};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use collbench_viz::{Align, Cell, Column, Fact, Figure, FigureGroup, Remark, Report, Table, Text};
+use collbench_viz::{
+    Align, Cell, Column, Fact, Figure, FigureGroup, Findings, Remark, Report, Table, Text,
+};
 use roxmltree::{Document, Node, ParsingOptions};
 use sha2::{Digest, Sha256};
 
@@ -73,6 +75,7 @@ fn report() -> Report {
         verdict: "Rank 63 arrives last in 2,311 of 2,500 instances.\nThe others waited 71 % of \
                   the time of MPI_Allreduce for it."
             .into(),
+        findings: Vec::new(),
         remarks: vec![Remark {
             code: "no-finalize".into(),
             text: "Rank 12 was killed inside MPI_Allreduce.".into(),
@@ -125,6 +128,38 @@ fn an_empty_report_is_a_page_without_sections() {
         Some("nothing")
     );
     assert_eq!(elements(&document, "section").count(), 0);
+}
+
+#[test]
+fn findings_are_a_section_of_each_kind_that_has_any_and_are_text() {
+    let findings = |heading: &str, sentences: &[&str]| Findings {
+        heading: heading.into(),
+        sentences: sentences.iter().map(|&sentence| sentence.into()).collect(),
+    };
+    let page = Report {
+        title: "run".into(),
+        findings: vec![
+            findings("Algorithms", &["MPI_Bcast: binomial", "MPI_Scan: <b>"]),
+            findings("Inside", &[]),
+            findings("Also", &["an outlier"]),
+        ],
+        ..Report::default()
+    }
+    .to_html();
+    let document = parse(&page);
+    let texts = |name| {
+        let found = elements(&document, name).filter_map(|node| node.text());
+        found.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(texts("h2"), ["Algorithms", "Also"]);
+    let links: Vec<&str> = elements(&document, "a")
+        .filter_map(|a| a.attribute("href"))
+        .collect();
+    assert_eq!(links, ["#main", "#findings-1", "#findings-3"]);
+    assert_eq!(
+        texts("li"),
+        ["MPI_Bcast: binomial", "MPI_Scan: <b>", "an outlier"]
+    );
 }
 
 /// The text of the only script of a page.

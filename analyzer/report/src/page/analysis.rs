@@ -13,6 +13,8 @@ use crate::words::inside::Paragraph;
 
 /// Most characters of the name of an algorithm.
 const MAX_ALGORITHM: usize = 80;
+/// Operations in the table.
+const MAX_OPERATIONS: usize = 1_000;
 /// Names up to this length are not broken, even on a narrow page.
 const MAX_UNBROKEN: usize = 32;
 /// Most sentences on unfinished operations at the end, and on what files lack.
@@ -131,7 +133,8 @@ fn all_findings(
             .is_some_and(|of| groups.iter().any(|group| group.row == Some(of)))
     };
     let inside = inside.iter().filter(|paragraph| !is_in_group(paragraph));
-    let (also, _) = findings::also(analysis);
+    let (mut also, _) = findings::also(analysis);
+    also.extend(not_shown(analysis));
     let kinds: [(&str, Vec<String>); 3] = [
         ("Algorithms", words::algorithms::sentences(analysis)),
         (
@@ -181,11 +184,30 @@ pub(super) fn group(
         None => words::inside::paragraph(analysis, operation),
     };
     FigureGroup {
-        heading: pictures::title(analysis, operation).into(),
+        heading: heading(analysis, operation).into(),
         row,
         finding: words::finding(operation).into(),
         facts: facts(analysis, operation, seen),
         figures: shown.into_iter().map(|shown| shown.figure).collect(),
+    }
+}
+
+/// An operation with what identifies it, and with its algorithm where another operation differs in nothing else.
+fn heading(analysis: &Analysis, operation: &OperationSummary) -> String {
+    let title = pictures::title(analysis, operation);
+    let of = |operation: &OperationSummary| {
+        let name = operation.operation.clone();
+        let place = (operation.communicator, operation.root);
+        (name, place, words::bytes(operation))
+    };
+    let is_same = |other: &&OperationSummary| of(other) == of(operation);
+    let n_same = analysis.operations.iter().filter(is_same).count();
+    match &operation.algorithm {
+        Some(algorithm) if n_same > 1 => {
+            let algorithm = collbench_text::inert::line(algorithm, MAX_ALGORITHM);
+            format!("{title}, {algorithm}")
+        }
+        _ => title,
     }
 }
 
@@ -248,6 +270,22 @@ fn column(name: &str, align: Align) -> Column {
     }
 }
 
+/// The operations that the table has: of thousands the ones with the most time.
+fn shown_operations(analysis: &Analysis) -> &[OperationSummary] {
+    &analysis.operations[..analysis.operations.len().min(MAX_OPERATIONS)]
+}
+
+/// How many operations the table has, if not all.
+fn not_shown(analysis: &Analysis) -> Option<String> {
+    let (n, shown) = (analysis.operations.len(), shown_operations(analysis).len());
+    (shown < n).then(|| {
+        format!(
+            "The table has the {shown} operations with the most time, of {n}: collbench-analyze --full \
+             writes all to analysis.json"
+        )
+    })
+}
+
 fn operations(analysis: &Analysis) -> viz::Table {
     let columns = [
         // First what narrow screens should show.
@@ -265,7 +303,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
     ];
     viz::Table::new(
         columns,
-        analysis.operations.iter().map(|operation| {
+        shown_operations(analysis).iter().map(|operation| {
             let time = operation.call_time_ns.as_ref();
             [
                 Cell::words(&*operation.operation),

@@ -148,7 +148,7 @@ impl Row<'_> {
         match (medians.max(), self.operations.len()) {
             (None, _) => "-".to_owned(),
             (Some(median), 1) => quantity::duration(median),
-            (Some(median), _) => format!("<= {}", quantity::duration(median)),
+            (Some(median), _) => format!("<={}", quantity::duration(median)),
         }
     }
 
@@ -188,20 +188,22 @@ impl Row<'_> {
     }
 
     fn arrive_last(&self, analysis: &Analysis) -> String {
-        let found = self.operations.iter();
-        let found = found.map(|of| (of.communicator, arrivals::at_operation(analysis, of)));
-        let (mut named, mut any_resolved) = (Vec::new(), false);
-        for (id, last) in found {
+        let (mut named, mut any_resolved) = (BTreeMap::new(), false);
+        for operation in &self.operations {
+            let last = arrivals::at_operation(analysis, operation);
             any_resolved |= last != LastToArrive::Unresolved;
-            if let LastToArrive::Mostly { who, .. } = last {
-                named.push((id, who));
+            if let LastToArrive::Mostly { who, of, .. } = last
+                && of > arrivals::TOO_FEW_FOR_A_RULE
+            {
+                named.entry(who).or_insert(operation.communicator);
             }
         }
-        match &named[..] {
-            [] if any_resolved => "varies".to_owned(),
-            [] => "not resolved".to_owned(),
-            [(Some(id), who)] => format!("{who} (#{id})"),
-            all => format!("differs (on {})", all.len()),
+        let mut all = named.iter();
+        match (all.next(), named.len()) {
+            (None, _) if any_resolved => "varies".to_owned(),
+            (None, _) => "not resolved".to_owned(),
+            (Some((who, Some(id))), 1) => format!("{who} (#{id})"),
+            (_, n) => quantity::counted(n as u64, "rank"),
         }
     }
 }
@@ -390,10 +392,19 @@ fn group_cell(analysis: &Analysis, id: Option<usize>, n: usize, width: usize) ->
 
 /// A name, cut so that a number fits behind it; the number alone where hardly any of the name would be left.
 fn cut_before(name: &str, number: &str, width: usize) -> String {
-    match width.saturating_sub(number.len()) {
-        0..4 => number.trim_start().to_owned(),
-        left => format!("{}{number}", inert::line(name, left)),
+    let left = match width.saturating_sub(number.len()) {
+        0..4 => return number.trim_start().to_owned(),
+        left => left,
+    };
+    let mut cut = String::new();
+    for c in inert::line(name, usize::MAX).chars() {
+        cut.push(c);
+        if inert::columns(&cut) > left {
+            cut.pop();
+            break;
+        }
     }
+    (cut + number).trim_start().to_owned()
 }
 
 /// The name of a communicator that has none of its own, without what all such names begin with, and
@@ -410,6 +421,18 @@ fn short_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_stands_whole_behind_as_much_of_a_name_as_there_is_room_for() {
+        assert_eq!(cut_before("columns", " (8)", 18), "columns (8)");
+        assert_eq!(cut_before("columns", " (8)", 9), "colum (8)");
+        assert_eq!(cut_before("columns", " #12", 7), "#12");
+        assert_eq!(
+            cut_before("\u{6f22}\u{5b57}\u{6f22}", " #1", 8),
+            "\u{6f22}\u{5b57} #1"
+        );
+        assert_eq!(cut_before("", " #1", 8), " #1".trim_start());
+    }
 
     #[test]
     fn a_short_name_keeps_what_tells_a_communicator_apart() {

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    AlgorithmSummary, ClockSummary, CommunicatorSummary, Culprit, ImbalanceSummary, MarkedPhase,
-    OperationSummary, Spread,
+    AlgorithmSummary, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase, OperationSummary,
+    Spread,
 };
 use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 
-use crate::words::{advice, arrivals, uncertainty, why_late};
+use crate::words::{advice, arrivals, communicator, uncertainty, why_late};
 
 /// A sentence that begins with a capital.
 pub(crate) fn capitalized(sentence: &str) -> String {
@@ -377,83 +377,6 @@ pub(crate) fn byte_range(least: Option<u64>, most: Option<u64>) -> String {
         ),
         _ => "-".to_owned(),
     }
-}
-
-/// A communicator, inert: its name in at most `width` characters, and where another one is called the same its id
-/// and ranks, `columns #4 (ranks 8-11)`.
-pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize) -> String {
-    let Some(known) = id.and_then(|id| analysis.communicators.get(id)) else {
-        return "unknown".to_owned();
-    };
-    let name = inert::line(&known.name, width);
-    if !has_namesakes(analysis, known) {
-        return name;
-    }
-    match members(known) {
-        Some(members) => format!("{name} #{} ({members})", known.id),
-        None => format!("{name} #{}", known.id),
-    }
-}
-
-/// Whether another communicator has the same name.
-pub(crate) fn has_namesakes(analysis: &Analysis, known: &CommunicatorSummary) -> bool {
-    let mut all = analysis.communicators.iter();
-    all.any(|other| other.id != known.id && other.name == known.name)
-}
-
-/// The ranks of a communicator, the first and the last where they are many ranges; `None` without known ones.
-fn members(communicator: &CommunicatorSummary) -> Option<String> {
-    let mut ranks: Vec<u32> = communicator.ranks.iter().flatten().copied().collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    let last = ranks.last()?;
-    let n_ranges = 1 + ranks.windows(2).filter(|two| two[1] - two[0] > 1).count();
-    Some(if n_ranges <= 3 {
-        inert::ranks(&ranks)
-    } else {
-        format!("ranks {}, {}, ... {last}", ranks[0], ranks[1])
-    })
-}
-
-/// Communicators, inert: each by name, several of one name together, `columns (8)`, or `columns (4 of 8)` if there are
-/// others of that name. At most `n_named` of them by name.
-pub(crate) fn communicators(
-    analysis: &Analysis,
-    ids: &[Option<usize>],
-    width: usize,
-    n_named: usize,
-) -> String {
-    let mut groups: Vec<(Option<&str>, Vec<Option<usize>>)> = Vec::new();
-    for &id in ids {
-        let known = id.and_then(|id| analysis.communicators.get(id));
-        let name = known.map(|known| &*known.name);
-        match groups.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, ids)) => ids.push(id),
-            None => groups.push((name, vec![id])),
-        }
-    }
-    let n_named = match groups.len() {
-        n if n <= n_named => n,
-        _ => n_named.saturating_sub(1),
-    };
-    let shown = groups[..n_named].iter().map(|(name, ids)| {
-        let (Some(name), 2..) = (name, ids.len()) else {
-            return communicator(analysis, ids[0], width);
-        };
-        let all = analysis.communicators.iter();
-        let n_all = all.filter(|other| other.name == *name).count();
-        let name = inert::line(name, width);
-        match ids.len() {
-            n if n == n_all => format!("{name} ({n})"),
-            n => format!("{name} ({n} of {n_all})"),
-        }
-    });
-    let mut names: Vec<String> = shown.collect();
-    let n_others: usize = groups[n_named..].iter().map(|(_, ids)| ids.len()).sum();
-    if n_others > 0 {
-        names.push(quantity::counted(n_others as u64, "other"));
-    }
-    list(names)
 }
 
 /// `rank 3`, `host n01`.

@@ -151,3 +151,41 @@ pub(crate) fn covers(analysis: &Analysis) -> String {
 
 /// The beginning of what is said of an incomplete trace.
 pub(crate) const INCOMPLETE: &str = "The trace is incomplete.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::nothing::nothing;
+
+    #[test]
+    fn of_each_kind_of_remark_the_worst_is_told_and_how_many_there_are() {
+        let slewed = |host: &str, ppb| Remark::ClockSlewed {
+            host: host.to_owned(),
+            ppb,
+        };
+        let analysis = Analysis {
+            remarks: vec![
+                Remark::Incomplete { n_findings: 8 },
+                slewed("a", 20),
+                Remark::NoOffsetAtEnd { n_hosts: 2 },
+                slewed("b", -5_000),
+                slewed("c", 300),
+            ],
+            ..nothing()
+        };
+        let told = remarks_by_kind(&analysis);
+        let [slewed, offset] = &told[..] else {
+            panic!("{told:?}");
+        };
+        assert!(slewed.starts_with("clock_slewed: host b: "), "{slewed}");
+        assert!(slewed.contains("by -5.00 ppm"), "{slewed}");
+        assert!(
+            slewed.ends_with(" (the worst of 3 such remarks)"),
+            "{slewed}"
+        );
+        assert!(
+            offset.starts_with("no_offset_at_end: the clock offsets of 2 hosts"),
+            "{offset}"
+        );
+    }
+}

@@ -321,7 +321,7 @@ fn a_rank_for_which_nobody_waits_is_not_named_however_often_it_arrives_last() {
                 (n / 5 % 8, 1_000)
             };
             let stamps: Vec<(u64, u64)> = (0..8)
-                .map(|rank| (at + if rank == late { by } else { 0 }, at + 8_000))
+                .map(|rank| (at + if rank == late { by } else { 0 }, at + 16_000))
                 .collect();
             trace.world(Operation::Allreduce, -1, 8, &stamps);
         }
