@@ -312,8 +312,9 @@ impl<'a> Occasions<'a> {
             .filter(|(sequence, _)| during.contains(sequence))
             .collect();
         let most = (calls.len() / MIN_SAMPLED) as u64;
-        let lengths = (1..=most.min(steps.steps)).filter(|length| steps.steps % length == 0);
-        lengths.into_iter().find(|&length| is_loop(&calls, length))
+        (1..=most.min(steps.steps))
+            .filter(|&length| steps.steps.is_multiple_of(length))
+            .find(|&length| is_loop(&calls, length))
     }
 }
 
