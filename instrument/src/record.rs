@@ -42,7 +42,7 @@ mod session;
 mod thread;
 
 pub use algorithms::{Algorithm, algorithm_call};
-pub use calls::{guarded_call, is_inside_a_call, recorded_call, rooted_call};
+pub use calls::{is_inside_a_call, recorded_call, rooted_call};
 pub use completion::{
     get_status_call, request_free_call, some_call, test_call, testall_call, testany_call,
     wait_call, waitall_call, waitany_call,
@@ -56,6 +56,7 @@ pub use files_and_windows::{
 pub use gaps::{Peer, begin_transfer_call, poll_call, send_call, timed_call};
 pub use initiation::{RequestCall, nonblocking_call};
 pub(crate) use local::Local;
+pub use nesting::guarded_call;
 pub use persistent::{persistent_call, start_call, startall_call};
 pub(crate) use recorder::Recorder;
 pub(crate) use running::Thresholds;

@@ -246,15 +246,6 @@ pub fn rooted_call(
     record(operation, comm, Some(root), large, payload, real)
 }
 
-/// Makes a call that is not recorded, and marks calls of the MPI library inside it as internal.
-pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
-    let local = Local::of_this_thread();
-    // Ends calls that the program left by a jump.
-    local.is_inside();
-    let _inside = CallScope::enter(local);
-    real()
-}
-
 /// Whether a wrapped call is under way in this thread.
 #[must_use]
 pub fn is_inside_a_call() -> bool {

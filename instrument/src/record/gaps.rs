@@ -10,9 +10,8 @@ use std::ffi::c_int;
 
 use collbench_formats::{Activity, GapTime, NO_RANK};
 
-use super::calls::guarded_call;
 use super::local::Local;
-use super::nesting::CallScope;
+use super::nesting::{CallScope, guarded_call};
 use super::recorder::Recorder;
 use super::thread::Thread;
 use crate::file::GrowError;

@@ -57,6 +57,15 @@ impl Drop for CallScope<'_> {
     }
 }
 
+/// Makes a call that is not recorded, and marks calls of the MPI library inside it as internal.
+pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
+    let local = Local::of_this_thread();
+    // Ends calls that the program left by a jump.
+    local.is_inside();
+    let _inside = CallScope::enter(local);
+    real()
+}
+
 /// While this exists, the thread is on a cold path of the recorder, which uses data that calls
 /// share.
 pub(crate) struct ColdPath<'a> {

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collbench_formats::{CommunicatorWord, Operation, ROOT_NONE, RecordWord, phase_words};
 
-use super::calls::guarded_call;
 use super::local::{LOCAL, Local};
-use super::nesting::CallScope;
+use super::nesting::{CallScope, guarded_call};
 use super::recorder::Recorder;
 use crate::file::{Slot, is_forked};
 use crate::process::Uncancelled;
