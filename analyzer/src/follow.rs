@@ -287,7 +287,6 @@ steps = [
             totals,
             ranks,
             operations,
-            operation_costs,
             imbalance,
             disturbances,
             timeline,
@@ -302,7 +301,6 @@ steps = [
         } = analysis;
         let n_operations = operations.len();
         let of_calls = (communicators, totals, ranks, operations, imbalance);
-        let of_calls = (of_calls, operation_costs);
         let over_time = (disturbances, timeline, classes, algorithms, running);
         let at_end = (unfinished, hang, mismatches, never_completed, details);
         (
