@@ -253,7 +253,7 @@ def check_fields(tracked):
             documents.append(json.loads(ran.stdout))
     for key in sorted({key for document in documents for key in keys(document)} - documented):
         found(page, 1, f"the JSON has a field that is not described: {key}")
-    sources = [ROOT / path for path in tracked if re.match(r"(analyzer|bench)/.*\.rs$", path)]
+    sources = [ROOT / path for path in tracked if re.match(r"(analyzer|bench|formats)/.*\.rs$", path)]
     words = {word for path in sources for word in re.findall(r"\w+", path.read_text())}
     # Values stand in quotes, too; those of enums are spelled otherwise in the source.
     spelled = {re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", word).lower() for word in words}

@@ -155,11 +155,28 @@ fn record_and_collect(
 fn of_the_selection(analysis: &Analysis) -> Value {
     let mut json = analysis.json.clone();
     let document = json.as_object_mut().unwrap();
-    for apart in ["trace", "clock", "phases", "algorithms", "remarks"] {
+    // Causes may lie before the part.
+    for apart in [
+        "trace",
+        "clock",
+        "phases",
+        "algorithms",
+        "remarks",
+        "causes",
+    ] {
         document.remove(apart);
     }
     for rank in document["ranks"].as_array_mut().unwrap() {
-        rank.as_object_mut().unwrap().remove("recorder_pause_ns");
+        let rank = rank.as_object_mut().unwrap();
+        for of_the_whole in [
+            "recorder_pause_ns",
+            "point_to_point_ns",
+            "unsuccessful_polls",
+            "io_ns",
+            "rma_ns",
+        ] {
+            rank.remove(of_the_whole);
+        }
     }
     json
 }

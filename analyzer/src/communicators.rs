@@ -77,6 +77,8 @@ pub struct Communicator {
     pub scope: Scope,
     /// The members that there is a file of, by group and rank. A *slot* is an index in this list.
     pub members: Vec<Member>,
+    /// Their processes, by slot.
+    pub processes: Arc<[u32]>,
     /// Whether there is a file of every member.
     pub is_whole: bool,
     /// Slots by host, each list ascending, by host index.

@@ -283,6 +283,7 @@ steps = [
             // Parts of the duration of the trace.
             efficiencies: _,
             operation_costs: _,
+            causes: _,
             communicators,
             totals,
             ranks,

@@ -7,3 +7,4 @@ pub(crate) mod matching;
 pub(crate) mod member_calls;
 pub(crate) mod outcome;
 pub(crate) mod own_communicators;
+pub(crate) mod wait_causes;

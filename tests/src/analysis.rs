@@ -41,7 +41,8 @@ pub struct Analysis {
 #[track_caller]
 pub fn analyze(trace: &Path, options: &[&str]) -> Analysis {
     let mut line: Vec<OsString> = vec![command("collbench-analyze").into()];
-    line.extend(["--format", "json", "--no-pictures"].map(OsString::from));
+    // All operations, so that they add up to the totals.
+    line.extend(["--format", "json", "--no-pictures", "--full"].map(OsString::from));
     line.extend(options.iter().map(OsString::from));
     line.push(trace.into());
     let finished = run(&line);

@@ -1,8 +1,9 @@
 //! What waits cost, by cause.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::instance::Part;
+use crate::instance::{Instance, Part};
 
 /// What made others wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,22 +30,175 @@ pub enum Cause {
     Unexplained,
 }
 
-/// What a cause costs, ns of waiting of all processes together.
+/// What a cause costs: times are ns of waiting of all processes together, where nothing else is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Of those that waited for where it arose.
     pub direct_ns: i64,
     /// Of those that waited for others which had waited for it before.
     pub propagated_ns: i64,
-}
-
-impl Cost {
-    /// Both together, ns.
-    #[must_use]
-    pub fn ns(&self) -> i64 {
-        self.direct_ns.saturating_add(self.propagated_ns)
-    }
+    /// By how much the run can be shorter without it, ns of time: an upper bound.
+    pub run_shorter_ns: i64,
+    /// The same without what else the processes of its host had more.
+    pub run_shorter_without_host_ns: i64,
+    /// Instances with a direct cost.
+    pub n: u64,
+    /// When the first and the last of them were late, ns since the start.
+    pub span_ns: Option<[i64; 2]>,
+    /// The largest of their direct costs, and when, ns since the start.
+    pub largest: Option<(i64, i64)>,
 }
 
 /// The cost of each cause, by the operation in which it was waited.
 pub type Costs = BTreeMap<(Cause, u64), Cost>;
+
+/// The causes of all waits of a run, and what they cost.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Attributed {
+    /// The costs; they add up to the waits.
+    pub costs: Costs,
+    /// By operation and communicator: how much more each member did than the others, by slot.
+    pub excesses: BTreeMap<(u64, u32), Excesses>,
+}
+
+/// How much more the members of a communicator did than the others, before one operation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Excesses {
+    /// The processes, by slot.
+    pub members: Arc<[u32]>,
+    /// Of each of them.
+    pub by_slot: Vec<Excess>,
+}
+
+/// How much more a process did than the other members of a communicator: own work, point-to-point
+/// communication, files and windows, since they were last inside of a collective together. Over all
+/// instances, also of those to which it was not late.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Excess {
+    /// Instances.
+    pub n: u64,
+    /// Sum of what it did more than the mean of the members, less where it did less, ns.
+    pub sum_ns: f64,
+    /// Sum of the squares of that, ns².
+    pub squares: f64,
+}
+
+impl Excess {
+    fn add(&mut self, ns: f64) {
+        self.n += 1;
+        self.sum_ns += ns;
+        self.squares += ns * ns;
+    }
+
+    /// Several processes together.
+    #[must_use]
+    pub fn of_all(excesses: impl IntoIterator<Item = Self>) -> Self {
+        excesses
+            .into_iter()
+            .fold(Self::default(), |sum, other| Self {
+                n: sum.n + other.n,
+                sum_ns: sum.sum_ns + other.sum_ns,
+                squares: sum.squares + other.squares,
+            })
+    }
+
+    /// How many of its standard deviations the sum is above 0; 0 where nothing is known.
+    #[must_use]
+    pub fn deviations(&self) -> f64 {
+        match self.squares > 0.0 {
+            true => self.sum_ns / self.squares.sqrt(),
+            false => 0.0,
+        }
+    }
+}
+
+impl Attributed {
+    /// Notes what the members of an instance did, ns by slot.
+    pub(crate) fn note_excesses(&mut self, instance: &Instance, did_ns: &[(usize, i64)]) {
+        let n = did_ns.len();
+        if n < 2 {
+            return;
+        }
+        let key = (instance.operation, instance.communicator);
+        let excesses = self.excesses.entry(key).or_insert_with(|| Excesses {
+            members: Arc::clone(&instance.members),
+            by_slot: vec![Excess::default(); instance.members.len()],
+        });
+        let sum: i128 = did_ns.iter().map(|&(_, ns)| i128::from(ns)).sum();
+        let mean = sum as f64 / n as f64;
+        for &(slot, ns) in did_ns {
+            excesses.by_slot[slot].add(ns as f64 - mean);
+        }
+    }
+}
+
+/// What a cause costs in one instance.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct UnitCost {
+    pub(crate) direct_ns: i64,
+    pub(crate) propagated_ns: i64,
+    /// By how much it made the process late that was waited for, ns.
+    pub(crate) longest_ns: i64,
+}
+
+impl UnitCost {
+    /// Notes by how much it made a process late, ns.
+    #[inline]
+    pub(crate) fn longest(&mut self, ns: i64) {
+        self.longest_ns = self.longest_ns.max(ns);
+    }
+}
+
+impl Cost {
+    /// Direct and propagated together, ns.
+    #[must_use]
+    pub fn ns(&self) -> i64 {
+        self.direct_ns.saturating_add(self.propagated_ns)
+    }
+
+    /// Adds the cost of one instance in which the last entered at a time, ns; `apart_ns`: how much later than
+    /// any other, and than any on another host.
+    pub(crate) fn add(&mut self, unit: &UnitCost, at_ns: i64, apart_ns: [i64; 2]) {
+        self.merge(&Self {
+            direct_ns: unit.direct_ns,
+            propagated_ns: unit.propagated_ns,
+            ..Self::default()
+        });
+        if unit.direct_ns > 0 {
+            let [alone, without_host] = apart_ns.map(|apart_ns| unit.longest_ns.min(apart_ns));
+            self.merge(&Self {
+                run_shorter_ns: alone,
+                run_shorter_without_host_ns: without_host,
+                n: 1,
+                span_ns: Some([at_ns; 2]),
+                largest: Some((unit.direct_ns, at_ns)),
+                ..Self::default()
+            });
+        }
+    }
+
+    /// Adds the cost of the same cause in other operations, or of another cause.
+    pub fn merge(&mut self, other: &Self) {
+        for (own, other) in [
+            (&mut self.direct_ns, other.direct_ns),
+            (&mut self.propagated_ns, other.propagated_ns),
+            (&mut self.run_shorter_ns, other.run_shorter_ns),
+            (
+                &mut self.run_shorter_without_host_ns,
+                other.run_shorter_without_host_ns,
+            ),
+        ] {
+            *own = own.saturating_add(other);
+        }
+        self.n += other.n;
+        self.span_ns = match (self.span_ns, other.span_ns) {
+            (Some(a), Some(b)) => Some([a[0].min(b[0]), a[1].max(b[1])]),
+            (own, other) => own.or(other),
+        };
+        // Of equal ones the earliest.
+        self.largest = match (self.largest, other.largest) {
+            (Some(own), Some(other)) if (other.0, -other.1) > (own.0, -own.1) => Some(other),
+            (own, other) => own.or(other),
+        };
+    }
+}

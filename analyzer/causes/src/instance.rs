@@ -2,6 +2,28 @@
 
 use std::sync::Arc;
 
+/// Time that a process spent on something else than own work, besides its calls of the collective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartOfProcess {
+    /// Which process.
+    pub process: u32,
+    /// On what.
+    pub part: Part,
+    /// The span within which it did so, ns.
+    pub span_ns: [i64; 2],
+    /// How much of the span, ns.
+    pub ns: i64,
+}
+
+/// What processes did.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// In collectives.
+    pub instances: Vec<Instance>,
+    /// Before their next collectives; in order of time for each process.
+    pub parts: Vec<PartOfProcess>,
+}
+
 /// A complete instance of a collective.
 #[derive(Debug, Clone)]
 pub struct Instance {
@@ -18,8 +40,8 @@ pub struct Instance {
     pub dependence: Dependence,
     /// What each process did in it, by slot.
     pub calls: Vec<Call>,
-    /// Whether its waits are part of the costs; otherwise they only explain those of later instances.
-    pub is_counted: bool,
+    /// What else they did for it, between initiation and completion.
+    pub parts: Vec<PartOfProcess>,
 }
 
 /// Which members of an instance depend on each other.
@@ -62,6 +84,8 @@ pub struct Wait {
     pub on: u32,
     /// Whether it is longer than the error of the clocks.
     pub is_resolved: bool,
+    /// Whether it is part of the costs; otherwise it only explains later waits.
+    pub is_counted: bool,
 }
 
 impl Call {

@@ -23,11 +23,13 @@
 
 mod attribution;
 mod cause;
+mod compare;
 mod instance;
 mod log;
+mod process;
 mod shares;
 mod synchronizations;
 
 pub use attribution::Attribution;
-pub use cause::{Cause, Cost, Costs};
-pub use instance::{Call, Dependence, Instance, Part, Wait};
+pub use cause::{Attributed, Cause, Cost, Costs, Excess, Excesses};
+pub use instance::{Batch, Call, Dependence, Instance, Part, PartOfProcess, Wait};

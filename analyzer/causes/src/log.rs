@@ -1,11 +1,14 @@
 //! What one process did, in order of time.
 
-use std::collections::VecDeque;
-
 /// Entries after which old ones are added up.
 const MOST_ENTRIES: usize = 8192;
 /// The newest entries, which are not added up.
 const KEPT_ENTRIES: usize = 4096;
+
+/// Entries that are looked at one by one.
+const SHORT: usize = 16;
+/// Forgotten entries that are not removed yet, at most.
+const MOST_FORGOTTEN: usize = 64;
 
 /// A span of time that was spent on something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +27,10 @@ pub(crate) struct Entry<W> {
 /// time are looked at.
 #[derive(Debug)]
 pub(crate) struct Log<W> {
-    entries: VecDeque<Entry<W>>,
-    /// Entries that are in order; the rest was added since.
+    entries: Vec<Entry<W>>,
+    /// Entries at the begin that are forgotten.
+    n_forgotten: usize,
+    /// Entries that are in order, with those; the rest was added since.
     n_sorted: usize,
     /// The longest span, ns.
     longest_ns: i64,
@@ -56,6 +61,9 @@ impl<W> Entry<W> {
         if inside_ns <= 0 {
             return 0;
         }
+        if self.ns == self.span_ns {
+            return inside_ns;
+        }
         (i128::from(self.ns) * i128::from(inside_ns) / i128::from(self.span_ns)) as i64
     }
 }
@@ -63,7 +71,8 @@ impl<W> Entry<W> {
 impl<W> Default for Log<W> {
     fn default() -> Self {
         Self {
-            entries: VecDeque::new(),
+            entries: Vec::new(),
+            n_forgotten: 0,
             n_sorted: 0,
             longest_ns: 0,
             most: MOST_ENTRIES,
@@ -81,20 +90,18 @@ impl<W: Copy + Ord> Log<W> {
         let in_order = self.n_sorted == self.entries.len()
             && self
                 .entries
-                .back()
+                .last()
                 .is_none_or(|last| key(last) <= key(&entry));
         self.longest_ns = self.longest_ns.max(entry.span_ns);
-        self.entries.push_back(entry);
+        self.entries.push(entry);
         self.n_sorted += usize::from(in_order);
     }
 
     /// Puts what was added into order.
+    #[cold]
     fn sort(&mut self) {
-        if self.n_sorted == self.entries.len() {
-            return;
-        }
-        let entries = self.entries.make_contiguous();
-        let (sorted, new) = entries.split_at_mut(self.n_sorted);
+        let (sorted, new) =
+            self.entries[self.n_forgotten..].split_at_mut(self.n_sorted - self.n_forgotten);
         new.sort_unstable_by_key(key);
         // Mostly everything new is behind what is old.
         let overlap = match (sorted.last(), new.first()) {
@@ -102,15 +109,34 @@ impl<W: Copy + Ord> Log<W> {
             _ => false,
         };
         if overlap {
-            entries.sort_by_key(key);
+            self.entries[self.n_forgotten..].sort_by_key(key);
         }
         self.n_sorted = self.entries.len();
+    }
+
+    /// The entries that are not forgotten, in order.
+    #[inline]
+    fn sorted(&mut self) -> &[Entry<W>] {
+        if self.n_sorted != self.entries.len() {
+            self.sort();
+        }
+        &self.entries[self.n_forgotten..]
     }
 
     /// Passes what was spent between two times: ns, and on what.
     #[inline]
     pub(crate) fn between(&mut self, from_ns: i64, to_ns: i64, mut found: impl FnMut(i64, W)) {
-        for entry in self.reaching_into(from_ns, to_ns) {
+        let longest_ns = self.longest_ns;
+        let entries = self.sorted();
+        let begin = match entries.len() {
+            0..=SHORT => 0,
+            _ => entries.partition_point(|entry| entry.end_ns <= from_ns),
+        };
+        for entry in &entries[begin..] {
+            // Of what ends later, only what began before reaches into it.
+            if entry.end_ns.saturating_sub(longest_ns) >= to_ns {
+                break;
+            }
             let ns = entry.within(from_ns, to_ns);
             if ns > 0 {
                 found(ns, entry.what);
@@ -118,23 +144,34 @@ impl<W: Copy + Ord> Log<W> {
         }
     }
 
-    /// Entries that may lie between two times, and all that do.
+    /// Forgets what ended before a time, ns.
     #[inline]
-    fn reaching_into(&mut self, from_ns: i64, to_ns: i64) -> impl Iterator<Item = &Entry<W>> {
-        self.sort();
-        let begin = self
-            .entries
-            .partition_point(|entry| entry.end_ns <= from_ns);
-        let longest_ns = self.longest_ns;
-        // Of what ends later, only what began before reaches into it.
-        let entries = self.entries.range(begin..);
-        entries.take_while(move |entry| entry.end_ns.saturating_sub(longest_ns) < to_ns)
+    pub(crate) fn forget_before(&mut self, at_ns: i64) {
+        let entries = self.sorted();
+        let n = entries
+            .iter()
+            .take_while(|entry| entry.end_ns <= at_ns)
+            .count();
+        self.n_forgotten += n;
+        if self.n_forgotten == self.entries.len() {
+            self.entries.clear();
+            self.longest_ns = 0;
+            (self.n_forgotten, self.n_sorted) = (0, 0);
+        } else if self.n_forgotten > MOST_FORGOTTEN {
+            self.drop_forgotten();
+        }
+    }
+
+    fn drop_forgotten(&mut self) {
+        self.entries.drain(..self.n_forgotten);
+        self.n_sorted -= self.n_forgotten;
+        self.n_forgotten = 0;
     }
 
     /// Whether there are so many entries that old ones should be added up.
     #[inline]
     pub(crate) fn is_long(&self) -> bool {
-        self.entries.len() > self.most
+        self.entries.len() - self.n_forgotten > self.most
     }
 
     /// Adds up old entries between boundaries, ascending, where there are many: what was spent
@@ -143,7 +180,8 @@ impl<W: Copy + Ord> Log<W> {
         if !self.is_long() {
             return;
         }
-        self.sort();
+        self.sorted();
+        self.drop_forgotten();
         let n_old = self.entries.len() - KEPT_ENTRIES;
         let old: Vec<Entry<W>> = self.entries.drain(..n_old).collect();
         let mut pieces: Vec<Entry<W>> = Vec::new();
@@ -186,9 +224,7 @@ impl<W: Copy + Ord> Log<W> {
             }
         }
         folded.sort_by_key(key);
-        for entry in folded.into_iter().rev() {
-            self.entries.push_front(entry);
-        }
+        self.entries.splice(..0, folded);
         self.n_sorted = self.entries.len();
         // Where nothing could be added up, it is not tried again at once.
         self.most = (self.entries.len() + KEPT_ENTRIES).max(MOST_ENTRIES);

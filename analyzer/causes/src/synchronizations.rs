@@ -43,6 +43,10 @@ pub(crate) enum Since {
     Startup,
     /// It was forgotten.
     Forgotten,
+    /// The wait is below the error of the clocks.
+    Unresolved,
+    /// They are not compared.
+    Never,
 }
 
 impl Since {
@@ -51,13 +55,25 @@ impl Since {
         match (self, other) {
             (Self::Instant(a), Self::Instant(b)) => Self::Instant(a.max(b)),
             (Self::Instant(at_ns), _) | (_, Self::Instant(at_ns)) => Self::Instant(at_ns),
-            (Self::Startup, Self::Startup) => Self::Startup,
-            _ => Self::Forgotten,
+            (Self::Forgotten, _) | (_, Self::Forgotten) => Self::Forgotten,
+            _ => Self::Startup,
         }
     }
 }
 
 impl Synchronizations {
+    /// When all were inside of the last instance that all depended on, ns.
+    pub(crate) fn last_common_ns(&self) -> Option<i64> {
+        self.common.back().copied()
+    }
+
+    /// The last instant no later than a time at which all were inside of an instance that all depended on,
+    /// ns.
+    pub(crate) fn last_common_before(&self, limit_ns: i64) -> Option<i64> {
+        let mut latest = self.common.iter().rev();
+        latest.find(|&&at_ns| at_ns <= limit_ns).copied()
+    }
+
     /// Notes an instance in which all were inside at once at an instant, ns.
     pub(crate) fn note_common(&mut self, at_ns: i64) {
         self.common.push_back(at_ns);

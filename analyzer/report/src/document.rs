@@ -8,6 +8,7 @@
 //! codes are text, or an enum with a variant for all newer ones.
 
 mod analysis;
+mod cause;
 mod comparison;
 
 use collbench_analyzer::results::Code;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use analysis::ANALYSIS_SCHEMA;
 pub use analysis::{Document, HangDocument};
+pub use cause::{CauseDocument, EndDocument, PlaceDocument};
 pub(crate) use comparison::COMPARISON_SCHEMA;
 pub use comparison::{ComparedTraceDocument, ComparisonDocument};
 

@@ -12,7 +12,8 @@ mod screen;
 mod words;
 
 pub use document::{
-    ComparedTraceDocument, ComparisonDocument, Document, HangDocument, RemarkDocument, to_json,
+    CauseDocument, ComparedTraceDocument, ComparisonDocument, Document, EndDocument, HangDocument,
+    PlaceDocument, RemarkDocument, to_json,
 };
 pub use page::comparison::write_comparison;
 pub use page::{ReportError, report_name, write_report, write_report_of_trace};

@@ -1,5 +1,6 @@
 //! Findings of matching: what does not fit, and what only the records of a process show.
 
+use collbench_causes::Attributed;
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Operation};
 
@@ -31,7 +32,7 @@ pub struct InFlight {
 }
 
 /// What matching found that does not fit.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct MatchFindings {
     /// Records of a kind or an operation that this version does not know.
     pub n_unknown_records: u64,
@@ -50,6 +51,9 @@ pub struct MatchFindings {
     pub n_before_windows: u64,
     /// Largest number of calls that waited for those of others after a round.
     pub largest_window: u64,
+    /// What the waits cost, by cause; operations by the [hash](crate::sums::operation::OperationKey::stable_hash)
+    /// of their key.
+    pub wait_causes: Attributed,
     /// By process of the run.
     pub processes: Vec<ProcessFindings>,
 }

@@ -107,6 +107,8 @@ pub(crate) struct Process<'a> {
     gaps: Gaps,
     /// When the latest of the records so far began, ticks, if several threads make calls.
     reached: u64,
+    /// When the last call that was read began, ticks.
+    read_to: u64,
     /// Findings in its records.
     pub(crate) found: RecordFindings,
 }
@@ -181,6 +183,7 @@ impl<'a> Process<'a> {
             last_calls: LastCalls::new(),
             gaps: Gaps::new(file, limits.first_ticks()),
             reached: 0,
+            read_to: 0,
             found: RecordFindings::default(),
         };
         this.begin_window();
@@ -334,6 +337,31 @@ impl<'a> Process<'a> {
         }
     }
 
+    /// When the first of its calls began that were not passed on yet, or not read, at the earliest, ns.
+    pub(crate) fn pending_from_ns(&self) -> i64 {
+        let in_use = self.queues.iter().filter_map(|queues| match queues {
+            Queues::InUse(queues) => Some(queues),
+            _ => None,
+        });
+        let queues = in_use.flat_map(|queues| queues.iter()).chain(&self.starts);
+        let pending = queues.filter_map(|queue| {
+            let first = queue.front().filter(|run| run.is_possible);
+            let first = first.map(|run| self.reader.record(run.location).enter.get());
+            let initiated = queue.outstanding.first();
+            let initiated = initiated.and_then(|position| queue.outstanding.get(position));
+            let initiated = initiated.filter(|initiated| initiated.is_possible);
+            first
+                .into_iter()
+                .chain(initiated.map(|initiated| initiated.record.enter.get()))
+                .min()
+        });
+        let unread = (!self.has_ended).then_some(self.read_to);
+        match pending.chain(unread).min() {
+            Some(ticks) => self.at(ticks).ns(),
+            None => i64::MAX,
+        }
+    }
+
     /// Local communicator, call order and position of the call that has waited longest.
     pub(crate) fn oldest(&self) -> Option<(usize, CallOrder, u64)> {
         let local_comms = self.queues.iter().enumerate();
@@ -476,6 +504,11 @@ impl<'a> Process<'a> {
                 self.check_sequences(&start);
             }
             self.route(&batch, unqueued);
+            if batch.is_possible
+                && let Some(last) = batch.records.iter().rfind(|record| class::is_call(record))
+            {
+                self.read_to = last.enter.get();
+            }
             n_done += batch.records.len() as u64;
         }
         n_done

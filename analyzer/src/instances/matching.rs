@@ -36,6 +36,7 @@ use crate::instances::decode::{Block, Decoder, Settled, block_length};
 use crate::instances::member_calls::MemberCalls;
 use crate::instances::outcome::{Adder, Merge, Outcome};
 use crate::instances::own_communicators::emit_own;
+use crate::instances::wait_causes::WaitCauses;
 use crate::progress::Progress;
 use crate::time::clocks::Clocks;
 use crate::trace::record_at::{CALL_ORDERS, CallOrder};
@@ -89,6 +90,9 @@ pub fn match_calls<A: Adder>(
     };
     let mut sums = new().finish();
     let mut findings = MatchFindings::default();
+    let hosts = clocks.processes.iter().map(|clock| clock.host as u32);
+    let hosts: Vec<u32> = hosts.collect();
+    let mut wait_causes = WaitCauses::new(&hosts);
     let n_total = run.n_records();
     let (mut n_done, mut n_merged) = (0, 0);
     while matcher.processes.iter().any(|process| !process.has_ended) {
@@ -101,6 +105,9 @@ pub fn match_calls<A: Adder>(
         matcher.decode_settled(&settled, &workers);
         matcher.drop_settled(&settled);
         matcher.put_away_idle(&call_orders);
+        if workers.hand_over_to(&mut wait_causes) {
+            wait_causes.advance(matcher.pending_from_ns());
+        }
         let n_waiting = matcher.processes.iter().map(|process| process.n_queued);
         findings.largest_window = findings.largest_window.max(n_waiting.sum());
         let n_calls = n_done - matcher.n_messages();
@@ -111,6 +118,7 @@ pub fn match_calls<A: Adder>(
         report(Progress { n_done, n_total });
     }
     workers.merge_into(&mut sums);
+    findings.wait_causes = wait_causes.finish();
     let is_incomplete = run.is_incomplete();
     for process in matcher.processes {
         let found = process.into_found(is_incomplete);
@@ -151,6 +159,18 @@ impl<A: Adder> Workers<'_, A> {
         let done = work(decoder, &mut |matched| adder.take(matched));
         lock().push(worker);
         done
+    }
+
+    /// Hands over what the workers have for it; gives whether there was anything.
+    fn hand_over_to(&self, wait_causes: &mut WaitCauses) -> bool {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut has_any = false;
+        for worker in idle.iter_mut() {
+            let batch = worker.adder.hand_over();
+            has_any |= !batch.instances.is_empty();
+            wait_causes.add(batch);
+        }
+        has_any
     }
 
     fn merge_into(&self, sums: &mut A::Sums) {
@@ -310,6 +330,13 @@ impl Matcher<'_> {
         if !std::mem::replace(&mut state.is_listed, true) {
             listed.push(index);
         }
+    }
+
+    /// Everything that was not passed on yet began at this time or later, ns.
+    fn pending_from_ns(&self) -> i64 {
+        let processes = self.processes.par_iter();
+        let pending = processes.map(Process::pending_from_ns);
+        pending.min().unwrap_or(i64::MAX)
     }
 
     /// Ends of messages read so far.

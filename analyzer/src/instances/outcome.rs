@@ -1,5 +1,7 @@
 //! Outcomes of matching, and the trait of what adds them up.
 
+use collbench_causes::Batch;
+
 use crate::calls::call::{Call, Candidate};
 use crate::calls::gap::Gap;
 use crate::calls::unqueued::Unqueued;
@@ -51,6 +53,10 @@ pub trait Adder: Send {
     type Sums: Merge;
     /// Adds what was matched.
     fn take(&mut self, matched: Outcome<'_>);
+    /// Hands over, once, what is needed to attribute waits to their causes.
+    fn hand_over(&mut self) -> Batch {
+        Batch::default()
+    }
     /// The sums of all that was taken.
     fn finish(self) -> Self::Sums;
 }

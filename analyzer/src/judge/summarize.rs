@@ -8,6 +8,7 @@ use crate::calls::algorithms::algorithms;
 use crate::calls::running::running;
 use crate::communicators::Communicators;
 use crate::judge::behaviour::{rank_classes, timeline};
+use crate::judge::causes::{Findings, acquit, causes};
 use crate::judge::clock_summary::clock_summary;
 use crate::judge::damage::damage;
 use crate::judge::details;
@@ -40,7 +41,6 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         earliest,
     } = operations(inputs);
     let mut imbalance = imbalances(inputs);
-    let n_verdicts_listed = details::choose_verdicts(inputs.details, &mut imbalance);
     let at_end = Hang::of(inputs);
     let hang = at_end.summary();
     let of_processes = || inputs.findings.processes.iter();
@@ -64,8 +64,23 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     let sites = Sites::of(inputs);
     let ranks = rank_summaries(inputs, &pauses);
     let rank_ns = i128::from(trace.ranks) * i128::from(trace.duration_ns);
+    let operation_costs = operation_costs(inputs, sites.as_ref(), rank_ns);
+    let disturbances = disturbances(inputs);
+    let causes = causes(
+        inputs,
+        &Findings {
+            imbalance: &imbalance,
+            disturbances: &disturbances,
+            running: running.as_deref(),
+            operation_costs: &operation_costs,
+            rank_ns,
+        },
+    );
+    acquit(&causes, &host_names(inputs), &mut imbalance);
+    let n_verdicts_listed = details::choose_verdicts(inputs.details, &mut imbalance);
     Analysis {
-        operation_costs: operation_costs(inputs, sites.as_ref(), rank_ns),
+        operation_costs,
+        causes,
         clock: clock_summary(inputs, sites.as_ref()),
         restriction: inputs.selection.restriction(),
         communicators: communicator_summaries(inputs.communicators),
@@ -76,7 +91,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         details: details::summary((&operations, n_listed), (&imbalance, n_verdicts_listed)),
         operations,
         imbalance,
-        disturbances: disturbances(inputs),
+        disturbances,
         timeline: timeline(inputs),
         classes: rank_classes(inputs),
         algorithms: algorithms(inputs.run, of_processes().map(|found| &found.algorithms)),
@@ -88,6 +103,16 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         never_completed: hang::never_completed(inputs),
         remarks,
     }
+}
+
+/// The host of each rank.
+fn host_names(inputs: &Inputs<'_>) -> BTreeMap<u32, String> {
+    let processes = inputs.run.processes.iter().zip(&inputs.clocks.processes);
+    let names = processes.map(|(file, clock)| {
+        let host = &inputs.clocks.hosts[clock.host];
+        (file.rank(), host.name.clone())
+    });
+    names.collect()
 }
 
 fn communicator_summaries(communicators: &Communicators) -> Vec<CommunicatorSummary> {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::algorithms::AlgorithmSummary;
 use crate::calls::running::RunningSummary;
 use crate::remark::Remark;
+use crate::results::causes::FoundCause;
 use crate::results::clock::ClockSummary;
 use crate::results::code::Code;
 use crate::results::efficiencies::Efficiencies;
@@ -47,6 +48,8 @@ pub struct Analysis {
     pub operations: Vec<OperationSummary>,
     /// Why collectives take longer than they need to.
     pub operation_costs: OperationCosts,
+    /// Why ranks wait, and why collectives take long, by cost, the largest first.
+    pub causes: Vec<FoundCause>,
     /// Who is late, for each operation on each communicator, most waiting caused first.
     pub imbalance: Vec<ImbalanceSummary>,
     /// Periodic disturbances, most waiting caused first.

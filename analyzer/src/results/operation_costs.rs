@@ -80,6 +80,10 @@ pub enum CausePlace {
     Node(u32),
     /// On a communicator, by its id.
     Communicator(Option<usize>),
+    /// At a rank.
+    Rank(u32),
+    /// At the ranks of a host.
+    Host(String),
 }
 
 /// How sure a reason is.

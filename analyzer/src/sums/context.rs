@@ -24,6 +24,8 @@ pub(crate) struct Context<'a> {
     stops: BTreeMap<usize, Timestamp<Global>>,
     /// By host the offset of its clock.
     offsets: &'a [HostOffset],
+    /// The process of each world rank, if it is one.
+    processes_by_rank: BTreeMap<u32, Option<u32>>,
 }
 
 impl<'a> Context<'a> {
@@ -40,7 +42,13 @@ impl<'a> Context<'a> {
             resolution: Resolution::of(clocks),
             stops: stops(run, clocks),
             offsets: clocks.offsets(),
+            processes_by_rank: processes_by_rank(run),
         }
+    }
+
+    /// Index of the process with a world rank; `None` without one, and where several have it.
+    pub(crate) fn process_of(&self, rank: u32) -> Option<u32> {
+        self.processes_by_rank.get(&rank).copied().flatten()
     }
 
     /// Whether recording had stopped when one of its processes left an instance.
@@ -89,6 +97,17 @@ impl<'a> Context<'a> {
                 .collect(),
         }
     }
+}
+
+fn processes_by_rank(run: &Run<'_>) -> BTreeMap<u32, Option<u32>> {
+    let mut processes = BTreeMap::new();
+    for (process, file) in (0..).zip(&run.processes) {
+        let found = processes.entry(file.rank()).or_insert(Some(process));
+        if *found != Some(process) {
+            *found = None;
+        }
+    }
+    processes
 }
 
 /// When recording stopped early, of processes of which it did.

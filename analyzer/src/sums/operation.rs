@@ -1,5 +1,7 @@
 //! Sums of each operation.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use collbench_formats::{Operation, Semantics};
 use collbench_stats::batches::Batches;
 use collbench_stats::distribution::Distribution;
@@ -19,7 +21,7 @@ use crate::sums::serialization::Serialization;
 use crate::trace::algorithm_names::AlgorithmNames;
 
 /// Class of payloads: the largest of any process in the instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ByteClass {
     /// Nothing.
     Zero,
@@ -42,7 +44,7 @@ impl ByteClass {
 }
 
 /// What makes an entry of `operations`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct OperationKey {
     /// Index in [`Communicators::entries`](crate::communicators::Communicators::entries); `None` if not known.
     pub entry: Option<usize>,
@@ -56,6 +58,16 @@ pub struct OperationKey {
     pub algorithm: Option<Algorithm>,
     /// The names that the library reported.
     pub reported: Option<AlgorithmNames>,
+}
+
+impl OperationKey {
+    /// A hash that is the same for every worker, and in every analysis of the trace.
+    #[must_use]
+    pub fn stable_hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 /// Waits and departure waits, inside the own host and across hosts, ns per call.

@@ -7,6 +7,9 @@
 
 mod calls;
 mod instance;
+mod wait_causes;
+
+use collbench_causes::Batch;
 
 use crate::align::causality::ByHost;
 use crate::calls::call::Call;
@@ -55,11 +58,15 @@ struct Scratch {
     column_buffer: ColumnBuffer,
     /// By number of an operation.
     operations: Vec<OperationScratch>,
+    /// What is handed over next.
+    handed_over: Batch,
 }
 
 /// What is not yet added to the sums of one operation.
 #[derive(Default)]
 struct OperationScratch {
+    /// The hash of its key.
+    hash: u64,
     columns: MemberColumns,
     rows: GraphRows,
     /// Index of the communicator whose processes were noted among the late, the last of several.
@@ -137,11 +144,15 @@ impl<'a> Tally<'a> {
         let selection = self.context.selection;
         let is_wanted = selection.has_instance(key.operation, key.entry, first_enter)
             && selection.has_phase(instance.phase);
-        if !is_wanted {
+        if instance.n_failed > 0 {
+            if is_wanted {
+                self.count_failed(instance, key, &shown_at);
+            }
+            self.hand_over_waits(instance, key.stable_hash(), None, false);
             return;
         }
-        if instance.n_failed > 0 {
-            self.count_failed(instance, key, &shown_at);
+        if !is_wanted {
+            self.take_unwanted(instance, key);
             return;
         }
         self.take_wanted(instance, key, shown_at);
@@ -185,6 +196,15 @@ impl<'a> Tally<'a> {
                 process.count(instance.operation, shown_at.scope, 1);
             }
         }
+    }
+
+    /// An instance that is not wanted: it only explains what is.
+    #[cold]
+    fn take_unwanted(&mut self, instance: &CompleteInstance<'_>, key: OperationKey) {
+        let mut figures = self.scratch.figures.take().unwrap_or_default();
+        figures.measure(instance, &self.context.resolution);
+        self.hand_over_waits(instance, key.stable_hash(), Some(&figures), false);
+        self.scratch.figures = Some(figures);
     }
 
     /// An instance that is wanted, and in which no call returned an error.
@@ -234,6 +254,8 @@ impl<'a> Tally<'a> {
         if instance.n_calls() > 1 && figures.has_waits() {
             self.add_lateness(&measured);
         }
+        let hash = self.scratch.operations[number].hash;
+        self.hand_over_waits(instance, hash, Some(&figures), true);
         self.scratch.figures = Some(figures);
     }
 
@@ -259,6 +281,7 @@ impl<'a> Tally<'a> {
         let number = self.sums.operations.number_of(key, new);
         if operations.len() <= number {
             operations.resize_with(number + 1, OperationScratch::default);
+            operations[number].hash = key.stable_hash();
         }
         cache.cells[OperationCache::cell(&key)] = Some((key, number));
         number
@@ -283,8 +306,12 @@ impl Adder for Tally<'_> {
             } => self.take_unmatched(process, called_on, &call, is_internal),
             Outcome::Process { call } => self.see(&call),
             // Their sums are among the findings.
-            Outcome::Gap { .. } => {}
+            Outcome::Gap { process, gap } => self.hand_over_gap(process, &gap),
         }
+    }
+
+    fn hand_over(&mut self) -> Batch {
+        std::mem::take(&mut self.scratch.handed_over)
     }
 
     fn finish(mut self) -> Sums {

@@ -116,7 +116,7 @@ impl NameTable {
 }
 
 /// The names reported for a call, or for all calls of an instance; at least one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AlgorithmNames(NonZeroU128);
 
 impl AlgorithmNames {

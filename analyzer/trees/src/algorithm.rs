@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// A spanning tree with a name. Ranks are relative to the root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Tree {
     /// All ranks are children of the root.
     Linear,
@@ -43,7 +43,7 @@ impl fmt::Display for Tree {
 }
 
 /// How data flow to a root, or from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Rooted {
     /// Along a tree.
     Tree(Tree),
@@ -84,7 +84,7 @@ impl fmt::Display for Rooted {
 }
 
 /// Pattern of messages among processes regardless of their hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Pattern {
     /// To a root, or from it, as the operation requires.
     Rooted(Rooted),
@@ -176,7 +176,7 @@ impl fmt::Display for Pattern {
 }
 
 /// An algorithm in two levels: within each host, and between one process per host, the leaders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TwoLevels {
     /// Number of hosts.
     pub n_leaders: u32,
@@ -187,7 +187,7 @@ pub struct TwoLevels {
 }
 
 /// Pattern within hosts, the same in all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Within {
     /// From the leaders, or to them.
     OneWay(Pattern),
@@ -223,7 +223,7 @@ impl fmt::Display for TwoLevels {
 }
 
 /// How a collective was done, from its messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Algorithm {
     /// All processes alike, regardless of their hosts.
     Flat(Pattern),
@@ -253,7 +253,7 @@ pub enum Algorithm {
 }
 
 /// What the leaders of two groups do with the data from the other group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ThenFromLeader {
     /// Nothing that needs messages.
     Nothing,

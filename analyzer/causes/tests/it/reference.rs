@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_causes::{Cause, Cost, Costs, Dependence, Instance};
+use collbench_causes::{Cause, Dependence, Instance};
 
 /// A wait with its causes.
 struct Attributed {
@@ -13,7 +13,8 @@ struct Attributed {
     causes: Vec<(Cause, i64)>,
 }
 
-pub(crate) fn costs(instances: &[Instance]) -> Costs {
+/// Direct and propagated cost of each cause, ns.
+pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)> {
     // In order of the end of waits.
     let mut units = Vec::new();
     for (number, instance) in instances.iter().enumerate() {
@@ -30,7 +31,7 @@ pub(crate) fn costs(instances: &[Instance]) -> Costs {
     }
     units.sort_unstable();
     let mut done: Vec<Attributed> = Vec::new();
-    let mut costs = Costs::new();
+    let mut costs: BTreeMap<(Cause, u64), (i64, i64)> = BTreeMap::new();
     for (end_ns, _, number, slot) in units {
         let instance = &instances[number];
         let call = &instance.calls[slot];
@@ -93,11 +94,11 @@ pub(crate) fn costs(instances: &[Instance]) -> Costs {
             }
         }
         for &(cause, ns, is_direct) in causes.iter().filter(|(_, ns, _)| *ns > 0) {
-            let cost: &mut Cost = costs.entry((cause, instance.operation)).or_default();
+            let cost = costs.entry((cause, instance.operation)).or_default();
             if is_direct {
-                cost.direct_ns += ns;
+                cost.0 += ns;
             } else {
-                cost.propagated_ns += ns;
+                cost.1 += ns;
             }
         }
         done.push(Attributed {

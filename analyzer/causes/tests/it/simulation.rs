@@ -67,6 +67,7 @@ pub(crate) fn carry_out(
                     ns,
                     on: on as u32,
                     is_resolved: true,
+                    is_counted: true,
                 })
             });
             let wait_ns = wait.map_or(0, |wait| wait.ns);
@@ -93,7 +94,7 @@ pub(crate) fn carry_out(
             },
             members,
             calls,
-            is_counted: true,
+            parts: Vec::new(),
         }
     });
     instances.collect()
@@ -101,11 +102,11 @@ pub(crate) fn carry_out(
 
 /// Their costs, all known at once.
 pub(crate) fn costs(n_processes: usize, instances: &[Instance]) -> Costs {
-    let mut attribution = Attribution::new(n_processes);
+    let mut attribution = Attribution::new(&vec![0; n_processes]);
     for instance in instances {
         attribution.add(instance.clone());
     }
-    attribution.finish()
+    attribution.finish().costs
 }
 
 /// The sum of all waits, ns.

@@ -13,6 +13,7 @@ use collbench_analyzer::{Analysis, Selection};
 use serde::{Deserialize, Serialize};
 
 use crate::document::RemarkDocument;
+use crate::document::cause::CauseDocument;
 use crate::words;
 
 /// Name and version of the document's schema.
@@ -44,6 +45,10 @@ pub struct Document<'a> {
     /// The operations, the longest total time first; of thousands only the first ones, the others in
     /// sums in `details`.
     pub operations: Cow<'a, [OperationSummary]>,
+    /// Why ranks wait, and why collectives take long, by cost, the largest first. The costs of waiting add
+    /// up to all waits.
+    #[serde(default)]
+    pub causes: Vec<CauseDocument>,
     /// Who is late, for each operation on each communicator, the most costly first; of thousands only
     /// the first ones.
     pub imbalance: Cow<'a, [ImbalanceSummary]>,
@@ -107,6 +112,7 @@ impl<'a> Document<'a> {
             ranks: (&analysis.ranks[..]).into(),
             efficiencies: analysis.efficiencies.as_ref().map(Cow::Borrowed),
             operations: first(&analysis.operations, analysis.details.operations_listed),
+            causes: CauseDocument::all(analysis),
             imbalance: first(&analysis.imbalance, analysis.details.imbalance_listed),
             disturbances: (&analysis.disturbances[..]).into(),
             timeline: Cow::Borrowed(&analysis.timeline),

@@ -50,7 +50,7 @@ pub fn to_text_within(analysis: &Analysis, report: Option<&Path>, columns: usize
     let errors = findings::errors_of_the_program(analysis);
     before.items("Errors of the program", &errors, Room::of(MAX_ERRORS));
     let verdict = words::verdict(analysis);
-    before.items("Load imbalance", &verdict, Room::of(MAX_VERDICT));
+    before.items("Verdict", &verdict, Room::of(MAX_VERDICT));
     let algorithms = words::algorithms::sentences(analysis);
     before.items("Algorithms", &algorithms, Room::of(MAX_ALGORITHMS));
     let inside = words::inside::paragraphs(analysis).into_iter();

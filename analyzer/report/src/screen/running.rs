@@ -62,7 +62,7 @@ pub fn running_to_text_within(running: &Running, columns: usize) -> String {
         .collect();
     screen.items("Waiting now", &waiting, Room::of(MAX_VERDICT));
     let verdict = words::verdict(analysis);
-    screen.items("Load imbalance", &verdict, Room::of(MAX_VERDICT));
+    screen.items("Verdict", &verdict, Room::of(MAX_VERDICT));
     operations(&mut screen, analysis, MAX_OPERATIONS);
     screen.text
 }

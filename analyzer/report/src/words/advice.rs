@@ -2,16 +2,15 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    ChangeKind, ChangeSummary, Culprit, DisturbanceSummary, GrowthSummary, ImbalanceSummary,
-    InStep, OperationSummary, OutlierSummary, PeriodBasis,
+    ChangeKind, ChangeSummary, Culprit, DisturbanceSummary, GrowthSummary, InStep,
+    OperationSummary, OutlierSummary, PeriodBasis,
 };
-use collbench_stats::integers::sum_ns;
 use collbench_text::{
     inert,
     quantity::{counted, duration, percent, share},
 };
 
-use crate::words::{communicator, culprit, why_late};
+use crate::words::{communicator, culprit};
 
 /// Most phases that are listed one by one.
 const MAX_PHASES: usize = 4;
@@ -86,78 +85,6 @@ fn growth(growth: &GrowthSummary) -> String {
         by(growth.at_end_ns),
         duration(growth.slope_ns_per_s.saturating_abs()),
     )
-}
-
-/// Who is late when, of an operation at which no rank is late over the whole run, but one at a time.
-pub(crate) fn changing(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
-    let summary = verdict.change.as_ref()?;
-    let caused = summary
-        .phases
-        .iter()
-        .filter_map(|phase| phase.wait_caused_ns);
-    Some(format!(
-        "in {} {} on {}, {}; the others wait {} because of that",
-        verdict.resolved,
-        verdict.operation,
-        communicator(analysis, Some(verdict.communicator), 30),
-        change(summary),
-        duration(sum_ns(caused)),
-    ))
-}
-
-/// What to look at next, by the most expensive verdict.
-pub(crate) fn next_step(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
-    let operation = &verdict.operation;
-    let mean_excess = || {
-        let times = verdict.share? * verdict.resolved as f64;
-        let excess_ns = verdict.excess_ns? as f64 / times.max(1.0);
-        Some(format!(
-            " (on average it arrives {} after the second last)",
-            duration(excess_ns.round() as i64)
-        ))
-    };
-    match (&verdict.culprit, &verdict.change) {
-        (Some(Culprit::Rank(rank)), _)
-            if why_late::is_late_from_before(analysis, verdict, *rank) =>
-        {
-            Some(format!(
-                "next: look at the collective before this {operation}, which rank {rank} leaves \
-                 late{}",
-                mean_excess().unwrap_or_default()
-            ))
-        }
-        (Some(Culprit::Rank(rank)), _)
-            if why_late::before(analysis, verdict, *rank)
-                .is_some_and(|before| !why_late::is_mostly_running(before)) =>
-        {
-            Some(format!(
-                "next: look at what keeps rank {rank} off its core before this {operation}: file I/O, \
-                 other processes on the core, its binding{}",
-                mean_excess().unwrap_or_default()
-            ))
-        }
-        (Some(Culprit::Rank(rank)), _) => Some(format!(
-            "next: look at what rank {rank} computes before this {operation}{}",
-            mean_excess().unwrap_or_default()
-        )),
-        (Some(who), _) => Some(format!(
-            "next: compare {} with the others: other processes on it, clock frequency, memory, its \
-             share of the work",
-            culprit(who)
-        )),
-        (None, Some(change)) => Some(match &change.growth {
-            Some(growth) => format!(
-                "next: look at what {} computes before this {operation}, and at why that changes over \
-                 the run",
-                culprit(&growth.late)
-            ),
-            None => format!(
-                "next: look at what the late rank computes before this {operation}, and at why the \
-                 late rank changes"
-            ),
-        }),
-        (None, None) => None,
-    }
 }
 
 /// A periodic disturbance: "every 1.00 s (sd 2.00 ms) something interrupts rank 5 for about 5.00 ms".
@@ -420,8 +347,7 @@ fn nothing_progressed(operation: &OperationSummary, between_ns: i64) -> Option<S
 mod tests {
     use super::*;
     use crate::words::nothing::nothing;
-    use collbench_analyzer::results::Detail;
-    use collbench_analyzer::results::{PhaseSummary, RunningSummary};
+    use collbench_analyzer::results::PhaseSummary;
 
     fn phase(from_ns: i64, to_ns: i64, rank: Option<u32>) -> PhaseSummary {
         PhaseSummary {
@@ -481,53 +407,6 @@ mod tests {
                 ]
             ),
             "rank 1 is late from 100 ns to 200 ns, from 300 ns to 400 ns"
-        );
-    }
-
-    #[test]
-    fn a_rank_that_leaves_the_call_before_late_is_not_said_to_compute() {
-        let verdict = ImbalanceSummary {
-            communicator: 0,
-            operation: "MPI_Barrier".into(),
-            path: Vec::new(),
-            culprit: Some(Culprit::Rank(5)),
-            share: Some(0.5),
-            wait_caused_ns: Some(1),
-            excess_ns: Some(300_000_000),
-            dearest: None,
-            hosts: Detail::default(),
-            all_waits_caused_ns: 1,
-            instances: 200,
-            resolved: 200,
-            sections: Detail::default(),
-            change: None,
-        };
-        // 100 times 3 ms late.
-        let next = |outside_ns: Option<i64>| {
-            let before = outside_ns.map(|elapsed_ns| RunningSummary {
-                rank: 5,
-                communicator: Some(0),
-                operation: "MPI_Barrier".into(),
-                place: "before".into(),
-                samples: 3,
-                elapsed_ns,
-                on_core_ns: elapsed_ns,
-                blocked: 0,
-                preempted: 0,
-            });
-            let analysis = Analysis {
-                running: outside_ns.map(|_| before.into_iter().collect()),
-                ..nothing()
-            };
-            next_step(&analysis, &verdict).unwrap()
-        };
-        let computes = "next: look at what rank 5 computes before this MPI_Barrier (on average it arrives 3.00 ms";
-        assert!(next(None).starts_with(computes));
-        assert!(next(Some(290_000_000)).starts_with(computes));
-        assert_eq!(
-            next(Some(2_000_000)),
-            "next: look at the collective before this MPI_Barrier, which rank 5 leaves late (on average \
-             it arrives 3.00 ms after the second last)"
         );
     }
 

@@ -13,7 +13,7 @@ use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 
-use crate::words::{advice, arrivals, communicator, uncertainty, why_late};
+use crate::words::{advice, arrivals, causes, communicator, uncertainty, why_late};
 
 /// A sentence that begins with a capital.
 pub(crate) fn capitalized(sentence: &str) -> String {
@@ -422,32 +422,11 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
     Some(sentence)
 }
 
-/// Most operations of which it is said who is late.
-const MAX_ACCUSATIONS: usize = 2;
-
-/// The load-imbalance verdict in a few sentences, the most expensive first.
+/// The verdict in a few sentences: the causes that matter, or why none is known.
 pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
-    let of =
-        |verdict| accusation(analysis, verdict).or_else(|| advice::changing(analysis, verdict));
-    let mut accusations: Vec<(&ImbalanceSummary, String)> = analysis
-        .imbalance
-        .iter()
-        .filter_map(|verdict| Some((verdict, of(verdict)?)))
-        .collect();
-    if let Some((first, _)) = accusations.first() {
-        let next = advice::next_step(analysis, first);
-        let n_more = accusations.len().saturating_sub(MAX_ACCUSATIONS);
-        accusations.truncate(MAX_ACCUSATIONS);
-        let more = (n_more > 0).then(|| {
-            let more = quantity::counted(n_more as u64, "more operation");
-            format!("and {more}: see imbalance in analysis.json")
-        });
-        let sentences = accusations.into_iter().map(|(_, sentence)| sentence);
-        let mut sentences: Vec<String> = sentences.collect();
-        // What to do follows the finding that it is about.
-        sentences.splice(1..1, next);
-        sentences.extend(more);
-        return sentences;
+    let causes = causes::sentences(analysis);
+    if !causes.is_empty() {
+        return causes;
     }
     let resolved: u64 = analysis.imbalance.iter().map(|v| v.resolved).sum();
     let instances: u64 = analysis.imbalance.iter().map(|v| v.instances).sum();

@@ -45,6 +45,7 @@ pub(super) fn nothing() -> Analysis {
         operations: Vec::new(),
         efficiencies: None,
         operation_costs: OperationCosts::default(),
+        causes: Vec::new(),
         imbalance: Vec::new(),
         disturbances: Vec::new(),
         timeline: Timeline::default(),

@@ -1,0 +1,343 @@
+//! Causes in words: what costs most, how much shorter the run can be without it, and what to do next.
+
+use std::cmp::Reverse;
+
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{
+    AlgorithmTrouble, CauseKind, CausePlace, Confidence, CostFacts, CostOf, Course, CourseKind,
+    Culprit, FoundCause, LateBy, OperationCause,
+};
+use collbench_text::{
+    inert,
+    quantity::{counted, duration, share},
+};
+
+use crate::words::{communicator, why_late};
+
+/// Most causes that are named.
+const MOST: usize = 4;
+
+/// The causes that matter, those first without which the run can be shortest; with what to do about the
+/// first. Empty where none matters.
+pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
+    let mut causes: Vec<&FoundCause> = named(analysis).collect();
+    causes.sort_by_key(|cause| Reverse((cause.run_shorter_ns, cause.cost_ns)));
+    let n_more = causes.len().saturating_sub(MOST);
+    let mut sentences: Vec<String> = (causes.iter().take(MOST))
+        .map(|cause| sentence(analysis, cause))
+        .collect();
+    if let Some(first) = causes.first() {
+        sentences.insert(1, format!("next: {}", next(analysis, first)));
+    }
+    if n_more > 0 {
+        let more = counted(n_more as u64, "more cause");
+        sentences.push(format!("and {more}: see causes in analysis.json"));
+    }
+    sentences
+}
+
+/// The causes that are named; of what costs operation time and waits, the dearer.
+fn named(analysis: &Analysis) -> impl Iterator<Item = &FoundCause> {
+    let is_dearest = |cause: &FoundCause| {
+        let alike = analysis.causes.iter();
+        let mut alike = alike.filter(|other| {
+            cause.explained_by.is_some() && other.explained_by == cause.explained_by
+        });
+        alike.all(|other| (other.cost_ns, other.of) <= (cause.cost_ns, cause.of))
+    };
+    let causes = analysis.causes.iter();
+    causes.filter(move |cause| cause.matters && is_dearest(cause))
+}
+
+/// A cause with its cost.
+pub(crate) fn sentence(analysis: &Analysis, cause: &FoundCause) -> String {
+    let evidence = evidence(analysis, cause).map_or_else(String::new, |words| format!("; {words}"));
+    let what = what(analysis, cause);
+    format!("{what}{evidence}; {}", costs(analysis, cause))
+}
+
+/// The cost of a cause.
+fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
+    let of = match cause.of {
+        CostOf::Waiting => "of waiting",
+        CostOf::OperationTime => "in collectives",
+    };
+    let mut words = format!("costs {} {of}", duration(cause.cost_ns));
+    if let Some(part) = cause.share {
+        words += &format!(" ({} of the time of all ranks", share(part));
+        if cause.propagated_ns > cause.cost_ns / 10 {
+            let later = duration(cause.propagated_ns);
+            words += &format!("; {later} of it in later operations");
+        }
+        words += ")";
+    }
+    let run_ns = analysis.trace.duration_ns;
+    if let Some(ns) = cause.run_shorter_ns.filter(|&ns| ns > 0 && run_ns > 0) {
+        let part = (ns.min(run_ns) as f64) / run_ns as f64;
+        words += &format!(
+            ", without it the run could be up to {} shorter",
+            share(part)
+        );
+    }
+    if cause.kind != CauseKind::Imbalance && cause.confidence == Confidence::Likely {
+        words += " (likely)";
+    }
+    words
+}
+
+/// What a cause is, and where.
+pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
+    let at = place(analysis, cause);
+    let before = operation(analysis, cause).map_or_else(String::new, |of| format!(" before {of}"));
+    let mut words = match cause.kind {
+        CauseKind::LateRank | CauseKind::LateHost => {
+            let who = match (&cause.place, &cause.course) {
+                (Some(CausePlace::Communicator(_)), Some(_)) => {
+                    format!("one rank after the other on {at}")
+                }
+                _ => at,
+            };
+            let few = match cause.largest {
+                Some((ns, at_ns)) if ns > cause.direct_ns / 2 && cause.instances > 0 => {
+                    format!(", mostly once, at {}", duration(at_ns))
+                }
+                _ => String::new(),
+            };
+            format!("{who} is late: {}{before}{few}", did(cause))
+        }
+        CauseKind::SlowHop | CauseKind::SlowLink => format!("messages {at} take long"),
+        CauseKind::Algorithm | CauseKind::Placement | CauseKind::Serialization => {
+            let of = operation(analysis, cause).unwrap_or_else(|| "a collective".to_owned());
+            match explanation(analysis, cause) {
+                Some(why) => format!("{of} takes long: {}", reason(why)),
+                None => format!("ranks leave {of} at different times"),
+            }
+        }
+        CauseKind::NoProgress => {
+            let of = operation(analysis, cause).unwrap_or_else(|| "a collective".to_owned());
+            format!("{of} does not progress while its ranks compute")
+        }
+        CauseKind::Imbalance => {
+            format!("work differs between the ranks of {at}, and none stands out")
+        }
+        CauseKind::Startup => "ranks began at different times".to_owned(),
+        CauseKind::Recorder => "the recorder paused ranks".to_owned(),
+        CauseKind::Unresolved => "waits are shorter than the clocks resolve".to_owned(),
+        CauseKind::Unexplained => "the cause lies before what is known of the run".to_owned(),
+        CauseKind::Newer => "a cause that a newer version found".to_owned(),
+    };
+    if matches!(cause.kind, CauseKind::SlowHop | CauseKind::SlowLink)
+        && let Some(why) = explanation(analysis, cause)
+    {
+        words += &format!(": {}", reason(why));
+    }
+    if let Some(course) = &cause.course {
+        words += &self::course(course);
+    }
+    words
+}
+
+/// What a late rank or host does.
+fn did(cause: &FoundCause) -> String {
+    match (cause.by, cause.partner) {
+        (Some(LateBy::Computing), _) => "it computes more than the others".to_owned(),
+        (Some(LateBy::Sleeping), _) => "it sleeps or is stopped".to_owned(),
+        (Some(LateBy::Preempted), _) => "it is preempted".to_owned(),
+        (Some(LateBy::PointToPoint), Some(partner)) => {
+            format!("it waits in point-to-point communication with rank {partner}")
+        }
+        (Some(LateBy::PointToPoint), None) => "it waits in point-to-point communication".to_owned(),
+        (Some(LateBy::Io), _) => "it reads or writes files longer".to_owned(),
+        (Some(LateBy::Rma), _) => "it is longer in one-sided communication".to_owned(),
+        (Some(LateBy::Newer) | None, _) => "it arrives after the others".to_owned(),
+    }
+}
+
+/// How a cause is distributed over the run.
+fn course(course: &Course) -> String {
+    let from = course.from_ns.map(duration);
+    let to = course.to_ns.map(duration);
+    match (course.kind, from, to) {
+        (CourseKind::Period, ..) => course.period_ns.map_or_else(String::new, |period_ns| {
+            format!(", every {}", duration(period_ns))
+        }),
+        (CourseKind::Growth, ..) => course.slope_ns_per_s.map_or_else(String::new, |slope| {
+            let verb = if slope < 0 {
+                "less and less"
+            } else {
+                "more and more"
+            };
+            let slope = duration(slope.saturating_abs());
+            format!(", {verb} ({slope} per instance and second)")
+        }),
+        (CourseKind::Starts, Some(from), _) => format!(", from {from} on"),
+        (CourseKind::Ends, _, Some(to)) => format!(", until {to}"),
+        (CourseKind::Moves, Some(from), Some(to)) => format!(", from {from} to {to}"),
+        (CourseKind::OneCommunicator, ..) => ", on one of several communicators alike".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Where a cause is.
+fn place(analysis: &Analysis, cause: &FoundCause) -> String {
+    match &cause.place {
+        Some(CausePlace::Rank(rank)) => format!("rank {rank}"),
+        Some(CausePlace::Host(host)) => format!("host {}", inert::line(host, 60)),
+        Some(CausePlace::Hosts { from, to }) => format!(
+            "between hosts {} and {}",
+            inert::line(from, 60),
+            inert::line(to, 60)
+        ),
+        Some(CausePlace::Ranks { from, to }) => format!("between ranks {from} and {to}"),
+        Some(CausePlace::Node(rank)) => format!("at rank {rank}"),
+        Some(CausePlace::Communicator(id)) => communicator(analysis, *id, 30),
+        None => String::new(),
+    }
+}
+
+/// The operation in which a cause costs the most.
+fn operation(analysis: &Analysis, cause: &FoundCause) -> Option<String> {
+    let operation = analysis.operations.get(cause.operation?)?;
+    let name = &operation.operation;
+    Some(format!(
+        "{name} on {}",
+        communicator(analysis, operation.communicator, 30)
+    ))
+}
+
+fn explanation<'a>(analysis: &'a Analysis, cause: &FoundCause) -> Option<&'a OperationCause> {
+    analysis.operation_costs.causes.get(cause.explained_by?)
+}
+
+/// The figures behind a reason.
+fn reason(of: &OperationCause) -> String {
+    match &of.facts {
+        CostFacts::Link {
+            median_ns,
+            usual_ns,
+            ..
+        } => format!(
+            "median {} against {} between others",
+            duration(*median_ns),
+            duration(*usual_ns)
+        ),
+        CostFacts::Placement {
+            crossings,
+            fewest,
+            sites,
+            ..
+        } => format!(
+            "its data cross between {sites} sites {}, and {fewest} would do",
+            counted(*crossings, "time")
+        ),
+        CostFacts::Algorithm { trouble, ranks, .. } => match trouble {
+            AlgorithmTrouble::Depth { hops, fewest } => format!(
+                "{} one after another among {ranks} ranks, and {fewest} would do",
+                counted(*hops, "hop")
+            ),
+            AlgorithmTrouble::Linear { children } => format!(
+                "one rank exchanges messages with {children} others, one after another (linear algorithm)"
+            ),
+            AlgorithmTrouble::Segments { n, bytes } => {
+                format!("its data go in segments of {bytes} bytes, {n} over each edge")
+            }
+        },
+        CostFacts::Serialization {
+            children,
+            spread_ns,
+            ..
+        } => format!(
+            "one node serves {children} others one after another, the last {} after the first",
+            duration(*spread_ns)
+        ),
+        CostFacts::NoProgress { .. } => {
+            "nothing progresses between initiation and completion".to_owned()
+        }
+    }
+}
+
+/// What to do about a cause.
+pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
+    let who = place(analysis, cause);
+    let of = operation(analysis, cause).unwrap_or_else(|| "the collective".to_owned());
+    match (cause.kind, cause.by) {
+        (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::PointToPoint)) => match cause.partner {
+            Some(partner) => format!("look at why rank {partner} lets {who} wait before {of}"),
+            None => format!("look at what {who} waits for in point-to-point communication before {of}"),
+        },
+        (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::Io)) => {
+            format!("look at what {who} reads and writes before {of}; record with --layers +io")
+        }
+        (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::Rma)) => {
+            format!("look at the windows that {who} accesses before {of}; record with --layers +rma")
+        }
+        (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::Sleeping | LateBy::Preempted)) => {
+            format!("look at what keeps {who} off its cores: other processes, binding, file I/O")
+        }
+        (CauseKind::LateHost, _) => format!(
+            "compare {who} with the others: other processes on it, clock frequency, memory, its share of the work"
+        ),
+        (CauseKind::LateRank, _) if matches!(cause.place, Some(CausePlace::Communicator(_))) => {
+            format!("look at what the late rank computes before {of}, and at why the late rank changes")
+        }
+        (CauseKind::LateRank, _) => format!(
+            "look at what {who} computes before {of}{}",
+            switches(analysis)
+        ),
+        (CauseKind::SlowHop | CauseKind::SlowLink, _) => {
+            format!("check the network {who}, and what else uses it")
+        }
+        (CauseKind::Placement, _) => {
+            "place neighboring ranks on one site, or choose an algorithm that crosses between sites once".to_owned()
+        }
+        (CauseKind::Algorithm | CauseKind::Serialization, _) if cause.explained_by.is_some() => {
+            format!("let the MPI library choose another algorithm for {of}")
+        }
+        (CauseKind::Algorithm | CauseKind::Serialization, _) => {
+            format!("look inside {of}: which hops and ranks take long (record messages if they are missing)")
+        }
+        (CauseKind::NoProgress, _) => {
+            "call MPI_Test now and then while computing, or enable a progress thread of the MPI library".to_owned()
+        }
+        (CauseKind::Imbalance, _) => format!("distribute the work on {who} more evenly"),
+        _ => "nothing is known that would help".to_owned(),
+    }
+}
+
+/// What would tell what a rank does, if it was not recorded.
+fn switches(analysis: &Analysis) -> &'static str {
+    match analysis.running {
+        Some(_) => "",
+        None => "; --layers +switches tells whether it sleeps or is preempted",
+    }
+}
+
+/// What the arrival of a late rank was like: how often it arrived last, and whether it was running.
+pub(crate) fn evidence(analysis: &Analysis, cause: &FoundCause) -> Option<String> {
+    let operation = analysis.operations.get(cause.operation?)?;
+    let verdict = analysis.imbalance.iter().find(|verdict| {
+        Some(verdict.communicator) == operation.communicator
+            && verdict.operation == operation.operation
+    })?;
+    let is_of = match (&cause.place, &verdict.culprit) {
+        (Some(CausePlace::Rank(rank)), Some(Culprit::Rank(culprit))) => rank == culprit,
+        (Some(CausePlace::Host(host)), Some(Culprit::Host(culprit))) => host == culprit,
+        _ => false,
+    };
+    let last = verdict.share.filter(|_| is_of).map(|part| {
+        let n = verdict.resolved;
+        format!(
+            "it arrives last in {} of {n} {}",
+            share(part),
+            verdict.operation
+        )
+    });
+    let running = match cause.place {
+        Some(CausePlace::Rank(rank)) => {
+            why_late::before(analysis, verdict, rank).map(why_late::sentence)
+        }
+        _ => None,
+    };
+    let both: Vec<String> = last.into_iter().chain(running).collect();
+    (!both.is_empty()).then(|| both.join("; "))
+}

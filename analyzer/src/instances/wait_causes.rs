@@ -1,0 +1,47 @@
+//! Attributes waits to their causes while calls are matched.
+//!
+//! Workers hand over complete instances in any order. A wait is attributed once nothing can come any
+//! more that began before it ended: no call that is still to be read, or that is still to be matched.
+
+use collbench_causes::{Attributed, Attribution, Batch};
+
+/// Calls that are held until older ones are complete. Where there are more, older ones are waited for no
+/// longer: a collective that is under way for most of a long run would hold all others.
+const MOST_HELD: usize = 1 << 22;
+
+/// The causes of the waits of a run, as far as its calls are known.
+pub(crate) struct WaitCauses {
+    attribution: Attribution,
+}
+
+impl WaitCauses {
+    /// Of a run of which nothing is known yet; the host of each process.
+    pub(crate) fn new(hosts: &[u32]) -> Self {
+        Self {
+            attribution: Attribution::new(hosts),
+        }
+    }
+
+    /// Adds what a worker has handed over.
+    pub(crate) fn add(&mut self, batch: Batch) {
+        for part in batch.parts {
+            self.attribution.add_part(part);
+        }
+        for instance in batch.instances {
+            self.attribution.add(instance);
+        }
+    }
+
+    /// Attributes the waits that ended before everything that is still to be added began, ns.
+    pub(crate) fn advance(&mut self, until_ns: i64) {
+        self.attribution.advance(until_ns);
+        if self.attribution.n_held() > MOST_HELD {
+            self.attribution.advance(i64::MAX);
+        }
+    }
+
+    /// The causes of all waits.
+    pub(crate) fn finish(self) -> Attributed {
+        self.attribution.finish()
+    }
+}

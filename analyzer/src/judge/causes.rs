@@ -1,0 +1,582 @@
+//! From the costs of waits to the causes that are named.
+//!
+//! A rank is named where it stands out: it costs at least twice what the others cost on average, and it has
+//! more to do than chance explains; or it costs as much once as everything else. Where it does not, what it costs counts as imbalance of the communicator. Several ranks of a host that stand
+//! out, with none of them alone, are the host.
+
+use std::collections::BTreeMap;
+
+use collbench_causes::{Cause, Cost, Excess, Part};
+use collbench_stats::integers::{saturate, sum_ns};
+
+use crate::calls::running::RunningSummary;
+use crate::judge::inputs::Inputs;
+use crate::judge::operations::by_time;
+use crate::results::causes::{CauseKind, CostOf, FoundCause, LateBy};
+use crate::results::course::{Course, CourseKind};
+use crate::results::imbalance::ImbalanceSummary;
+use crate::results::operation_costs::{CausePlace, Confidence, OperationCauseKind, OperationCosts};
+use crate::results::over_time::{ChangeKind, Culprit, DisturbanceSummary};
+use crate::sums::operation::OperationKey;
+
+/// How many times the average of the others a rank costs that stands out.
+const STANDS_OUT: i128 = 2;
+/// Largest probability that one of them stands out by chance.
+const MAX_P: f64 = 0.01;
+/// Part of the time of all collectives from which on a cost matters: one in so many.
+const MATTERS: i128 = 100;
+/// Causes for which it is said how much shorter the run can be.
+const REPLAYED: usize = 8;
+/// Largest part of what a host costs that one of its ranks costs, in percent.
+const OF_HOST: i128 = 70;
+/// From this part of the time on a thread counts as running, in percent.
+const MOSTLY_RUNNING: i64 = 80;
+
+/// What was found besides the costs of waits.
+pub(crate) struct Findings<'f> {
+    pub(crate) imbalance: &'f [ImbalanceSummary],
+    pub(crate) disturbances: &'f [DisturbanceSummary],
+    pub(crate) running: Option<&'f [RunningSummary]>,
+    pub(crate) operation_costs: &'f OperationCosts,
+    /// The time of all ranks together, ns.
+    pub(crate) rank_ns: i128,
+}
+
+/// The causes, those that cost most first.
+pub(crate) fn causes(inputs: &Inputs<'_>, findings: &Findings<'_>) -> Vec<FoundCause> {
+    let finder = Finder::new(inputs, findings);
+    let mut causes = finder.of_waits();
+    causes.extend(finder.of_operation_time());
+    // Stable: causes of equal cost stay in the order of their kinds and places.
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
+    for cause in causes.iter_mut().skip(REPLAYED) {
+        cause.run_shorter_ns = None;
+    }
+    causes
+}
+
+/// Names nobody whom the causes find innocent.
+pub(crate) fn acquit(
+    causes: &[FoundCause],
+    hosts: &BTreeMap<u32, String>,
+    imbalance: &mut [ImbalanceSummary],
+) {
+    let is_named = |culprit: &Culprit| {
+        causes.iter().any(|cause| match (&cause.place, culprit) {
+            (Some(CausePlace::Rank(rank)), Culprit::Rank(culprit)) => rank == culprit,
+            (Some(CausePlace::Rank(rank)), Culprit::Host(host)) => hosts.get(rank) == Some(host),
+            (Some(CausePlace::Host(host)), Culprit::Rank(culprit)) => {
+                hosts.get(culprit) == Some(host)
+            }
+            (Some(CausePlace::Host(host)), Culprit::Host(culprit)) => host == culprit,
+            _ => false,
+        })
+    };
+    for summary in imbalance {
+        if summary
+            .culprit
+            .as_ref()
+            .is_some_and(|culprit| !is_named(culprit))
+        {
+            summary.culprit = None;
+        }
+    }
+}
+
+/// A process, or all processes of a host, with what they cost.
+#[derive(Debug, Clone, Default)]
+struct Late {
+    /// By part.
+    parts: BTreeMap<Option<Part>, Cost>,
+    /// By operation in which was waited for them.
+    operations: BTreeMap<u64, Cost>,
+}
+
+impl Late {
+    fn add(&mut self, part: Option<Part>, operation: u64, cost: &Cost) {
+        self.parts.entry(part).or_default().merge(cost);
+        self.operations.entry(operation).or_default().merge(cost);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (part, cost) in &other.parts {
+            self.parts.entry(*part).or_default().merge(cost);
+        }
+        for (operation, cost) in &other.operations {
+            self.operations.entry(*operation).or_default().merge(cost);
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        total(self.parts.values())
+    }
+}
+
+/// Direct costs of all late processes together, ns.
+struct AllLate {
+    direct_ns: i128,
+    by_operation: BTreeMap<u64, i128>,
+}
+
+impl AllLate {
+    fn of(late: &BTreeMap<u32, Late>) -> Self {
+        let mut by_operation = BTreeMap::new();
+        for (operation, cost) in late.values().flat_map(|of| &of.operations) {
+            *by_operation.entry(*operation).or_insert(0) += i128::from(cost.direct_ns);
+        }
+        Self {
+            direct_ns: by_operation.values().sum(),
+            by_operation,
+        }
+    }
+}
+
+fn total<'c>(costs: impl Iterator<Item = &'c Cost>) -> Cost {
+    costs.fold(Cost::default(), |mut sum, cost| {
+        sum.merge(cost);
+        sum
+    })
+}
+
+struct Finder<'f, 'a> {
+    inputs: &'f Inputs<'a>,
+    findings: &'f Findings<'f>,
+    /// Index and key of each operation, by the hash of its key.
+    operations: BTreeMap<u64, (usize, OperationKey)>,
+    /// Least cost that matters, ns.
+    least_ns: i128,
+}
+
+impl<'f, 'a> Finder<'f, 'a> {
+    fn new(inputs: &'f Inputs<'a>, findings: &'f Findings<'f>) -> Self {
+        let operations = by_time(inputs).into_iter().enumerate();
+        let call_times = inputs.sums.processes.iter().map(|process| process.call_ns);
+        Self {
+            inputs,
+            findings,
+            operations: operations
+                .map(|(index, (key, _))| (key.stable_hash(), (index, *key)))
+                .collect(),
+            least_ns: i128::from(sum_ns(call_times)) / MATTERS,
+        }
+    }
+
+    fn of_waits(&self) -> Vec<FoundCause> {
+        let mut late: BTreeMap<u32, Late> = BTreeMap::new();
+        let mut imbalances: BTreeMap<Option<usize>, Late> = BTreeMap::new();
+        let mut of_operations: BTreeMap<u64, Cost> = BTreeMap::new();
+        let mut others: BTreeMap<CauseKind, Late> = BTreeMap::new();
+        for (&(cause, waited_in), cost) in &self.inputs.findings.wait_causes.costs {
+            let kind = match cause {
+                Cause::Late {
+                    part: Some(Part::Recorder),
+                    ..
+                } => CauseKind::Recorder,
+                Cause::Late { process, part } => {
+                    let of = late.entry(process).or_default();
+                    of.add(part, waited_in, cost);
+                    continue;
+                }
+                Cause::Imbalance { communicator } => {
+                    let communicator = &self.inputs.communicators.list[communicator as usize];
+                    let of = imbalances.entry(Some(communicator.entry)).or_default();
+                    of.add(None, waited_in, cost);
+                    continue;
+                }
+                Cause::Operation(operation) => {
+                    of_operations.entry(operation).or_default().merge(cost);
+                    continue;
+                }
+                Cause::Startup => CauseKind::Startup,
+                Cause::Unresolved => CauseKind::Unresolved,
+                Cause::Unexplained => CauseKind::Unexplained,
+            };
+            others.entry(kind).or_default().add(None, waited_in, cost);
+        }
+        let mut causes = self.late_ones(&mut late);
+        // Nobody in particular.
+        let mut moving: BTreeMap<Option<usize>, Late> = BTreeMap::new();
+        for of in late.values() {
+            for (&operation, cost) in &of.operations {
+                let entry = self
+                    .operations
+                    .get(&operation)
+                    .and_then(|(_, key)| key.entry);
+                let folded = match self.moves_on(entry) {
+                    true => moving.entry(entry).or_default(),
+                    false => imbalances.entry(entry).or_default(),
+                };
+                folded.add(None, operation, cost);
+            }
+        }
+        for (entry, of) in &moving {
+            causes.push(FoundCause {
+                by: Some(LateBy::Computing),
+                course: self.moving_course(*entry),
+                ..self.found(
+                    CauseKind::LateRank,
+                    Some(CausePlace::Communicator(*entry)),
+                    of,
+                )
+            });
+        }
+        for (entry, of) in &imbalances {
+            causes.push(FoundCause {
+                run_shorter_ns: Some(of.cost().run_shorter_ns),
+                ..self.found(
+                    CauseKind::Imbalance,
+                    Some(CausePlace::Communicator(*entry)),
+                    of,
+                )
+            });
+        }
+        causes.extend(self.slow_operations(&of_operations));
+        for (kind, of) in &others {
+            causes.push(FoundCause {
+                run_shorter_ns: None,
+                matters: false,
+                ..self.found(*kind, None, of)
+            });
+        }
+        causes
+    }
+
+    /// A cause of waits with a cost; of a late rank or nobody.
+    fn found(&self, kind: CauseKind, place: Option<CausePlace>, of: &Late) -> FoundCause {
+        let cost = of.cost();
+        let dearest = of.operations.iter().max_by_key(|(_, cost)| cost.ns());
+        let operation = dearest.and_then(|(hash, _)| self.operations.get(hash));
+        FoundCause {
+            kind,
+            by: None,
+            place,
+            partner: None,
+            operation: operation.map(|(index, _)| *index),
+            communicator: operation.and_then(|(_, key)| key.entry),
+            cost_ns: cost.ns(),
+            of: CostOf::Waiting,
+            direct_ns: cost.direct_ns,
+            propagated_ns: cost.propagated_ns,
+            share: self.share(cost.ns()),
+            run_shorter_ns: Some(cost.run_shorter_ns),
+            course: None,
+            confidence: Confidence::Likely,
+            instances: cost.n,
+            largest: cost.largest,
+            explained_by: None,
+            matters: self.matters(cost.ns()),
+        }
+    }
+
+    fn share(&self, ns: i64) -> Option<f64> {
+        let rank_ns = self.findings.rank_ns;
+        (rank_ns > 0).then(|| ns as f64 / rank_ns as f64)
+    }
+
+    fn matters(&self, ns: i64) -> bool {
+        ns > 0 && i128::from(ns) >= self.least_ns
+    }
+
+    fn rank(&self, process: u32) -> u32 {
+        self.inputs.run.processes[process as usize].rank()
+    }
+
+    fn host(&self, process: u32) -> usize {
+        self.inputs.clocks.processes[process as usize].host
+    }
+
+    /// Removes the ranks and hosts that stand out from the late ones, and names them.
+    fn late_ones(&self, late: &mut BTreeMap<u32, Late>) -> Vec<FoundCause> {
+        let all = AllLate::of(late);
+        let mut causes = self.late_hosts(late, &all);
+        let is_late = |&(process, of): &(&u32, &Late)| self.stands_out(&[*process], of, &all);
+        let stand_out: Vec<u32> = late.iter().filter(is_late).map(|(&of, _)| of).collect();
+        for process in stand_out {
+            if let Some(of) = late.remove(&process) {
+                let rank = self.rank(process);
+                causes.push(FoundCause {
+                    course: self.course(&of, &Culprit::Rank(rank)),
+                    ..self.late(CauseKind::LateRank, CausePlace::Rank(rank), &of, &[rank])
+                });
+            }
+        }
+        causes
+    }
+
+    /// The hosts that stand out, without one of their ranks.
+    fn late_hosts(&self, late: &mut BTreeMap<u32, Late>, all: &AllLate) -> Vec<FoundCause> {
+        let mut hosts: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        for process in 0..self.inputs.run.processes.len() as u32 {
+            hosts.entry(self.host(process)).or_default().push(process);
+        }
+        let mut causes = Vec::new();
+        if hosts.len() < 2 {
+            return causes;
+        }
+        for (host, processes) in hosts {
+            let of_processes = || processes.iter().filter_map(|process| late.get(process));
+            let mut of = Late::default();
+            of_processes().for_each(|one| of.merge(one));
+            let own_ns = i128::from(of.cost().ns());
+            let dearest = of_processes().map(|one| i128::from(one.cost().ns())).max();
+            let is_one = processes.len() < 2 || dearest.unwrap_or(0) * 100 > OF_HOST * own_ns;
+            if is_one || !self.stands_out(&processes, &of, all) {
+                continue;
+            }
+            let name = self.inputs.clocks.hosts[host].name.clone();
+            let ranks: Vec<u32> = processes
+                .iter()
+                .map(|&process| self.rank(process))
+                .collect();
+            causes.push(FoundCause {
+                run_shorter_ns: Some(of.cost().run_shorter_without_host_ns),
+                course: self.course(&of, &Culprit::Host(name.clone())),
+                ..self.late(CauseKind::LateHost, CausePlace::Host(name), &of, &ranks)
+            });
+            for process in &processes {
+                late.remove(process);
+            }
+        }
+        causes
+    }
+
+    /// Whether some processes stand out, in an operation in which others wait for them.
+    fn stands_out(&self, processes: &[u32], of: &Late, all: &AllLate) -> bool {
+        let cost = of.cost();
+        if !self.matters(cost.ns()) {
+            return false;
+        }
+        // One event that costs as much as everything else.
+        if cost
+            .largest
+            .is_some_and(|(ns, _)| i128::from(ns) * 2 >= all.direct_ns)
+        {
+            return true;
+        }
+        of.operations.iter().any(|(operation, cost)| {
+            let all_ns = all.by_operation.get(operation).copied().unwrap_or(0);
+            self.matters(cost.direct_ns) && self.is_dear(processes, *operation, cost, all_ns)
+        })
+    }
+
+    /// Whether some processes cost at least twice what the others cost on average in an operation, and did
+    /// more than them beyond chance, in all instances.
+    ///
+    /// In those to which it is late alone, a rank has more to do than others also where that is chance: as
+    /// the root of a broadcast, or behind a slow link, it is late every time.
+    fn is_dear(&self, processes: &[u32], operation: u64, cost: &Cost, all_ns: i128) -> bool {
+        let excesses = &self.inputs.findings.wait_causes.excesses;
+        let on_communicators = excesses.range((operation, 0)..=(operation, u32::MAX));
+        let members = on_communicators.flat_map(|(_, of)| of.members.iter().zip(&of.by_slot));
+        let (mut own, mut n_own, mut n) = (Excess::default(), 0_usize, 0_usize);
+        for (process, excess) in members {
+            n += 1;
+            if processes.contains(process) {
+                n_own += 1;
+                own = Excess::of_all([own, *excess]);
+            }
+        }
+        let n_others = n - n_own;
+        if n_own == 0 || n_others == 0 {
+            return false;
+        }
+        let own_ns = i128::from(cost.direct_ns);
+        let others_ns = (all_ns - own_ns).max(0);
+        let is_dear = own_ns * n_others as i128 >= STANDS_OUT * others_ns * n_own as i128;
+        // What disturbs a host may disturb all of its ranks at once.
+        let deviations = own.deviations() / (n_own as f64).sqrt();
+        let n_tried = (self.inputs.run.processes.len() * self.operations.len().max(1)) as f64;
+        // No normal distribution is further off with this probability.
+        is_dear && deviations > (2.0 * (n_tried / MAX_P).ln()).sqrt()
+    }
+
+    /// A late rank or host, and what its ranks did.
+    fn late(&self, kind: CauseKind, place: CausePlace, of: &Late, ranks: &[u32]) -> FoundCause {
+        let (part, cost) = match of.parts.iter().max_by_key(|(_, cost)| cost.ns()) {
+            Some((part, cost)) => (*part, *cost),
+            None => (None, Cost::default()),
+        };
+        // Mostly that.
+        let is_clear = i128::from(cost.ns()) * 10 >= i128::from(of.cost().ns()) * 8;
+        let (by, confidence) = match part {
+            Some(Part::PointToPoint(_)) => (Some(LateBy::PointToPoint), Confidence::Sure),
+            Some(Part::Io) => (Some(LateBy::Io), Confidence::Sure),
+            Some(Part::Rma) => (Some(LateBy::Rma), Confidence::Sure),
+            Some(Part::Operation(_) | Part::Recorder) => (None, Confidence::Likely),
+            None => self.behaviour(of, ranks),
+        };
+        let confidence = if is_clear {
+            confidence
+        } else {
+            Confidence::Likely
+        };
+        let partner = match part {
+            Some(Part::PointToPoint(partner)) => partner.map(|process| self.rank(process)),
+            _ => None,
+        };
+        FoundCause {
+            by,
+            partner,
+            confidence,
+            ..self.found(kind, Some(place), of)
+        }
+    }
+
+    /// Whether ranks were on a core before the calls to which they are late.
+    fn behaviour(&self, of: &Late, ranks: &[u32]) -> (Option<LateBy>, Confidence) {
+        let computing = (Some(LateBy::Computing), Confidence::Likely);
+        let Some(running) = self.findings.running else {
+            return computing;
+        };
+        let is_of = |sum: &&RunningSummary| {
+            let mut operations = of
+                .operations
+                .keys()
+                .filter_map(|hash| self.operations.get(hash));
+            let is_in = operations.any(|(_, key)| {
+                key.entry == sum.communicator && key.operation.name() == sum.operation
+            });
+            sum.place == "before" && ranks.contains(&sum.rank) && is_in
+        };
+        let (mut elapsed_ns, mut on_core_ns, mut blocked, mut preempted) = (0_i64, 0_i64, 0, 0);
+        for sum in running.iter().filter(is_of) {
+            elapsed_ns = elapsed_ns.saturating_add(sum.elapsed_ns);
+            on_core_ns = on_core_ns.saturating_add(sum.on_core_ns);
+            blocked += sum.blocked;
+            preempted += sum.preempted;
+        }
+        if elapsed_ns <= 0 {
+            return computing;
+        }
+        let is_running =
+            on_core_ns.saturating_mul(100) >= elapsed_ns.saturating_mul(MOSTLY_RUNNING);
+        let by = match (is_running, preempted > blocked) {
+            (true, _) => LateBy::Computing,
+            (false, true) => LateBy::Preempted,
+            (false, false) => LateBy::Sleeping,
+        };
+        (Some(by), Confidence::Sure)
+    }
+
+    /// The verdict on the operation in which a late one costs most.
+    fn imbalance_of(&self, of: &Late) -> Option<&'f ImbalanceSummary> {
+        let (hash, _) = of
+            .operations
+            .iter()
+            .max_by_key(|(_, cost)| cost.direct_ns)?;
+        let (_, key) = self.operations.get(hash)?;
+        self.findings.imbalance.iter().find(|summary| {
+            Some(summary.communicator) == key.entry && summary.operation == key.operation.name()
+        })
+    }
+
+    fn course(&self, of: &Late, late: &Culprit) -> Option<Course> {
+        let lateness = self.imbalance_of(of)?;
+        let course = Course::of(lateness, self.findings.disturbances, late);
+        course.or_else(|| {
+            let entries = &self.inputs.communicators.entries;
+            let own = &entries[lateness.communicator];
+            let is_alike = |entry: &&crate::communicators::CommunicatorEntry| {
+                entry.name == own.name && entry.size == own.size
+            };
+            let is_one_of_several = entries.iter().filter(is_alike).count() > 1;
+            is_one_of_several.then(|| Course::new(CourseKind::OneCommunicator))
+        })
+    }
+
+    /// Whether lateness moves from rank to rank in some operation on a communicator.
+    fn moves_on(&self, entry: Option<usize>) -> bool {
+        self.findings.imbalance.iter().any(|summary| {
+            let change = summary.change.as_ref();
+            Some(summary.communicator) == entry
+                && change.is_some_and(|change| change.kind == ChangeKind::Moves)
+        })
+    }
+
+    fn moving_course(&self, entry: Option<usize>) -> Option<Course> {
+        let of_entry = |summary: &&ImbalanceSummary| Some(summary.communicator) == entry;
+        let imbalance = self.findings.imbalance.iter().filter(of_entry);
+        let changes = imbalance.filter_map(|summary| summary.change.as_ref());
+        let moving = changes.filter(|change| change.kind == ChangeKind::Moves);
+        let phases = moving.flat_map(|change| &change.phases);
+        let late = phases.filter(|phase| phase.late.is_some());
+        let spans = late.map(|phase| (phase.from_ns, phase.to_ns));
+        let (from_ns, to_ns) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        Some(Course {
+            from_ns: Some(from_ns),
+            to_ns: Some(to_ns),
+            ..Course::new(CourseKind::Moves)
+        })
+    }
+
+    /// The waits for ranks that leave operations late, by what makes these slow.
+    fn slow_operations(&self, costs: &BTreeMap<u64, Cost>) -> Vec<FoundCause> {
+        let mut by_reason: BTreeMap<(Option<usize>, Option<u64>), Late> = BTreeMap::new();
+        for (&operation, cost) in costs {
+            let index = self.operations.get(&operation).map(|(index, _)| *index);
+            let reasons = self.findings.operation_costs.causes.iter();
+            let reason = reasons.clone().position(|reason| {
+                let is_of = |index| reason.operation == index || reason.others.contains(&index);
+                reason.kind != OperationCauseKind::NoProgress && index.is_some_and(is_of)
+            });
+            // What does not matter is one cause.
+            let is_own = reason.is_none() && self.matters(cost.ns());
+            let key = (reason, is_own.then_some(operation));
+            by_reason.entry(key).or_default().add(None, operation, cost);
+        }
+        let causes = by_reason.iter().map(|(&(reason, operation), of)| {
+            let found = |kind, place| self.found(kind, place, of);
+            match reason {
+                Some(at) => {
+                    let reason = &self.findings.operation_costs.causes[at];
+                    FoundCause {
+                        confidence: reason.confidence,
+                        explained_by: Some(at),
+                        ..found(reason.kind.into(), Some(reason.place.clone()))
+                    }
+                }
+                None => {
+                    let key = operation.and_then(|hash| self.operations.get(&hash));
+                    let place = key.map(|(_, key)| CausePlace::Communicator(key.entry));
+                    FoundCause {
+                        matters: operation.is_some(),
+                        ..found(CauseKind::Algorithm, place)
+                    }
+                }
+            }
+        });
+        causes.collect()
+    }
+
+    fn of_operation_time(&self) -> Vec<FoundCause> {
+        let causes = self.findings.operation_costs.causes.iter().enumerate();
+        let found = causes.map(|(at, reason)| {
+            let run_shorter = i128::from(reason.per_instance_ns) * i128::from(reason.instances);
+            FoundCause {
+                kind: reason.kind.into(),
+                by: None,
+                place: Some(reason.place.clone()),
+                partner: None,
+                operation: Some(reason.operation),
+                communicator: self
+                    .operations
+                    .values()
+                    .find(|(index, _)| *index == reason.operation)
+                    .and_then(|(_, key)| key.entry),
+                cost_ns: reason.cost_ns,
+                of: CostOf::OperationTime,
+                direct_ns: reason.cost_ns,
+                propagated_ns: 0,
+                share: self.share(reason.cost_ns),
+                run_shorter_ns: Some(saturate(run_shorter)),
+                course: None,
+                confidence: reason.confidence,
+                instances: reason.instances,
+                largest: None,
+                explained_by: Some(at),
+                matters: self.matters(reason.cost_ns),
+            }
+        });
+        found.collect()
+    }
+}
