@@ -21,4 +21,3 @@ pub use screen::analysis::{to_text, to_text_within};
 pub use screen::comparison::{comparison_to_text, comparison_to_text_within};
 pub use screen::lines::DEFAULT_COLUMNS;
 pub use screen::running::{running_to_text, running_to_text_within};
-pub use words::operation_costs::{operation_cause, operation_cause_next, untold_operation};

@@ -4,6 +4,9 @@
 //! more to do than chance explains; or it costs as much once as everything else. Where it does not, what it costs counts as imbalance of the communicator. Several ranks of a host that stand
 //! out, with none of them alone, are the host.
 
+pub(crate) mod operation_costs;
+pub(crate) mod sites;
+
 use std::collections::BTreeMap;
 
 use collbench_causes::{Cause, Cost, Excess, Part};

@@ -3,8 +3,8 @@
 use collbench_clocks::AlignmentMethod;
 use collbench_formats::ClockSource;
 
+use crate::judge::causes::sites::Sites;
 use crate::judge::inputs::Inputs;
-use crate::judge::sites::Sites;
 use crate::results::clock::{
     ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSummary, PairErrors, Violations,
 };

@@ -4,14 +4,15 @@ use std::cmp::Reverse;
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    AlgorithmTrouble, CauseKind, CausePlace, Confidence, CostFacts, CostOf, Course, CourseKind,
-    Culprit, FoundCause, LateBy, OperationCause,
+    CauseKind, CausePlace, Confidence, CostOf, Course, CourseKind, Culprit, FoundCause, LateBy,
+    OperationCause,
 };
 use collbench_text::{
     inert,
     quantity::{counted, duration, share},
 };
 
+use crate::words::operation_costs::{operation_cause, operation_cause_next, untold_operation};
 use crate::words::{communicator, why_late};
 
 /// Most causes that are named.
@@ -32,6 +33,10 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
     if n_more > 0 {
         let more = counted(n_more as u64, "more cause");
         sentences.push(format!("and {more}: see causes in analysis.json"));
+    }
+    if !sentences.is_empty() {
+        let untold = analysis.operation_costs.untold.first();
+        sentences.extend(untold.map(|untold| untold_operation(analysis, untold)));
     }
     sentences
 }
@@ -86,7 +91,10 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
 }
 
 /// What a cause is, and where.
-pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
+fn what(analysis: &Analysis, cause: &FoundCause) -> String {
+    if let Some(why) = explanation(analysis, cause) {
+        return operation_cause(analysis, why);
+    }
     let at = place(analysis, cause);
     let before = operation(analysis, cause).map_or_else(String::new, |of| format!(" before {of}"));
     let mut words = match cause.kind {
@@ -106,16 +114,12 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
             format!("{who} is late: {}{before}{few}", did(cause))
         }
         CauseKind::SlowHop | CauseKind::SlowLink => format!("messages {at} take long"),
-        CauseKind::Algorithm | CauseKind::Placement | CauseKind::Serialization => {
-            let of = operation(analysis, cause).unwrap_or_else(|| "a collective".to_owned());
-            match explanation(analysis, cause) {
-                Some(why) => format!("{of} takes long: {}", reason(why)),
-                None => format!("ranks leave {of} at different times"),
-            }
-        }
-        CauseKind::NoProgress => {
-            let of = operation(analysis, cause).unwrap_or_else(|| "a collective".to_owned());
-            format!("{of} does not progress while its ranks compute")
+        CauseKind::Algorithm
+        | CauseKind::Placement
+        | CauseKind::Serialization
+        | CauseKind::NoProgress => {
+            let of = operation(analysis, cause).unwrap_or_else(|| "collectives".to_owned());
+            format!("ranks leave {of} at different times")
         }
         CauseKind::Imbalance => {
             format!("work differs between the ranks of {at}, and none stands out")
@@ -126,11 +130,6 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
         CauseKind::Unexplained => "the cause lies before what is known of the run".to_owned(),
         CauseKind::Newer => "a cause that a newer version found".to_owned(),
     };
-    if matches!(cause.kind, CauseKind::SlowHop | CauseKind::SlowLink)
-        && let Some(why) = explanation(analysis, cause)
-    {
-        words += &format!(": {}", reason(why));
-    }
     if let Some(course) = &cause.course {
         words += &self::course(course);
     }
@@ -209,67 +208,29 @@ fn explanation<'a>(analysis: &'a Analysis, cause: &FoundCause) -> Option<&'a Ope
     analysis.operation_costs.causes.get(cause.explained_by?)
 }
 
-/// The figures behind a reason.
-fn reason(of: &OperationCause) -> String {
-    match &of.facts {
-        CostFacts::Link {
-            median_ns,
-            usual_ns,
-            ..
-        } => format!(
-            "median {} against {} between others",
-            duration(*median_ns),
-            duration(*usual_ns)
-        ),
-        CostFacts::Placement {
-            crossings,
-            fewest,
-            sites,
-            ..
-        } => format!(
-            "its data cross between {sites} sites {}, and {fewest} would do",
-            counted(*crossings, "time")
-        ),
-        CostFacts::Algorithm { trouble, ranks, .. } => match trouble {
-            AlgorithmTrouble::Depth { hops, fewest } => format!(
-                "{} one after another among {ranks} ranks, and {fewest} would do",
-                counted(*hops, "hop")
-            ),
-            AlgorithmTrouble::Linear { children } => format!(
-                "one rank exchanges messages with {children} others, one after another (linear algorithm)"
-            ),
-            AlgorithmTrouble::Segments { n, bytes } => {
-                format!("its data go in segments of {bytes} bytes, {n} over each edge")
-            }
-        },
-        CostFacts::Serialization {
-            children,
-            spread_ns,
-            ..
-        } => format!(
-            "one node serves {children} others one after another, the last {} after the first",
-            duration(*spread_ns)
-        ),
-        CostFacts::NoProgress { .. } => {
-            "nothing progresses between initiation and completion".to_owned()
-        }
-    }
-}
-
 /// What to do about a cause.
 pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
+    if let Some(why) = explanation(analysis, cause) {
+        return operation_cause_next(analysis, why);
+    }
     let who = place(analysis, cause);
     let of = operation(analysis, cause).unwrap_or_else(|| "the collective".to_owned());
     match (cause.kind, cause.by) {
-        (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::PointToPoint)) => match cause.partner {
-            Some(partner) => format!("look at why rank {partner} lets {who} wait before {of}"),
-            None => format!("look at what {who} waits for in point-to-point communication before {of}"),
-        },
+        (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::PointToPoint)) => {
+            match cause.partner {
+                Some(partner) => format!("look at why rank {partner} lets {who} wait before {of}"),
+                None => format!(
+                    "look at what {who} waits for in point-to-point communication before {of}"
+                ),
+            }
+        }
         (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::Io)) => {
             format!("look at what {who} reads and writes before {of}; record with --layers +io")
         }
         (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::Rma)) => {
-            format!("look at the windows that {who} accesses before {of}; record with --layers +rma")
+            format!(
+                "look at the windows that {who} accesses before {of}; record with --layers +rma"
+            )
         }
         (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::Sleeping | LateBy::Preempted)) => {
             format!("look at what keeps {who} off its cores: other processes, binding, file I/O")
@@ -278,26 +239,18 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
             "compare {who} with the others: other processes on it, clock frequency, memory, its share of the work"
         ),
         (CauseKind::LateRank, _) if matches!(cause.place, Some(CausePlace::Communicator(_))) => {
-            format!("look at what the late rank computes before {of}, and at why the late rank changes")
+            format!(
+                "look at what the late rank computes before {of}, and at why the late rank changes"
+            )
         }
         (CauseKind::LateRank, _) => format!(
             "look at what {who} computes before {of}{}",
             switches(analysis)
         ),
-        (CauseKind::SlowHop | CauseKind::SlowLink, _) => {
-            format!("check the network {who}, and what else uses it")
-        }
-        (CauseKind::Placement, _) => {
-            "place neighboring ranks on one site, or choose an algorithm that crosses between sites once".to_owned()
-        }
-        (CauseKind::Algorithm | CauseKind::Serialization, _) if cause.explained_by.is_some() => {
-            format!("let the MPI library choose another algorithm for {of}")
-        }
-        (CauseKind::Algorithm | CauseKind::Serialization, _) => {
-            format!("look inside {of}: which hops and ranks take long (record messages if they are missing)")
-        }
-        (CauseKind::NoProgress, _) => {
-            "call MPI_Test now and then while computing, or enable a progress thread of the MPI library".to_owned()
+        (CauseKind::Algorithm, _) => {
+            format!(
+                "look inside {of}: which hops and ranks take long (record messages if they are missing)"
+            )
         }
         (CauseKind::Imbalance, _) => format!("distribute the work on {who} more evenly"),
         _ => "nothing is known that would help".to_owned(),

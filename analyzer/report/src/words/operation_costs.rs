@@ -16,8 +16,7 @@ const MAX_HOST: usize = 24;
 const MAX_NAME: usize = 80;
 
 /// Why a collective takes longer than it needs to, as a sentence without a capital and a full stop.
-#[must_use]
-pub fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> String {
+pub(crate) fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> String {
     let operation = analysis.operations.get(cause.operation);
     let likely = match cause.confidence {
         Confidence::Likely => "probably ",
@@ -122,8 +121,7 @@ pub fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> String {
 }
 
 /// What to try against it, as what follows "next: ".
-#[must_use]
-pub fn operation_cause_next(analysis: &Analysis, cause: &OperationCause) -> String {
+pub(crate) fn operation_cause_next(analysis: &Analysis, cause: &OperationCause) -> String {
     let operation = analysis.operations.get(cause.operation);
     match &cause.facts {
         CostFacts::Link { .. } => match &cause.place {
@@ -163,8 +161,7 @@ pub fn operation_cause_next(analysis: &Analysis, cause: &OperationCause) -> Stri
 }
 
 /// Why it cannot be told what the time of an operation is spent on, and what would tell.
-#[must_use]
-pub fn untold_operation(analysis: &Analysis, untold: &UntoldOperation) -> String {
+pub(crate) fn untold_operation(analysis: &Analysis, untold: &UntoldOperation) -> String {
     let subject = subject(analysis, analysis.operations.get(untold.operation));
     let time = duration(untold.operation_time_ns);
     let why = match untold.why {

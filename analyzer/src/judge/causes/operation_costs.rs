@@ -23,14 +23,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_stats::integers::saturate;
 
-use crate::judge::inputs::Inputs;
-use crate::judge::operation_costs::facts::{
+use crate::judge::causes::operation_costs::facts::{
     EdgeFacts, Flow, GraphFacts, LinkClass, Location, NodeFacts, OperationFacts, OverlapFacts,
 };
-use crate::judge::operation_costs::links::{
+use crate::judge::causes::operation_costs::links::{
     LinkEnds, SlowLink, UsualTime, UsualTimes, links_of_ends, slow_link, slow_links,
 };
-use crate::judge::sites::Sites;
+use crate::judge::causes::sites::Sites;
+use crate::judge::inputs::Inputs;
 use crate::results::operation_costs::{
     AlgorithmTrouble, CausePlace, Confidence, CostFacts, OperationCause, OperationCauseKind,
     OperationCosts, UntoldOperation,

@@ -3,9 +3,9 @@
 use collbench_formats::Semantics;
 use collbench_stats::integers::saturate;
 
+use crate::judge::causes::sites::{Sites, is_ready};
 use crate::judge::inputs::Inputs;
 use crate::judge::operations::by_time;
-use crate::judge::sites::{Sites, is_ready};
 use crate::judge::tree_figures::host_of;
 use crate::measure::critical_path::Doubt;
 use crate::results::operation_costs::UntoldReason;

@@ -1,7 +1,7 @@
 //! Costs of operations whose figures are put together by hand.
 
 use super::*;
-use crate::judge::operation_costs::facts::NodeFacts;
+use crate::judge::causes::operation_costs::facts::NodeFacts;
 
 /// An edge between two ranks, one on each host, that each critical path uses.
 fn edge(from: u32, to: u32, median_ns: i64) -> EdgeFacts {

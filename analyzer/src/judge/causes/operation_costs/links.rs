@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::judge::operation_costs::facts::{EdgeFacts, GraphFacts, LinkClass, OperationFacts};
+use crate::judge::causes::operation_costs::facts::{
+    EdgeFacts, GraphFacts, LinkClass, OperationFacts,
+};
 
 /// From how many times the usual transfer time on a link is slow: between hosts, within a host.
 const SLOW: [i64; 2] = [3, 5];
