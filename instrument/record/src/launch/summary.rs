@@ -317,7 +317,7 @@ mod tests {
         };
         assert_eq!(
             large.line("t"),
-            "16 ranks, 3200 calls, 25.0 MB in t; 89 % of it are messages inside collectives: --layers calls \
+            "16 ranks, 3200 calls, 25 MB in t; 89 % of it are messages inside collectives: --layers calls \
              leaves them out, --keep last:16M keeps the newest only; next: collbench-analyze t"
         );
         // Small, of many calls, of other records, or limited already.
