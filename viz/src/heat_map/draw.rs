@@ -78,7 +78,9 @@ impl HeatMap {
             let at = at(LEFT, layout.top + 20.0);
             sheet.text(at, Anchor::Start, "name", "no ranks");
         }
-        let has_tooltips = self.rows.len() * self.n_columns <= MAX_CELL_TOOLTIPS;
+        let cells = self.rows.iter().flat_map(|row| &row.cells);
+        let n_shapes: usize = cells.map(|cell| n_shapes(cell.shade)).sum();
+        let has_tooltips = n_shapes <= MAX_CELL_TOOLTIPS;
         sheet.group("plot", &[], "", || {
             for (row, &place) in self.rows.iter().zip(&layout.rows) {
                 let data = [("row", row.name.as_str())];
@@ -334,6 +336,11 @@ fn cell_corners(
         at(x(from), place.y.round()),
         at(x(end), (place.y + place.height).round()),
     )
+}
+
+/// How many shapes a cell takes: one that is shaded and hatched is as large as two.
+fn n_shapes(shade: Shade) -> usize {
+    1 + usize::from(matches!(shade, Shade::Least(_)))
 }
 
 fn is_hatched(shade: Shade) -> bool {
