@@ -282,6 +282,12 @@ impl Resolved {
         self.phase.is_none() || self.phase == phase
     }
 
+    /// Whether only calls of some ranks are wanted.
+    #[must_use]
+    pub fn selects_ranks(&self) -> bool {
+        !self.ranks.is_empty()
+    }
+
     /// Whether calls of this world rank are wanted.
     #[must_use]
     #[inline]

@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use crate::cause::Attributed;
+use crate::cause::{Attributed, Totals};
 use crate::compare::{Comparison, Unit};
-use crate::instance::{Dependence, Instance, Part, PartOfProcess};
-use crate::process::{Process, operation_time, waiting_time};
-use crate::synchronizations::{Partial, Since, Synchronizations};
+use crate::history::History;
+use crate::instance::{Dependence, Instance, PartOfProcess};
+use crate::process::Process;
+use crate::synchronizations::Since;
 
 /// Attributes the waits of a run. Instances may be added in any order, as far as they are later than the
 /// time up to which [`Attribution::advance`] was called.
@@ -17,7 +18,7 @@ pub struct Attribution {
     /// Which processes are on one host, by process.
     hosts: Vec<u32>,
     processes: Vec<Process>,
-    communicators: Vec<Synchronizations>,
+    history: History,
     /// What is still to be done with instances, by time.
     ahead: BinaryHeap<Reverse<Ahead>>,
     /// Calls of the instances ahead, once for each time that they are there.
@@ -25,7 +26,7 @@ pub struct Attribution {
     /// When the last wait ends of those instances that have begun and may have begun before others ended,
     /// ns.
     open_until_ns: i64,
-    attributed: Attributed,
+    totals: Totals,
     comparison: Comparison,
     sinces: Vec<Since>,
 }
@@ -34,7 +35,15 @@ pub struct Attribution {
 #[derive(Debug)]
 struct Ahead {
     key: Key,
-    instance: Arc<Instance>,
+    instance: Arc<Held>,
+}
+
+/// An instance that is held until something is to be done with it.
+#[derive(Debug)]
+struct Held {
+    instance: Instance,
+    /// The first and the last enter, ns.
+    enters_ns: [i64; 2],
 }
 
 /// The time, ns, and the order at one time: communicator, position, and what is to be done.
@@ -80,11 +89,11 @@ impl Attribution {
         Self {
             hosts: hosts.to_vec(),
             processes: hosts.iter().map(|_| Process::default()).collect(),
-            communicators: Vec::new(),
+            history: History::new(hosts.len()),
             ahead: BinaryHeap::new(),
             n_held: 0,
             open_until_ns: i64::MIN,
-            attributed: Attributed::default(),
+            totals: Totals::default(),
             comparison: Comparison::default(),
             sinces: Vec::new(),
         }
@@ -99,22 +108,23 @@ impl Attribution {
     /// Adds an instance.
     pub fn add(&mut self, instance: Instance) {
         let calls = &instance.calls;
-        let enters = || calls.iter().map(|call| call.enter_ns);
-        let (Some(last_ns), Some(first_ns)) = (enters().max(), enters().min()) else {
-            return;
-        };
-        let mut waited_for = Vec::new();
-        for wait in calls.iter().filter_map(|call| call.wait) {
-            if !waited_for.contains(&wait.on) {
-                waited_for.push(wait.on);
+        let (mut first_ns, mut last_ns, mut last) = (i64::MAX, i64::MIN, 0);
+        for (slot, &enter_ns) in (0..).zip(&calls.enters_ns) {
+            first_ns = first_ns.min(enter_ns);
+            if enter_ns >= last_ns {
+                (last_ns, last) = (enter_ns, slot);
             }
         }
-        let is_blocking = calls.iter().all(|call| call.completion_ns == call.enter_ns);
+        if calls.is_empty() {
+            return;
+        }
+        let is_of_all = instance.dependence == Dependence::All;
         let has_all = instance.members.len() == self.processes.len();
-        let logged_ns = match instance.dependence {
+        let logged_ns = if is_of_all && has_all && calls.are_blocking() {
             // Before the last has entered, nobody can be anywhere else.
-            Dependence::All if has_all && is_blocking => last_ns,
-            _ => first_ns,
+            last_ns
+        } else {
+            first_ns
         };
         let noted_ns = match instance.dependence {
             Dependence::All => Some(last_ns),
@@ -123,54 +133,45 @@ impl Attribution {
         };
         // By time; what happens at one time is one step where it can be.
         let mut steps: Vec<(i64, Step)> = Vec::with_capacity(2);
-        for on in waited_for {
-            let step = Step {
-                on: Some(on),
-                ..Step::default()
-            };
-            steps.push((calls[on as usize].enter_ns, step));
+        let waits = calls.waits_ns.iter().zip(&calls.releasers);
+        for (_, &on) in waits.filter(|&(&ns, _)| ns > 0) {
+            if steps.iter().all(|(_, step)| step.on != Some(on)) {
+                let step = Step {
+                    on: Some(on),
+                    ..Step::default()
+                };
+                steps.push((calls.enters_ns[on as usize], step));
+            }
         }
-        let last = calls.iter().rposition(|call| call.enter_ns == last_ns);
         if instance.dependence != Dependence::Nobody {
-            let compared = last.map(|slot| slot as u32);
-            let is_of =
-                |&&mut (at_ns, step): &&mut (i64, Step)| at_ns == last_ns && step.on == compared;
-            match steps.iter_mut().find(is_of) {
-                Some((_, step)) => step.compared = compared,
-                None => steps.push((
-                    last_ns,
-                    Step {
-                        compared,
-                        ..Step::default()
-                    },
-                )),
-            }
+            let of_last = steps
+                .iter_mut()
+                .find(|(at_ns, step)| *at_ns == last_ns && step.on == Some(last));
+            let step = match of_last {
+                Some((_, step)) => step,
+                None => at(&mut steps, last_ns),
+            };
+            step.compared = Some(last);
         }
-        for (at_ns, is_noted) in [(Some(logged_ns), false), (noted_ns, true)] {
-            let Some(at_ns) = at_ns else { continue };
-            let found = steps.iter().position(|(other_ns, _)| *other_ns == at_ns);
-            let found = found.unwrap_or_else(|| {
-                steps.push((at_ns, Step::default()));
-                steps.len() - 1
-            });
-            let step = &mut steps[found].1;
-            if is_noted {
-                step.is_noted = true;
-            } else {
-                step.is_logged = true;
-            }
+        at(&mut steps, logged_ns).is_logged = true;
+        if let Some(noted_ns) = noted_ns {
+            at(&mut steps, noted_ns).is_noted = true;
         }
-        let instance = Arc::new(instance);
+        let held = Arc::new(Held {
+            instance,
+            enters_ns: [first_ns, last_ns],
+        });
         for (at_ns, step) in steps {
-            self.push(at_ns, step, &instance);
+            self.push(at_ns, step, &held);
         }
     }
 
-    fn push(&mut self, at_ns: i64, step: Step, instance: &Arc<Instance>) {
+    fn push(&mut self, at_ns: i64, step: Step, held: &Arc<Held>) {
+        let instance = &held.instance;
         self.n_held += instance.calls.len();
         self.ahead.push(Reverse(Ahead {
             key: (at_ns, instance.communicator, instance.position, step),
-            instance: Arc::clone(instance),
+            instance: Arc::clone(held),
         }));
     }
 
@@ -179,9 +180,14 @@ impl Attribution {
         while let Some(Reverse(next)) = self.ahead.peek()
             && next.key.0 < until_ns
         {
-            let Some(Reverse(Ahead { key, instance })) = self.ahead.pop() else {
+            let Some(Reverse(Ahead {
+                key,
+                instance: held,
+            })) = self.ahead.pop()
+            else {
                 return;
             };
+            let instance = &held.instance;
             self.n_held -= instance.calls.len();
             let (at_ns, _, _, step) = key;
             // When all processes of the run are inside, nothing before is looked at again.
@@ -191,19 +197,15 @@ impl Attribution {
                 && instance.members.len() == self.processes.len()
                 && at_ns >= self.open_until_ns;
             if step.on.is_some() || step.compared.is_some() {
-                self.attribute(&instance, step, !is_new_begin);
+                self.prepare(instance);
+                self.attribute(&held, step, !is_new_begin);
             }
             if step.is_logged {
-                self.log(&instance, !is_new_begin);
+                self.log(&held, is_new_begin.then_some(at_ns));
             }
             if step.is_noted {
-                self.note(&instance);
-            }
-            if is_new_begin {
-                for process in &mut self.processes {
-                    process.parts.forget_before(at_ns);
-                    process.waits.forget_before(at_ns);
-                }
+                self.history.note(instance, held.enters_ns[1]);
+                self.fold(instance);
             }
         }
     }
@@ -219,181 +221,90 @@ impl Attribution {
     #[must_use]
     pub fn finish(mut self) -> Attributed {
         self.advance(i64::MAX);
-        self.attributed
+        self.totals.finish()
     }
 
-    /// Remembers what the members of an instance did in it, and before.
-    fn log(&mut self, instance: &Instance, has_waits: bool) {
+    /// Remembers what the members of an instance did in it, and before; forgets what ended before a time, ns.
+    #[inline(never)]
+    fn log(&mut self, held: &Held, forgotten_ns: Option<i64>) {
+        let Held {
+            instance,
+            enters_ns: [_, last_ns],
+        } = held;
+        let calls = &instance.calls;
         for of in &instance.parts {
             self.processes[of.process as usize].did(of);
         }
-        let operation = Some(Part::Operation(instance.operation));
-        let mut last_ns = i64::MIN;
-        for (&member, call) in instance.members.iter().zip(&instance.calls) {
-            last_ns = last_ns.max(call.enter_ns);
+        self.open_until_ns = self.open_until_ns.max(*last_ns);
+        for (slot, &member) in instance.members.iter().enumerate() {
             let process = &mut self.processes[member as usize];
-            while let Some(of) = process.besides.front()
-                && of.span_ns[1] <= call.enter_ns
-            {
-                let of = *of;
-                process.besides.pop_front();
-                process.did(&of);
+            process.did_until(calls.enters_ns[slot]);
+            if let Some(at_ns) = forgotten_ns {
+                process.forget_before(at_ns);
             }
-            let log = &mut process.parts;
-            if let Some(wait) = call.wait.filter(|_| has_waits) {
-                log.push(waiting_time(call, wait).on(None));
-            }
-            let wait_ns = call.wait.map_or(0, |wait| wait.ns);
-            for entry in operation_time(call, wait_ns) {
-                log.push(entry.on(operation));
-            }
-        }
-        self.open_until_ns = self.open_until_ns.max(last_ns);
-    }
-
-    /// Remembers when the members of an instance were inside together.
-    fn note(&mut self, instance: &Instance) {
-        let number = instance.communicator as usize;
-        if self.communicators.len() <= number {
-            self.communicators
-                .resize_with(number + 1, Synchronizations::default);
-        }
-        let synchronizations = &mut self.communicators[number];
-        synchronizations.members = Arc::clone(&instance.members);
-        let enters = instance.calls.iter().map(|call| call.enter_ns);
-        if instance.dependence == Dependence::All {
-            synchronizations.note_common(enters.max().unwrap_or(i64::MIN));
-        } else {
-            let inside = instance.calls.iter();
-            synchronizations.note_partial(Partial {
-                root: match instance.dependence {
-                    Dependence::Root(root) => Some(root),
-                    _ => None,
-                },
-                inside: inside.map(|call| (call.enter_ns, call.leave_ns)).collect(),
-            });
-        }
-        for (slot, &member) in (0..).zip(instance.members.iter()) {
-            let process = &mut self.processes[member as usize];
-            process.was_on(instance.communicator, slot);
-            if process.parts.is_long() || process.waits.is_long() {
-                self.fold(member);
-            }
+            process.called(instance.operation, calls, slot);
         }
     }
 
-    /// Adds up what a process did long ago, between the instants since which it may be compared.
-    fn fold(&mut self, process: u32) {
-        let state = &mut self.processes[process as usize];
-        let mut instants = Vec::new();
-        for &(communicator, slot) in &state.recent {
-            let synchronizations = &self.communicators[communicator as usize];
-            instants.extend(synchronizations.instants(slot as usize));
+    /// Makes what the members of an instance did before they entered known, in order of time.
+    fn prepare(&mut self, instance: &Instance) {
+        let enters_ns = &instance.calls.enters_ns;
+        for (&member, &enter_ns) in instance.members.iter().zip(enters_ns) {
+            let process = &mut self.processes[member as usize];
+            process.did_until(enter_ns);
+            process.sort();
         }
-        instants.sort_unstable();
-        instants.dedup();
-        state.parts.fold(&instants);
-        state.waits.fold(&instants);
+    }
+
+    /// Adds up what the members of an instance did long ago, where that is much.
+    #[inline(never)]
+    fn fold(&mut self, instance: &Instance) {
+        for &member in instance.members.iter() {
+            let process = &mut self.processes[member as usize];
+            if process.is_long() {
+                process.fold(&self.history.instants(member));
+            }
+        }
     }
 
     /// Attributes the waits of an instance for one process, and compares what its members did.
-    fn attribute(&mut self, instance: &Instance, step: Step, is_remembered: bool) {
-        let Some(on) = step.on.or(step.compared) else {
-            return;
-        };
-        let mut sinces = std::mem::take(&mut self.sinces);
-        sinces.clear();
-        let common_ns = self.common_instant(instance, on as usize);
-        let enter_ns = instance.calls[on as usize].enter_ns;
-        sinces.extend(instance.calls.iter().enumerate().map(|(slot, call)| {
-            match call.wait.filter(|wait| Some(wait.on) == step.on) {
-                None => Since::Never,
-                Some(wait) if !wait.is_resolved => Since::Unresolved,
-                Some(_) => match common_ns {
-                    Some(at_ns) if call.enter_ns.min(enter_ns) >= at_ns => Since::Instant(at_ns),
-                    _ => self.since(instance, slot, on as usize),
-                },
-            }
-        }));
-        let compared_since = match step.compared {
-            None => Since::Never,
-            Some(_) => self.compared_since(instance, on as usize),
-        };
-        let unit = Unit {
+    #[inline(never)]
+    fn attribute(&mut self, held: &Held, step: Step, is_remembered: bool) {
+        let Held {
             instance,
-            on,
-            sinces: &sinces,
-            compared_since,
-            is_remembered,
-        };
-        self.comparison.attribute(
-            &unit,
-            &mut self.processes,
-            &self.hosts,
-            &mut self.attributed,
-        );
-        self.sinces = sinces;
-    }
-
-    /// Since when all members of an instance are compared: when they were last inside of one that all of
-    /// them depended on, or else two of them.
-    fn compared_since(&self, instance: &Instance, on: usize) -> Since {
-        let enters = instance.calls.iter().map(|call| call.enter_ns);
-        let limit_ns = enters.min().unwrap_or(i64::MIN);
-        let recent = self.processes[instance.members[on] as usize].recent.iter();
-        let common = recent.filter_map(|&(communicator, _)| {
-            let synchronizations = &self.communicators[communicator as usize];
-            let has_all = communicator == instance.communicator
-                || synchronizations.members.len() == self.processes.len();
-            has_all
-                .then(|| synchronizations.last_common_before(limit_ns))
-                .flatten()
-        });
-        match common.max() {
-            Some(at_ns) => Since::Instant(at_ns),
-            None => self.since(instance, usize::from(on == 0), on),
+            enters_ns: [first_ns, _],
+        } = held;
+        if let Some(on) = step.on {
+            let mut sinces = std::mem::take(&mut self.sinces);
+            self.history
+                .since_of_waits(instance, on as usize, &mut sinces);
+            let unit = Unit {
+                instance,
+                on,
+                sinces: &sinces,
+                is_remembered,
+            };
+            self.comparison
+                .attribute(&unit, &mut self.processes, &self.hosts, &mut self.totals);
+            self.sinces = sinces;
+        }
+        if let Some(last) = step.compared
+            && let Since::Instant(from_ns) =
+                self.history
+                    .since_of_all(instance, last as usize, *first_ns)
+        {
+            self.comparison
+                .note_excesses(instance, from_ns, &self.processes, &mut self.totals);
         }
     }
+}
 
-    /// The instant since which a process is compared with all members of an instance, as far as they
-    /// entered it later, ns; `None` where that may differ from one member to the other.
-    fn common_instant(&self, instance: &Instance, on: usize) -> Option<i64> {
-        let last = instance.members[on];
-        let recent = self.processes[last as usize].recent.iter();
-        let latest = recent
-            .map(|&(communicator, _)| {
-                (
-                    self.communicators[communicator as usize].latest_ns,
-                    communicator,
-                )
-            })
-            .max()?;
-        let (at_ns, communicator) = latest;
-        let synchronizations = &self.communicators[communicator as usize];
-        let has_all = communicator == instance.communicator
-            || synchronizations.members.len() == self.processes.len();
-        (has_all && synchronizations.last_common_ns() == Some(at_ns)).then_some(at_ns)
-    }
-
-    /// Since when two processes of an instance are compared.
-    fn since(&self, instance: &Instance, slot: usize, on: usize) -> Since {
-        let limit_ns = instance.calls[slot]
-            .enter_ns
-            .min(instance.calls[on].enter_ns);
-        let [process, last] = [slot, on].map(|slot| instance.members[slot]);
-        let recent = &self.processes[process as usize].recent;
-        let mut since = Since::Startup;
-        for &(communicator, slot_of_last) in &self.processes[last as usize].recent {
-            let synchronizations = &self.communicators[communicator as usize];
-            if matches!(since, Since::Instant(at_ns) if synchronizations.latest_ns <= at_ns) {
-                continue;
-            }
-            let shared = recent.iter().find(|(other, _)| *other == communicator);
-            if let Some(&(_, slot)) = shared {
-                let slots = [slot as usize, slot_of_last as usize];
-                since = since.later(synchronizations.last(slots, limit_ns));
-            }
-        }
-        since
-    }
+/// What is done at a time, ns, besides attributing waits; `steps` are those of one instance.
+fn at(steps: &mut Vec<(i64, Step)>, at_ns: i64) -> &mut Step {
+    let found = steps.iter().position(|(other_ns, _)| *other_ns == at_ns);
+    let found = found.unwrap_or_else(|| {
+        steps.push((at_ns, Step::default()));
+        steps.len() - 1
+    });
+    &mut steps[found].1
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::instance::{Instance, Part};
 
 /// What made others wait.
@@ -39,7 +41,8 @@ pub struct Cost {
     pub propagated_ns: i64,
     /// By how much the run can be shorter without it, ns of time: an upper bound.
     pub run_shorter_ns: i64,
-    /// The same without what else the processes of its host had more.
+    /// By how much it can be shorter without this and without everything else that processes of its host had
+    /// more, ns of time: an upper bound.
     pub run_shorter_without_host_ns: i64,
     /// Instances with a direct cost.
     pub n: u64,
@@ -105,17 +108,35 @@ impl Excess {
     /// How many of its standard deviations the sum is above 0; 0 where nothing is known.
     #[must_use]
     pub fn deviations(&self) -> f64 {
-        match self.squares > 0.0 {
-            true => self.sum_ns / self.squares.sqrt(),
-            false => 0.0,
+        if self.squares > 0.0 {
+            self.sum_ns / self.squares.sqrt()
+        } else {
+            0.0
         }
     }
 }
 
-impl Attributed {
-    /// Notes what the members of an instance did, ns by slot.
-    pub(crate) fn note_excesses(&mut self, instance: &Instance, did_ns: &[(usize, i64)]) {
-        let n = did_ns.len();
+/// The causes of the waits so far.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    costs: FxHashMap<(Cause, u64), Cost>,
+    excesses: FxHashMap<(u64, u32), Excesses>,
+}
+
+impl Totals {
+    /// The cost of a cause of waits in an operation.
+    #[inline]
+    pub(crate) fn cost(&mut self, cause: Cause, operation: u64) -> &mut Cost {
+        self.costs.entry((cause, operation)).or_default()
+    }
+
+    /// Notes what the members of an instance did, ns by slot; below 0: of that one it is not known.
+    pub(crate) fn note_excesses(&mut self, instance: &Instance, did_ns: &[i64]) {
+        let (mut n, mut sum) = (0_u32, 0.0);
+        for &ns in did_ns.iter().filter(|&&ns| ns >= 0) {
+            n += 1;
+            sum += ns as f64;
+        }
         if n < 2 {
             return;
         }
@@ -124,10 +145,19 @@ impl Attributed {
             members: Arc::clone(&instance.members),
             by_slot: vec![Excess::default(); instance.members.len()],
         });
-        let sum: i128 = did_ns.iter().map(|&(_, ns)| i128::from(ns)).sum();
-        let mean = sum as f64 / n as f64;
-        for &(slot, ns) in did_ns {
-            excesses.by_slot[slot].add(ns as f64 - mean);
+        let mean = sum / f64::from(n);
+        for (excess, &ns) in excesses.by_slot.iter_mut().zip(did_ns) {
+            if ns >= 0 {
+                excess.add(ns as f64 - mean);
+            }
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn finish(self) -> Attributed {
+        Attributed {
+            costs: self.costs.into_iter().collect(),
+            excesses: self.excesses.into_iter().collect(),
         }
     }
 }
@@ -142,6 +172,18 @@ pub(crate) struct UnitCost {
 }
 
 impl UnitCost {
+    /// Adds a direct cost, ns.
+    #[inline]
+    pub(crate) fn direct(&mut self, ns: i64) {
+        self.direct_ns = self.direct_ns.saturating_add(ns);
+    }
+
+    /// Adds a propagated cost, ns.
+    #[inline]
+    pub(crate) fn propagated(&mut self, ns: i64) {
+        self.propagated_ns = self.propagated_ns.saturating_add(ns);
+    }
+
     /// Notes by how much it made a process late, ns.
     #[inline]
     pub(crate) fn longest(&mut self, ns: i64) {

@@ -1,14 +1,14 @@
 //! What a process that was waited for did more than those that waited for it.
 
-use crate::cause::{Attributed, Cause, Costs, UnitCost};
-use crate::instance::{Dependence, Instance, Part};
+use crate::cause::{Cause, Totals, UnitCost};
+use crate::instance::{Instance, Part, Wait};
 use crate::log::Entry;
 use crate::process::{Process, waiting_time};
 use crate::shares::divide;
 use crate::synchronizations::Since;
 
-/// Members from which the median is taken where each pair is compared since another instant.
-const SAMPLED: usize = 64;
+/// Members of which a median is taken, at least, where only some of them are compared since an instant.
+const SAMPLED: usize = 16;
 
 /// The waits of an instance for one process.
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +18,6 @@ pub(crate) struct Unit<'u> {
     pub(crate) on: u32,
     /// By slot: since when it is compared; [`Since::Never`] where it did not wait for that one.
     pub(crate) sinces: &'u [Since],
-    /// Since when all are compared, whoever waited; [`Since::Never`]: they are not.
-    pub(crate) compared_since: Since,
     /// Whether waits of others may be attributed to the causes of these.
     pub(crate) is_remembered: bool,
 }
@@ -31,50 +29,43 @@ pub(crate) struct Comparison {
     last: Spent,
     /// Causes of its waits since then.
     causes: Vec<(Cause, i64)>,
-    /// Where the costs of each column of the rows are in the unit, as far as there are any.
-    places: Vec<Places>,
-    /// Where those of the causes of its waits are.
-    passed_to: Vec<usize>,
     /// What each member did: waits, own work, and each part of the one that was waited for. One row for
     /// each slot, ns; only those that are needed.
     rows: Vec<i64>,
-    /// By column the median of the members, where it was asked for.
+    /// By column the median of the members, where it was asked for, ns.
     medians: Vec<Option<i64>>,
     values: Vec<i64>,
-    /// The instants since which members are compared.
-    instants: Vec<i64>,
-    /// What each member did that is its own, ns.
-    did: Vec<(usize, i64)>,
-    weights: Vec<i64>,
+    /// The instants since which members are compared, and how many since each.
+    instants: Vec<(i64, usize)>,
+    /// Of how many members one is taken for a median.
+    sampling: usize,
+    /// What each member did that is its own, ns; below 0: of that one it is not known.
+    did: Vec<i64>,
+    /// The waits that are divided, and their slots.
+    waits: Vec<(usize, Wait)>,
+    /// One row for each of them: by column, how much more of that the process that was waited for did, ns.
+    more: Vec<i64>,
+    /// The shares of each of them, ns, in rows.
     shares: Vec<i64>,
     passed_on: Vec<i64>,
-    /// The causes of one wait, by where they are in the unit.
-    found: Vec<(usize, i64)>,
     /// What the unit costs.
     unit: Vec<(Cause, UnitCost)>,
 }
 
-/// Where the costs of a column are in the unit; [`NOWHERE`] until there are any.
-#[derive(Debug, Clone, Copy)]
-struct Places {
-    /// Of the process that was waited for, or of the operation.
-    late: usize,
-    /// Of imbalance.
-    imbalance: usize,
-}
-
-/// Not a place in a unit.
+/// Not a column of a row.
 const NOWHERE: usize = usize::MAX;
 
 /// What a process did since an instant.
 #[derive(Debug, Default)]
 struct Spent {
-    /// Own work, ns.
-    own_ns: i64,
-    /// Waits, ns.
-    wait_ns: i64,
-    /// By part, ascending, ns.
+    /// Waits, own work, and each part, ns.
+    row: Vec<i64>,
+    /// The parts, ascending, ns each.
     parts: Vec<(Part, i64)>,
+    /// Of those, communication point to point, ns.
+    with_partners_ns: i64,
+    /// The operations of its blocking calls, the latest first, and the column of each.
+    calls: Vec<(u64, usize)>,
 }
 
 /// Columns of a row before the parts.
@@ -89,7 +80,7 @@ impl Comparison {
         unit: &Unit<'_>,
         processes: &mut [Process],
         hosts: &[u32],
-        attributed: &mut Attributed,
+        totals: &mut Totals,
     ) {
         self.unit.clear();
         let mut instants = std::mem::take(&mut self.instants);
@@ -98,8 +89,10 @@ impl Comparison {
             let cause = match since {
                 Since::Never => continue,
                 Since::Instant(from_ns) => {
-                    if instants.last() != Some(&from_ns) && !instants.contains(&from_ns) {
-                        instants.push(from_ns);
+                    let mut known = instants.iter_mut();
+                    match known.find(|(other_ns, _)| *other_ns == from_ns) {
+                        Some((_, n)) => *n += 1,
+                        None => instants.push((from_ns, 1)),
                     }
                     continue;
                 }
@@ -107,297 +100,330 @@ impl Comparison {
                 Since::Forgotten => Cause::Unexplained,
                 Since::Unresolved => Cause::Unresolved,
             };
-            let Some(wait) = unit.instance.calls[slot].wait else {
-                continue;
-            };
-            let at = self.place(cause);
-            self.found.clear();
-            self.found.push((at, wait.ns));
-            self.settle(unit, slot, 1, processes);
+            self.settle(unit, slot, cause, processes);
         }
-        if let Since::Instant(from_ns) = unit.compared_since
-            && !instants.contains(&from_ns)
-        {
-            instants.push(from_ns);
-        }
-        for &from_ns in &instants {
-            self.compare(unit, from_ns, processes);
-            if unit.compared_since == Since::Instant(from_ns) {
-                attributed.note_excesses(unit.instance, &self.did);
-            }
-            for slot in 0..unit.sinces.len() {
-                if unit.sinces[slot] == Since::Instant(from_ns) {
-                    self.split(unit, slot, processes);
-                }
-            }
+        for &(from_ns, n_compared) in &instants {
+            self.compare(unit, from_ns, n_compared, processes);
+            self.split(unit, from_ns, processes);
         }
         self.instants = instants;
-        self.add_up(unit, hosts, &mut attributed.costs);
+        self.add_up(unit, hosts, totals);
     }
 
-    /// Finds out what the members did since an instant.
-    fn compare(&mut self, unit: &Unit<'_>, from_ns: i64, processes: &mut [Process]) {
+    /// Notes what the members of an instance did since an instant that is their own: not in collectives.
+    pub(crate) fn note_excesses(
+        &mut self,
+        instance: &Instance,
+        from_ns: i64,
+        processes: &[Process],
+        totals: &mut Totals,
+    ) {
+        self.did.clear();
+        for (&member, &enter_ns) in instance.members.iter().zip(&instance.calls.enters_ns) {
+            let in_calls_ns = processes[member as usize].in_calls_ns(from_ns, enter_ns);
+            let did_ns = if enter_ns > from_ns {
+                (enter_ns - from_ns - in_calls_ns).max(0)
+            } else {
+                -1
+            };
+            self.did.push(did_ns);
+        }
+        totals.note_excesses(instance, &self.did);
+    }
+
+    /// Finds out what the members did since an instant, since which so many are compared.
+    fn compare(&mut self, unit: &Unit<'_>, from_ns: i64, n_compared: usize, processes: &[Process]) {
         let Unit { instance, on, .. } = *unit;
-        let last_enter_ns = instance.calls[on as usize].enter_ns;
-        let last = &mut processes[instance.members[on as usize] as usize];
+        let enters_ns = &instance.calls.enters_ns;
+        let last_enter_ns = enters_ns[on as usize];
+        let last = &processes[instance.members[on as usize] as usize];
         self.last.of(last, [from_ns, last_enter_ns]);
         self.causes.clear();
-        if self.last.wait_ns > 0 {
+        if self.last.row[WAIT] > 0 {
             let causes = &mut self.causes;
             last.waits
                 .between(from_ns, last_enter_ns, |ns, cause| add(causes, cause, ns));
             causes.sort_unstable();
         }
-        let parts = &self.last.parts;
-        let width = PARTS + parts.len();
-        let n = instance.calls.len();
-        let step = sampling(instance);
+        let width = self.last.row.len();
+        let n = enters_ns.len();
+        self.sampling = if n_compared >= SAMPLED {
+            1
+        } else {
+            n.div_ceil(SAMPLED)
+        };
         self.rows.clear();
         self.rows.resize(width * n, 0);
         self.medians.clear();
         self.medians.resize(width, None);
-        self.places.clear();
-        let nowhere = Places {
-            late: NOWHERE,
-            imbalance: NOWHERE,
-        };
-        self.places.resize(width, nowhere);
-        self.passed_to.clear();
-        self.did.clear();
-        for slot in 0..n {
-            let enter_ns = instance.calls[slot].enter_ns;
-            let is_compared = unit.sinces[slot] == Since::Instant(from_ns);
-            let is_sampled = slot % step == 0 || slot == on as usize;
-            if enter_ns <= from_ns || !(is_compared || is_sampled) {
+        let rows = self.rows.chunks_exact_mut(width);
+        let members = instance.members.iter().zip(enters_ns);
+        for (slot, (row, (&member, &enter_ns))) in rows.zip(members).enumerate() {
+            let is_compared = self.sampling == 1
+                || slot % self.sampling == 0
+                || slot == on as usize
+                || unit.sinces[slot] == Since::Instant(from_ns)
+                || self.last.with_partners_ns > 0 && self.last.has_partner(member);
+            if enter_ns <= from_ns || !is_compared {
                 // Not among those that the median is of.
-                self.rows[width * slot + OWN] = -1;
+                row[OWN] = -1;
                 continue;
             }
-            let row = &mut self.rows[width * slot..width * (slot + 1)];
-            let process = &mut processes[instance.members[slot] as usize];
-            let to_ns = enter_ns.min(last_enter_ns);
-            let (mut in_others, mut in_operations) = (0, 0);
-            process
-                .parts
-                .between(from_ns, to_ns, |ns, part| match part {
-                    None => row[WAIT] += ns,
-                    Some(part) => {
-                        if let Part::Operation(_) = part {
-                            in_operations += ns;
-                        }
-                        match parts.iter().position(|(other, _)| *other == part) {
-                            Some(at) => row[PARTS + at] += ns,
-                            None => in_others += ns,
-                        }
-                    }
-                });
-            let in_parts: i64 = row[PARTS..].iter().sum();
-            row[OWN] = (to_ns - from_ns - in_others - in_parts - row[WAIT]).max(0);
-            if is_sampled {
-                let did_ns = to_ns - from_ns - in_operations - row[WAIT];
-                self.did.push((slot, did_ns.max(0)));
-            }
+            let span = [from_ns, enter_ns.min(last_enter_ns)];
+            self.last.compare(&processes[member as usize], span, row);
         }
     }
 
     /// The lower median of a column, of those that entered after the instant, ns.
-    fn median(&mut self, instance: &Instance, column: usize) -> i64 {
+    fn median(&mut self, column: usize) -> i64 {
         if let Some(median) = self.medians[column] {
             return median;
         }
-        let width = PARTS + self.last.parts.len();
-        let rows = self.rows.chunks_exact(width).step_by(sampling(instance));
         self.values.clear();
-        let values = rows.filter(|row| row[OWN] >= 0).map(|row| row[column]);
-        self.values.extend(values);
+        let step = self.last.row.len() * self.sampling;
+        let mut at = 0;
+        while let Some(&own_ns) = self.rows.get(at + OWN) {
+            if own_ns >= 0 {
+                self.values.push(self.rows[at + column]);
+            }
+            at += step;
+        }
         let middle = self.values.len().saturating_sub(1) / 2;
-        let median = match self.values.len() {
-            0 => 0,
-            _ => *self.values.select_nth_unstable(middle).1,
+        let median = if self.values.is_empty() {
+            0
+        } else {
+            *self.values.select_nth_unstable(middle).1
         };
         self.medians[column] = Some(median);
         median
     }
 
-    /// How much more own work a member of an instance had than the median, ns; 0 where that is not known.
-    fn own_excess(&mut self, instance: &Instance, process: u32) -> i64 {
-        let mut members = instance.members.iter();
-        let Some(slot) = members.position(|&member| member == process) else {
-            return 0;
-        };
-        let width = PARTS + self.last.parts.len();
-        let own_ns = self.rows[width * slot + OWN];
-        (own_ns - self.median(instance, OWN)).max(0)
-    }
-
-    /// Divides a wait among what the process that was waited for did more.
-    fn split(&mut self, unit: &Unit<'_>, slot: usize, processes: &mut [Process]) {
-        let Unit { instance, on, .. } = *unit;
-        let Some(wait) = instance.calls[slot].wait else {
-            return;
-        };
-        let width = PARTS + self.last.parts.len();
-        let row = &self.rows[width * slot..width * (slot + 1)];
-        let more = |of_last: i64, own: i64| (of_last - own.max(0)).max(0);
-        self.weights.clear();
-        self.weights.push(more(self.last.wait_ns, row[WAIT]));
-        self.weights.push(more(self.last.own_ns, row[OWN]));
-        let parts = self.last.parts.iter().zip(&row[PARTS..]);
-        self.weights
-            .extend(parts.map(|(&(_, of_last), &own)| more(of_last, own)));
-        divide(wait.ns, &self.weights, &mut self.shares);
-        let process = instance.members[on as usize];
-        self.found.clear();
-        for column in OWN..width {
-            let (share, more) = (self.shares[column], self.weights[column]);
-            if share == 0 {
-                continue;
-            }
-            let (part, of_last) = match column {
-                OWN => (None, self.last.own_ns),
-                _ => {
-                    let (part, ns) = self.last.parts[column - PARTS];
-                    (Some(part), ns)
-                }
-            };
-            let cause = match part {
-                Some(Part::Operation(operation)) => Cause::Operation(operation),
-                _ => Cause::Late { process, part },
-            };
-            if self.places[column].late == NOWHERE {
-                self.places[column].late = self.place(cause);
-            }
-            let Places { late, imbalance } = self.places[column];
-            if let Cause::Operation(_) = cause {
-                self.found.push((late, share));
-                self.unit[late].1.longest(more);
-                continue;
-            }
-            let above = more.min((of_last - self.median(instance, column)).max(0));
-            let of_late = match above == more {
-                true => share,
-                false => in_proportion(share, above, more),
-            };
-            let partner = match part {
-                Some(Part::PointToPoint(Some(partner))) => Some(partner),
-                _ => None,
-            };
-            // Who waits for a partner that has more work is late because of that.
-            let of_partner = partner.map_or(0, |partner| self.own_excess(instance, partner));
-            let of_partner = of_partner.min(above);
-            let mut ns = of_late;
-            if let Some(process) = partner.filter(|_| of_partner > 0) {
-                let for_partner = in_proportion(of_late, of_partner, above);
-                let at = self.place(Cause::Late {
-                    process,
-                    part: None,
-                });
-                self.found.push((at, for_partner));
-                self.unit[at].1.longest(of_partner);
-                ns -= for_partner;
-            }
-            if ns > 0 {
-                self.found.push((late, ns));
-                self.unit[late].1.longest(above - of_partner);
-            }
-            if share > of_late {
-                let communicator = instance.communicator;
-                let at = match imbalance {
-                    NOWHERE => self.place(Cause::Imbalance { communicator }),
-                    at => at,
-                };
-                self.places[column].imbalance = at;
-                self.found.push((at, share - of_late));
+    /// Divides the waits of those that are compared since an instant among what the process that was waited
+    /// for did more.
+    fn split(&mut self, unit: &Unit<'_>, from_ns: i64, processes: &mut [Process]) {
+        let calls = &unit.instance.calls;
+        let width = self.last.row.len();
+        self.waits.clear();
+        for (slot, &since) in unit.sinces.iter().enumerate() {
+            if since == Since::Instant(from_ns) {
+                self.waits.extend(calls.wait(slot).map(|wait| (slot, wait)));
             }
         }
-        let propagated = self.shares[WAIT];
-        let left = wait.ns - self.shares.iter().sum::<i64>();
+        let n_cells = width * self.waits.len();
+        self.more.clear();
+        self.more.resize(n_cells, 0);
+        self.shares.clear();
+        self.shares.resize(n_cells, 0);
+        let (mut passed_on_ns, mut unexplained_ns) = (0_i64, 0_i64);
         let is_known = !self.causes.is_empty();
-        let unexplained = left + if is_known { 0 } else { propagated };
-        if unexplained > 0 {
-            let at = self.place(Cause::Unexplained);
-            self.found.push((at, unexplained));
-        }
-        let n_direct = self.found.len();
-        if is_known && propagated > 0 {
-            if self.passed_to.is_empty() {
-                for at in 0..self.causes.len() {
-                    let place = self.place(self.causes[at].0);
-                    self.passed_to.push(place);
-                }
+        let more = self.more.chunks_exact_mut(width);
+        let shares = self.shares.chunks_exact_mut(width);
+        for ((&(slot, wait), more), shares) in self.waits.iter().zip(more).zip(shares) {
+            let row = &self.rows[width * slot..width * (slot + 1)];
+            for ((more, of_last), own) in more.iter_mut().zip(&self.last.row).zip(row) {
+                *more = (of_last - own).max(0);
             }
-            self.weights.clear();
-            self.weights.extend(self.causes.iter().map(|&(_, ns)| ns));
-            divide(propagated, &self.weights, &mut self.passed_on);
-            let shares = self.passed_to.iter().zip(&self.passed_on);
-            let shares = shares.filter(|&(_, &ns)| ns > 0);
-            self.found.extend(shares.map(|(&at, &ns)| (at, ns)));
+            let shared_ns = divide(wait.ns, more, shares);
+            if wait.is_counted {
+                unexplained_ns += wait.ns - shared_ns;
+                passed_on_ns += shares[WAIT];
+            }
         }
-        self.settle(unit, slot, n_direct, processes);
-    }
-
-    /// Adds the causes that were found for the wait in a slot, of which the first are direct.
-    fn settle(&mut self, unit: &Unit<'_>, slot: usize, n_direct: usize, processes: &mut [Process]) {
-        let call = &unit.instance.calls[slot];
-        let Some(wait) = call.wait else {
-            return;
-        };
-        debug_assert_eq!(self.found.iter().map(|found| found.1).sum::<i64>(), wait.ns);
-        if wait.is_counted {
-            for (n, &(at, ns)) in self.found.iter().enumerate() {
-                let cost = &mut self.unit[at].1;
-                if n < n_direct {
-                    cost.direct_ns = cost.direct_ns.saturating_add(ns);
-                } else {
-                    cost.propagated_ns = cost.propagated_ns.saturating_add(ns);
+        for column in OWN..width {
+            self.charge(unit, column, processes);
+        }
+        if !is_known {
+            unexplained_ns += passed_on_ns;
+            passed_on_ns = 0;
+        }
+        if unexplained_ns > 0 {
+            let at = self.place(Cause::Unexplained);
+            self.unit[at].1.direct(unexplained_ns);
+        }
+        if passed_on_ns > 0 {
+            self.pass_on(passed_on_ns);
+            for (&(cause, _), &ns) in self.causes.iter().zip(&self.passed_on) {
+                if ns > 0 {
+                    let at = place(&mut self.unit, cause);
+                    self.unit[at].1.propagated(ns);
                 }
             }
         }
         if unit.is_remembered {
-            let waits = &mut processes[unit.instance.members[slot] as usize].waits;
-            let span = waiting_time(call, wait);
-            for &(at, ns) in &self.found {
-                waits.push(Entry {
-                    ns,
-                    ..span.on(self.unit[at].0)
-                });
+            self.remember_rest(unit, processes);
+        }
+    }
+
+    /// Remembers what of the waits is unexplained, and what was passed on.
+    fn remember_rest(&mut self, unit: &Unit<'_>, processes: &mut [Process]) {
+        let width = self.last.row.len();
+        for at in 0..self.waits.len() {
+            let (slot, wait) = self.waits[at];
+            let shares = &self.shares[width * at..width * (at + 1)];
+            let propagated_ns = shares[WAIT];
+            let mut unexplained_ns = wait.ns - shares.iter().sum::<i64>();
+            if self.causes.is_empty() {
+                unexplained_ns += propagated_ns;
+            } else if propagated_ns > 0 {
+                self.pass_on(propagated_ns);
+                for (&(cause, _), &ns) in self.causes.iter().zip(&self.passed_on) {
+                    remember(unit, slot, wait, (cause, ns), processes);
+                }
             }
+            remember(
+                unit,
+                slot,
+                wait,
+                (Cause::Unexplained, unexplained_ns),
+                processes,
+            );
+        }
+    }
+
+    /// Divides an amount among the causes of the waits of the process that was waited for.
+    fn pass_on(&mut self, ns: i64) {
+        self.values.clear();
+        self.values.extend(self.causes.iter().map(|&(_, ns)| ns));
+        self.passed_on.clear();
+        self.passed_on.resize(self.values.len(), 0);
+        divide(ns, &self.values, &mut self.passed_on);
+    }
+
+    /// Charges the shares of the waits that are in a column of what the process that was waited for did more.
+    fn charge(&mut self, unit: &Unit<'_>, column: usize, processes: &mut [Process]) {
+        let width = self.last.row.len();
+        let (part, of_last) = self.last.column(column);
+        let operation = match part {
+            Some(Part::Operation(operation)) => Some(operation),
+            _ => None,
+        };
+        let process = unit.instance.members[unit.on as usize];
+        let late = match operation {
+            Some(operation) => Cause::Operation(operation),
+            None => Cause::Late { process, part },
+        };
+        let imbalance = Cause::Imbalance {
+            communicator: unit.instance.communicator,
+        };
+        let above_ns = match operation {
+            Some(_) => of_last,
+            None => (of_last - self.median(column)).max(0),
+        };
+        let (partner, of_partner_ns) = self.partner(unit.instance, part);
+        let mut of_late = UnitCost::default();
+        let mut of_partner = UnitCost::default();
+        let mut imbalance_ns = 0;
+        let cells = self.more.iter().zip(&self.shares);
+        let cells = cells.skip(column).step_by(width);
+        for (&(slot, wait), (&more, &share)) in self.waits.iter().zip(cells) {
+            if share == 0 {
+                continue;
+            }
+            // Not more than what it did more than the median is its own fault.
+            let above = more.min(above_ns);
+            let above_share = if above == more {
+                share
+            } else {
+                in_proportion(share, above, more)
+            };
+            // Who waits for a partner that has more work is late because of that.
+            let for_partner = of_partner_ns.min(above);
+            let partner_share = if for_partner > 0 {
+                in_proportion(above_share, for_partner, above)
+            } else {
+                0
+            };
+            let late_share = above_share - partner_share;
+            if wait.is_counted {
+                of_late.direct(late_share);
+                of_partner.direct(partner_share);
+                imbalance_ns += share - above_share;
+            }
+            if late_share > 0 {
+                of_late.longest(above - for_partner);
+            }
+            of_partner.longest(for_partner);
+            if unit.is_remembered {
+                remember(unit, slot, wait, (late, late_share), processes);
+                remember(unit, slot, wait, (partner, partner_share), processes);
+                let rest = (imbalance, share - above_share);
+                remember(unit, slot, wait, rest, processes);
+            }
+        }
+        for (cause, cost) in [(late, of_late), (partner, of_partner)] {
+            if cost.direct_ns > 0 || cost.longest_ns > 0 {
+                let at = self.place(cause);
+                self.unit[at].1.direct(cost.direct_ns);
+                self.unit[at].1.longest(cost.longest_ns);
+            }
+        }
+        if imbalance_ns > 0 {
+            let at = self.place(imbalance);
+            self.unit[at].1.direct(imbalance_ns);
+        }
+    }
+
+    /// The partner of a part, as the cause of waits, and how much more own work than the median it had, ns.
+    fn partner(&mut self, instance: &Instance, part: Option<Part>) -> (Cause, i64) {
+        let Some(Part::PointToPoint(Some(partner))) = part else {
+            return (Cause::Unexplained, 0);
+        };
+        let mut members = instance.members.iter();
+        let slot = members.position(|&member| member == partner);
+        let own_ns = slot.map_or(0, |slot| self.rows[self.last.row.len() * slot + OWN]);
+        let cause = Cause::Late {
+            process: partner,
+            part: None,
+        };
+        (cause, (own_ns - self.median(OWN)).max(0))
+    }
+
+    /// Charges a wait to one cause.
+    fn settle(&mut self, unit: &Unit<'_>, slot: usize, cause: Cause, processes: &mut [Process]) {
+        let Some(wait) = unit.instance.calls.wait(slot) else {
+            return;
+        };
+        let at = self.place(cause);
+        if wait.is_counted {
+            self.unit[at].1.direct(wait.ns);
+        }
+        if unit.is_remembered {
+            remember(unit, slot, wait, (cause, wait.ns), processes);
         }
     }
 
     /// Where the costs of a cause are in the unit.
     fn place(&mut self, cause: Cause) -> usize {
-        let at = self.unit.iter().position(|(other, _)| *other == cause);
-        at.unwrap_or_else(|| {
-            self.unit.push((cause, UnitCost::default()));
-            self.unit.len() - 1
-        })
+        place(&mut self.unit, cause)
     }
 
     /// Adds what the unit costs.
-    fn add_up(&mut self, unit: &Unit<'_>, hosts: &[u32], costs: &mut Costs) {
+    fn add_up(&mut self, unit: &Unit<'_>, hosts: &[u32], totals: &mut Totals) {
         let Unit { instance, on, .. } = *unit;
         let on = on as usize;
-        let last_ns = instance.calls[on].enter_ns;
+        let enters_ns = &instance.calls.enters_ns;
+        let last_ns = enters_ns[on];
         let host = |slot: usize| hosts[instance.members[slot] as usize];
+        let host_of_last = host(on);
         // How much earlier it would have gone on without the last, and without all of its host.
-        let (mut apart_ns, mut host_apart_ns) = (i64::MAX, i64::MAX);
-        for (slot, call) in instance.calls.iter().enumerate() {
-            let later_ns = last_ns.saturating_sub(call.enter_ns).max(0);
-            if slot != on {
-                apart_ns = apart_ns.min(later_ns);
+        let (mut before_ns, mut other_host_ns) = (i64::MIN, i64::MIN);
+        for (slot, &enter_ns) in enters_ns.iter().enumerate() {
+            if slot != on && enter_ns > before_ns {
+                before_ns = enter_ns;
             }
-            if host(slot) != host(on) {
-                host_apart_ns = host_apart_ns.min(later_ns);
+            if enter_ns > other_host_ns && host(slot) != host_of_last {
+                other_host_ns = enter_ns;
             }
         }
+        let apart_ns = last_ns.saturating_sub(before_ns).max(0);
+        let host_apart_ns = last_ns.saturating_sub(other_host_ns).max(0);
         let n = instance.calls.len() as i64;
         for (cause, mut cost) in self.unit.drain(..) {
             if let Cause::Imbalance { .. } = cause {
                 cost.longest_ns = cost.direct_ns / n;
             }
             if cost.direct_ns > 0 || cost.propagated_ns > 0 {
-                let total = costs.entry((cause, instance.operation)).or_default();
+                let total = totals.cost(cause, instance.operation);
                 total.add(&cost, last_ns, [apart_ns, host_apart_ns]);
             }
         }
@@ -406,20 +432,128 @@ impl Comparison {
 
 impl Spent {
     /// What a process did between two times.
-    fn of(&mut self, process: &mut Process, [from_ns, to_ns]: [i64; 2]) {
+    fn of(&mut self, process: &Process, [from_ns, to_ns]: [i64; 2]) {
         self.parts.clear();
-        self.wait_ns = 0;
-        let (parts, wait_ns) = (&mut self.parts, &mut self.wait_ns);
-        process
-            .parts
-            .between(from_ns, to_ns, |ns, part| match part {
-                Some(part) => add(parts, part, ns),
-                None => *wait_ns += ns,
-            });
+        let parts = &mut self.parts;
+        let mut wait_ns = 0;
+        process.between(from_ns, to_ns, |ns, part| match part {
+            Some(part) => add(parts, part, ns),
+            None => wait_ns += ns,
+        });
         parts.sort_unstable();
         let in_parts: i64 = parts.iter().map(|(_, ns)| ns).sum();
-        self.own_ns = (to_ns - from_ns - in_parts - self.wait_ns).max(0);
+        let own_ns = (to_ns - from_ns - in_parts - wait_ns).max(0);
+        self.row.clear();
+        self.row.extend([wait_ns, own_ns]);
+        self.row.extend(parts.iter().map(|&(_, ns)| ns));
+        let with_partners = self.parts.iter().filter(|(part, _)| part.has_partner());
+        self.with_partners_ns = with_partners.map(|(_, ns)| ns).sum();
+        let mut calls = std::mem::take(&mut self.calls);
+        calls.clear();
+        process.calls.between(from_ns, to_ns, |_, _, operation| {
+            calls.push((operation, self.place(Part::Operation(operation))));
+        });
+        self.calls = calls;
     }
+
+    /// The part in a column, and how much of it, ns; `None`: own work.
+    fn column(&self, column: usize) -> (Option<Part>, i64) {
+        if column == OWN {
+            return (None, self.row[OWN]);
+        }
+        let (part, ns) = self.parts[column - PARTS];
+        (Some(part), ns)
+    }
+
+    /// The column of a part; [`NOWHERE`] where it did nothing of that.
+    fn place(&self, part: Part) -> usize {
+        let at = self.parts.iter().position(|(other, _)| *other == part);
+        at.map_or(NOWHERE, |at| PARTS + at)
+    }
+
+    /// Whether a process is one that it communicated with.
+    fn has_partner(&self, process: u32) -> bool {
+        let with = Part::PointToPoint(Some(process));
+        self.parts.iter().any(|&(part, _)| part == with)
+    }
+
+    /// What another process did in a span, ns, by column; the row is all 0 before.
+    #[inline]
+    fn compare(&self, process: &Process, [from_ns, to_ns]: [i64; 2], row: &mut [i64]) {
+        let mut in_all = 0;
+        let mut expected = self.calls.iter();
+        let mut wait_ns = 0;
+        process
+            .calls
+            .between(from_ns, to_ns, |waited_ns, operation_ns, operation| {
+                let column = match expected.next() {
+                    Some(&(other, column)) if other == operation => column,
+                    _ => self.place(Part::Operation(operation)),
+                };
+                wait_ns += waited_ns;
+                in_all += waited_ns + operation_ns;
+                if let Some(cell) = row.get_mut(column) {
+                    *cell += operation_ns;
+                }
+            });
+        row[WAIT] = wait_ns;
+        if process.has_parts() {
+            let mut with_partners_ns = 0;
+            process.parts_between(from_ns, to_ns, |ns, part| {
+                in_all += ns;
+                let column = match part {
+                    None => WAIT,
+                    Some(part) if part.has_partner() => {
+                        with_partners_ns += ns;
+                        return;
+                    }
+                    Some(part) => self.place(part),
+                };
+                if let Some(cell) = row.get_mut(column) {
+                    *cell += ns;
+                }
+            });
+            // With whom it communicated does not matter to how long that took.
+            if self.with_partners_ns > 0 && with_partners_ns > 0 {
+                for (&(part, ns), cell) in self.parts.iter().zip(&mut row[PARTS..]) {
+                    if part.has_partner() {
+                        *cell = in_proportion(with_partners_ns, ns, self.with_partners_ns);
+                    }
+                }
+            }
+        }
+        row[OWN] = (to_ns - from_ns - in_all).max(0);
+    }
+}
+
+/// Remembers that a part of the wait in a slot, ns, has a cause.
+#[inline]
+fn remember(
+    unit: &Unit<'_>,
+    slot: usize,
+    wait: Wait,
+    (cause, ns): (Cause, i64),
+    processes: &mut [Process],
+) {
+    if ns <= 0 {
+        return;
+    }
+    let instance = unit.instance;
+    let waits = &mut processes[instance.members[slot] as usize].waits;
+    let span = waiting_time(instance.calls.completion(slot), wait);
+    waits.push(Entry {
+        ns,
+        ..span.on(cause)
+    });
+}
+
+/// Where the costs of a cause are in a unit.
+fn place(unit: &mut Vec<(Cause, UnitCost)>, cause: Cause) -> usize {
+    let at = unit.iter().position(|(other, _)| *other == cause);
+    at.unwrap_or_else(|| {
+        unit.push((cause, UnitCost::default()));
+        unit.len() - 1
+    })
 }
 
 /// The part of an amount that `of` is of `all`, which is > 0.
@@ -427,14 +561,6 @@ fn in_proportion(amount: i64, of: i64, all: i64) -> i64 {
     match amount.checked_mul(of) {
         Some(product) => product / all,
         None => (i128::from(amount) * i128::from(of) / i128::from(all)) as i64,
-    }
-}
-
-/// Of how many members of an instance one is taken for a median.
-fn sampling(instance: &Instance) -> usize {
-    match instance.dependence {
-        Dependence::All => 1,
-        _ => instance.calls.len().div_ceil(SAMPLED),
     }
 }
 

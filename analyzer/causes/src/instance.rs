@@ -38,8 +38,8 @@ pub struct Instance {
     pub members: Arc<[u32]>,
     /// Which of them depend on each other.
     pub dependence: Dependence,
-    /// What each process did in it, by slot.
-    pub calls: Vec<Call>,
+    /// What each process did in it.
+    pub calls: Calls,
     /// What else they did for it, between initiation and completion.
     pub parts: Vec<PartOfProcess>,
 }
@@ -55,6 +55,133 @@ pub enum Dependence {
     Root(u32),
     /// None on any other.
     Nobody,
+}
+
+/// The calls of an instance, one of each member: columns by slot.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// When each process entered, ns.
+    pub enters_ns: Vec<i64>,
+    /// When each process left, ns.
+    pub leaves_ns: Vec<i64>,
+    /// How long each process waited, ns; 0: it did not, or that is not known. Empty where nobody did.
+    pub waits_ns: Vec<i64>,
+    /// The slot whose process each one waited for; any number where it did not wait.
+    pub releasers: Vec<u32>,
+    /// Whether each wait is longer than the error of the clocks. Empty where all are.
+    pub is_resolved: Vec<bool>,
+    /// Whether each wait is part of the costs. Empty where all are.
+    pub is_counted: Vec<bool>,
+    /// How nonblocking calls were completed. Empty where all are blocking.
+    pub completions: Vec<Completion>,
+}
+
+/// How a nonblocking call was completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// End of the initiation, ns.
+    pub initiated_ns: i64,
+    /// Begin of the call that completed it, ns.
+    pub completion_ns: i64,
+    /// How many operations that call completed, at least 1.
+    pub n_together: u32,
+}
+
+impl Calls {
+    /// How many calls there are.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.enters_ns.len()
+    }
+
+    /// Whether there is no call.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.enters_ns.is_empty()
+    }
+
+    /// Whether all calls are blocking.
+    #[must_use]
+    #[inline]
+    pub fn are_blocking(&self) -> bool {
+        self.completions.is_empty()
+    }
+
+    /// The wait of the process in a slot, if it waited.
+    #[must_use]
+    #[inline]
+    pub fn wait(&self, slot: usize) -> Option<Wait> {
+        let ns = self.waits_ns.get(slot).copied().filter(|&ns| ns > 0)?;
+        Some(Wait {
+            ns,
+            on: self.releasers[slot],
+            is_resolved: self.is_resolved.get(slot).copied().unwrap_or(true),
+            is_counted: self.is_counted.get(slot).copied().unwrap_or(true),
+        })
+    }
+
+    /// Begin and end of the call that completed that of the process in a slot, ns, and how many operations it
+    /// completed.
+    #[inline]
+    pub(crate) fn completion(&self, slot: usize) -> (i64, i64, u32) {
+        let (begin_ns, n_together) = match self.completions.get(slot) {
+            Some(completion) => (completion.completion_ns, completion.n_together),
+            None => (self.enters_ns[slot], 1),
+        };
+        (begin_ns, self.leaves_ns[slot], n_together)
+    }
+
+    /// The call of the process in a slot.
+    #[must_use]
+    #[inline]
+    pub fn call(&self, slot: usize) -> Call {
+        let (enter_ns, leave_ns) = (self.enters_ns[slot], self.leaves_ns[slot]);
+        let wait = self.wait(slot);
+        let Some(&completion) = self.completions.get(slot) else {
+            return Call::blocking(enter_ns, leave_ns, wait);
+        };
+        Call {
+            enter_ns,
+            initiated_ns: completion.initiated_ns,
+            completion_ns: completion.completion_ns,
+            leave_ns,
+            n_together: completion.n_together,
+            wait,
+        }
+    }
+
+    /// The calls by slot.
+    pub fn iter(&self) -> impl Iterator<Item = Call> + '_ {
+        (0..self.len()).map(|slot| self.call(slot))
+    }
+}
+
+impl FromIterator<Call> for Calls {
+    fn from_iter<I: IntoIterator<Item = Call>>(calls: I) -> Self {
+        let mut columns = Self::default();
+        let mut are_blocking = true;
+        for call in calls {
+            columns.enters_ns.push(call.enter_ns);
+            columns.leaves_ns.push(call.leave_ns);
+            let wait = call.wait;
+            columns.waits_ns.push(wait.map_or(0, |wait| wait.ns));
+            columns.releasers.push(wait.map_or(0, |wait| wait.on));
+            let holds = |of: fn(Wait) -> bool| wait.is_none_or(of);
+            columns.is_resolved.push(holds(|wait| wait.is_resolved));
+            columns.is_counted.push(holds(|wait| wait.is_counted));
+            are_blocking &= call.is_blocking();
+            columns.completions.push(Completion {
+                initiated_ns: call.initiated_ns,
+                completion_ns: call.completion_ns,
+                n_together: call.n_together,
+            });
+        }
+        if are_blocking {
+            columns.completions.clear();
+        }
+        columns
+    }
 }
 
 /// The call of one process in an instance, or the two calls of a nonblocking one.
@@ -101,6 +228,12 @@ impl Call {
             wait,
         }
     }
+
+    /// Whether it is a blocking call.
+    #[must_use]
+    pub fn is_blocking(&self) -> bool {
+        self.completion_ns == self.enter_ns && self.n_together == 1
+    }
 }
 
 /// What a process does besides its own work, and besides waiting in collectives.
@@ -116,4 +249,12 @@ pub enum Part {
     Rma,
     /// The recorder.
     Recorder,
+}
+
+impl Part {
+    /// Whether it is communication with a partner, known or not.
+    #[inline]
+    pub(crate) fn has_partner(self) -> bool {
+        matches!(self, Self::PointToPoint(_))
+    }
 }

@@ -22,8 +22,10 @@
 #![forbid(unsafe_code)]
 
 mod attribution;
+mod blocking_calls;
 mod cause;
 mod compare;
+mod history;
 mod instance;
 mod log;
 mod process;
@@ -32,4 +34,6 @@ mod synchronizations;
 
 pub use attribution::Attribution;
 pub use cause::{Attributed, Cause, Cost, Costs, Excess, Excesses};
-pub use instance::{Batch, Call, Dependence, Instance, Part, PartOfProcess, Wait};
+pub use instance::{
+    Batch, Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Wait,
+};

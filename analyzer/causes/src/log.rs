@@ -39,7 +39,7 @@ pub(crate) struct Log<W> {
 }
 
 impl<W> Entry<W> {
-    /// The same time, spent on something else.
+    /// This span, spent on something else.
     #[inline]
     pub(crate) fn on<V>(self, what: V) -> Entry<V> {
         Entry {
@@ -98,8 +98,15 @@ impl<W: Copy + Ord> Log<W> {
     }
 
     /// Puts what was added into order.
+    #[inline]
+    pub(crate) fn sort(&mut self) {
+        if self.n_sorted != self.entries.len() {
+            self.sort_new();
+        }
+    }
+
     #[cold]
-    fn sort(&mut self) {
+    fn sort_new(&mut self) {
         let (sorted, new) =
             self.entries[self.n_forgotten..].split_at_mut(self.n_sorted - self.n_forgotten);
         new.sort_unstable_by_key(key);
@@ -116,16 +123,14 @@ impl<W: Copy + Ord> Log<W> {
 
     /// The entries that are not forgotten, in order.
     #[inline]
-    fn sorted(&mut self) -> &[Entry<W>] {
-        if self.n_sorted != self.entries.len() {
-            self.sort();
-        }
+    fn sorted(&self) -> &[Entry<W>] {
+        debug_assert_eq!(self.n_sorted, self.entries.len());
         &self.entries[self.n_forgotten..]
     }
 
-    /// Passes what was spent between two times: ns, and on what.
+    /// Passes what was spent between two times: ns, and on what. The log must be in order.
     #[inline]
-    pub(crate) fn between(&mut self, from_ns: i64, to_ns: i64, mut found: impl FnMut(i64, W)) {
+    pub(crate) fn between(&self, from_ns: i64, to_ns: i64, mut found: impl FnMut(i64, W)) {
         let longest_ns = self.longest_ns;
         let entries = self.sorted();
         let begin = match entries.len() {
@@ -147,6 +152,10 @@ impl<W: Copy + Ord> Log<W> {
     /// Forgets what ended before a time, ns.
     #[inline]
     pub(crate) fn forget_before(&mut self, at_ns: i64) {
+        if self.entries.is_empty() {
+            return;
+        }
+        self.sort();
         let entries = self.sorted();
         let n = entries
             .iter()
@@ -168,6 +177,12 @@ impl<W: Copy + Ord> Log<W> {
         self.n_forgotten = 0;
     }
 
+    /// Whether nothing is in it that is not forgotten.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.len() == self.n_forgotten
+    }
+
     /// Whether there are so many entries that old ones should be added up.
     #[inline]
     pub(crate) fn is_long(&self) -> bool {
@@ -180,7 +195,7 @@ impl<W: Copy + Ord> Log<W> {
         if !self.is_long() {
             return;
         }
-        self.sorted();
+        self.sort();
         self.drop_forgotten();
         let n_old = self.entries.len() - KEPT_ENTRIES;
         let old: Vec<Entry<W>> = self.entries.drain(..n_old).collect();

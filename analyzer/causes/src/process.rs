@@ -2,24 +2,22 @@
 
 use std::collections::VecDeque;
 
+use crate::blocking_calls::{BlockingCall, BlockingCalls};
 use crate::cause::Cause;
-use crate::instance::{Call, Part, PartOfProcess, Wait};
+use crate::instance::{Call, Calls, Part, PartOfProcess, Wait};
 use crate::log::{Entry, Log};
-
-/// Communicators of a process in which the last instance that it shares with another is looked for.
-const MOST_RECENT: usize = 64;
 
 /// What is retained of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Process {
-    /// What it did besides its own work; `None`: it waited.
-    pub(crate) parts: Log<Option<Part>>,
+    /// Its blocking calls, but for those that overlap others and for old ones.
+    pub(crate) calls: BlockingCalls,
+    /// What else it did besides its own work; `None`: it waited.
+    parts: Log<Option<Part>>,
     /// What it did besides, before calls that are not logged yet.
     pub(crate) besides: VecDeque<PartOfProcess>,
     /// Its waits, by cause.
     pub(crate) waits: Log<Cause>,
-    /// The communicators on which it was last, the latest first, and its slots.
-    pub(crate) recent: Vec<(u32, u32)>,
 }
 
 impl Process {
@@ -34,31 +32,131 @@ impl Process {
         });
     }
 
-    /// Remembers that it was on a communicator.
+    /// Logs what it did besides until it entered a call, ns.
     #[inline]
-    pub(crate) fn was_on(&mut self, communicator: u32, slot: u32) {
-        if self.recent.first() == Some(&(communicator, slot)) {
-            return;
-        }
-        match self
-            .recent
-            .iter()
-            .position(|&(other, _)| other == communicator)
+    pub(crate) fn did_until(&mut self, enter_ns: i64) {
+        while let Some(of) = self.besides.front()
+            && of.span_ns[1] <= enter_ns
         {
-            Some(at) => self.recent[..=at].rotate_right(1),
-            None => {
-                self.recent.truncate(MOST_RECENT - 1);
-                self.recent.insert(0, (communicator, slot));
-            }
+            let of = *of;
+            self.besides.pop_front();
+            self.did(&of);
         }
+    }
+
+    /// Logs its call in the slot of an instance.
+    #[inline]
+    pub(crate) fn called(&mut self, operation: u64, calls: &Calls, slot: usize) {
+        let enter_ns = calls.enters_ns[slot];
+        let wait_ns = calls.waits_ns.get(slot).copied().unwrap_or(0);
+        let blocking = BlockingCall {
+            enter_ns,
+            release_ns: enter_ns.saturating_add(wait_ns.max(0)),
+            leave_ns: calls.leaves_ns[slot],
+            operation,
+        };
+        if !(calls.are_blocking() && self.calls.push(blocking)) {
+            self.called_besides(operation, &calls.call(slot));
+        }
+    }
+
+    /// Logs a call that may overlap others.
+    #[cold]
+    fn called_besides(&mut self, operation: u64, call: &Call) {
+        if let Some(wait) = call.wait {
+            let completion = (call.completion_ns, call.leave_ns, call.n_together);
+            self.parts.push(waiting_time(completion, wait).on(None));
+        }
+        let operation = Some(Part::Operation(operation));
+        let wait_ns = call.wait.map_or(0, |wait| wait.ns);
+        for entry in operation_time(call, wait_ns) {
+            self.parts.push(entry.on(operation));
+        }
+    }
+
+    /// Passes what it did besides its own work between two times: ns, and what; `None`: it waited.
+    pub(crate) fn between(
+        &self,
+        from_ns: i64,
+        to_ns: i64,
+        mut found: impl FnMut(i64, Option<Part>),
+    ) {
+        self.calls
+            .between(from_ns, to_ns, |wait_ns, operation_ns, operation| {
+                found(wait_ns, None);
+                found(operation_ns, Some(Part::Operation(operation)));
+            });
+        self.parts.between(from_ns, to_ns, found);
+    }
+
+    /// Whether it did anything else than blocking calls of which none overlaps another.
+    #[inline]
+    pub(crate) fn has_parts(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
+    /// Passes of what it did between two times that which is not in its blocking calls.
+    pub(crate) fn parts_between(
+        &self,
+        from_ns: i64,
+        to_ns: i64,
+        found: impl FnMut(i64, Option<Part>),
+    ) {
+        self.parts.between(from_ns, to_ns, found);
+    }
+
+    /// How long it was in collectives between two times, ns.
+    #[inline]
+    pub(crate) fn in_calls_ns(&self, from_ns: i64, to_ns: i64) -> i64 {
+        let mut sum_ns = self.calls.ns_between(from_ns, to_ns);
+        if self.has_parts() {
+            self.parts.between(from_ns, to_ns, |ns, part| {
+                if matches!(part, None | Some(Part::Operation(_))) {
+                    sum_ns += ns;
+                }
+            });
+        }
+        sum_ns
+    }
+
+    /// Puts what it did into order of time: what is between two times can be asked for after that.
+    #[inline]
+    pub(crate) fn sort(&mut self) {
+        self.parts.sort();
+        self.waits.sort();
+    }
+
+    /// Forgets what ended before a time, ns.
+    #[inline]
+    pub(crate) fn forget_before(&mut self, at_ns: i64) {
+        self.calls.forget_before(at_ns);
+        self.parts.forget_before(at_ns);
+        self.waits.forget_before(at_ns);
+    }
+
+    /// Whether so much is retained that what is old should be added up.
+    #[inline]
+    pub(crate) fn is_long(&mut self) -> bool {
+        self.calls.move_old_to(&mut self.parts);
+        self.parts.is_long() || self.waits.is_long()
+    }
+
+    /// Adds up what it did long ago between boundaries, ns, ascending.
+    pub(crate) fn fold(&mut self, boundaries: &[i64]) {
+        self.parts.fold(boundaries);
+        self.waits.fold(boundaries);
     }
 }
 
-/// The time of a wait.
-pub(crate) fn waiting_time(call: &Call, wait: Wait) -> Entry<()> {
-    let (end_ns, span_ns) = match call.n_together {
-        1 => (call.completion_ns.saturating_add(wait.ns), wait.ns),
-        _ => (call.leave_ns, call.leave_ns - call.completion_ns),
+/// The time of a wait in a call that was completed from a time on, left at another, ns, and completed so
+/// many operations.
+pub(crate) fn waiting_time(
+    (completion_ns, leave_ns, n_together): (i64, i64, u32),
+    wait: Wait,
+) -> Entry<()> {
+    let (end_ns, span_ns) = match n_together {
+        1 => (completion_ns.saturating_add(wait.ns), wait.ns),
+        _ => (leave_ns, leave_ns - completion_ns),
     };
     Entry {
         end_ns,
@@ -69,7 +167,7 @@ pub(crate) fn waiting_time(call: &Call, wait: Wait) -> Entry<()> {
 }
 
 /// The time of a call without its wait: of its initiation, if it is nonblocking, and of its completion.
-pub(crate) fn operation_time(call: &Call, wait_ns: i64) -> [Entry<()>; 2] {
+fn operation_time(call: &Call, wait_ns: i64) -> [Entry<()>; 2] {
     let initiation_ns = call.initiated_ns.saturating_sub(call.enter_ns);
     let completion_ns = call.leave_ns.saturating_sub(call.completion_ns);
     let own_ns = (completion_ns / i64::from(call.n_together.max(1))).saturating_sub(wait_ns);

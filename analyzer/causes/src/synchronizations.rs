@@ -21,15 +21,19 @@ pub(crate) struct Synchronizations {
     partial: VecDeque<Partial>,
     /// Whether any was forgotten.
     has_forgotten: bool,
-    /// When the latest of all of them began, ns: its first enter, or the instant at which all were inside.
+    /// The latest enter into any of them, ns.
     pub(crate) latest_ns: i64,
 }
 
 /// An instance in which only some processes depend on each other.
 #[derive(Debug)]
 pub(crate) struct Partial {
+    /// Its position among the instances of the communicator.
+    pub(crate) position: u64,
     /// Of rooted operations the root's slot: pairs without it do not depend on each other.
     pub(crate) root: Option<u32>,
+    /// The last enter, ns.
+    pub(crate) last_ns: i64,
     /// Enter and leave, by slot, ns.
     pub(crate) inside: Vec<(i64, i64)>,
 }
@@ -84,10 +88,16 @@ impl Synchronizations {
         self.latest_ns = self.latest_ns.max(at_ns);
     }
 
+    /// Those instances in which only some depended on each other and into which the last process came after a
+    /// time.
+    pub(crate) fn partial_after(&self, at_ns: i64) -> impl Iterator<Item = &Partial> {
+        let partial = self.partial.iter();
+        partial.filter(move |partial| partial.last_ns > at_ns)
+    }
+
     /// Notes another instance.
     pub(crate) fn note_partial(&mut self, partial: Partial) {
-        let first = partial.inside.iter().map(|&(enter_ns, _)| enter_ns).max();
-        self.latest_ns = self.latest_ns.max(first.unwrap_or(i64::MIN));
+        self.latest_ns = self.latest_ns.max(partial.last_ns);
         let (least, most) = KEPT_PARTIAL;
         let n_kept = (KEPT_CALLS / partial.inside.len().max(1)).clamp(least, most);
         self.partial.push_back(partial);

@@ -36,7 +36,7 @@ use crate::instances::decode::{Block, Decoder, Settled, block_length};
 use crate::instances::member_calls::MemberCalls;
 use crate::instances::outcome::{Adder, Merge, Outcome};
 use crate::instances::own_communicators::emit_own;
-use crate::instances::wait_causes::WaitCauses;
+use crate::instances::wait_causes::{HandedOver, WaitCauses};
 use crate::progress::Progress;
 use crate::time::clocks::Clocks;
 use crate::trace::record_at::{CALL_ORDERS, CallOrder};
@@ -95,19 +95,13 @@ pub fn match_calls<A: Adder>(
     let mut wait_causes = WaitCauses::new(&hosts);
     let n_total = run.n_records();
     let (mut n_done, mut n_merged) = (0, 0);
+    let mut handed_over = HandedOver::default();
     while matcher.processes.iter().any(|process| !process.has_ended) {
-        n_done += matcher.scan(&workers);
-        let call_orders = matcher.touched_call_orders();
-        let blocks = matcher.cut(&call_orders);
-        matcher.decode(&blocks, &workers);
-        matcher.drop_done(&call_orders);
-        let settled = matcher.settled(&call_orders);
-        matcher.decode_settled(&settled, &workers);
-        matcher.drop_settled(&settled);
-        matcher.put_away_idle(&call_orders);
-        if workers.hand_over_to(&mut wait_causes) {
-            wait_causes.advance(matcher.pending_from_ns());
-        }
+        // While calls are matched, the causes of what was matched before are found.
+        let attribute = || wait_causes.attribute(std::mem::take(&mut handed_over));
+        let (n_scanned, ()) = rayon::join(|| matcher.go_on(&workers), attribute);
+        n_done += n_scanned;
+        handed_over = workers.hand_over(matcher.pending_from_ns());
         let n_waiting = matcher.processes.iter().map(|process| process.n_queued);
         findings.largest_window = findings.largest_window.max(n_waiting.sum());
         let n_calls = n_done - matcher.n_messages();
@@ -118,6 +112,7 @@ pub fn match_calls<A: Adder>(
         report(Progress { n_done, n_total });
     }
     workers.merge_into(&mut sums);
+    wait_causes.attribute(handed_over);
     findings.wait_causes = wait_causes.finish();
     let is_incomplete = run.is_incomplete();
     for process in matcher.processes {
@@ -161,16 +156,16 @@ impl<A: Adder> Workers<'_, A> {
         done
     }
 
-    /// Hands over what the workers have for it; gives whether there was anything.
-    fn hand_over_to(&self, wait_causes: &mut WaitCauses) -> bool {
+    /// What the workers hand over, and before which time nothing can come any more, ns.
+    fn hand_over(&self, until_ns: i64) -> HandedOver {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut has_any = false;
-        for worker in idle.iter_mut() {
-            let batch = worker.adder.hand_over();
-            has_any |= !batch.instances.is_empty();
-            wait_causes.add(batch);
+        HandedOver {
+            batches: idle
+                .iter_mut()
+                .map(|worker| worker.adder.hand_over())
+                .collect(),
+            until_ns,
         }
-        has_any
     }
 
     fn merge_into(&self, sums: &mut A::Sums) {
@@ -196,6 +191,20 @@ struct Matcher<'a> {
 const MAX_IDLE_ORDERS: usize = 1 << 14;
 
 impl Matcher<'_> {
+    /// Matches what is in the window; gives how many records were read.
+    fn go_on<A: Adder>(&mut self, workers: &Workers<'_, A>) -> u64 {
+        let n_scanned = self.scan(workers);
+        let call_orders = self.touched_call_orders();
+        let blocks = self.cut(&call_orders);
+        self.decode(&blocks, workers);
+        self.drop_done(&call_orders);
+        let settled = self.settled(&call_orders);
+        self.decode_settled(&settled, workers);
+        self.drop_settled(&settled);
+        self.put_away_idle(&call_orders);
+        n_scanned
+    }
+
     /// Takes the processes some records further; gives how many there were.
     fn scan<A: Adder>(&mut self, workers: &Workers<'_, A>) -> u64 {
         let share = self.shares();

@@ -14,6 +14,22 @@ pub(crate) struct WaitCauses {
     attribution: Attribution,
 }
 
+/// What workers have handed over.
+pub(crate) struct HandedOver {
+    pub(crate) batches: Vec<Batch>,
+    /// Nothing that is handed over later began before this time, ns.
+    pub(crate) until_ns: i64,
+}
+
+impl Default for HandedOver {
+    fn default() -> Self {
+        Self {
+            batches: Vec::new(),
+            until_ns: i64::MIN,
+        }
+    }
+}
+
 impl WaitCauses {
     /// Of a run of which nothing is known yet; the host of each process.
     pub(crate) fn new(hosts: &[u32]) -> Self {
@@ -22,19 +38,18 @@ impl WaitCauses {
         }
     }
 
-    /// Adds what a worker has handed over.
-    pub(crate) fn add(&mut self, batch: Batch) {
-        for part in batch.parts {
-            self.attribution.add_part(part);
+    /// Adds what was handed over, and attributes the waits that ended before everything that is still to be
+    /// added began.
+    pub(crate) fn attribute(&mut self, handed_over: HandedOver) {
+        for batch in handed_over.batches {
+            for part in batch.parts {
+                self.attribution.add_part(part);
+            }
+            for instance in batch.instances {
+                self.attribution.add(instance);
+            }
         }
-        for instance in batch.instances {
-            self.attribution.add(instance);
-        }
-    }
-
-    /// Attributes the waits that ended before everything that is still to be added began, ns.
-    pub(crate) fn advance(&mut self, until_ns: i64) {
-        self.attribution.advance(until_ns);
+        self.attribution.advance(handed_over.until_ns);
         if self.attribution.n_held() > MOST_HELD {
             self.attribution.advance(i64::MAX);
         }

@@ -119,6 +119,20 @@ impl Figures {
         (releaser != NOBODY).then_some(releaser as usize)
     }
 
+    /// Gives the known waits, and the slots whose enter ended them, if anybody waited.
+    pub(crate) fn hand_over_waits(&self, calls: &mut collbench_causes::Calls) -> bool {
+        if !self.waits.iter().any(|&wait| wait > 0) {
+            return false;
+        }
+        calls.waits_ns.clone_from(&self.waits);
+        calls.releasers.clone_from(&self.releasers);
+        let waits = calls.waits_ns.iter_mut().zip(&mut calls.releasers);
+        for (wait, releaser) in waits.filter(|(_, releaser)| **releaser == NOBODY) {
+            (*wait, *releaser) = (0, 0);
+        }
+        true
+    }
+
     /// Whether processes may have waited in it, known or not.
     #[must_use]
     pub fn has_waits(&self) -> bool {

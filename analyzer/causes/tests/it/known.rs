@@ -1,6 +1,6 @@
 //! Programs with one fault, which is what all waits are charged to.
 
-use collbench_causes::{Cause, Costs};
+use collbench_causes::{Attribution, Cause, Costs, Instance, Part, PartOfProcess};
 
 use crate::simulation::{Kind, Step, carry_out, costs, waits_ns};
 
@@ -110,6 +110,78 @@ fn a_root_that_is_late_because_a_reduce_takes_long_is_innocent() {
     assert_eq!(costs, [(Cause::Operation(reduce), 10 * 3 * 490, 0)]);
 }
 
+/// The costs where processes spent some of the time before an instance on something: process, index of the
+/// instance, on what, and how long, ns.
+fn costs_with(
+    n_processes: usize,
+    instances: &[Instance],
+    parts: &[(u32, usize, Part, i64)],
+) -> Vec<(Cause, i64, i64)> {
+    let mut attribution = Attribution::new(&vec![0; n_processes]);
+    for &(process, at, part, ns) in parts {
+        let call = |at: usize| instances[at].calls.call(process as usize);
+        attribution.add_part(PartOfProcess {
+            process,
+            part,
+            span_ns: [call(at - 1).leave_ns, call(at).enter_ns],
+            ns,
+        });
+    }
+    for instance in instances {
+        attribution.add(instance.clone());
+    }
+    by_cause(&attribution.finish().costs)
+}
+
+#[test]
+fn who_waits_for_a_neighbour_with_more_work_is_innocent() {
+    // Process 2 has more work, and 1 and 3 wait for its message before all meet; 3 is the last to enter.
+    let step = |work: &[i64]| step(0, 0, Kind::All, work);
+    let mut steps = vec![step(&[0; 6])];
+    steps.extend((0..10).map(|_| step(&[100, 149, 150, 151, 100, 100])));
+    let instances = carry_out(6, &[world(6)], &steps);
+    let with_2 = Part::PointToPoint(Some(2));
+    let parts: Vec<_> = (1..=10)
+        .flat_map(|at| [(1, at, with_2, 49), (3, at, with_2, 51)])
+        .collect();
+    let waits_ns = waits_ns(&instances);
+    let costs = costs_with(6, &instances, &parts);
+    // What is left is that the message took 1 ns.
+    assert_eq!(costs.iter().map(|of| of.1 + of.2).sum::<i64>(), waits_ns);
+    let of = |cause| costs.iter().find(|of| of.0 == cause).map_or(0, |of| of.1);
+    assert!(of(late(2)) * 10 >= waits_ns * 9, "{costs:?}");
+}
+
+#[test]
+fn who_waits_for_a_partner_that_has_no_more_work_is_late_because_of_that() {
+    let step = |work: &[i64]| step(0, 0, Kind::All, work);
+    let mut steps = vec![step(&[0; 4])];
+    steps.extend((0..10).map(|_| step(&[100, 100, 100, 160])));
+    let instances = carry_out(4, &[world(4)], &steps);
+    let parts: Vec<_> = (1..=10)
+        .map(|at| (3, at, Part::PointToPoint(Some(0)), 60))
+        .collect();
+    let cause = Cause::Late {
+        process: 3,
+        part: Some(Part::PointToPoint(Some(0))),
+    };
+    let costs = costs_with(4, &instances, &parts);
+    assert_eq!(costs, [(cause, 10 * 3 * 60, 0)]);
+}
+
+#[test]
+fn communication_that_all_have_with_other_partners_is_no_excess() {
+    // In a ring each communicates for as long with its own neighbour; process 1 has 20 ns more work.
+    let step = |work: &[i64]| step(0, 0, Kind::All, work);
+    let mut steps = vec![step(&[0; 4])];
+    steps.extend((0..10).map(|_| step(&[500, 520, 500, 500])));
+    let instances = carry_out(4, &[world(4)], &steps);
+    let ring = |at| (0..4).map(move |n| (n, at, Part::PointToPoint(Some((n + 1) % 4)), 400));
+    let parts: Vec<_> = (1..=10).flat_map(ring).collect();
+    let costs = costs_with(4, &instances, &parts);
+    assert_eq!(costs, [(late(1), 10 * 3 * 20, 0)]);
+}
+
 #[test]
 fn what_is_not_counted_explains_what_is() {
     // Process 1 is late in its row, which is not counted.
@@ -120,11 +192,7 @@ fn what_is_not_counted_explains_what_is() {
         step(1, 1, Kind::All, &[0; 4]),
     ];
     let mut instances = carry_out(4, &rows, &steps);
-    for call in &mut instances[1].calls {
-        if let Some(wait) = &mut call.wait {
-            wait.is_counted = false;
-        }
-    }
+    instances[1].calls.is_counted.fill(false);
     let all = costs(4, &instances);
     // 600 ns later than its row's other process, and both 10 ns later than those without a row.
     assert!(all.keys().all(|&(_, operation)| operation == 1), "{all:?}");

@@ -31,10 +31,12 @@ pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)
     }
     units.sort_unstable();
     let mut done: Vec<Attributed> = Vec::new();
+    // What those pass on that waited in one instance for one process and are compared since one instant.
+    let mut passed_on: BTreeMap<(usize, usize, i64), (Vec<(Cause, i64)>, i64)> = BTreeMap::new();
     let mut costs: BTreeMap<(Cause, u64), (i64, i64)> = BTreeMap::new();
     for (end_ns, _, number, slot) in units {
         let instance = &instances[number];
-        let call = &instance.calls[slot];
+        let call = instance.calls.call(slot);
         let wait = call.wait.unwrap();
         let on = wait.on as usize;
         let mut causes = Vec::new();
@@ -42,7 +44,7 @@ pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)
             None => causes.push((Cause::Startup, wait.ns, true)),
             Some(from_ns) => {
                 let spent = |slot: usize| {
-                    let to_ns = instance.calls[slot].enter_ns.min(end_ns);
+                    let to_ns = instance.calls.enters_ns[slot].min(end_ns);
                     spent(instances, instance.members[slot], [from_ns, to_ns])
                 };
                 let (own, of_last) = (spent(slot), spent(on));
@@ -54,7 +56,7 @@ pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)
                     let of_what = of_last[what];
                     match *what {
                         What::Waits => {
-                            let to_ns = instance.calls[on].enter_ns;
+                            let to_ns = instance.calls.enters_ns[on];
                             let waits = waits(&done, instance.members[on], [from_ns, to_ns]);
                             let of_waits = largest_remainder(share, &waits);
                             if waits.is_empty() {
@@ -63,13 +65,17 @@ pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)
                             for ((cause, _), ns) in waits.iter().zip(of_waits) {
                                 causes.push((*cause, ns, false));
                             }
+                            if !waits.is_empty() {
+                                let group = passed_on.entry((number, on, from_ns));
+                                group.or_insert((waits, 0)).1 += share;
+                            }
                         }
                         What::Operation(operation) => {
                             causes.push((Cause::Operation(operation), share, true));
                         }
                         What::Own if *more > 0 => {
                             let mut all: Vec<i64> = (0..instance.calls.len())
-                                .filter(|&slot| instance.calls[slot].enter_ns > from_ns)
+                                .filter(|&slot| instance.calls.enters_ns[slot] > from_ns)
                                 .map(|slot| spent(slot).get(&What::Own).copied().unwrap_or(0))
                                 .collect();
                             all.sort_unstable();
@@ -93,13 +99,11 @@ pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)
                 }
             }
         }
-        for &(cause, ns, is_direct) in causes.iter().filter(|(_, ns, _)| *ns > 0) {
-            let cost = costs.entry((cause, instance.operation)).or_default();
-            if is_direct {
-                cost.0 += ns;
-            } else {
-                cost.1 += ns;
-            }
+        for &(cause, ns, _) in causes
+            .iter()
+            .filter(|(_, ns, is_direct)| *ns > 0 && *is_direct)
+        {
+            costs.entry((cause, instance.operation)).or_default().0 += ns;
         }
         done.push(Attributed {
             process: instance.members[slot],
@@ -109,6 +113,16 @@ pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)
                 .map(|(cause, ns, _)| (cause, ns))
                 .collect(),
         });
+    }
+    for (&(number, ..), (waits, ns)) in &passed_on {
+        for (&(cause, _), ns) in waits.iter().zip(largest_remainder(*ns, waits)) {
+            if ns > 0 {
+                costs
+                    .entry((cause, instances[number].operation))
+                    .or_default()
+                    .1 += ns;
+            }
+        }
     }
     costs
 }
@@ -138,7 +152,7 @@ fn spent(instances: &[Instance], process: u32, within: [i64; 2]) -> BTreeMap<Wha
         else {
             continue;
         };
-        let call = &instance.calls[slot];
+        let call = instance.calls.call(slot);
         let waited_ns = call.wait.map_or(0, |wait| wait.ns);
         let waited = overlap([call.completion_ns, call.completion_ns + waited_ns], within);
         *spent.entry(What::Waits).or_default() += waited;
@@ -181,7 +195,7 @@ fn last_common(instances: &[Instance], number: usize, slots: [usize; 2]) -> Opti
     let this = &instances[number];
     let processes = slots.map(|slot| this.members[slot]);
     let limit_ns = slots
-        .map(|slot| this.calls[slot].enter_ns)
+        .map(|slot| this.calls.enters_ns[slot])
         .into_iter()
         .min()?;
     let instants = instances
@@ -195,7 +209,7 @@ fn last_common(instances: &[Instance], number: usize, slots: [usize; 2]) -> Opti
                     .position(|&member| member == process)
             };
             let [a, b] = [slot_of(processes[0])?, slot_of(processes[1])?];
-            let (x, y) = (&instance.calls[a], &instance.calls[b]);
+            let (x, y) = (instance.calls.call(a), instance.calls.call(b));
             let depends = match instance.dependence {
                 Dependence::All | Dependence::Pairs => true,
                 Dependence::Root(root) => [a, b].contains(&(root as usize)),

@@ -111,6 +111,6 @@ pub(crate) fn costs(n_processes: usize, instances: &[Instance]) -> Costs {
 
 /// The sum of all waits, ns.
 pub(crate) fn waits_ns(instances: &[Instance]) -> i64 {
-    let calls = instances.iter().flat_map(|instance| &instance.calls);
+    let calls = instances.iter().flat_map(|instance| instance.calls.iter());
     calls.filter_map(|call| Some(call.wait?.ns)).sum()
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use collbench_causes::{Call, Dependence, Instance, Part, PartOfProcess, Wait};
+use collbench_causes::{Calls, Completion, Dependence, Instance, Part, PartOfProcess};
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, Semantics};
 
 use super::Tally;
@@ -27,24 +28,39 @@ impl Tally<'_> {
         figures: Option<&Figures>,
         is_counted: bool,
     ) {
-        let selection = self.context.selection;
+        let mut calls = columns(instance);
         let members = &instance.communicator.members;
-        let has_waits = instance.n_calls() > 1 && figures.is_some_and(Figures::has_waits);
-        let resolution = &self.context.resolution;
-        let wait = |slot: usize| {
-            let figures = figures.filter(|_| has_waits)?;
-            let ns = figures.wait(slot).filter(|&ns| ns > 0)?;
-            let on = figures.releaser(slot)?;
-            let apart_ns = resolution.between(members[slot].host, members[on].host);
-            Some(Wait {
-                ns,
-                on: on as u32,
-                is_resolved: apart_ns.is_some_and(|apart_ns| ns > apart_ns),
-                is_counted: is_counted && selection.has_rank(members[slot].world_rank),
-            })
-        };
-        let calls = (0..instance.n_calls()).map(|slot| call(instance, slot, wait(slot)));
-        let calls = calls.collect();
+        let figures = figures.filter(|figures| instance.n_calls() > 1 && figures.has_waits());
+        if let Some(figures) = figures
+            && figures.hand_over_waits(&mut calls)
+        {
+            let resolution = &self.context.resolution;
+            let apart_ns = |slot: usize, on: u32| {
+                resolution.between(members[slot].host, members[on as usize].host)
+            };
+            let waits = || calls.waits_ns.iter().zip(&calls.releasers).enumerate();
+            let is_resolved = |(slot, (&ns, &on)): (usize, (&i64, &u32))| {
+                ns <= 0 || apart_ns(slot, on).is_some_and(|apart_ns| ns > apart_ns)
+            };
+            // On one host all are apart by as much.
+            let least_ns = match &instance.communicator.hosts[..] {
+                [_] => apart_ns(0, 0),
+                _ => None,
+            };
+            let mut resolved = Vec::new();
+            if !least_ns.is_some_and(|ns| calls.waits_ns.iter().all(|&wait| wait <= 0 || wait > ns))
+            {
+                resolved.extend(waits().map(is_resolved));
+            }
+            calls.is_resolved = resolved;
+            let selection = self.context.selection;
+            if !is_counted {
+                calls.is_counted = vec![false; members.len()];
+            } else if selection.selects_ranks() {
+                let ranks = members.iter().map(|member| member.world_rank);
+                calls.is_counted = ranks.map(|rank| selection.has_rank(rank)).collect();
+            }
+        }
         self.scratch.handed_over.instances.push(Instance {
             communicator: instance.communicator_index as u32,
             position: instance.position,
@@ -102,26 +118,31 @@ fn unsuccessful_tests(instance: &CompleteInstance<'_>, operation: u64) -> Vec<Pa
     parts.collect()
 }
 
-/// The call in a slot.
-#[inline]
-fn call(instance: &CompleteInstance<'_>, slot: usize, wait: Option<Wait>) -> Call {
-    let (enter_ns, leave_ns) = instance.stamps(slot);
-    let Some(overlaps) = instance.overlaps else {
-        return Call::blocking(enter_ns, leave_ns, wait);
+/// When the processes of an instance entered, completed and left it.
+fn columns(instance: &CompleteInstance<'_>) -> Calls {
+    let ns = |stamps: &[Timestamp<Global>]| stamps.iter().map(|stamp| stamp.ns()).collect();
+    let mut calls = Calls {
+        enters_ns: ns(instance.enters),
+        leaves_ns: ns(instance.leaves),
+        ..Calls::default()
     };
-    let overlap = &overlaps[slot];
-    let (completion_ns, n_together) = match overlap.completing {
-        Some(completing) => (completing.enter.ns(), completing.n_together.max(1)),
-        None => (leave_ns, 1),
-    };
-    Call {
-        enter_ns,
-        initiated_ns: enter_ns + overlap.initiation_ns,
-        completion_ns,
-        leave_ns,
-        n_together,
-        wait,
+    if let Some(overlaps) = instance.overlaps {
+        let stamps = calls.enters_ns.iter().zip(&calls.leaves_ns);
+        let completions = overlaps.iter().zip(stamps);
+        let completions = completions.map(|(overlap, (&enter_ns, &leave_ns))| {
+            let (completion_ns, n_together) = match overlap.completing {
+                Some(completing) => (completing.enter.ns(), completing.n_together.max(1)),
+                None => (leave_ns, 1),
+            };
+            Completion {
+                initiated_ns: enter_ns + overlap.initiation_ns,
+                completion_ns,
+                n_together,
+            }
+        });
+        calls.completions = completions.collect();
     }
+    calls
 }
 
 /// Which processes of an instance depend on each other, so that what they did may be compared since they

@@ -1,0 +1,232 @@
+//! When processes were last inside of one instance together, over all communicators.
+
+use std::sync::Arc;
+
+use crate::instance::{Dependence, Instance};
+use crate::synchronizations::{Partial, Since, Synchronizations};
+
+/// Communicators of a process in which the last instance that it shares with another is looked for.
+const MOST_RECENT: usize = 64;
+
+/// What is retained of the earlier instances of a run.
+#[derive(Debug)]
+pub(crate) struct History {
+    communicators: Vec<Synchronizations>,
+    /// By process: the communicators on which it was last, the latest first, and its slots.
+    recent: Vec<Vec<(u32, u32)>>,
+    /// Slots of an instance whose processes were together later than all members.
+    later: Vec<usize>,
+}
+
+/// Since when the members of an instance are compared with one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Common {
+    /// Since this instant, ns, but for some of them, and as far as they entered later.
+    Instant(i64),
+    /// Each since another one.
+    No,
+}
+
+impl History {
+    /// Of so many processes, before the first instance.
+    pub(crate) fn new(n_processes: usize) -> Self {
+        Self {
+            communicators: Vec::new(),
+            recent: vec![Vec::new(); n_processes],
+            later: Vec::new(),
+        }
+    }
+
+    /// Remembers when the members of an instance, whose last entered at a time, were inside together.
+    #[inline(never)]
+    pub(crate) fn note(&mut self, instance: &Instance, last_ns: i64) {
+        let number = instance.communicator as usize;
+        if self.communicators.len() <= number {
+            self.communicators
+                .resize_with(number + 1, Synchronizations::default);
+        }
+        let synchronizations = &mut self.communicators[number];
+        if synchronizations.members.is_empty() {
+            synchronizations.members = Arc::clone(&instance.members);
+        }
+        if instance.dependence == Dependence::All {
+            synchronizations.note_common(last_ns);
+        } else {
+            let calls = &instance.calls;
+            let inside = calls.enters_ns.iter().zip(&calls.leaves_ns);
+            synchronizations.note_partial(Partial {
+                position: instance.position,
+                root: match instance.dependence {
+                    Dependence::Root(root) => Some(root),
+                    _ => None,
+                },
+                last_ns,
+                inside: inside.map(|(&enter, &leave)| (enter, leave)).collect(),
+            });
+        }
+        for (slot, &member) in (0..).zip(instance.members.iter()) {
+            self.was_on(member, instance.communicator, slot);
+        }
+    }
+
+    /// Remembers that a process was on a communicator.
+    #[inline]
+    fn was_on(&mut self, process: u32, communicator: u32, slot: u32) {
+        let recent = &mut self.recent[process as usize];
+        let position = |&(other, _): &(u32, u32)| other == communicator;
+        match recent.iter().position(position) {
+            Some(0) => {}
+            Some(at) => recent[..=at].rotate_right(1),
+            None => {
+                recent.truncate(MOST_RECENT - 1);
+                recent.insert(0, (communicator, slot));
+            }
+        }
+    }
+
+    /// Instants from which a process may be compared with others, ns, ascending.
+    pub(crate) fn instants(&self, process: u32) -> Vec<i64> {
+        let mut instants = Vec::new();
+        for &(communicator, slot) in &self.recent[process as usize] {
+            let synchronizations = &self.communicators[communicator as usize];
+            instants.extend(synchronizations.instants(slot as usize));
+        }
+        instants.sort_unstable();
+        instants.dedup();
+        instants
+    }
+
+    /// By slot since when the processes that waited for the one in the slot `on` are compared with it;
+    /// [`Since::Never`] for those that did not.
+    #[inline(never)]
+    pub(crate) fn since_of_waits(
+        &mut self,
+        instance: &Instance,
+        on: usize,
+        sinces: &mut Vec<Since>,
+    ) {
+        let calls = &instance.calls;
+        sinces.clear();
+        sinces.resize(calls.len(), Since::Never);
+        let mut later = std::mem::take(&mut self.later);
+        later.clear();
+        let common = self.common(instance, on, &mut later);
+        let on_enter_ns = calls.enters_ns[on];
+        let waits = calls.waits_ns.iter().zip(&calls.releasers);
+        let waits = waits.map(|(&ns, &releaser)| ns > 0 && releaser as usize == on);
+        for (slot, waited) in waits.enumerate() {
+            if !waited {
+                continue;
+            }
+            let enter_ns = calls.enters_ns[slot].min(on_enter_ns);
+            let is_resolved = calls.is_resolved.get(slot).copied().unwrap_or(true);
+            sinces[slot] = match common {
+                _ if !is_resolved => Since::Unresolved,
+                Common::Instant(at_ns) if at_ns <= enter_ns => Since::Instant(at_ns),
+                _ => self.since(instance, [slot, on]),
+            };
+        }
+        for &slot in &later {
+            if matches!(sinces[slot], Since::Instant(_)) {
+                sinces[slot] = self.since(instance, [slot, on]);
+            }
+        }
+        self.later = later;
+    }
+
+    /// Since when all members of an instance are compared, of which the last entered into the slot `on`:
+    /// when they were last inside of one that all of them depended on, or else two of them.
+    #[inline(never)]
+    pub(crate) fn since_of_all(&self, instance: &Instance, on: usize, first_ns: i64) -> Since {
+        let recent = self.recent[instance.members[on] as usize].iter();
+        let common = recent.filter_map(|&(communicator, _)| {
+            let synchronizations = &self.communicators[communicator as usize];
+            self.has_all(communicator, instance)
+                .then(|| synchronizations.last_common_before(first_ns))
+                .flatten()
+        });
+        match common.max() {
+            Some(at_ns) => Since::Instant(at_ns),
+            None => self.since(instance, [usize::from(on == 0), on]),
+        }
+    }
+
+    /// Whether all members of an instance are on a communicator, as far as that is known without looking at
+    /// each of them.
+    fn has_all(&self, communicator: u32, instance: &Instance) -> bool {
+        let members = &self.communicators[communicator as usize].members;
+        communicator == instance.communicator || members.len() == self.recent.len()
+    }
+
+    /// Since when the members of an instance are compared with the one in the slot `on`. Those in the slots
+    /// `later` may have been together with it later than that.
+    fn common(&self, instance: &Instance, on: usize, later: &mut Vec<usize>) -> Common {
+        let process = instance.members[on];
+        let recent = &self.recent[process as usize];
+        let of_all = recent
+            .iter()
+            .filter(|(communicator, _)| self.has_all(*communicator, instance));
+        let instant = of_all
+            .filter_map(|&(communicator, _)| {
+                self.communicators[communicator as usize].last_common_ns()
+            })
+            .max();
+        let Some(at_ns) = instant else {
+            return Common::No;
+        };
+        for &(communicator, _) in recent {
+            let synchronizations = &self.communicators[communicator as usize];
+            if synchronizations.latest_ns <= at_ns {
+                continue;
+            }
+            let members = &synchronizations.members;
+            if !self.has_all(communicator, instance) {
+                let slots = members.iter();
+                later.extend(slots.filter_map(|&member| slot_of(instance, member)));
+                continue;
+            }
+            let is_same = communicator == instance.communicator;
+            for partial in synchronizations.partial_after(at_ns) {
+                if is_same && partial.position == instance.position {
+                    continue;
+                }
+                match partial.root.map(|root| members[root as usize]) {
+                    Some(root) if root != process => later.extend(slot_of(instance, root)),
+                    _ => return Common::No,
+                }
+            }
+        }
+        Common::Instant(at_ns)
+    }
+
+    /// Since when the processes in two slots of an instance are compared.
+    fn since(&self, instance: &Instance, slots: [usize; 2]) -> Since {
+        let [a, b] = slots.map(|slot| instance.calls.enters_ns[slot]);
+        let limit_ns = a.min(b);
+        let [process, last] = slots.map(|slot| instance.members[slot] as usize);
+        let recent = &self.recent[process];
+        let mut since = Since::Startup;
+        for &(communicator, slot_of_last) in &self.recent[last] {
+            let synchronizations = &self.communicators[communicator as usize];
+            if matches!(since, Since::Instant(at_ns) if synchronizations.latest_ns <= at_ns) {
+                continue;
+            }
+            let shared = recent.iter().find(|(other, _)| *other == communicator);
+            if let Some(&(_, slot)) = shared {
+                let slots = [slot as usize, slot_of_last as usize];
+                since = since.later(synchronizations.last(slots, limit_ns));
+            }
+        }
+        since
+    }
+}
+
+/// The slot of a process in an instance.
+fn slot_of(instance: &Instance, process: u32) -> Option<usize> {
+    let members = &instance.members;
+    // On the world mostly the same.
+    match members.get(process as usize) {
+        Some(&member) if member == process => Some(process as usize),
+        _ => members.iter().position(|&member| member == process),
+    }
+}
