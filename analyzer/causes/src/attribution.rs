@@ -27,6 +27,8 @@ pub struct Attribution {
     /// ns.
     open_until_ns: i64,
     totals: Totals,
+    /// How many instances there were in which all processes waited for the last, and all waits are resolved.
+    n_ends: u64,
     comparison: Comparison,
     sinces: Vec<Since>,
 }
@@ -94,6 +96,7 @@ impl Attribution {
             n_held: 0,
             open_until_ns: i64::MIN,
             totals: Totals::default(),
+            n_ends: 0,
             comparison: Comparison::default(),
             sinces: Vec::new(),
         }
@@ -198,7 +201,7 @@ impl Attribution {
                 && at_ns >= self.open_until_ns;
             if step.on.is_some() || step.compared.is_some() {
                 self.prepare(instance);
-                self.attribute(&held, step, !is_new_begin);
+                self.attribute(&held, step, is_new_begin);
             }
             if step.is_logged {
                 self.log(&held, is_new_begin.then_some(at_ns));
@@ -221,7 +224,7 @@ impl Attribution {
     #[must_use]
     pub fn finish(mut self) -> Attributed {
         self.advance(i64::MAX);
-        self.totals.finish()
+        self.totals.finish(self.n_ends)
     }
 
     /// Remembers what the members of an instance did in it, and before; forgets what ended before a time, ns.
@@ -267,9 +270,10 @@ impl Attribution {
         }
     }
 
-    /// Attributes the waits of an instance for one process, and compares what its members did.
+    /// Attributes the waits of an instance for one process, and compares what its members did. At a new begin
+    /// nothing before is looked at again.
     #[inline(never)]
-    fn attribute(&mut self, held: &Held, step: Step, is_remembered: bool) {
+    fn attribute(&mut self, held: &Held, step: Step, is_new_begin: bool) {
         let Held {
             instance,
             enters_ns: [first_ns, _],
@@ -278,14 +282,18 @@ impl Attribution {
             let mut sinces = std::mem::take(&mut self.sinces);
             self.history
                 .since_of_waits(instance, on as usize, &mut sinces);
+            let is_end = is_new_begin && !sinces.contains(&Since::Unresolved);
             let unit = Unit {
                 instance,
                 on,
                 sinces: &sinces,
-                is_remembered,
+                is_remembered: !is_new_begin,
+                n_ends: self.n_ends,
+                is_end,
             };
             self.comparison
                 .attribute(&unit, &mut self.processes, &self.hosts, &mut self.totals);
+            self.n_ends += u64::from(is_end);
             self.sinces = sinces;
         }
         if let Some(last) = step.compared

@@ -39,17 +39,32 @@ pub struct Cost {
     pub direct_ns: i64,
     /// Of those that waited for others which had waited for it before.
     pub propagated_ns: i64,
-    /// By how much the run can be shorter without it, ns of time: an upper bound.
-    pub run_shorter_ns: i64,
-    /// By how much it can be shorter without this and without everything else that processes of its host had
-    /// more, ns of time: an upper bound.
-    pub run_shorter_without_host_ns: i64,
+    /// By how much earlier the instances in which it arose would have gone on without it, ns of time, all
+    /// together.
+    pub sooner_ns: i64,
+    /// By how much earlier without it and without everything else that processes of its host had more.
+    pub sooner_without_host_ns: i64,
+    /// By how much it made the process late, directly or through others, for which all waited in instances of
+    /// all processes, ns of time; and where none of those followed, by how much earlier its instances would
+    /// have gone on.
+    pub at_ends_ns: i64,
+    /// Where no instance of all processes has followed: that part of `sooner_ns`, and since which of them.
+    since_end: SinceEnd,
     /// Instances with a direct cost.
     pub n: u64,
     /// When the first and the last of them were late, ns since the start.
     pub span_ns: Option<[i64; 2]>,
     /// The largest of their direct costs, and when, ns since the start.
     pub largest: Option<(i64, i64)>,
+}
+
+/// By how much earlier instances would have gone on since the last one of all processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct SinceEnd {
+    /// How many instances of all processes there were before.
+    n_ends: u64,
+    /// How much earlier, ns of time.
+    sooner_ns: i64,
 }
 
 /// The cost of each cause, by the operation in which it was waited.
@@ -153,8 +168,11 @@ impl Totals {
         }
     }
 
-    /// All of them.
-    pub(crate) fn finish(self) -> Attributed {
+    /// All of them, after so many instances of all processes.
+    pub(crate) fn finish(mut self, n_ends: u64) -> Attributed {
+        for cost in self.costs.values_mut() {
+            cost.finish(n_ends);
+        }
         Attributed {
             costs: self.costs.into_iter().collect(),
             excesses: self.excesses.into_iter().collect(),
@@ -169,6 +187,23 @@ pub(crate) struct UnitCost {
     pub(crate) propagated_ns: i64,
     /// By how much it made the process late that was waited for, ns.
     pub(crate) longest_ns: i64,
+    /// By how much it did so through others, ns.
+    pub(crate) passed_on_ns: i64,
+}
+
+/// When the waits of a unit were.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnitTimes {
+    /// When the last entered, ns.
+    pub(crate) last_ns: i64,
+    /// How much later than any other, ns.
+    pub(crate) apart_ns: i64,
+    /// How much later than any on another host, ns.
+    pub(crate) host_apart_ns: i64,
+    /// Whether all processes of the run waited for the last, and all those waits are resolved.
+    pub(crate) is_end: bool,
+    /// How many such instances there were before.
+    pub(crate) n_ends: u64,
 }
 
 impl UnitCost {
@@ -178,10 +213,11 @@ impl UnitCost {
         self.direct_ns = self.direct_ns.saturating_add(ns);
     }
 
-    /// Adds a propagated cost, ns.
+    /// Adds a propagated cost, ns; by how much it made the process late, ns.
     #[inline]
-    pub(crate) fn propagated(&mut self, ns: i64) {
+    pub(crate) fn propagated(&mut self, ns: i64, passed_on_ns: i64) {
         self.propagated_ns = self.propagated_ns.saturating_add(ns);
+        self.passed_on_ns = self.passed_on_ns.max(passed_on_ns);
     }
 
     /// Notes by how much it made a process late, ns.
@@ -198,24 +234,60 @@ impl Cost {
         self.direct_ns.saturating_add(self.propagated_ns)
     }
 
-    /// Adds the cost of one instance in which the last entered at a time, ns; `apart_ns`: how much later than
-    /// any other, and than any on another host.
-    pub(crate) fn add(&mut self, unit: &UnitCost, at_ns: i64, apart_ns: [i64; 2]) {
+    /// By how much the run can be shorter without it, ns of time: an upper bound.
+    #[must_use]
+    pub fn run_shorter_ns(&self) -> i64 {
+        self.sooner_ns.min(self.at_ends_ns)
+    }
+
+    /// By how much the run can be shorter without it and without everything else that processes of its host
+    /// had more, ns of time: an upper bound.
+    #[must_use]
+    pub fn run_shorter_without_host_ns(&self) -> i64 {
+        self.sooner_without_host_ns.min(self.at_ends_ns)
+    }
+
+    /// Adds the cost of one instance.
+    pub(crate) fn add(&mut self, unit: &UnitCost, instance: &UnitTimes) {
         self.merge(&Self {
             direct_ns: unit.direct_ns,
             propagated_ns: unit.propagated_ns,
             ..Self::default()
         });
-        if unit.direct_ns > 0 {
-            let [alone, without_host] = apart_ns.map(|apart_ns| unit.longest_ns.min(apart_ns));
-            self.merge(&Self {
-                run_shorter_ns: alone,
-                run_shorter_without_host_ns: without_host,
-                n: 1,
-                span_ns: Some([at_ns; 2]),
-                largest: Some((unit.direct_ns, at_ns)),
-                ..Self::default()
-            });
+        if instance.is_end {
+            let late_ns = unit.longest_ns.saturating_add(unit.passed_on_ns);
+            self.at_ends_ns = self.at_ends_ns.saturating_add(late_ns);
+        }
+        if unit.direct_ns == 0 {
+            return;
+        }
+        let sooner = |apart_ns: i64| unit.longest_ns.min(apart_ns);
+        let sooner_ns = sooner(instance.apart_ns);
+        self.merge(&Self {
+            sooner_ns,
+            sooner_without_host_ns: sooner(instance.host_apart_ns),
+            n: 1,
+            span_ns: Some([instance.last_ns; 2]),
+            largest: Some((unit.direct_ns, instance.last_ns)),
+            ..Self::default()
+        });
+        if !instance.is_end {
+            if self.since_end.n_ends != instance.n_ends {
+                self.since_end = SinceEnd {
+                    n_ends: instance.n_ends,
+                    sooner_ns: 0,
+                };
+            }
+            let sooner_ns = sooner(instance.host_apart_ns.max(instance.apart_ns));
+            self.since_end.sooner_ns = self.since_end.sooner_ns.saturating_add(sooner_ns);
+        }
+    }
+
+    /// Completes it, after so many instances of all processes.
+    fn finish(&mut self, n_ends: u64) {
+        let since = std::mem::take(&mut self.since_end);
+        if since.n_ends == n_ends {
+            self.at_ends_ns = self.at_ends_ns.saturating_add(since.sooner_ns);
         }
     }
 
@@ -224,11 +296,12 @@ impl Cost {
         for (own, other) in [
             (&mut self.direct_ns, other.direct_ns),
             (&mut self.propagated_ns, other.propagated_ns),
-            (&mut self.run_shorter_ns, other.run_shorter_ns),
+            (&mut self.sooner_ns, other.sooner_ns),
             (
-                &mut self.run_shorter_without_host_ns,
-                other.run_shorter_without_host_ns,
+                &mut self.sooner_without_host_ns,
+                other.sooner_without_host_ns,
             ),
+            (&mut self.at_ends_ns, other.at_ends_ns),
         ] {
             *own = own.saturating_add(other);
         }

@@ -1,6 +1,6 @@
 //! What a process that was waited for did more than those that waited for it.
 
-use crate::cause::{Cause, Totals, UnitCost};
+use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
 use crate::instance::{Instance, Part, Wait};
 use crate::log::Entry;
 use crate::process::{Process, waiting_time};
@@ -20,6 +20,10 @@ pub(crate) struct Unit<'u> {
     pub(crate) sinces: &'u [Since],
     /// Whether waits of others may be attributed to the causes of these.
     pub(crate) is_remembered: bool,
+    /// How many instances in which all processes waited for the last there were before, and whether this is
+    /// one.
+    pub(crate) n_ends: u64,
+    pub(crate) is_end: bool,
 }
 
 /// Attributes units; the buffers are reused.
@@ -215,6 +219,7 @@ impl Comparison {
         self.shares.clear();
         self.shares.resize(n_cells, 0);
         let (mut passed_on_ns, mut unexplained_ns) = (0_i64, 0_i64);
+        let mut most_passed_on_ns = 0;
         let is_known = !self.causes.is_empty();
         let more = self.more.chunks_exact_mut(width);
         let shares = self.shares.chunks_exact_mut(width);
@@ -224,6 +229,7 @@ impl Comparison {
                 *more = (of_last - own).max(0);
             }
             let shared_ns = divide(wait.ns, more, shares);
+            most_passed_on_ns = most_passed_on_ns.max(more[WAIT]);
             if wait.is_counted {
                 unexplained_ns += wait.ns - shared_ns;
                 passed_on_ns += shares[WAIT];
@@ -242,10 +248,12 @@ impl Comparison {
         }
         if passed_on_ns > 0 {
             self.pass_on(passed_on_ns);
-            for (&(cause, _), &ns) in self.causes.iter().zip(&self.passed_on) {
+            let of_all: i64 = self.causes.iter().map(|(_, ns)| ns).sum();
+            for (&(cause, of_cause), &ns) in self.causes.iter().zip(&self.passed_on) {
                 if ns > 0 {
                     let at = place(&mut self.unit, cause);
-                    self.unit[at].1.propagated(ns);
+                    let passed_on_ns = in_proportion(most_passed_on_ns, of_cause, of_all);
+                    self.unit[at].1.propagated(ns, passed_on_ns);
                 }
             }
         }
@@ -415,8 +423,13 @@ impl Comparison {
                 other_host_ns = enter_ns;
             }
         }
-        let apart_ns = last_ns.saturating_sub(before_ns).max(0);
-        let host_apart_ns = last_ns.saturating_sub(other_host_ns).max(0);
+        let times = UnitTimes {
+            last_ns,
+            apart_ns: last_ns.saturating_sub(before_ns).max(0),
+            host_apart_ns: last_ns.saturating_sub(other_host_ns).max(0),
+            is_end: unit.is_end,
+            n_ends: unit.n_ends,
+        };
         let n = instance.calls.len() as i64;
         for (cause, mut cost) in self.unit.drain(..) {
             if let Cause::Imbalance { .. } = cause {
@@ -424,7 +437,7 @@ impl Comparison {
             }
             if cost.direct_ns > 0 || cost.propagated_ns > 0 {
                 let total = totals.cost(cause, instance.operation);
-                total.add(&cost, last_ns, [apart_ns, host_apart_ns]);
+                total.add(&cost, &times);
             }
         }
     }

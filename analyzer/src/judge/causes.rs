@@ -225,7 +225,7 @@ impl<'f, 'a> Finder<'f, 'a> {
         }
         for (entry, of) in &imbalances {
             causes.push(FoundCause {
-                run_shorter_ns: Some(of.cost().run_shorter_ns),
+                run_shorter_ns: Some(of.cost().run_shorter_ns()),
                 ..self.found(
                     CauseKind::Imbalance,
                     Some(CausePlace::Communicator(*entry)),
@@ -261,7 +261,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             direct_ns: cost.direct_ns,
             propagated_ns: cost.propagated_ns,
             share: self.share(cost.ns()),
-            run_shorter_ns: Some(cost.run_shorter_ns),
+            run_shorter_ns: Some(cost.run_shorter_ns()),
             course: None,
             confidence: Confidence::Likely,
             instances: cost.n,
@@ -332,7 +332,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 .map(|&process| self.rank(process))
                 .collect();
             causes.push(FoundCause {
-                run_shorter_ns: Some(of.cost().run_shorter_without_host_ns),
+                run_shorter_ns: Some(of.cost().run_shorter_without_host_ns()),
                 course: self.course(&of, &Culprit::Host(name.clone())),
                 ..self.late(CauseKind::LateHost, CausePlace::Host(name), &of, &ranks)
             });

@@ -1,6 +1,6 @@
 //! Programs with one fault, which is what all waits are charged to.
 
-use collbench_causes::{Attribution, Cause, Costs, Instance, Part, PartOfProcess};
+use collbench_causes::{Attribution, Cause, Cost, Costs, Instance, Part, PartOfProcess};
 
 use crate::simulation::{Kind, Step, carry_out, costs, waits_ns};
 
@@ -227,4 +227,38 @@ fn a_long_run_between_two_barriers_keeps_its_causes() {
         !all.keys().any(|(cause, _)| *cause == Cause::Unexplained),
         "{all:?}"
     );
+}
+
+/// By how much the run could be shorter without a cause, ns.
+fn run_shorter(costs: &Costs, of: Cause) -> i64 {
+    let mut sum = Cost::default();
+    for (_, cost) in costs.iter().filter(|((cause, _), _)| *cause == of) {
+        sum.merge(cost);
+    }
+    sum.run_shorter_ns()
+}
+
+#[test]
+fn who_keeps_only_its_row_waiting_does_not_make_the_run_longer() {
+    // Process 1 is 500 ns late in its row; at the end all wait for process 3, that is 900 ns late in its own.
+    let communicators = [vec![0, 1], vec![2, 3], world(4)];
+    let mut steps = vec![step(2, 9, Kind::All, &[0; 4])];
+    for _ in 0..10 {
+        steps.push(step(0, 0, Kind::All, &[100, 600]));
+        steps.push(step(1, 0, Kind::All, &[100, 1000]));
+        steps.push(step(2, 1, Kind::All, &[0; 4]));
+    }
+    let all = costs(4, &carry_out(4, &communicators, &steps));
+    assert_eq!(run_shorter(&all, late(3)), 10 * 900);
+    assert_eq!(run_shorter(&all, late(1)), 0);
+    assert!(all[&(late(1), 0)].direct_ns == 10 * 500, "{all:?}");
+}
+
+#[test]
+fn what_arose_after_the_last_instance_of_all_processes_makes_the_run_longer() {
+    let communicators = [vec![0, 1], world(3)];
+    let mut steps = vec![step(1, 9, Kind::All, &[0; 3])];
+    steps.extend((0..10).map(|_| step(0, 0, Kind::All, &[100, 130])));
+    let all = costs(3, &carry_out(3, &communicators, &steps));
+    assert_eq!(run_shorter(&all, late(1)), 10 * 30);
 }
