@@ -278,6 +278,14 @@ impl Attribution {
             instance,
             enters_ns: [first_ns, _],
         } = held;
+        let since = step.compared.map(|last| {
+            self.history
+                .since_of_all(instance, last as usize, *first_ns)
+        });
+        let all_since_ns = match since {
+            Some(Since::Instant(from_ns)) => Some(from_ns),
+            _ => None,
+        };
         if let Some(on) = step.on {
             let mut sinces = std::mem::take(&mut self.sinces);
             self.history
@@ -287,6 +295,7 @@ impl Attribution {
                 instance,
                 on,
                 sinces: &sinces,
+                all_since_ns,
                 is_remembered: !is_new_begin,
                 n_ends: self.n_ends,
                 is_end,
@@ -296,11 +305,7 @@ impl Attribution {
             self.n_ends += u64::from(is_end);
             self.sinces = sinces;
         }
-        if let Some(last) = step.compared
-            && let Since::Instant(from_ns) =
-                self.history
-                    .since_of_all(instance, last as usize, *first_ns)
-        {
+        if let Some(from_ns) = all_since_ns {
             self.comparison
                 .note_excesses(instance, from_ns, &self.processes, &mut self.totals);
         }

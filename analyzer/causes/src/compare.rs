@@ -4,6 +4,7 @@ use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
 use crate::instance::{Instance, Part, Wait};
 use crate::log::Entry;
 use crate::process::{Process, waiting_time};
+
 use crate::shares::divide;
 use crate::synchronizations::Since;
 
@@ -18,6 +19,8 @@ pub(crate) struct Unit<'u> {
     pub(crate) on: u32,
     /// By slot: since when it is compared; [`Since::Never`] where it did not wait for that one.
     pub(crate) sinces: &'u [Since],
+    /// Since when all members are compared, whoever waited, ns; `None`: they are not.
+    pub(crate) all_since_ns: Option<i64>,
     /// Whether waits of others may be attributed to the causes of these.
     pub(crate) is_remembered: bool,
     /// How many instances in which all processes waited for the last there were before, and whether this is
@@ -43,7 +46,8 @@ pub(crate) struct Comparison {
     instants: Vec<(i64, usize)>,
     /// Of how many members one is taken for a median.
     sampling: usize,
-    /// What each member did that is its own, ns; below 0: of that one it is not known.
+    /// What each member did that is its own since the instant since which all are compared, ns; below 0: of
+    /// that one it is not known. Empty where none of them waited since that instant.
     did: Vec<i64>,
     /// The waits that are divided, and their slots.
     waits: Vec<(usize, Wait)>,
@@ -87,6 +91,7 @@ impl Comparison {
         totals: &mut Totals,
     ) {
         self.unit.clear();
+        self.did.clear();
         let mut instants = std::mem::take(&mut self.instants);
         instants.clear();
         for (slot, &since) in unit.sinces.iter().enumerate() {
@@ -114,7 +119,8 @@ impl Comparison {
         self.add_up(unit, hosts, totals);
     }
 
-    /// Notes what the members of an instance did since an instant that is their own: not in collectives.
+    /// Notes what the members of an instance did since an instant that is their own: not in collectives. The
+    /// waits for the last of them have just been attributed, if there were any.
     pub(crate) fn note_excesses(
         &mut self,
         instance: &Instance,
@@ -122,17 +128,14 @@ impl Comparison {
         processes: &[Process],
         totals: &mut Totals,
     ) {
-        self.did.clear();
-        for (&member, &enter_ns) in instance.members.iter().zip(&instance.calls.enters_ns) {
-            let in_calls_ns = processes[member as usize].in_calls_ns(from_ns, enter_ns);
-            let did_ns = if enter_ns > from_ns {
-                (enter_ns - from_ns - in_calls_ns).max(0)
-            } else {
-                -1
-            };
-            self.did.push(did_ns);
+        if self.did.is_empty() {
+            for (&member, &enter_ns) in instance.members.iter().zip(&instance.calls.enters_ns) {
+                let in_calls_ns = processes[member as usize].in_calls_ns(from_ns, enter_ns);
+                self.did.push(did_ns([from_ns, enter_ns], in_calls_ns));
+            }
         }
         totals.note_excesses(instance, &self.did);
+        self.did.clear();
     }
 
     /// Finds out what the members did since an instant, since which so many are compared.
@@ -160,6 +163,7 @@ impl Comparison {
         self.rows.resize(width * n, 0);
         self.medians.clear();
         self.medians.resize(width, None);
+        let all_did = self.sampling == 1 && unit.all_since_ns == Some(from_ns);
         let rows = self.rows.chunks_exact_mut(width);
         let members = instance.members.iter().zip(enters_ns);
         for (slot, (row, (&member, &enter_ns))) in rows.zip(members).enumerate() {
@@ -171,10 +175,16 @@ impl Comparison {
             if enter_ns <= from_ns || !is_compared {
                 // Not among those that the median is of.
                 row[OWN] = -1;
+                if all_did {
+                    self.did.push(-1);
+                }
                 continue;
             }
             let span = [from_ns, enter_ns.min(last_enter_ns)];
-            self.last.compare(&processes[member as usize], span, row);
+            let in_calls_ns = self.last.compare(&processes[member as usize], span, row);
+            if all_did {
+                self.did.push(did_ns(span, in_calls_ns));
+            }
         }
     }
 
@@ -490,10 +500,11 @@ impl Spent {
         self.parts.iter().any(|&(part, _)| part == with)
     }
 
-    /// What another process did in a span, ns, by column; the row is all 0 before.
+    /// What another process did in a span, ns, by column; the row is all 0 before. Gives how much of it was
+    /// in collectives.
     #[inline]
-    fn compare(&self, process: &Process, [from_ns, to_ns]: [i64; 2], row: &mut [i64]) {
-        let mut in_all = 0;
+    fn compare(&self, process: &Process, [from_ns, to_ns]: [i64; 2], row: &mut [i64]) -> i64 {
+        let mut in_calls = 0;
         let mut expected = self.calls.iter();
         let mut wait_ns = 0;
         process
@@ -504,16 +515,21 @@ impl Spent {
                     _ => self.place(Part::Operation(operation)),
                 };
                 wait_ns += waited_ns;
-                in_all += waited_ns + operation_ns;
+                in_calls += waited_ns + operation_ns;
                 if let Some(cell) = row.get_mut(column) {
                     *cell += operation_ns;
                 }
             });
         row[WAIT] = wait_ns;
+        let mut in_others = 0;
         if process.has_parts() {
             let mut with_partners_ns = 0;
             process.parts_between(from_ns, to_ns, |ns, part| {
-                in_all += ns;
+                if matches!(part, None | Some(Part::Operation(_))) {
+                    in_calls += ns;
+                } else {
+                    in_others += ns;
+                }
                 let column = match part {
                     None => WAIT,
                     Some(part) if part.has_partner() => {
@@ -535,7 +551,18 @@ impl Spent {
                 }
             }
         }
-        row[OWN] = (to_ns - from_ns - in_all).max(0);
+        row[OWN] = (to_ns - from_ns - in_calls - in_others).max(0);
+        in_calls
+    }
+}
+
+/// What a process did in a span that is its own, of which so much was in collectives, ns; -1 where the
+/// span is empty.
+fn did_ns([from_ns, to_ns]: [i64; 2], in_calls_ns: i64) -> i64 {
+    if to_ns > from_ns {
+        (to_ns - from_ns - in_calls_ns).max(0)
+    } else {
+        -1
     }
 }
 
