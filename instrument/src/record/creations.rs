@@ -5,14 +5,16 @@
 //! call that thread is in. So neither the call that a message is in nor its tag identifies the call
 //! that it is for. But the library has a request for each step. The first one is taken within the
 //! call that creates the communicator, and for each the library sets what it waits for: another
-//! step, or the messages just started. A note after these messages then has the call.
+//! step, or the messages just started. A note after these messages then has the call. If the step sends nothing
+//! at once, the note has the time at which the step began: another thread may send the first message before the
+//! note is written.
 //!
 //! # Source
 //! `comm_request.c`, `comm_cid.c` and `comm.c` of Open MPI 4.0 to 5.0.
 
 use std::cell::Cell;
 use std::ffi::c_int;
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Mutex, PoisonError};
 
 use collbench_formats::{Creation, NO_TAG, UNKNOWN_COMMUNICATOR};
 
@@ -47,6 +49,8 @@ pub(super) struct ThreadCreation {
     /// Address from which on the records of messages are that the current step sends; there may be
     /// none yet. 0: the last record is a message of the step.
     sends_from: Cell<usize>,
+    /// When that step began, ticks; only valid where `sends_from` is not 0.
+    begin: Cell<u64>,
 }
 
 impl ThreadCreation {
@@ -55,6 +59,7 @@ impl ThreadCreation {
             creator: Cell::new(CreatingCall::UNKNOWN),
             takes_first: Cell::new(false),
             sends_from: Cell::new(0),
+            begin: Cell::new(0),
         }
     }
 
@@ -106,6 +111,17 @@ struct Channel {
     communicator: u32,
     /// [`NO_TAG`] if nothing was sent yet, on the communicator of the call.
     tag: u16,
+    /// If nothing was sent yet, when the step began, ticks: from then on another thread may send. 0 where
+    /// messages were sent, or where the thread has other records since.
+    begin: u64,
+}
+
+/// A note for messages, with its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TimedCreation {
+    note: Creation,
+    /// As [`Channel::begin`].
+    begin: u64,
 }
 
 /// The tag with which leaders of groups exchange messages on any communicator that they share.
@@ -140,7 +156,7 @@ impl Steps {
     }
 
     /// Notes for all messages whose call is known now.
-    fn take_known(&mut self) -> Vec<Creation> {
+    fn take_known(&mut self) -> Vec<TimedCreation> {
         let mut notes = Vec::new();
         let waiting = std::mem::take(&mut self.waiting);
         for request in waiting {
@@ -153,14 +169,17 @@ impl Steps {
             };
             let sent = step.sent.drain(..);
             let sent = sent.filter(|sent| sent.may_belong_to(creator));
-            notes.extend(sent.map(|sent| Creation {
-                communicator: match sent.tag {
-                    NO_TAG => creator.communicator,
-                    _ => sent.communicator,
+            notes.extend(sent.map(|sent| TimedCreation {
+                note: Creation {
+                    communicator: match sent.tag {
+                        NO_TAG => creator.communicator,
+                        _ => sent.communicator,
+                    },
+                    tag: sent.tag,
+                    on: creator.communicator,
+                    position: creator.position as u32,
                 },
-                tag: sent.tag,
-                on: creator.communicator,
-                position: creator.position as u32,
+                begin: sent.begin,
             }));
         }
         notes
@@ -184,7 +203,7 @@ impl Steps {
         request: Handle,
         others: &[Handle],
         last: Option<Channel>,
-    ) -> Vec<Creation> {
+    ) -> Vec<TimedCreation> {
         if !self.by_request.contains_key(&request) {
             return Vec::new();
         }
@@ -203,25 +222,23 @@ impl Steps {
             }
             step.sent.push(last);
         }
-        self.take_known()
+        let notes = self.take_known();
+        // Notes that are written later follow other records.
+        if let Some(step) = self.by_request.get_mut(&request) {
+            for sent in &mut step.sent {
+                sent.begin = 0;
+            }
+        }
+        notes
     }
 }
 
-/// How often the lock is tried while another thread holds it.
-const MAX_TRIES: u32 = 1 << 10;
-
 impl Creations {
-    /// Does nothing if the lock is held for long: perhaps by this thread itself, which a signal has
-    /// interrupted.
-    fn with<T: Default>(&self, with: impl FnOnce(&mut Steps) -> T) -> T {
-        for _ in 0..MAX_TRIES {
-            match self.0.try_lock() {
-                Ok(mut steps) => return with(&mut steps),
-                Err(TryLockError::Poisoned(steps)) => return with(&mut steps.into_inner()),
-                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
-            }
-        }
-        T::default()
+    /// Waits as long as another thread holds the lock: its messages could not be attributed to their calls if
+    /// one step were missing. To be called on a cold path ([`Recorder::guarded`]), so this thread does not hold
+    /// it.
+    fn with<T>(&self, with: impl FnOnce(&mut Steps) -> T) -> T {
+        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -233,11 +250,14 @@ impl Recorder {
 }
 
 impl Local {
-    fn write_creations(&self, recorder: &'static Recorder, notes: &[Creation]) {
-        for note in notes {
+    fn write_creations(&self, recorder: &'static Recorder, notes: &[TimedCreation]) {
+        for TimedCreation { note, begin } in notes {
             let slot = self.take_slot_of_part(recorder);
             slot.write(note.words());
-            slot.stamp(recorder.clock.now());
+            slot.stamp(match begin {
+                0 => recorder.clock.now(),
+                begin => *begin,
+            });
         }
     }
 
@@ -249,12 +269,14 @@ impl Local {
             return Some(Channel {
                 communicator: UNKNOWN_COMMUNICATOR,
                 tag: NO_TAG,
+                begin: self.creation.begin.get(),
             });
         }
         let message = taken.last()?.record()?.message()?;
         Some(Channel {
             communicator: message.communicator,
             tag: message.tag,
+            begin: 0,
         })
     }
 }
@@ -263,8 +285,9 @@ impl Local {
 /// at once.
 pub fn creation_start(real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
-    if let (Some(_), Some(thread)) = (Recorder::recording_messages(), local.thread.get()) {
+    if let (Some(recorder), Some(thread)) = (Recorder::recording_messages(), local.thread.get()) {
         local.creation.sends_from.set(thread.taken().end());
+        local.creation.begin.set(recorder.clock.now());
     }
     let code = real();
     local.creation.sends_from.set(0);
@@ -331,6 +354,8 @@ pub unsafe fn creation_step(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicI32, Ordering};
+
     use super::*;
 
     const MAKER: CreatingCall = CreatingCall {
@@ -339,17 +364,21 @@ mod tests {
     };
 
     fn channel(tag: u16) -> Option<Channel> {
-        let communicator = 3;
-        Some(Channel { communicator, tag })
+        Some(Channel {
+            communicator: 3,
+            tag,
+            begin: 0,
+        })
     }
 
-    fn creation(tag: u16) -> Creation {
-        Creation {
+    fn creation(tag: u16) -> TimedCreation {
+        let note = Creation {
             communicator: 3,
             tag,
             on: MAKER.communicator,
             position: MAKER.position as u32,
-        }
+        };
+        TimedCreation { note, begin: 0 }
     }
 
     #[test]
@@ -369,23 +398,65 @@ mod tests {
         let nothing = Channel {
             communicator: UNKNOWN_COMMUNICATOR,
             tag: NO_TAG,
+            begin: 77,
         };
         let noted = steps.wait_for(number, &[0x999], Some(nothing));
-        assert_eq!(noted, [creation(NO_TAG)]);
+        let from_begin = TimedCreation {
+            begin: 77,
+            ..creation(NO_TAG)
+        };
+        assert_eq!(noted, [from_begin]);
         let elsewhere = Channel {
             communicator: 9,
             tag: 50,
+            begin: 0,
         };
         assert_eq!(steps.wait_for(number, &[0x999], Some(elsewhere)), []);
         // A step within a step: its call becomes known when another step waits for it.
         steps.begin(sum, None);
         assert_eq!(steps.wait_for(sum, &[0x998], channel(52)), []);
         assert_eq!(steps.wait_for(number, &[sum], channel(52)), [creation(52)]);
+        // A note that is written only when its call is known has no earlier time.
+        steps.begin(sum, None);
+        assert_eq!(steps.wait_for(sum, &[0x998], Some(nothing)), []);
+        assert_eq!(
+            steps.wait_for(number, &[sum], Some(nothing)),
+            [creation(NO_TAG)]
+        );
         // From now on the same request is another step.
         steps.begin(sum, None);
         assert_eq!(steps.wait_for(sum, &[0x998], channel(53)), []);
         steps.begin(sum, None);
         assert!(steps.waiting.is_empty());
+    }
+
+    /// Whether the kernel has put a thread of this process to sleep.
+    fn is_asleep(thread: i32) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+        stat.is_ok_and(|stat| stat.rsplit(") ").next().unwrap().starts_with('S'))
+    }
+
+    #[test]
+    fn a_step_waits_for_a_thread_that_holds_the_lock() {
+        let creations = Creations::default();
+        let waiting = AtomicI32::new(0);
+        let noted = std::thread::scope(|scope| {
+            let held = creations.0.lock().unwrap();
+            let other = scope.spawn(|| {
+                // SAFETY: it takes nothing, and cannot fail.
+                waiting.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+                creations.with(|steps| {
+                    steps.begin(0x100, Some(MAKER));
+                    steps.wait_for(0x100, &[0x999], channel(50))
+                })
+            });
+            while !other.is_finished() && !is_asleep(waiting.load(Ordering::Relaxed)) {
+                std::thread::yield_now();
+            }
+            drop(held);
+            other.join().unwrap()
+        });
+        assert_eq!(noted, [creation(50)]);
     }
 
     #[test]
