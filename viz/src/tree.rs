@@ -37,6 +37,24 @@ pub struct TreeNode {
     pub wait: Option<StageTime>,
 }
 
+impl TreeNode {
+    /// A process of which nothing but its name, host and parent is known.
+    #[must_use]
+    pub fn new(name: Text, host: Text, parent: Option<usize>) -> Self {
+        Self {
+            name,
+            host,
+            parent,
+            other_parent: None,
+            down: None,
+            up: None,
+            sent_down: None,
+            sent_up: None,
+            wait: None,
+        }
+    }
+}
+
 /// The messages over a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Messages {
@@ -153,17 +171,7 @@ mod tests {
     use super::*;
 
     fn node(host: &str, parent: Option<usize>) -> TreeNode {
-        TreeNode {
-            name: "rank".into(),
-            host: host.into(),
-            parent,
-            other_parent: None,
-            down: None,
-            up: None,
-            sent_down: None,
-            sent_up: None,
-            wait: None,
-        }
+        TreeNode::new("rank".into(), host.into(), parent)
     }
 
     #[test]

@@ -120,15 +120,5 @@ impl Tree {
 
 /// What stands for processes that are not shown.
 fn rest(n: usize) -> TreeNode {
-    TreeNode {
-        name: format!("{n} more").into(),
-        host: Text::default(),
-        parent: None,
-        other_parent: None,
-        down: None,
-        up: None,
-        sent_down: None,
-        sent_up: None,
-        wait: None,
-    }
+    TreeNode::new(format!("{n} more").into(), Text::default(), None)
 }

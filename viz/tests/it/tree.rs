@@ -15,19 +15,18 @@ fn heading() -> Heading {
 /// A binomial tree over hosts of two processes; the edge of rank 4 is slow.
 fn tree(n: u32) -> Tree {
     let nodes = (0..n).map(|rank| TreeNode {
-        name: format!("rank {rank}").into(),
-        host: format!("node{}", rank / 2).into(),
-        parent: (rank > 0).then(|| (rank & (rank - 1)) as usize),
-        other_parent: None,
-        down: None,
         up: StageTime::new(if rank == 4 { 1_000_000 } else { 5_000 }, 500).filter(|_| rank > 0),
-        sent_down: None,
         sent_up: (rank > 0).then_some(Messages {
             n: 128_000,
             bytes: 128_000 * 256,
             instances: 500,
         }),
         wait: StageTime::new(i64::from(rank) * 100, 500),
+        ..TreeNode::new(
+            format!("rank {rank}").into(),
+            format!("node{}", rank / 2).into(),
+            (rank > 0).then(|| (rank & (rank - 1)) as usize),
+        )
     });
     Tree::new(heading(), Waits::ForSiblings, nodes.collect())
 }
@@ -75,17 +74,7 @@ fn every_row_of_a_large_tree_has_room_for_its_text() {
 
 #[test]
 fn what_is_not_known_is_no_length() {
-    let mut node = TreeNode {
-        name: "rank 0".into(),
-        host: "<b>".into(),
-        parent: None,
-        other_parent: None,
-        down: None,
-        up: None,
-        sent_down: None,
-        sent_up: None,
-        wait: None,
-    };
+    let mut node = TreeNode::new("rank 0".into(), "<b>".into(), None);
     let root = node.clone();
     node.parent = Some(0);
     let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, vec![root, node])).to_svg();
@@ -100,15 +89,8 @@ fn what_is_not_known_is_no_length() {
 fn another_parent_to_the_root_is_named_and_has_no_edge() {
     let mut nodes = vec![
         TreeNode {
-            name: "rank 0".into(),
-            host: "a".into(),
-            parent: None,
-            other_parent: None,
-            down: None,
-            up: None,
-            sent_down: None,
-            sent_up: None,
             wait: StageTime::new(0, 3),
+            ..TreeNode::new("rank 0".into(), "a".into(), None)
         };
         3
     ];
@@ -208,15 +190,12 @@ fn a_matrix_has_the_processes_of_a_host_together_wherever_their_ranks_are() {
 #[test]
 fn of_equal_hops_none_stands_out() {
     let nodes = (0..9).map(|rank| TreeNode {
-        name: format!("rank {rank}").into(),
-        host: "a".into(),
-        parent: (rank > 0).then_some(0),
-        other_parent: None,
-        down: None,
         up: StageTime::new(6_400 + 50 * rank, 256).filter(|_| rank > 0),
-        sent_down: None,
-        sent_up: None,
-        wait: None,
+        ..TreeNode::new(
+            format!("rank {rank}").into(),
+            "a".into(),
+            (rank > 0).then_some(0),
+        )
     });
     let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes.collect())).to_svg();
     assert_eq!(svg.matches("class=\"hop0\"").count(), 8 + 1);
@@ -226,18 +205,11 @@ fn of_equal_hops_none_stands_out() {
 
 #[test]
 fn a_hop_within_the_clock_error_is_no_number() {
-    let node = |host: &str, parent| TreeNode {
-        name: "rank".into(),
-        host: host.into(),
-        parent,
-        other_parent: None,
-        down: None,
+    let node = |host: &str, parent: Option<usize>| TreeNode {
         up: parent
             .and(StageTime::new(4_000, 9))
             .map(|time| time.with_error(Some(5_130_000))),
-        sent_down: None,
-        sent_up: None,
-        wait: None,
+        ..TreeNode::new("rank".into(), host.into(), parent)
     };
     let nodes = vec![node("a", None), node("b", Some(0))];
     let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes)).to_svg();
@@ -276,15 +248,12 @@ fn a_tree_of_a_thousand_shows_what_stands_out_and_counts_the_rest() {
 #[test]
 fn a_long_chain_is_shown_from_its_root_on() {
     let nodes = (0..1_000).map(|rank: usize| TreeNode {
-        name: format!("rank {rank}").into(),
-        host: "a".into(),
-        parent: rank.checked_sub(1),
-        other_parent: None,
-        down: None,
         up: StageTime::new(if rank == 990 { 90_000 } else { 5_000 }, 5),
-        sent_down: None,
-        sent_up: None,
-        wait: None,
+        ..TreeNode::new(
+            format!("rank {rank}").into(),
+            "a".into(),
+            rank.checked_sub(1),
+        )
     });
     let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes.collect())).to_svg();
     assert_eq!(svg.matches("data-node=").count(), 65);
