@@ -165,13 +165,15 @@ fn compile(name: &str) -> PathBuf {
     let source = source.with_file_name(name.split(' ').next().expect("a first word"));
     let executable = folder.join(executable);
     let fresh = executable.with_extension(std::process::id().to_string());
+    // Fortran compilers leave files of modules there, which another test process must not replace meanwhile.
+    let scratch = tempfile::tempdir_in(&folder).expect("a folder for the files of a compiler");
     let output = Command::new(compiler)
         .args(["-O1", "-g"])
         .args(options)
         .arg("-o")
         .arg(&fresh)
         .arg(&source)
-        .current_dir(&folder)
+        .current_dir(scratch.path())
         .output()
         .unwrap_or_else(|error| panic!("{compiler}: {error}"));
     assert!(
