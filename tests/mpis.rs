@@ -339,11 +339,10 @@ fn collectives_on_files_and_windows_are_the_same_on_all_libraries() {
     for mpi in [OPEN_MPI_5, MPICH_4, MPICH_5, MPI_5_ABI] {
         let workspace = Workspace::new();
         let program = mpi.compile("opened.c", &[], workspace.path());
-        let files = workspace.join("files");
-        fs::create_dir(&files).unwrap();
+        let prefix = workspace.unique_path();
         let job = Job {
             options: &["--layers", "calls,io,rma"],
-            ..Job::new(2, program, &[files.to_str().unwrap(), "nonblocking"])
+            ..Job::new(2, program, &[prefix.to_str().unwrap(), "nonblocking"])
         };
         let analysis = mpi.run(job, &workspace);
         let ranks = analysis.array("/ranks").iter();

@@ -17,9 +17,8 @@ const TIMES: u64 = 3;
 /// Runs `opened.c` with these layers.
 fn opened((component, is_nonblocking): (&str, bool), layers: &str, form: Form) -> Analysis {
     let workspace = Workspace::new();
-    let files = workspace.join("files");
-    std::fs::create_dir(&files).unwrap();
-    let mut arguments = vec![files.to_str().unwrap()];
+    let prefix = workspace.unique_path();
+    let mut arguments = vec![prefix.to_str().unwrap()];
     arguments.extend(is_nonblocking.then_some("nonblocking"));
     let options = ["--layers", layers];
     let launcher_options = ["--mca", "io", component];
@@ -284,7 +283,7 @@ fn each_fortran_binding_gives_the_same_counts_on_files_and_windows() {
     .into();
     for source in ["opened_mpif.F90", "opened_mpi.F90", "opened_f08.F90"] {
         let workspace = Workspace::new();
-        let file = workspace.join("file");
+        let file = workspace.unique_path();
         let job = Job {
             options: &["--layers", "calls,io,rma"],
             launcher_options: &["--mca", "io", "ompio"],

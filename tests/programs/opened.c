@@ -1,6 +1,6 @@
 /* Collectives on files and windows, with other collectives on the same communicators between them.
  *
- *     opened FOLDER [nonblocking]
+ *     opened PREFIX [nonblocking]
  *
  * On all processes, on each half of those with the same parity, and on each alone: a file, 3 times,
  * so that handles come again; each time what access_file() does. On all processes and on the even
@@ -11,7 +11,9 @@
  *
  * Files are not enlarged by MPI_File_preallocate. In OMPIO of Open MPI 4.1 each rank reads for itself
  * whether the file is smaller, while rank 0 enlarges it already: a rank that reads the size late leaves
- * out a broadcast inside the library, and a later call on the file hangs. */
+ * out a broadcast inside the library, and a later call on the file hangs. Names of files begin with
+ * PREFIX, whose last part is to be another one in each job: OMPIO locks shared file pointers by a
+ * semaphore that has the name of the file without its folder. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,7 +166,7 @@ int main(int argc, char **argv)
     comms[2] = MPI_COMM_SELF;
     for (int which = 0; which < 3; which++) {
         int part = which == 0 ? 0 : which == 1 ? rank % 2 : rank;
-        snprintf(name, sizeof name, "%s/%d.%d", argv[1], which, part);
+        snprintf(name, sizeof name, "%s.%d.%d", argv[1], which, part);
         for (int i = 0; i < TIMES; i++) {
             access_file(comms[which], name);
             if (which == 0 || (which == 1 && part == 0))
@@ -172,11 +174,11 @@ int main(int argc, char **argv)
         }
     }
 
-    snprintf(name, sizeof name, "%s/not there", argv[1]);
+    snprintf(name, sizeof name, "%s.not there", argv[1]);
     code = MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     check(code != MPI_SUCCESS);
 
-    snprintf(name, sizeof name, "%s/late", argv[1]);
+    snprintf(name, sizeof name, "%s.late", argv[1]);
     MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
     if (MPI_Win_create_c)
         MPI_Win_create_c(&memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);

@@ -219,6 +219,16 @@ impl Workspace {
     pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.join(name)
     }
+
+    /// A path in it whose last part is that of no path in another workspace.
+    ///
+    /// # Panics
+    ///
+    /// If the workspace is the root of the file system.
+    pub fn unique_path(&self) -> PathBuf {
+        self.0
+            .join(self.0.file_name().expect("the folder has a name"))
+    }
 }
 
 impl Default for Workspace {
