@@ -11,6 +11,7 @@ mod opened;
 mod operation_costs;
 mod partition;
 mod refused;
+mod seeds;
 mod stamps;
 mod uneven_clocks;
 mod verdicts;

@@ -1,50 +1,17 @@
 //! What operation time costs, on scenarios whose truth is known, each over twenty seeds: the reason
 //! comes first, and nothing innocent is among the reasons.
 
-use std::path::{Path, PathBuf};
-
+use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
     AlgorithmTrouble, CausePlace, Confidence, CostFacts, OperationCause, OperationCauseKind,
     UntoldReason,
 };
-use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 
-const SEEDS: u64 = 20;
+use crate::seeds::{analysis_of, each_seed};
 
 /// Analyses a scenario for each seed.
-fn each(scenario: &str, mut check: impl FnMut(u64, &Analysis)) {
-    let file: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/scenarios/costs")
-        .join(scenario);
-    for seed in 0..SEEDS {
-        let directory = tempfile::tempdir().unwrap();
-        collbench_generate::generate(&file, directory.path(), Some(seed), false).unwrap();
-        let files = RunFiles::open(directory.path()).unwrap();
-        let analysis = analyze(&files, &Options::default(), &mut |_| {});
-        check(seed, &analysis.unwrap());
-    }
-}
-
-#[allow(dead_code)]
-fn debug(analysis: &Analysis) {
-    for operation in &analysis.operations {
-        for tree in operation.trees.iter().flatten() {
-            for edge in &tree.edges {
-                eprintln!(
-                    "DEBUG {} {}->{} {:?}",
-                    operation.operation,
-                    edge.from,
-                    edge.to,
-                    edge.measured.as_ref().map(|m| (
-                        m.transfer_ns
-                            .as_ref()
-                            .map(|t| (t.n, t.median, t.min, t.max)),
-                        m.late_receiver_ns.as_ref().map(|t| t.median)
-                    ))
-                );
-            }
-        }
-    }
+fn each(scenario: &str, check: impl FnMut(u64, &Analysis)) {
+    each_seed("costs", scenario, check);
 }
 
 fn causes(analysis: &Analysis) -> Vec<(OperationCauseKind, CausePlace, &str)> {
@@ -290,11 +257,7 @@ fn without_messages_nothing_is_claimed_but_that_it_cannot_be_told() {
 
 #[test]
 fn the_slow_link_of_128_ranks_is_named() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/browser/scenarios/inside.toml");
-    let directory = tempfile::tempdir().unwrap();
-    collbench_generate::generate(&file, directory.path(), None, false).unwrap();
-    let files = RunFiles::open(directory.path()).unwrap();
-    let analysis = analyze(&files, &Options::default(), &mut |_| {}).unwrap();
+    let analysis = analysis_of("../tests/browser/scenarios/inside.toml", None);
     let place = CausePlace::Hosts {
         from: "node1".into(),
         to: "node9".into(),

@@ -1,27 +1,16 @@
 //! Verdicts on scenarios whose truth is known, each over twenty seeds: who, what, since when; and
 //! silence where there is nothing to say.
 
-use std::path::{Path, PathBuf};
-
+use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
     ChangeKind, Course, Culprit, DisturbanceSummary, ImbalanceSummary, InStep, PeriodBasis,
 };
-use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 
-const SEEDS: u64 = 20;
+use crate::seeds::{SEEDS, each_seed};
 
 /// Analyses a scenario for each seed.
-fn each(scenario: &str, mut check: impl FnMut(u64, &Analysis)) {
-    let file: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/scenarios/verdicts")
-        .join(scenario);
-    for seed in 0..SEEDS {
-        let directory = tempfile::tempdir().unwrap();
-        collbench_generate::generate(&file, directory.path(), Some(seed), false).unwrap();
-        let files = RunFiles::open(directory.path()).unwrap();
-        let analysis = analyze(&files, &Options::default(), &mut |_| {});
-        check(seed, &analysis.unwrap());
-    }
+fn each(scenario: &str, check: impl FnMut(u64, &Analysis)) {
+    each_seed("verdicts", scenario, check);
 }
 
 #[track_caller]

@@ -22,24 +22,6 @@ fn of_scenario(file: &str, selection: &Selection) -> Analysis {
     analyze(&RunFiles::open(&trace).unwrap(), &options, &mut |_| {}).unwrap()
 }
 
-/// Four ranks that hang: rank 2 never comes to the broadcast, which the others do not agree about.
-fn hanging() -> Analysis {
-    let mut trace = TestTrace::new(4);
-    trace.world(
-        Operation::Barrier,
-        -1,
-        0,
-        &[(0, 900), (100, 910), (300, 920), (20, 930)],
-    );
-    for rank in [0, 1, 3] {
-        trace.processes[rank].call(call(Operation::Bcast, 0, 2, 64, (2000, 0)));
-    }
-    for process in &mut trace.processes {
-        process.is_finalized = false;
-    }
-    trace.analyze()
-}
-
 fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -141,7 +123,7 @@ fn runs() -> Vec<(&'static str, Analysis)> {
         to_ns: Some(1_000_000),
         ..Selection::default()
     };
-    let mut runs = vec![("a hang", hanging())];
+    let mut runs = vec![("a hang", TestTrace::hanging().analyze())];
     for file in [
         "tests/browser/scenarios/inside.toml",
         "tests/browser/scenarios/sixty-four.toml",
@@ -187,7 +169,7 @@ fn every_sentence_of_the_screen_is_on_the_page_and_none_is_twice_on_either() {
 
 #[test]
 fn the_verdict_of_a_run_that_hung_begins_with_who_waits_for_whom() {
-    let page = page_of(&hanging());
+    let page = page_of(&TestTrace::hanging().analyze());
     let verdict = page.split("<ul class=\"verdict\">").nth(1).unwrap();
     let first = text_of_part(verdict.split("</li>").next().unwrap());
     assert!(

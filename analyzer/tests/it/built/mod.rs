@@ -362,6 +362,24 @@ impl TestTrace {
     }
 
     /// Writes rank files and run.json.
+    /// Four ranks that hang: rank 2 never comes to the broadcast, which the others do not agree about.
+    pub fn hanging() -> Self {
+        let mut trace = Self::new(4);
+        trace.world(
+            Operation::Barrier,
+            -1,
+            0,
+            &[(0, 900), (100, 910), (300, 920), (20, 930)],
+        );
+        for rank in [0, 1, 3] {
+            trace.processes[rank].call(call(Operation::Bcast, 0, 2, 64, (2000, 0)));
+        }
+        for process in &mut trace.processes {
+            process.is_finalized = false;
+        }
+        trace
+    }
+
     pub fn write(&self, directory: &Path) {
         for process in &self.processes {
             let name = format!("rank-{:06}.trace", process.identity.rank);

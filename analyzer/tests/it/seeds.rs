@@ -1,0 +1,24 @@
+//! Scenarios whose truth is known, generated with several seeds.
+
+use std::path::Path;
+
+use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
+
+pub(crate) const SEEDS: u64 = 20;
+
+/// Analyses a scenario of a folder of `tests/scenarios` for each of [`SEEDS`] seeds.
+pub(crate) fn each_seed(folder: &str, scenario: &str, mut check: impl FnMut(u64, &Analysis)) {
+    let file = format!("tests/scenarios/{folder}/{scenario}");
+    for seed in 0..SEEDS {
+        check(seed, &analysis_of(&file, Some(seed)));
+    }
+}
+
+/// Analyses a scenario, whose path is relative to the crate; without a seed, with its own.
+pub(crate) fn analysis_of(scenario: &str, seed: Option<u64>) -> Analysis {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(scenario);
+    let directory = tempfile::tempdir().unwrap();
+    collbench_generate::generate(&file, directory.path(), seed, false).unwrap();
+    let files = RunFiles::open(directory.path()).unwrap();
+    analyze(&files, &Options::default(), &mut |_| {}).unwrap()
+}
