@@ -300,11 +300,11 @@ pub struct UnpairedMessages {
 pub struct UnrecordedAccess {
     /// Whether they are of MPI-IO; otherwise they synchronize accesses to windows (RMA).
     pub is_io: bool,
-    /// How many there were, of all ranks.
+    /// Number of such calls of all ranks.
     pub n_calls: u64,
-    /// Time in them, of all ranks, ns.
+    /// Time of all ranks in these calls, ns.
     pub total_ns: i64,
-    /// That in percent of the ranks' time, rounded down; >= 1.
+    /// `total_ns` in percent of the time of all ranks, rounded down; >= 1.
     pub percent: u64,
 }
 

@@ -127,8 +127,8 @@ impl Selection {
         }
     }
 
-    /// The same part, with the names of operations as in the MPI standard and ranks in rising order; `None` for the
-    /// whole run.
+    /// This selection with the names of operations as in the MPI standard and ranges of ranks in rising order;
+    /// `None` if it selects the whole run.
     pub(crate) fn restriction(&self) -> Option<Self> {
         let names = self.operations.iter().map(|name| match operation(name) {
             Ok(known) => known.name().to_owned(),

@@ -75,9 +75,9 @@ pub(crate) struct Cell {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shade {
     Blank,
-    /// Below [`N_STEPS`].
+    /// A known value, by its step, below [`N_STEPS`].
     Step(usize),
-    /// The same, of a value that is known in part: at least this. It is shaded and hatched.
+    /// A value that is known in part, by the step that it is at least in; it is shaded and hatched.
     Least(usize),
     Unknown,
 }

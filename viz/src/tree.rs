@@ -106,7 +106,7 @@ struct Row {
     depth: usize,
     /// Row of the parent.
     parent: Option<usize>,
-    /// Of a row that stands for several processes: the number of the colour of their slowest hop.
+    /// Number of the colour of the slowest hop, for a row that stands for several processes; else `None`.
     rest: Option<usize>,
 }
 

@@ -14,14 +14,14 @@ use crate::trace::rank_file::RankFile;
 /// The times in calls add up to at most the span, whatever a damaged trace says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// When the last call before it was left.
+    /// Leave of the last recorded call before the gap.
     pub from: Timestamp<Global>,
-    /// When the call was entered that ends it, >= `from`.
+    /// Enter of the recorded call that ends the gap, >= `from`.
     pub to: Timestamp<Global>,
     /// Time in point-to-point communication, ns: in sends, receives, probes and waits, and in polls
     /// that were unsuccessful or follow unsuccessful ones at once.
     pub point_to_point_ns: i64,
-    /// How much of that was polling, ns.
+    /// Part of `point_to_point_ns` in polls, ns.
     pub polling_ns: i64,
     /// Polls (tests and probes) without success.
     pub n_unsuccessful_polls: u64,
@@ -59,7 +59,7 @@ impl Gap {
 /// Sums of the notes on a gap whose end is not reached yet, ticks.
 #[derive(Debug, Clone, Copy)]
 struct OpenGap {
-    /// When the last call before it was left.
+    /// Leave of the last recorded call before the gap.
     from: u64,
     /// When the last note was written.
     noted: u64,
@@ -75,15 +75,15 @@ struct OpenGap {
 /// Time that a process spent in point-to-point communication, MPI-IO and RMA, in the whole trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TimeBesides {
-    /// In point-to-point communication, outside of calls that are recorded, ns.
+    /// Time in point-to-point communication, outside of calls that are recorded, ns.
     pub point_to_point_ns: i64,
     /// Unsuccessful tests and probes.
     pub n_unsuccessful_polls: u64,
-    /// In calls of MPI-IO, recorded or not, ns.
+    /// Time in calls of MPI-IO, recorded or not, ns.
     pub io_ns: i64,
     /// Calls of MPI-IO without records.
     pub n_unrecorded_io: u64,
-    /// In calls on windows (RMA) that synchronize, recorded or not, ns.
+    /// Time in calls that synchronize accesses to windows (RMA), recorded or not, ns.
     pub rma_ns: i64,
     /// Calls on windows without records.
     pub n_unrecorded_rma: u64,
@@ -115,7 +115,7 @@ fn ends_gap(record: &Record) -> bool {
 }
 
 impl Gaps {
-    /// Of a file; no stamp in it is before `first` (ticks).
+    /// The gaps of the process of a rank file, none read yet. No time stamp of the file is before `first` (ticks).
     pub(crate) fn new(file: &RankFile<'_>, first: u64) -> Self {
         let is_on = |layer| file.has_layer(layer);
         let mut files_and_windows = BTreeMap::new();

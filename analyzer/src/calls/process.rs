@@ -103,11 +103,11 @@ pub(crate) struct Process<'a> {
     /// By thread: location of the last record of the application, once it was searched.
     last_own: BTreeMap<u32, Option<RecordAt>>,
     last_calls: LastCalls,
-    /// What its threads do between calls.
+    /// Gaps between recorded calls of its threads.
     gaps: Gaps,
     /// When the latest of the records so far began, ticks, if several threads make calls.
     reached: u64,
-    /// When the last call that was read began, ticks.
+    /// Enter of the last call that was read, ticks.
     read_to: u64,
     /// Findings in its records.
     pub(crate) found: RecordFindings,

@@ -23,11 +23,11 @@ pub(crate) enum Unqueued {
         /// The call.
         call: Call,
     },
-    /// What a thread did before a call of the application, or a completion, that comes next.
+    /// The gap in a thread before a call of the application, or before a completion, which comes next.
     Gap {
         /// Index of the process in the run.
         process: usize,
-        /// What it did.
+        /// Its begin and end, and the time in calls without records.
         gap: Gap,
     },
 }

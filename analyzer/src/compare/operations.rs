@@ -16,9 +16,9 @@ use crate::results::operation::OperationSummary;
 
 /// Operations of several traces, compared.
 pub(crate) struct Compared {
-    /// Those that correspond, by the change of total time.
+    /// Operations that correspond, by the change of total time.
     pub(crate) operations: Vec<ComparedOperation>,
-    /// Those that only one of two traces has.
+    /// Operations that only one of two traces has.
     pub(crate) only_in: Vec<OnlyIn>,
     /// For each trace but the baseline, how many differences were tested together.
     pub(crate) tests: Vec<usize>,

@@ -12,9 +12,9 @@ use crate::selection::Selection;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankTimes {
     pub(crate) rank: u32,
-    /// In collectives, and in pauses of the recorder.
+    /// Time in collectives, and in pauses of the recorder.
     pub(crate) collectives_ns: i64,
-    /// In other calls of MPI; `None` where that is not known.
+    /// Time in other calls of MPI; `None` where that is not known.
     pub(crate) other_ns: Option<i64>,
 }
 

@@ -223,7 +223,7 @@ struct Changing<'a> {
 struct Among<'a> {
     /// To which party a position of the communicator's entry belongs.
     party_of: &'a dyn Fn(u32) -> Option<usize>,
-    /// What a party is called.
+    /// Rank or host of a party.
     culprit: &'a dyn Fn(usize) -> Option<Culprit>,
 }
 

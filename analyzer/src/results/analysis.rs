@@ -96,13 +96,13 @@ pub struct DetailsSummary {
     /// Operations that the document lists, those with the most time.
     #[serde(default)]
     pub operations_listed: usize,
-    /// The others in sums, by name.
+    /// Sums over the operations that are not listed, by name.
     #[serde(default)]
     pub operations_rest: Vec<OperationsRest>,
     /// Entries of `imbalance` that the document lists, the costliest.
     #[serde(default)]
     pub imbalance_listed: usize,
-    /// The others in sums; `None` without any.
+    /// Sums over the entries of `imbalance` that are not listed; `None` if all are.
     #[serde(default)]
     pub imbalance_rest: Option<ImbalanceRest>,
 }
@@ -135,7 +135,7 @@ pub struct ImbalanceRest {
     pub entries: usize,
     /// Complete instances.
     pub instances: u64,
-    /// Those of which it is known who arrived last.
+    /// Complete instances of which it is known who arrived last.
     pub resolved: u64,
     /// Waits that somebody's arrival ended, ns, in resolved instances.
     pub all_waits_caused_ns: i64,

@@ -11,7 +11,7 @@ use crate::results::over_time::{
 /// for to be its course.
 const MIN_PART: f64 = 0.5;
 
-/// In which way a cause is distributed over the run.
+/// Kinds of distribution of a cause over the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CourseKind {
@@ -35,11 +35,12 @@ pub enum CourseKind {
 /// How a cause is distributed over the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Course {
-    /// In which way.
+    /// The kind of distribution.
     pub kind: CourseKind,
     /// The period, ns; `None` unless there is one.
     pub period_ns: Option<i64>,
-    /// In what the period is constant; `None` without a period, and where the run cannot tell.
+    /// Whether the period is constant in time or in steps of the program; `None` without a period, and
+    /// where the run cannot tell.
     pub basis: Option<PeriodBasis>,
     /// By how much the lateness per instance changes in one second of the run, ns; `None` unless
     /// it grows or shrinks.

@@ -18,7 +18,7 @@ pub struct Efficiencies {
     pub mean_useful_ns: i64,
     /// Useful time of the rank that has most of it, ns.
     pub max_useful_ns: i64,
-    /// That rank.
+    /// World rank with the most useful time.
     pub max_rank: u32,
     /// Mean by maximum of the useful times; `None` where no rank has any.
     pub load_balance: Option<f64>,

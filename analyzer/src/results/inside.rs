@@ -267,8 +267,8 @@ pub struct Hotspot {
     pub stage: PathStage,
     /// Mean of its share of those paths, without these waits, 0 to 1.
     pub share: f64,
-    /// Of a departure wait: whether the process is the node itself, from its first send to its leave, and
-    /// not a child that waits behind its siblings.
+    /// Whether the stage, if it is a departure wait, is that of a node from its first send to its leave; `false`
+    /// for a child that waits behind its siblings.
     #[serde(default)]
     pub serves: bool,
     /// The processes of those paths.

@@ -17,9 +17,9 @@ pub struct OperationCosts {
 /// A reason why collectives take longer than they need to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OperationCause {
-    /// What it is.
+    /// The kind of reason.
     pub kind: OperationCauseKind,
-    /// Where it is.
+    /// Where the cost arises.
     pub place: CausePlace,
     /// Index of the operation; of a link that several use, the one that it costs most.
     pub operation: usize,
@@ -64,16 +64,16 @@ pub enum OperationCauseKind {
 pub enum CausePlace {
     /// Between two hosts, in either direction.
     Hosts {
-        /// The one with the lower rank.
+        /// The host with the lower rank.
         from: String,
-        /// The other.
+        /// The host with the higher rank.
         to: String,
     },
     /// Between two ranks, in either direction.
     Ranks {
-        /// The lower one.
+        /// The lower rank.
         from: u32,
-        /// The other.
+        /// The higher rank.
         to: u32,
     },
     /// At a rank that is a node of the tree.
@@ -90,9 +90,9 @@ pub enum CausePlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// It rests on an assumption, or on a single kind of evidence.
+    /// The reason rests on an assumption, or on a single kind of evidence.
     Likely,
-    /// It was measured.
+    /// The reason was measured.
     Sure,
 }
 
@@ -100,7 +100,7 @@ pub enum Confidence {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostFacts {
-    /// Of a slow hop or link.
+    /// Figures of a slow hop or link.
     Link {
         /// Median transfer time of its messages, ns.
         median_ns: i64,
@@ -113,11 +113,11 @@ pub enum CostFacts {
         /// Median of the round trips of other hosts of the class; `None` with fewer than two.
         usual_round_trip_ns: Option<i64>,
     },
-    /// Of a placement.
+    /// Figures of a placement.
     Placement {
         /// Edges between two sites.
         crossings: u64,
-        /// Fewest possible of them.
+        /// Fewest possible crossings.
         fewest: u64,
         /// Crossings on the critical path of an instance, mean.
         on_path: f64,
@@ -126,7 +126,7 @@ pub enum CostFacts {
         /// Sites of the ranks of the communicator.
         sites: usize,
     },
-    /// Of an algorithm.
+    /// Figures of an algorithm.
     Algorithm {
         /// What takes the time.
         trouble: AlgorithmTrouble,
@@ -140,18 +140,18 @@ pub enum CostFacts {
         /// Largest payload of a rank, bytes.
         bytes: u64,
     },
-    /// Of a serialization.
+    /// Figures of a serialization.
     Serialization {
         /// Children that the node serves.
         children: u64,
-        /// Mean time between the first and the last of them, ns.
+        /// Mean time between the first and the last child that is served, ns.
         spread_ns: i64,
         /// Mean time on the critical path of an instance, ns.
         path_ns: i64,
         /// Time that the fewest possible hops would take, ns.
         needed_ns: i64,
     },
-    /// Of a nonblocking collective without progress.
+    /// Figures of a nonblocking collective without progress.
     NoProgress {
         /// Mean time per instance in which no rank was in MPI, between the last initiation and the
         /// first completion, ns; `None` where some rank was in MPI all the time.

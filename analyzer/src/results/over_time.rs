@@ -205,13 +205,13 @@ pub struct PhaseSummary {
     pub resolved: u64,
 }
 
-/// In what a period is constant.
+/// What is constant from one period to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeriodBasis {
-    /// In time, whatever the program does.
+    /// The time between, whatever the program does.
     Time,
-    /// In steps of the program, however long they take.
+    /// The number of steps of the program between, however long they take.
     Steps,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
@@ -237,8 +237,8 @@ pub struct DisturbanceSummary {
     pub late: Option<Culprit>,
     /// Waits that the late arrivals ended.
     pub wait_caused_ns: i64,
-    /// In what its period is constant; `None` where the run cannot tell, because its steps are as
-    /// regular as the disturbance.
+    /// Whether its period is constant in time or in steps of the program; `None` where the run cannot
+    /// tell, because its steps are as regular as the disturbance.
     #[serde(default)]
     pub basis: Option<PeriodBasis>,
     /// The steps of the program that it follows; `None` unless it is constant in those.

@@ -31,7 +31,7 @@ const MIN_RATIO: f64 = 2.0;
 pub struct SteppedEvent {
     /// The number of its cycle.
     pub cycle: i64,
-    /// Its time, ns.
+    /// Time of the event, ns.
     pub time_ns: i64,
     /// The series of steps in which it happened.
     pub series: usize,
@@ -60,18 +60,18 @@ impl StepPeriod {
     }
 }
 
-/// In what events are periodic.
+/// Whether events are periodic in time or in steps of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// In time.
+    /// Periodic in time.
     Time,
-    /// In steps; of several series that of most events.
+    /// Periodic in steps of a series: of several series, the one with most of the events.
     Steps(StepPeriod),
-    /// It cannot be told. With a period in steps, both fit.
+    /// Not known. With a period in steps: both fit.
     Unknown(Option<StepPeriod>),
 }
 
-/// In what events, at most one in a cycle, are periodic; `step_ns` is how much later than a timer
+/// Whether events, at most one in a cycle, are periodic in time or in steps; `step_ns` is how much later than a timer
 /// the end of a step of a series may be, ns, where a period in steps is known or not.
 pub fn basis(
     events: &[SteppedEvent],

@@ -70,7 +70,7 @@ pub struct Period {
 /// An event that belongs to a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeriodicEvent {
-    /// Its index.
+    /// Index in the list of events.
     pub index: usize,
     /// The number of its cycle.
     pub cycle: i64,

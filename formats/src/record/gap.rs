@@ -2,16 +2,16 @@
 
 use super::{CommunicatorWord, NO_RANK, RecordWord};
 
-/// What calls without records of their own do.
+/// Sorts of calls without records of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Activity {
-    /// They send or receive, or wait for that.
+    /// Sends, receives and waits for them.
     PointToPoint,
-    /// They test or probe, at first without success.
+    /// Tests and probes that were unsuccessful at first.
     Polling,
-    /// They access files (MPI-IO).
+    /// Accesses to files (MPI-IO).
     Io,
-    /// They synchronize accesses to windows (one-sided communication, RMA).
+    /// Synchronization of accesses to windows (one-sided communication, RMA).
     Rma,
 }
 
@@ -19,7 +19,7 @@ impl Activity {
     /// All activities, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::PointToPoint, Self::Polling, Self::Io, Self::Rma];
 
-    /// The sort of note that it has.
+    /// The sort of note on such calls.
     pub(super) const fn sort(self) -> u16 {
         match self {
             Self::PointToPoint => 4,
@@ -50,13 +50,13 @@ impl Activity {
 pub struct GapTime {
     /// What the calls do.
     pub activity: Activity,
-    /// Time in them, ticks. Saturates at 2^48 - 1.
+    /// Time in these calls, ticks. Saturates at 2^48 - 1.
     pub ticks: u64,
-    /// How many there were; of [`Activity::Polling`], those without success.
+    /// Number of calls; for [`Activity::Polling`], of unsuccessful ones.
     pub n_calls: u16,
-    /// Time in the longest, ticks; rounded down to 10 significant bits.
+    /// Time in the longest call, ticks; rounded down to 10 significant bits.
     pub longest_ticks: u64,
-    /// World rank of the process that the longest was about; [`NO_RANK`] where that is not known.
+    /// World rank of the process that the longest call was about; [`NO_RANK`] where that is not known.
     pub partner: u32,
 }
 
@@ -82,7 +82,7 @@ const fn number_of(rounded: u16) -> u64 {
 }
 
 impl GapTime {
-    /// Its partner, where that is known.
+    /// World rank of the process that the longest call was about, where that is known.
     #[must_use]
     pub const fn known_partner(&self) -> Option<u32> {
         match self.partner {

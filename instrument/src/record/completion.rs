@@ -268,9 +268,9 @@ impl Completed {
 /// How a call that completes no collective is timed.
 #[derive(Clone, Copy)]
 enum Without {
-    /// As a call that waits.
+    /// Timed as a call that waits.
     Waits,
-    /// As a poll, which is successful if the `int` at `flag` is not 0. `request` is the address of
+    /// Timed as a poll, which is successful if the `int` at `flag` is not 0. `request` is the address of
     /// its only request, 0 if there may be several.
     Polls { flag: usize, request: usize },
 }

@@ -49,7 +49,7 @@ pub(super) struct ThreadCreation {
     /// Address from which on the records of messages are that the current step sends; there may be
     /// none yet. 0: the last record is a message of the step.
     sends_from: Cell<usize>,
-    /// When that step began, ticks; only valid where `sends_from` is not 0.
+    /// When the current step began, ticks; only valid where `sends_from` is not 0.
     begin: Cell<u64>,
 }
 
@@ -120,7 +120,7 @@ struct Channel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TimedCreation {
     note: Creation,
-    /// As [`Channel::begin`].
+    /// When the step began, ticks, if nothing was sent yet; 0: the note has the time at which it is written.
     begin: u64,
 }
 

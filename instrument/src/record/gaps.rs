@@ -38,7 +38,7 @@ impl Peer {
     };
 }
 
-/// The other process of an operation that a thread has started, by its request.
+/// An operation that a thread has started: its request, and the other process.
 #[derive(Debug, Clone, Copy)]
 struct Started {
     request: Handle,
@@ -63,17 +63,17 @@ struct Sum {
     ticks: Cell<u64>,
     n_calls: Cell<u32>,
     longest_ticks: Cell<u64>,
-    /// Communicator and rank of the longest.
+    /// Communicator and rank of the longest call.
     peer: Cell<(usize, i32)>,
 }
 
 /// Polls that follow each other at once.
 #[derive(Debug, Clone, Copy)]
 struct PollsInARow {
-    /// When the first was entered and the last one left, ticks.
+    /// Enter of the first poll and leave of the last one, ticks.
     begin: u64,
     end: u64,
-    /// [`Local::calls`] in the last one.
+    /// [`Local::calls`] at the last poll.
     call: u64,
 }
 
@@ -111,7 +111,7 @@ impl Sum {
         n_calls >= MOST_CALLS
     }
 
-    /// What it has, of which nothing is left in it; `None` if there is nothing.
+    /// Takes the sum, which is 0 afterwards; `None` if it was 0.
     fn take(&self, activity: Activity) -> Option<(GapTime, (usize, i32))> {
         let (ticks, n_calls) = (self.ticks.replace(0), self.n_calls.replace(0));
         let longest_ticks = self.longest_ticks.replace(0);

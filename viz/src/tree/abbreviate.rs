@@ -12,14 +12,14 @@ pub(super) const MAX_ROWS: usize = 160;
 /// Most processes in an abbreviated tree; each may have a row for the rest of its children.
 const MAX_KEPT: usize = 64;
 
-/// What is below each row.
+/// What is below each row; lists are indexed by row.
 #[derive(Clone, Copy)]
 struct Below<'a> {
-    /// Its children that are kept.
+    /// Children of a row that are kept.
     children: &'a [Vec<usize>],
-    /// Number of the processes below it that are not kept, nor below a child that is.
+    /// Number of processes below a row that are neither kept nor below a child that is kept.
     hidden: &'a [usize],
-    /// Number of the colour of the slowest hop of those.
+    /// Number of the colour of the slowest hop of these processes.
     worst: &'a [usize],
 }
 
@@ -70,7 +70,7 @@ impl Tree {
         Some(shorter)
     }
 
-    /// Which rows are kept.
+    /// Whether a row is kept, by row.
     fn kept(&self, medians: &Medians) -> Vec<bool> {
         let mut candidates: Vec<usize> = (0..self.rows.len()).collect();
         candidates.sort_by_key(|&number| {

@@ -20,7 +20,7 @@ const SECTIONS: [(&str, &str); 4] = [
 ///
 /// # Errors
 ///
-/// Those of `render`, and if what it writes is not UTF-8.
+/// Errors of `render`, and an error if what it writes is not UTF-8.
 pub fn page(
     usage: &str,
     render: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,

@@ -11,24 +11,24 @@ use crate::words;
 /// Why ranks wait, or why a collective takes long, and what that costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CauseDocument {
-    /// What it is.
+    /// The kind of cause.
     pub kind: CauseKind,
     /// What a late rank or host did; `None` where that is not known, and for other kinds.
     pub by: Option<LateBy>,
-    /// Where it arises.
+    /// Where the cause arises.
     #[serde(rename = "where")]
     pub place: PlaceDocument,
     /// World rank with which a late rank communicated, where that is known.
     pub partner: Option<u32>,
     /// Index of the operation in which it costs the most; `None`: not one of those in `operations`.
     pub operation: Option<usize>,
-    /// Id of the communicator of that.
+    /// Id of the communicator of that operation.
     pub communicator: Option<usize>,
     /// Place in the source; always `None` in this version.
     pub site: Option<u64>,
     /// Direct and propagated cost, ns of all ranks together.
     pub cost_ns: i64,
-    /// Of what that is.
+    /// Whether `cost_ns` is waiting or operation time.
     pub of: CostOf,
     /// Waits for where it arises, or operation time, ns.
     pub direct_ns: i64,
@@ -43,9 +43,9 @@ pub struct CauseDocument {
     pub course: Option<Course>,
     /// How sure it is.
     pub confidence: Confidence,
-    /// What it is, as a sentence; may change.
+    /// The cause as a sentence, which may change.
     pub text: String,
-    /// What to do about it; may change.
+    /// What to do about the cause, as a sentence, which may change.
     pub next: String,
 }
 
@@ -61,7 +61,7 @@ pub struct PlaceDocument {
     /// One end of a link or hop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<EndDocument>,
-    /// The other end.
+    /// The other end of the link or hop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<EndDocument>,
     /// World rank of a node of a tree.

@@ -270,7 +270,7 @@ fn fitting_lines(analysis: &Analysis, rows: &[Row<'_>], columns: usize) -> Vec<S
     lines
 }
 
-/// How wide a table is.
+/// Layout of a table, which depends on the width of the terminal.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
     /// Who arrives last, and instances with incomplete ones, take further lines.

@@ -140,7 +140,7 @@ pub(crate) fn what_lacks(damage: &[DamageSummary]) -> Vec<String> {
     sentences
 }
 
-/// That the trace is incomplete, and until when it goes.
+/// Sentences that say that the trace is incomplete, and what its latest time stamp is.
 pub(crate) fn covers(analysis: &Analysis) -> String {
     let until = match &analysis.hang {
         Some(hang) => format!(" (latest time stamp: {})", quantity::duration(hang.end_ns)),

@@ -32,7 +32,7 @@ const MIN_MESSAGES: u64 = 5;
 pub(crate) struct Sites {
     /// By host, numbered from 0 by the first host of each.
     pub(crate) of_host: Vec<usize>,
-    /// How they were found.
+    /// Number of sites, and the round trips by which they were told apart.
     pub(crate) summary: HostSites,
 }
 

@@ -12,7 +12,7 @@ use crate::results::operation_costs::UntoldReason;
 use crate::sums::graphs::GraphTally;
 use crate::sums::operation::{OperationKey, OperationTally};
 
-/// How far messages travel.
+/// Classes of links by the distance of their ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LinkClass {
     /// Within a host.
@@ -35,7 +35,7 @@ pub(crate) enum Flow {
     Other,
 }
 
-/// Where the ranks are.
+/// The host and the site of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Location {
     /// Index of the host.
@@ -44,7 +44,7 @@ pub(crate) struct Location {
     pub(crate) site: usize,
 }
 
-/// One operation.
+/// What the costs of an operation follow from.
 #[derive(Debug, Clone)]
 pub(crate) struct OperationFacts {
     /// Index in the results.
@@ -62,7 +62,7 @@ pub(crate) struct OperationFacts {
     pub(crate) typical: f64,
     /// The graphs of blocking operations.
     pub(crate) graphs: Vec<GraphFacts>,
-    /// Of nonblocking operations.
+    /// Overlap and progress of a nonblocking operation; `None` for others.
     pub(crate) overlap: Option<OverlapFacts>,
     /// Why no critical path is known; `None` where some are.
     pub(crate) untold: Option<UntoldReason>,

@@ -121,7 +121,7 @@ struct LinkTime {
     n: u64,
     /// Two standard deviations of the clocks, ns; 0 where both directions are known.
     error_ns: i64,
-    /// Of the two directions the shorter median, ns, where both are known.
+    /// The shorter of the medians of the two directions, ns; `None` unless both are known.
     shorter_ns: Option<i64>,
 }
 
@@ -237,8 +237,8 @@ pub(crate) struct UsualTime {
 }
 
 impl UsualTimes {
-    /// Of all graphs: in each the lower median over links, of all graphs with messages of a class
-    /// and size the shortest.
+    /// Usual transfer times of a run, by class and size: the lower median over the links of each graph, and of
+    /// these medians the shortest.
     pub(crate) fn of(operations: &[OperationFacts]) -> Self {
         let mut points: BTreeMap<Group, Point> = BTreeMap::new();
         for graph in operations.iter().flat_map(|operation| &operation.graphs) {
@@ -314,7 +314,7 @@ impl UsualTimes {
     }
 }
 
-/// Size as a power of two; `None` of nothing.
+/// Binary logarithm of a size in bytes, rounded down; `None` for 0 bytes.
 fn size(bytes: u64) -> Option<u32> {
     bytes.checked_ilog2()
 }
