@@ -64,17 +64,8 @@ pub(crate) fn acquit(
     hosts: &BTreeMap<u32, String>,
     imbalance: &mut [ImbalanceSummary],
 ) {
-    let is_named = |culprit: &Culprit| {
-        causes.iter().any(|cause| match (&cause.place, culprit) {
-            (Some(CausePlace::Rank(rank)), Culprit::Rank(culprit)) => rank == culprit,
-            (Some(CausePlace::Rank(rank)), Culprit::Host(host)) => hosts.get(rank) == Some(host),
-            (Some(CausePlace::Host(host)), Culprit::Rank(culprit)) => {
-                hosts.get(culprit) == Some(host)
-            }
-            (Some(CausePlace::Host(host)), Culprit::Host(culprit)) => host == culprit,
-            _ => false,
-        })
-    };
+    let host_of = |rank| hosts.get(&rank).map(String::as_str);
+    let is_named = |culprit: &Culprit| causes.iter().any(|cause| cause.is_at(culprit, host_of));
     for summary in imbalance {
         if summary
             .culprit
@@ -205,11 +196,13 @@ impl<'f, 'a> Finder<'f, 'a> {
                     .operations
                     .get(&operation)
                     .and_then(|(_, key)| key.entry);
-                let folded = match self.moves_on(entry) {
-                    true => moving.entry(entry).or_default(),
-                    false => imbalances.entry(entry).or_default(),
+                let folded = if self.moves_on(entry) {
+                    &mut moving
+                } else {
+                    &mut imbalances
                 };
-                folded.add(None, operation, cost);
+                let of_entry = folded.entry(entry).or_default();
+                of_entry.add(None, operation, cost);
             }
         }
         for (entry, of) in &moving {

@@ -4,25 +4,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::results::course::Course;
 use crate::results::operation_costs::{CausePlace, Confidence, OperationCauseKind};
+use crate::results::over_time::Culprit;
 
 /// One cause, with what it costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundCause {
-    /// What it is.
+    /// The kind of cause.
     pub kind: CauseKind,
     /// What a late rank or host did; `None` where that is not known, and for other kinds.
     pub by: Option<LateBy>,
-    /// Where it arises; `None` where that is nowhere in particular.
+    /// Where the cause arises; `None` where that is nowhere in particular.
     pub place: Option<CausePlace>,
     /// World rank with which a late rank communicated, where that is known.
     pub partner: Option<u32>,
     /// Index of the operation in which it costs the most; `None`: not one of those shown.
     pub operation: Option<usize>,
-    /// Id of the communicator of that.
+    /// Id of the communicator of that operation.
     pub communicator: Option<usize>,
     /// Direct and propagated cost, ns.
     pub cost_ns: i64,
-    /// Of what that is.
+    /// Whether `cost_ns` is waiting or operation time.
     pub of: CostOf,
     /// Waits for the rank at which it arises, or the operation time, ns.
     pub direct_ns: i64,
@@ -46,13 +47,31 @@ pub struct FoundCause {
     pub matters: bool,
 }
 
+impl FoundCause {
+    /// Whether it arises at this rank or host: there, at the host of the rank, or at a rank of the host. `host_of`
+    /// returns the host of a world rank, where that is known.
+    pub fn is_at<'h>(&self, culprit: &Culprit, host_of: impl Fn(u32) -> Option<&'h str>) -> bool {
+        match (&self.place, culprit) {
+            (Some(CausePlace::Rank(rank)), Culprit::Rank(culprit)) => rank == culprit,
+            (Some(CausePlace::Rank(rank)), Culprit::Host(culprit)) => {
+                host_of(*rank) == Some(culprit)
+            }
+            (Some(CausePlace::Host(host)), Culprit::Rank(culprit)) => {
+                host_of(*culprit) == Some(host)
+            }
+            (Some(CausePlace::Host(host)), Culprit::Host(culprit)) => host == culprit,
+            _ => false,
+        }
+    }
+}
+
 /// Kinds of causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CauseKind {
     /// A rank does more of something than the others.
     LateRank,
-    /// So do several ranks of one host.
+    /// Several ranks of one host do more of something than the others.
     LateHost,
     /// Messages between two ranks take long.
     SlowHop,
@@ -85,24 +104,24 @@ pub enum CauseKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LateBy {
-    /// It computed, or was in code that is not recorded.
+    /// The rank computed, or was in code that is not recorded.
     Computing,
-    /// It slept, blocked or was stopped.
+    /// The rank slept, blocked or was stopped.
     Sleeping,
-    /// Others got its core.
+    /// Other threads got the core of the rank.
     Preempted,
-    /// It communicated from point to point.
+    /// The rank was in point-to-point communication.
     PointToPoint,
-    /// It read or wrote files.
+    /// The rank read or wrote files.
     Io,
-    /// It was in one-sided communication.
+    /// The rank was in one-sided communication.
     Rma,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
     Newer,
 }
 
-/// Of what a cost is.
+/// What a cost is a part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostOf {

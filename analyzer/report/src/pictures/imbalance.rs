@@ -30,11 +30,7 @@ pub(super) fn of_operation<'a>(
     analysis: &'a Analysis,
     operation: &OperationSummary,
 ) -> Option<&'a ImbalanceSummary> {
-    analysis.imbalance.iter().find(|summary| {
-        Some(summary.communicator) == operation.communicator
-            && summary.operation == operation.operation
-            && summary.resolved > 0
-    })
+    words::arrivals::of_operation(analysis, operation).filter(|summary| summary.resolved > 0)
 }
 
 /// The picture.

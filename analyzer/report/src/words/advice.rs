@@ -18,6 +18,15 @@ const MAX_PHASES: usize = 4;
 const MAX_OUTLIERS: usize = 2;
 const MAX_CLASSES: usize = 4;
 
+/// Whom a change of lateness names.
+pub(crate) fn late_in(change: &ChangeSummary) -> impl Iterator<Item = &Culprit> {
+    let phases = change.phases.iter();
+    let growing = change.growth.iter().map(|growth| &growth.late);
+    phases
+        .filter_map(|phase| phase.late.as_ref())
+        .chain(growing)
+}
+
 /// How lateness changed: "rank 3 is late from 12.1 s on".
 pub(crate) fn change(change: &ChangeSummary) -> String {
     let late: Vec<(&Culprit, i64, i64)> = change

@@ -58,7 +58,7 @@ pub(crate) fn over_all(analysis: &Analysis, summary: &ImbalanceSummary) -> LastT
 }
 
 /// The verdict on the operation of any root and payload.
-fn of_operation<'a>(
+pub(crate) fn of_operation<'a>(
     analysis: &'a Analysis,
     operation: &OperationSummary,
 ) -> Option<&'a ImbalanceSummary> {

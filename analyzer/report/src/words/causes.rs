@@ -41,6 +41,25 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
     sentences
 }
 
+/// Whether a cause arises at a rank or host.
+pub(crate) fn are_at(analysis: &Analysis, culprit: &Culprit) -> bool {
+    costliest_at(analysis, culprit).is_some()
+}
+
+/// The costliest cause at a rank or host; `None` if none arises there.
+pub(crate) fn costliest_at<'a>(
+    analysis: &'a Analysis,
+    culprit: &Culprit,
+) -> Option<&'a FoundCause> {
+    let host_of = |rank| {
+        let mut ranks = analysis.ranks.iter();
+        let found = ranks.find(|of| of.rank == rank)?;
+        Some(&*found.host)
+    };
+    let mut causes = analysis.causes.iter();
+    causes.find(|cause| cause.is_at(culprit, host_of))
+}
+
 /// The causes that are named; of what costs operation time and waits, the dearer.
 fn named(analysis: &Analysis) -> impl Iterator<Item = &FoundCause> {
     let is_dearest = |cause: &FoundCause| {
@@ -90,8 +109,8 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
     words
 }
 
-/// What a cause is, and where.
-fn what(analysis: &Analysis, cause: &FoundCause) -> String {
+/// What a cause is, and where: the sentence without evidence and cost.
+pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
     if let Some(why) = explanation(analysis, cause) {
         return operation_cause(analysis, why);
     }

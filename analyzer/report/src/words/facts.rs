@@ -366,7 +366,7 @@ pub(crate) fn bytes(operation: &OperationSummary) -> String {
     byte_range(operation.bytes_min, operation.bytes_max)
 }
 
-/// As [`bytes`], of the least and the most.
+/// Range of payloads: `8`, `8..15`, `2.10M..4.00M`; `-` where unknown.
 pub(crate) fn byte_range(least: Option<u64>, most: Option<u64>) -> String {
     match (least, most) {
         (Some(least), Some(most)) if least == most => quantity::short_count(least),
@@ -388,9 +388,11 @@ pub(crate) fn culprit(culprit: &Culprit) -> String {
     }
 }
 
-/// The verdict on one operation, as a sentence; `None` without a culprit.
+/// Who arrives last at one operation, with the costliest cause there, as a sentence; `None` without a culprit.
+/// It names no rank or host at which the analysis found no cause.
 pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
-    let who = culprit(verdict.culprit.as_ref()?);
+    let culprit = verdict.culprit.as_ref()?;
+    let who = self::culprit(culprit);
     let share = verdict.share.map_or_else(String::new, quantity::share);
     let caused_ns = verdict.wait_caused_ns.unwrap_or(0);
     let mut sentence = format!(
@@ -403,6 +405,7 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
     );
     if let Some(dearest) = &verdict.dearest
         && dearest.wait_caused_ns > caused_ns
+        && causes::are_at(analysis, &Culprit::Rank(dearest.rank))
     {
         sentence += &format!(
             "; they wait longer for rank {}, which arrives last in {}: {}",
@@ -411,13 +414,15 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
             quantity::duration(dearest.wait_caused_ns),
         );
     }
-    if let Some(change) = &verdict.change {
+    let cause = causes::costliest_at(analysis, culprit);
+    if let Some(change) = &verdict.change
+        && cause.is_none_or(|cause| cause.course.is_none())
+        && advice::late_in(change).all(|late| causes::are_at(analysis, late))
+    {
         sentence += &format!("; {}", advice::change(change));
     }
-    if let Some(Culprit::Rank(rank)) = &verdict.culprit
-        && let Some(why) = why_late::of_culprit(analysis, verdict, *rank)
-    {
-        sentence += &format!("; {why}");
+    if let Some(cause) = cause {
+        sentence += &format!("; {}", causes::what(analysis, cause));
     }
     Some(sentence)
 }
@@ -576,4 +581,96 @@ pub(crate) fn finding(operation: &OperationSummary) -> String {
         );
     }
     sentence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::nothing::nothing;
+    use collbench_analyzer::results::{
+        CauseKind, CausePlace, ChangeKind, ChangeSummary, Confidence, CostOf, FoundCause, LateBy,
+        MostWaitedFor, PhaseSummary,
+    };
+
+    fn late_rank(rank: u32) -> FoundCause {
+        FoundCause {
+            kind: CauseKind::LateRank,
+            by: Some(LateBy::Computing),
+            place: Some(CausePlace::Rank(rank)),
+            partner: None,
+            operation: None,
+            communicator: None,
+            cost_ns: 9_000_000,
+            of: CostOf::Waiting,
+            direct_ns: 9_000_000,
+            propagated_ns: 0,
+            share: None,
+            run_shorter_ns: None,
+            course: None,
+            confidence: Confidence::Sure,
+            instances: 100,
+            largest: None,
+            explained_by: None,
+            matters: true,
+        }
+    }
+
+    #[test]
+    fn of_who_arrives_last_only_those_are_named_at_whom_a_cause_arises() {
+        let moves = ChangeSummary {
+            kind: ChangeKind::Moves,
+            phases: [5, 7]
+                .map(|rank| PhaseSummary {
+                    from_ns: i64::from(rank - 5) * 1_000,
+                    to_ns: i64::from(rank - 4) * 1_000,
+                    late: Some(Culprit::Rank(rank)),
+                    share: Some(0.9),
+                    wait_caused_ns: Some(5_000),
+                    resolved: 100,
+                })
+                .into(),
+            growth: None,
+        };
+        let verdict = ImbalanceSummary {
+            communicator: 0,
+            operation: "MPI_Allreduce".into(),
+            path: Vec::new(),
+            culprit: Some(Culprit::Rank(5)),
+            share: Some(0.9),
+            wait_caused_ns: Some(9_000_000),
+            excess_ns: None,
+            dearest: Some(MostWaitedFor {
+                rank: 7,
+                last: 5,
+                wait_caused_ns: 20_000_000,
+            }),
+            hosts: Default::default(),
+            all_waits_caused_ns: 30_000_000,
+            instances: 100,
+            resolved: 100,
+            sections: Default::default(),
+            change: Some(moves),
+        };
+        let mut analysis = nothing();
+        analysis.causes = vec![late_rank(5)];
+        let sentence = accusation(&analysis, &verdict).unwrap();
+        assert!(!sentence.contains("rank 7"), "{sentence}");
+        assert!(
+            sentence.starts_with("rank 5 arrives last in 90 % of 100 MPI_Allreduce")
+                && sentence.ends_with("; rank 5 is late: it computes more than the others"),
+            "{sentence}"
+        );
+        analysis.causes.push(late_rank(7));
+        let sentence = accusation(&analysis, &verdict).unwrap();
+        assert!(
+            sentence.contains("they wait longer for rank 7")
+                && sentence.contains("lateness moves: rank 5"),
+            "{sentence}"
+        );
+        let acquitted = ImbalanceSummary {
+            culprit: None,
+            ..verdict
+        };
+        assert_eq!(accusation(&analysis, &acquitted), None);
+    }
 }

@@ -3,7 +3,6 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{ImbalanceSummary, OperationSummary, RunningSummary};
-use collbench_formats::Running;
 use collbench_text::quantity::{counted, duration, percent};
 
 /// From this part of the time on a thread counts as running, in percent.
@@ -21,41 +20,6 @@ pub(crate) fn before<'a>(
             sum.communicator == Some(verdict.communicator) && sum.operation == verdict.operation;
         is_of_operation && sum.place == "before" && sum.rank == rank && sum.elapsed_ns > 0
     })
-}
-
-/// Why the rank that a verdict names is late; `None` where that was not recorded.
-pub(crate) fn of_culprit(
-    analysis: &Analysis,
-    verdict: &ImbalanceSummary,
-    rank: u32,
-) -> Option<String> {
-    if is_late_from_before(analysis, verdict, rank) {
-        Some(format!(
-            "rank {rank} is already late when it leaves the previous call: hardly any of the delay arises \
-             between the two calls"
-        ))
-    } else {
-        before(analysis, verdict, rank).map(sentence)
-    }
-}
-
-/// Whether a rank was late already when it left the call before: less than half of what it was later than
-/// all others was spent between its calls. `false` where that was not recorded, and where gaps may have
-/// been too short for a sample.
-pub(crate) fn is_late_from_before(
-    analysis: &Analysis,
-    verdict: &ImbalanceSummary,
-    rank: u32,
-) -> bool {
-    let (Some(_), Some(excess_ns), Some(share)) =
-        (&analysis.running, verdict.excess_ns, verdict.share)
-    else {
-        return false;
-    };
-    let n_late = (share * verdict.resolved as f64).round() as i64;
-    let outside_ns = before(analysis, verdict, rank).map_or(0, |before| before.elapsed_ns);
-    let unasked_ns = n_late.saturating_mul(Running::LONG_NS.cast_signed());
-    excess_ns / 2 > unasked_ns && excess_ns / 2 > outside_ns
 }
 
 /// Whether a thread was on a core nearly all the time.
