@@ -16,8 +16,9 @@ use crate::words;
 pub(super) const CAPTION: &str = "From the communicator through its hosts to their ranks. The width \
      of an edge is how often a rank of that branch arrives last, over all roots and payloads of this \
      operation. The outlined path follows the heaviest edges. A rank or host is marked as \"waited \
-     for\" only where it arrives last more often than chance explains and costs the others at least \
-     1 % of the time in collectives. A .dot file beside the page has the same graph for Graphviz.";
+     for\" only where it arrives last more often than chance explains, costs the others at least 1 % \
+     of the time in collectives, and a cause of waiting arises there. A .dot file beside the page has \
+     the same graph for Graphviz.";
 
 /// Most characters of a name in the graph.
 const NAME_CHARS: usize = 60;
