@@ -9,7 +9,7 @@
 //! collective; records are in chunks ([`ChunkHeader`]), each of one thread; [`Definition`]s say
 //! what the numbers in records mean; the [`FileHeader`] and the [`Identity`] say who recorded.
 //! [`mod@write`] makes files of those pieces. [`RankTrace::parse`] reads them, whatever state the
-//! file was left in.
+//! file was left in. [`tree`] has the description of spanning trees, which is no part of a trace.
 //!
 //! The bytes are described below, from `FORMAT.md`.
 #![doc = include_str!("../FORMAT.md")]
@@ -27,6 +27,8 @@ pub mod compact;
 mod trace;
 
 pub mod write;
+
+pub mod tree;
 
 pub use file::{
     Abi, Anchor, CHUNK_ALIGN, CHUNK_MAGIC, COMPACT_VERSION, ChunkHeader, ChunkKind, ClockIdentity,

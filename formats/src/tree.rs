@@ -1,0 +1,18 @@
+//! Spanning trees of our own: the description of trees as it is handed over, and a tree of one
+//! communicator.
+//!
+//! [`Wrappers`] is a tree of the processes of one communicator, after Bongo et al. 2004, section 2:
+//! the data of each rank go along a path of wrappers to the root, and the result comes back along
+//! it. A gred joins contributors, a proxy crosses to another host, and the bottommost wrapper is a
+//! core or an exchange.
+
+mod calls;
+mod check;
+mod wrappers;
+
+#[cfg(test)]
+mod tests;
+
+pub use calls::{Calls, Collective};
+pub use check::TreeError;
+pub use wrappers::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};
