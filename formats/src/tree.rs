@@ -5,9 +5,14 @@
 //! the data of each rank go along a path of wrappers to the root, and the result comes back along
 //! it. A gred joins contributors, a proxy crosses to another host, and the bottommost wrapper is a
 //! core or an exchange.
+//!
+//! [`TreeRules`] is what a tree file says: which calls have a tree, and how it is made of the
+//! processes of any communicator, from their [`Place`]s. Both are encoded with
+//! [`encode_meta`](crate::encode_meta).
 
 mod calls;
 mod check;
+mod rules;
 mod wrappers;
 
 #[cfg(test)]
@@ -15,4 +20,8 @@ mod tests;
 
 pub use calls::{Calls, Collective};
 pub use check::TreeError;
+pub use rules::{
+    CollectorsOfKinds, Cpu, DescribedHost, Form, HostGroup, HostTopology, Node, Place, Rule, Shape,
+    Shaped, TreeRules,
+};
 pub use wrappers::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};

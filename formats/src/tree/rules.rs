@@ -1,0 +1,204 @@
+//! The description of trees: rules that make a tree of the processes of any communicator.
+
+use bincode::{Decode, Encode};
+
+use super::calls::Calls;
+use super::wrappers::{Collectors, Contributor, Level, WrapperKind};
+
+/// What a tree file says, checked as far as it can be without a communicator.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub struct TreeRules {
+    /// Sites and switches that the file makes of hosts.
+    pub groups: Vec<HostGroup>,
+    /// Hosts whose cores the file describes.
+    pub hosts: Vec<DescribedHost>,
+    /// The first one that fits a call is used.
+    pub rules: Vec<Rule>,
+}
+
+/// Hosts that belong together.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct HostGroup {
+    /// [`Level::Switch`] or [`Level::Site`].
+    pub level: Level,
+    /// Its name.
+    pub name: String,
+    /// Names of its hosts; `*` stands for any characters.
+    pub hosts: Vec<String>,
+}
+
+/// The cores of one or more hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct DescribedHost {
+    /// Names of the hosts; `*` stands for any characters.
+    pub hosts: Vec<String>,
+    /// Their processors.
+    pub topology: HostTopology,
+}
+
+/// The processors of a host, ascending by number.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub struct HostTopology {
+    /// One entry for each processor that programs can run on.
+    pub cpus: Vec<Cpu>,
+}
+
+/// A processor as the operating system numbers them: a thread of a core. Cores, core complexes and
+/// sockets are numbered from 0 within their host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct Cpu {
+    /// Its number in affinity masks.
+    pub number: u32,
+    /// Its core.
+    pub core: u32,
+    /// Cores that share a last level of cache.
+    pub core_complex: u32,
+    /// Its processor package.
+    pub socket: u32,
+}
+
+/// Where a process runs. Two processes are at one place of a level if their numbers of that level
+/// and of all wider levels are equal; `None` is where it is not known, or not at one place, and
+/// equal to `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
+pub struct Place {
+    /// The site of its host.
+    pub site: Option<u32>,
+    /// The switch of its host.
+    pub switch: Option<u32>,
+    /// Its host.
+    pub host: u32,
+    /// Its socket, if it is bound to one.
+    pub socket: Option<u32>,
+    /// Its core complex, if it is bound to one.
+    pub core_complex: Option<u32>,
+}
+
+impl Place {
+    /// The number at a level; `None` where it is not known, and at the level of ranks.
+    #[must_use]
+    pub const fn at(&self, level: Level) -> Option<u32> {
+        match level {
+            Level::Rank => None,
+            Level::CoreComplex => self.core_complex,
+            Level::Socket => self.socket,
+            Level::Host => Some(self.host),
+            Level::Switch => self.switch,
+            Level::Site => self.site,
+        }
+    }
+}
+
+/// Which calls have a tree, and which.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Rule {
+    /// Line of the file where it begins, from 1.
+    pub line: u32,
+    /// The calls that it is for.
+    pub calls: Calls,
+    /// The tree.
+    pub form: Form,
+    /// Event collectors by kind of wrapper.
+    pub collectors: CollectorsOfKinds,
+}
+
+/// Which event collectors are on, by kind of wrapper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[allow(missing_docs, reason = "the fields are the kinds")]
+pub struct CollectorsOfKinds {
+    pub gred: Collectors,
+    pub proxy: Collectors,
+    pub core: Collectors,
+    pub exchange: Collectors,
+}
+
+impl CollectorsOfKinds {
+    /// The same for all kinds.
+    #[must_use]
+    pub const fn uniform(collectors: Collectors) -> Self {
+        Self {
+            gred: collectors,
+            proxy: collectors,
+            core: collectors,
+            exchange: collectors,
+        }
+    }
+
+    /// Those of a kind.
+    #[must_use]
+    pub const fn of(&self, kind: WrapperKind) -> Collectors {
+        match kind {
+            WrapperKind::Gred => self.gred,
+            WrapperKind::Proxy => self.proxy,
+            WrapperKind::Core => self.core,
+            WrapperKind::Exchange => self.exchange,
+        }
+    }
+}
+
+/// How a tree is made of the processes of a communicator.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub enum Form {
+    /// By shapes, for any number of processes.
+    Shaped(Shaped),
+    /// Node by node, for communicators with exactly as many processes as it names.
+    Nodes(Vec<Node>),
+}
+
+/// A tree by shapes. Processes are divided into the places of the widest level that is named, these
+/// into the places of the next narrower one that is named, and so on; the shape of a level joins
+/// its places within one place of the level above.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Shaped {
+    /// Levels with the shape that joins their places, from the narrowest to the widest, each level
+    /// at most once. The first one is [`Level::Rank`].
+    pub joins: Vec<(Level, Shape)>,
+    /// The rank at the root for operations that have none of their own; `None`: rank 0, or the rank
+    /// that the shape has at its root.
+    pub root: Option<u32>,
+    /// Names of hosts in the order in which shapes have them; empty: in the order of their first
+    /// ranks. `*` stands for any characters.
+    pub hosts: Vec<String>,
+}
+
+/// The shape of a tree of n places, numbered from 0 in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
+pub enum Shape {
+    /// All are children of the first one.
+    Linear,
+    /// The others are cut into this many chains, of which each hangs on the first one.
+    Chain(u32),
+    /// The children of v are k v + 1 to k v + k.
+    Kary(u32),
+    /// The parent of v is v with its lowest digit to base k that is not 0 set to 0.
+    Knomial(u32),
+    /// A k-nomial tree with k = 2.
+    Binomial,
+    /// A binary tree whose root is the last place and whose subtrees are the two halves of the
+    /// rest, each made alike.
+    InOrderBinary,
+    /// No tree: all are partners of an exchange. Where it is not at the bottom of the tree, linear.
+    Exchange,
+}
+
+/// A join that is spelled out. Proxies follow from the hosts of its contributors and its owner, and
+/// the core from the root; only these are not nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Node {
+    /// Its name in the file.
+    pub name: String,
+    /// Line of the file where it begins, from 1.
+    pub line: u32,
+    /// [`WrapperKind::Gred`] or [`WrapperKind::Exchange`].
+    pub kind: WrapperKind,
+    /// The rank that acts for it; of an exchange, which has no owner of its own, that of its first
+    /// partner.
+    pub owner: u32,
+    /// What it joins, in the order in which values are combined: ranks, and indexes of nodes in
+    /// place of those of wrappers. Nodes come before those they contribute to.
+    pub contributors: Vec<Contributor>,
+    /// Its event collectors; `None`: those of its kind.
+    pub collectors: Option<Collectors>,
+    /// Event collectors of the proxy that takes its data to another host; `None`: those of proxies.
+    pub proxy_collectors: Option<Collectors>,
+}
