@@ -112,7 +112,7 @@ fn without_first_digit(rank: u32, k: u32) -> u32 {
 }
 
 /// The parent of a rank in a k-nomial tree: its lowest digit to base k that is not 0 becomes 0.
-fn without_last_digit(rank: u32, k: u32) -> u32 {
+pub(crate) fn without_last_digit(rank: u32, k: u32) -> u32 {
     let mut power = 1;
     while rank != 0 && (rank / power).is_multiple_of(k) {
         power *= k;
@@ -140,13 +140,13 @@ fn k_ary_by_levels(n: u32, k: u32) -> Parents {
 }
 
 /// The children of rank v are k v + 1 ... k v + k.
-fn k_ary_in_rows(n: u32, k: u32) -> Parents {
+pub(crate) fn k_ary_in_rows(n: u32, k: u32) -> Parents {
     (0..n).map(|rank| rank.saturating_sub(1) / k).collect()
 }
 
 /// The ranks after the root cut into k chains; the first ones are longer by one if there is a
 /// remainder.
-fn chains(n: u32, k: u32) -> Parents {
+pub(crate) fn chains(n: u32, k: u32) -> Parents {
     let (length, n_longer) = ((n - 1) / k, (n - 1) % k);
     let lengths = (0..k).map(|chain| length + u32::from(chain < n_longer));
     let of_chain = lengths.scan(1, |next, length| {
