@@ -13,6 +13,7 @@
 mod calls;
 mod check;
 mod rules;
+mod wrapper;
 mod wrappers;
 
 #[cfg(test)]
@@ -24,4 +25,5 @@ pub use rules::{
     CollectorsOfKinds, Cpu, DescribedHost, Form, HostGroup, HostTopology, Node, Place, Rule, Shape,
     Shaped, TreeRules,
 };
-pub use wrappers::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};
+pub use wrapper::{Collectors, Contributor, Level, Wrapper, WrapperKind};
+pub use wrappers::Wrappers;

@@ -1,6 +1,6 @@
 //! Whether wrappers are one whole tree.
 
-use super::wrappers::{Contributor, Wrapper, WrapperKind, owner_of};
+use super::wrapper::{Contributor, Wrapper, WrapperKind, owner_of};
 
 /// Why wrappers are not a spanning tree of a communicator. Wrappers are named by their index.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 use bincode::{Decode, Encode};
 
 use super::calls::Calls;
-use super::wrappers::{Collectors, Contributor, Level, WrapperKind};
+use super::wrapper::{Collectors, Contributor, Level, WrapperKind};
 
 /// What a tree file says, checked as far as it can be without a communicator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
