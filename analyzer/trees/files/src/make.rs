@@ -1,0 +1,169 @@
+//! Tree files to begin with.
+
+use std::fmt::Write;
+
+use collbench_formats::tree::{Collective, Contributor, Level, Shape, WrapperKind, Wrappers};
+
+use crate::shapes::shape_name;
+
+/// What a new tree file is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Beginning<'b> {
+    /// Hosts with their numbers of ranks, in the order of ranks; at least one.
+    pub hosts: &'b [(String, u32)],
+    /// The site of each host, where hosts are known to form sites.
+    pub sites: Option<&'b [u32]>,
+    /// How the hosts were given: the options of a command.
+    pub given: &'b str,
+}
+
+/// A file with one shape for all ranks.
+#[must_use]
+pub fn with_shape(beginning: Beginning<'_>, shape: Shape) -> String {
+    let mut text = head(beginning);
+    let shape_text = quoted(&shape_name(shape));
+    if shape == Shape::Exchange {
+        tree(&mut text, false, &shape_text);
+        text.push_str("\n# An exchange has no root.\n");
+        tree(&mut text, true, "\"linear\"");
+    } else {
+        text.push_str("[[tree]]\n");
+        operations(&mut text, |_| true);
+        let _ = writeln!(text, "shape = {shape_text}");
+    }
+    text
+}
+
+/// A file with a shape for the ranks of a host, one for the hosts, and one for the sites, if there
+/// are any.
+#[must_use]
+pub fn hierarchical(beginning: Beginning<'_>) -> String {
+    let mut text = head(beginning);
+    sites(&mut text, beginning);
+    let has_sites = beginning.sites.is_some();
+    let join = |top: &str| {
+        let (ranks, hosts) = (Level::Rank.plural(), Level::Host.plural());
+        if has_sites {
+            let sites = Level::Site.plural();
+            format!("{{ {ranks} = \"linear\", {hosts} = \"binomial\", {sites} = \"{top}\" }}")
+        } else {
+            format!("{{ {ranks} = \"linear\", {hosts} = \"binomial\" }}")
+        }
+    };
+    text.push_str("# What joins the ranks of a host, then the hosts");
+    text.push_str(if has_sites {
+        " of a site, then the sites.\n"
+    } else {
+        ".\n"
+    });
+    if has_sites {
+        tree(&mut text, false, &join("exchange"));
+        text.push_str("\n# An exchange has no root.\n");
+        tree(&mut text, true, &join("linear"));
+    } else {
+        text.push_str("[[tree]]\n");
+        operations(&mut text, |_| true);
+        let _ = writeln!(text, "shape = {}", join(""));
+    }
+    text
+}
+
+/// A file in which a tree is spelled out, node by node.
+#[must_use]
+pub fn spelled_out(beginning: Beginning<'_>, tree: &Wrappers) -> String {
+    let mut text = head(beginning);
+    text.push_str(
+        "# Each node joins its contributors: ranks, and other nodes by name. Its owner receives what\n\
+         # comes from other hosts.\n[[tree]]\n",
+    );
+    let has_core = tree.bottommost().kind == WrapperKind::Core;
+    operations(&mut text, |operation| has_core || !operation.has_root());
+    let joins = |kind: WrapperKind| matches!(kind, WrapperKind::Gred | WrapperKind::Exchange);
+    // Proxies are left out: what contributes to one contributes to its parent.
+    let source = |mut contributor: Contributor| {
+        while let Contributor::Wrapper(idx) = contributor
+            && let wrapper = &tree.all()[idx as usize]
+            && !joins(wrapper.kind)
+        {
+            contributor = wrapper.contributors[0];
+        }
+        match contributor {
+            Contributor::Rank(rank) => rank.to_string(),
+            Contributor::Wrapper(idx) => quoted(&format!("n{idx}")),
+        }
+    };
+    for (idx, wrapper) in tree.all().iter().enumerate() {
+        if !joins(wrapper.kind) {
+            continue;
+        }
+        let contributors: Vec<String> = wrapper.contributors.iter().map(|&of| source(of)).collect();
+        let _ = write!(text, "\n[[tree.node]]\nname = \"n{idx}\"\n");
+        if wrapper.kind == WrapperKind::Exchange {
+            let _ = writeln!(text, "kind = \"{}\"", wrapper.kind.name());
+        } else {
+            let _ = writeln!(text, "owner = {}", wrapper.owner);
+        }
+        let _ = writeln!(text, "contributors = [{}]", contributors.join(", "));
+    }
+    text
+}
+
+fn head(beginning: Beginning<'_>) -> String {
+    let n_ranks: u64 = beginning.hosts.iter().map(|(_, n)| u64::from(*n)).sum();
+    let count = |n: u64, noun: &str| collbench_text::quantity::counted(n, noun);
+    format!(
+        "# Trees of collective operations, begun for {} on {}.\n\
+         #   collbench-tree check FILE {given}   says what is wrong with it\n\
+         #   collbench-tree show FILE {given}    shows its trees\n\
+         version = 1\n\n",
+        count(n_ranks, "rank"),
+        count(beginning.hosts.len() as u64, "host"),
+        given = beginning.given
+    )
+}
+
+/// One table for each site.
+fn sites(text: &mut String, beginning: Beginning<'_>) {
+    let Some(sites) = beginning.sites else {
+        text.push_str(
+            "# Hosts that are near to one another, and far from all others, can be named as a site:\n\
+             #   [[site]]\n\
+             #   name = \"a\"\n\
+             #   hosts = [\"a*\"]\n\
+             # and sites joined by a shape of their own: sites = \"exchange\".\n\n",
+        );
+        return;
+    };
+    let n_sites = sites.iter().max().map_or(0, |&most| most + 1);
+    for site in 0..n_sites {
+        let hosts = beginning
+            .hosts
+            .iter()
+            .zip(sites)
+            .filter(|&(_, &of)| of == site);
+        let names: Vec<String> = hosts.map(|((name, _), _)| quoted(name)).collect();
+        let _ = write!(
+            text,
+            "[[site]]\nname = \"site {site}\"\nhosts = [{}]\n\n",
+            names.join(", ")
+        );
+    }
+}
+
+/// A tree of the operations that have a root, or of those that have none.
+fn tree(text: &mut String, has_root: bool, shape: &str) {
+    text.push_str("[[tree]]\n");
+    operations(text, |operation| operation.has_root() == has_root);
+    let _ = writeln!(text, "shape = {shape}");
+}
+
+fn operations(text: &mut String, is_in: impl Fn(Collective) -> bool) {
+    let all = Collective::ALL.into_iter().filter(|&of| is_in(of));
+    let names: Vec<String> = all.map(|of| quoted(of.name())).collect();
+    let _ = writeln!(text, "operations = [{}]", names.join(", "));
+}
+
+/// A string of TOML.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

@@ -1,0 +1,98 @@
+//! What tree files say.
+
+use std::path::Path;
+
+use collbench_formats::tree::{
+    Collective, Collectors, Contributor, Form, Level, Rule, Shape, WrapperKind,
+};
+use collbench_tree_files::TreeFile;
+
+fn rules(text: &str) -> Vec<Rule> {
+    TreeFile::parse(text, Path::new("")).unwrap().rules.rules
+}
+
+#[test]
+fn shapes_by_level_are_in_the_order_of_levels() {
+    let rules = rules(
+        "[[tree]]\noperations = [\"MPI_Allreduce\", \"barrier\"]\nsize = \"4-64\"\nbytes = \"1-4KiB\"\n\
+         shape = { sites = \"exchange\", hosts = \"k-nomial 4\", sockets = \"chain 2\" }\n\
+         hosts = [\"b*\", \"a*\"]\ncollectors = { gred = \"before\", proxy = \"none\" }\n",
+    );
+    let [rule] = &rules[..] else {
+        panic!("{rules:?}")
+    };
+    let Form::Shaped(form) = &rule.form else {
+        panic!("{rule:?}")
+    };
+    assert_eq!(
+        form.joins,
+        [
+            (Level::Rank, Shape::Linear),
+            (Level::Socket, Shape::Chain(2)),
+            (Level::Host, Shape::Knomial(4)),
+            (Level::Site, Shape::Exchange),
+        ]
+    );
+    assert_eq!(
+        (&form.hosts[..], form.root),
+        (&["b*".to_owned(), "a*".to_owned()][..], None)
+    );
+    assert_eq!(
+        rule.calls.operations,
+        [Collective::Allreduce, Collective::Barrier]
+    );
+    assert_eq!((rule.calls.ranks, rule.calls.bytes), ((4, 64), (1, 4096)));
+    assert_eq!(rule.collectors.proxy, Collectors::NONE);
+    assert_eq!(rule.collectors.exchange, Collectors::ALL);
+    assert_eq!(
+        (rule.collectors.gred.before, rule.collectors.gred.after),
+        (true, false)
+    );
+}
+
+#[test]
+fn ranges_may_be_open_and_payloads_have_units() {
+    let of = |line: &str| {
+        let text = format!("[[tree]]\noperations = \"bcast\"\nshape = \"linear\"\n{line}\n");
+        let calls = rules(&text).remove(0).calls;
+        (calls.ranks, calls.bytes)
+    };
+    let (all_sizes, all_bytes) = ((1, u32::MAX), (0, u64::MAX));
+    assert_eq!(of(""), (all_sizes, all_bytes));
+    assert_eq!(of("size = 8"), ((8, 8), all_bytes));
+    assert_eq!(of("size = \"-8\""), ((1, 8), all_bytes));
+    assert_eq!(of("size = \"8-\""), ((8, u32::MAX), all_bytes));
+    assert_eq!(of("bytes = \"64K-1 MiB\""), (all_sizes, (65_536, 1 << 20)));
+    assert_eq!(of("bytes = \"4097-\""), (all_sizes, (4097, u64::MAX)));
+}
+
+#[test]
+fn nodes_come_before_those_that_they_contribute_to() {
+    let text = "[[tree]]\noperations = \"allreduce\"\n\
+        [[tree.node]]\nname = \"top\"\nkind = \"exchange\"\ncontributors = [\"left\", \"right\"]\n\
+        [[tree.node]]\nname = \"right\"\nowner = 3\ncontributors = [2, 3]\nproxy-collectors = \"none\"\n\
+        [[tree.node]]\nname = \"left\"\nowner = 1\ncontributors = [1, 0]\ncollectors = \"after\"\n";
+    let rules = rules(text);
+    let Form::Nodes(nodes) = &rules[0].form else {
+        panic!("{rules:?}")
+    };
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["left", "right", "top"]);
+    let lines: Vec<u32> = nodes.iter().map(|node| node.line).collect();
+    assert_eq!(lines, [12, 7, 3]);
+    assert_eq!(
+        nodes[0].contributors,
+        [Contributor::Rank(1), Contributor::Rank(0)]
+    );
+    assert_eq!(
+        nodes[2].contributors,
+        [Contributor::Wrapper(0), Contributor::Wrapper(1)]
+    );
+    assert_eq!((nodes[2].kind, nodes[2].owner), (WrapperKind::Exchange, 1));
+    assert_eq!(nodes[1].proxy_collectors, Some(Collectors::NONE));
+    assert_eq!(
+        nodes[0].collectors.map(|of| (of.before, of.after)),
+        Some((false, true))
+    );
+    assert_eq!(rules[0].calls.ranks, (4, 4));
+}
