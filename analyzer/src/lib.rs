@@ -57,6 +57,7 @@ pub use options::Options;
 pub use progress::Progress;
 pub use results::Analysis;
 pub use selection::{Selection, SelectionError};
+pub use time::hosts::RunHosts;
 pub use trace::error::RunError;
 pub use trace::files::RunFiles;
 

@@ -15,5 +15,6 @@ pub mod library_name;
 pub mod recognize;
 pub mod roles;
 pub mod shape;
+pub mod sites;
 mod spanning;
 pub mod wrappers;
