@@ -94,6 +94,8 @@ pub struct Tree {
     heading: Heading,
     nodes: Vec<TreeNode>,
     waits: Waits,
+    /// Whether it is a tree as it is planned, of which nothing was measured.
+    is_plan: bool,
     /// Rows in the order in which they are drawn.
     rows: Vec<Row>,
     /// Number of processes in the tree.
@@ -119,8 +121,23 @@ impl Tree {
             heading,
             nodes,
             waits,
+            is_plan: false,
             n_processes: rows.len(),
             rows,
+        }
+    }
+
+    /// A tree of these nodes as it is planned: no times are drawn, and nothing says that they are
+    /// not known. `finding` is the title, `operation` what the tree is for.
+    pub fn planned(finding: Text, operation: Text, nodes: Vec<TreeNode>) -> Tree {
+        let heading = Heading {
+            finding,
+            operation,
+            n_instances: 0,
+        };
+        Tree {
+            is_plan: true,
+            ..Self::new(heading, Waits::ForOthers, nodes)
         }
     }
 }

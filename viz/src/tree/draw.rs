@@ -86,6 +86,7 @@ impl Tree {
         for (grade, number, parent) in edges {
             let class = match grade.color() {
                 Some(color) => format!("hop{color}"),
+                None if self.is_plan => "hop0".to_owned(),
                 None => "hop-unknown".to_owned(),
             };
             let ((x, y), (from_x, from_y)) = (place(number), place(parent));
@@ -99,6 +100,7 @@ impl Tree {
             let ((x, y), name) = (place(number), node.name.cut(12));
             let class = match node.wait {
                 Some(wait) => format!("node step{}", step(wait.mean_ns(), longest_wait)),
+                None if self.is_plan => "node step0".to_owned(),
                 None => "node unknown".to_owned(),
             };
             let data = [("node", node.name.as_str())];
@@ -122,12 +124,22 @@ impl Tree {
     }
 
     fn subtitle(&self) -> String {
+        let is_short = self.rows.iter().any(|row| row.rest.is_some());
+        if self.is_plan {
+            let nodes = counted_grouped(self.n_processes as u64, "node");
+            let shown = if is_short {
+                "; shown are those near the root"
+            } else {
+                ""
+            };
+            return format!("{}, {nodes}{shown}", self.heading.operation);
+        }
         format!(
             "{}, {}, {}; mean times",
             self.heading.operation,
             counted_grouped(self.heading.n_instances, "instance"),
             counted_grouped(self.n_processes as u64, "node"),
-        ) + if self.rows.iter().any(|row| row.rest.is_some()) {
+        ) + if is_short {
             "; shown are those whose hops stand out the most, and those near the root"
         } else {
             ""
@@ -291,7 +303,7 @@ impl Tree {
             .map(|wait| step(wait.mean_ns(), longest_wait))
             .collect();
         let mut flow = Flow::new(top);
-        if !grades.is_empty() {
+        if !grades.is_empty() && !self.is_plan {
             flow.add(Sample::None, "hop, in the slower direction:".to_owned());
             for grade in Grade::ALL
                 .into_iter()
@@ -316,6 +328,7 @@ impl Tree {
     fn edge_words(&self, row: &Row) -> String {
         let node = &self.nodes[row.node];
         match row.rest {
+            Some(_) if self.is_plan => return node.name.to_string(),
             Some(0) => return format!("{}: none of their hops stands out", node.name),
             Some(_) => return format!("{}: some of their hops stand out", node.name),
             None => {}
@@ -348,14 +361,18 @@ impl Tree {
 
     fn node_words(&self, node: &TreeNode) -> String {
         let wait = match node.wait {
-            Some(wait) => format!("{}: {}", self.waits.words(), wait.words()),
-            None => "wait not known".to_owned(),
+            Some(wait) => format!("\n{}: {}", self.waits.words(), wait.words()),
+            None if self.is_plan => String::new(),
+            None => "\nwait not known".to_owned(),
         };
-        format!("{} ({})\n{wait}", node.name, node.host)
+        format!("{} ({}){wait}", node.name, node.host)
     }
 
     fn description(&self) -> String {
         let mut text = format!("Tree of {}.", self.subtitle());
+        if self.is_plan {
+            return text;
+        }
         let slowest = self.rows.iter().filter(|row| row.parent.is_some());
         let slowest = slowest.max_by_key(|row| {
             let node = &self.nodes[row.node];

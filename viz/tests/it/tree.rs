@@ -86,6 +86,34 @@ fn what_is_not_known_is_no_length() {
 }
 
 #[test]
+fn a_planned_tree_has_no_times_and_says_of_none_that_it_is_not_known() {
+    let planned = |n: usize| {
+        let nodes = (0..n).map(|rank| TreeNode {
+            name: format!("gred {rank}").into(),
+            host: format!("h{}", rank / 4).into(),
+            parent: rank.checked_sub(1).map(|before| before / 2),
+            other_parent: None,
+            down: None,
+            up: None,
+            sent_down: None,
+            sent_up: None,
+            wait: None,
+        });
+        let (finding, operation) = ("A binary tree".into(), "line 5: bcast".into());
+        Picture::from(Tree::planned(finding, operation, nodes.collect())).to_svg()
+    };
+    let svg = planned(8);
+    assert_eq!(svg.matches("class=\"hop0\"").count(), 7);
+    assert!(svg.contains(">line 5: bcast, 8 nodes</text>"), "{svg}");
+    for word in ["unknown", "not known", "mean", "instance", "hop,"] {
+        assert!(!svg.contains(&format!(" {word}")), "{word}");
+    }
+    let svg = planned(1_000);
+    assert!(svg.contains("; shown are those near the root") && svg.contains(" more\""));
+    assert!(!svg.contains("stand"), "{svg}");
+}
+
+#[test]
 fn another_parent_to_the_root_is_named_and_has_no_edge() {
     let mut nodes = vec![
         TreeNode {
