@@ -2,13 +2,15 @@
 //! the JSON [`Document`], which other programs read into the same types.
 //!
 //! The results come from `collbench-analyzer` as plain types; here they become [sentences](words), which the
-//! [screen], the [page] and the [pictures] share. Nothing is measured or judged here.
+//! [screen], the [page] and the [pictures] share. Nothing is measured or judged here. [`trees`] shows tree files, for
+//! the command collbench-tree.
 #![forbid(unsafe_code)]
 
 mod document;
 mod page;
 mod pictures;
 mod screen;
+pub mod trees;
 mod words;
 
 pub use document::{

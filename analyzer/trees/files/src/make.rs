@@ -9,8 +9,10 @@ use crate::shapes::shape_name;
 /// What a new tree file is for.
 #[derive(Debug, Clone, Copy)]
 pub struct Beginning<'b> {
-    /// Hosts with their numbers of ranks, in the order of ranks; at least one.
-    pub hosts: &'b [(String, u32)],
+    /// Names of the hosts, at least one.
+    pub hosts: &'b [String],
+    /// Number of ranks on all of them.
+    pub n_ranks: u32,
     /// The site of each host, where hosts are known to form sites.
     pub sites: Option<&'b [u32]>,
     /// How the hosts were given: the options of a command.
@@ -109,14 +111,13 @@ pub fn spelled_out(beginning: Beginning<'_>, tree: &Wrappers) -> String {
 }
 
 fn head(beginning: Beginning<'_>) -> String {
-    let n_ranks: u64 = beginning.hosts.iter().map(|(_, n)| u64::from(*n)).sum();
     let count = |n: u64, noun: &str| collbench_text::quantity::counted(n, noun);
     format!(
         "# Trees of collective operations, begun for {} on {}.\n\
          #   collbench-tree check FILE {given}   says what is wrong with it\n\
          #   collbench-tree show FILE {given}    shows its trees\n\
          version = 1\n\n",
-        count(n_ranks, "rank"),
+        count(u64::from(beginning.n_ranks), "rank"),
         count(beginning.hosts.len() as u64, "host"),
         given = beginning.given
     )
@@ -141,7 +142,7 @@ fn sites(text: &mut String, beginning: Beginning<'_>) {
             .iter()
             .zip(sites)
             .filter(|&(_, &of)| of == site);
-        let names: Vec<String> = hosts.map(|((name, _), _)| quoted(name)).collect();
+        let names: Vec<String> = hosts.map(|(name, _)| quoted(name)).collect();
         let _ = write!(
             text,
             "[[site]]\nname = \"site {site}\"\nhosts = [{}]\n\n",

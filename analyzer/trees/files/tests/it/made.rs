@@ -25,17 +25,22 @@ fn hosts() -> [(String, u32); 3] {
     ]
 }
 
-fn beginning<'b>(hosts: &'b [(String, u32)], sites: Option<&'b [u32]>) -> Beginning<'b> {
+fn names() -> [String; 3] {
+    hosts().map(|(name, _)| name)
+}
+
+fn beginning<'b>(hosts: &'b [String], sites: Option<&'b [u32]>) -> Beginning<'b> {
     Beginning {
         hosts,
+        n_ranks: 9,
         sites,
         given: "--hosts a:3,b:2,c:4",
     }
 }
 
 fn tree(file: &TreeFile, rule: &Rule) -> Wrappers {
+    let names = names();
     let hosts = hosts();
-    let names = hosts.each_ref().map(|(name, _)| name.clone());
     let mut places = Vec::new();
     for (host, (_, n)) in (0..).zip(&hosts) {
         let place = Place {
@@ -74,7 +79,7 @@ fn parse(text: &str) -> TreeFile {
 #[test]
 fn a_file_with_a_shape_has_that_shape_for_what_can_have_it() {
     for shape in SHAPES {
-        let hosts = hosts();
+        let hosts = names();
         let file = parse(&with_shape(beginning(&hosts, None), shape));
         for rule in &file.rules.rules {
             let bottommost = tree(&file, rule).bottommost().kind;
@@ -89,7 +94,7 @@ fn a_file_with_a_shape_has_that_shape_for_what_can_have_it() {
 
 #[test]
 fn a_hierarchical_file_crosses_each_site_once() {
-    let hosts = hosts();
+    let hosts = names();
     let file = parse(&hierarchical(beginning(&hosts, None)));
     let found = tree(&file, &file.rules.rules[0]);
     let proxies = |tree: &Wrappers| {
@@ -111,7 +116,7 @@ fn a_hierarchical_file_crosses_each_site_once() {
 #[test]
 fn a_tree_that_is_spelled_out_is_the_same_tree() {
     for shape in SHAPES {
-        let hosts = hosts();
+        let hosts = names();
         let file = parse(&with_shape(beginning(&hosts, None), shape));
         let shaped = tree(&file, &file.rules.rules[0]);
         let text = spelled_out(beginning(&hosts, None), &shaped);

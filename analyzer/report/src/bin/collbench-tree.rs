@@ -1,0 +1,445 @@
+//! The command `collbench-tree`: checks, shows and begins tree files.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use collbench_analyzer::{RunFiles, RunHosts};
+use collbench_files::guard_mappings;
+use collbench_formats::tree::{Collective, Form};
+use collbench_report::trees::{
+    Ranks, RanksError, RuleTree, rule_trees, tree_to_dot, tree_to_svg, trees_to_json, trees_to_text,
+};
+use collbench_text::quantity::counted;
+use collbench_text::{inert, man};
+use collbench_tree_files::make::{Beginning, hierarchical, spelled_out, with_shape};
+use collbench_tree_files::{SHAPES, TreeFile, TreeFileError, shape_of};
+
+/// Exit status: the command line is invalid.
+const USAGE: u8 = 2;
+
+const AFTER_HELP: &str = "\
+Examples:
+  collbench-tree make hierarchical --hosts node1:4,node2:4 -o trees.toml
+      begin a tree file
+  collbench-tree check trees.toml --hosts node1:4,node2:4
+      say what is wrong with it
+  collbench-tree show trees.toml --trace trace
+      show its trees for the ranks of a recorded run
+  collbench-tree show trees.toml --hosts a:2,b:2 --operation bcast --format svg > tree.svg
+      draw a tree
+
+Exit status: 0 done; 1 the file is wrong or cannot be read: file, line and column are on stderr; 2 usage.";
+
+/// Checks, shows and begins tree files: spanning trees for collective operations.
+#[derive(Debug, Parser)]
+#[command(
+    name = "collbench-tree",
+    version,
+    after_help = AFTER_HELP,
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true
+)]
+struct Options {
+    /// Print a completion script for this shell and exit
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<clap_complete::Shell>,
+
+    /// Print the man page and exit
+    #[arg(long, exclusive = true)]
+    man: bool,
+
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Say what is wrong with a tree file
+    Check {
+        /// Tree file (TOML)
+        file: PathBuf,
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Show the trees of a tree file
+    Show(Show),
+    /// Begin a tree file
+    Make(Make),
+}
+
+/// The ranks that trees are made for.
+#[derive(Debug, Args)]
+struct Of {
+    /// Hosts with their numbers of ranks, in the order of ranks: A:4,B:4
+    #[arg(long, value_name = "LIST", conflicts_with = "trace")]
+    hosts: Option<String>,
+
+    /// Hosts and ranks of a recorded run
+    #[arg(long, value_name = "TRACE")]
+    trace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Show {
+    /// Tree file (TOML)
+    file: PathBuf,
+
+    #[command(flatten)]
+    of: Of,
+
+    /// Only trees for this operation, such as allreduce
+    #[arg(long, value_name = "NAME", value_parser = operation)]
+    operation: Option<Collective>,
+
+    /// Only trees for this payload of one rank
+    #[arg(long, value_name = "BYTES")]
+    bytes: Option<u64>,
+
+    /// Root of operations that have one
+    #[arg(long, value_name = "RANK", default_value_t = 0)]
+    root: u32,
+
+    /// What to print to stdout; dot and svg are of one tree, the first that fits
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+struct Make {
+    /// hierarchical, linear, "chain K", K-ary, K-nomial, binomial, "in-order binary" or exchange,
+    /// such as 4-nomial
+    #[arg(value_name = "SHAPE")]
+    shape: String,
+
+    #[command(flatten)]
+    of: Of,
+
+    /// Spell the tree out, node by node
+    #[arg(long)]
+    nodes: bool,
+
+    /// File to write [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace the file if it is there
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Rows of text
+    Text,
+    /// One JSON document for scripts
+    Json,
+    /// A graph for Graphviz
+    Dot,
+    /// A picture for a browser
+    Svg,
+}
+
+/// An invalid command line.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(String);
+
+/// Lines that name a file and a place, each complete.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Places(String);
+
+fn main() -> ExitCode {
+    guard_mappings();
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let is_place = error.is::<Places>()
+                || matches!(error.downcast_ref(), Some(TreeFileError::Wrong { .. }));
+            if is_place {
+                anstream::eprintln!("{error:#}");
+            } else {
+                anstream::eprintln!("collbench-tree: {error:#}");
+            }
+            let is_usage = error.is::<Usage>()
+                || matches!(
+                    error.downcast_ref(),
+                    Some(RanksError::Part(_) | RanksError::TooMany(_))
+                );
+            if is_usage {
+                ExitCode::from(USAGE)
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+fn run(options: &Options) -> anyhow::Result<()> {
+    let command = &mut Options::command();
+    if let Some(shell) = options.completions {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, command, "collbench-tree", &mut script);
+        return print(&script);
+    }
+    match &options.action {
+        Some(Action::Check { file, of }) => check(file, of),
+        Some(Action::Show(options)) => show(options),
+        Some(Action::Make(options)) => make(options),
+        None => print(man_pages(command.clone())?.as_bytes()),
+    }
+}
+
+/// The page of the command, followed by those of what it does.
+fn man_pages(mut command: clap::Command) -> io::Result<String> {
+    command.build();
+    let parts: Vec<clap::Command> = command
+        .get_subcommands()
+        .filter(|part| part.get_name() != "help")
+        .cloned()
+        .collect();
+    let mut pages = String::new();
+    for mut command in std::iter::once(command).chain(parts) {
+        let usage = command.render_usage().to_string();
+        pages += &man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
+    }
+    Ok(pages)
+}
+
+fn check(path: &Path, of: &Of) -> anyhow::Result<()> {
+    let (file, ranks) = read(path, of)?;
+    let name = inert::path(path);
+    let mut text = format!(
+        "{name}: {}, nothing wrong\n",
+        counted(file.rules.rules.len() as u64, "tree")
+    );
+    if let Some(ranks) = &ranks {
+        let trees = rule_trees(&file.rules, ranks, 0);
+        let wrong = misfits(&trees);
+        if !wrong.is_empty() {
+            let lines = wrong
+                .iter()
+                .map(|(line, what)| format!("{name}:{line}:1: {what}"));
+            return Err(Places(lines.collect::<Vec<_>>().join("\n")).into());
+        }
+        for tree in trees.iter().filter(|tree| tree.tree.is_err()) {
+            text += &format!("{name}:{}:1: not used for {}\n", tree.rule.line, {
+                counted(u64::from(ranks.n()), "rank")
+            });
+        }
+    }
+    for remark in &file.remarks {
+        text += &format!("{name}:{remark}\n");
+    }
+    print(text.as_bytes())
+}
+
+/// What is wrong with trees for these ranks, by line: a tree that is for as many ranks, and does not
+/// fit them; all, if none is for as many.
+fn misfits(trees: &[RuleTree<'_>]) -> Vec<(u32, String)> {
+    let all_are_of_other_size = trees.iter().all(RuleTree::is_of_other_size);
+    let wrong = trees.iter().filter_map(|tree| {
+        let error = tree.tree.as_ref().err()?;
+        let remedy = match tree.rule.form {
+            Form::Nodes(_) => "name each rank once, or make the file anew",
+            Form::Shaped(_) => "change it, or add a tree for these ranks",
+        };
+        (all_are_of_other_size || !tree.is_of_other_size()).then(|| {
+            (
+                tree.rule.line,
+                format!("no tree for these ranks: {error}; {remedy}"),
+            )
+        })
+    });
+    wrong.collect()
+}
+
+fn show(options: &Show) -> anyhow::Result<()> {
+    let (mut file, ranks) = read(&options.file, &options.of)?;
+    let name = inert::path(&options.file);
+    file.rules.rules.retain(|rule| {
+        let calls = &rule.calls;
+        options
+            .operation
+            .is_none_or(|of| calls.operations.contains(&of))
+            && options
+                .bytes
+                .is_none_or(|n| (calls.bytes.0..=calls.bytes.1).contains(&n))
+    });
+    if file.rules.rules.is_empty() {
+        bail!(
+            "{name}: no tree for this operation and payload; see all without --operation and --bytes"
+        );
+    }
+    if let Some(ranks) = &ranks
+        && options.root >= ranks.n()
+    {
+        let n = ranks.n();
+        return Err(Usage(format!(
+            "--root {}; expected a rank from 0 to {}",
+            options.root,
+            n - 1
+        ))
+        .into());
+    }
+    let trees = ranks
+        .as_ref()
+        .map(|ranks| rule_trees(&file.rules, ranks, options.root));
+    let of = ranks.as_ref().zip(trees.as_deref());
+    let text = match options.format {
+        Format::Text => trees_to_text(&name, &file, of),
+        Format::Json => trees_to_json(&name, &file, of),
+        Format::Dot => one_tree(of, options.operation, tree_to_dot)?,
+        Format::Svg => one_tree(of, options.operation, tree_to_svg)?,
+    };
+    print(text.as_bytes())
+}
+
+/// A picture of the first tree that fits, for an operation if there is one.
+fn one_tree(
+    of: Option<(&Ranks, &[RuleTree<'_>])>,
+    operation: Option<Collective>,
+    draw: impl Fn(&RuleTree<'_>, &Ranks) -> Option<String>,
+) -> anyhow::Result<String> {
+    let Some((ranks, trees)) = of else {
+        return Err(Usage("a picture needs ranks; add --hosts or --trace".to_owned()).into());
+    };
+    let fitting: Vec<&RuleTree<'_>> = trees.iter().filter(|tree| tree.tree.is_ok()).collect();
+    let Some(first) = fitting.first() else {
+        let misfits = misfits(trees);
+        let what = misfits
+            .first()
+            .map_or("no tree for these ranks", |(_, what)| what.as_str());
+        return Err(anyhow!("{what}"));
+    };
+    if fitting.len() > 1 && operation.is_none() {
+        anstream::eprintln!(
+            "collbench-tree: the tree of line {}, one of {}; choose with --operation or --bytes",
+            first.rule.line,
+            fitting.len()
+        );
+    }
+    draw(first, ranks).ok_or_else(|| anyhow!("no tree for these ranks"))
+}
+
+fn make(options: &Make) -> anyhow::Result<()> {
+    let name = options.shape.trim();
+    let shape = shape_of(name);
+    if shape.is_none() && name != "hierarchical" {
+        let shown = inert::line(name, 60);
+        let known = SHAPES.join(", ");
+        return Err(Usage(format!(
+            "no shape \"{shown}\"; expected hierarchical, {known}"
+        ))
+        .into());
+    }
+    let Some(ranks) = ranks(&options.of)? else {
+        return Err(
+            Usage("hosts are missing; add --hosts LIST or --trace TRACE".to_owned()).into(),
+        );
+    };
+    let sites = ranks.sites();
+    let given = match &options.of.trace {
+        Some(trace) => format!("--trace {}", inert::path(trace)),
+        None => inert::line(&ranks.as_option(), 200),
+    };
+    let beginning = Beginning {
+        hosts: &ranks.hosts,
+        n_ranks: ranks.n(),
+        sites: sites.as_deref(),
+        given: &given,
+    };
+    let mut text = match shape {
+        Some(shape) => with_shape(beginning, shape),
+        None => hierarchical(beginning),
+    };
+    if options.nodes {
+        let file = TreeFile::parse(&text, Path::new("")).map_err(|problems| {
+            anyhow!("the file that was begun is wrong: {:?}", problems.0.first())
+        })?;
+        let mut ranks = ranks.clone();
+        ranks.describe(&file.rules);
+        let trees = rule_trees(&file.rules, &ranks, 0);
+        text = match trees.first().map(|tree| &tree.tree) {
+            Some(Ok(tree)) => spelled_out(beginning, tree),
+            _ => bail!("no tree of this shape for these ranks"),
+        };
+    }
+    match &options.output {
+        None => print(text.as_bytes()),
+        Some(path) => write_file(path, &text, options.force),
+    }
+}
+
+/// Writes a whole file, or nothing.
+fn write_file(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
+    let shown = inert::path(path);
+    if !force && path.symlink_metadata().is_ok() {
+        bail!("{shown} exists; --force replaces it");
+    }
+    let Some(name) = path.file_name() else {
+        bail!("{shown} is no name of a file");
+    };
+    let mut unfinished = std::ffi::OsString::from(".");
+    unfinished.push(name);
+    unfinished.push(format!(".{}.unfinished", std::process::id()));
+    let unfinished = path.with_file_name(unfinished);
+    let written = fs::File::create_new(&unfinished)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&unfinished, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written.with_context(|| shown)
+}
+
+/// A tree file, and the ranks at the places that it describes. A host that it names is among theirs.
+fn read(path: &Path, of: &Of) -> anyhow::Result<(TreeFile, Option<Ranks>)> {
+    let file = TreeFile::read(path)?;
+    let Some(mut ranks) = ranks(of)? else {
+        return Ok((file, None));
+    };
+    let unknown = file.unknown_hosts(&ranks.hosts);
+    if !unknown.is_empty() {
+        let name = inert::path(path);
+        let lines = unknown.iter().map(|problem| format!("{name}:{problem}"));
+        return Err(Places(lines.collect::<Vec<_>>().join("\n")).into());
+    }
+    ranks.describe(&file.rules);
+    Ok((file, Some(ranks)))
+}
+
+fn ranks(of: &Of) -> anyhow::Result<Option<Ranks>> {
+    if let Some(list) = &of.hosts {
+        return Ok(Some(Ranks::of_list(list)?));
+    }
+    let Some(trace) = &of.trace else {
+        return Ok(None);
+    };
+    let run = RunFiles::open(trace).and_then(|files| RunHosts::of(&files))?;
+    let ranks = Ranks::of_run(&run).with_context(|| inert::path(trace))?;
+    Ok(Some(ranks))
+}
+
+fn operation(name: &str) -> Result<Collective, String> {
+    let plain = name.to_lowercase();
+    let plain = plain.strip_prefix("mpi_").unwrap_or(&plain);
+    let found = Collective::ALL.into_iter().find(|of| of.name() == plain);
+    found.ok_or_else(|| {
+        let names = Collective::ALL.map(Collective::name).join(", ");
+        format!("no operation of trees; expected one of {names}")
+    })
+}
+
+/// Prints to stdout; a closed pipe is not an error.
+fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("stdout"),
+    }
+}

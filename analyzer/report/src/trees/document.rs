@@ -1,0 +1,197 @@
+//! Trees as a JSON document.
+
+use collbench_formats::tree::{Calls, Contributor, Level, Wrapper, Wrappers};
+use collbench_text::json;
+use collbench_tree_files::{Problem, TreeFile};
+use serde::Serialize;
+
+use super::ranks::Ranks;
+use super::rule_trees::{RuleTree, n_crossings};
+
+/// The document: `collbench.tree/1`.
+#[derive(Debug, Serialize)]
+struct TreesDocument {
+    schema: &'static str,
+    file: String,
+    /// The ranks that trees are made for, by rank; null without ranks.
+    ranks: Option<Vec<RankDocument>>,
+    trees: Vec<TreeDocument>,
+    remarks: Vec<RemarkDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct RankDocument {
+    rank: u32,
+    host: String,
+    site: Option<u32>,
+    switch: Option<u32>,
+    socket: Option<u32>,
+    core_complex: Option<u32>,
+}
+
+#[derive(Debug, Serialize)]
+struct TreeDocument {
+    line: u32,
+    operations: Vec<&'static str>,
+    ranks_min: u32,
+    ranks_max: Option<u32>,
+    bytes_min: u64,
+    bytes_max: Option<u64>,
+    /// Why there is no tree for the ranks; null if there is one, or without ranks.
+    unfit: Option<String>,
+    root: Option<u32>,
+    height: Option<u32>,
+    crossings: Option<Crossings>,
+    in_rank_order: Option<bool>,
+    wrappers: Option<Vec<WrapperDocument>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Crossings {
+    hosts: u64,
+    switches: u64,
+    sites: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct WrapperDocument {
+    index: u32,
+    kind: &'static str,
+    owner: u32,
+    host: String,
+    contributors: Vec<ContributorDocument>,
+    parent: Option<u32>,
+    level: &'static str,
+    collectors: CollectorsDocument,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ContributorDocument {
+    Rank(u32),
+    Wrapper(u32),
+}
+
+#[derive(Debug, Serialize)]
+struct CollectorsDocument {
+    before: bool,
+    after: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct RemarkDocument {
+    line: u32,
+    text: String,
+}
+
+/// A document of all trees of a file, with a line feed at its end; without ranks, of its rules.
+#[must_use]
+pub fn trees_to_json(name: &str, file: &TreeFile, of: Option<(&Ranks, &[RuleTree<'_>])>) -> String {
+    let trees = match of {
+        Some((ranks, trees)) => trees
+            .iter()
+            .map(|tree| tree_document(tree, ranks))
+            .collect(),
+        None => file
+            .rules
+            .rules
+            .iter()
+            .map(|rule| TreeDocument::of(rule.line, &rule.calls))
+            .collect(),
+    };
+    let remark = |problem: &Problem| RemarkDocument {
+        line: problem.line,
+        text: format!("{}; {}", problem.found, problem.remedy),
+    };
+    json::document(&TreesDocument {
+        schema: "collbench.tree/1",
+        file: name.to_owned(),
+        ranks: of.map(|(ranks, _)| rank_documents(ranks)),
+        trees,
+        remarks: file.remarks.iter().map(remark).collect(),
+    })
+}
+
+fn rank_documents(ranks: &Ranks) -> Vec<RankDocument> {
+    let places = (0..).zip(&ranks.places);
+    places
+        .map(|(rank, place)| RankDocument {
+            rank,
+            host: ranks.hosts[place.host as usize].clone(),
+            site: place.site,
+            switch: place.switch,
+            socket: place.socket,
+            core_complex: place.core_complex,
+        })
+        .collect()
+}
+
+impl TreeDocument {
+    /// Of a rule, without a tree.
+    fn of(line: u32, calls: &Calls) -> Self {
+        Self {
+            line,
+            operations: calls
+                .operations
+                .iter()
+                .map(|of| of.operation().name())
+                .collect(),
+            ranks_min: calls.ranks.0,
+            ranks_max: (calls.ranks.1 != u32::MAX).then_some(calls.ranks.1),
+            bytes_min: calls.bytes.0,
+            bytes_max: (calls.bytes.1 != u64::MAX).then_some(calls.bytes.1),
+            unfit: None,
+            root: None,
+            height: None,
+            crossings: None,
+            in_rank_order: None,
+            wrappers: None,
+        }
+    }
+}
+
+fn tree_document(of: &RuleTree<'_>, ranks: &Ranks) -> TreeDocument {
+    let mut document = TreeDocument::of(of.rule.line, &of.rule.calls);
+    document.root = of.root;
+    match &of.tree {
+        Err(error) => document.unfit = Some(error.to_string()),
+        Ok(tree) => {
+            document.height = Some(tree.height());
+            document.crossings = Some(Crossings {
+                hosts: n_crossings(tree, Level::Host),
+                switches: n_crossings(tree, Level::Switch),
+                sites: n_crossings(tree, Level::Site),
+            });
+            document.in_rank_order = Some(tree.is_in_rank_order());
+            document.wrappers = Some(wrapper_documents(tree, ranks));
+        }
+    }
+    document
+}
+
+fn wrapper_documents(tree: &Wrappers, ranks: &Ranks) -> Vec<WrapperDocument> {
+    let document = |(index, wrapper): (u32, &Wrapper)| {
+        let place = &ranks.places[wrapper.owner as usize];
+        WrapperDocument {
+            index,
+            kind: wrapper.kind.name(),
+            owner: wrapper.owner,
+            host: ranks.hosts[place.host as usize].clone(),
+            contributors: wrapper
+                .contributors
+                .iter()
+                .map(|of| match *of {
+                    Contributor::Rank(rank) => ContributorDocument::Rank(rank),
+                    Contributor::Wrapper(below) => ContributorDocument::Wrapper(below),
+                })
+                .collect(),
+            parent: wrapper.parent,
+            level: wrapper.level.plural(),
+            collectors: CollectorsDocument {
+                before: wrapper.collectors.before,
+                after: wrapper.collectors.after,
+            },
+        }
+    };
+    (0..).zip(tree.all()).map(document).collect()
+}

@@ -1,0 +1,189 @@
+//! Trees as text.
+
+use std::fmt::Write;
+
+use collbench_formats::tree::{
+    Calls, Collectors, Contributor, Form, Level, Rule, Shaped, WrapperKind, Wrappers,
+};
+use collbench_text::inert;
+use collbench_text::quantity::{counted, grouped};
+use collbench_tree_files::{TreeFile, shape_name};
+
+use super::ranks::Ranks;
+use super::rows::{What, rows, words, work};
+use super::rule_trees::{RuleTree, n_crossings};
+
+/// Text of a file: its trees for ranks; without ranks, its rules. `name` is the path of the file.
+#[must_use]
+pub fn trees_to_text(name: &str, file: &TreeFile, of: Option<(&Ranks, &[RuleTree<'_>])>) -> String {
+    let mut text = format!("{name}: {}", counted(file.rules.rules.len() as u64, "tree"));
+    match of {
+        None => {
+            text.push('\n');
+            for rule in &file.rules.rules {
+                let _ = write!(text, "\n{}\n{}", heading(rule), form(rule));
+            }
+        }
+        Some((ranks, trees)) => {
+            let _ = writeln!(text, " for {}", ranks_in_words(ranks));
+            for tree in trees {
+                let _ = write!(text, "\n{}\n{}", heading(tree.rule), tree_text(tree, ranks));
+            }
+        }
+    }
+    text
+}
+
+/// `8 ranks on 4 hosts at 2 sites`.
+pub(super) fn ranks_in_words(ranks: &Ranks) -> String {
+    let mut text = format!(
+        "{} on {}",
+        counted(u64::from(ranks.n()), "rank"),
+        counted(ranks.hosts.len() as u64, "host")
+    );
+    let mut sites: Vec<u32> = ranks.sites().unwrap_or_default();
+    sites.sort_unstable();
+    sites.dedup();
+    if sites.len() > 1 {
+        let _ = write!(text, " at {} sites", sites.len());
+    }
+    text
+}
+
+/// `tree of line 5: allreduce, barrier; 4 to 64 ranks; up to 4096 bytes`.
+pub(super) fn heading(rule: &Rule) -> String {
+    let Calls {
+        operations,
+        ranks,
+        bytes,
+    } = &rule.calls;
+    let names: Vec<&str> = operations.iter().map(|of| of.name()).collect();
+    let mut text = format!("tree of line {}: {}", rule.line, names.join(", "));
+    if *ranks != (1, u32::MAX) {
+        let most = (ranks.1 != u32::MAX).then_some(u64::from(ranks.1));
+        let _ = write!(text, "; {}", range(u64::from(ranks.0), most, "rank"));
+    }
+    if *bytes != (0, u64::MAX) {
+        let most = (bytes.1 != u64::MAX).then_some(bytes.1);
+        let _ = write!(text, "; {}", range(bytes.0, most, "byte"));
+    }
+    text
+}
+
+fn range(least: u64, most: Option<u64>, noun: &str) -> String {
+    match most {
+        None => format!("{} {noun}s or more", grouped(least)),
+        Some(most) if least == most => counted(least, noun),
+        Some(most) => format!("{} to {} {noun}s", grouped(least), grouped(most)),
+    }
+}
+
+/// How a rule makes its tree.
+fn form(rule: &Rule) -> String {
+    match &rule.form {
+        Form::Nodes(nodes) => format!(
+            "  spelled out: {} of {}\n",
+            counted(nodes.len() as u64, "node"),
+            counted(u64::from(rule.calls.ranks.0), "rank")
+        ),
+        Form::Shaped(Shaped { joins, root, hosts }) => {
+            let mut text = String::new();
+            for &(level, shape) in joins.iter().rev() {
+                let _ = writeln!(text, "  {}: {}", words(level), shape_name(shape));
+            }
+            if let Some(root) = root {
+                let _ = writeln!(text, "  root: rank {root}");
+            }
+            if !hosts.is_empty() {
+                let names: Vec<String> = hosts.iter().map(|host| inert::line(host, 60)).collect();
+                let _ = writeln!(text, "  hosts in the order {}", names.join(", "));
+            }
+            text
+        }
+    }
+}
+
+fn tree_text(of: &RuleTree<'_>, ranks: &Ranks) -> String {
+    let tree = match &of.tree {
+        Ok(tree) => tree,
+        Err(error) => return format!("  no tree for these ranks: {error}\n"),
+    };
+    let mut text = format!("  {}\n", summary(of, tree));
+    let named: Vec<(String, String)> = rows(tree)
+        .iter()
+        .map(|row| {
+            let name = format!("{}{}", "  ".repeat(row.depth + 1), row.name(tree));
+            let host = inert::line(&row.host(tree, ranks), 40);
+            let rest = match row.what {
+                What::Ranks(..) => host,
+                What::Wrapper(idx) => {
+                    let wrapper = &tree.all()[idx as usize];
+                    format!("{host}, {}{}", work(wrapper), collectors(tree, idx))
+                }
+            };
+            (name, rest)
+        })
+        .collect();
+    let width = named.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, rest) in named {
+        let _ = writeln!(text, "{name:width$}  {rest}");
+    }
+    text
+}
+
+/// `with root 0, height 3, 2 proxies between hosts, combines in the order of ranks`.
+pub(super) fn summary(of: &RuleTree<'_>, tree: &Wrappers) -> String {
+    let mut parts = Vec::new();
+    if let Some(root) = of.root {
+        parts.push(format!("with root {root}"));
+    }
+    parts.push(format!("height {}", tree.height()));
+    for level in [Level::Host, Level::Switch, Level::Site] {
+        let n = n_crossings(tree, level);
+        if n > 0 {
+            let proxies = if n == 1 { "proxy" } else { "proxies" };
+            parts.push(format!("{n} {proxies} between {}", words(level)));
+        }
+    }
+    if tree.bottommost().kind == WrapperKind::Exchange {
+        let partners = tree.bottommost().contributors.len() as u64;
+        parts.push(format!("exchange of {}", counted(partners, "partner")));
+    }
+    parts.push(if tree.is_in_rank_order() {
+        "combines in the order of ranks".to_owned()
+    } else {
+        "combines in another order than that of ranks".to_owned()
+    });
+    parts.join(", ")
+}
+
+/// Which collectors around a wrapper are off, in words; nothing if none is.
+pub(super) fn collectors(tree: &Wrappers, idx: u32) -> String {
+    let wrapper = &tree.all()[idx as usize];
+    let mut before = wrapper.contributors.iter();
+    let before = before.all(|&of| tree.collects(of, idx));
+    let after = wrapper
+        .parent
+        .is_none_or(|parent| tree.collects(Contributor::Wrapper(idx), parent));
+    let is_bottommost = matches!(wrapper.kind, WrapperKind::Core | WrapperKind::Exchange);
+    match (Collectors { before, after }, is_bottommost) {
+        (
+            Collectors {
+                before: true,
+                after: true,
+            },
+            _,
+        ) => "",
+        (
+            Collectors {
+                before: false,
+                after: false,
+            },
+            _,
+        )
+        | (Collectors { before: false, .. }, true) => ", no collectors",
+        (Collectors { before: true, .. }, _) => ", no collector after it",
+        (Collectors { after: true, .. }, _) => ", no collector before it",
+    }
+    .to_owned()
+}
