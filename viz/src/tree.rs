@@ -96,6 +96,8 @@ pub struct Tree {
     waits: Waits,
     /// Whether it is a tree as it is planned, of which nothing was measured.
     is_plan: bool,
+    /// Of a plan, what each node does.
+    notes: Vec<Text>,
     /// Rows in the order in which they are drawn.
     rows: Vec<Row>,
     /// Number of processes in the tree.
@@ -122,21 +124,25 @@ impl Tree {
             nodes,
             waits,
             is_plan: false,
+            notes: Vec::new(),
             n_processes: rows.len(),
             rows,
         }
     }
 
-    /// A tree of these nodes as it is planned: no times are drawn, and nothing says that they are
-    /// not known. `finding` is the title, `operation` what the tree is for.
-    pub fn planned(finding: Text, operation: Text, nodes: Vec<TreeNode>) -> Tree {
+    /// A tree of these nodes as it is planned, each with what it does: no times are drawn, and
+    /// nothing says that they are not known. `finding` is the title, `operation` what the tree is
+    /// for.
+    pub fn planned(finding: Text, operation: Text, nodes: Vec<(TreeNode, Text)>) -> Tree {
         let heading = Heading {
             finding,
             operation,
             n_instances: 0,
         };
+        let (nodes, notes) = nodes.into_iter().unzip();
         Tree {
             is_plan: true,
+            notes,
             ..Self::new(heading, Waits::ForOthers, nodes)
         }
     }

@@ -76,6 +76,7 @@ impl Tree {
         let middle = |row: usize| top + height * (row as f64 + 0.5);
         self.draw_hosts(&sheet, top, height);
         self.draw_messages(&sheet, top, height);
+        self.draw_notes(&sheet, top, height);
         draw_columns(&sheet, &columns, top, height, id);
         let place = |row: usize| (self.x_of(&self.rows[row]), middle(row));
         // Edges of one parent share a line: those that stand out are on top.
@@ -293,6 +294,18 @@ impl Tree {
         }
     }
 
+    /// What the nodes of a plan do.
+    fn draw_notes(&self, sheet: &Sheet, top: f64, height: f64) {
+        for (number, row) in self.rows.iter().enumerate() {
+            let Some(note) = self.notes.get(row.node).filter(|_| row.rest.is_none()) else {
+                continue;
+            };
+            let y = top + height * (number as f64 + 0.5) + 4.0;
+            let text = fit(note.as_str(), BARS_RIGHT - MESSAGES_LEFT, 11.0);
+            sheet.text(at(MESSAGES_LEFT, y), Anchor::Start, "minor", &text);
+        }
+    }
+
     /// The entries of the legend from `top` on, and their lower end: each grade of hops and each shade
     /// of nodes that the picture has.
     fn legend(&self, medians: &Medians, longest_wait: i64, top: f64) -> (Vec<Entry>, f64) {
@@ -369,10 +382,10 @@ impl Tree {
     }
 
     fn description(&self) -> String {
-        let mut text = format!("Tree of {}.", self.subtitle());
         if self.is_plan {
-            return text;
+            return format!("{}.", self.subtitle());
         }
+        let mut text = format!("Tree of {}.", self.subtitle());
         let slowest = self.rows.iter().filter(|row| row.parent.is_some());
         let slowest = slowest.max_by_key(|row| {
             let node = &self.nodes[row.node];

@@ -99,12 +99,14 @@ fn a_planned_tree_has_no_times_and_says_of_none_that_it_is_not_known() {
             sent_up: None,
             wait: None,
         });
+        let nodes = nodes.map(|node| (node, "joins two".into()));
         let (finding, operation) = ("A binary tree".into(), "line 5: bcast".into());
         Picture::from(Tree::planned(finding, operation, nodes.collect())).to_svg()
     };
     let svg = planned(8);
     assert_eq!(svg.matches("class=\"hop0\"").count(), 7);
     assert!(svg.contains(">line 5: bcast, 8 nodes</text>"), "{svg}");
+    assert_eq!(svg.matches(">joins two</text>").count(), 8);
     for word in ["unknown", "not known", "mean", "instance", "hop,"] {
         assert!(!svg.contains(&format!(" {word}")), "{word}");
     }

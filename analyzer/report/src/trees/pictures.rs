@@ -16,16 +16,19 @@ use super::text::{heading, ranks_in_words, summary};
 #[must_use]
 pub fn tree_to_svg(of: &RuleTree<'_>, ranks: &Ranks) -> Option<String> {
     let tree = of.tree.as_ref().ok()?;
-    let nodes = rows(tree).into_iter().map(|row| TreeNode {
-        name: row.name(tree).into(),
-        host: row.host(tree, ranks).into(),
-        parent: row.parent,
-        other_parent: None,
-        down: None,
-        up: None,
-        sent_down: None,
-        sent_up: None,
-        wait: None,
+    let nodes = rows(tree).into_iter().map(|row| {
+        let node = TreeNode {
+            name: row.name(tree).into(),
+            host: row.host(tree, ranks).into(),
+            parent: row.parent,
+            other_parent: None,
+            down: None,
+            up: None,
+            sent_down: None,
+            sent_up: None,
+            wait: None,
+        };
+        (node, row.note(tree).into())
     });
     let summary = capitalized(&summary(of, tree));
     let about = format!("{}, for {}", heading(of.rule), ranks_in_words(ranks));

@@ -1,6 +1,6 @@
 //! A tree as rows, each below what it contributes to.
 
-use collbench_formats::tree::{Contributor, Level, Wrapper, WrapperKind, Wrappers};
+use collbench_formats::tree::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};
 use collbench_text::quantity::counted;
 
 use super::ranks::Ranks;
@@ -85,6 +85,17 @@ impl Row {
         }
     }
 
+    /// What it does, and which of its collectors are off; nothing for ranks.
+    pub(super) fn note(&self, tree: &Wrappers) -> String {
+        match self.what {
+            What::Ranks(..) => String::new(),
+            What::Wrapper(idx) => {
+                let wrapper = &tree.all()[idx as usize];
+                format!("{}{}", work(wrapper), collectors(tree, idx))
+            }
+        }
+    }
+
     /// The host of it: several names for an exchange between hosts.
     pub(super) fn host(&self, tree: &Wrappers, ranks: &Ranks) -> String {
         let name = |rank: u32| {
@@ -134,4 +145,35 @@ pub(super) fn words(level: Level) -> &'static str {
         Level::CoreComplex => "core complexes",
         level => level.plural(),
     }
+}
+
+/// Which collectors around a wrapper are off, in words; nothing if none is.
+fn collectors(tree: &Wrappers, idx: u32) -> String {
+    let wrapper = &tree.all()[idx as usize];
+    let mut before = wrapper.contributors.iter();
+    let before = before.all(|&of| tree.collects(of, idx));
+    let after = wrapper
+        .parent
+        .is_none_or(|parent| tree.collects(Contributor::Wrapper(idx), parent));
+    let is_bottommost = matches!(wrapper.kind, WrapperKind::Core | WrapperKind::Exchange);
+    match (Collectors { before, after }, is_bottommost) {
+        (
+            Collectors {
+                before: true,
+                after: true,
+            },
+            _,
+        ) => "",
+        (
+            Collectors {
+                before: false,
+                after: false,
+            },
+            _,
+        )
+        | (Collectors { before: false, .. }, true) => ", no collectors",
+        (Collectors { before: true, .. }, _) => ", no collector after it",
+        (Collectors { after: true, .. }, _) => ", no collector before it",
+    }
+    .to_owned()
 }

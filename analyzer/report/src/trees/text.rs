@@ -2,15 +2,13 @@
 
 use std::fmt::Write;
 
-use collbench_formats::tree::{
-    Calls, Collectors, Contributor, Form, Level, Rule, Shaped, WrapperKind, Wrappers,
-};
+use collbench_formats::tree::{Calls, Form, Level, Rule, Shaped, WrapperKind, Wrappers};
 use collbench_text::inert;
 use collbench_text::quantity::{counted, grouped};
 use collbench_tree_files::{TreeFile, shape_name};
 
 use super::ranks::Ranks;
-use super::rows::{What, rows, words, work};
+use super::rows::{rows, words};
 use super::rule_trees::{RuleTree, n_crossings};
 
 /// Text of a file: its trees for ranks; without ranks, its rules. `name` is the path of the file.
@@ -114,12 +112,11 @@ fn tree_text(of: &RuleTree<'_>, ranks: &Ranks) -> String {
         .map(|row| {
             let name = format!("{}{}", "  ".repeat(row.depth + 1), row.name(tree));
             let host = inert::line(&row.host(tree, ranks), 40);
-            let rest = match row.what {
-                What::Ranks(..) => host,
-                What::Wrapper(idx) => {
-                    let wrapper = &tree.all()[idx as usize];
-                    format!("{host}, {}{}", work(wrapper), collectors(tree, idx))
-                }
+            let note = row.note(tree);
+            let rest = if note.is_empty() {
+                host
+            } else {
+                format!("{host}, {note}")
             };
             (name, rest)
         })
@@ -155,35 +152,4 @@ pub(super) fn summary(of: &RuleTree<'_>, tree: &Wrappers) -> String {
         "combines in another order than that of ranks".to_owned()
     });
     parts.join(", ")
-}
-
-/// Which collectors around a wrapper are off, in words; nothing if none is.
-pub(super) fn collectors(tree: &Wrappers, idx: u32) -> String {
-    let wrapper = &tree.all()[idx as usize];
-    let mut before = wrapper.contributors.iter();
-    let before = before.all(|&of| tree.collects(of, idx));
-    let after = wrapper
-        .parent
-        .is_none_or(|parent| tree.collects(Contributor::Wrapper(idx), parent));
-    let is_bottommost = matches!(wrapper.kind, WrapperKind::Core | WrapperKind::Exchange);
-    match (Collectors { before, after }, is_bottommost) {
-        (
-            Collectors {
-                before: true,
-                after: true,
-            },
-            _,
-        ) => "",
-        (
-            Collectors {
-                before: false,
-                after: false,
-            },
-            _,
-        )
-        | (Collectors { before: false, .. }, true) => ", no collectors",
-        (Collectors { before: true, .. }, _) => ", no collector after it",
-        (Collectors { after: true, .. }, _) => ", no collector before it",
-    }
-    .to_owned()
 }
