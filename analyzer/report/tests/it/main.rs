@@ -25,4 +25,5 @@ mod pictures;
 mod promises;
 mod ring;
 mod said;
+mod trees;
 mod way_back;
