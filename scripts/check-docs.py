@@ -8,7 +8,7 @@ Fails where
 - a path of the repository that is named is not there, or the map in docs/architecture.md lacks a
   crate or folder;
 - a field of the JSON is not in docs/json.md, or one there is in no source;
-- the screen of a generated trace says something else;
+- the screen of a generated trace, or of a tree file of the page, says something else;
 - the README is longer than MOST_LINES.
 
 It asks the commands themselves, so build first: make build.
@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -224,6 +225,33 @@ def check_screens(pages):
                     found(page.path, number, f"the screen does not say: {line.strip()}")
 
 
+def check_trees(pages):
+    """Blocks of tree files begin with a comment of their name, and are right; blocks that begin with a
+    command on one of them show all that it prints."""
+    for page in pages:
+        with tempfile.TemporaryDirectory() as folder:
+            for block in page.blocks:
+                (number, first), *rest = block
+                if name := re.fullmatch(r"# (\w+\.toml)", first):
+                    # A block has no lines that are empty at its end, and those inside are lost.
+                    last = rest[-1][0] if rest else number
+                    text = [line[4:] for line in page.lines[number - 1 : last]]
+                    pathlib.Path(folder, name[1]).write_text("\n".join(text) + "\n")
+                    check = [executable("collbench-tree"), "check", name[1]]
+                    ran = subprocess.run(check, cwd=folder, capture_output=True, text=True)
+                    if ran.returncode != 0:
+                        found(page.path, number, f"the tree file is wrong: {ran.stderr.strip()}")
+                elif first.startswith("$ collbench-tree "):
+                    command, *options = shlex.split(first[2:])
+                    ran = subprocess.run(
+                        [executable(command), *options], cwd=folder, capture_output=True, text=True
+                    )
+                    shown = [line for _, line in rest if line.strip()]
+                    said = [line for line in ran.stdout.splitlines() if line.strip()]
+                    if shown != said:
+                        found(page.path, number, f"the command prints: {ran.stdout}{ran.stderr}")
+
+
 def keys(value, name=None):
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -281,7 +309,8 @@ def main():
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z][\w-]*):(?!=)", makefile, re.M))
 
-    needed = ["collbench-record", "collbench-compact", "collbench-analyze", "collbench-generate"]
+    needed = ["record", "compact", "analyze", "generate", "tree"]
+    needed = [f"collbench-{name}" for name in needed]
     missing = [name for name in needed if not help_of((name,))]
     if missing:
         sys.exit(f"check-docs: not built: {', '.join(missing)}; run make build first")
@@ -292,6 +321,7 @@ def main():
     check_paths(pages, tracked)
     check_map(pages, tracked)
     check_screens(pages)
+    check_trees(pages)
     check_fields(tracked)
     lines = len(pages[0].lines)
     if lines > MOST_LINES:
