@@ -22,7 +22,8 @@ impl Tree {
         let each = |parent: &dyn Fn(u32) -> u32| (0..n).map(parent).collect();
         let parents = match shape {
             Shape::Linear | Shape::Exchange => each(&|_| 0),
-            Shape::Chain(k) => chains(n, k.max(1)),
+            // More chains than places are as many as places.
+            Shape::Chain(k) => chains(n, k.clamp(1, n)),
             Shape::Kary(k) if order == Order::OfRanks => depth_first(&k_ary_in_rows(n, k.max(1))),
             Shape::Kary(k) => k_ary_in_rows(n, k.max(1)),
             Shape::Knomial(k) => each(&|place| without_last_digit(place, k.max(2))),

@@ -557,6 +557,32 @@ proptest! {
     }
 
     #[test]
+    fn damaged_rules_are_an_error_or_make_whole_trees(
+        world in any_world(), form in any_form(),
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let rules = TreeRules {
+            rules: vec![rule(Form::Shaped(form)), rule(Form::Nodes(spelled()))],
+            ..TreeRules::default()
+        };
+        let (mut bytes, _) = encode_meta(&rules).unwrap();
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let Ok(rules) = decode_meta::<TreeRules>(&bytes, crc32fast::hash(&bytes)) else {
+            return Ok(());
+        };
+        for rule in &rules.rules {
+            for order in [Order::Any, Order::OfRanks] {
+                if let Ok(tree) = resolve(rule, None, order, world.members()) {
+                    prop_assert_eq!(tree.n_ranks(), world.n_ranks());
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_numbers_of_hosts_do_not_matter(world in any_world(), form in any_form()) {
         let mut other = world.clone();
         other.hosts = (0..32).map(|host| format!("h{}", 31 - host)).collect();
