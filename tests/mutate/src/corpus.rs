@@ -1,6 +1,10 @@
 //! What a fuzzer begins with: small files of every kind, for each of its targets.
 
+use std::path::Path;
+
 use collbench_formats::{RankTrace, encode_meta};
+use collbench_report::trees::{Ranks, rule_trees};
+use collbench_tree_files::TreeFile;
 
 use crate::base::Bases;
 use crate::drawn::draw_among;
@@ -66,9 +70,54 @@ pub fn seeds(bases: &Bases) -> Vec<Seed> {
             bytes,
         }));
     }
+    seeds.extend(tree_seeds());
     // Many definitions are alike from one base to the next.
     seeds.sort_by(|a, b| (a.target, &a.bytes, &a.name).cmp(&(b.target, &b.bytes, &b.name)));
     seeds.dedup_by(|a, b| (a.target, &a.bytes) == (b.target, &b.bytes));
+    seeds
+}
+
+/// Tree files, and the rules and a tree of each, encoded.
+const TREE_FILES: [(&str, &str); 3] = [
+    (
+        "levels",
+        "[[site]]\nname = \"a\"\nhosts = [\"a*\"]\n[[tree]]\noperations = [\"allreduce\"]\n\
+         size = \"2-\"\nshape = { hosts = \"binomial\", sites = \"exchange\" }\n",
+    ),
+    (
+        "shapes",
+        "[[tree]]\noperations = \"bcast\"\nbytes = \"0-4KiB\"\nshape = \"4-nomial\"\n\
+         collectors = { gred = \"none\" }\n[[tree]]\noperations = \"bcast\"\nshape = \"chain 3\"\n\
+         root = 2\nhosts = [\"b*\", \"a*\"]\n",
+    ),
+    (
+        "nodes",
+        "[[tree]]\noperations = \"reduce\"\n[[tree.node]]\nname = \"n\"\nowner = 1\n\
+         contributors = [0, 1, 2, 3, 4, 5]\n[[tree.node]]\nowner = 9\n\
+         contributors = [\"n\", 6, 7, 8, 9, 10, 11]\ncollectors = \"before\"\n",
+    ),
+];
+
+fn tree_seeds() -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    for (name, text) in TREE_FILES {
+        let mut add = |target, what: &str, bytes| {
+            seeds.push(Seed {
+                target,
+                name: format!("{name}{what}"),
+                bytes,
+            });
+        };
+        add("tree_file", "", text.as_bytes().to_vec());
+        let file = TreeFile::parse(text, Path::new("")).expect("the tree file is right");
+        let (rules, _) = encode_meta(&file.rules).expect("rules are short");
+        add("tree", "-rules", rules);
+        let ranks = Ranks::of_list("a1:4,a2:4,b1:4").expect("the list is right");
+        let trees = rule_trees(&file.rules, &ranks, 0);
+        let tree = trees[0].tree.as_ref().expect("the tree fits these ranks");
+        let (tree, _) = encode_meta(tree).expect("a tree of few ranks is short");
+        add("tree", "-tree", tree);
+    }
     seeds
 }
 

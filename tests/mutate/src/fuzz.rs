@@ -5,7 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use collbench_formats::compact::{Compaction, Expansion, expands_to, is_compact};
+use collbench_formats::tree::{Place, TreeRules, Wrappers};
 use collbench_formats::{Definition, Identity, RankTrace, decode_meta};
+use collbench_tree_files::{Problems, TreeFile};
+use collbench_trees::wrappers::{Members, Order, group_hosts, resolve};
 
 use crate::checksums::make_right;
 use crate::examine::examine;
@@ -55,6 +58,71 @@ pub fn definition(bytes: &[u8]) {
     let crc32 = crc32fast::hash(bytes);
     let _ = decode_meta::<Definition>(bytes, crc32);
     let _ = decode_meta::<Identity>(bytes, crc32);
+}
+
+/// Encoded rules of trees, and an encoded tree; the rules make trees of some ranks, which are whole.
+///
+/// # Panics
+/// If a tree is not.
+pub fn tree(bytes: &[u8]) {
+    let crc32 = crc32fast::hash(bytes);
+    if let Ok(tree) = decode_meta::<Wrappers>(bytes, crc32) {
+        examine_tree(&tree);
+    }
+    let Ok(rules) = decode_meta::<TreeRules>(bytes, crc32) else {
+        return;
+    };
+    let hosts = ["a1", "a2", "b1"].map(str::to_owned);
+    // Two ranks on each host in turns.
+    let mut places: Vec<Place> = (0..12)
+        .map(|rank| Place {
+            host: rank / 2 % 3,
+            socket: Some(rank % 2),
+            ..Place::default()
+        })
+        .collect();
+    group_hosts(&rules, &hosts, &mut places);
+    let members = Members {
+        hosts: &hosts,
+        places: &places,
+    };
+    for rule in &rules.rules {
+        for (root, order) in [
+            (None, Order::Any),
+            (Some(7), Order::Any),
+            (None, Order::OfRanks),
+        ] {
+            if let Ok(tree) = resolve(rule, root, order, members) {
+                examine_tree(&tree);
+            }
+        }
+    }
+}
+
+fn examine_tree(tree: &Wrappers) {
+    let mut order = tree.order();
+    order.sort_unstable();
+    assert!(order.into_iter().eq(0..tree.n_ranks()), "a rank is missing");
+    let last = tree.all().len() - 1;
+    for first in tree.first_wrappers() {
+        let end = tree.path(first).last();
+        assert_eq!(end.map(|(idx, _)| idx as usize), Some(last));
+    }
+}
+
+/// The text of a tree file. What is wrong has a place in it.
+///
+/// # Panics
+/// If it has none.
+pub fn tree_file(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    if let Err(Problems(problems)) = TreeFile::parse(text, Path::new("/nowhere")) {
+        assert!(!problems.is_empty());
+        let n_lines = text.lines().count() as u32;
+        assert!(problems.iter().all(|problem| problem.line <= n_lines + 1));
+    }
 }
 
 /// A whole trace, of the files that [`files_of`] makes of the bytes; `scratch` is a directory

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use collbench_formats::tree::{TreeRules, Wrappers};
 use collbench_formats::{Definition, Direction, Note, RankTrace, Record, decode_meta};
 use collbench_mutate::{Bases, Random, fuzz, mutate};
 use proptest::prelude::*;
@@ -15,6 +16,8 @@ proptest! {
     fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         fuzz::rank_file(&bytes);
         fuzz::definition(&bytes);
+        fuzz::tree(&bytes);
+        fuzz::tree_file(&bytes);
         // Behind a true beginning.
         let mut file = b"COLLBNCH".to_vec();
         file.extend(&bytes);
@@ -110,6 +113,19 @@ fn the_corpus_of_the_fuzzers_is_survived_and_worth_beginning_with() {
         matches!(definition, Ok(Definition::Algorithm { .. }))
     };
     assert!(definitions.iter().any(is_name));
+
+    let trees = corpus("tree");
+    trees.iter().for_each(|bytes| fuzz::tree(bytes));
+    let n_rules = trees
+        .iter()
+        .filter(|b| decode_meta::<TreeRules>(b, crc32fast::hash(b)).is_ok());
+    let n_trees = trees
+        .iter()
+        .filter(|b| decode_meta::<Wrappers>(b, crc32fast::hash(b)).is_ok());
+    assert!(n_rules.count() >= 3 && n_trees.count() >= 3);
+    let files = corpus("tree_file");
+    assert!(files.len() >= 3);
+    files.iter().for_each(|bytes| fuzz::tree_file(bytes));
 
     let scratch = tempdir().unwrap();
     let runs = corpus("run");
