@@ -17,4 +17,5 @@ pub mod roles;
 pub mod shape;
 pub mod sites;
 mod spanning;
+pub mod topology;
 pub mod wrappers;

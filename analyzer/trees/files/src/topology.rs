@@ -1,7 +1,6 @@
 //! The cores of a host: from the XML of hwloc (`lstopo --of xml`), or from a folder with the files
 //! of `/sys/devices/system/cpu`.
 
-mod sys;
 mod xml;
 
 use std::io::{self, Read};
@@ -9,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use collbench_formats::tree::HostTopology;
 use collbench_text::inert;
+use collbench_trees::topology::of_sys;
 
-pub use sys::of_sys;
 pub use xml::of_xml;
 
 /// The largest file that is read, in bytes.
@@ -55,7 +54,10 @@ pub fn read(path: &Path) -> Result<HostTopology, TopologyError> {
         error,
     };
     if path.is_dir() {
-        return of_sys(path);
+        return of_sys(path).ok_or_else(|| TopologyError::NoProcessors {
+            path: path.to_owned(),
+            expected: "the files of /sys/devices/system/cpu: online, cpu0/topology/core_id, ..",
+        });
     }
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;

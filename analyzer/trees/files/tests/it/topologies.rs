@@ -5,7 +5,8 @@ use std::path::Path;
 
 use collbench_formats::tree::{Cpu, HostTopology};
 use collbench_tree_files::TreeFile;
-use collbench_tree_files::topology::{of_sys, of_xml, read};
+use collbench_tree_files::topology::{of_xml, read};
+use collbench_trees::topology::of_sys;
 use collbench_trees::wrappers::place_on;
 
 /// A host of 2 sockets with 2 core complexes of 2 cores each, of 2 threads each: the first threads
@@ -127,7 +128,7 @@ fn the_xml_of_hwloc_has_them_too_in_both_its_versions() {
 #[test]
 fn what_has_no_processors_is_said() {
     let folder = tempfile::tempdir().unwrap();
-    let said = of_sys(folder.path()).unwrap_err().to_string();
+    let said = read(folder.path()).unwrap_err().to_string();
     assert!(
         said.contains("no processors in it; expected the files of /sys"),
         "{said}"

@@ -1,4 +1,4 @@
-//! The files of `/sys/devices/system/cpu`.
+//! The cores of a host, from the files of `/sys/devices/system/cpu`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,20 +6,16 @@ use std::path::Path;
 
 use collbench_formats::tree::{Cpu, HostTopology};
 
-use super::TopologyError;
-
 /// Largest number of a processor that is looked at.
 const MAX_CPUS: u32 = 1 << 16;
 
-/// The processors of the host that this folder describes: `/sys/devices/system/cpu`, or a copy.
-/// Processors that are off are left out.
+/// The processors of the host that this folder describes: `/sys/devices/system/cpu`, or a copy;
+/// `None` if it describes none. Processors that are off are left out.
 ///
 /// The core complex of a processor are those that share its last level of cache; without any, its
 /// socket.
-///
-/// # Errors
-/// [`TopologyError::NoProcessors`] if the folder has none.
-pub fn of_sys(folder: &Path) -> Result<HostTopology, TopologyError> {
+#[must_use]
+pub fn of_sys(folder: &Path) -> Option<HostTopology> {
     let text = |path: String| fs::read_to_string(folder.join(path)).ok();
     let online = text("online".to_owned()).or_else(|| text("present".to_owned()));
     let numbers = online.map(|list| cpu_list(&list)).unwrap_or_default();
@@ -42,13 +38,7 @@ pub fn of_sys(folder: &Path) -> Result<HostTopology, TopologyError> {
             socket: sockets.of(socket),
         });
     }
-    if cpus.is_empty() {
-        return Err(TopologyError::NoProcessors {
-            path: folder.to_owned(),
-            expected: "the files of /sys/devices/system/cpu: online, cpu0/topology/core_id, ..",
-        });
-    }
-    Ok(HostTopology { cpus })
+    (!cpus.is_empty()).then_some(HostTopology { cpus })
 }
 
 /// Numbers from 0 in the order in which names come.
