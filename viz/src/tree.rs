@@ -38,12 +38,11 @@ pub struct TreeNode {
 }
 
 impl TreeNode {
-    /// A process of which nothing but its name, host and parent is known.
-    #[must_use]
-    pub fn new(name: Text, host: Text, parent: Option<usize>) -> Self {
+    /// A process of which nothing was measured.
+    pub fn unmeasured(name: impl Into<Text>, host: impl Into<Text>, parent: Option<usize>) -> Self {
         Self {
-            name,
-            host,
+            name: name.into(),
+            host: host.into(),
             parent,
             other_parent: None,
             down: None,
@@ -194,7 +193,7 @@ mod tests {
     use super::*;
 
     fn node(host: &str, parent: Option<usize>) -> TreeNode {
-        TreeNode::new("rank".into(), host.into(), parent)
+        TreeNode::unmeasured("rank", host, parent)
     }
 
     #[test]

@@ -120,5 +120,5 @@ impl Tree {
 
 /// What stands for processes that are not shown.
 fn rest(n: usize) -> TreeNode {
-    TreeNode::new(format!("{n} more").into(), Text::default(), None)
+    TreeNode::unmeasured(format!("{n} more"), Text::default(), None)
 }

@@ -22,7 +22,7 @@ fn tree(n: u32) -> Tree {
             instances: 500,
         }),
         wait: StageTime::new(i64::from(rank) * 100, 500),
-        ..TreeNode::new(
+        ..TreeNode::unmeasured(
             format!("rank {rank}").into(),
             format!("node{}", rank / 2).into(),
             (rank > 0).then(|| (rank & (rank - 1)) as usize),
@@ -74,7 +74,7 @@ fn every_row_of_a_large_tree_has_room_for_its_text() {
 
 #[test]
 fn what_is_not_known_is_no_length() {
-    let mut node = TreeNode::new("rank 0".into(), "<b>".into(), None);
+    let mut node = TreeNode::unmeasured("rank 0", "<b>", None);
     let root = node.clone();
     node.parent = Some(0);
     let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, vec![root, node])).to_svg();
@@ -88,16 +88,12 @@ fn what_is_not_known_is_no_length() {
 #[test]
 fn a_planned_tree_has_no_times_and_says_of_none_that_it_is_not_known() {
     let planned = |n: usize| {
-        let nodes = (0..n).map(|rank| TreeNode {
-            name: format!("gred {rank}").into(),
-            host: format!("h{}", rank / 4).into(),
-            parent: rank.checked_sub(1).map(|before| before / 2),
-            other_parent: None,
-            down: None,
-            up: None,
-            sent_down: None,
-            sent_up: None,
-            wait: None,
+        let nodes = (0..n).map(|rank| {
+            TreeNode::unmeasured(
+                format!("gred {rank}"),
+                format!("h{}", rank / 4),
+                rank.checked_sub(1).map(|before| before / 2),
+            )
         });
         let nodes = nodes.map(|node| (node, "joins two".into()));
         let (finding, operation) = ("A binary tree".into(), "line 5: bcast".into());
@@ -120,7 +116,7 @@ fn another_parent_to_the_root_is_named_and_has_no_edge() {
     let mut nodes = vec![
         TreeNode {
             wait: StageTime::new(0, 3),
-            ..TreeNode::new("rank 0".into(), "a".into(), None)
+            ..TreeNode::unmeasured("rank 0".into(), "a".into(), None)
         };
         3
     ];
@@ -221,7 +217,7 @@ fn a_matrix_has_the_processes_of_a_host_together_wherever_their_ranks_are() {
 fn of_equal_hops_none_stands_out() {
     let nodes = (0..9).map(|rank| TreeNode {
         up: StageTime::new(6_400 + 50 * rank, 256).filter(|_| rank > 0),
-        ..TreeNode::new(
+        ..TreeNode::unmeasured(
             format!("rank {rank}").into(),
             "a".into(),
             (rank > 0).then_some(0),
@@ -239,7 +235,7 @@ fn a_hop_within_the_clock_error_is_no_number() {
         up: parent
             .and(StageTime::new(4_000, 9))
             .map(|time| time.with_error(Some(5_130_000))),
-        ..TreeNode::new("rank".into(), host.into(), parent)
+        ..TreeNode::unmeasured("rank".into(), host.into(), parent)
     };
     let nodes = vec![node("a", None), node("b", Some(0))];
     let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes)).to_svg();
@@ -279,7 +275,7 @@ fn a_tree_of_a_thousand_shows_what_stands_out_and_counts_the_rest() {
 fn a_long_chain_is_shown_from_its_root_on() {
     let nodes = (0..1_000).map(|rank: usize| TreeNode {
         up: StageTime::new(if rank == 990 { 90_000 } else { 5_000 }, 5),
-        ..TreeNode::new(
+        ..TreeNode::unmeasured(
             format!("rank {rank}").into(),
             "a".into(),
             rank.checked_sub(1),

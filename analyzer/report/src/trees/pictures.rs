@@ -17,17 +17,7 @@ use super::text::{heading, ranks_in_words, summary};
 pub fn tree_to_svg(of: &RuleTree<'_>, ranks: &Ranks) -> Option<String> {
     let tree = of.tree.as_ref().ok()?;
     let nodes = rows(tree).into_iter().map(|row| {
-        let node = TreeNode {
-            name: row.name(tree).into(),
-            host: row.host(tree, ranks).into(),
-            parent: row.parent,
-            other_parent: None,
-            down: None,
-            up: None,
-            sent_down: None,
-            sent_up: None,
-            wait: None,
-        };
+        let node = TreeNode::unmeasured(row.name(tree), row.host(tree, ranks), row.parent);
         (node, row.note(tree).into())
     });
     let summary = capitalized(&summary(of, tree));
