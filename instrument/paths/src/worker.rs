@@ -1,0 +1,352 @@
+//! What a process needs to execute operations: its transport, its memory, its buffers.
+
+use std::sync::atomic::Ordering;
+
+use crate::blocks::Merge;
+use crate::collectors::{Collect, Pass};
+use crate::combine::Combine;
+use crate::error::Error;
+use crate::layout::{Layout, earlier_use};
+use crate::memory::{peek, publish, read};
+use crate::one_way::Place;
+use crate::paths::Paths;
+use crate::position::Position;
+use crate::transport::Transport;
+use crate::value::{Header, MESSAGE_HEADER_BYTES};
+use crate::wait::WaitPolicy;
+
+/// What a process needs to execute operations. Nothing is allocated by its methods, but by
+/// [`reserve_inputs`](Self::reserve_inputs).
+pub(crate) struct Worker<T: Transport> {
+    pub(crate) transport: T,
+    pub(crate) me: u32,
+    memory: T::Memory,
+    layout: Layout,
+    policy: WaitPolicy,
+    /// Which of the processes of its host this one is.
+    mate: usize,
+    /// Up to where all processes of this host are known to have finished.
+    finished: Position,
+    segment_bytes: usize,
+    tag: u32,
+    /// The value that is on its way through this process.
+    value: Vec<u8>,
+    pub(crate) header: Header,
+    /// The values that are put together, each at a multiple of `stride`.
+    inputs: Vec<u8>,
+    stride: usize,
+    pub(crate) input_headers: Vec<Header>,
+    lengths: Vec<usize>,
+    message: Vec<u8>,
+    /// Some blocks of the value.
+    selected: Vec<u8>,
+    collect: Option<Collect>,
+}
+
+impl<T: Transport> Worker<T> {
+    pub(crate) fn new(
+        transport: T,
+        paths: &Paths,
+        policy: WaitPolicy,
+        segment_bytes: usize,
+        tag: u32,
+    ) -> Result<Self, Error> {
+        let me = transport.rank();
+        let layout = Layout::new(paths, paths.hosts[me as usize], segment_bytes);
+        let mate = layout.mates.partition_point(|&rank| rank < me);
+        Ok(Self {
+            me,
+            memory: transport.share(layout.n_lines())?,
+            layout,
+            policy,
+            mate,
+            finished: Position::BEGIN,
+            segment_bytes,
+            tag,
+            value: vec![0; segment_bytes],
+            header: Header::default(),
+            inputs: Vec::new(),
+            stride: segment_bytes,
+            input_headers: Vec::new(),
+            lengths: Vec::new(),
+            message: vec![0; MESSAGE_HEADER_BYTES + segment_bytes],
+            selected: vec![0; segment_bytes],
+            collect: None,
+            transport,
+        })
+    }
+
+    /// Makes room for this many values to be put together.
+    pub(crate) fn reserve_inputs(&mut self, n: usize) {
+        if n > self.lengths.len() {
+            self.inputs.resize(n * self.segment_bytes, 0);
+            self.input_headers.resize(n, Header::default());
+            self.lengths.resize(n, 0);
+        }
+    }
+
+    pub(crate) fn set_collect(&mut self, collect: Option<Collect>) {
+        self.collect = collect;
+    }
+
+    /// Values up to this length are put together from here on: small ones side by side, so that
+    /// they share cache lines.
+    pub(crate) fn expect_bytes(&mut self, n_bytes: usize) {
+        self.stride = n_bytes.next_multiple_of(8).clamp(8, self.segment_bytes);
+    }
+
+    pub(crate) fn value(&self) -> &[u8] {
+        &self.value[..self.header.n_bytes]
+    }
+
+    /// The value is what `fill` stores. It gets the whole buffer.
+    pub(crate) fn set_value(&mut self, fill: impl FnOnce(&mut [u8]) -> Header) {
+        self.header = Header {
+            writer: self.me,
+            ..fill(&mut self.value)
+        };
+    }
+
+    /// This process will not touch anything of this segment, or of earlier ones, any more.
+    pub(crate) fn finish(&self, at: Position) {
+        let line = self.layout.finished(self.mate);
+        self.memory[line].word().store(at.bits(), Ordering::Release);
+    }
+
+    /// All processes have finished this segment, as this one knows from what it has received.
+    pub(crate) fn all_have_finished(&mut self, at: Position) {
+        self.finished = self.finished.max(at);
+    }
+
+    /// Waits until the cells of this segment are free.
+    fn make_room(&mut self, at: Position) -> Result<(), Error> {
+        let needed = earlier_use(at);
+        if self.finished >= needed {
+            return Ok(());
+        }
+        let (least, _) = self.wait(|worker| {
+            let mates = 0..worker.layout.mates.len();
+            let lines = mates.map(|mate| worker.memory[worker.layout.finished(mate)].word());
+            let least = lines.map(|word| word.load(Ordering::Acquire)).min();
+            let least = Position::from_bits(least.unwrap_or(u64::MAX));
+            Ok((least >= needed).then_some(least))
+        })?;
+        self.finished = least;
+        Ok(())
+    }
+
+    /// Publishes the value in the memory of this host, or sends it: whole, or the blocks with these
+    /// numbers, which ascend, of as many as it has.
+    pub(crate) fn hand_on(
+        &mut self,
+        to: Place,
+        at: Position,
+        selection: Option<(usize, &[u32])>,
+    ) -> Result<(), Error> {
+        let n_bytes = match selection {
+            Some((n_blocks, selected)) => self.select(n_blocks, selected),
+            None => self.header.n_bytes,
+        };
+        let cell = match to {
+            Place::Contribution(edge) => Some(self.layout.contribution(edge, at)),
+            Place::Result(join) => Some(self.layout.result(join, at)),
+            Place::Message { .. } => None,
+            Place::Program => return Ok(()),
+        };
+        if cell.is_some() {
+            self.make_room(at)?;
+        }
+        let header = Header {
+            n_bytes,
+            writer: self.me,
+            ..self.header
+        };
+        let value = match selection {
+            Some(_) => &self.selected[..n_bytes],
+            None => &self.value[..n_bytes],
+        };
+        match (cell, to) {
+            (Some(cell), _) => publish(&self.memory[cell], at, &header, value),
+            (None, Place::Message { other, tag }) => {
+                let n_bytes = header.write_message(at, value, &mut self.message);
+                let message = &self.message[..n_bytes];
+                self.transport.send(other, self.tag + tag, message)?;
+            }
+            (None, _) => {}
+        }
+        Ok(())
+    }
+
+    /// Copies some blocks of the value side by side. Returns their length.
+    fn select(&mut self, n_blocks: usize, selected: &[u32]) -> usize {
+        let bytes = self.header.n_bytes / n_blocks.max(1);
+        let to = self.selected.chunks_exact_mut(bytes.max(1));
+        for (to, &block) in to.zip(selected) {
+            let begin = block as usize * bytes;
+            to[..bytes].copy_from_slice(&self.value[begin..begin + bytes]);
+        }
+        bytes * selected.len()
+    }
+
+    /// Some blocks of the value, as [`hand_on`](Self::hand_on) takes them.
+    pub(crate) fn selection(&mut self, n_blocks: usize, selected: &[u32]) -> &[u8] {
+        let n_bytes = self.select(n_blocks, selected);
+        &self.selected[..n_bytes]
+    }
+
+    /// Takes a value as input `nth` if it has come.
+    pub(crate) fn take_input(
+        &mut self,
+        nth: usize,
+        from: Place,
+        at: Position,
+    ) -> Result<Option<u32>, Error> {
+        let begin = nth * self.stride;
+        let into = &mut self.inputs[begin..begin + self.stride];
+        let cell = match from {
+            Place::Contribution(edge) => self.layout.contribution(edge, at),
+            Place::Result(join) => self.layout.result(join, at),
+            Place::Message { other, tag } => return self.take_message(nth, Some(other), tag, at),
+            Place::Program => {
+                let n_bytes = self.header.n_bytes.min(self.stride);
+                into[..n_bytes].copy_from_slice(&self.value[..n_bytes]);
+                self.lengths[nth] = n_bytes;
+                self.input_headers[nth] = self.header;
+                return Ok(Some(self.me));
+            }
+        };
+        let cell = &self.memory[cell];
+        let Some(header) = peek(cell, at) else {
+            return Ok(None);
+        };
+        self.lengths[nth] = read(cell, &header, into);
+        self.input_headers[nth] = header;
+        Ok(Some(header.writer))
+    }
+
+    /// Input `nth` is empty, and what was said about it before still holds.
+    pub(crate) fn no_input(&mut self, nth: usize, header: Header) {
+        self.lengths[nth] = 0;
+        self.input_headers[nth] = Header {
+            n_bytes: 0,
+            ..header
+        };
+    }
+
+    /// Takes a message as input `nth` if it has come. Returns who sent it.
+    pub(crate) fn take_message(
+        &mut self,
+        nth: usize,
+        from: Option<u32>,
+        tag: u32,
+        at: Position,
+    ) -> Result<Option<u32>, Error> {
+        let received = self
+            .transport
+            .receive(from, self.tag + tag, &mut self.message)?;
+        let Some(received) = received else {
+            return Ok(None);
+        };
+        let message = &self.message[..received.bytes];
+        let Some((sent_at, header, value)) = Header::read_message(message) else {
+            return Ok(None);
+        };
+        debug_assert_eq!(sent_at, at, "messages of one edge stay in order");
+        let n_bytes = value.len().min(self.stride);
+        self.inputs[nth * self.stride..][..n_bytes].copy_from_slice(&value[..n_bytes]);
+        self.lengths[nth] = n_bytes;
+        self.input_headers[nth] = header;
+        Ok(Some(received.from))
+    }
+
+    /// Waits until `look` finds something, by looking again and again.
+    pub(crate) fn wait<R>(
+        &mut self,
+        mut look: impl FnMut(&mut Self) -> Result<Option<R>, Error>,
+    ) -> Result<(R, bool), Error> {
+        let policy = self.policy;
+        policy.until(self, &mut look, |worker| worker.transport.progress())
+    }
+
+    /// Waits for a value and takes it as input `nth`.
+    pub(crate) fn await_input(
+        &mut self,
+        nth: usize,
+        from: Place,
+        at: Position,
+    ) -> Result<(), Error> {
+        let (by, has_waited) = self.wait(|worker| worker.take_input(nth, from, at))?;
+        self.note_woken(by, has_waited, from);
+        Ok(())
+    }
+
+    pub(crate) fn note_woken(&self, by: u32, has_waited: bool, from: Place) {
+        if has_waited && matches!(from, Place::Contribution(_) | Place::Result(_)) {
+            self.transport.woken(by);
+        }
+    }
+
+    /// Makes input 0 the value.
+    pub(crate) fn take_over(&mut self) {
+        let n_bytes = self.lengths[0];
+        self.value[..n_bytes].copy_from_slice(&self.inputs[..n_bytes]);
+        self.header = Header {
+            n_bytes,
+            ..self.input_headers[0]
+        };
+    }
+
+    /// Puts the inputs together: they become the value.
+    pub(crate) fn merge(&mut self, merge: &Merge, combine: &mut dyn Combine) {
+        let n = merge.n_values();
+        let n_bytes = merge.apply(
+            &self.inputs,
+            self.stride,
+            &self.lengths[..n],
+            combine,
+            &mut self.value,
+        );
+        let headers = self.input_headers[..n].iter();
+        let together = headers.copied().reduce(|a, b| a.and(&b));
+        self.header = Header {
+            n_bytes,
+            writer: self.me,
+            ..together.unwrap_or_default()
+        };
+    }
+
+    /// Whether this process is the last of `n` that arrive at a join.
+    pub(crate) fn is_last_of(&self, n: usize, join: usize, at: Position) -> bool {
+        let line = self.layout.arrivals(join, at);
+        let arrivals = self.memory[line].word();
+        if arrivals.fetch_add(1, Ordering::AcqRel) + 1 < n as u64 {
+            return false;
+        }
+        // For the next segment in the same cells, which begins after all have finished this one.
+        arrivals.store(0, Ordering::Relaxed);
+        true
+    }
+
+    /// The time of event collectors, if this one is on.
+    #[inline]
+    pub(crate) fn stamp(&self, collector: Option<u32>) -> u64 {
+        match collector {
+            Some(_) => self.transport.now(),
+            None => 0,
+        }
+    }
+
+    /// Records a pass through a collector, if it is on.
+    #[inline]
+    pub(crate) fn record(&mut self, collector: Option<u32>, at: Position, down: u64, up: u64) {
+        if let (Some(collector), Some(collect)) = (collector, &mut self.collect) {
+            collect(Pass {
+                down,
+                up,
+                call: at.call(),
+                collector,
+                segment: at.segment() as u32,
+            });
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Lengths that differ between processes, which is an error of the program.
+
+use collbench_formats::tree::Collective;
+use collbench_paths::{Buffers, Error, InProcess, SimulatedCosts, Team};
+
+use crate::random::{Random, random_tree};
+use crate::reference::Op;
+use crate::run::on_all_ranks;
+
+/// One operation in which this rank has `own` elements and all others `n`; `own` == `n` for all
+/// others. What it returns, and whether something was stored behind the buffer.
+fn call(
+    team: &mut Team<InProcess>,
+    collective: Collective,
+    (me, root, n_ranks): (u32, u32, u32),
+    own: usize,
+) -> Result<(), Error> {
+    let is_root = me == root;
+    let given = vec![1; own * 8];
+    let mut result = vec![0; own * 8];
+    let mut all = vec![0; own * 8 * n_ranks as usize];
+    let mut op = Op::Sum;
+    match collective {
+        Collective::Barrier => team.barrier(),
+        Collective::Allreduce => team.allreduce(Buffers::Two(&given, &mut result), &mut op),
+        Collective::Reduce => team.reduce(Buffers::Two(&given, &mut result), &mut op, root),
+        Collective::Bcast => team.bcast(&mut result, root),
+        Collective::Allgather => team.allgather(Some(&given), &mut all),
+        Collective::Gather if is_root => team.gather(Some(&given), &mut all, root),
+        Collective::Gather => team.gather(Some(&given), &mut [], root),
+        Collective::Scatter if is_root => team.scatter(&all, Some(&mut result), root),
+        Collective::Scatter => team.scatter(&[], Some(&mut result), root),
+    }
+}
+
+/// Whether a rank must get an error if `odd` has `own` elements and the others have `n`.
+fn must_fail(
+    collective: Collective,
+    (me, root, odd): (u32, u32, u32),
+    (n, own): (usize, usize),
+) -> bool {
+    match collective {
+        Collective::Barrier => false,
+        Collective::Allreduce => own != n,
+        // Gathering less than there is room for is no error to be seen.
+        Collective::Allgather => own != n,
+        Collective::Reduce => me == root && own != n,
+        Collective::Gather => me == root && own != n,
+        Collective::Bcast | Collective::Scatter if root == odd => me != root && own > n,
+        Collective::Bcast | Collective::Scatter => me == odd && own < n,
+    }
+}
+
+#[test]
+fn lengths_that_differ_overrun_nothing_and_later_operations_are_right() {
+    for seed in 0..250 {
+        let mut random = Random::new(seed + 20_000);
+        let n_ranks = 2 + random.below(7);
+        let tree = random_tree(&mut random, n_ranks);
+        let collective = Collective::ALL[random.below(Collective::ALL.len())];
+        let root = random.below(n_ranks) as u32;
+        let odd = random.below(n_ranks) as u32;
+        let (n, own) = (random.below(120), random.below(120));
+        let outcomes = on_all_ranks(
+            &tree,
+            [144, 1000][random.below(2)],
+            SimulatedCosts::default(),
+            move |team, me| {
+                let ranks = (me, root, n_ranks as u32);
+                let first = call(team, collective, ranks, if me == odd { own } else { n });
+                let mut sum = 1_u64.to_ne_bytes().repeat(n + 1);
+                for _ in 0..6 {
+                    call(team, collective, ranks, n).unwrap();
+                    team.reduce(Buffers::InPlace(&mut sum), &mut Op::Sum, root)
+                        .unwrap();
+                    team.bcast(&mut sum, root).unwrap();
+                }
+                (first, sum)
+            },
+        );
+        let expected = (n_ranks as u64).pow(6).to_ne_bytes().repeat(n + 1);
+        for (me, (first, sum)) in (0..).zip(outcomes) {
+            let fails = must_fail(collective, (me, root, odd), (n, own));
+            let what = format!(
+                "seed {seed}, {collective:?}, rank {me} of {n_ranks}, root {root}, rank {odd} has {own} for {n}"
+            );
+            let error = if fails { Err(Error::Truncated) } else { Ok(()) };
+            assert_eq!(first, error, "{what}");
+            assert!(sum == expected, "{what}");
+        }
+    }
+}
+
+#[test]
+fn an_element_larger_than_a_segment_is_refused_by_all() {
+    struct Large;
+    impl collbench_paths::Combine for Large {
+        fn element_bytes(&self) -> usize {
+            1001
+        }
+        fn keeps_rank_order(&self) -> bool {
+            false
+        }
+        fn combine(&mut self, _left: &[u8], _right: &mut [u8]) {
+            unreachable!("nothing is combined");
+        }
+    }
+    let tree = random_tree(&mut Random::new(1), 4);
+    let refusals = on_all_ranks(&tree, 1000, SimulatedCosts::default(), |team, _| {
+        let refusal = team.allreduce(Buffers::InPlace(&mut [0; 1001]), &mut Large);
+        team.barrier().unwrap();
+        refusal
+    });
+    let expected = Error::Element {
+        element_bytes: 1001,
+        limit_bytes: 1000,
+    };
+    assert!(
+        refusals
+            .iter()
+            .all(|refusal| *refusal == Err(expected.clone()))
+    );
+}

@@ -1,0 +1,9 @@
+//! Operations over trees, against what they are by definition.
+
+mod collectors;
+mod course;
+mod lengths;
+mod progress;
+mod random;
+mod reference;
+mod run;

@@ -1,0 +1,48 @@
+//! Running one closure per rank, each in a thread.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use collbench_formats::tree::Wrappers;
+use collbench_paths::{Idle, InProcess, SimulatedCosts, Team, TeamOptions, WaitPolicy};
+
+/// Longer than any test takes on any machine: a process that has not ended then never will.
+const FOREVER: Duration = Duration::from_secs(60);
+
+/// What each rank returns, in the order of ranks.
+///
+/// # Panics
+/// If a rank panics, or waits forever.
+pub(crate) fn on_all_ranks<R: Send + 'static>(
+    tree: &Wrappers,
+    segment_bytes: usize,
+    costs: SimulatedCosts,
+    rank: impl Fn(&mut Team<InProcess>, u32) -> R + Clone + Send + 'static,
+) -> Vec<R> {
+    let options = TeamOptions {
+        segment_bytes,
+        first_tag: 7,
+        ..TeamOptions::new(WaitPolicy::new(Idle::Yield))
+    };
+    let (done, results) = mpsc::channel();
+    let processes = InProcess::processes(tree.hosts(), costs);
+    let n_ranks = processes.len();
+    for (me, process) in (0..).zip(processes) {
+        let (tree, rank, done) = (tree.clone(), rank.clone(), done.clone());
+        std::thread::spawn(move || {
+            let mut team = Team::new(process, &tree, options).expect("there is memory");
+            // Nobody listens any more if another rank has failed.
+            let _ = done.send((me, rank(&mut team, me)));
+        });
+    }
+    drop(done);
+    let mut all: Vec<Option<R>> = (0..n_ranks).map(|_| None).collect();
+    for _ in 0..n_ranks {
+        let (me, result) = results
+            .recv_timeout(FOREVER)
+            .unwrap_or_else(|error| panic!("a rank failed or waits forever: {error}"));
+        let me: u32 = me;
+        all[me as usize] = Some(result);
+    }
+    all.into_iter().flatten().collect()
+}
