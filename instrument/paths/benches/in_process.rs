@@ -4,7 +4,8 @@
 
 use collbench_formats::tree::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};
 use collbench_paths::{
-    Buffers, Combine, Idle, InProcess, SimulatedCosts, Team, TeamOptions, WaitPolicy,
+    Buffers, Elements, Idle, InProcess, Kernel, Reduction, SimulatedCosts, Team, TeamOptions,
+    WaitPolicy,
 };
 use divan::Bencher;
 
@@ -14,24 +15,9 @@ fn main() {
 
 const RANKS: [Contributor; 2] = [Contributor::Rank(0), Contributor::Rank(1)];
 
-/// Sum of 64-bit integers.
-struct Sum;
-
-impl Combine for Sum {
-    fn element_bytes(&self) -> usize {
-        8
-    }
-
-    fn keeps_rank_order(&self) -> bool {
-        false
-    }
-
-    fn combine(&mut self, left: &[u8], right: &mut [u8]) {
-        for (to, from) in right.as_chunks_mut().0.iter_mut().zip(left.as_chunks().0) {
-            let sum = u64::from_ne_bytes(*to).wrapping_add(u64::from_ne_bytes(*from));
-            *to = sum.to_ne_bytes();
-        }
-    }
+/// Sums of 64-bit integers.
+fn sum() -> Kernel {
+    Kernel::new(Reduction::Sum, Elements::Int64).expect("MPI defines it")
 }
 
 fn wrapper(
@@ -83,36 +69,38 @@ fn allreduce(bencher: Bencher<'_, '_>, tree: &Wrappers, bytes: usize) {
     std::thread::scope(|scope| {
         // Rank 0 brings ones as long as it goes on.
         scope.spawn(|| {
+            let mut sum = sum();
             let mut values = vec![1; bytes];
             while values[0] != 0 {
                 values.fill(0);
                 let buffers = Buffers::InPlace(&mut values);
-                other.allreduce(buffers, &mut Sum).expect("equal lengths");
+                other.allreduce(buffers, &mut sum).expect("equal lengths");
             }
         });
+        let mut sum = sum();
         let given = vec![1; bytes];
         let mut result = vec![0; bytes];
         bencher.bench_local(|| {
             let buffers = Buffers::Two(&given, &mut result);
-            own.allreduce(buffers, &mut Sum).expect("equal lengths");
+            own.allreduce(buffers, &mut sum).expect("equal lengths");
         });
         let end = vec![0; bytes];
         let buffers = Buffers::Two(&end, &mut result);
-        own.allreduce(buffers, &mut Sum).expect("equal lengths");
+        own.allreduce(buffers, &mut sum).expect("equal lengths");
     });
 }
 
-#[divan::bench(args = [8, 256, 4 << 10, 64 << 10, 1 << 20])]
+#[divan::bench(sample_count = 200, sample_size = 100, args = [8, 256, 4 << 10, 64 << 10, 1 << 20])]
 fn allreduce_by_exchange(bencher: Bencher<'_, '_>, bytes: usize) {
     allreduce(bencher, &exchange(Collectors::NONE), bytes);
 }
 
-#[divan::bench(args = [8, 256, 4 << 10])]
+#[divan::bench(sample_count = 200, sample_size = 100, args = [8, 256, 4 << 10])]
 fn allreduce_by_gred(bencher: Bencher<'_, '_>, bytes: usize) {
     allreduce(bencher, &gred(Collectors::NONE), bytes);
 }
 
-#[divan::bench]
+#[divan::bench(sample_count = 200, sample_size = 100)]
 fn allreduce_of_8_bytes_with_all_collectors(bencher: Bencher<'_, '_>) {
     allreduce(bencher, &gred(Collectors::ALL), 8);
 }

@@ -68,6 +68,8 @@ mod wait;
 
 mod combine;
 
+mod kernels;
+
 mod paths;
 
 mod blocks;
@@ -90,6 +92,7 @@ pub use collectors::{Collect, Pass};
 pub use combine::Combine;
 pub use error::Error;
 pub use in_process::{InProcess, SimulatedCosts, SimulatedMemory};
+pub use kernels::{Elements, Kernel, Reduction};
 pub use memory::{LINE_BYTES, Line};
 pub use operations::Buffers;
 pub use team::{Team, TeamOptions, n_tags};
