@@ -4,7 +4,7 @@
 //! the bottommost wrapper: greds join contributors, proxies cross to other hosts, a core holds the
 //! result, partners of an exchange give each other what they have. A [`Team`] is one process of a
 //! communicator that executes operations over such a tree, on a [`Transport`]. There is nothing
-//! here about files, pictures or the MPI library.
+//! here about files or pictures, and no MPI library is linked.
 //!
 //! # The modules
 //!
@@ -15,6 +15,7 @@
 //! | `memory` | shared memory: lines, and cells with one value each |
 //! | `transport` | what carries data between processes ([`Transport`]) |
 //! | `in_process` | threads as ranks, with a simulated network ([`InProcess`]) |
+//! | `shared`, `mpi` | processes of an MPI library ([`MpiTransport`]), with memory that those of one host share |
 //! | `wait` | spin, yield or sleep ([`WaitPolicy`]), and let the library progress meanwhile |
 //! | `combine`, `kernels` | combining values ([`Combine`]), predefined operations on predefined types ([`Kernel`]) |
 //! | `paths` | a tree as it is executed: where paths join, and what lies between two joins |
@@ -50,6 +51,8 @@
 //!
 //! Lengths that differ between processes are errors of the program. They overrun nothing and leave
 //! no process behind: each value says whether more follow.
+
+// Unsafe code is only allowed where memory is mapped and functions of the MPI library are called.
 #![deny(unsafe_code)]
 
 mod error;
@@ -63,6 +66,12 @@ mod memory;
 mod transport;
 
 mod in_process;
+
+#[allow(unsafe_code)]
+mod shared;
+
+#[allow(unsafe_code)]
+mod mpi;
 
 mod wait;
 
@@ -94,7 +103,9 @@ pub use error::Error;
 pub use in_process::{InProcess, SimulatedCosts, SimulatedMemory};
 pub use kernels::{Elements, Kernel, Reduction};
 pub use memory::{LINE_BYTES, Line};
+pub use mpi::{MpiConstants, MpiFunctions, MpiTransport, MpiWorld, Word};
 pub use operations::Buffers;
+pub use shared::SharedMemory;
 pub use team::{Team, TeamOptions, n_tags};
 pub use transport::{Received, Transport, TransportError};
 pub use wait::{Idle, MAX_PROGRESS_INTERVAL, WaitPolicy};

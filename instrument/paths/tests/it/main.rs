@@ -1,5 +1,6 @@
 //! Operations over trees, against what they are by definition.
 
+mod call;
 mod collectors;
 mod course;
 mod lengths;
