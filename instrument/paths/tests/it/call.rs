@@ -1,7 +1,7 @@
 //! Random operations, and what they are by definition.
 
 use collbench_formats::tree::{Collective, Wrappers};
-use collbench_paths::{Buffers, Combine, Team, Transport};
+use collbench_paths::{Buffers, Combine, Error, Team, Transport};
 
 use crate::random::Random;
 use crate::reference::{Op, allreduce, reduce};
@@ -140,5 +140,25 @@ impl Call {
             }
         }
         result
+    }
+}
+
+/// An operation of two ranks in which rank 0 waits for rank 1.
+pub(crate) fn rank_0_waits<T: Transport>(
+    team: &mut Team<T>,
+    collective: Collective,
+    me: u32,
+) -> Result<(), Error> {
+    let mut values = [1; 16];
+    let mut all = [0; 32];
+    match collective {
+        Collective::Allreduce => team.allreduce(Buffers::InPlace(&mut values), &mut Op::Sum),
+        Collective::Reduce => team.reduce(Buffers::InPlace(&mut values), &mut Op::Sum, 0),
+        Collective::Bcast => team.bcast(&mut values, 1),
+        Collective::Barrier => team.barrier(),
+        Collective::Gather if me == 0 => team.gather(Some(&values), &mut all, 0),
+        Collective::Gather => team.gather(Some(&values), &mut [], 0),
+        Collective::Scatter => team.scatter(&all, Some(&mut values), 1),
+        Collective::Allgather => team.allgather(Some(&values), &mut all),
     }
 }

@@ -7,11 +7,11 @@ use collbench_formats::tree::{
     Collective, Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers,
 };
 use collbench_paths::{
-    Buffers, Error, Idle, InProcess, Received, SimulatedCosts, Team, TeamOptions, Transport,
-    TransportError, WaitPolicy,
+    Idle, InProcess, Received, SimulatedCosts, Team, TeamOptions, Transport, TransportError,
+    WaitPolicy,
 };
 
-use crate::reference::Op;
+use crate::call::rank_0_waits;
 
 /// A transport that tells others how often its library was let progress.
 struct Watched {
@@ -91,22 +91,6 @@ fn trees() -> Vec<Wrappers> {
         .into()
 }
 
-/// Rank 0 waits for rank 1 in each of them.
-fn call(team: &mut Team<Watched>, collective: Collective, me: u32) -> Result<(), Error> {
-    let mut values = [1; 16];
-    let mut all = [0; 32];
-    match collective {
-        Collective::Allreduce => team.allreduce(Buffers::InPlace(&mut values), &mut Op::Sum),
-        Collective::Reduce => team.reduce(Buffers::InPlace(&mut values), &mut Op::Sum, 0),
-        Collective::Bcast => team.bcast(&mut values, 1),
-        Collective::Barrier => team.barrier(),
-        Collective::Gather if me == 0 => team.gather(Some(&values), &mut all, 0),
-        Collective::Gather => team.gather(Some(&values), &mut [], 0),
-        Collective::Scatter => team.scatter(&all, Some(&mut values), 1),
-        Collective::Allgather => team.allgather(Some(&values), &mut all),
-    }
-}
-
 #[test]
 fn every_operation_lets_the_library_progress_while_it_waits() {
     for tree in trees() {
@@ -134,7 +118,7 @@ fn every_operation_lets_the_library_progress_while_it_waits() {
                             while me == 1 && of_rank_0.load(Ordering::Relaxed) < 3 {
                                 std::thread::yield_now();
                             }
-                            call(&mut team, collective, me).unwrap();
+                            rank_0_waits(&mut team, collective, me).unwrap();
                         });
                     }
                 });
