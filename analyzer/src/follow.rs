@@ -282,6 +282,7 @@ steps = [
             remarks: _,
             // Parts of the duration of the trace.
             efficiencies: _,
+            other_calls: _,
             operation_costs: _,
             causes: _,
             communicators,

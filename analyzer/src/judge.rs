@@ -16,6 +16,7 @@ pub(crate) mod imbalances;
 pub(crate) mod inputs;
 pub(crate) mod marked_phases;
 pub(crate) mod operations;
+pub(crate) mod other_calls;
 pub(crate) mod over_time;
 pub(crate) mod paths;
 pub(crate) mod remarks;

@@ -17,6 +17,7 @@ pub(crate) mod imbalance;
 pub(crate) mod inside;
 pub(crate) mod operation;
 pub(crate) mod operation_costs;
+pub(crate) mod other_calls;
 pub(crate) mod over_time;
 pub(crate) mod process;
 pub(crate) mod trace;
@@ -51,6 +52,7 @@ pub use operation_costs::{
     AlgorithmTrouble, CausePlace, Confidence, CostFacts, OperationCause, OperationCauseKind,
     OperationCosts, UntoldOperation, UntoldReason,
 };
+pub use other_calls::{OtherCallKind, OtherCalls};
 pub use over_time::ChangeKind;
 pub use over_time::{
     ChangeSummary, Culprit, DisturbanceSummary, DisturbedOperation, GrowthSummary, InStep,

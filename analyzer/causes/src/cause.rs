@@ -99,6 +99,12 @@ pub struct Excess {
     pub sum_ns: f64,
     /// Sum of the squares of that, ns².
     pub squares: f64,
+    /// Instances in which it did more than every other member.
+    pub n_most: u64,
+    /// Sum of what it did in those more than the mean of the members, ns.
+    pub most_ns: f64,
+    /// Sum of the squares of that, ns².
+    pub most_squares: f64,
 }
 
 impl Excess {
@@ -106,6 +112,12 @@ impl Excess {
         self.n += 1;
         self.sum_ns += ns;
         self.squares += ns * ns;
+    }
+
+    fn add_most(&mut self, ns: f64) {
+        self.n_most += 1;
+        self.most_ns += ns;
+        self.most_squares += ns * ns;
     }
 
     /// Several processes together.
@@ -117,14 +129,33 @@ impl Excess {
                 n: sum.n + other.n,
                 sum_ns: sum.sum_ns + other.sum_ns,
                 squares: sum.squares + other.squares,
+                n_most: sum.n_most + other.n_most,
+                most_ns: sum.most_ns + other.most_ns,
+                most_squares: sum.most_squares + other.most_squares,
             })
     }
 
-    /// How many of its standard deviations the sum is above 0; 0 where nothing is known.
+    /// How many standard deviations the mean is above that of others; 0 where that is not known.
     #[must_use]
-    pub fn deviations(&self) -> f64 {
-        if self.squares > 0.0 {
-            self.sum_ns / self.squares.sqrt()
+    pub fn deviations_above(&self, others: &Self) -> f64 {
+        if self.n == 0 || others.n == 0 {
+            return 0.0;
+        }
+        let variance = |of: &Self| of.squares / (of.n as f64).powi(2);
+        let mean_ns = |of: &Self| of.sum_ns / of.n as f64;
+        let variance = variance(self) + variance(others);
+        if variance > 0.0 {
+            (mean_ns(self) - mean_ns(others)) / variance.sqrt()
+        } else {
+            0.0
+        }
+    }
+
+    /// How many equal events have the sum and the squares of those in which a process did the most.
+    #[must_use]
+    pub fn equal_events(&self) -> f64 {
+        if self.most_squares > 0.0 {
+            self.most_ns * self.most_ns / self.most_squares
         } else {
             0.0
         }
@@ -161,10 +192,20 @@ impl Totals {
             by_slot: vec![Excess::default(); instance.members.len()],
         });
         let mean = sum / f64::from(n);
-        for (excess, &ns) in excesses.by_slot.iter_mut().zip(did_ns) {
-            if ns >= 0 {
-                excess.add(ns as f64 - mean);
+        let (mut most_ns, mut most) = (-1, None);
+        for (slot, (excess, &ns)) in excesses.by_slot.iter_mut().zip(did_ns).enumerate() {
+            if ns < 0 {
+                continue;
             }
+            excess.add(ns as f64 - mean);
+            if ns > most_ns {
+                (most_ns, most) = (ns, Some(slot));
+            } else if ns == most_ns {
+                most = None;
+            }
+        }
+        if let Some(slot) = most {
+            excesses.by_slot[slot].add_most(most_ns as f64 - mean);
         }
     }
 

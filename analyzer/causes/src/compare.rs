@@ -49,6 +49,8 @@ pub(crate) struct Comparison {
     /// What each member did that is its own since the instant since which all are compared, ns; below 0: of
     /// that one it is not known. Empty where none of them waited since that instant.
     did: Vec<i64>,
+    /// By slot: time in point-to-point communication, ns; empty where nobody communicated.
+    with_partners: Vec<i64>,
     /// The waits that are divided, and their slots.
     waits: Vec<(usize, Wait)>,
     /// One row for each of them: by column, how much more of that the process that was waited for did, ns.
@@ -76,6 +78,15 @@ struct Spent {
     calls: Vec<(u64, usize)>,
 }
 
+/// How long a process that is compared with another was in calls.
+#[derive(Debug, Clone, Copy)]
+struct Compared {
+    /// In collectives, ns.
+    in_calls_ns: i64,
+    /// In point-to-point communication, ns.
+    with_partners_ns: i64,
+}
+
 /// Columns of a row before the parts.
 const WAIT: usize = 0;
 const OWN: usize = 1;
@@ -92,6 +103,7 @@ impl Comparison {
     ) {
         self.unit.clear();
         self.did.clear();
+        self.with_partners.clear();
         let mut instants = std::mem::take(&mut self.instants);
         instants.clear();
         for (slot, &since) in unit.sinces.iter().enumerate() {
@@ -181,9 +193,13 @@ impl Comparison {
                 continue;
             }
             let span = [from_ns, enter_ns.min(last_enter_ns)];
-            let in_calls_ns = self.last.compare(&processes[member as usize], span, row);
+            let spent = (self.last).compare(&processes[member as usize], span, row);
+            if spent.with_partners_ns > 0 {
+                self.with_partners.resize(n, 0);
+                self.with_partners[slot] = spent.with_partners_ns;
+            }
             if all_did {
-                self.did.push(did_ns(span, in_calls_ns));
+                self.did.push(did_ns(span, spent.in_calls_ns));
             }
         }
     }
@@ -423,29 +439,47 @@ impl Comparison {
         let last_ns = enters_ns[on];
         let host = |slot: usize| hosts[instance.members[slot] as usize];
         let host_of_last = host(on);
-        // How much earlier it would have gone on without the last, and without all of its host.
-        let (mut before_ns, mut other_host_ns) = (i64::MIN, i64::MIN);
-        for (slot, &enter_ns) in enters_ns.iter().enumerate() {
-            if slot != on && enter_ns > before_ns {
-                before_ns = enter_ns;
+        let with_partners = &self.with_partners;
+        // How much earlier it would have gone on without the last, and without all of its host. Who
+        // communicated for longer than the cause may have waited for that.
+        let times = |cause: Option<usize>| {
+            let own_ns = cause.and_then(|slot| with_partners.get(slot));
+            let (mut before_ns, mut other_host_ns) = (i64::MIN, i64::MIN);
+            for (slot, &enter_ns) in enters_ns.iter().enumerate() {
+                let longer_ns = match (own_ns, with_partners.get(slot)) {
+                    (Some(own_ns), Some(ns)) => (ns - own_ns).max(0),
+                    _ => 0,
+                };
+                let begin_ns = enter_ns - longer_ns;
+                if begin_ns > before_ns && slot != on && Some(slot) != cause {
+                    before_ns = begin_ns;
+                }
+                if begin_ns > other_host_ns && host(slot) != host_of_last {
+                    other_host_ns = begin_ns;
+                }
             }
-            if enter_ns > other_host_ns && host(slot) != host_of_last {
-                other_host_ns = enter_ns;
+            UnitTimes {
+                last_ns,
+                apart_ns: last_ns.saturating_sub(before_ns).max(0),
+                host_apart_ns: last_ns.saturating_sub(other_host_ns).max(0),
+                is_end: unit.is_end,
+                n_ends: unit.n_ends,
             }
-        }
-        let times = UnitTimes {
-            last_ns,
-            apart_ns: last_ns.saturating_sub(before_ns).max(0),
-            host_apart_ns: last_ns.saturating_sub(other_host_ns).max(0),
-            is_end: unit.is_end,
-            n_ends: unit.n_ends,
         };
+        let usual = times(None);
         let n = instance.calls.len() as i64;
         for (cause, mut cost) in self.unit.drain(..) {
             if let Cause::Imbalance { .. } = cause {
                 cost.longest_ns = cost.direct_ns / n;
             }
             if cost.direct_ns > 0 || cost.propagated_ns > 0 {
+                let times = match cause {
+                    Cause::Late { process, .. } if !with_partners.is_empty() => {
+                        let mut members = instance.members.iter();
+                        times(members.position(|&member| member == process))
+                    }
+                    _ => usual,
+                };
                 let total = totals.cost(cause, instance.operation);
                 total.add(&cost, &times);
             }
@@ -500,10 +534,9 @@ impl Spent {
         self.parts.iter().any(|&(part, _)| part == with)
     }
 
-    /// What another process did in a span, ns, by column; the row is all 0 before. Gives how much of it was
-    /// in collectives.
+    /// What another process did in a span, ns, by column; the row is all 0 before.
     #[inline]
-    fn compare(&self, process: &Process, [from_ns, to_ns]: [i64; 2], row: &mut [i64]) -> i64 {
+    fn compare(&self, process: &Process, [from_ns, to_ns]: [i64; 2], row: &mut [i64]) -> Compared {
         let mut in_calls = 0;
         let mut expected = self.calls.iter();
         let mut wait_ns = 0;
@@ -521,9 +554,8 @@ impl Spent {
                 }
             });
         row[WAIT] = wait_ns;
-        let mut in_others = 0;
+        let (mut in_others, mut with_partners_ns) = (0, 0);
         if process.has_parts() {
-            let mut with_partners_ns = 0;
             process.parts_between(from_ns, to_ns, |ns, part| {
                 if matches!(part, None | Some(Part::Operation(_))) {
                     in_calls += ns;
@@ -552,7 +584,10 @@ impl Spent {
             }
         }
         row[OWN] = (to_ns - from_ns - in_calls - in_others).max(0);
-        in_calls
+        Compared {
+            in_calls_ns: in_calls,
+            with_partners_ns,
+        }
     }
 }
 

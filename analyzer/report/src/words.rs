@@ -15,7 +15,9 @@ pub(crate) mod inside;
 #[cfg(test)]
 mod nothing;
 pub(crate) mod operation_costs;
+pub(crate) mod other_calls;
 pub(crate) mod remarks;
+pub(crate) mod slow_operation;
 pub(crate) mod uncertainty;
 pub(crate) mod why_late;
 

@@ -87,6 +87,8 @@ pub struct TimeBesides {
     pub rma_ns: i64,
     /// Calls on windows without records.
     pub n_unrecorded_rma: u64,
+    /// In calls of MPI-IO and on windows without records, ns.
+    pub unrecorded_ns: i64,
 }
 
 /// The gaps of a process, while its records are read.
@@ -237,6 +239,7 @@ impl Gaps {
         add(&mut besides.point_to_point_ns, point_to_point_ns);
         add(&mut besides.io_ns, io_ns);
         add(&mut besides.rma_ns, rma_ns);
+        add(&mut besides.unrecorded_ns, io_ns.saturating_add(rma_ns));
         besides.n_unsuccessful_polls += open.n_polls;
         besides.n_unrecorded_io += open.n_io;
         besides.n_unrecorded_rma += open.n_rma;

@@ -4,12 +4,14 @@
 //! more to do than chance explains; or it costs as much once as everything else. Where it does not, what it costs counts as imbalance of the communicator. Several ranks of a host that stand
 //! out, with none of them alone, are the host.
 
+mod behaviour;
 pub(crate) mod operation_costs;
 pub(crate) mod sites;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_causes::{Cause, Cost, Excess, Part};
+use collbench_stats::chance::binomial_tail;
 use collbench_stats::integers::{saturate, sum_ns};
 
 use crate::calls::running::RunningSummary;
@@ -24,16 +26,16 @@ use crate::sums::operation::OperationKey;
 
 /// How many times the average of the others a rank costs that stands out.
 const STANDS_OUT: i128 = 2;
-/// Largest probability that one of them stands out by chance.
+/// Largest probability that one of them stands out by chance, and in how many ways that is tested.
 const MAX_P: f64 = 0.01;
-/// Part of the time of all collectives from which on a cost matters: one in so many.
+const TESTS: usize = 3;
+/// Part of the time of all collectives from which on a rank or host is found, and of the time of all ranks from
+/// which on a cost matters: one in so many.
 const MATTERS: i128 = 100;
 /// Causes for which it is said how much shorter the run can be.
 const REPLAYED: usize = 8;
 /// Largest part of what a host costs that one of its ranks costs, in percent.
 const OF_HOST: i128 = 70;
-/// From this part of the time on a thread counts as running, in percent.
-const MOSTLY_RUNNING: i64 = 80;
 
 /// What was found besides the costs of waits.
 pub(crate) struct Findings<'f> {
@@ -43,6 +45,8 @@ pub(crate) struct Findings<'f> {
     pub(crate) operation_costs: &'f OperationCosts,
     /// The time of all ranks together, ns.
     pub(crate) rank_ns: i128,
+    /// The same of the part of the run that is looked at, ns.
+    pub(crate) looked_at_ns: i128,
 }
 
 /// The causes, those that cost most first.
@@ -106,10 +110,14 @@ impl Late {
     }
 }
 
-/// Direct costs of all late processes together, ns.
+/// Direct costs of late processes together, ns.
 struct AllLate {
+    /// Of all of them.
     direct_ns: i128,
+    /// By operation, without those that were found.
     by_operation: BTreeMap<u64, i128>,
+    /// Those that were found.
+    found: BTreeSet<u32>,
 }
 
 impl AllLate {
@@ -121,6 +129,7 @@ impl AllLate {
         Self {
             direct_ns: by_operation.values().sum(),
             by_operation,
+            found: BTreeSet::new(),
         }
     }
 }
@@ -137,6 +146,8 @@ struct Finder<'f, 'a> {
     findings: &'f Findings<'f>,
     /// Index and key of each operation, by the hash of its key.
     operations: BTreeMap<u64, (usize, OperationKey)>,
+    /// Least cost of a rank or host that is found, ns.
+    least_found_ns: i128,
     /// Least cost that matters, ns.
     least_ns: i128,
 }
@@ -151,7 +162,8 @@ impl<'f, 'a> Finder<'f, 'a> {
             operations: operations
                 .map(|(index, (key, _))| (key.stable_hash(), (index, *key)))
                 .collect(),
-            least_ns: i128::from(sum_ns(call_times)) / MATTERS,
+            least_found_ns: i128::from(sum_ns(call_times)) / MATTERS,
+            least_ns: findings.looked_at_ns / MATTERS,
         }
     }
 
@@ -281,11 +293,27 @@ impl<'f, 'a> Finder<'f, 'a> {
         self.inputs.clocks.processes[process as usize].host
     }
 
-    /// Removes the ranks and hosts that stand out from the late ones, and names them.
+    /// Removes the ranks and hosts that stand out from the late ones, and names them; then those that stand out
+    /// from the others.
     fn late_ones(&self, late: &mut BTreeMap<u32, Late>) -> Vec<FoundCause> {
-        let all = AllLate::of(late);
-        let mut causes = self.late_hosts(late, &all);
-        let is_late = |&(process, of): &(&u32, &Late)| self.stands_out(&[*process], of, &all);
+        let mut all = AllLate::of(late);
+        let mut causes = Vec::new();
+        loop {
+            let before: BTreeSet<u32> = late.keys().copied().collect();
+            let found = self.late_ones_among(late, &all);
+            if found.is_empty() {
+                return causes;
+            }
+            causes.extend(found);
+            let is_found = |process: &u32| !late.contains_key(process);
+            all.found.extend(before.into_iter().filter(is_found));
+            all.by_operation = AllLate::of(late).by_operation;
+        }
+    }
+
+    fn late_ones_among(&self, late: &mut BTreeMap<u32, Late>, all: &AllLate) -> Vec<FoundCause> {
+        let mut causes = self.late_hosts(late, all);
+        let is_late = |&(process, of): &(&u32, &Late)| self.stands_out(&[*process], of, all);
         let stand_out: Vec<u32> = late.iter().filter(is_late).map(|(&of, _)| of).collect();
         for process in stand_out {
             if let Some(of) = late.remove(&process) {
@@ -339,7 +367,7 @@ impl<'f, 'a> Finder<'f, 'a> {
     /// Whether some processes stand out, in an operation in which others wait for them.
     fn stands_out(&self, processes: &[u32], of: &Late, all: &AllLate) -> bool {
         let cost = of.cost();
-        if !self.matters(cost.ns()) {
+        if cost.ns() <= 0 || i128::from(cost.ns()) < self.least_found_ns {
             return false;
         }
         // One event that costs as much as everything else.
@@ -349,9 +377,12 @@ impl<'f, 'a> Finder<'f, 'a> {
         {
             return true;
         }
+        // The operations in which it costs most.
+        let direct_ns = of.operations.values().map(|cost| cost.direct_ns);
+        let most_ns = direct_ns.max().unwrap_or(0);
         of.operations.iter().any(|(operation, cost)| {
-            let all_ns = all.by_operation.get(operation).copied().unwrap_or(0);
-            self.matters(cost.direct_ns) && self.is_dear(processes, *operation, cost, all_ns)
+            let is_main = cost.direct_ns > 0 && cost.direct_ns >= most_ns / 2;
+            is_main && self.is_dear(processes, *operation, cost, all)
         })
     }
 
@@ -360,30 +391,49 @@ impl<'f, 'a> Finder<'f, 'a> {
     ///
     /// In those to which it is late alone, a rank has more to do than others also where that is chance: as
     /// the root of a broadcast, or behind a slow link, it is late every time.
-    fn is_dear(&self, processes: &[u32], operation: u64, cost: &Cost, all_ns: i128) -> bool {
+    fn is_dear(&self, processes: &[u32], operation: u64, cost: &Cost, all: &AllLate) -> bool {
         let excesses = &self.inputs.findings.wait_causes.excesses;
         let on_communicators = excesses.range((operation, 0)..=(operation, u32::MAX));
         let members = on_communicators.flat_map(|(_, of)| of.members.iter().zip(&of.by_slot));
-        let (mut own, mut n_own, mut n) = (Excess::default(), 0_usize, 0_usize);
-        for (process, excess) in members {
-            n += 1;
+        let (mut own, mut n_own) = (Excess::default(), 0_usize);
+        let (mut others, mut n_others) = (Excess::default(), 0_usize);
+        let known = members.filter(|(process, of)| of.n > 0 && !all.found.contains(process));
+        for (process, excess) in known {
             if processes.contains(process) {
                 n_own += 1;
                 own = Excess::of_all([own, *excess]);
+            } else {
+                n_others += 1;
+                others = Excess::of_all([others, *excess]);
             }
         }
-        let n_others = n - n_own;
         if n_own == 0 || n_others == 0 {
             return false;
         }
+        let all_ns = all.by_operation.get(&operation).copied().unwrap_or(0);
         let own_ns = i128::from(cost.direct_ns);
         let others_ns = (all_ns - own_ns).max(0);
         let is_dear = own_ns * n_others as i128 >= STANDS_OUT * others_ns * n_own as i128;
+        if !is_dear {
+            return false;
+        }
         // What disturbs a host may disturb all of its ranks at once.
-        let deviations = own.deviations() / (n_own as f64).sqrt();
-        let n_tried = (self.inputs.run.processes.len() * self.operations.len().max(1)) as f64;
+        let deviations = own.deviations_above(&others) / (n_own as f64).sqrt();
+        let n_tried =
+            (TESTS * self.inputs.run.processes.len() * self.operations.len().max(1)) as f64;
         // No normal distribution is further off with this probability.
-        is_dear && deviations > (2.0 * (n_tried / MAX_P).ln()).sqrt()
+        let is_far = deviations > (2.0 * (n_tried / MAX_P).ln()).sqrt();
+        // A few interruptions hide a mean: how often it did the most, and how much that was, is another
+        // evidence.
+        let both = Excess::of_all([own, others]);
+        let fair_share = n_own as f64 / (n_own + n_others) as f64;
+        let is_beyond_chance =
+            |k: f64, n: f64| binomial_tail(n as u64, k as u64, fair_share) * n_tried <= MAX_P;
+        let n_events = both.equal_events();
+        let part = own.most_ns / both.most_ns.max(1.0);
+        is_far
+            || is_beyond_chance(own.n_most as f64, both.n_most as f64)
+            || is_beyond_chance(part * n_events, n_events)
     }
 
     /// A late rank or host, and what its ranks did.
@@ -416,42 +466,6 @@ impl<'f, 'a> Finder<'f, 'a> {
             confidence,
             ..self.found(kind, Some(place), of)
         }
-    }
-
-    /// Whether ranks were on a core before the calls to which they are late.
-    fn behaviour(&self, of: &Late, ranks: &[u32]) -> (Option<LateBy>, Confidence) {
-        let computing = (Some(LateBy::Computing), Confidence::Likely);
-        let Some(running) = self.findings.running else {
-            return computing;
-        };
-        let is_of = |sum: &&RunningSummary| {
-            let mut operations = of
-                .operations
-                .keys()
-                .filter_map(|hash| self.operations.get(hash));
-            let is_in = operations.any(|(_, key)| {
-                key.entry == sum.communicator && key.operation.name() == sum.operation
-            });
-            sum.place == "before" && ranks.contains(&sum.rank) && is_in
-        };
-        let (mut elapsed_ns, mut on_core_ns, mut blocked, mut preempted) = (0_i64, 0_i64, 0, 0);
-        for sum in running.iter().filter(is_of) {
-            elapsed_ns = elapsed_ns.saturating_add(sum.elapsed_ns);
-            on_core_ns = on_core_ns.saturating_add(sum.on_core_ns);
-            blocked += sum.blocked;
-            preempted += sum.preempted;
-        }
-        if elapsed_ns <= 0 {
-            return computing;
-        }
-        let is_running =
-            on_core_ns.saturating_mul(100) >= elapsed_ns.saturating_mul(MOSTLY_RUNNING);
-        let by = match (is_running, preempted > blocked) {
-            (true, _) => LateBy::Computing,
-            (false, true) => LateBy::Preempted,
-            (false, false) => LateBy::Sleeping,
-        };
-        (Some(by), Confidence::Sure)
     }
 
     /// The verdict on the operation in which a late one costs most.

@@ -1,5 +1,6 @@
 //! From the times of ranks to the efficiencies of POP.
 
+use collbench_formats::Layer;
 use collbench_stats::integers::saturate;
 
 use crate::judge::inputs::Inputs;
@@ -31,10 +32,15 @@ pub(crate) fn efficiencies(
     if !is_whole || ranks.len() != trace.ranks as usize {
         return None;
     }
-    let times = ranks.iter().map(|rank| RankTimes {
-        rank: rank.rank,
-        collectives_ns: rank.call_time_ns.saturating_add(rank.recorder_pause_ns),
-        other_ns: None,
+    let processes = inputs.run.processes.iter().zip(&inputs.findings.processes);
+    let times = ranks.iter().zip(processes).map(|(rank, (process, found))| {
+        let timed = process.has_layer(Layer::PointToPoint);
+        let besides = Some(found.besides).filter(|_| timed);
+        RankTimes {
+            rank: rank.rank,
+            collectives_ns: rank.call_time_ns.saturating_add(rank.recorder_pause_ns),
+            other_ns: besides.map(|of| of.point_to_point_ns.saturating_add(of.unrecorded_ns)),
+        }
     });
     of_times(trace.duration_ns, &times.collect::<Vec<_>>(), None)
 }

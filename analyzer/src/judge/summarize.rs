@@ -23,11 +23,13 @@ use crate::judge::imbalances::imbalances;
 use crate::judge::inputs::Inputs;
 use crate::judge::marked_phases::marked_phases;
 use crate::judge::operations::{Operations, operations};
+use crate::judge::other_calls::other_calls;
 use crate::judge::remarks::{RemarkFacts, remarks};
 use crate::judge::trace::{message_ends, trace_summary};
 use crate::results::analysis::{Analysis, Total};
 use crate::results::code::Code;
 use crate::results::process::{CommunicatorSummary, RankSummary};
+use crate::results::trace::TraceSummary;
 use crate::sums::run_sums::Sums;
 
 /// Assembles the results.
@@ -74,6 +76,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
             running: running.as_deref(),
             operation_costs: &operation_costs,
             rank_ns,
+            looked_at_ns: looked_at_ns(inputs, &trace, &ranks),
         },
     );
     acquit(&causes, &host_names(inputs), &mut imbalance);
@@ -86,6 +89,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         communicators: communicator_summaries(inputs.communicators),
         totals: totals(inputs.sums),
         efficiencies: efficiencies(inputs, &trace, &ranks),
+        other_calls: other_calls(inputs, &ranks, rank_ns),
         trace,
         ranks,
         details: details::summary((&operations, n_listed), (&imbalance, n_verdicts_listed)),
@@ -103,6 +107,24 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         never_completed: hang::never_completed(inputs),
         remarks,
     }
+}
+
+/// The time that all ranks spent in the part of the run that is looked at, and retained, ns.
+fn looked_at_ns(inputs: &Inputs<'_>, trace: &TraceSummary, ranks: &[RankSummary]) -> i128 {
+    let selection = inputs.selection;
+    let retained_ns = trace.window.as_ref().and_then(|window| window.from_ns);
+    let from_ns = selection.from_ns.max(retained_ns).unwrap_or(0).max(0);
+    let to_ns = (selection.to_ns.unwrap_or(i64::MAX)).min(trace.duration_ns);
+    let is_selected = |of: &&RankSummary| {
+        let mut ranges = selection.ranks.iter();
+        ranges.any(|&(first, last)| (first..=last).contains(&of.rank))
+    };
+    let n_ranks = if selection.ranks.is_empty() {
+        trace.ranks as usize
+    } else {
+        ranks.iter().filter(is_selected).count()
+    };
+    i128::from(to_ns.saturating_sub(from_ns).max(0)) * n_ranks as i128
 }
 
 /// The host of each rank.

@@ -21,6 +21,7 @@ use crate::results::hang::{
 use crate::results::imbalance::ImbalanceSummary;
 use crate::results::operation::OperationSummary;
 use crate::results::operation_costs::OperationCosts;
+use crate::results::other_calls::OtherCalls;
 use crate::results::over_time::{DisturbanceSummary, Timeline};
 use crate::results::process::{CommunicatorSummary, RankClass, RankSummary};
 use crate::results::trace::TraceSummary;
@@ -44,6 +45,9 @@ pub struct Analysis {
     pub ranks: Vec<RankSummary>,
     /// How much of the time is useful; `None` where a part of the calls is not known.
     pub efficiencies: Option<Efficiencies>,
+    /// What MPI calls other than collectives take: kinds with at least 1 % of the time of all ranks, by
+    /// time, the longest first; empty for a part of a run.
+    pub other_calls: Vec<OtherCalls>,
     /// The operations, by time, the longest first.
     pub operations: Vec<OperationSummary>,
     /// Why collectives take longer than they need to.

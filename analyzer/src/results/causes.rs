@@ -43,7 +43,7 @@ pub struct FoundCause {
     pub largest: Option<(i64, i64)>,
     /// Index in the [causes of operation time](crate::results::OperationCosts::causes) of what says why.
     pub explained_by: Option<usize>,
-    /// Whether it costs enough to be named first: at least 1 % of the time of all collectives.
+    /// Whether it costs enough to be named first: at least 1 % of the time of all ranks.
     pub matters: bool,
 }
 

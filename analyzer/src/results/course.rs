@@ -107,9 +107,18 @@ impl Course {
             .filter(|phase| phase.late.as_ref() == Some(late));
         let first = own.next()?;
         let last = own.next_back().unwrap_or(first);
+        let (begin, end) = (change.phases.first(), change.phases.last());
+        let is_one = first.from_ns == last.from_ns;
         let kind = match change.kind {
             ChangeKind::Starts => CourseKind::Starts,
             ChangeKind::Ends => CourseKind::Ends,
+            // It follows others, or others follow it.
+            ChangeKind::Moves if is_one && end.is_some_and(|end| end.to_ns == last.to_ns) => {
+                CourseKind::Starts
+            }
+            ChangeKind::Moves if is_one && begin.is_some_and(|of| of.from_ns == first.from_ns) => {
+                CourseKind::Ends
+            }
             ChangeKind::Moves => CourseKind::Moves,
             ChangeKind::ComesAndGoes
             | ChangeKind::Grows
@@ -264,6 +273,14 @@ mod tests {
                 &[Some(3), Some(1), Some(3), Some(2)]
             )),
             Some(since(CourseKind::Moves, 0, 300))
+        );
+        assert_eq!(
+            course(change(ChangeKind::Moves, &[Some(1), None, Some(3)])),
+            Some(since(CourseKind::Starts, 200, 300))
+        );
+        assert_eq!(
+            course(change(ChangeKind::Moves, &[Some(3), Some(1)])),
+            Some(since(CourseKind::Ends, 0, 100))
         );
         assert_eq!(course(change(ChangeKind::Ends, &[Some(1), None])), None);
         let growth = Some(GrowthSummary {

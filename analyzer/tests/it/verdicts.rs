@@ -3,14 +3,112 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    ChangeKind, Course, Culprit, DisturbanceSummary, ImbalanceSummary, InStep, PeriodBasis,
+    CauseKind, CausePlace, ChangeKind, CostOf, Course, Culprit, DisturbanceSummary, FoundCause,
+    ImbalanceSummary, InStep, LateBy, PeriodBasis,
 };
 
 use crate::seeds::{SEEDS, each_seed};
 
 /// Analyses a scenario for each seed.
-fn each(scenario: &str, check: impl FnMut(u64, &Analysis)) {
-    each_seed("verdicts", scenario, check);
+fn each(scenario: &str, mut check: impl FnMut(u64, &Analysis)) {
+    each_seed("verdicts", scenario, |seed, analysis| {
+        only_the_guilty_are_named(scenario, seed, analysis);
+        check(seed, analysis);
+    });
+}
+
+/// Who is late by what a scenario makes them do.
+fn guilty(scenario: &str) -> Vec<CausePlace> {
+    let ranks: &[u32] = match scenario {
+        "late-rank.toml" | "late-with-noise.toml" | "grows.toml" | "shrinks.toml" => &[5],
+        "moving.toml" => &[0, 1, 2, 3],
+        "starts.toml" | "slow-neighbour.toml" => &[3],
+        "two-late.toml" => &[1, 6],
+        "late-host.toml" | "noise-on-host.toml" | "clock-error.toml" => {
+            return vec![CausePlace::Host("node2".to_owned())];
+        }
+        "nobody.toml" | "coarse-clock.toml" | "ties.toml" => &[],
+        "noise-on-all.toml" | "stops-without-rhythm.toml" => &[],
+        // Of noise, rhythms and polls.
+        _ => &[2],
+    };
+    ranks.iter().map(|&rank| CausePlace::Rank(rank)).collect()
+}
+
+/// The ranks and hosts that are named as late.
+fn named(analysis: &Analysis) -> Vec<&FoundCause> {
+    let late = [CauseKind::LateRank, CauseKind::LateHost];
+    let causes = analysis.causes.iter();
+    let named = causes.filter(|cause| cause.matters && late.contains(&cause.kind));
+    let parties = named.filter(|cause| !matches!(cause.place, Some(CausePlace::Communicator(_))));
+    parties.collect()
+}
+
+#[track_caller]
+fn only_the_guilty_are_named(scenario: &str, seed: u64, analysis: &Analysis) {
+    let guilty = guilty(scenario);
+    for cause in named(analysis) {
+        let is_guilty = cause
+            .place
+            .as_ref()
+            .is_some_and(|place| guilty.contains(place));
+        assert!(is_guilty, "{scenario}, seed {seed}: {cause:#?}");
+    }
+    let costs = analysis
+        .causes
+        .iter()
+        .filter(|cause| cause.of == CostOf::Waiting);
+    let costs: i64 = costs.map(|cause| cause.cost_ns).sum();
+    let waits: i64 = analysis.ranks.iter().filter_map(|rank| rank.wait_ns).sum();
+    assert_eq!(costs, waits, "{scenario}, seed {seed}");
+}
+
+/// The parties that are named, those that cost most first, with what they did.
+fn places(analysis: &Analysis) -> Vec<(CausePlace, Option<LateBy>)> {
+    let named = named(analysis).into_iter();
+    let places = named.filter_map(|cause| Some((cause.place.clone()?, cause.by)));
+    places.collect()
+}
+
+#[test]
+fn two_late_ranks_are_both_named() {
+    each("two-late.toml", |seed, analysis| {
+        let mut places = places(analysis);
+        places.sort_by_key(|(place, _)| *place != CausePlace::Rank(1));
+        let by = Some(LateBy::Computing);
+        let both = [1, 6].map(|rank| (CausePlace::Rank(rank), by));
+        assert_eq!(places, both, "seed {seed}: {:#?}", analysis.causes);
+    });
+}
+
+#[test]
+fn who_waits_for_a_slow_neighbour_is_innocent() {
+    each("slow-neighbour.toml", |seed, analysis| {
+        let late = [(CausePlace::Rank(3), Some(LateBy::Computing))];
+        assert_eq!(places(analysis), late, "seed {seed}");
+        let cause = named(analysis)[0];
+        let all = analysis.ranks.iter().filter_map(|rank| rank.wait_ns);
+        assert!(cause.cost_ns * 10 > all.sum::<i64>() * 9, "seed {seed}");
+        // An upper bound: without it each of 300 instances begins 300 us earlier.
+        let shorter_ns = cause.run_shorter_ns.unwrap();
+        assert!(shorter_ns > 300 * 270_000, "seed {seed}: {shorter_ns}");
+    });
+}
+
+#[test]
+fn a_rank_that_is_late_by_much_but_seldom_is_named() {
+    each("rare-and-large.toml", |seed, analysis| {
+        let late = [(CausePlace::Rank(2), Some(LateBy::Computing))];
+        assert_eq!(places(analysis), late, "seed {seed}");
+    });
+}
+
+#[test]
+fn a_rank_that_polls_between_its_calls_is_not_said_to_compute() {
+    each("polling.toml", |seed, analysis| {
+        let late = [(CausePlace::Rank(2), Some(LateBy::PointToPoint))];
+        assert_eq!(places(analysis), late, "seed {seed}");
+    });
 }
 
 #[track_caller]

@@ -23,8 +23,8 @@ fn tree(n: u32) -> Tree {
         }),
         wait: StageTime::new(i64::from(rank) * 100, 500),
         ..TreeNode::unmeasured(
-            format!("rank {rank}").into(),
-            format!("node{}", rank / 2).into(),
+            format!("rank {rank}"),
+            format!("node{}", rank / 2),
             (rank > 0).then(|| (rank & (rank - 1)) as usize),
         )
     });
@@ -116,7 +116,7 @@ fn another_parent_to_the_root_is_named_and_has_no_edge() {
     let mut nodes = vec![
         TreeNode {
             wait: StageTime::new(0, 3),
-            ..TreeNode::unmeasured("rank 0".into(), "a".into(), None)
+            ..TreeNode::unmeasured("rank 0", "a", None)
         };
         3
     ];
@@ -217,11 +217,7 @@ fn a_matrix_has_the_processes_of_a_host_together_wherever_their_ranks_are() {
 fn of_equal_hops_none_stands_out() {
     let nodes = (0..9).map(|rank| TreeNode {
         up: StageTime::new(6_400 + 50 * rank, 256).filter(|_| rank > 0),
-        ..TreeNode::unmeasured(
-            format!("rank {rank}").into(),
-            "a".into(),
-            (rank > 0).then_some(0),
-        )
+        ..TreeNode::unmeasured(format!("rank {rank}"), "a", (rank > 0).then_some(0))
     });
     let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes.collect())).to_svg();
     assert_eq!(svg.matches("class=\"hop0\"").count(), 8 + 1);
@@ -235,7 +231,7 @@ fn a_hop_within_the_clock_error_is_no_number() {
         up: parent
             .and(StageTime::new(4_000, 9))
             .map(|time| time.with_error(Some(5_130_000))),
-        ..TreeNode::unmeasured("rank".into(), host.into(), parent)
+        ..TreeNode::unmeasured("rank", host, parent)
     };
     let nodes = vec![node("a", None), node("b", Some(0))];
     let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes)).to_svg();
@@ -275,11 +271,7 @@ fn a_tree_of_a_thousand_shows_what_stands_out_and_counts_the_rest() {
 fn a_long_chain_is_shown_from_its_root_on() {
     let nodes = (0..1_000).map(|rank: usize| TreeNode {
         up: StageTime::new(if rank == 990 { 90_000 } else { 5_000 }, 5),
-        ..TreeNode::unmeasured(
-            format!("rank {rank}").into(),
-            "a".into(),
-            rank.checked_sub(1),
-        )
+        ..TreeNode::unmeasured(format!("rank {rank}"), "a", rank.checked_sub(1))
     });
     let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes.collect())).to_svg();
     assert_eq!(svg.matches("data-node=").count(), 65);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use collbench_analyzer::results::{
     AlgorithmSummary, ClockSummary, Code, CommunicatorSummary, CycleSummary, DetailsSummary,
     DisturbanceSummary, Efficiencies, HangSummary, ImbalanceSummary, MarkedPhase, MismatchSummary,
-    NeverCompletedSummary, OperationSummary, RankClass, RankEndSummary, RankSummary,
+    NeverCompletedSummary, OperationSummary, OtherCalls, RankClass, RankEndSummary, RankSummary,
     RunningSummary, Timeline, Total, TraceSummary, UnfinishedSummary,
 };
 use collbench_analyzer::{Analysis, Selection};
@@ -42,6 +42,10 @@ pub struct Document<'a> {
     /// The efficiencies of POP; `None` where a part of the calls is not known.
     #[serde(default)]
     pub efficiencies: Option<Cow<'a, Efficiencies>>,
+    /// What MPI calls other than collectives take, the longest first; kinds with at least 1 % of the time of
+    /// all ranks.
+    #[serde(default)]
+    pub other_calls: Cow<'a, [OtherCalls]>,
     /// The operations, the longest total time first; of thousands only the first ones, the others in
     /// sums in `details`.
     pub operations: Cow<'a, [OperationSummary]>,
@@ -111,6 +115,7 @@ impl<'a> Document<'a> {
             totals: Cow::Borrowed(&analysis.totals),
             ranks: (&analysis.ranks[..]).into(),
             efficiencies: analysis.efficiencies.as_ref().map(Cow::Borrowed),
+            other_calls: (&analysis.other_calls[..]).into(),
             operations: first(&analysis.operations, analysis.details.operations_listed),
             causes: CauseDocument::all(analysis),
             imbalance: first(&analysis.imbalance, analysis.details.imbalance_listed),

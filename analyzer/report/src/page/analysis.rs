@@ -32,7 +32,7 @@ pub(super) fn page(
         of_run.into_iter().partition(PictureFile::is_closing);
     let command = analysis.trace.command.join(" ");
     let remarks = analysis.remarks.iter();
-    let remarks = remarks.filter(|remark| !findings::is_said_elsewhere(remark));
+    let remarks = remarks.filter(|remark| !findings::is_said_elsewhere(analysis, remark));
     viz::Report {
         title: format!("collbench: {}", collbench_text::inert::line(&command, 200)).into(),
         lead: format!(

@@ -19,6 +19,8 @@ const HEIGHT: usize = 40;
 /// worth knowing, and of remarks, on a screen of 100 columns.
 const MAX_ERRORS: usize = 8;
 pub(crate) const MAX_VERDICT: usize = 9;
+/// Sentences of the verdict that are always shown: the first causes, and what to do about the first.
+const CAUSES: usize = 4;
 const MAX_INSIDE: usize = 14;
 const MAX_ALSO: usize = 5;
 /// Lines of the algorithms in use.
@@ -50,7 +52,11 @@ pub fn to_text_within(analysis: &Analysis, report: Option<&Path>, columns: usize
     let errors = findings::errors_of_the_program(analysis);
     before.items("Errors of the program", &errors, Room::of(MAX_ERRORS));
     let verdict = words::verdict(analysis);
-    before.items("Verdict", &verdict, Room::of(MAX_VERDICT));
+    let room = Room {
+        n_lines: MAX_VERDICT,
+        n_always: CAUSES,
+    };
+    before.items("Verdict", &verdict, room);
     let algorithms = words::algorithms::sentences(analysis);
     before.items("Algorithms", &algorithms, Room::of(MAX_ALGORITHMS));
     let inside = words::inside::paragraphs(analysis).into_iter();

@@ -2,6 +2,7 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{Culprit, ImbalanceSummary, OperationSummary, RankLateness};
+use collbench_formats::Semantics;
 use collbench_text::quantity;
 
 use crate::words::{advice, communicator};
@@ -207,6 +208,64 @@ pub(crate) fn title(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
         }
         _ => format!("No rank stands out as the last to arrive at this {operation}"),
     }
+}
+
+/// Who arrives last, and by how much, where MPI does not say whether anybody waits, as in collective MPI-IO;
+/// if that can cost 1 % of the time of all ranks.
+pub(crate) fn where_waits_are_unknown(analysis: &Analysis) -> Vec<String> {
+    let all = analysis.imbalance.iter();
+    let found = all.filter_map(|summary| where_unknown(analysis, summary));
+    found.collect()
+}
+
+fn where_unknown(analysis: &Analysis, summary: &ImbalanceSummary) -> Option<String> {
+    let rows = || {
+        let all = analysis.operations.iter();
+        all.filter(|row| {
+            Some(summary.communicator) == row.communicator && row.operation == summary.operation
+        })
+    };
+    let is_unknown =
+        |row: &OperationSummary| row.wait_ns.is_none() && row.semantics() == Semantics::Unspecified;
+    if rows().next().is_none() || !rows().all(is_unknown) {
+        return None;
+    }
+    let most = members(summary).max_by_key(|member| (member.last, std::cmp::Reverse(member.rank)));
+    // Of whom the path leads to it is known by how much.
+    let is_at_end = |rank: u32| {
+        summary
+            .path
+            .last()
+            .is_some_and(|end| *end == format!("rank {rank}"))
+    };
+    let most = most.filter(|most| most.last > 0 && is_at_end(most.rank))?;
+    let n_ranks = members(summary).count();
+    let n_judged = analysis.imbalance.len();
+    if !collbench_analyzer::stands_out_among(most.last, summary.resolved, n_ranks, n_judged) {
+        return None;
+    }
+    let excess_ns = summary.excess_ns?;
+    let most_ns = i128::from(excess_ns) * (n_ranks as i128 - 1);
+    let rank_ns = analysis.trace.duration_ns as i128 * i128::from(analysis.trace.ranks);
+    if most_ns <= 0 || most_ns * 100 < rank_ns {
+        return None;
+    }
+    let (calls, call_ns) = rows().fold((0_u64, 0_i64), |(n, ns), row| {
+        let of = row.call_time_ns.as_ref();
+        let (more, total) = of.map_or((0, 0), |of| (of.n, of.total));
+        (n + more, ns.saturating_add(total))
+    });
+    Some(format!(
+        "rank {} arrives last in {} of {} {} on {}, {} after the others on average; whether they wait for it is \
+         not known, their calls take {} on average",
+        most.rank,
+        share(most.last, summary.resolved),
+        summary.resolved,
+        summary.operation,
+        communicator(analysis, Some(summary.communicator), 30),
+        quantity::duration(excess_ns / most.last.cast_signed().max(1)),
+        quantity::duration(call_ns / calls.cast_signed().max(1)),
+    ))
 }
 
 /// What is true of a run, or a part of it, with so few instances that nothing is the rule: who was waited

@@ -13,7 +13,7 @@ use collbench_text::{
 };
 
 use crate::words::operation_costs::{operation_cause, operation_cause_next, untold_operation};
-use crate::words::{communicator, why_late};
+use crate::words::{communicator, slow_operation, why_late};
 
 /// Most causes that are named.
 const MOST: usize = 4;
@@ -22,6 +22,7 @@ const MOST: usize = 4;
 /// first. Empty where none matters.
 pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
     let mut causes: Vec<&FoundCause> = named(analysis).collect();
+    // Stable: equal ones stay in the order of their cost.
     causes.sort_by_key(|cause| Reverse((cause.run_shorter_ns, cause.cost_ns)));
     let n_more = causes.len().saturating_sub(MOST);
     let mut sentences: Vec<String> = (causes.iter().take(MOST))
@@ -60,17 +61,26 @@ pub(crate) fn costliest_at<'a>(
     causes.find(|cause| cause.is_at(culprit, host_of))
 }
 
-/// The causes that are named; of what costs operation time and waits, the dearer.
+/// The causes that are named; of what costs operation time and waits once, as what shortens the run more.
 fn named(analysis: &Analysis) -> impl Iterator<Item = &FoundCause> {
-    let is_dearest = |cause: &FoundCause| {
-        let alike = analysis.causes.iter();
-        let mut alike = alike.filter(|other| {
-            cause.explained_by.is_some() && other.explained_by == cause.explained_by
-        });
-        alike.all(|other| (other.cost_ns, other.of) <= (cause.cost_ns, cause.of))
+    let rank = |cause: &FoundCause| (cause.run_shorter_ns, cause.cost_ns, cause.of);
+    let is_first = move |cause: &FoundCause| {
+        let mut alike = alike(analysis, cause);
+        alike.all(|other| rank(other) <= rank(cause))
+    };
+    let matters = move |cause: &FoundCause| {
+        let mut alike = alike(analysis, cause);
+        cause.matters || alike.any(|other| other.matters)
     };
     let causes = analysis.causes.iter();
-    causes.filter(move |cause| cause.matters && is_dearest(cause))
+    causes.filter(move |cause| matters(cause) && is_first(cause))
+}
+
+/// The other costs of what explains a cause.
+fn alike<'a>(analysis: &'a Analysis, cause: &FoundCause) -> impl Iterator<Item = &'a FoundCause> {
+    let (reason, of) = (cause.explained_by, cause.of);
+    let causes = analysis.causes.iter();
+    causes.filter(move |other| reason.is_some() && other.explained_by == reason && other.of != of)
 }
 
 /// A cause with its cost.
@@ -94,6 +104,16 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
             words += &format!("; {later} of it in later operations");
         }
         words += ")";
+    }
+    if let Some(other) = alike(analysis, cause).find(|other| other.matters) {
+        let of = match other.of {
+            CostOf::Waiting => "of waiting in what follows",
+            CostOf::OperationTime => "in collectives",
+        };
+        let part = other
+            .share
+            .map_or_else(String::new, |part| format!(" ({})", share(part)));
+        words += &format!(" and {} {of}{part}", duration(other.cost_ns));
     }
     let run_ns = analysis.trace.duration_ns;
     if let Some(ns) = cause.run_shorter_ns.filter(|&ns| ns > 0 && run_ns > 0) {
@@ -130,7 +150,7 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
                 }
                 _ => String::new(),
             };
-            format!("{who} is late: {}{before}{few}", did(cause))
+            format!("{who} is late: {}{before}{few}", did(analysis, cause))
         }
         CauseKind::SlowHop | CauseKind::SlowLink => format!("messages {at} take long"),
         CauseKind::Algorithm
@@ -138,7 +158,12 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
         | CauseKind::Serialization
         | CauseKind::NoProgress => {
             let of = operation(analysis, cause).unwrap_or_else(|| "collectives".to_owned());
-            format!("ranks leave {of} at different times")
+            let known = cause
+                .operation
+                .and_then(|index| analysis.operations.get(index));
+            let known = known.and_then(|of| slow_operation::evidence(analysis, of));
+            let known = known.map_or_else(String::new, |known| format!(": {known}"));
+            format!("some ranks leave {of} later than others, and are late for what follows{known}")
         }
         CauseKind::Imbalance => {
             format!("work differs between the ranks of {at}, and none stands out")
@@ -156,13 +181,21 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
 }
 
 /// What a late rank or host does.
-fn did(cause: &FoundCause) -> String {
+fn did(analysis: &Analysis, cause: &FoundCause) -> String {
     match (cause.by, cause.partner) {
-        (Some(LateBy::Computing), _) => "it computes more than the others".to_owned(),
+        (Some(LateBy::Computing), _) if analysis.running.is_some() => {
+            "it computes more than the others".to_owned()
+        }
+        (Some(LateBy::Computing), _) => {
+            "it computes longer than the others, or is interrupted,".to_owned()
+        }
         (Some(LateBy::Sleeping), _) => "it sleeps or is stopped".to_owned(),
         (Some(LateBy::Preempted), _) => "it is preempted".to_owned(),
         (Some(LateBy::PointToPoint), Some(partner)) => {
             format!("it waits in point-to-point communication with rank {partner}")
+        }
+        (Some(LateBy::PointToPoint), None) if cause.confidence == Confidence::Likely => {
+            "it waits in point-to-point communication, or polls for messages".to_owned()
         }
         (Some(LateBy::PointToPoint), None) => "it waits in point-to-point communication".to_owned(),
         (Some(LateBy::Io), _) => "it reads or writes files longer".to_owned(),
@@ -267,8 +300,10 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
             switches(analysis)
         ),
         (CauseKind::Algorithm, _) => {
-            format!(
-                "look inside {of}: which hops and ranks take long (record messages if they are missing)"
+            let operation = cause.operation.and_then(|at| analysis.operations.get(at));
+            operation.map_or_else(
+                || "nothing is known that would help".to_owned(),
+                |operation| slow_operation::next(analysis, operation),
             )
         }
         (CauseKind::Imbalance, _) => format!("distribute the work on {who} more evenly"),

@@ -13,7 +13,7 @@ use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 
-use crate::words::{advice, arrivals, causes, communicator, uncertainty, why_late};
+use crate::words::{advice, arrivals, causes, communicator, other_calls, uncertainty, why_late};
 
 /// A sentence that begins with a capital.
 pub(crate) fn capitalized(sentence: &str) -> String {
@@ -429,10 +429,19 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
 
 /// The verdict in a few sentences: the causes that matter, or why none is known.
 pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
+    let mut sentences = other_calls::sentences(analysis);
+    sentences.extend(arrivals::where_waits_are_unknown(analysis));
     let causes = causes::sentences(analysis);
-    if !causes.is_empty() {
-        return causes;
+    if causes.is_empty() {
+        sentences.extend(nobody_known(analysis));
+    } else {
+        sentences.extend(causes);
     }
+    sentences
+}
+
+/// Why no cause of waits is known, or that none matters.
+fn nobody_known(analysis: &Analysis) -> Vec<String> {
     let resolved: u64 = analysis.imbalance.iter().map(|v| v.resolved).sum();
     let instances: u64 = analysis.imbalance.iter().map(|v| v.instances).sum();
     let is_apart = analysis.clock.hosts.iter().any(|host| host.group > 0);

@@ -29,8 +29,9 @@ pub(crate) fn errors_of_the_program(analysis: &Analysis) -> Vec<String> {
 }
 
 /// Whether a remark says what the screen and the page say in another part.
-pub(crate) fn is_said_elsewhere(remark: &Remark) -> bool {
+pub(crate) fn is_said_elsewhere(analysis: &Analysis, remark: &Remark) -> bool {
     is_on_mismatches(remark)
+        || words::other_calls::are_in_verdict(analysis, remark)
         || matches!(
             remark,
             Remark::NeverCompleted { .. }
@@ -65,7 +66,8 @@ pub(crate) fn also(analysis: &Analysis) -> (Vec<String>, usize) {
 /// The remarks that are said nowhere else, as `code: sentence`: of each kind the worst, and how many there are.
 pub(crate) fn remarks_by_kind(analysis: &Analysis) -> Vec<String> {
     let mut kinds: Vec<Vec<&Remark>> = Vec::new();
-    for remark in analysis.remarks.iter().filter(|of| !is_said_elsewhere(of)) {
+    let remarks = analysis.remarks.iter();
+    for remark in remarks.filter(|of| !is_said_elsewhere(analysis, of)) {
         match kinds
             .iter_mut()
             .find(|kind| kind[0].code() == remark.code())

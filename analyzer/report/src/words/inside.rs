@@ -689,7 +689,7 @@ fn process(analysis: &Analysis, rank: u32) -> String {
     }
 }
 
-fn edge(analysis: &Analysis, from: u32, to: u32) -> String {
+pub(crate) fn edge(analysis: &Analysis, from: u32, to: u32) -> String {
     format!(
         "from {} to {}",
         process(analysis, from),

@@ -44,6 +44,7 @@ pub(super) fn nothing() -> Analysis {
         ranks: Vec::new(),
         operations: Vec::new(),
         efficiencies: None,
+        other_calls: Vec::new(),
         operation_costs: OperationCosts::default(),
         causes: Vec::new(),
         imbalance: Vec::new(),

@@ -24,7 +24,12 @@ pub(crate) fn before<'a>(
 
 /// Whether a thread was on a core nearly all the time.
 pub(crate) fn is_mostly_running(sum: &RunningSummary) -> bool {
-    sum.on_core_ns.saturating_mul(100) >= sum.elapsed_ns.saturating_mul(MOSTLY_RUNNING)
+    is_mostly(sum.on_core_ns, sum.elapsed_ns)
+}
+
+/// Whether a time on a core, ns, is nearly all of a time, ns.
+pub(crate) fn is_mostly(on_core_ns: i64, elapsed_ns: i64) -> bool {
+    on_core_ns.saturating_mul(100) >= elapsed_ns.saturating_mul(MOSTLY_RUNNING)
 }
 
 /// Whether the rank computed, slept, or lost its core to others: preempted, or because it yielded, which the

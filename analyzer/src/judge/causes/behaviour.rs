@@ -1,0 +1,146 @@
+//! What a late rank did with its own time, where samples or polls tell.
+
+use std::collections::BTreeMap;
+
+use crate::calls::running::RunningSummary;
+use crate::judge::causes::{Finder, Late};
+use crate::results::causes::LateBy;
+use crate::results::operation_costs::Confidence;
+
+/// Part of the time before the calls of a late rank from which on what exceeds that of the others is looked
+/// at alone: one in so many.
+const MORE: i64 = 20;
+/// From this part of the time on a thread counts as running, in percent.
+const MOSTLY_RUNNING: i64 = 80;
+/// Unsuccessful polls for each call from which on a rank waits for messages rather than computes.
+const MANY_POLLS: u64 = 4;
+
+/// Whether a process was on a core before its calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Running {
+    elapsed_ns: i64,
+    on_core_ns: i64,
+    blocked: i64,
+    preempted: i64,
+}
+
+impl Running {
+    fn add(&mut self, sum: &RunningSummary) {
+        self.merge(&Self {
+            elapsed_ns: sum.elapsed_ns,
+            on_core_ns: sum.on_core_ns.min(sum.elapsed_ns),
+            blocked: i64::try_from(sum.blocked).unwrap_or(i64::MAX),
+            preempted: i64::try_from(sum.preempted).unwrap_or(i64::MAX),
+        });
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.elapsed_ns = self.elapsed_ns.saturating_add(other.elapsed_ns);
+        self.on_core_ns = self.on_core_ns.saturating_add(other.on_core_ns);
+        self.blocked = self.blocked.saturating_add(other.blocked);
+        self.preempted = self.preempted.saturating_add(other.preempted);
+    }
+
+    /// The lower median of each figure; 0 of none.
+    fn median(of: impl Iterator<Item = Self>) -> Self {
+        let all: Vec<Self> = of.collect();
+        let median = |figure: fn(&Self) -> i64| {
+            let mut values: Vec<i64> = all.iter().map(figure).collect();
+            values.sort_unstable();
+            let middle = values.len().saturating_sub(1) / 2;
+            values.get(middle).copied().unwrap_or(0)
+        };
+        Self {
+            elapsed_ns: median(|of| of.elapsed_ns),
+            on_core_ns: median(|of| of.on_core_ns),
+            blocked: median(|of| of.blocked),
+            preempted: median(|of| of.preempted),
+        }
+    }
+
+    /// What is more than `n` times another.
+    fn less(&self, other: &Self, n: i64) -> Self {
+        let less = |own: i64, other: i64| own.saturating_sub(other.saturating_mul(n)).max(0);
+        Self {
+            elapsed_ns: less(self.elapsed_ns, other.elapsed_ns),
+            on_core_ns: less(self.on_core_ns, other.on_core_ns),
+            blocked: less(self.blocked, other.blocked),
+            preempted: less(self.preempted, other.preempted),
+        }
+    }
+}
+
+impl Finder<'_, '_> {
+    /// What late ranks did with their own time: whether they were on a core before the calls to which they are
+    /// late, or polled for messages.
+    pub(super) fn behaviour(&self, of: &Late, ranks: &[u32]) -> (Option<LateBy>, Confidence) {
+        if self.is_polling(ranks) {
+            return (Some(LateBy::PointToPoint), Confidence::Likely);
+        }
+        let computing = (Some(LateBy::Computing), Confidence::Likely);
+        let Some(running) = self.findings.running else {
+            return computing;
+        };
+        let is_of = |sum: &&RunningSummary| {
+            let mut operations = of
+                .operations
+                .keys()
+                .filter_map(|hash| self.operations.get(hash));
+            let is_in = operations.any(|(_, key)| {
+                key.entry == sum.communicator && key.operation.name() == sum.operation
+            });
+            sum.place == "before" && is_in
+        };
+        let mut of_all: BTreeMap<u32, Running> = BTreeMap::new();
+        for sum in running.iter().filter(is_of) {
+            of_all.entry(sum.rank).or_default().add(sum);
+        }
+        let (late, others): (Vec<_>, Vec<_>) =
+            (of_all.into_iter()).partition(|(rank, _)| ranks.contains(rank));
+        let mut own = Running::default();
+        late.iter().for_each(|(_, running)| own.merge(running));
+        if own.elapsed_ns <= 0 {
+            return computing;
+        }
+        // What the others did too does not make it late.
+        let usual = Running::median(others.iter().map(|(_, running)| *running));
+        let more = own.less(&usual, late.len() as i64);
+        let of = if more.elapsed_ns > own.elapsed_ns / MORE {
+            more
+        } else {
+            own
+        };
+        let is_running =
+            of.on_core_ns.saturating_mul(100) >= of.elapsed_ns.saturating_mul(MOSTLY_RUNNING);
+        let by = match (is_running, of.preempted > of.blocked) {
+            (true, _) => LateBy::Computing,
+            (false, true) => LateBy::Preempted,
+            (false, false) => LateBy::Sleeping,
+        };
+        (Some(by), Confidence::Sure)
+    }
+
+    /// Whether ranks tested or probed for messages in vain between their calls, much more than others did.
+    fn is_polling(&self, ranks: &[u32]) -> bool {
+        let processes = self
+            .inputs
+            .run
+            .processes
+            .iter()
+            .zip(&self.inputs.findings.processes);
+        let polls = processes.zip(&self.inputs.sums.processes);
+        let polls = polls.map(|((file, found), tally)| {
+            let n = found.besides.n_unsuccessful_polls;
+            (file.rank(), n / tally.calls.max(1))
+        });
+        let (own, others): (Vec<_>, Vec<_>) = polls.partition(|(rank, _)| ranks.contains(rank));
+        let mut others: Vec<u64> = others.into_iter().map(|(_, n)| n).collect();
+        others.sort_unstable();
+        let usual = others
+            .get(others.len().saturating_sub(1) / 2)
+            .copied()
+            .unwrap_or(0);
+        let is_many = |n: u64| n >= MANY_POLLS && n >= usual.saturating_mul(2);
+        !own.is_empty() && own.iter().all(|&(_, n)| is_many(n))
+    }
+}
