@@ -113,7 +113,7 @@ fn tree_seeds() -> Vec<Seed> {
         let (rules, _) = encode_meta(&file.rules).expect("rules are short");
         add("tree", "-rules", rules);
         let ranks = Ranks::of_list("a1:4,a2:4,b1:4").expect("the list is right");
-        let trees = rule_trees(&file.rules, &ranks, 0);
+        let trees = rule_trees(&file.rules, &ranks, None, 0);
         let tree = trees[0].tree.as_ref().expect("the tree fits these ranks");
         let (tree, _) = encode_meta(tree).expect("a tree of few ranks is short");
         add("tree", "-tree", tree);

@@ -218,7 +218,7 @@ fn check(path: &Path, of: &Of) -> anyhow::Result<()> {
         counted(file.rules.rules.len() as u64, "tree")
     );
     if let Some(ranks) = &ranks {
-        let trees = rule_trees(&file.rules, ranks, 0);
+        let trees = rule_trees(&file.rules, ranks, None, 0);
         let wrong = misfits(&trees);
         if !wrong.is_empty() {
             let lines = wrong
@@ -288,7 +288,7 @@ fn show(options: &Show) -> anyhow::Result<()> {
     }
     let trees = ranks
         .as_ref()
-        .map(|ranks| rule_trees(&file.rules, ranks, options.root));
+        .map(|ranks| rule_trees(&file.rules, ranks, options.operation, options.root));
     let of = ranks.as_ref().zip(trees.as_deref());
     let text = match options.format {
         Format::Text => trees_to_text(&name, &file, of),
@@ -363,7 +363,7 @@ fn make(options: &Make) -> anyhow::Result<()> {
         })?;
         let mut ranks = ranks.clone();
         ranks.describe(&file.rules);
-        let trees = rule_trees(&file.rules, &ranks, 0);
+        let trees = rule_trees(&file.rules, &ranks, None, 0);
         text = match trees.first().map(|tree| &tree.tree) {
             Some(Ok(tree)) => spelled_out(beginning, tree),
             _ => bail!("no tree of this shape for these ranks"),

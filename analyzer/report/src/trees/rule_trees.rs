@@ -1,6 +1,6 @@
 //! What the rules of a file make of ranks.
 
-use collbench_formats::tree::{Level, Rule, TreeRules, Wrapper, WrapperKind, Wrappers};
+use collbench_formats::tree::{Collective, Level, Rule, TreeRules, Wrapper, WrapperKind, Wrappers};
 use collbench_trees::wrappers::{Order, Unfit, resolve};
 
 use super::ranks::Ranks;
@@ -16,14 +16,22 @@ pub struct RuleTree<'f> {
     pub tree: Result<Wrappers, Unfit>,
 }
 
-/// What each rule makes of ranks. `root` is the root of operations that have one.
+/// What each rule makes of ranks for an operation; without one, for all its operations together. The
+/// root of operations that have one is `root`; a rule that is also for others is shown without.
 #[must_use]
-pub fn rule_trees<'f>(rules: &'f TreeRules, ranks: &Ranks, root: u32) -> Vec<RuleTree<'f>> {
+pub fn rule_trees<'f>(
+    rules: &'f TreeRules,
+    ranks: &Ranks,
+    operation: Option<Collective>,
+    root: u32,
+) -> Vec<RuleTree<'f>> {
     let rules = rules.rules.iter();
     rules
         .map(|rule| {
-            // A tree for both kinds of operations is shown as it is without a root.
-            let has_root = rule.calls.operations.iter().all(|of| of.has_root());
+            let has_root = match operation {
+                Some(operation) => operation.has_root(),
+                None => rule.calls.operations.iter().all(|of| of.has_root()),
+            };
             let root = has_root.then_some(root);
             RuleTree {
                 rule,

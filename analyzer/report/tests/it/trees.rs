@@ -99,6 +99,19 @@ fn the_root_of_an_operation_is_that_of_its_tree() {
         assert_eq!(found["crossings"]["sites"], 1);
         assert_eq!(found["crossings"]["hosts"], 3);
     }
+    // A tree that is also for operations without a root has the root of the one that is asked for.
+    let (_folder, mixed) = with_file(&TWO_SITES.replace("\"reduce\",", "\"allgather\","));
+    let show = [
+        "show",
+        &mixed,
+        "--hosts",
+        HOSTS,
+        "--root",
+        "3",
+        "--operation",
+    ];
+    assert!(said(&[&show[..], &["bcast"]].concat()).contains("core 3 "));
+    assert!(said(&[&show[..], &["allgather"]].concat()).contains("core 0 "));
     let (status, error) = refused(&[&all[..], &["--root", "9"]].concat());
     assert_eq!(status, Some(2));
     assert!(
