@@ -1,7 +1,7 @@
 //! Tree files as people and other programs meet them: text, JSON, and pictures.
 //!
 //! [`Ranks`] are the ranks that trees are made for, [`RuleTree`] is what a rule of a file makes of
-//! them. From these follow the [text](text), the [document](document), and the [pictures](pictures).
+//! them. From these follow the [text], the [document], and the [pictures].
 
 mod document;
 mod pictures;

@@ -1,11 +1,12 @@
 //! Values of a TOML document with their places.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::problem::{Problem, one_of, suggestion};
+use crate::problem::{Lines, Problem, one_of, suggestion};
 
 /// A value and its place in the text, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub(crate) struct At<T> {
 /// The text of a file, and what was found wrong with it so far.
 #[derive(Debug)]
 pub(crate) struct Reader<'t> {
-    pub(crate) text: &'t str,
+    pub(crate) text: Lines<'t>,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -29,14 +30,14 @@ impl Reader<'_> {
         found: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Option<T> {
-        let problem = Problem::at(self.text, span, found, remedy);
+        let problem = Problem::at(&self.text, span, found, remedy);
         self.problems.push(problem);
         None
     }
 
     /// The line of a place, from 1.
     pub(crate) fn line(&self, span: &Range<usize>) -> u32 {
-        Problem::at(self.text, span.clone(), "", "").line
+        self.text.place(span.start).0
     }
 
     /// The entries of a table; a key that is not among `keys` is wrong.
@@ -117,11 +118,12 @@ impl Reader<'_> {
         what: &'static str,
     ) -> Vec<At<String>> {
         let mut strings: Vec<At<String>> = Vec::new();
+        let mut known = BTreeSet::new();
         for value in self.list(value, what) {
             let Some(text) = self.string(value, what) else {
                 continue;
             };
-            if strings.iter().any(|known| known.value == text.value) {
+            if !known.insert(text.value.clone()) {
                 let found = format!("\"{}\" a second time", shown(&text.value));
                 self.wrong::<()>(text.span, found, "name it once");
                 continue;

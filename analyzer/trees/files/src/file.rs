@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::document::{Reader, kind_of, shown};
 use crate::hosts::NamedHost;
-use crate::problem::{Problem, Problems, nearest};
+use crate::problem::{Lines, Problem, Problems, nearest};
 use crate::rules::unused;
 use crate::topology;
 
@@ -105,14 +105,15 @@ impl TreeFile {
     /// # Errors
     /// [`Problems`], with the place of everything that is wrong.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, Problems> {
+        let lines = Lines::of(text);
         let document = DeTable::parse(text).map_err(|error| {
             let found = error.message().trim().replace('\n', ", ");
             let remedy = "expected TOML; see \"collbench-tree --help\"";
             let span = error.span().unwrap_or(0..0);
-            Problems(vec![Problem::at(text, span, found, remedy)])
+            Problems(vec![Problem::at(&lines, span, found, remedy)])
         })?;
         let mut reader = Reader {
-            text,
+            text: lines,
             problems: Vec::new(),
         };
         let file = reader.file(&document, folder);
@@ -181,7 +182,7 @@ impl Reader<'_> {
                 rules.push((found.rule, value.span()));
             }
         }
-        file.remarks = unused(self.text, &rules);
+        file.remarks = unused(&self.text, &rules);
         file.rules.rules = rules.into_iter().map(|(rule, _)| rule).collect();
         file
     }
@@ -234,7 +235,7 @@ impl Reader<'_> {
                 self.wrong::<()>(host.span.clone(), found, "name it once");
             }
         }
-        let text = self.text;
+        let text = &self.text;
         file.hosts
             .extend(hosts.iter().map(|host| NamedHost::of(text, host)));
         file.rules.groups.push(HostGroup {
@@ -264,7 +265,7 @@ impl Reader<'_> {
         };
         match topology::read(&folder.join(&path.value)) {
             Ok(topology) => {
-                let text = self.text;
+                let text = &self.text;
                 file.hosts
                     .extend(hosts.iter().map(|host| NamedHost::of(text, host)));
                 file.rules.hosts.push(DescribedHost {

@@ -1,7 +1,7 @@
 //! Names of hosts in a tree file.
 
 use crate::document::At;
-use crate::problem::Problem;
+use crate::problem::Lines;
 
 /// The name of a host in a tree file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,12 +15,12 @@ pub struct NamedHost {
 }
 
 impl NamedHost {
-    pub(crate) fn of(text: &str, name: &At<String>) -> Self {
-        let place = Problem::at(text, name.span.clone(), "", "");
+    pub(crate) fn of(text: &Lines<'_>, name: &At<String>) -> Self {
+        let (line, column) = text.place(name.span.start);
         Self {
             name: name.value.clone(),
-            line: place.line,
-            column: place.column,
+            line,
+            column,
         }
     }
 }

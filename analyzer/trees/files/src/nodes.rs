@@ -315,8 +315,9 @@ impl Reader<'_> {
         }
         if order.len() < written.len() {
             // Each has one parent: what does not lead to the root leads into a cycle.
-            let is_reached = |node: &usize| order.contains(node);
-            let start = (0..written.len()).find(|node| !is_reached(node))?;
+            let mut is_reached = vec![false; written.len()];
+            order.iter().for_each(|&node| is_reached[node] = true);
+            let start = is_reached.iter().position(|&is| !is)?;
             return self.cycle(written, parents, start);
         }
         order.reverse();

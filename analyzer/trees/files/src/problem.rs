@@ -17,22 +17,47 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// At the begin of a range of bytes of the text.
+    /// At the begin of a range of bytes of a text.
     pub(crate) fn at(
-        text: &str,
+        text: &Lines<'_>,
         span: Range<usize>,
         found: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
-        let before = text.get(..span.start).unwrap_or(text);
-        let line = 1 + before.matches('\n').count();
-        let in_line = before.rsplit('\n').next().unwrap_or("");
+        let (line, column) = text.place(span.start);
         Self {
-            line: line as u32,
-            column: 1 + in_line.chars().count() as u32,
+            line,
+            column,
             found: found.into(),
             remedy: remedy.into(),
         }
+    }
+}
+
+/// A text whose lines are known, so that a place in it is found fast: a tree that is spelled out has
+/// thousands.
+#[derive(Debug)]
+pub(crate) struct Lines<'t> {
+    text: &'t str,
+    /// Where each line begins, in bytes; the first one is 0.
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    pub(crate) fn of(text: &'t str) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            text,
+            starts: std::iter::once(0).chain(ends).collect(),
+        }
+    }
+
+    /// Line and column of a byte, both from 1; the column is in characters.
+    pub(crate) fn place(&self, byte: usize) -> (u32, u32) {
+        let line = self.starts.partition_point(|&start| start <= byte);
+        let start = self.starts[line - 1];
+        let before = self.text.get(start..byte).unwrap_or("");
+        (line as u32, 1 + before.chars().count() as u32)
     }
 }
 

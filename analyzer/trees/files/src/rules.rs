@@ -10,7 +10,7 @@ use toml::de::DeValue;
 
 use crate::document::{At, Reader, Table, kind_of, shown};
 use crate::hosts::NamedHost;
-use crate::problem::{Problem, one_of, suggestion};
+use crate::problem::{Lines, Problem, one_of, suggestion};
 use crate::shapes::{LEVELS, SHAPES, shape_of};
 
 const KEYS: [&str; 8] = [
@@ -97,7 +97,7 @@ impl Reader<'_> {
             form,
             collectors: collectors.unwrap_or(CollectorsOfKinds::uniform(Collectors::ALL)),
         };
-        let named = |host: &At<String>| NamedHost::of(self.text, host);
+        let named = |host: &At<String>| NamedHost::of(&self.text, host);
         let hosts = hosts.iter().map(named).collect();
         (self.problems.len() == n_problems).then_some(FoundRule { rule, hosts })
     }
@@ -265,7 +265,7 @@ fn n_ranks(nodes: &[collbench_formats::tree::Node]) -> u32 {
 }
 
 /// Rules that are never used, since an earlier one is for all their calls.
-pub(crate) fn unused(text: &str, rules: &[(Rule, Range<usize>)]) -> Vec<Problem> {
+pub(crate) fn unused(text: &Lines<'_>, rules: &[(Rule, Range<usize>)]) -> Vec<Problem> {
     let mut unused = Vec::new();
     for (at, (rule, span)) in rules.iter().enumerate() {
         let has_all = |earlier: &&(Rule, Range<usize>)| {
