@@ -25,12 +25,15 @@ pub struct Members<'m> {
     pub places: &'m [Place],
 }
 
-/// In which order values may be combined.
+/// In which order values are best combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
     /// In any order: the operation commutes, or nothing is combined.
     Any,
-    /// In the order of ranks.
+    /// In the order of ranks. Shapes are put on ranks so that each subtree is a range of them, and
+    /// the result is handed over to the root. Where places of a level have ranks of several ranges,
+    /// or nodes are spelled out, the tree may have another order all the same:
+    /// [`Wrappers::is_in_rank_order`] says so.
     OfRanks,
 }
 
@@ -59,9 +62,6 @@ pub enum Unfit {
         /// Ranks of the communicator.
         ranks: u32,
     },
-    /// The operation needs the order of ranks, and the tree has another one.
-    #[error("it does not combine values in the order of ranks")]
-    RankOrder,
     /// The operation has a root, and the tree has an exchange in its place.
     #[error("an exchange has no root")]
     Exchange,
@@ -99,7 +99,8 @@ pub fn tree_for(
 }
 
 /// The tree that a rule makes of the processes of a communicator, whatever the payload. `root` is
-/// the rank that the call names; `None` for operations without a root.
+/// the rank that the call names; `None` for operations without a root. It takes time in proportion
+/// to the number of ranks: once for each communicator and root, not for each call.
 ///
 /// # Errors
 /// [`Unfit`] if it makes none.
@@ -134,11 +135,7 @@ pub fn resolve(
             nodes
         }
     };
-    let tree = assemble::assemble(nodes, &rule.collectors, root, members)?;
-    if order == Order::OfRanks && !tree.is_in_rank_order() {
-        return Err(Unfit::RankOrder);
-    }
-    Ok(tree)
+    assemble::assemble(nodes, &rule.collectors, root, members)
 }
 
 #[cfg(test)]

@@ -282,17 +282,11 @@ pub(crate) fn unused(text: &Lines<'_>, rules: &[(Rule, Range<usize>)]) -> Vec<Pr
                 && calls.bytes.1 >= of.bytes.1
         };
         if let Some((earlier, _)) = rules[..at].iter().find(has_all) {
-            let flat = matches!(&earlier.form, Form::Shaped(form) if form.joins.len() == 1);
-            let unless = if flat {
-                ""
-            } else {
-                ", unless it would change the order of ranks"
-            };
             unused.push(Problem::at(
                 text,
                 span.clone(),
                 format!(
-                    "never used: the tree of line {} is for all these calls{unless}",
+                    "never used: the tree of line {} is for all these calls",
                     earlier.line
                 ),
                 "put it before that one, or restrict one of them by size or bytes",
