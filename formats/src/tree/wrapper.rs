@@ -41,7 +41,7 @@ impl WrapperKind {
 pub enum Contributor {
     /// A process: its rank in the communicator.
     Rank(u32),
-    /// Another wrapper: its index in [`Wrappers::all`].
+    /// Another wrapper: its index in [`Wrappers::all`](super::Wrappers::all).
     Wrapper(u32),
 }
 
@@ -90,7 +90,7 @@ impl Level {
 /// Which event collectors of a wrapper are on.
 ///
 /// Between a wrapper and the next one on the path to the root there is one place for a collector:
-/// after the first and before the second. See [`Wrappers::collects`].
+/// after the first and before the second. See [`Wrappers::collects`](super::Wrappers::collects).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Collectors {
     /// One between each contributor and the wrapper.
