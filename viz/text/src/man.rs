@@ -4,11 +4,12 @@
 use std::io;
 
 /// What a paragraph of the help begins with, and the section that it becomes.
-const SECTIONS: [(&str, &str); 4] = [
+const SECTIONS: [(&str, &str); 5] = [
     ("Examples:", "EXAMPLES"),
     ("Exit status: ", "EXIT STATUS"),
     ("Environment: ", "ENVIRONMENT"),
     ("# Scenarios", "SCENARIOS"),
+    ("# Tree files", "TREE FILES"),
 ];
 
 /// The man page of a command.

@@ -21,7 +21,10 @@ use collbench_tree_files::{SHAPES, TreeFile, TreeFileError, shape_of};
 /// Exit status: the command line is invalid.
 const USAGE: u8 = 2;
 
-const AFTER_HELP: &str = "\
+/// What the short and the long help have in common.
+macro_rules! after_help {
+    () => {
+        "\
 Examples:
   collbench-tree make hierarchical --hosts node1:4,node2:4 -o trees.toml
       begin a tree file
@@ -32,7 +35,16 @@ Examples:
   collbench-tree show trees.toml --hosts a:2,b:2 --operation bcast --format svg > tree.svg
       draw a tree
 
-Exit status: 0 done; 1 the file is wrong or cannot be read: file, line and column are on stderr; 2 usage.";
+Exit status: 0 done; 1 the file is wrong or cannot be read: file, line and column are on stderr; 2 usage."
+    };
+}
+
+const AFTER_HELP: &str = after_help!();
+const AFTER_LONG_HELP: &str = concat!(
+    after_help!(),
+    "\n\n",
+    include_str!("../../../trees/files/src/TREES.md")
+);
 
 /// Checks, shows and begins tree files: spanning trees for collective operations.
 #[derive(Debug, Parser)]
@@ -40,6 +52,7 @@ Exit status: 0 done; 1 the file is wrong or cannot be read: file, line and colum
     name = "collbench-tree",
     version,
     after_help = AFTER_HELP,
+    after_long_help = AFTER_LONG_HELP,
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true
 )]

@@ -403,6 +403,8 @@ fn the_man_page_has_the_options_of_all_it_does() {
     for option in ["hosts", "trace", "format", "nodes", "force"] {
         assert!(page.contains(&format!("\\-\\-{option}")), "{option}");
     }
+    assert!(page.contains(".SH TREE FILES") || page.contains(".SH \"TREE FILES\""));
+    assert!(said(&["--help"]).contains("core-complexes"));
     assert!(said(&["--completions", "bash"]).contains("collbench-tree"));
     assert_eq!(tree(&[]).status.code(), Some(2));
 }

@@ -7,6 +7,7 @@
 //!
 //! This is a crate of its own so that the library that executes trees has no parser of TOML or XML
 //! in it: it gets the description encoded.
+#![doc = include_str!("TREES.md")]
 #![forbid(unsafe_code)]
 
 mod document;

@@ -96,3 +96,25 @@ fn nodes_come_before_those_that_they_contribute_to() {
     );
     assert_eq!(rules[0].calls.ranks, (4, 4));
 }
+
+#[test]
+fn the_example_of_the_reference_is_right() {
+    let reference = include_str!("../../src/TREES.md");
+    let (_, rest) = reference.split_once("```toml\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let file = TreeFile::parse(example, Path::new("")).unwrap();
+    assert_eq!(file.rules.rules.len(), 3);
+    // Every key and level is named.
+    for word in [
+        "[[switch]]",
+        "topology",
+        "core-complexes",
+        "switches",
+        "in-order binary",
+    ] {
+        assert!(reference.contains(word), "{word}");
+    }
+    for operation in Collective::ALL {
+        assert!(reference.contains(operation.name()), "{}", operation.name());
+    }
+}
