@@ -48,6 +48,8 @@ pub(crate) fn positions(all: &[u32], some: &[u32], shape: Shape) -> Vec<u32> {
 pub(crate) struct Merge {
     /// The number of blocks of each value.
     n_blocks: Vec<u32>,
+    /// Whether each value is one block, and so is the result.
+    is_whole: bool,
     /// For each block of the result which blocks are combined, in this order: value, and block in
     /// it.
     parts: Vec<Vec<(u32, u32)>>,
@@ -79,6 +81,7 @@ impl Merge {
         });
         Self {
             n_blocks,
+            is_whole: shape == Shape::Whole,
             parts: parts.collect(),
         }
     }
@@ -102,6 +105,14 @@ impl Merge {
         combine: &mut dyn Combine,
         result: &mut [u8],
     ) -> usize {
+        if self.is_whole {
+            let room = result.len();
+            let parts = lengths.iter().enumerate().rev().map(|(value, &bytes)| {
+                let begin = value * stride;
+                &values[begin..begin + bytes.min(room)]
+            });
+            return fold(parts, combine, result);
+        }
         let block_of = |value: u32, block: u32| {
             let value = value as usize;
             let bytes = lengths[value] / (self.n_blocks[value] as usize).max(1);
@@ -120,23 +131,37 @@ impl Merge {
             .iter()
             .zip(result.chunks_exact_mut(longest.max(1)))
         {
-            let mut so_far = 0;
-            for &(value, block) in parts.iter().rev() {
+            let parts = parts.iter().rev().map(|&(value, block)| {
                 let part = block_of(value, block);
-                let part = &part[..part.len().min(longest)];
-                let both = so_far.min(part.len());
-                if both > 0 {
-                    combine.combine(&part[..both], &mut to[..both]);
-                }
-                if part.len() > so_far {
-                    to[so_far..part.len()].copy_from_slice(&part[so_far..]);
-                    so_far = part.len();
-                }
-            }
-            to[so_far..longest].fill(0);
+                &part[..part.len().min(longest)]
+            });
+            let n_bytes = fold(parts, combine, to);
+            to[n_bytes..longest].fill(0);
         }
         longest * self.parts.len()
     }
+}
+
+/// Combines parts, given from the last to the first, none longer than `result`. Returns the length
+/// of the longest.
+#[inline]
+fn fold<'a>(
+    parts: impl Iterator<Item = &'a [u8]>,
+    combine: &mut dyn Combine,
+    result: &mut [u8],
+) -> usize {
+    let mut so_far = 0;
+    for part in parts {
+        let both = so_far.min(part.len());
+        if both > 0 {
+            combine.combine(&part[..both], &mut result[..both]);
+        }
+        if part.len() > so_far {
+            result[so_far..part.len()].copy_from_slice(&part[so_far..]);
+            so_far = part.len();
+        }
+    }
+    so_far
 }
 
 #[cfg(test)]

@@ -63,9 +63,14 @@ fn bring(from: &[u8], segment: usize, bytes: usize, to: &mut [u8]) -> Part {
 fn take(value: &[u8], segment: usize, bytes: usize, to: &mut [u8], combine: &dyn Combine) -> bool {
     let to = segment_of_mut(to, segment, bytes);
     let n_bytes = value.len().min(to.len());
-    let n_whole = n_bytes - n_bytes % combine.element_bytes();
+    let is_too_long = n_bytes < value.len();
+    let n_whole = if is_too_long {
+        n_bytes - n_bytes % combine.element_bytes()
+    } else {
+        n_bytes
+    };
     combine.store(&value[..n_whole], &mut to[..n_whole]);
-    n_bytes < value.len()
+    is_too_long
 }
 
 /// The blocks of the ranks, which are equally long, of all ranks' parts of `each` bytes.

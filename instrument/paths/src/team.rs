@@ -150,6 +150,11 @@ impl<T: Transport> Team<T> {
         element_bytes: usize,
         total: usize,
     ) -> Result<usize, Error> {
+        if shape == Shape::Whole && total <= self.segment_bytes {
+            // One segment, whatever an element is. No division in the most frequent case.
+            self.worker.expect_bytes(total);
+            return Ok(self.segment_bytes);
+        }
         let max_blocks = self.max_blocks_of(shape);
         let limit_bytes = self.segment_bytes / max_blocks;
         let bytes = limit_bytes / element_bytes * element_bytes;

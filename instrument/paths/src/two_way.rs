@@ -47,6 +47,8 @@ enum Done {
 /// How one process executes operations in which data flow both ways.
 #[derive(Debug)]
 pub(crate) struct TwoWay {
+    /// Whether the tree is one exchange of processes of one host.
+    is_flat: bool,
     /// The joins that this process acts for, contributors first.
     owned: Vec<usize>,
     /// What it has done so far in this segment.
@@ -64,7 +66,9 @@ impl TwoWay {
         let is_mine = |join: &Join| join.is_owned && join.owner == me;
         let owned = (0..).zip(&paths.joins).filter(|(_, join)| is_mine(join));
         let contributors = paths.joins.iter().map(|join| join.contributors.len());
+        let is_one_host = paths.hosts.iter().all(|host| *host == paths.hosts[0]);
         Self {
+            is_flat: is_one_host && paths.joins.len() == 1 && paths.joins[0].is_exchange,
             owned: owned.map(|(idx, _)| idx).collect(),
             done: Vec::with_capacity(paths.joins.len() + paths.edges.len()),
             stamps: vec![[0; 2]; paths.edges.len()],
@@ -91,6 +95,9 @@ impl TwoWay {
             combine,
             at,
         };
+        if pass.state.is_flat {
+            return pass.exchange();
+        }
         pass.state.done.clear();
         let has_result = pass.down()?;
         let taken = if has_result {
@@ -115,6 +122,27 @@ struct Way<'a, T: Transport> {
 impl<T: Transport> Way<'_, T> {
     fn edge(&self, edge: usize) -> &Edge {
         &self.paths.edges[edge]
+    }
+
+    /// All there is to do where the tree is one exchange of processes of one host.
+    fn exchange(&mut self) -> Result<(), Error> {
+        let edge = self.paths.first_edges[self.worker.me as usize];
+        let collector = self.edge(edge).collectors[0];
+        let down = self.worker.stamp(collector);
+        self.worker
+            .hand_on(Place::Contribution(edge), self.at, None)?;
+        for (nth, &partner) in self.paths.joins[0].contributors.iter().enumerate() {
+            let place = if partner == edge {
+                Place::Program
+            } else {
+                Place::Contribution(partner)
+            };
+            self.worker.await_input(nth, place, self.at)?;
+        }
+        self.worker.merge(&self.merges.0[0], self.combine);
+        let up = self.worker.stamp(collector);
+        self.worker.record(collector, self.at, down, up);
+        Ok(())
     }
 
     /// The way down. Returns whether the result is here already.

@@ -142,7 +142,10 @@ impl Process {
     fn team(&self, tree: &Wrappers, segment_bytes: usize) -> Team<MpiTransport> {
         let ranks = (0..self.n_ranks).collect();
         let transport = MpiTransport::new(self.world, ranks, tree.hosts(), self.me, now);
-        let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // All of the host, whichever this process is bound to.
+        // SAFETY: `sysconf` only asks.
+        let n_cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+        let n_cores = usize::try_from(n_cores).unwrap_or(1);
         let policy = WaitPolicy::for_cores(self.n_ranks as usize, n_cores);
         let options = TeamOptions {
             segment_bytes,
