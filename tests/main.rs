@@ -15,6 +15,7 @@ mod messages;
 mod names;
 mod nonblocking;
 mod opened;
+mod paths;
 mod record;
 mod ring;
 mod same;
