@@ -24,6 +24,7 @@
 //! | `collectors` | what event collectors record ([`Pass`]) |
 //! | `one_way` | what each process does where data flow to a root, or from it |
 //! | `worker` | waiting, taking and handing on of values by one process |
+//! | `execution` | doing what was planned for operations that flow one way |
 //! | `two_way` | to the bottommost wrapper and back: the last to arrive goes on |
 //! | `team` | operations, segment by segment |
 //! | `operations` | allreduce, barrier, allgather, reduce, bcast, gather, scatter |
@@ -92,6 +93,8 @@ mod one_way;
 mod worker;
 
 mod two_way;
+
+mod execution;
 
 mod team;
 

@@ -46,10 +46,7 @@ pub(crate) const fn cell_lines(segment_bytes: usize) -> usize {
 /// # Panics
 /// If the cell is smaller than the value.
 pub(crate) fn publish(cell: &[Line], at: Position, header: &Header, value: &[u8]) {
-    let [total, word] = header.words();
     let first = &cell[0].0;
-    first[1].store(total, Ordering::Relaxed);
-    first[2].store(word, Ordering::Relaxed);
     if value.len() <= INLINE_WORDS * WORD_BYTES {
         for (to, bytes) in first[HEADER_WORDS..].iter().zip(value.chunks(WORD_BYTES)) {
             to.store(word_of(bytes), Ordering::Relaxed);
@@ -62,6 +59,11 @@ pub(crate) fn publish(cell: &[Line], at: Position, header: &Header, value: &[u8]
             }
         }
     }
+    // Those who wait look at the first line again and again. It is changed last and at once, so that
+    // they take it away as rarely as can be.
+    let [total, word] = header.words();
+    first[1].store(total, Ordering::Relaxed);
+    first[2].store(word, Ordering::Relaxed);
     first[0].store(at.bits(), Ordering::Release);
 }
 

@@ -6,8 +6,9 @@
 use crate::blocks::Shape;
 use crate::combine::{Combine, Moved};
 use crate::error::Error;
+use crate::execution::Part;
 use crate::one_way::Flow;
-use crate::team::{Part, Team};
+use crate::team::Team;
 use crate::transport::Transport;
 
 /// Where the data of an operation lie that gives as many bytes as it takes.
@@ -203,7 +204,7 @@ impl<T: Transport> Team<T> {
             (Flow::ToRoot, shape, root),
             combine,
             |segment, to| bring(buffers.borrow().given(), segment, bytes, to),
-            |segment, value, _, combine| {
+            |segment, value, combine| {
                 take(
                     value,
                     segment,
@@ -232,7 +233,7 @@ impl<T: Transport> Team<T> {
             (Flow::FromRoot, Shape::Whole, root),
             &mut Moved,
             |segment, to| bring(&buffer.borrow(), segment, bytes, to),
-            |segment, value, _, _| {
+            |segment, value, _| {
                 !is_root && take(value, segment, bytes, &mut buffer.borrow_mut(), &Moved)
             },
         )
@@ -270,7 +271,7 @@ impl<T: Transport> Team<T> {
                 Some(given) => bring(given, segment, bytes, to),
                 None => bring(&result.borrow()[own..own + each], segment, bytes, to),
             },
-            |segment, value, _, _| {
+            |segment, value, _| {
                 let mut result = result.borrow_mut();
                 store_blocks(value, segment, bytes, (each, &mut **result))
             },
@@ -319,7 +320,7 @@ impl<T: Transport> Team<T> {
                     is_last: (segment + 1) * bytes >= each,
                 }
             },
-            |segment, value, _, _| !is_left && take(value, segment, bytes, result, &Moved),
+            |segment, value, _| !is_left && take(value, segment, bytes, result, &Moved),
         )
     }
 }

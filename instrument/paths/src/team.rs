@@ -1,14 +1,13 @@
 //! A tree in use by the processes of one communicator.
 
-use std::collections::HashMap;
-
 use collbench_formats::tree::Wrappers;
 
 use crate::blocks::{Shape, blocks};
 use crate::collectors::Collect;
 use crate::combine::Combine;
 use crate::error::Error;
-use crate::one_way::{Flow, Passing, Place, Plan, Step};
+use crate::execution::{Execution, Part, bring_value};
+use crate::one_way::{Flow, Plan};
 use crate::paths::Paths;
 use crate::position::{MAX_SEGMENTS, Position};
 use crate::transport::Transport;
@@ -61,34 +60,10 @@ pub struct Team<T: Transport> {
     merges: [Option<Merges>; 3],
     /// The most blocks of a value, by shape; 0 where it is not known yet.
     max_blocks: [usize; 3],
-    plans: HashMap<(Flow, Shape, u32), OneWay>,
-}
-
-/// A plan, with what has been learned about each of its steps in the operation under way.
-struct OneWay {
-    plan: Plan,
-    /// Whether each step has had its last segment.
-    has_ended: Vec<bool>,
-    /// Whether each input of each step has had its last segment, and its total length and whether
-    /// it was truncated until then.
-    inputs: Vec<Vec<Header>>,
-    /// Which inputs of a step have come.
-    has_come: Vec<bool>,
-}
-
-impl OneWay {
-    fn new(plan: Plan) -> Self {
-        Self {
-            has_ended: vec![false; plan.steps.len()],
-            inputs: plan
-                .steps
-                .iter()
-                .map(|step| vec![Header::default(); step.inputs.len()])
-                .collect(),
-            has_come: vec![false; plan.max_inputs],
-            plan,
-        }
-    }
+    /// For each way, shape and root that was used.
+    executions: Vec<Execution>,
+    /// Which of them, by way, shape and root; empty before the first use.
+    execution_of: Vec<usize>,
 }
 
 impl<T: Transport> Team<T> {
@@ -123,7 +98,8 @@ impl<T: Transport> Team<T> {
             call: 0,
             merges: [const { None }; 3],
             max_blocks: [0; 3],
-            plans: HashMap::new(),
+            executions: Vec::new(),
+            execution_of: Vec::new(),
         })
     }
 
@@ -241,176 +217,47 @@ impl<T: Transport> Team<T> {
     }
 
     /// An operation in which data flow one way, with its root. `bring` as above; `take` takes what
-    /// comes to this process, with the total length that was sent for each rank, and returns whether
-    /// that was too long.
+    /// comes to this process, and returns whether that was too long.
     pub(crate) fn one_way(
         &mut self,
         (flow, shape, root): (Flow, Shape, u32),
         combine: &mut dyn Combine,
         mut bring: impl FnMut(usize, &mut [u8]) -> Part,
-        mut take: impl FnMut(usize, &[u8], u64, &dyn Combine) -> bool,
+        mut take: impl FnMut(usize, &[u8], &dyn Combine) -> bool,
     ) -> Result<(), Error> {
         self.call += 1;
-        let call = self.call;
-        let mut one_way = match self.plans.remove(&(flow, shape, root)) {
-            Some(known) => known,
-            None => {
-                let plan = Plan::new(&self.paths, flow, shape, root, self.worker.me);
-                self.worker.reserve_inputs(plan.max_inputs);
-                OneWay::new(plan)
-            }
-        };
-        one_way.has_ended.fill(false);
-        let mut is_truncated = false;
-        let mut at = Position::new(call, 0);
-        let mut outcome = Ok(());
-        while outcome.is_ok() && one_way.has_ended.contains(&false) {
+        let nth = self.execution_of(flow, shape, root);
+        let (execution, worker) = (&mut self.executions[nth], &mut self.worker);
+        execution.begin();
+        let mut at = Position::new(self.call, 0);
+        while !execution.has_ended() {
             let segment = at.segment() as usize;
-            for nth in 0..one_way.plan.steps.len() {
-                if one_way.has_ended[nth] {
-                    continue;
-                }
-                let done = self.step(&mut one_way, nth, combine, at, &mut |buffer| {
-                    bring(segment, buffer)
-                });
-                if let Err(error) = done {
-                    outcome = Err(error);
-                    break;
-                }
-                let step = &one_way.plan.steps[nth];
-                if let Some(output) = step.outputs.iter().find(|to| to.to == Place::Program) {
-                    let Header {
-                        total,
-                        is_truncated: is_wrong,
-                        ..
-                    } = self.worker.header;
-                    let value = match &output.blocks {
-                        Some(blocks) => self.worker.selection(step.merge.n_result_blocks(), blocks),
-                        None => self.worker.value(),
-                    };
-                    is_truncated |= take(segment, value, total, combine) | is_wrong;
-                }
-            }
-            self.worker.finish(at);
+            let mut bring = |buffer: &mut [u8]| bring(segment, buffer);
+            let mut take = |value: &[u8], combine: &dyn Combine| take(segment, value, combine);
+            execution.segment(worker, combine, at, &mut bring, &mut take)?;
+            worker.finish(at);
             at = at.next_segment();
         }
-        self.worker.finish(Position::end(call));
-        self.plans.insert((flow, shape, root), one_way);
-        outcome?;
-        if is_truncated {
+        worker.finish(Position::end(self.call));
+        if execution.is_truncated() {
             return Err(Error::Truncated);
         }
         Ok(())
     }
 
-    /// One step in one segment.
-    fn step(
-        &mut self,
-        one_way: &mut OneWay,
-        nth: usize,
-        combine: &mut dyn Combine,
-        at: Position,
-        bring: &mut dyn FnMut(&mut [u8]) -> Part,
-    ) -> Result<(), Error> {
-        let OneWay {
-            plan,
-            inputs,
-            has_ended,
-            has_come,
-        } = one_way;
-        let step = &plan.steps[nth];
-        let known = &mut inputs[nth];
-        self.take_inputs(step, (known, has_come), at, bring)?;
-        self.worker.merge(&step.merge, combine);
-        has_ended[nth] = self.worker.header.is_last;
-        for &passing in &step.passings {
-            self.record_passing(passing, at);
+    /// Which of the executions is that of an operation with this root. It is made at its first use.
+    fn execution_of(&mut self, flow: Flow, shape: Shape, root: u32) -> usize {
+        let n_ranks = self.n_ranks();
+        let key = (flow as usize * 3 + shape as usize) * n_ranks + root as usize;
+        if self.execution_of.is_empty() {
+            self.execution_of.resize(2 * 3 * n_ranks, usize::MAX);
         }
-        for output in &step.outputs {
-            if let Some(passing) = output.passing {
-                self.record_passing(passing, at);
-            }
-            let n_blocks = step.merge.n_result_blocks();
-            let selection = output.blocks.as_deref().map(|blocks| (n_blocks, blocks));
-            self.worker.hand_on(output.to, at, selection)?;
+        if self.execution_of[key] == usize::MAX {
+            let plan = Plan::new(&self.paths, flow, shape, root, self.worker.me);
+            self.worker.reserve_inputs(plan.max_inputs);
+            self.execution_of[key] = self.executions.len();
+            self.executions.push(Execution::new(plan));
         }
-        Ok(())
+        self.execution_of[key]
     }
-
-    /// Waits for the inputs of a step, whichever comes first.
-    fn take_inputs(
-        &mut self,
-        step: &Step,
-        (known, has_come): (&mut [Header], &mut [bool]),
-        at: Position,
-        bring: &mut dyn FnMut(&mut [u8]) -> Part,
-    ) -> Result<(), Error> {
-        let mut n_missing = step.inputs.len();
-        let has_come = &mut has_come[..n_missing];
-        for (nth, input) in step.inputs.iter().enumerate() {
-            // One that was shorter than others brings nothing more.
-            let has_ended = at.segment() > 0 && known[nth].is_last;
-            if has_ended {
-                self.worker.no_input(nth, known[nth]);
-            } else if input.from == Place::Program {
-                bring_value(&mut self.worker, &mut *bring);
-                self.worker.await_input(nth, Place::Program, at)?;
-                known[nth] = self.worker.input_headers[nth];
-            }
-            has_come[nth] = has_ended || input.from == Place::Program;
-            n_missing -= usize::from(has_come[nth]);
-        }
-        while n_missing > 0 {
-            let ((nth, by), has_waited) = self.worker.wait(|worker| {
-                for (nth, input) in step.inputs.iter().enumerate() {
-                    if has_come[nth] {
-                        continue;
-                    }
-                    if let Some(by) = worker.take_input(nth, input.from, at)? {
-                        return Ok(Some((nth, by)));
-                    }
-                }
-                Ok(None)
-            })?;
-            let input = &step.inputs[nth];
-            self.worker.note_woken(by, has_waited, input.from);
-            has_come[nth] = true;
-            known[nth] = self.worker.input_headers[nth];
-            n_missing -= 1;
-            if let Some(passing) = input.passing {
-                self.record_passing(passing, at);
-            }
-        }
-        Ok(())
-    }
-
-    fn record_passing(&mut self, passing: Passing, at: Position) {
-        let collector = Some(passing.collector);
-        let now = self.worker.stamp(collector);
-        let (down, up) = if passing.is_down { (now, 0) } else { (0, now) };
-        self.worker.record(collector, at, down, up);
-    }
-}
-
-/// A process's part of a segment.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Part {
-    /// The payload of one rank in the whole operation, bytes.
-    pub(crate) total: usize,
-    /// Length of what is in this segment, of all blocks.
-    pub(crate) n_bytes: usize,
-    /// Whether nothing comes after it.
-    pub(crate) is_last: bool,
-}
-
-fn bring_value<T: Transport>(worker: &mut Worker<T>, mut bring: impl FnMut(&mut [u8]) -> Part) {
-    worker.set_value(|buffer| {
-        let part = bring(buffer);
-        Header {
-            total: part.total as u64,
-            n_bytes: part.n_bytes,
-            is_last: part.is_last,
-            ..Header::default()
-        }
-    });
 }

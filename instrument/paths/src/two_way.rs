@@ -297,8 +297,7 @@ impl<T: Transport> Way<'_, T> {
             self.take_from_partners(edge)?;
         } else {
             let place = self.result_of(edge);
-            self.worker.await_input(0, place, self.at)?;
-            self.worker.take_over();
+            self.worker.await_value(place, self.at)?;
         }
         Ok(edge)
     }

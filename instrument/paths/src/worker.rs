@@ -286,8 +286,36 @@ impl<T: Transport> Worker<T> {
         }
     }
 
+    /// Waits for a value from elsewhere, and takes it as the value.
+    pub(crate) fn await_value(&mut self, from: Place, at: Position) -> Result<(), Error> {
+        let (by, has_waited) = self.wait(|worker| worker.take_value(from, at))?;
+        self.note_woken(by, has_waited, from);
+        Ok(())
+    }
+
+    fn take_value(&mut self, from: Place, at: Position) -> Result<Option<u32>, Error> {
+        let cell = match from {
+            Place::Contribution(edge) => self.layout.contribution(edge, at),
+            Place::Result(join) => self.layout.result(join, at),
+            Place::Message { .. } | Place::Program => {
+                let taken = self.take_input(0, from, at)?;
+                if taken.is_some() {
+                    self.take_over();
+                }
+                return Ok(taken);
+            }
+        };
+        let cell = &self.memory[cell];
+        let Some(header) = peek(cell, at) else {
+            return Ok(None);
+        };
+        let n_bytes = read(cell, &header, &mut self.value);
+        self.header = Header { n_bytes, ..header };
+        Ok(Some(header.writer))
+    }
+
     /// Makes input 0 the value.
-    pub(crate) fn take_over(&mut self) {
+    fn take_over(&mut self) {
         let n_bytes = self.lengths[0];
         self.value[..n_bytes].copy_from_slice(&self.inputs[..n_bytes]);
         self.header = Header {

@@ -6,7 +6,8 @@
 //!
 //!     mpirun -n N trees-under-mpi check FIRST COUNT    COUNT random trees from seed FIRST on
 //!     mpirun -n 2 trees-under-mpi outstanding          a large send is under way in each operation
-//!     mpirun -n N trees-under-mpi time BYTES CALLS     medians per call, ns, in interleaved rounds
+//!     mpirun -n N trees-under-mpi time OPERATION BYTES CALLS
+//!                                                      medians, ns, in interleaved rounds
 
 // What the tests of the engine on threads use.
 #[path = "../../../instrument/paths/tests/it/call.rs"]
@@ -17,7 +18,6 @@ mod random;
 mod reference;
 
 use std::ffi::{CStr, c_int, c_void};
-use std::time::{Duration, Instant};
 
 use collbench_formats::tree::{
     Collective, Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers,
@@ -37,6 +37,42 @@ struct Library {
     /// `MPI_DOUBLE` and `MPI_SUM`.
     double: Word,
     sum: Word,
+    timed: TimedFunctions,
+}
+
+/// Functions of the library that are timed beside trees.
+#[derive(Clone, Copy)]
+struct TimedFunctions {
+    allreduce: unsafe extern "C" fn(Word, Word, Word, Word, Word, Word) -> c_int,
+    bcast: unsafe extern "C" fn(Word, Word, Word, Word, Word) -> c_int,
+    barrier: unsafe extern "C" fn(Word) -> c_int,
+}
+
+impl TimedFunctions {
+    fn of(loaded: *mut c_void) -> Self {
+        let find = |name: &CStr| {
+            // SAFETY: the library is loaded, and the name is a C string.
+            let found = unsafe { libc::dlsym(loaded, name.as_ptr()) };
+            assert!(!found.is_null(), "{name:?}");
+            found
+        };
+        // SAFETY: the MPI functions of these names take these numbers of arguments.
+        unsafe {
+            Self {
+                allreduce: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(Word, Word, Word, Word, Word, Word) -> c_int,
+                >(find(c"MPI_Allreduce")),
+                bcast: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(Word, Word, Word, Word, Word) -> c_int,
+                >(find(c"MPI_Bcast")),
+                barrier: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Word) -> c_int>(
+                    find(c"MPI_Barrier"),
+                ),
+            }
+        }
+    }
 }
 
 macro_rules! call_mpi {
@@ -79,6 +115,7 @@ impl Library {
                 },
                 double: datum(c"ompi_mpi_double"),
                 sum: datum(c"ompi_mpi_op_sum"),
+                timed: TimedFunctions::of(open_mpi),
             };
         }
         let mpich = load(c"libmpi.so.12");
@@ -95,6 +132,7 @@ impl Library {
             },
             double: 0x4c00_080b,
             sum: 0x5800_0003,
+            timed: TimedFunctions::of(mpich),
         }
     }
 
@@ -201,9 +239,9 @@ impl Process {
         println!("rank {}: no operation hung", self.me);
     }
 
-    /// Times sums of doubles over the library and over trees, in turns.
-    fn time(&self, bytes: usize, n_calls: u32) {
-        const N_ROUNDS: usize = 60;
+    /// Times an operation over the library and over trees, in turns.
+    fn time(&self, collective: Collective, bytes: usize, n_calls: usize) {
+        const N_ROUNDS: usize = 40;
         let flat = exchange(self.n_ranks, Collectors::NONE);
         let joined = gred(self.n_ranks);
         let collected = with_collectors(&joined, || true);
@@ -211,67 +249,136 @@ impl Process {
         teams[2].set_collect(Some(Box::new(|pass| {
             std::hint::black_box(pass);
         })));
-        let mut sum = Kernel::new(Reduction::Sum, Elements::Double).expect("MPI defines it");
-        let given = vec![1_u8; bytes];
-        let mut result = vec![0_u8; bytes];
-        let Library {
-            double,
-            sum: op,
-            constants,
-            ..
-        } = self.library;
-        // SAFETY: the function takes these six arguments.
-        let allreduce = unsafe {
-            std::mem::transmute::<
-                *mut c_void,
-                unsafe extern "C" fn(Word, Word, Word, Word, Word, Word) -> c_int,
-            >(self.library.find(c"MPI_Allreduce"))
+        let mut timed = Timed {
+            process: self,
+            collective,
+            given: vec![1; bytes],
+            result: vec![0; bytes],
+            sum: Kernel::new(Reduction::Sum, Elements::Double).expect("MPI defines it"),
         };
         let names = ["library", "exchange", "gred", "gred, all collectors"];
-        let mut times = [(); 4].map(|()| Vec::with_capacity(N_ROUNDS));
+        let mut loops = [(); 4].map(|()| Vec::new());
+        let mut spans = [(); 4].map(|()| Vec::new());
         for _ in 0..N_ROUNDS {
-            for (which, times) in times.iter_mut().enumerate() {
-                call_mpi!(self.library, c"PMPI_Barrier"; constants.comm_world);
-                let begin = Instant::now();
+            for which in 0..names.len() {
+                teams[0].barrier().expect("no lengths");
+                let begin = now();
                 for _ in 0..n_calls {
-                    if which == 0 {
-                        let (from, to) = (given.as_ptr(), result.as_mut_ptr());
-                        let comm = constants.comm_world;
-                        // SAFETY: both buffers have as many bytes as the call says.
-                        let code = unsafe {
-                            allreduce(from as Word, to as Word, bytes / 8, double, op, comm)
-                        };
-                        assert_eq!(code, 0);
-                    } else {
-                        let buffers = Buffers::Two(&given, &mut result);
-                        let team = &mut teams[which - 1];
-                        team.allreduce(buffers, &mut sum).expect("equal lengths");
-                    }
+                    timed.call(&mut teams, which);
                 }
-                times.push(begin.elapsed() / n_calls);
+                loops[which].push((now() - begin) / n_calls as u64);
+                let mut stamps = Vec::with_capacity(2 * n_calls);
+                for _ in 0..n_calls {
+                    teams[0].barrier().expect("no lengths");
+                    stamps.push(now());
+                    timed.call(&mut teams, which);
+                    stamps.push(now());
+                }
+                spans[which].extend(self.first_enter_to_last_leave(&mut teams[0], &stamps));
             }
         }
         if self.me == 0 {
-            let mut medians = times.map(|mut times| {
-                times.sort_unstable();
-                times[N_ROUNDS / 2]
-            });
-            let library = medians[0].max(Duration::from_nanos(1));
-            for (name, median) in names.into_iter().zip(&mut medians) {
-                let ratio = median.as_secs_f64() / library.as_secs_f64();
+            let loops = loops.map(median);
+            let spans = spans.map(median);
+            let ratio = |times: &[u64; 4], which| times[which] as f64 / times[0].max(1) as f64;
+            for (which, name) in names.into_iter().enumerate() {
                 println!(
-                    "{name}: {} ns, {ratio:.2} of the library",
-                    median.as_nanos()
+                    "{name}: in a loop {} ns ({:.2}), from first enter to last leave {} ns ({:.2})",
+                    loops[which],
+                    ratio(&loops, which),
+                    spans[which],
+                    ratio(&spans, which)
                 );
             }
         }
     }
+
+    /// Of each call, from the stamps of all processes: one at enter, one at leave.
+    fn first_enter_to_last_leave(&self, team: &mut Team<MpiTransport>, stamps: &[u64]) -> Vec<u64> {
+        let own: Vec<u8> = stamps
+            .iter()
+            .flat_map(|stamp| stamp.to_ne_bytes())
+            .collect();
+        let mut all = vec![0; own.len() * self.n_ranks as usize];
+        team.allgather(Some(&own), &mut all).expect("equal lengths");
+        let all: Vec<u64> = all
+            .as_chunks()
+            .0
+            .iter()
+            .map(|word| u64::from_ne_bytes(*word))
+            .collect();
+        let of_ranks: Vec<&[u64]> = all.chunks(stamps.len()).collect();
+        let calls = (0..stamps.len()).step_by(2).map(|enter| {
+            let enters = of_ranks.iter().map(|of_rank| of_rank[enter]);
+            let leaves = of_ranks.iter().map(|of_rank| of_rank[enter + 1]);
+            leaves.max().unwrap_or(0) - enters.min().unwrap_or(0)
+        });
+        calls.collect()
+    }
 }
 
-/// The clock of event collectors here: ns since the first reading.
+fn median(mut times: Vec<u64>) -> u64 {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// An operation to be timed.
+struct Timed<'a> {
+    process: &'a Process,
+    collective: Collective,
+    given: Vec<u8>,
+    result: Vec<u8>,
+    sum: Kernel,
+}
+
+impl Timed<'_> {
+    /// Calls it over the library (0) or one of the trees.
+    fn call(&mut self, teams: &mut [Team<MpiTransport>; 3], which: usize) {
+        let Library {
+            constants,
+            double,
+            sum,
+            ..
+        } = self.process.library;
+        let (given, result) = (
+            self.given.as_ptr() as Word,
+            self.result.as_mut_ptr() as Word,
+        );
+        let (count, comm) = (self.given.len() / 8, constants.comm_world);
+        let Some(team) = which.checked_sub(1).map(|nth| &mut teams[nth]) else {
+            let functions = &self.process.library.timed;
+            // SAFETY: the buffers have as many bytes as the calls say.
+            let code = unsafe {
+                match self.collective {
+                    Collective::Bcast => (functions.bcast)(result, count, double, 0, comm),
+                    Collective::Barrier => (functions.barrier)(comm),
+                    _ => (functions.allreduce)(given, result, count, double, sum, comm),
+                }
+            };
+            assert_eq!(code, 0);
+            return;
+        };
+        let done = match self.collective {
+            Collective::Bcast => team.bcast(&mut self.result, 0),
+            Collective::Barrier => team.barrier(),
+            _ => {
+                let buffers = Buffers::Two(&self.given, &mut self.result);
+                team.allreduce(buffers, &mut self.sum)
+            }
+        };
+        done.expect("equal lengths");
+    }
+}
+
+/// The clock of the host, ns.
 fn now() -> u64 {
-    static BEGIN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    BEGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: there is room for the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn wrapper(
@@ -318,8 +425,23 @@ fn main() {
     match arguments.first().map(String::as_str) {
         Some("check") => process.check(number(1), number(2)),
         Some("outstanding") => process.outstanding(),
-        Some("time") => process.time(number(1) as usize, number(2) as u32),
-        _ => panic!("check FIRST COUNT, outstanding, or time BYTES CALLS"),
+        Some("time") => {
+            let named = |operation: &Collective| {
+                arguments
+                    .get(1)
+                    .is_some_and(|name| name == operation.name())
+            };
+            let operation = [
+                Collective::Allreduce,
+                Collective::Bcast,
+                Collective::Barrier,
+            ]
+            .into_iter()
+            .find(named);
+            let operation = operation.expect("allreduce, bcast or barrier");
+            process.time(operation, number(2) as usize, number(3) as usize);
+        }
+        _ => panic!("check FIRST COUNT, outstanding, or time OPERATION BYTES CALLS"),
     }
     process.end();
 }
