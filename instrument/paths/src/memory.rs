@@ -33,6 +33,11 @@ impl Line {
     pub(crate) fn word(&self) -> &AtomicU64 {
         &self.0[0]
     }
+
+    /// The second word of the line.
+    pub(crate) fn second_word(&self) -> &AtomicU64 {
+        &self.0[1]
+    }
 }
 
 /// Lines of a cell for values of up to `segment_bytes`.

@@ -482,6 +482,21 @@ impl Transport for MpiTransport {
         self.checked("MPI_Iprobe", code)
     }
 
+    fn process(&self) -> u64 {
+        std::process::id().into()
+    }
+
+    /// By the number of the process: those that share memory see each other by the same numbers,
+    /// or could not have opened it.
+    fn has_ended(&self, process: u64) -> bool {
+        let Ok(pid) = libc::pid_t::try_from(process) else {
+            return false;
+        };
+        // SAFETY: signal 0 is none, it only asks.
+        let is_there = unsafe { libc::kill(pid, 0) } == 0;
+        !is_there && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+    }
+
     fn now(&self) -> u64 {
         (self.clock)()
     }

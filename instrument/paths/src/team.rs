@@ -186,6 +186,7 @@ impl<T: Transport> Team<T> {
         let mut at = Position::new(self.call, 0);
         loop {
             let segment = at.segment() as usize;
+            self.worker.begin(at);
             bring_value(&mut self.worker, |buffer| bring(segment, buffer));
             let (worker, paths) = (&mut self.worker, &self.paths);
             self.two_way.execute(worker, paths, merges, combine, at)?;
@@ -232,6 +233,7 @@ impl<T: Transport> Team<T> {
         let mut at = Position::new(self.call, 0);
         while !execution.has_ended() {
             let segment = at.segment() as usize;
+            worker.begin(at);
             let mut bring = |buffer: &mut [u8]| bring(segment, buffer);
             let mut take = |value: &[u8], combine: &dyn Combine| take(segment, value, combine);
             execution.segment(worker, combine, at, &mut bring, &mut take)?;

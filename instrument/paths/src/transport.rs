@@ -77,6 +77,18 @@ pub trait Transport {
     /// [`TransportError`] if a process has ended that others wait for, or the library fails.
     fn progress(&self) -> Result<(), TransportError>;
 
+    /// What this process is known by to the others of its host, for [`has_ended`](Self::has_ended);
+    /// 0 if it is not.
+    fn process(&self) -> u64 {
+        0
+    }
+
+    /// Whether a process of this host has ended, as far as that can be told.
+    fn has_ended(&self, process: u64) -> bool {
+        let _ = process;
+        false
+    }
+
     /// Called after this process has waited for shared memory that rank `by` has changed. A
     /// simulated host takes the time here that waking up costs.
     fn woken(&self, by: u32) {

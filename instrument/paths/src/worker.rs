@@ -1,6 +1,7 @@
 //! What a process needs to execute operations: its transport, its memory, its buffers.
 
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use crate::blocks::Merge;
 use crate::collectors::{Collect, Pass};
@@ -11,9 +12,12 @@ use crate::memory::{peek, publish, read};
 use crate::one_way::Place;
 use crate::paths::Paths;
 use crate::position::Position;
-use crate::transport::Transport;
+use crate::transport::{Transport, TransportError};
 use crate::value::{Header, MESSAGE_HEADER_BYTES};
 use crate::wait::WaitPolicy;
+
+/// How often a process that waits looks for others that have ended.
+const ENDED_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What a process needs to execute operations. Nothing is allocated by its methods, but by
 /// [`reserve_inputs`](Self::reserve_inputs).
@@ -27,6 +31,10 @@ pub(crate) struct Worker<T: Transport> {
     mate: usize,
     /// Up to where all processes of this host are known to have finished.
     finished: Position,
+    /// The segment that this process is in.
+    begun: Position,
+    /// When it has last looked for processes that have ended.
+    looked_for_ended: Instant,
     segment_bytes: usize,
     tag: u32,
     /// The value that is on its way through this process.
@@ -54,9 +62,14 @@ impl<T: Transport> Worker<T> {
         let me = transport.rank();
         let layout = Layout::new(paths, paths.hosts[me as usize], segment_bytes);
         let mate = layout.mates.partition_point(|&rank| rank < me);
+        let memory = transport.share(layout.n_lines())?;
+        let process = memory[layout.finished(mate)].second_word();
+        process.store(transport.process(), Ordering::Release);
         Ok(Self {
             me,
-            memory: transport.share(layout.n_lines())?,
+            memory,
+            begun: Position::BEGIN,
+            looked_for_ended: Instant::now(),
             layout,
             policy,
             mate,
@@ -105,6 +118,33 @@ impl<T: Transport> Worker<T> {
             writer: self.me,
             ..fill(&mut self.value)
         };
+    }
+
+    /// This process begins a segment.
+    pub(crate) fn begin(&mut self, at: Position) {
+        self.begun = at;
+    }
+
+    /// Lets the library progress, and looks for processes of this host that have ended before their
+    /// time.
+    fn progress(&mut self) -> Result<(), TransportError> {
+        self.transport.progress()?;
+        if self.looked_for_ended.elapsed() < ENDED_INTERVAL {
+            return Ok(());
+        }
+        self.looked_for_ended = Instant::now();
+        for (mate, &rank) in self.layout.mates.iter().enumerate() {
+            let line = &self.memory[self.layout.finished(mate)];
+            // First the process, then its position: one that ends has said before that it has
+            // finished.
+            let process = line.second_word().load(Ordering::Acquire);
+            let has_ended = process != 0 && self.transport.has_ended(process);
+            let finished = Position::from_bits(line.word().load(Ordering::Acquire));
+            if has_ended && finished < self.begun {
+                return Err(TransportError::Ended(rank));
+            }
+        }
+        Ok(())
     }
 
     /// This process will not touch anything of this segment, or of earlier ones, any more.
@@ -265,7 +305,7 @@ impl<T: Transport> Worker<T> {
         mut look: impl FnMut(&mut Self) -> Result<Option<R>, Error>,
     ) -> Result<(R, bool), Error> {
         let policy = self.policy;
-        policy.until(self, &mut look, |worker| worker.transport.progress())
+        policy.until(self, &mut look, Self::progress)
     }
 
     /// Waits for a value and takes it as input `nth`.

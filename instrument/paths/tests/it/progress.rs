@@ -1,13 +1,13 @@
 //! A process that waits lets the communication library progress.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use collbench_formats::tree::{
     Collective, Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers,
 };
 use collbench_paths::{
-    Idle, InProcess, Received, SimulatedCosts, Team, TeamOptions, Transport, TransportError,
+    Error, Idle, InProcess, Received, SimulatedCosts, Team, TeamOptions, Transport, TransportError,
     WaitPolicy,
 };
 
@@ -17,6 +17,8 @@ use crate::call::rank_0_waits;
 struct Watched {
     inner: InProcess,
     n_progressed: Arc<AtomicU64>,
+    /// Whether each rank has ended.
+    ended: Arc<[AtomicBool; 2]>,
 }
 
 impl Transport for Watched {
@@ -46,6 +48,14 @@ impl Transport for Watched {
     fn progress(&self) -> Result<(), TransportError> {
         self.n_progressed.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn process(&self) -> u64 {
+        u64::from(self.rank()) + 1
+    }
+
+    fn has_ended(&self, process: u64) -> bool {
+        self.ended[process as usize - 1].load(Ordering::Acquire)
     }
 
     fn now(&self) -> u64 {
@@ -110,6 +120,7 @@ fn every_operation_lets_the_library_progress_while_it_waits() {
                             let watched = Watched {
                                 inner,
                                 n_progressed: own,
+                                ended: Arc::default(),
                             };
                             let options = TeamOptions::new(WaitPolicy::new(idle));
                             let mut team = Team::new(watched, tree, options).unwrap();
@@ -125,6 +136,39 @@ fn every_operation_lets_the_library_progress_while_it_waits() {
             }
         }
     }
+}
+
+#[test]
+fn a_process_that_ends_while_others_wait_for_it_is_noticed_and_one_that_has_done_its_part_is_not() {
+    let tree = &trees()[2];
+    let ended = Arc::<[AtomicBool; 2]>::default();
+    let processes = InProcess::processes(tree.hosts(), SimulatedCosts::default());
+    let watched = processes.into_iter().map(|inner| Watched {
+        inner,
+        n_progressed: Arc::default(),
+        ended: Arc::clone(&ended),
+    });
+    let options = TeamOptions::new(WaitPolicy::new(Idle::Yield));
+    let mut teams = watched.map(|watched| Team::new(watched, tree, options).unwrap());
+    let (mut first, mut second) = (teams.next().unwrap(), teams.next().unwrap());
+    std::thread::scope(|scope| {
+        let ended = &ended;
+        scope.spawn(move || {
+            second.barrier().unwrap();
+            // Enough for rank 0, which comes later.
+            second.bcast(&mut [3; 8], 1).unwrap();
+            ended[1].store(true, Ordering::Release);
+        });
+        first.barrier().unwrap();
+        while !ended[1].load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        let mut bytes = [0; 8];
+        first.bcast(&mut bytes, 1).unwrap();
+        assert_eq!(bytes, [3; 8]);
+        let error = Error::Transport(TransportError::Ended(1));
+        assert_eq!(first.barrier(), Err(error));
+    });
 }
 
 #[test]
