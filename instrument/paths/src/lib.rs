@@ -6,30 +6,18 @@
 //! communicator that executes operations over such a tree, on a [`Transport`]. There is nothing
 //! here about files or pictures, and no MPI library is linked.
 //!
-//! # The modules
+//! # The folders
 //!
-//! | module | what is in it |
+//! Each one imports only from those above it.
+//!
+//! | folder | what is in it |
 //! | --- | --- |
-//! | `error` | why an operation fails ([`Error`]) |
-//! | `position`, `value` | which segment of which operation a value belongs to, and what is said about it |
-//! | `memory` | shared memory: lines, and cells with one value each |
-//! | `transport` | what carries data between processes ([`Transport`]) |
-//! | `in_process` | threads as ranks, with a simulated network ([`InProcess`]) |
-//! | `shared`, `mpi` | processes of an MPI library ([`MpiTransport`]), with memory that those of one host share |
-//! | `wait` | spin, yield or sleep ([`WaitPolicy`]), and let the library progress meanwhile |
-//! | `combine`, `kernels` | combining values ([`Combine`]), predefined operations on predefined types ([`Kernel`]) |
-//! | `paths` | a tree as it is executed: where paths join, and what lies between two joins |
-//! | `blocks` | what values consist of, and how they are put together |
-//! | `layout` | where in the shared memory of a host which value lies |
-//! | `collectors` | what event collectors record ([`Pass`]) |
-//! | `one_way` | what each process does where data flow to a root, or from it |
-//! | `worker` | waiting, taking and handing on of values by one process |
-//! | `execution` | doing what was planned for operations that flow one way |
-//! | `two_way` | to the bottommost wrapper and back: the last to arrive goes on |
-//! | `team` | operations, segment by segment |
-//! | `operations` | allreduce, barrier, allgather, reduce, bcast, gather, scatter |
+//! | `values` | what values consist of, how they are combined ([`Combine`]), predefined operations on predefined types ([`Kernel`]) |
+//! | `transport` | what carries values between processes ([`Transport`]): threads with a simulated network ([`InProcess`]), or processes of an MPI library ([`MpiTransport`]); shared memory |
+//! | `tree` | a tree as it is executed: where paths join, where in memory which value lies, what each process does where data flow to a root or from it |
+//! | `run` | one process that executes operations ([`Team`]): waiting ([`WaitPolicy`]), taking and forwarding of values, event collectors ([`Pass`]), the operations themselves |
 //!
-//! # How values are handed on
+//! # How values are forwarded
 //!
 //! On one host by cells in shared memory. A value is copied into its cell, and then the cell gets
 //! the position of the value, which those who wait for it look at: one transfer of a cache line for
@@ -56,59 +44,22 @@
 // Unsafe code is only allowed where memory is mapped and functions of the MPI library are called.
 #![deny(unsafe_code)]
 
-mod error;
-
-mod position;
-
-mod value;
-
-mod memory;
+mod values;
 
 mod transport;
 
-mod in_process;
+mod tree;
 
-#[allow(unsafe_code)]
-mod shared;
+mod error;
 
-#[allow(unsafe_code)]
-mod mpi;
+mod run;
 
-mod wait;
-
-mod combine;
-
-mod kernels;
-
-mod paths;
-
-mod blocks;
-
-mod layout;
-
-mod collectors;
-
-mod one_way;
-
-mod worker;
-
-mod two_way;
-
-mod execution;
-
-mod team;
-
-mod operations;
-
-pub use collectors::{Collect, Pass};
-pub use combine::Combine;
 pub use error::Error;
-pub use in_process::{InProcess, SimulatedCosts, SimulatedMemory};
-pub use kernels::{Elements, Kernel, Reduction};
-pub use memory::{LINE_BYTES, Line};
-pub use mpi::{MpiConstants, MpiFunctions, MpiTransport, MpiWorld, Word};
-pub use operations::Buffers;
-pub use shared::SharedMemory;
-pub use team::{Team, TeamOptions, n_tags};
-pub use transport::{Received, Transport, TransportError};
-pub use wait::{Idle, MAX_PROGRESS_INTERVAL, WaitPolicy};
+pub use run::{
+    Buffers, Collect, Idle, MAX_PROGRESS_INTERVAL, Pass, Team, TeamOptions, WaitPolicy, n_tags,
+};
+pub use transport::{
+    InProcess, LINE_BYTES, Line, MpiConstants, MpiFunctions, MpiTransport, MpiWorld, Received,
+    SharedMemory, SimulatedCosts, SimulatedMemory, Transport, TransportError, Word,
+};
+pub use values::{Combine, Elements, Kernel, Reduction};

@@ -3,13 +3,12 @@
 //! Payloads are bytes side by side: what the program has with gaps is packed before and unpacked
 //! after, by whoever knows its datatypes.
 
-use crate::blocks::Shape;
-use crate::combine::{Combine, Moved};
+use super::execution::Part;
+use super::team::Team;
 use crate::error::Error;
-use crate::execution::Part;
-use crate::one_way::Flow;
-use crate::team::Team;
 use crate::transport::Transport;
+use crate::tree::Flow;
+use crate::values::{Combine, Moved, Shape};
 
 /// Where the data of an operation lie that gives as many bytes as it takes.
 #[derive(Debug)]

@@ -11,14 +11,11 @@
 //! but their contributors. Only then does it wait for the result. So whoever is waited for can go
 //! on: the way down needs only what is above, the way back only what is below.
 
-use crate::blocks::{Merge, Shape};
-use crate::combine::Combine;
+use super::worker::Worker;
 use crate::error::Error;
-use crate::one_way::Place;
-use crate::paths::{Edge, Join, Paths, tag_back, tag_toward};
-use crate::position::Position;
 use crate::transport::Transport;
-use crate::worker::Worker;
+use crate::tree::{Edge, Join, Paths, Place, tag_back, tag_toward};
+use crate::values::{Combine, Merge, Position, Shape};
 
 /// How values are put together at each join, for one shape of values.
 #[derive(Debug)]
@@ -40,7 +37,7 @@ impl Merges {
 enum Done {
     /// It has brought a value over an edge.
     Passed(usize),
-    /// It has put values together at a join, and will hand the result back.
+    /// It has put values together at a join, and will return the result.
     Joined(usize),
 }
 
@@ -130,7 +127,7 @@ impl<T: Transport> Way<'_, T> {
         let collector = self.edge(edge).collectors[0];
         let down = self.worker.stamp(collector);
         self.worker
-            .hand_on(Place::Contribution(edge), self.at, None)?;
+            .forward(Place::Contribution(edge), self.at, None)?;
         for (nth, &partner) in self.paths.joins[0].contributors.iter().enumerate() {
             let place = if partner == edge {
                 Place::Program
@@ -171,11 +168,11 @@ impl<T: Transport> Way<'_, T> {
                 other: join.owner,
                 tag: tag_toward(edge),
             };
-            self.worker.hand_on(place, self.at, None)?;
+            self.worker.forward(place, self.at, None)?;
             return Ok(false);
         }
         self.worker
-            .hand_on(Place::Contribution(edge), self.at, None)?;
+            .forward(Place::Contribution(edge), self.at, None)?;
         let n = join.contributors.len();
         if join.is_owned || (n > 1 && !self.worker.is_last_of(n, to, self.at)) {
             return Ok(false);
@@ -209,14 +206,14 @@ impl<T: Transport> Way<'_, T> {
             .any(|partner| self.paths.is_on_host_of(partner, me))
         {
             self.worker
-                .hand_on(Place::Contribution(edge), self.at, None)?;
+                .forward(Place::Contribution(edge), self.at, None)?;
         }
         for partner in others.filter(|&partner| !self.paths.is_on_host_of(partner, me)) {
             let place = Place::Message {
                 other: self.edge(partner).owner,
                 tag: tag_toward(edge),
             };
-            self.worker.hand_on(place, self.at, None)?;
+            self.worker.forward(place, self.at, None)?;
         }
         Ok(())
     }
@@ -315,12 +312,12 @@ impl<T: Transport> Way<'_, T> {
         }
     }
 
-    /// Hands the result back to everybody who waits for it at a join where this process has put
+    /// Returns the result to everybody who waits for it at a join where this process has put
     /// values together. The result was taken at edge `taken`, unless it was made here.
     fn back(&mut self, taken: Option<usize>) -> Result<(), Error> {
         for nth in (0..self.state.done.len()).rev() {
             match self.state.done[nth] {
-                Done::Joined(join) => self.hand_back(join)?,
+                Done::Joined(join) => self.return_result(join)?,
                 Done::Passed(edge) => {
                     let to = self.edge(edge).to;
                     let is_mine = self.state.done.contains(&Done::Joined(to));
@@ -337,7 +334,7 @@ impl<T: Transport> Way<'_, T> {
         Ok(())
     }
 
-    fn hand_back(&mut self, join: usize) -> Result<(), Error> {
+    fn return_result(&mut self, join: usize) -> Result<(), Error> {
         let Join {
             contributors,
             is_owned,
@@ -348,7 +345,7 @@ impl<T: Transport> Way<'_, T> {
         // it.
         let n_local = contributors.iter().filter(|edge| is_local(edge)).count();
         if n_local > 1 || (n_local > 0 && *is_owned) {
-            self.worker.hand_on(Place::Result(join), self.at, None)?;
+            self.worker.forward(Place::Result(join), self.at, None)?;
         }
         for &edge in contributors.iter().filter(|edge| !is_local(edge)) {
             let place = Place::Message {
@@ -356,7 +353,7 @@ impl<T: Transport> Way<'_, T> {
                 tag: tag_back(edge),
             };
             self.record_pass(edge, 1);
-            self.worker.hand_on(place, self.at, None)?;
+            self.worker.forward(place, self.at, None)?;
         }
         Ok(())
     }

@@ -8,8 +8,8 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
 
-use crate::shared::{Address, SharedMemory};
-use crate::transport::{Received, Transport, TransportError};
+use super::process::{Received, Transport, TransportError};
+use super::shared::{Address, SharedMemory};
 
 /// A handle or an argument of an MPI function.
 pub type Word = usize;

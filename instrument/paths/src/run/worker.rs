@@ -3,18 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::blocks::Merge;
-use crate::collectors::{Collect, Pass};
-use crate::combine::Combine;
+use super::collectors::{Collect, Pass};
+use super::wait::WaitPolicy;
 use crate::error::Error;
-use crate::layout::{Layout, earlier_use};
-use crate::memory::{peek, publish, read};
-use crate::one_way::Place;
-use crate::paths::Paths;
-use crate::position::Position;
-use crate::transport::{Transport, TransportError};
-use crate::value::{Header, MESSAGE_HEADER_BYTES};
-use crate::wait::WaitPolicy;
+use crate::transport::{Transport, TransportError, peek, publish, read};
+use crate::tree::{Layout, Paths, Place, earlier_use};
+use crate::values::{Combine, Header, MESSAGE_HEADER_BYTES, Merge, Position};
 
 /// How often a process that waits looks for others that have ended.
 const ENDED_INTERVAL: Duration = Duration::from_millis(500);
@@ -177,7 +171,7 @@ impl<T: Transport> Worker<T> {
 
     /// Publishes the value in the memory of this host, or sends it: whole, or the blocks with these
     /// numbers, which ascend, of as many as it has.
-    pub(crate) fn hand_on(
+    pub(crate) fn forward(
         &mut self,
         to: Place,
         at: Position,
@@ -228,7 +222,7 @@ impl<T: Transport> Worker<T> {
         bytes * selected.len()
     }
 
-    /// Some blocks of the value, as [`hand_on`](Self::hand_on) takes them.
+    /// Some blocks of the value, as [`forward`](Self::forward) takes them.
     pub(crate) fn selection(&mut self, n_blocks: usize, selected: &[u32]) -> &[u8] {
         let n_bytes = self.select(n_blocks, selected);
         &self.selected[..n_bytes]

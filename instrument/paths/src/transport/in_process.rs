@@ -9,8 +9,8 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::memory::Line;
-use crate::transport::{Received, Transport, TransportError};
+use super::memory::Line;
+use super::process::{Received, Transport, TransportError};
 
 /// What things cost in a simulated network.
 #[derive(Debug, Clone, Default)]

@@ -8,7 +8,7 @@ mod functions;
 #[cfg(test)]
 mod tests;
 
-use crate::combine::Combine;
+use super::combine::Combine;
 
 pub use elements::Elements;
 use functions::Function;

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use crate::memory::cell_lines;
-use crate::paths::Paths;
-use crate::position::Position;
+use super::paths::Paths;
+use crate::transport::cell_lines;
+use crate::values::Position;
 
 /// Operations in which the values of one host can be at a time.
 pub(crate) const SLOTS: u64 = 4;
@@ -23,7 +23,7 @@ pub(crate) struct Layout {
     pub(crate) mates: Vec<u32>,
     /// What a station contributes, by edge; `None` if it is on another host.
     contributions: Vec<Option<usize>>,
-    /// What a join hands back, by join; `None` if nobody on this host could take it.
+    /// What a join returns, by join; `None` if nobody on this host could take it.
     results: Vec<Option<usize>>,
     /// How many contributors have arrived, by join.
     arrivals: Vec<Option<usize>>,
@@ -97,7 +97,7 @@ impl Layout {
         self.cell(self.contributions[edge], at)
     }
 
-    /// The cell of what a join hands back.
+    /// The cell of what a join returns.
     pub(crate) fn result(&self, join: usize, at: Position) -> Range<usize> {
         self.cell(self.results[join], at)
     }

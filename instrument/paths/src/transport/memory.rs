@@ -6,8 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::position::Position;
-use crate::value::Header;
+use crate::values::{Header, Position};
 
 /// Words of a line.
 const LINE_WORDS: usize = 8;

@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
-use crate::blocks::{Merge, Shape, positions};
-use crate::paths::{Paths, Station, tag_back, tag_toward};
+use super::paths::{Paths, Station, tag_back, tag_toward};
+use crate::values::{Merge, Shape, positions};
 
 /// Which way data flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ pub(crate) enum Place {
     Program,
     /// The memory of this host: what is contributed over an edge.
     Contribution(usize),
-    /// The memory of this host: what a join hands back.
+    /// The memory of this host: what a join returns.
     Result(usize),
     /// A message, with its other end.
     Message {
@@ -53,7 +53,7 @@ pub(crate) struct Input {
     pub(crate) passing: Option<Passing>,
 }
 
-/// A value that is handed on.
+/// A value that is forwarded.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) to: Place,
@@ -62,7 +62,7 @@ pub(crate) struct Output {
     pub(crate) passing: Option<Passing>,
 }
 
-/// One thing to do: take some values, put them together, hand them on.
+/// One thing to do: take some values, put them together, forward them.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) inputs: Vec<Input>,
@@ -371,7 +371,7 @@ impl<'a> Oriented<'a> {
                 self.ranks_above(below)
             };
             let mut outputs = Vec::new();
-            self.hand_back(join, Place::Result(join), &ranks, &mut outputs);
+            self.return_result(join, Place::Result(join), &ranks, &mut outputs);
             steps.push(self.step(vec![input], &[ranks], outputs));
         }
         if self.me != self.root {
@@ -388,7 +388,7 @@ impl<'a> Oriented<'a> {
         steps
     }
 
-    /// What the root, and the owners of joins where its path comes to another host, hand on: a step
+    /// What the root, and the owners of joins where its path comes to another host, forward: a step
     /// for each part of the path for which this process acts.
     fn along_the_path(&self) -> Vec<Step> {
         let mut steps = Vec::new();
@@ -415,7 +415,7 @@ impl<'a> Oriented<'a> {
             for &edge in part {
                 let join = self.paths.edges[edge].to;
                 let (place, _) = self.published_at(join);
-                self.hand_back(join, place, &ranks, &mut outputs);
+                self.return_result(join, place, &ranks, &mut outputs);
             }
             let last = self.paths.edges[part[part.len() - 1]].to;
             if let Some(below) = self.next_edge(last) {
@@ -435,7 +435,7 @@ impl<'a> Oriented<'a> {
         steps
     }
 
-    /// Where what a join hands back lies in shared memory, and for which ranks.
+    /// Where what a join returns lies in shared memory, and for which ranks.
     fn published_at(&self, join: usize) -> (Place, Vec<u32>) {
         let place = match self.path_edge(join) {
             Some(edge) if self.is_local(edge) => Place::Contribution(edge),
@@ -453,8 +453,8 @@ impl<'a> Oriented<'a> {
         self.published_at(self.paths.edges[edge].to)
     }
 
-    /// Hands a value, which is for `ranks`, back to what contributes to a join.
-    fn hand_back(&self, join: usize, place: Place, ranks: &[u32], outputs: &mut Vec<Output>) {
+    /// Returns a value, which is for `ranks`, to what contributes to a join.
+    fn return_result(&self, join: usize, place: Place, ranks: &[u32], outputs: &mut Vec<Output>) {
         let (_, local) = self.published_at(join);
         if !local.is_empty() {
             let output = Output {

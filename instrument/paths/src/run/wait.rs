@@ -3,16 +3,16 @@
 //! A process that waits inside of a collective must let the communication library progress: MPI
 //! guarantees that sends, one-sided and nonblocking operations which are under way complete
 //! meanwhile, and the process that is waited for may need them. So each wait calls
-//! [`Transport::progress`](crate::Transport::progress) after some microseconds, and again at least every
-//! [`MAX_PROGRESS_INTERVAL`].
+//! [`Transport::progress`](crate::Transport::progress) after some microseconds, and again at least
+//! every [`MAX_PROGRESS_INTERVAL`].
 
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::transport::TransportError;
 
-/// The longest time between two calls of [`Transport::progress`](crate::Transport::progress) while a process waits, as far as
-/// the operating system lets it run.
+/// The longest time between two calls of [`Transport::progress`](crate::Transport::progress) while
+/// a process waits, as far as the operating system lets it run.
 pub const MAX_PROGRESS_INTERVAL: Duration = Duration::from_micros(20);
 
 /// What a process does between two looks at what it waits for.
@@ -52,8 +52,8 @@ impl WaitPolicy {
         }
     }
 
-    /// Calls [`Transport::progress`](crate::Transport::progress) at this interval instead, or at [`MAX_PROGRESS_INTERVAL`] if
-    /// this is longer.
+    /// Calls [`Transport::progress`](crate::Transport::progress) at this interval instead, or at
+    /// [`MAX_PROGRESS_INTERVAL`] if this is longer.
     #[must_use]
     pub fn with_progress_every(self, interval: Duration) -> Self {
         Self {

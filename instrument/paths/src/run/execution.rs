@@ -1,12 +1,10 @@
 //! Executing what was planned for operations in which data flow one way.
 
-use crate::combine::Combine;
+use super::worker::Worker;
 use crate::error::Error;
-use crate::one_way::{Passing, Place, Plan, Step};
-use crate::position::Position;
 use crate::transport::Transport;
-use crate::value::Header;
-use crate::worker::Worker;
+use crate::tree::{Passing, Place, Plan, Step};
+use crate::values::{Combine, Header, Position};
 
 /// A process's part of a segment.
 #[derive(Debug, Clone, Copy)]
@@ -108,14 +106,14 @@ impl Execution {
                 worker.merge(&step.merge, combine);
             }
             self.has_ended[nth] = worker.header.is_last;
-            self.is_truncated |= hand_on(worker, step, combine, at, take)?;
+            self.is_truncated |= forward(worker, step, combine, at, take)?;
         }
         Ok(())
     }
 }
 
-/// Hands the value on to wherever it goes from here. Returns whether it was too long for the program.
-fn hand_on<T: Transport>(
+/// Forwards the value to wherever it goes from here. Returns whether it was too long for the program.
+fn forward<T: Transport>(
     worker: &mut Worker<T>,
     step: &Step,
     combine: &dyn Combine,
@@ -139,7 +137,7 @@ fn hand_on<T: Transport>(
             is_truncated |= take(value, combine);
         } else {
             let selection = blocks.map(|blocks| (n_blocks, blocks));
-            worker.hand_on(output.to, at, selection)?;
+            worker.forward(output.to, at, selection)?;
         }
     }
     Ok(is_truncated)

@@ -1,6 +1,6 @@
 //! What is said about a value on its way.
 
-use crate::position::Position;
+use super::position::Position;
 
 /// What is said about a value, beside its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,19 +2,15 @@
 
 use collbench_formats::tree::Wrappers;
 
-use crate::blocks::{Shape, blocks};
-use crate::collectors::Collect;
-use crate::combine::Combine;
+use super::collectors::Collect;
+use super::execution::{Execution, Part, bring_value};
+use super::two_way::{Merges, TwoWay};
+use super::wait::WaitPolicy;
+use super::worker::Worker;
 use crate::error::Error;
-use crate::execution::{Execution, Part, bring_value};
-use crate::one_way::{Flow, Plan};
-use crate::paths::Paths;
-use crate::position::{MAX_SEGMENTS, Position};
 use crate::transport::Transport;
-use crate::two_way::{Merges, TwoWay};
-use crate::value::{Header, MAX_RANKS};
-use crate::wait::WaitPolicy;
-use crate::worker::Worker;
+use crate::tree::{Flow, Paths, Plan};
+use crate::values::{Combine, Header, MAX_RANKS, MAX_SEGMENTS, Position, Shape, blocks};
 
 /// How a tree is executed. All processes of a communicator use the same, but for the policy.
 #[derive(Debug, Clone, Copy)]

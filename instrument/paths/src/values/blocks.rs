@@ -4,7 +4,7 @@
 //! for all of them. Where ranks must be combined in their order and the set has gaps, it is a block
 //! for each run of consecutive ranks. Where values are only gathered, it is a block for each rank.
 
-use crate::combine::Combine;
+use super::combine::Combine;
 
 /// What the blocks of a value are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

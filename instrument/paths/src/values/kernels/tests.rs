@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 
+use super::super::combine::Combine;
 use super::*;
-use crate::combine::Combine;
 
 /// What a type is made of.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,0 +1,11 @@
+//! A tree as it is executed: where paths join, where in memory which value lies, and who does what.
+
+mod paths;
+
+mod layout;
+
+mod one_way;
+
+pub(crate) use layout::{Layout, earlier_use};
+pub(crate) use one_way::{Flow, Passing, Place, Plan, Step};
+pub(crate) use paths::{Edge, Join, Paths, tag_back, tag_toward};
