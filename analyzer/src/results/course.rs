@@ -7,7 +7,7 @@ use crate::results::over_time::{
     ChangeKind, ChangeSummary, Culprit, DisturbanceSummary, PeriodBasis,
 };
 
-/// Least part of what a late party costs in an operation that a periodic disturbance must account
+/// Least part of what a late party costs in an operation that a periodic disturbance, or phases, must account
 /// for to be its course.
 const MIN_PART: f64 = 0.5;
 
@@ -89,22 +89,30 @@ impl Course {
                 basis: disturbance.basis,
                 ..Self::new(CourseKind::Period)
             }),
-            (None, Some(change)) => Self::of_change(change, late),
+            (None, Some(change)) => Self::of_change(change, lateness, late),
             (None, None) => None,
         }
     }
 
-    fn of_change(change: &ChangeSummary, late: &Culprit) -> Option<Self> {
+    fn of_change(
+        change: &ChangeSummary,
+        lateness: &ImbalanceSummary,
+        late: &Culprit,
+    ) -> Option<Self> {
         if let Some(growth) = change.growth.as_ref() {
             return (growth.late == *late).then(|| Self {
                 slope_ns_per_s: Some(growth.slope_ns_per_s),
                 ..Self::new(CourseKind::Growth)
             });
         }
-        let mut own = change
-            .phases
-            .iter()
-            .filter(|phase| phase.late.as_ref() == Some(late));
+        let phases = change.phases.iter();
+        let mut own = phases.filter(|phase| phase.late.as_ref() == Some(late));
+        // Where it is not the last as a rule it may still cost the most.
+        let in_phases: Option<i64> = own.clone().map(|phase| phase.wait_caused_ns).sum();
+        let all_ns = waits_caused_ns(lateness, late) as f64;
+        if in_phases.is_some_and(|ns| (ns as f64) < MIN_PART * all_ns) {
+            return None;
+        }
         let first = own.next()?;
         let last = own.next_back().unwrap_or(first);
         let (begin, end) = (change.phases.first(), change.phases.last());
@@ -283,6 +291,14 @@ mod tests {
             Some(since(CourseKind::Ends, 0, 100))
         );
         assert_eq!(course(change(ChangeKind::Ends, &[Some(1), None])), None);
+        // It caused 900 ns in all.
+        let ends = |wait_caused_ns| {
+            let mut ends = change(ChangeKind::Ends, &[Some(3), None]);
+            ends.phases[0].wait_caused_ns = Some(wait_caused_ns);
+            course(ends)
+        };
+        assert_eq!(ends(450), Some(since(CourseKind::Ends, 0, 100)));
+        assert_eq!(ends(449), None);
         let growth = Some(GrowthSummary {
             late: LATE,
             slope_ns_per_s: -70,

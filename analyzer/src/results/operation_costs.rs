@@ -7,7 +7,8 @@ use crate::measure::critical_path::Doubt;
 /// What was found of the operation time of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperationCosts {
-    /// Reasons, by cost, the largest first; each costs at least 1 % of the time of all ranks.
+    /// Reasons, by cost, the largest first; each costs at least 1 % of the time of all ranks, or makes them wait so
+    /// long in later operations.
     pub causes: Vec<OperationCause>,
     /// Operations whose operation time is at least 1 % of the time of all ranks, and of which it
     /// cannot be told why, by that time, the longest first.

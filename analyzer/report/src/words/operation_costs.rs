@@ -33,10 +33,16 @@ pub(crate) fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> St
             usual_round_trip_ns,
         } => {
             let round_trip = match (round_trip_ns, usual_round_trip_ns) {
-                (Some(own), Some(usual)) => format!(
-                    "; the round trip is {}, between others {}",
-                    duration(*own),
-                    duration(*usual)
+                (Some(own), Some(usual)) if own.saturating_mul(2) >= usual.saturating_mul(3) => {
+                    format!(
+                        "; the round trip is {}, between others {}",
+                        duration(*own),
+                        duration(*usual)
+                    )
+                }
+                (Some(own), Some(_)) => format!(
+                    "; its round trip outside of collectives, {}, is as usual",
+                    duration(*own)
                 ),
                 _ => String::new(),
             };

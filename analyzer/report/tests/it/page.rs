@@ -226,7 +226,8 @@ fn communicators_of_one_name_are_one_row_and_else_told_apart_by_id_and_ranks() {
         .collect();
     assert!(rows.len() == 1 && rows[0].contains(" 600 "), "{screen}");
     assert!(rows[0].contains("rank 5 (#"), "{screen}");
-    let late = "rank 5 is late: it computes more than the others before MPI_Allreduce on columns #";
+    let late = "rank 5 is late: it computes longer than the others, or is interrupted, before MPI_Allreduce on \
+                columns #";
     assert!(in_one_line(&screen).contains(late), "{screen}");
     let page = text_of(&page_of(&analysis));
     for ranks in ["(ranks 0-1)", "(ranks 2-3)", "(ranks 4-5)"] {

@@ -120,7 +120,7 @@ impl Finder<'_, '_> {
         (Some(by), Confidence::Sure)
     }
 
-    /// Whether ranks tested or probed for messages in vain between their calls, much more than others did.
+    /// Whether ranks made many unsuccessful tests or probes between their calls, far more than others did.
     fn is_polling(&self, ranks: &[u32]) -> bool {
         let processes = self
             .inputs

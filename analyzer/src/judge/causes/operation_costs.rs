@@ -86,7 +86,7 @@ fn costs(
 ) -> OperationCosts {
     let usual = UsualTimes::of(operations);
     let mut links: BTreeMap<LinkEnds, LinkCost> = BTreeMap::new();
-    let mut causes = Vec::new();
+    let mut causes: Vec<OperationCause> = Vec::new();
     let mut untold = Vec::new();
     let matters = |ns: i64| i128::from(ns) > 0 && i128::from(ns) * MATTERS >= rank_ns;
     for operation in operations {
@@ -113,7 +113,13 @@ fn costs(
         }
     }
     causes.extend(link_causes(operations, links, hosts));
-    causes.retain(|cause| matters(cause.cost_ns));
+    let waits_ns = |cause: &OperationCause| {
+        let mut all = operations.iter();
+        let of = all.find(|of| of.index == cause.operation)?;
+        let part = cause.cost_ns as f64 / of.operation_time_ns.max(1) as f64;
+        Some((of.waits_caused_ns as f64 * part.clamp(0.0, 1.0)).round() as i64)
+    };
+    causes.retain(|cause| matters(cause.cost_ns.max(waits_ns(cause).unwrap_or(0))));
     // Stable: causes of equal cost stay in the order of their operations.
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
     untold.sort_by_key(|of| std::cmp::Reverse(of.operation_time_ns));
@@ -340,7 +346,8 @@ impl<'a> PathCosts<'a> {
         // Each hop takes an equal part.
         let by_hops_ns = rest_ns * (1.0 - fewest / hops.max(fewest));
         let many_hops = hops >= FAR_ABOVE * fewest;
-        let of_children_ns: f64 = graph.nodes.iter().map(|node| served_ns(node, n)).sum();
+        let nodes = graph.nodes.iter();
+        let of_children_ns: f64 = nodes.map(|node| served_ns(node, n, n_ranks)).sum();
         let n_segments = mean(on_path().map(|edge| (edge.messages, uses(edge))));
         let segment = mean(on_path().map(|edge| (edge.bytes as f64, uses(edge)))).unwrap_or(0.0);
         let many_segments =
@@ -425,8 +432,14 @@ fn confidence(is_sure: bool) -> Confidence {
 
 /// Time on the critical path of an instance, of `n` with a known one, that a node spends on its
 /// children, at most, ns.
-fn served_ns(node: &NodeFacts, n: f64) -> f64 {
-    (node.stay_ns as f64 / n).min(node.spread_ns as f64)
+fn served_ns(node: &NodeFacts, n: f64, n_ranks: u64) -> f64 {
+    let stay_ns = node.stay_ns as f64 / n;
+    if node.children + 1 >= n_ranks {
+        // It stays until the last of all ranks has taken its data, also where they do so at once.
+        stay_ns
+    } else {
+        stay_ns.min(node.spread_ns as f64)
+    }
 }
 
 /// The mean of values with weights; `None` without weight.

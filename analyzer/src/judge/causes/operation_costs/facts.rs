@@ -1,7 +1,8 @@
 //! What the costs of operations are computed from: sums in plain types, with world ranks.
 
+use collbench_causes::Cause;
 use collbench_formats::Semantics;
-use collbench_stats::integers::saturate;
+use collbench_stats::integers::{saturate, sum_ns};
 
 use crate::judge::causes::sites::{Sites, is_ready};
 use crate::judge::inputs::Inputs;
@@ -58,6 +59,8 @@ pub(crate) struct OperationFacts {
     pub(crate) locations: Vec<Location>,
     /// Call time of all ranks without waits, ns.
     pub(crate) operation_time_ns: i64,
+    /// Waits for ranks that left it late, ns.
+    pub(crate) waits_caused_ns: i64,
     /// Median by mean of the duration, at most 1: what a few long instances make is left out.
     pub(crate) typical: f64,
     /// The graphs of blocking operations.
@@ -210,11 +213,19 @@ fn operation(
         instances: tally.instances,
         locations,
         operation_time_ns,
+        waits_caused_ns: waits_caused_ns(inputs, key.stable_hash()),
         typical,
         untold: untold(tally, &graphs),
         graphs,
         overlap: tally.overlap.as_ref().map(|_| overlap(tally, waits_ns)),
     })
+}
+
+/// Waits for ranks that left an operation late, ns.
+fn waits_caused_ns(inputs: &Inputs<'_>, operation: u64) -> i64 {
+    let costs = inputs.findings.wait_causes.costs.iter();
+    let of = costs.filter(|((cause, _), _)| *cause == Cause::Operation(operation));
+    sum_ns(of.map(|(_, cost)| cost.ns()))
 }
 
 /// How data flow in an operation.

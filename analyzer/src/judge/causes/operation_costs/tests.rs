@@ -33,6 +33,7 @@ fn broadcast(n_hosts: usize, path_ns: i64, edges: Vec<EdgeFacts>) -> OperationFa
             .map(|host| Location { host, site: 0 })
             .collect(),
         operation_time_ns: 100 * n_hosts as i64 * path_ns / 2,
+        waits_caused_ns: 0,
         typical: 1.0,
         graphs: vec![GraphFacts {
             known: 100,
@@ -202,6 +203,13 @@ fn a_cost_below_one_percent_of_the_time_of_all_ranks_does_not_matter() {
     };
     let n = |rank_ns: i128| costs(&operation, &hosts, true, rank_ns).causes.len();
     assert_eq!((n(100 * cost_ns), n(100 * cost_ns + 1)), (1, 0));
+    // Its part of the waits for those that leave late may matter more.
+    let operation = [OperationFacts {
+        waits_caused_ns: 3 * operation[0].operation_time_ns,
+        ..operation[0].clone()
+    }];
+    let n = |rank_ns: i128| costs(&operation, &hosts, true, rank_ns).causes.len();
+    assert_eq!((n(300 * cost_ns), n(301 * cost_ns)), (1, 0));
 }
 
 #[test]
@@ -265,6 +273,17 @@ fn what_a_node_spends_on_its_children_is_a_serialization() {
     // All others are its children.
     let found = with(63, 100 * 50_000, 64);
     assert_eq!(found[0].kind, OperationCauseKind::Algorithm);
+    // It is there as long as they take their data at once, the last hardly later than the first.
+    let mut flat = broadcast(16, 60_000, vec![edge(0, 1, 1_000)]);
+    flat.graphs[0].nodes = vec![NodeFacts {
+        rank: 5,
+        children: 15,
+        spread_ns: 1_000,
+        stay_ns: 100 * 50_000,
+    }];
+    let found = all_costs(&[flat]);
+    assert_eq!(found[0].kind, OperationCauseKind::Algorithm, "{found:?}");
+    assert_eq!(found[0].per_instance_ns, 50_000);
     // So few are served faster than by a tree.
     assert_eq!(with(2, 100 * 50_000, 64), []);
 }
