@@ -489,7 +489,12 @@ proptest! {
                 WrapperKind::Exchange => {
                     prop_assert!(form.joins.iter().any(|&(_, shape)| shape == Shape::Exchange));
                 }
-                _ => prop_assert!(call_root.is_none_or(|root| bottommost.owner == root)),
+                _ => {
+                    // The shape has it at its root: nothing is handed over.
+                    let below = tree.owner_of(bottommost.contributors[0]);
+                    prop_assert_eq!(bottommost.owner, below);
+                    prop_assert!(call_root.is_none_or(|root| bottommost.owner == root));
+                }
             }
             // Rank by rank a path to the bottom, as long as the height at most.
             for first in tree.first_wrappers() {
