@@ -320,8 +320,11 @@ impl<T: Transport> Way<'_, T> {
                 Done::Joined(join) => self.return_result(join)?,
                 Done::Passed(edge) => {
                     let to = self.edge(edge).to;
-                    let is_mine = self.state.done.contains(&Done::Joined(to));
-                    if !is_mine && taken != Some(edge) {
+                    // It may have brought the values of two partners of an exchange, and has the
+                    // result of both.
+                    let is_here = self.paths.joins[to].is_exchange
+                        || self.state.done.contains(&Done::Joined(to));
+                    if !is_here && taken != Some(edge) {
                         // The same result has come to another join that this process acts for. It
                         // is taken here too: paths are what the tree says.
                         let place = self.result_of(edge);
