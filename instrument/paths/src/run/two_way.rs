@@ -200,14 +200,10 @@ impl<T: Transport> Way<'_, T> {
     fn give_to_partners(&mut self, edge: usize) -> Result<(), Error> {
         let partners = &self.paths.joins[self.edge(edge).to].contributors;
         let me = self.worker.me;
-        let others = partners.iter().copied().filter(|&partner| partner != edge);
-        if others
-            .clone()
-            .any(|partner| self.paths.is_on_host_of(partner, me))
-        {
-            self.worker
-                .forward(Place::Contribution(edge), self.at, None)?;
-        }
+        // Also for this process itself, which may put other values together before it takes this one.
+        self.worker
+            .forward(Place::Contribution(edge), self.at, None)?;
+        let others = partners.iter().copied();
         for partner in others.filter(|&partner| !self.paths.is_on_host_of(partner, me)) {
             let place = Place::Message {
                 other: self.edge(partner).owner,
@@ -222,9 +218,7 @@ impl<T: Transport> Way<'_, T> {
     fn take_from_partners(&mut self, edge: usize) -> Result<(), Error> {
         let to = self.edge(edge).to;
         for (nth, &partner) in self.paths.joins[to].contributors.iter().enumerate() {
-            let place = if partner == edge {
-                Place::Program
-            } else if self.paths.is_on_host_of(partner, self.worker.me) {
+            let place = if self.paths.is_on_host_of(partner, self.worker.me) {
                 Place::Contribution(partner)
             } else {
                 Place::Message {

@@ -3,6 +3,7 @@
 mod call;
 mod collectors;
 mod course;
+mod kernels;
 mod lengths;
 mod progress;
 mod random;

@@ -40,7 +40,7 @@ pub(crate) fn on_all_ranks<R: Send + 'static>(
     for _ in 0..n_ranks {
         let (me, result) = results
             .recv_timeout(FOREVER)
-            .unwrap_or_else(|error| panic!("a rank failed or waits forever: {error}"));
+            .unwrap_or_else(|error| panic!("a rank failed or waits forever: {error}\n{tree:#?}"));
         let me: u32 = me;
         all[me as usize] = Some(result);
     }
