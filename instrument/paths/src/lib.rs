@@ -1,10 +1,10 @@
 //! Collective operations executed over spanning trees of our own.
 //!
-//! A tree ([`Wrappers`](collbench_formats::tree::Wrappers)) says how the paths of all processes lead to
-//! the bottommost wrapper: greds join contributors, proxies cross to other hosts, a core holds the
-//! result, partners of an exchange give each other what they have. A [`Team`] is one process of a
-//! communicator that executes operations over such a tree, on a [`Transport`]. There is nothing
-//! here about files or pictures, and no MPI library is linked.
+//! A tree ([`Wrappers`](collbench_formats::tree::Wrappers)) says how the paths of all processes
+//! lead to the bottommost wrapper: greds join contributors, proxies cross to other hosts, a core
+//! holds the result, partners of an exchange give each other what they have. A [`Team`] is one
+//! process of a communicator that executes operations over such a tree, on a [`Transport`]. There is
+//! nothing here about files or pictures, and no MPI library is linked.
 //!
 //! # The folders
 //!
@@ -28,18 +28,19 @@
 //! # The order in which values are combined
 //!
 //! At a join: that of its contributors, as the tree gives it, from the last to the first: the values
-//! a, b, c become a op (b op c). It does not depend on who comes when, and the result is
-//! made in one place or in the same way in all places: it is the same to the bit on all processes.
+//! a, b, c become a op (b op c). It does not depend on who comes when. The result is made in one
+//! place, or in the same way in several places, and is the same to the bit on all processes.
+//!
 //! In operations with a root the tree is looked at from the root, wherever the core is: at a join on
 //! its path, what comes from below is the last contributor.
 //!
 //! Operations that need the order of ranks get it on every tree: a value on its way is combined for
 //! each run of consecutive ranks, and where runs meet they are combined.
 //!
-//! # What cannot be
+//! # Lengths that differ
 //!
-//! Lengths that differ between processes are errors of the program. They overrun nothing and leave
-//! no process behind: each value says whether more follow.
+//! If processes give different lengths, that is an error of the program. It overruns nothing, and all
+//! processes are in step afterwards: each value says whether another one follows.
 
 // Unsafe code is only allowed where memory is mapped and functions of the MPI library are called.
 #![deny(unsafe_code)]
