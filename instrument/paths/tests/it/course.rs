@@ -55,7 +55,7 @@ fn course(seed: u64, n_calls: usize) {
 /// take some seconds.
 fn n_trees() -> u64 {
     let given = std::env::var("COLLBENCH_RANDOM_TREES");
-    given.ok().and_then(|n| n.parse().ok()).unwrap_or(300)
+    given.ok().and_then(|n| n.parse().ok()).unwrap_or(1000)
 }
 
 #[test]
