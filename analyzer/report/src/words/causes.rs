@@ -17,6 +17,9 @@ use crate::words::{communicator, slow_operation, why_late};
 
 /// Most causes that are named.
 const MOST: usize = 4;
+/// What is left of a run before or after a course that goes from its begin or to its end, at most: one part in
+/// so many.
+const WHOLE: i64 = 20;
 
 /// The causes that matter, those first without which the run can be shortest; with what to do about the
 /// first. Empty where none matters.
@@ -175,7 +178,7 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
         CauseKind::Newer => "a cause that a newer version found".to_owned(),
     };
     if let Some(course) = &cause.course {
-        words += &self::course(course);
+        words += &self::course(analysis, course);
     }
     words
 }
@@ -205,7 +208,7 @@ fn did(analysis: &Analysis, cause: &FoundCause) -> String {
 }
 
 /// How a cause is distributed over the run.
-fn course(course: &Course) -> String {
+fn course(analysis: &Analysis, course: &Course) -> String {
     let from = course.from_ns.map(duration);
     let to = course.to_ns.map(duration);
     match (course.kind, from, to) {
@@ -223,7 +226,17 @@ fn course(course: &Course) -> String {
         }),
         (CourseKind::Starts, Some(from), _) => format!(", from {from} on"),
         (CourseKind::Ends, _, Some(to)) => format!(", until {to}"),
-        (CourseKind::Moves, Some(from), Some(to)) => format!(", from {from} to {to}"),
+        (CourseKind::Moves, Some(from), Some(to)) => {
+            let run_ns = analysis.trace.duration_ns;
+            let is_from_begin = course.from_ns.is_some_and(|ns| ns <= run_ns / WHOLE);
+            let is_to_end = course.to_ns.is_some_and(|ns| ns >= run_ns - run_ns / WHOLE);
+            match (is_from_begin, is_to_end) {
+                (true, true) => ", throughout the run".to_owned(),
+                (true, false) => format!(", until {to}"),
+                (false, true) => format!(", from {from} on"),
+                (false, false) => format!(", from {from} to {to}"),
+            }
+        }
         (CourseKind::OneCommunicator, ..) => ", on one of several communicators alike".to_owned(),
         _ => String::new(),
     }

@@ -26,4 +26,5 @@ mod promises;
 mod ring;
 mod said;
 mod trees;
+mod verdict;
 mod way_back;

@@ -1,0 +1,79 @@
+//! What the verdict says of traces whose fault is known.
+
+use collbench_formats::Operation;
+use collbench_report::to_text;
+
+use crate::built::TestTrace;
+
+/// The verdict on the screen, in one line.
+fn verdict(trace: &TestTrace) -> String {
+    let screen = to_text(&trace.analyze(), None);
+    let screen = anstream::adapter::strip_str(&screen).to_string();
+    let verdict = screen.split("Verdict").nth(1).expect("a verdict");
+    let verdict = verdict.split("\n\n").next().unwrap_or_default();
+    verdict.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Two ranks; rank 1 leaves each reduction so much later than rank 0, ns, and both meet in a barrier at once.
+fn left_late(later_ns: impl Fn(u64) -> u64) -> TestTrace {
+    let mut trace = TestTrace::new(2);
+    for n in 0..40 {
+        let at = 100_000 * n;
+        let leaves = [at + 1_000, at + 1_000 + later_ns(n)];
+        let reduction = [(at, leaves[0]), (at, leaves[1])];
+        trace.world(Operation::Allreduce, -1, 8, &reduction);
+        let end = leaves[1] + 300;
+        let barrier = [(leaves[0] + 100, end), (leaves[1] + 100, end)];
+        trace.world(Operation::Barrier, -1, 0, &barrier);
+    }
+    trace
+}
+
+const LATE_FOR_NEXT: &str = "some ranks leave MPI_Allreduce on MPI_COMM_WORLD later than others, and are late for \
+                             what follows";
+
+#[test]
+fn a_few_long_instances_point_to_interruptions_and_to_the_layer_that_shows_them() {
+    let words = verdict(&left_late(|n| if n % 10 == 3 { 60_000 } else { 0 }));
+    let few = format!(
+        "{LATE_FOR_NEXT}: a few long instances make most of that (median 1.00 us, mean 7.00 us)"
+    );
+    assert!(words.contains(&few), "{words}");
+    assert!(
+        words.contains("next: record again with --layers +switches"),
+        "{words}"
+    );
+}
+
+#[test]
+fn without_messages_the_layer_is_named_that_shows_what_takes_long() {
+    let words = verdict(&left_late(|_| 20_000));
+    assert!(
+        words.contains(&format!("{LATE_FOR_NEXT}; costs")),
+        "{words}"
+    );
+    assert!(
+        words.contains("next: record with --layers +messages"),
+        "{words}"
+    );
+}
+
+#[test]
+fn lateness_in_collective_io_is_told_though_nobody_is_known_to_wait() {
+    let of = |late_ns: u64| {
+        let mut trace = TestTrace::new(3);
+        for n in 0..40 {
+            let at = 100_000 * n;
+            let calls = [0, 0, late_ns].map(|late_ns| (at + late_ns, at + 50_000));
+            trace.world(Operation::FileWriteAtAll, -1, 8, &calls);
+        }
+        verdict(&trace)
+    };
+    let words = of(20_000);
+    let late = "rank 2 arrives last in 100 % of 40 MPI_File_write_at_all on MPI_COMM_WORLD, 20.0 us after the \
+                others on average; whether they wait for it is not known, their calls take 43.3 us on average";
+    assert!(words.contains(late), "{words}");
+    // Less than a hundredth of the time.
+    let words = of(100);
+    assert!(!words.contains("rank 2"), "{words}");
+}
