@@ -39,14 +39,13 @@ fn of_ranks(
     is_recorded: impl Fn(OtherCallKind) -> Option<bool>,
 ) -> Vec<OtherCalls> {
     let waits_ns = sum_ns(ranks.iter().filter_map(|rank| rank.wait_ns));
-    let kinds: [(_, fn(&RankSummary) -> Option<i64>); 3] = [
-        (OtherCallKind::PointToPoint, |rank| rank.point_to_point_ns),
-        (OtherCallKind::Io, |rank| rank.io_ns),
-        (OtherCallKind::Rma, |rank| rank.rma_ns),
-    ];
     let mut found = Vec::new();
-    for (kind, time_of) in kinds {
-        let times = ranks.iter().filter_map(time_of);
+    for kind in [
+        OtherCallKind::PointToPoint,
+        OtherCallKind::Io,
+        OtherCallKind::Rma,
+    ] {
+        let times = ranks.iter().filter_map(|rank| kind.time_ns(rank));
         // Several threads of a rank may spend more than its time.
         let time_ns = times.map(i128::from).sum::<i128>().min(rank_ns.max(0));
         if time_ns <= 0 || time_ns * MATTERS < rank_ns {

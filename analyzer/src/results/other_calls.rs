@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::results::process::RankSummary;
+
 /// What ranks spent in MPI calls of one kind that are not collectives, or in which it is not known who waits
 /// for whom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,4 +34,17 @@ pub enum OtherCallKind {
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
     Newer,
+}
+
+impl OtherCallKind {
+    /// The time of a rank in such calls, ns; `None` where that is not known.
+    #[must_use]
+    pub fn time_ns(self, rank: &RankSummary) -> Option<i64> {
+        match self {
+            Self::PointToPoint => rank.point_to_point_ns,
+            Self::Io => rank.io_ns,
+            Self::Rma => rank.rma_ns,
+            Self::Newer => None,
+        }
+    }
 }

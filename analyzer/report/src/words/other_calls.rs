@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use collbench_analyzer::Analysis;
-use collbench_analyzer::results::{OtherCallKind, OtherCalls, RankSummary, Remark};
+use collbench_analyzer::results::{OtherCallKind, OtherCalls, Remark};
 use collbench_text::quantity::{duration, share};
 
 /// The kinds of calls that take more time than all waits in collectives, the longest first.
@@ -32,14 +32,9 @@ fn named(analysis: &Analysis) -> impl Iterator<Item = &OtherCalls> {
 
 /// Which rank spends most time in calls, and which least, where they differ by a tenth.
 fn extremes(analysis: &Analysis, calls: &OtherCalls) -> String {
-    let time = |rank: &RankSummary| match calls.kind {
-        OtherCallKind::Io => rank.io_ns,
-        OtherCallKind::Rma => rank.rma_ns,
-        OtherCallKind::PointToPoint | OtherCallKind::Newer => rank.point_to_point_ns,
-    };
     let times = || {
         let ranks = analysis.ranks.iter();
-        ranks.filter_map(|rank| Some((time(rank)?, Reverse(rank.rank))))
+        ranks.filter_map(|rank| Some((calls.kind.time_ns(rank)?, Reverse(rank.rank))))
     };
     // Of equal ones the lowest rank.
     let least = times().min_by_key(|&(ns, Reverse(rank))| (ns, rank));
