@@ -15,7 +15,6 @@ mod messages;
 mod names;
 mod nonblocking;
 mod opened;
-mod paths;
 mod record;
 mod ring;
 mod same;

@@ -1,0 +1,4 @@
+//! Spanning trees under mpirun: those of MPI libraries, and our own.
+
+mod of_libraries;
+mod own;
