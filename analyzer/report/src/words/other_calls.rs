@@ -41,7 +41,7 @@ fn extremes(analysis: &Analysis, calls: &OtherCalls) -> String {
     match (times().max(), least) {
         (Some((most_ns, most)), Some((least_ns, least))) if most_ns - least_ns > most_ns / 10 => {
             format!(
-                " (rank {} {}, rank {} {})",
+                " (rank {}: {}, rank {}: {})",
                 most.0,
                 duration(most_ns),
                 least.0,
@@ -110,6 +110,40 @@ mod tests {
                 "point-to-point communication takes 17.1 s, 49 % of the time of all ranks, more than all \
                  waits in collectives",
             ]
+        );
+    }
+
+    #[test]
+    fn the_ranks_with_most_and_least_of_it_are_named_where_they_differ() {
+        let rank = |rank: u32, io_ns: i64| {
+            let rank = serde_json::json!({
+                "rank": rank, "host": "n01", "calls": 1, "calls_by_operation": {}, "calls_by_class": {},
+                "wait_ns": 0, "last": 0, "first": 0, "io_ns": io_ns
+            });
+            serde_json::from_value(rank).unwrap()
+        };
+        let words = |least_ns| {
+            let calls = OtherCalls {
+                kind: OtherCallKind::Io,
+                time_ns: 5_000_000,
+                share: None,
+                recorded: Some(true),
+                exceeds_waits: true,
+            };
+            let analysis = Analysis {
+                other_calls: vec![calls],
+                ranks: vec![rank(0, 2_000_000), rank(1, least_ns), rank(2, 2_000_000)],
+                ..nothing()
+            };
+            sentences(&analysis).concat()
+        };
+        assert_eq!(
+            words(1_000_000),
+            "MPI-IO takes 5.00 ms (rank 0: 2.00 ms, rank 1: 1.00 ms), more than all waits in collectives"
+        );
+        assert_eq!(
+            words(1_900_000),
+            "MPI-IO takes 5.00 ms, more than all waits in collectives"
         );
     }
 }
