@@ -153,7 +153,14 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
                 }
                 _ => String::new(),
             };
-            format!("{who} is late: {}{before}{few}", did(analysis, cause))
+            let did = did(analysis, cause);
+            // What stands between two commas ends with one, too.
+            let comma = if did.contains(',') && !before.is_empty() {
+                ","
+            } else {
+                ""
+            };
+            format!("{who} is late: {did}{comma}{before}{few}")
         }
         CauseKind::SlowHop | CauseKind::SlowLink => format!("messages {at} take long"),
         CauseKind::Algorithm
@@ -190,7 +197,7 @@ fn did(analysis: &Analysis, cause: &FoundCause) -> String {
             "it computes more than the others".to_owned()
         }
         (Some(LateBy::Computing), _) => {
-            "it computes longer than the others, or is interrupted,".to_owned()
+            "it computes longer than the others, or is interrupted".to_owned()
         }
         (Some(LateBy::Sleeping), _) => "it sleeps or is stopped".to_owned(),
         (Some(LateBy::Preempted), _) => "it is preempted".to_owned(),
