@@ -152,9 +152,10 @@ def check_commands(pages, binaries, targets):
             # Whose options follow: those of a command of ours, of any of ours (None), of nobody.
             foreign = not (words and (words[0].startswith("-") or COMMAND.fullmatch(words[0])))
             command = None
-            for word in words:
+            for before, word in zip([None, *words], words):
                 if COMMAND.fullmatch(word):
-                    if word not in binaries:
+                    # After -p it is a package of cargo.
+                    if word not in binaries and before != "-p":
                         found(page.path, number, f"no command: {word}")
                     command, foreign = (word,), word not in binaries
                 elif word == "--":

@@ -20,15 +20,17 @@ const LINKS: [&str; 6] = ["--hosts", "4", "--latency-us", "100", "--rate", "1gbi
 const UNDISTURBED_NS: i64 = 170_000;
 
 /// That offsets are what they are: never further off than the bound, which nothing but a faster path
-/// can break, nor than three standard deviations.
+/// can break, nor than four standard deviations. (Each run of all tests looks at some dozens of offsets: one
+/// beyond three would be found every few runs.)
 #[track_caller]
 fn check_clocks(analysis: &Analysis, truth: &BTreeMap<String, i64>) {
     check_bounds(analysis, truth);
     for (host, error) in errors(analysis, truth) {
         let number = |field: &str| host[field].as_i64().unwrap();
-        let three_sd = number("uncertainty_ns") * 3 / 2;
+        // The uncertainty is two.
+        let four_sd = number("uncertainty_ns") * 2;
         if number("bound_ns") <= UNDISTURBED_NS {
-            assert!(error <= three_sd, "off by {error} ns: {host}");
+            assert!(error <= four_sd, "off by {error} ns: {host}");
         }
     }
     assert!(!analysis.has_remark("clocks_not_aligned"));
@@ -237,9 +239,9 @@ fn clocks_that_drift_and_wander_are_known_where_they_were_measured() {
         let [first, last] = [&ends[0], &ends[1]].map(|at| at[name] - at["h-1"]);
         let true_ppm = 1e6 * (last - first) as f64 / duration;
         let error_ppm = (host["drift_ppm"].as_f64().unwrap() - true_ppm).abs();
-        let three_sd = host["uncertainty_ns"].as_f64().unwrap() * 1.5;
+        let four_sd = host["uncertainty_ns"].as_f64().unwrap() * 2.0;
         assert!(
-            !is_undisturbed(host) || error_ppm <= 2e6 * three_sd / duration,
+            !is_undisturbed(host) || error_ppm <= 2e6 * four_sd / duration,
             "{true_ppm} ppm, off by {error_ppm}: {host}"
         );
     }

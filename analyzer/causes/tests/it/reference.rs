@@ -13,6 +13,10 @@ struct Attributed {
     causes: Vec<(Cause, i64)>,
 }
 
+/// Those that waited in an instance for the process in a slot and are compared since an instant: number of
+/// the instance, slot, ns.
+type Group = (usize, usize, i64);
+
 /// Direct and propagated cost of each cause, ns.
 pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)> {
     // In order of the end of waits.
@@ -32,7 +36,7 @@ pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)
     units.sort_unstable();
     let mut done: Vec<Attributed> = Vec::new();
     // What those pass on that waited in one instance for one process and are compared since one instant.
-    let mut passed_on: BTreeMap<(usize, usize, i64), (Vec<(Cause, i64)>, i64)> = BTreeMap::new();
+    let mut passed_on: BTreeMap<Group, (Vec<(Cause, i64)>, i64)> = BTreeMap::new();
     let mut costs: BTreeMap<(Cause, u64), (i64, i64)> = BTreeMap::new();
     for (end_ns, _, number, slot) in units {
         let instance = &instances[number];
