@@ -12,7 +12,7 @@ pub use chunk::{
 };
 pub use definition::{
     Communicator, CommunicatorKind, Definition, NO_COMMUNICATOR, OffsetSample,
-    PersistentCollective, Topology,
+    PersistentCollective, SpanningTree, Topology,
 };
 pub use header::{
     Abi, COMPACT_VERSION, ClockIdentity, ClockSource, EndDamaged, FILE_MAGIC, FORMAT_VERSION,

@@ -6,10 +6,10 @@
 //!
 //! In reading order: an [`Operation`] names what was called and what its ranks wait for; a
 //! [`Record`] is one call of one rank, or the [`Completion`] of a nonblocking or persistent
-//! collective; records are in chunks ([`ChunkHeader`]), each of one thread; [`Definition`]s say
-//! what the numbers in records mean; the [`FileHeader`] and the [`Identity`] say who recorded.
+//! collective; [`tree`] has the description of spanning trees of our own; records are in chunks
+//! ([`ChunkHeader`]), each of one thread; [`Definition`]s say what the numbers in records mean; the [`FileHeader`] and the [`Identity`] say who recorded.
 //! [`mod@write`] makes files of those pieces. [`RankTrace::parse`] reads them, whatever state the
-//! file was left in. [`tree`] has the description of spanning trees, which is no part of a trace.
+//! file was left in.
 //!
 //! The bytes are described below, from `FORMAT.md`.
 #![doc = include_str!("../FORMAT.md")]
@@ -17,6 +17,8 @@
 
 // In reading order; no module uses one further down.
 mod record;
+
+pub mod tree;
 
 mod file;
 
@@ -28,22 +30,20 @@ mod trace;
 
 pub mod write;
 
-pub mod tree;
-
 pub use file::{
     Abi, Anchor, CHUNK_ALIGN, CHUNK_MAGIC, COMPACT_VERSION, ChunkHeader, ChunkKind, ClockIdentity,
     ClockSource, Communicator, CommunicatorKind, Definition, EndDamaged, FILE_MAGIC,
     FORMAT_VERSION, FileHeader, HostIdentity, Identity, Layer, LayerState, MAX_META_BYTES,
     MetaError, MpiIdentity, NO_COMMUNICATOR, OffsetSample, PLACE_MAGIC, PersistentCollective,
-    ProcessState, STOP_TEXT_BYTES, SequenceEntry, SequenceOf, StopReason, Topology, decode_meta,
-    encode_meta,
+    ProcessState, STOP_TEXT_BYTES, SequenceEntry, SequenceOf, SpanningTree, StopReason, Topology,
+    decode_meta, encode_meta,
 };
 pub use read::{Damage, FormatError};
 pub use record::{
-    Activity, AlgorithmStart, CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CommunicatorWord,
-    CompletingCall, Completion, Creation, Direction, FENCE_NO_PRECEDE, GapTime, Initiation,
-    MAX_PAYLOAD_BYTES, Message, NO_RANK, NO_TAG, Note, Operation, PersistentStart, ROOT_IS_ME,
-    ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, RecordWord, Running, Semantics,
-    UNKNOWN_COMMUNICATOR, UnsuccessfulTests, phase_words,
+    Activity, AlgorithmStart, CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CollectorPass,
+    CommunicatorWord, CompletingCall, Completion, Creation, Direction, FENCE_NO_PRECEDE, GapTime,
+    Initiation, MAX_PAYLOAD_BYTES, Message, NO_RANK, NO_TAG, Note, Operation, PassedWays,
+    PersistentStart, ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, RecordWord,
+    Running, Semantics, UNKNOWN_COMMUNICATOR, UnsuccessfulTests, phase_words,
 };
 pub use trace::{Chunk, Definitions, RankTrace, Records, Window};

@@ -7,6 +7,7 @@ mod gap;
 mod message;
 mod note;
 mod operation;
+mod pass;
 #[expect(clippy::module_inception, reason = "the record among what it may say")]
 mod record;
 mod semantics;
@@ -19,6 +20,7 @@ pub use gap::{Activity, GapTime};
 pub use message::{Direction, Message};
 pub use note::{AlgorithmStart, Creation, NO_TAG, Note, Running};
 pub use operation::Operation;
+pub use pass::{CollectorPass, PassedWays};
 pub use record::{
     FENCE_NO_PRECEDE, NO_RANK, ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record,
     UNKNOWN_COMMUNICATOR,

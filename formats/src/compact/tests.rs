@@ -1,6 +1,10 @@
 use super::*;
 use crate::trace::tests::{anchor, calls, file, identity, place};
-use crate::{Damage, Definition, FileHeader, Operation, PLACE_MAGIC, RankTrace, write};
+use crate::tree::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};
+use crate::{
+    CollectorPass, Damage, Definition, FileHeader, Operation, PLACE_MAGIC, PassedWays, RankTrace,
+    SpanningTree, write,
+};
 
 fn compacted(recorded: &[u8]) -> Vec<u8> {
     let compact: Vec<u8> = Compaction::of(recorded).unwrap().flatten().collect();
@@ -51,6 +55,73 @@ fn long_file() -> Vec<u8> {
     bytes
 }
 
+/// Calls over a tree of two processes, with the passes of three event collectors in each.
+fn file_with_passes() -> Vec<u8> {
+    let wrapper = |kind, contributors: &[Contributor], parent| Wrapper {
+        kind,
+        owner: 0,
+        contributors: contributors.to_vec(),
+        parent,
+        level: Level::Rank,
+        collectors: Collectors::ALL,
+    };
+    let wrappers = vec![
+        wrapper(
+            WrapperKind::Gred,
+            &[Contributor::Rank(0), Contributor::Rank(1)],
+            Some(1),
+        ),
+        wrapper(WrapperKind::Core, &[Contributor::Wrapper(0)], None),
+    ];
+    let tree = Definition::SpanningTree(SpanningTree {
+        index: 0,
+        communicator: 0,
+        threads: 1,
+        name: "trees.toml:3".into(),
+        wrappers: Some(Wrappers::new(vec![0, 0], wrappers).unwrap()),
+    });
+    let mut records = Vec::new();
+    for call in 1..=1000 {
+        let at = 100 * u64::from(call);
+        records.push(Record::call(Operation::Allreduce, 0, 0, -1, 8, at, at + 50));
+        for collector in 0..3 {
+            let pass = CollectorPass {
+                tree: 0,
+                call,
+                collector,
+                segment: 0,
+                ways: PassedWays::Both,
+            };
+            let of = u64::from(collector);
+            records.push(Record::of_words(
+                pass.words(),
+                at + 1 + of,
+                at + 40 - of - at / 100 % 3,
+            ));
+        }
+    }
+    let mut bytes = write::file_header(&identity(), None).unwrap();
+    bytes.extend(write::definitions_chunk(0, anchor(50), &[tree]).unwrap());
+    bytes.extend(write::records_chunk(&place(0, 0, 90), &[], &records, true));
+    bytes
+}
+
+#[test]
+fn passes_of_event_collectors_and_their_tree_are_kept() {
+    let recorded = file_with_passes();
+    let compact = compacted(&recorded);
+    let trace = RankTrace::parse(&compact).unwrap();
+    assert_eq!(trace.definitions.len(), 1);
+    let passes = trace.chunks[0].records.iter();
+    let passes: Vec<_> = passes
+        .filter_map(|record| record.collector_pass())
+        .collect();
+    assert_eq!(passes.len(), 3000);
+    assert_eq!((passes[2999].call, passes[2999].collector), (1000, 2));
+    // Most of it are the numbers of calls.
+    assert!(compact.len() < recorded.len() / 5, "{}", compact.len());
+}
+
 #[test]
 fn a_compact_file_is_read_like_the_recorded_one() {
     for recorded in [
@@ -58,6 +129,7 @@ fn a_compact_file_is_read_like_the_recorded_one() {
         file(0, 0, true),
         file(3, 4, false),
         long_file(),
+        file_with_passes(),
     ] {
         let compact = compacted(&recorded);
         assert!(

@@ -3,6 +3,7 @@
 use bincode::{Decode, Encode};
 
 use crate::record::Operation;
+use crate::tree::Wrappers;
 
 /// In a field that holds the index of a communicator: no communicator.
 pub const NO_COMMUNICATOR: u32 = u32::MAX;
@@ -119,6 +120,25 @@ pub struct Topology {
     pub out_neighbours: Vec<u32>,
 }
 
+/// A spanning tree of our own that executes collectives of a communicator.
+///
+/// All processes of the communicator define its trees in the same order: the n-th one is the same
+/// on all. The process with rank 0 in the communicator says what the tree is.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct SpanningTree {
+    /// The number that this process's records use.
+    pub index: u32,
+    /// Index of the communicator.
+    pub communicator: u32,
+    /// Ranks of the tree in each process of the communicator: 1, or its number of threads if each of
+    /// them contributes. Thread t of process p is rank p x threads + t of the tree.
+    pub threads: u32,
+    /// What people call it: where it stands in the tree file.
+    pub name: String,
+    /// The tree itself; `None` on all processes but the one with rank 0 in the communicator.
+    pub wrappers: Option<Wrappers>,
+}
+
 /// One entry of a definitions chunk.
 ///
 /// Variants are only ever added at the end: their position is their number in the file.
@@ -171,4 +191,6 @@ pub enum Definition {
         /// Its name in the library.
         name: String,
     },
+    /// A spanning tree of our own that records refer to from here on.
+    SpanningTree(SpanningTree),
 }

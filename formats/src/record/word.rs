@@ -57,9 +57,6 @@ const _: () = {
 };
 
 /// The kind of a record; the upper three bits of its code.
-///
-/// [`RecordKind::CollectorPass`] is not written yet. It already has its number, so that a file with
-/// such records is not taken for a damaged one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum RecordKind {
@@ -67,7 +64,8 @@ pub enum RecordKind {
     Call = 1,
     /// One end of a message inside a collective: [`Message`](crate::Message).
     Message = 2,
-    /// A pass of an event collector (later versions).
+    /// A pass of a value through an event collector of a spanning tree of our own:
+    /// [`CollectorPass`](crate::CollectorPass).
     CollectorPass = 3,
     /// The completion of a nonblocking or persistent collective: [`Completion`](crate::Completion),
     /// [`UnsuccessfulTests`](crate::UnsuccessfulTests).

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{decode_meta, encode_meta};
+use crate::{Definition, SpanningTree, decode_meta, encode_meta};
 
 use Contributor::{Rank, Wrapper as Below};
 
@@ -183,6 +183,48 @@ fn calls_are_within_both_ends_of_their_ranges() {
             format!("mpi_{}", collective.name())
         );
     }
+}
+
+#[test]
+fn bytes_of_the_definition_of_a_tree_are_always_the_same() {
+    let wrappers = vec![
+        wrapper(WrapperKind::Gred, 1, &[Rank(0), Rank(1)], Some(1)),
+        wrapper(WrapperKind::Core, 1, &[Below(0)], None),
+    ];
+    let tree = |wrappers| {
+        encode_meta(&Definition::SpanningTree(SpanningTree {
+            index: 2,
+            communicator: 5,
+            threads: 1,
+            name: "t:3".into(),
+            wrappers,
+        }))
+        .unwrap()
+        .0
+    };
+    #[rustfmt::skip]
+    let begin = [
+        9, 0, 0, 0, // the variant
+        2, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0,
+        3, 0, 0, 0, 0, 0, 0, 0, b't', b':', b'3',
+    ];
+    assert_eq!(tree(None), [&begin[..], &[0]].concat());
+    #[rustfmt::skip]
+    let whole = [
+        1,
+        2, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 7, 0, 0, 0, // hosts
+        2, 0, 0, 0, 0, 0, 0, 0,
+        // A gred of rank 1 that joins ranks 0 and 1, with the parent 1.
+        0, 0, 0, 0, 1, 0, 0, 0,
+        2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
+        1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        // A core of rank 1 with wrapper 0 before it.
+        2, 0, 0, 0, 1, 0, 0, 0,
+        1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0,
+    ];
+    let tree = tree(Some(Wrappers::new(vec![7, 7], wrappers).unwrap()));
+    assert_eq!(tree, [&begin[..], &whole].concat());
 }
 
 #[test]
