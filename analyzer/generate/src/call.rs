@@ -36,6 +36,7 @@ impl Simulation<'_> {
             releases: mut released,
             mut payloads,
             mut simulated,
+            mut on_tree,
         } = std::mem::take(&mut self.scratch);
         let root = execution.root(members);
         payloads.clear();
@@ -61,6 +62,22 @@ impl Simulation<'_> {
             });
             heard.push(enter.filter(|_| is_heard));
         }
+        if let Some(over) = call.over {
+            on_tree = self.run_over(over, execution, members, &heard);
+            for (seen, leave) in seen.iter_mut().zip(&on_tree.leaves) {
+                self.is_over |= *leave >= END_OF_TIME_NS;
+                seen.leave = Some(*leave);
+            }
+            self.scratch = Scratch {
+                seen,
+                heard,
+                releases: released,
+                payloads,
+                simulated,
+                on_tree,
+            };
+            return;
+        }
         // A nonblocking operation progresses in later calls too.
         if let (Some(model), StepKind::Call) = (&call.model, &call.kind) {
             simulated = self.simulate_messages(execution, members, model, &heard, None);
@@ -74,6 +91,7 @@ impl Simulation<'_> {
                 releases: released,
                 payloads,
                 simulated,
+                on_tree,
             };
             return;
         }
@@ -103,6 +121,7 @@ impl Simulation<'_> {
             releases: released,
             payloads,
             simulated,
+            on_tree,
         };
     }
 
@@ -137,6 +156,9 @@ impl Simulation<'_> {
             if let Some(model) = &execution.call.model {
                 are_all_messages_there &=
                     self.write_messages(execution, group, i, model.receives)?;
+            }
+            if let Some(over) = execution.call.over {
+                are_all_messages_there &= self.write_passes(over, rank, i, execution.thread)?;
             }
             let state = &mut self.ranks[rank as usize];
             state.calls += u64::from(!execution.call.internal);
@@ -235,6 +257,12 @@ impl Simulation<'_> {
             nonblocking: None,
         };
         self.truth.instance(&instance);
+        if let (Some(over), true) = (execution.call.over, are_all_messages_there) {
+            let name = &self.scenario.trees[over].name;
+            let root = root.map(|root| root as u32);
+            let paths = &self.scratch.on_tree.stages;
+            self.truth.add_paths(name, execution.operation, root, paths);
+        }
         if let Some(model) = &execution.call.model
             && are_all_messages_there
         {

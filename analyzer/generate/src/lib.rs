@@ -24,6 +24,8 @@ mod message_records;
 mod messages;
 mod nonblocking;
 mod outstanding;
+mod own_trees;
+mod pass_records;
 mod rank_file;
 mod scenario;
 mod semantics;
@@ -45,7 +47,9 @@ use serde_json::json;
 pub use messages::{TrueContributor, TrueCriticalPath, TrueEdge, TrueJoin, TrueRound, TrueTree};
 pub use scenario::ScenarioError;
 pub use summary::Summary;
-pub use truth::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth};
+pub use truth::{
+    TrueCommunicator, TrueInFlight, TrueOperation, TruePath, TrueRank, TrueStage, TrueTimes, Truth,
+};
 
 use rank_file::RankFile;
 use scenario::{Fault, Scenario};

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::clock::HostClock;
 use super::delay::Delay;
 use super::messages::{MessageModel, Network};
+use super::own_trees::OwnTree;
 use super::summary::TruthDetail;
 
 mod check;
@@ -52,6 +53,8 @@ pub(crate) struct Scenario {
     pub(crate) has_messages: bool,
     /// Whether anything notes time in calls without records.
     pub(crate) has_gaps: bool,
+    /// Spanning trees of our own.
+    pub(crate) trees: Vec<OwnTree>,
     pub(crate) program: Vec<Step>,
     /// By world rank.
     pub(crate) faults: Vec<Fault>,
@@ -122,6 +125,8 @@ pub(crate) struct Call {
     pub(crate) latency: Latency,
     /// Messages that replace the latency.
     pub(crate) model: Option<MessageModel>,
+    /// The spanning tree of our own that replaces it: an index in [`Scenario::trees`].
+    pub(crate) over: Option<usize>,
 }
 
 /// What a step does after the work.

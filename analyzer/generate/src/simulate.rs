@@ -53,7 +53,7 @@ impl<'a> Simulation<'a> {
             }
             self.add_named(name, groups);
         }
-        Ok(())
+        self.define_trees(leave)
     }
 
     fn add_named(&mut self, name: String, groups: Vec<Group>) {

@@ -12,6 +12,7 @@ use super::delay::{Amount, Delay};
 use super::group::Members;
 use super::messages::InstanceMessages;
 use super::outstanding::Outstanding;
+use super::own_trees::OnTree;
 use super::rank_file::{Body, NewRecord, RankFile, Stop};
 use super::scenario::{Action, Call, Fault, Scenario, ScenarioError, Step, StepKind};
 use super::semantics::{Release, with_noise};
@@ -96,6 +97,8 @@ pub(crate) struct Simulation<'a> {
     pub(super) executed: Vec<u64>,
     /// Number of constructors by groups and tag of an intercommunicator.
     pub(super) over_groups: BTreeMap<u64, u64>,
+    /// By spanning tree of our own: how many calls it has executed.
+    pub(super) over_trees: Vec<u64>,
     /// Whether the latest time was reached.
     pub(super) is_over: bool,
     pub(super) scratch: Scratch,
@@ -111,6 +114,8 @@ pub(super) struct Scratch {
     pub(super) payloads: Vec<u64>,
     /// Simulated messages, if any.
     pub(super) simulated: InstanceMessages,
+    /// What happens over a spanning tree of our own, if the instance has one.
+    pub(super) on_tree: OnTree,
 }
 
 /// One execution of a step of the program.
@@ -175,6 +180,7 @@ impl<'a> Simulation<'a> {
             ),
             executed: vec![0; count_calls(&scenario.program)],
             over_groups: BTreeMap::new(),
+            over_trees: vec![0; scenario.trees.len()],
             is_over: false,
             outstanding: Outstanding::new(scenario.n_ranks()),
             scratch: Scratch::default(),

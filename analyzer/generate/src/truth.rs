@@ -9,7 +9,9 @@ mod fields;
 mod instance;
 mod measure;
 mod order;
+mod paths;
 
 pub(crate) use builder::TruthBuilder;
 pub use fields::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth};
 pub(crate) use instance::{Instance, NonblockingTimes, Seen};
+pub use paths::{TruePath, TrueStage};

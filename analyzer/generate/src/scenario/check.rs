@@ -16,6 +16,7 @@ mod faults;
 mod file;
 mod hosts;
 mod messages;
+mod own_trees;
 mod steps;
 
 /// The version of scenario files that this crate reads.
@@ -44,6 +45,7 @@ impl Scenario {
                 across_hosts_ns: 0,
                 jitter: None,
             },
+            own_trees: Vec::new(),
             n_calls: 0,
             n_delays: 0,
         }
@@ -98,6 +100,8 @@ impl Check<'_> {
             Some(network) => self.read_network(network)?,
         };
         let threads = self.read_threads(written.threads)?;
+        let trees = self.read_own_trees(written.trees)?;
+        self.own_trees = trees.iter().map(|tree| tree.name.clone()).collect();
         let program = self.read_steps(written.program)?;
         let has_messages = has_messages(&program);
         let has_gaps = has_gaps(&program);
@@ -121,6 +125,7 @@ impl Check<'_> {
             network,
             has_messages,
             has_gaps,
+            trees,
             program,
             faults,
         })

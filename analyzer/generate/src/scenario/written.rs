@@ -31,6 +31,8 @@ pub(super) struct Written {
     pub(super) threads: BTreeMap<String, Spanned<u32>>,
     pub(super) latency: Option<Spanned<WrittenLatency>>,
     pub(super) network: Option<Spanned<WrittenNetwork>>,
+    #[serde(default)]
+    pub(super) trees: Vec<Spanned<WrittenOwnTree>>,
     pub(super) program: Vec<Spanned<WrittenStep>>,
     #[serde(default)]
     pub(super) faults: Vec<Spanned<WrittenFault>>,
@@ -127,6 +129,51 @@ pub(super) struct WrittenStep {
     pub(super) work: Vec<Spanned<WrittenDelay>>,
     pub(super) latency: Option<Spanned<WrittenLatency>>,
     pub(super) tree: Option<Spanned<WrittenTree>>,
+    pub(super) over: Option<Spanned<String>>,
+}
+
+/// A spanning tree of our own.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenOwnTree {
+    pub(super) name: String,
+    pub(super) entry_ns: Option<Spanned<u64>>,
+    pub(super) exit_ns: Option<Spanned<u64>>,
+    pub(super) wrappers: Vec<Spanned<WrittenWrapper>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenWrapper {
+    pub(super) name: Option<String>,
+    pub(super) kind: String,
+    pub(super) owner: u32,
+    pub(super) contributors: Vec<WrittenContributor>,
+    pub(super) down_ns: Option<Spanned<u64>>,
+    pub(super) up_ns: Option<Spanned<u64>>,
+    pub(super) departure_ns: Option<Spanned<u64>>,
+    #[serde(default)]
+    pub(super) collectors: WrittenCollectors,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a contributor is neither a rank nor the name of a wrapper"
+)]
+pub(super) enum WrittenContributor {
+    Rank(u32),
+    Wrapper(String),
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum WrittenCollectors {
+    #[default]
+    Both,
+    Before,
+    After,
+    None,
 }
 
 #[derive(Debug, Deserialize)]

@@ -8,9 +8,11 @@ use super::fields::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, Tru
 use super::instance::{Instance, NonblockingTimes};
 use super::measure::{between, measure};
 use super::order::{alone, note_closest, note_order, order_table, sort_by_time};
+use super::paths::PathBuilder;
 use crate::delay::SpentIn;
 use crate::group::Members;
 use crate::messages::{InstanceMessages, MessageModel, ProgressCalls, TreeBuilder, TrueInstance};
+use crate::own_trees::Stage;
 use crate::summary::{Summary, TruthDetail};
 
 /// Index of all communicators with one process together.
@@ -26,6 +28,7 @@ pub(crate) struct TruthBuilder {
     ranks: Vec<TrueRank>,
     messages: u64,
     trees: TreeBuilder,
+    paths: PathBuilder,
     classes: HashMap<(Operation, CommunicatorClass), (String, String)>,
     counts: Vec<HashMap<(Operation, CommunicatorClass), u64>>,
     /// When all ranks leave MPI_Init.
@@ -97,11 +100,26 @@ impl TruthBuilder {
             ranks: ranks.collect(),
             messages: 0,
             trees: TreeBuilder::new(detail),
+            paths: PathBuilder::default(),
             classes: HashMap::new(),
             counts: vec![HashMap::new(); host_of.len()],
             start,
             last_instant: 0,
             scratch: Scratch::default(),
+        }
+    }
+
+    /// Adds the paths of the ranks in a complete instance over a spanning tree of our own.
+    pub(crate) fn add_paths(
+        &mut self,
+        tree: &str,
+        operation: Operation,
+        root: Option<u32>,
+        paths: &[Vec<Stage>],
+    ) {
+        for (rank, stages) in (0..).zip(paths) {
+            let key = (tree.to_owned(), operation.name(), root, rank);
+            self.paths.add(key, stages, self.detail);
         }
     }
 
@@ -333,6 +351,7 @@ impl TruthBuilder {
             operations,
             messages: self.messages,
             trees: self.trees.finish(),
+            paths: self.paths.finish(),
             ranks: self.ranks,
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::paths::TruePath;
 use crate::messages::TrueTree;
 use crate::summary::Summary;
 
@@ -168,6 +169,8 @@ pub struct Truth {
     pub messages: u64,
     /// The operations with messages, sorted like `operations`, then by shape.
     pub trees: Vec<TrueTree>,
+    /// The paths through spanning trees of our own, by tree, operation, root and rank.
+    pub paths: Vec<TruePath>,
     /// The ranks, sorted by world rank.
     pub ranks: Vec<TrueRank>,
 }

@@ -24,6 +24,8 @@ pub(super) struct Check<'a> {
     pub(super) host_of: Vec<usize>,
     /// Latency of steps without their own.
     pub(super) latency: Latency,
+    /// Names of the spanning trees of our own.
+    pub(super) own_trees: Vec<String>,
     pub(super) n_calls: usize,
     pub(super) n_delays: u64,
 }

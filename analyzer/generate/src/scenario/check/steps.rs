@@ -55,6 +55,7 @@ impl Check<'_> {
                 && step.work.is_empty()
                 && step.latency.is_none()
                 && step.tree.is_none()
+                && step.over.is_none()
                 && !step.internal;
             if !is_plain {
                 let expected = "only repeat and steps; fields of calls belong in the steps";
@@ -106,6 +107,8 @@ impl Check<'_> {
             .into_iter()
             .map(|delay| self.read_work(delay))
             .collect::<Result<_, _>>()?;
+        let is_alone = step.tree.is_none() && step.latency.is_none() && !step.internal;
+        let over = self.read_over(step.over, operation, step.on.as_deref(), is_alone)?;
         let model = match step.tree {
             None => None,
             Some(tree) if step.latency.is_some() => {
@@ -134,6 +137,7 @@ impl Check<'_> {
             work,
             latency,
             model,
+            over,
         })
     }
 

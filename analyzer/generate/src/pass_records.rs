@@ -1,0 +1,80 @@
+//! What event collectors record of an instance over a spanning tree of our own.
+
+use collbench_formats::{Definition, Semantics, SpanningTree};
+
+use super::group::Members;
+use super::own_trees;
+use super::own_trees::{OnTree, Way};
+use super::rank_file::{Body, NewRecord};
+use super::state::{Execution, FileError, Simulation};
+
+impl Simulation<'_> {
+    /// Defines the spanning trees of our own in all files.
+    pub(super) fn define_trees(&mut self, at: u64) -> Result<(), FileError> {
+        for (index, tree) in (0..).zip(&self.scenario.trees) {
+            for rank in 0..self.ranks.len() as u32 {
+                let definition = Definition::SpanningTree(SpanningTree {
+                    index,
+                    communicator: 0,
+                    threads: 1,
+                    name: tree.name.clone(),
+                    wrappers: (rank == 0).then(|| tree.wrappers.clone()),
+                });
+                self.define(rank, definition, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs an instance over a tree; nobody leaves and nothing is recorded if somebody does not come.
+    pub(super) fn run_over(
+        &mut self,
+        over: usize,
+        execution: Execution<'_>,
+        members: &Members,
+        heard: &[Option<u64>],
+    ) -> OnTree {
+        self.over_trees[over] += 1;
+        let Some(enters) = heard.iter().copied().collect::<Option<Vec<u64>>>() else {
+            return OnTree {
+                passes: vec![Vec::new(); heard.len()],
+                ..OnTree::default()
+            };
+        };
+        let root = execution.root(members).unwrap_or(0) as u32;
+        let way = match execution.operation.semantics() {
+            Semantics::OneToMany => Way::FromRoot(root),
+            Semantics::ManyToOne => Way::ToRoot(root),
+            _ => Way::Both,
+        };
+        let tree = &self.scenario.trees[over];
+        own_trees::run(tree, way, &enters, self.over_trees[over])
+    }
+
+    /// Writes the passes that a member recorded; returns whether all are in the trace.
+    pub(super) fn write_passes(
+        &mut self,
+        over: usize,
+        rank: u32,
+        member: usize,
+        thread: u32,
+    ) -> Result<bool, FileError> {
+        let passes = std::mem::take(&mut self.scratch.on_tree.passes[member]);
+        let mut are_all_recorded = true;
+        for &(mut pass, enter, leave) in &passes {
+            pass.tree = over as u32;
+            let record = NewRecord {
+                thread,
+                enter,
+                leave: Some(leave),
+                body: Body::Words(pass.words()),
+            };
+            let is_recorded = self.write(rank, record)?;
+            are_all_recorded &= is_recorded;
+            if is_recorded {
+                self.truth.record(rank, leave, None);
+            }
+        }
+        Ok(are_all_recorded)
+    }
+}
