@@ -67,13 +67,13 @@ impl BlockingCalls {
     /// How long the process was in its calls between two times, ns.
     #[inline]
     pub(crate) fn ns_between(&self, from_ns: i64, to_ns: i64) -> i64 {
-        let mut sum_ns = 0;
+        let mut sum_ns = 0_i64;
         for call in self.until(to_ns) {
             if call.leave_ns <= from_ns {
                 break;
             }
             let inside_ns = call.leave_ns.min(to_ns) - call.enter_ns.max(from_ns);
-            sum_ns += inside_ns.max(0);
+            sum_ns = sum_ns.saturating_add(inside_ns.max(0));
         }
         sum_ns
     }

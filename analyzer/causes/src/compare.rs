@@ -257,15 +257,15 @@ impl Comparison {
             let shared_ns = divide(wait.ns, more, shares);
             most_passed_on_ns = most_passed_on_ns.max(more[WAIT]);
             if wait.is_counted {
-                unexplained_ns += wait.ns - shared_ns;
-                passed_on_ns += shares[WAIT];
+                unexplained_ns = unexplained_ns.saturating_add(wait.ns - shared_ns);
+                passed_on_ns = passed_on_ns.saturating_add(shares[WAIT]);
             }
         }
         for column in OWN..width {
             self.charge(unit, column, processes);
         }
         if !is_known {
-            unexplained_ns += passed_on_ns;
+            unexplained_ns = unexplained_ns.saturating_add(passed_on_ns);
             passed_on_ns = 0;
         }
         if unexplained_ns > 0 {
@@ -274,7 +274,7 @@ impl Comparison {
         }
         if passed_on_ns > 0 {
             self.pass_on(passed_on_ns);
-            let of_all: i64 = self.causes.iter().map(|(_, ns)| ns).sum();
+            let of_all = sum_ns(self.causes.iter().map(|&(_, ns)| ns));
             for (&(cause, of_cause), &ns) in self.causes.iter().zip(&self.passed_on) {
                 if ns > 0 {
                     let at = place(&mut self.unit, cause);
@@ -346,7 +346,7 @@ impl Comparison {
         let (partner, of_partner_ns) = self.partner(unit.instance, part);
         let mut of_late = UnitCost::default();
         let mut of_partner = UnitCost::default();
-        let mut imbalance_ns = 0;
+        let mut imbalance_ns = 0_i64;
         let cells = self.more.iter().zip(&self.shares);
         let cells = cells.skip(column).step_by(width);
         for (&(slot, wait), (&more, &share)) in self.waits.iter().zip(cells) {
@@ -371,7 +371,7 @@ impl Comparison {
             if wait.is_counted {
                 of_late.direct(late_share);
                 of_partner.direct(partner_share);
-                imbalance_ns += share - above_share;
+                imbalance_ns = imbalance_ns.saturating_add(share - above_share);
             }
             if late_share > 0 {
                 of_late.longest(above - for_partner);
@@ -450,7 +450,7 @@ impl Comparison {
                     (Some(own_ns), Some(ns)) => (ns - own_ns).max(0),
                     _ => 0,
                 };
-                let begin_ns = enter_ns - longer_ns;
+                let begin_ns = enter_ns.saturating_sub(longer_ns);
                 if begin_ns > before_ns && slot != on && Some(slot) != cause {
                     before_ns = begin_ns;
                 }
@@ -492,19 +492,23 @@ impl Spent {
     fn of(&mut self, process: &Process, [from_ns, to_ns]: [i64; 2]) {
         self.parts.clear();
         let parts = &mut self.parts;
-        let mut wait_ns = 0;
+        let mut wait_ns = 0_i64;
         process.between(from_ns, to_ns, |ns, part| match part {
             Some(part) => add(parts, part, ns),
-            None => wait_ns += ns,
+            None => wait_ns = wait_ns.saturating_add(ns),
         });
         parts.sort_unstable();
-        let in_parts: i64 = parts.iter().map(|(_, ns)| ns).sum();
-        let own_ns = (to_ns - from_ns - in_parts - wait_ns).max(0);
+        let in_parts = sum_ns(parts.iter().map(|&(_, ns)| ns));
+        let own_ns = to_ns
+            .saturating_sub(from_ns)
+            .saturating_sub(in_parts)
+            .saturating_sub(wait_ns)
+            .max(0);
         self.row.clear();
         self.row.extend([wait_ns, own_ns]);
         self.row.extend(parts.iter().map(|&(_, ns)| ns));
         let with_partners = self.parts.iter().filter(|(part, _)| part.has_partner());
-        self.with_partners_ns = with_partners.map(|(_, ns)| ns).sum();
+        self.with_partners_ns = sum_ns(with_partners.map(|&(_, ns)| ns));
         let mut calls = std::mem::take(&mut self.calls);
         calls.clear();
         process.calls.between(from_ns, to_ns, |_, _, operation| {
@@ -537,9 +541,9 @@ impl Spent {
     /// What another process did in a span, ns, by column; the row is all 0 before.
     #[inline]
     fn compare(&self, process: &Process, [from_ns, to_ns]: [i64; 2], row: &mut [i64]) -> Compared {
-        let mut in_calls = 0;
+        let mut in_calls = 0_i64;
         let mut expected = self.calls.iter();
-        let mut wait_ns = 0;
+        let mut wait_ns = 0_i64;
         process
             .calls
             .between(from_ns, to_ns, |waited_ns, operation_ns, operation| {
@@ -547,31 +551,33 @@ impl Spent {
                     Some(&(other, column)) if other == operation => column,
                     _ => self.place(Part::Operation(operation)),
                 };
-                wait_ns += waited_ns;
-                in_calls += waited_ns + operation_ns;
+                wait_ns = wait_ns.saturating_add(waited_ns);
+                in_calls = in_calls
+                    .saturating_add(waited_ns)
+                    .saturating_add(operation_ns);
                 if let Some(cell) = row.get_mut(column) {
-                    *cell += operation_ns;
+                    *cell = cell.saturating_add(operation_ns);
                 }
             });
         row[WAIT] = wait_ns;
-        let (mut in_others, mut with_partners_ns) = (0, 0);
+        let (mut in_others, mut with_partners_ns) = (0_i64, 0_i64);
         if process.has_parts() {
             process.parts_between(from_ns, to_ns, |ns, part| {
                 if matches!(part, None | Some(Part::Operation(_))) {
-                    in_calls += ns;
+                    in_calls = in_calls.saturating_add(ns);
                 } else {
-                    in_others += ns;
+                    in_others = in_others.saturating_add(ns);
                 }
                 let column = match part {
                     None => WAIT,
                     Some(part) if part.has_partner() => {
-                        with_partners_ns += ns;
+                        with_partners_ns = with_partners_ns.saturating_add(ns);
                         return;
                     }
                     Some(part) => self.place(part),
                 };
                 if let Some(cell) = row.get_mut(column) {
-                    *cell += ns;
+                    *cell = cell.saturating_add(ns);
                 }
             });
             // With whom it communicated does not matter to how long that took.
@@ -583,7 +589,11 @@ impl Spent {
                 }
             }
         }
-        row[OWN] = (to_ns - from_ns - in_calls - in_others).max(0);
+        row[OWN] = to_ns
+            .saturating_sub(from_ns)
+            .saturating_sub(in_calls)
+            .saturating_sub(in_others)
+            .max(0);
         Compared {
             in_calls_ns: in_calls,
             with_partners_ns,
@@ -595,7 +605,10 @@ impl Spent {
 /// span is empty.
 fn did_ns([from_ns, to_ns]: [i64; 2], in_calls_ns: i64) -> i64 {
     if to_ns > from_ns {
-        (to_ns - from_ns - in_calls_ns).max(0)
+        to_ns
+            .saturating_sub(from_ns)
+            .saturating_sub(in_calls_ns)
+            .max(0)
     } else {
         -1
     }
@@ -631,6 +644,11 @@ fn place(unit: &mut Vec<(Cause, UnitCost)>, cause: Cause) -> usize {
     })
 }
 
+/// A sum that stops at the largest number, ns: damaged traces have times as long as that.
+fn sum_ns(amounts: impl Iterator<Item = i64>) -> i64 {
+    amounts.fold(0, i64::saturating_add)
+}
+
 /// The part of an amount that `of` is of `all`, which is > 0.
 fn in_proportion(amount: i64, of: i64, all: i64) -> i64 {
     match amount.checked_mul(of) {
@@ -646,7 +664,7 @@ fn add<K: PartialEq>(amounts: &mut Vec<(K, i64)>, key: K, ns: i64) {
         return;
     }
     match amounts.iter_mut().find(|(other, _)| *other == key) {
-        Some((_, amount)) => *amount += ns,
+        Some((_, amount)) => *amount = amount.saturating_add(ns),
         None => amounts.push((key, ns)),
     }
 }

@@ -233,7 +233,7 @@ impl<W: Copy + Ord> Log<W> {
                     let begin_ns = begin_ns.min(piece.end_ns - piece.span_ns);
                     last.end_ns = last.end_ns.max(piece.end_ns);
                     last.span_ns = last.end_ns - begin_ns;
-                    last.ns += piece.ns;
+                    last.ns = last.ns.saturating_add(piece.ns);
                 }
                 _ => folded.push(piece),
             }

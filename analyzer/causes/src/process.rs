@@ -112,7 +112,7 @@ impl Process {
         if self.has_parts() {
             self.parts.between(from_ns, to_ns, |ns, part| {
                 if matches!(part, None | Some(Part::Operation(_))) {
-                    sum_ns += ns;
+                    sum_ns = sum_ns.saturating_add(ns);
                 }
             });
         }

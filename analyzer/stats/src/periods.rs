@@ -4,15 +4,21 @@
 //! length of their mean. For n events without a period n R^2 exceeds x with probability exp(-x).
 //! Frequencies are tried in steps of a quarter of what the length of the run resolves, and the
 //! probability is multiplied by their number. Often only the largest events are periodic, so the
-//! sums are tested after 16, 32, 64 ... events, the largest first.
+//! sums are tested after 8, 12, 16, 24 ... events, the largest first.
 //!
 //! Events can happen only where there are instances, and instances are periodic themselves because
 //! of the program's loops. So the mean vector at the same frequency of the instances of the same
 //! operation and part of the run is subtracted; the rest must still be significant. The period must
 //! hold in both halves of the run and in most cycles.
+//!
+//! A few exact events are not enough for that test, which knows them by their mean only. A second one
+//! counts how many of them are at the regular times, against as many as by chance (binomial): that
+//! chance is the part of the cycle, or of the instances, that these times make up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::TAU;
+
+use crate::chance::binomial_tail;
 
 /// Largest p-value of a period that is reported.
 const MAX_P: f64 = 1e-3;
@@ -23,15 +29,23 @@ const MIN_CYCLES: f64 = 5.0;
 const MAX_CYCLES: f64 = 4096.0;
 /// Frequencies tried between two that the length of the run resolves.
 const OVERSAMPLING: f64 = 4.0;
-/// Shortest period, in intervals between instances.
-const MIN_INTERVALS: f64 = 4.0;
+/// Shortest period, in intervals between instances: below two, a period cannot be told from others.
+const MIN_INTERVALS: f64 = 2.5;
+/// Part of R that is left at a frequency between two that are tried, at least.
+const LEFT_BETWEEN: f64 = 0.97;
 /// Number of peaks that are refined.
 const MAX_PEAKS: usize = 64;
+/// Most events of which a few exact ones are searched, and the part of the evidence that their mean must be: one in so
+/// many.
+const MAX_EXACT: usize = 64;
+const EXACT: f64 = 3.0;
 /// Least R: with less, too few events are periodic.
 const MIN_R: f64 = 0.6;
 /// Share of R that a multiple of the period keeps if that multiple is the true period: one event in
 /// ten may by chance be where only the shorter period has a cycle.
 const KEPT_BY_MULTIPLE: f64 = 0.8;
+/// Longest multiple of a period that is looked at.
+const MAX_MULTIPLE: u32 = 32;
 /// Least share of the cycles that contain an event.
 const MIN_PART_OF_CYCLES: f64 = 0.3;
 
@@ -156,7 +170,32 @@ pub fn find_period(times: &EventTimes<'_>) -> Option<Period> {
         return None;
     }
     let peaks = search.peaks();
-    peaks.iter().find_map(|peak| search.refine(peak))
+    let found: Vec<Found> = peaks
+        .iter()
+        .filter_map(|peak| search.refine(peak))
+        .collect();
+    // The strongest peak; without one, among equals the first.
+    let by_mean = found.iter().find(|found| found.is_by_mean);
+    let exact = || {
+        let found = found.iter();
+        found.reduce(|most, next| {
+            if next.strength > most.strength {
+                next
+            } else {
+                most
+            }
+        })
+    };
+    by_mean.or_else(exact).map(|found| found.period.clone())
+}
+
+/// A significant period.
+struct Found {
+    period: Period,
+    /// The probability of it by chance is at most exp(-strength).
+    strength: f64,
+    /// Whether the mean vector of its events tells, rather than how exact they are.
+    is_by_mean: bool,
 }
 
 struct Search<'a> {
@@ -177,7 +216,8 @@ impl Search<'_> {
     /// Numbers of events after which the sums are tested.
     fn sizes(&self) -> Vec<usize> {
         let n = self.times.events.len();
-        let sizes = (4..).map(|bits| 1 << bits).take_while(|size| *size < n);
+        let sizes = (2..).flat_map(|bits| [2 << bits, 3 << bits]);
+        let sizes = sizes.take_while(|size| *size < n);
         sizes.chain([n]).collect()
     }
 
@@ -190,7 +230,13 @@ impl Search<'_> {
         self.n_trials() * (-strength).exp() < MAX_P
     }
 
-    /// The strongest significant peaks of the periodogram.
+    /// Whether events may be periodic beyond chance: all of them, or, of a few, those that are exact.
+    fn may_exceed_chance(&self, strength: f64, n_events: usize) -> bool {
+        self.exceeds_chance(strength)
+            || n_events <= MAX_EXACT && self.exceeds_chance(EXACT * strength)
+    }
+
+    /// The strongest peaks of the periodogram that may be significant.
     fn peaks(&self) -> Vec<Peak> {
         let sizes = self.sizes();
         let n = self.times.events.len();
@@ -213,8 +259,10 @@ impl Search<'_> {
                 }
                 from = n_events;
                 let strength = sum.square() / n_events as f64;
+                let least = (LEFT_BETWEEN * MIN_R).powi(2) * n_events as f64;
                 let [first, second] = *before;
-                if second > first && second >= strength && self.exceeds_chance(second) {
+                let is_peak = second > first && second >= strength && second >= least;
+                if is_peak && self.may_exceed_chance(second, n_events) {
                     peaks.push(Peak {
                         strength: second,
                         frequency: frequency - self.step,
@@ -243,10 +291,20 @@ impl Search<'_> {
         peaks
     }
 
-    fn refine(&self, peak: &Peak) -> Option<Period> {
+    /// The period at a peak.
+    fn refine(&self, peak: &Peak) -> Option<Found> {
         let n_events = peak.n_events;
         let sharp = self.sharpen(peak.frequency, n_events);
         let r = self.r(sharp, n_events);
+        if r < MIN_R {
+            return None;
+        }
+        if !self.exceeds_chance(peak.strength) {
+            let beats = self.beats(sharp, n_events)?;
+            if !self.exceeds_chance(self.strength_at_beats(&beats, sharp, n_events)) {
+                return None;
+            }
+        }
         // Of a period and its harmonics, takes the longest one that all events have.
         let mut frequency = sharp;
         while let Some(lower) = (2..=8)
@@ -258,18 +316,46 @@ impl Search<'_> {
         {
             frequency = lower;
         }
+        let mut beats = self.beats(frequency, n_events)?;
+        // Of some exact ones among others, only they have the longer one.
+        while let Some(lower) = (2..=MAX_MULTIPLE)
+            .rev()
+            .filter(|&multiple| self.is_multiple(&beats, multiple, n_events))
+            .map(|multiple| self.sharpen(frequency / f64::from(multiple), n_events))
+            .find(|&lower| lower >= self.lowest)
+        {
+            frequency = lower;
+            beats = self.beats(frequency, n_events)?;
+        }
         let r = self.r(frequency, n_events);
-        let strength = self.strength_beyond_program(frequency, n_events);
         let n_cycles = self.length * frequency;
-        let is_real = r >= MIN_R
-            && self.exceeds_chance(strength)
-            && self.holds_in_both_halves(frequency, n_events);
-        if !is_real {
+        if r < MIN_R || !self.holds_in_both_halves(frequency, n_events) {
             return None;
         }
-        let rhythm = self.fit(frequency, n_events, strength)?;
+        let of_mean = self.strength_beyond_program(frequency, n_events);
+        let strength = of_mean.max(self.strength_at_beats(&beats, frequency, n_events));
+        if !self.exceeds_chance(strength) {
+            return None;
+        }
+        let rhythm = self.period(&beats, strength);
         let is_frequent = rhythm.events.len() as f64 >= MIN_PART_OF_CYCLES * n_cycles;
-        (is_frequent && rhythm.events.len() >= MIN_EVENTS).then_some(rhythm)
+        (is_frequent && rhythm.events.len() >= MIN_EVENTS).then_some(Found {
+            period: rhythm,
+            strength,
+            is_by_mean: self.exceeds_chance(of_mean),
+        })
+    }
+
+    /// Whether the events at the beats are so many cycles apart, or a multiple of that.
+    fn is_multiple(&self, beats: &Beats, multiple: u32, n_events: usize) -> bool {
+        let times = (0..n_events).map(|e| self.event(e));
+        let at_beat = times.map(|time| (beats.cycle(time), time));
+        let mut counts = vec![0_usize; multiple as usize];
+        for (cycle, _) in at_beat.filter(|&(cycle, time)| beats.has(cycle, time)) {
+            counts[(cycle as i64).rem_euclid(i64::from(multiple)) as usize] += 1;
+        }
+        let most = counts.iter().max().copied().unwrap_or(0);
+        most > 0 && most as f64 >= KEPT_BY_MULTIPLE * counts.iter().sum::<usize>() as f64
     }
 
     fn mean(&self, frequency: f64, n_events: usize) -> Vector {
@@ -294,40 +380,45 @@ impl Search<'_> {
         best
     }
 
+    /// Parts of the run of two cycles or more, within which events are compared with instances: in
+    /// shorter ones the instances around an event would have its period.
+    fn parts(&self, frequency: f64) -> Parts<'_> {
+        Parts {
+            search: self,
+            n: (self.length * frequency / 2.0).floor().clamp(1.0, 8.0),
+        }
+    }
+
     /// n R^2 of the events after the mean vector of the instances among which they happened is
     /// subtracted.
     fn strength_beyond_program(&self, frequency: f64, n_events: usize) -> f64 {
-        // Parts of the run of two cycles or more: in shorter ones the instances around an event
-        // would have its period.
-        let n_parts = (self.length * frequency / 2.0).floor().clamp(1.0, 8.0);
-        let part_of =
-            |time: f64| ((time / self.length * n_parts) as usize).min(n_parts as usize - 1);
-        let n_groups = self.times.background.len();
-        let mut counts = vec![vec![0u32; n_parts as usize]; n_groups];
-        for e in 0..n_events {
-            counts[self.times.events[e].1][part_of(self.event(e))] += 1;
-        }
-        let n = n_events as f64;
-        let (mut program, mut error) = (Vector::default(), 1.0 / n);
-        for (group, counts) in counts.iter().enumerate() {
-            let instances = || {
-                let times = self.times.background[group].iter();
-                times.map(|&time| time as f64 - self.begin)
-            };
-            for (part, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-                let here = || instances().filter(|&time| part_of(time) == part);
-                let (mean, m) = match here().count() {
-                    0 => (Vector::mean(instances(), frequency), instances().count()),
-                    m => (Vector::mean(here(), frequency), m),
-                };
-                let share = f64::from(count) / n;
-                program = program.plus(mean.times(share));
-                error += share * share / m.max(1) as f64;
-            }
+        let (mut program, mut error) = (Vector::default(), 1.0 / n_events as f64);
+        for Occasion { share, times } in self.parts(frequency).occasions(n_events) {
+            error += share * share / times.len().max(1) as f64;
+            let mean = Vector::mean(times.into_iter(), frequency);
+            program = program.plus(mean.times(share));
         }
         let left = self.mean(frequency, n_events).plus(program.times(-1.0));
         let scatter = (1.0 - program.square()).max(1e-3);
         left.square() / (scatter * error)
+    }
+
+    /// Evidence that more events than by chance are at the beats, at most so likely as exp(-strength):
+    /// a few exact ones among others that are anywhere.
+    fn strength_at_beats(&self, beats: &Beats, frequency: f64, n_events: usize) -> f64 {
+        let is_at_beat = |time: &f64| beats.has(beats.cycle(*time), *time);
+        let n_at_beat = (0..n_events).filter(|&e| is_at_beat(&self.event(e)));
+        let n_at_beat = n_at_beat.count() as u64;
+        let window = (2.0 * beats.allowed_ns / beats.line.period_ns).min(0.5);
+        let occasions = self.parts(frequency).occasions(n_events);
+        let by_program = occasions.iter().map(|Occasion { share, times }| {
+            let n_at_beat = times.iter().filter(|time| is_at_beat(time)).count();
+            share * (n_at_beat + 1) as f64 / (times.len() + 2) as f64
+        });
+        let chance = by_program.sum::<f64>().clamp(window, 0.99);
+        let tail = binomial_tail(n_events as u64, n_at_beat, chance).max(f64::MIN_POSITIVE);
+        // Phases, and frequencies between those that are tried, are as many as windows fit.
+        (-tail.ln() + 2.0 * window.ln()).max(0.0)
     }
 
     /// Whether the events of each half of the time have the period, with the same phase.
@@ -344,7 +435,7 @@ impl Search<'_> {
     }
 
     /// Fits the times of the events to a line over the number of their cycle.
-    fn fit(&self, frequency: f64, n_events: usize, strength: f64) -> Option<Period> {
+    fn beats(&self, frequency: f64, n_events: usize) -> Option<Beats> {
         let mean = self.mean(frequency, n_events);
         let beat = mean.y.atan2(mean.x) / TAU;
         let period = 1.0 / frequency;
@@ -363,19 +454,30 @@ impl Search<'_> {
             near.retain(|&(cycle, time)| line.residual(cycle, time).abs() <= allowed);
             line = Line::through(&near)?;
         }
-        let allowed = line.allowed_ns(&near);
+        let allowed_ns = line.allowed_ns(&near);
         let n = near.len() as f64;
         let scatter: f64 = near.iter().map(|&(c, t)| line.residual(c, t).powi(2)).sum();
         let scatter_ns = (scatter / (n - 2.0)).sqrt();
+        Some(Beats {
+            frequency,
+            beat,
+            line,
+            allowed_ns,
+            scatter_ns,
+        })
+    }
+
+    /// The events at the beats.
+    fn period(&self, beats: &Beats, strength: f64) -> Period {
         let (mut events, mut further) = (Vec::new(), Vec::new());
         let mut cycles = BTreeSet::new();
         for index in 0..self.times.events.len() {
             let time = self.event(index);
-            let cycle = cycle(time);
-            if line.residual(cycle, time).abs() > allowed {
+            let cycle = beats.cycle(time);
+            if !beats.has(cycle, time) {
                 continue;
             }
-            let is_within = (0.0..=self.length).contains(&line.time(cycle));
+            let is_within = (0.0..=self.length).contains(&beats.line.time(cycle));
             let cycle = cycle as i64;
             if is_within && cycles.insert(cycle) {
                 events.push(PeriodicEvent { index, cycle });
@@ -383,14 +485,77 @@ impl Search<'_> {
                 further.push(index);
             }
         }
-        Some(Period {
-            period_ns: line.period_ns,
-            period_error_ns: scatter_ns / line.squares.sqrt(),
-            scatter_ns,
+        Period {
+            period_ns: beats.line.period_ns,
+            period_error_ns: beats.scatter_ns / beats.line.squares.sqrt(),
+            scatter_ns: beats.scatter_ns,
             events,
             further,
             p: (self.n_trials() * (-strength).exp()).min(1.0),
-        })
+        }
+    }
+}
+
+/// Parts of the run.
+struct Parts<'a> {
+    search: &'a Search<'a>,
+    n: f64,
+}
+
+/// The instances of a group in a part of the run in which it has events.
+struct Occasion {
+    /// Part of the events that it has.
+    share: f64,
+    /// Times of a sample of its instances since the begin of the range, ns.
+    times: Vec<f64>,
+}
+
+impl Parts<'_> {
+    fn of(&self, time: f64) -> usize {
+        ((time / self.search.length * self.n) as usize).min(self.n as usize - 1)
+    }
+
+    /// Where the first events happened: each group in each part; of a part in which no instance was
+    /// sampled, the instances of all parts.
+    fn occasions(&self, n_events: usize) -> Vec<Occasion> {
+        let mut counts: BTreeMap<(usize, usize), u32> = BTreeMap::new();
+        for e in 0..n_events {
+            let group = self.search.times.events[e].1;
+            let part = self.of(self.search.event(e));
+            *counts.entry((group, part)).or_default() += 1;
+        }
+        let occasion = |((group, part), count): ((usize, usize), u32)| {
+            let times = self.search.times.background[group].iter();
+            let all: Vec<f64> = times.map(|&time| time as f64 - self.search.begin).collect();
+            let here = all.iter().copied().filter(|&time| self.of(time) == part);
+            let here: Vec<f64> = here.collect();
+            Occasion {
+                share: f64::from(count) / n_events as f64,
+                times: if here.is_empty() { all } else { here },
+            }
+        };
+        counts.into_iter().map(occasion).collect()
+    }
+}
+
+/// Regular times, and how far from them an event may be.
+struct Beats {
+    frequency: f64,
+    /// The phase, in cycles.
+    beat: f64,
+    line: Line,
+    allowed_ns: f64,
+    /// Standard deviation of the events from these times, ns.
+    scatter_ns: f64,
+}
+
+impl Beats {
+    fn cycle(&self, time: f64) -> f64 {
+        (time * self.frequency - self.beat).round()
+    }
+
+    fn has(&self, cycle: f64, time: f64) -> bool {
+        self.line.residual(cycle, time).abs() <= self.allowed_ns
     }
 }
 
@@ -446,128 +611,4 @@ impl Line {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Pseudorandom numbers in 0..1, the same in every run.
-    fn random(seed: u64) -> impl FnMut() -> f64 {
-        let mut state = seed;
-        move || {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        }
-    }
-
-    const SECOND: f64 = 1e9;
-
-    /// Instances about every 10 ms for a minute.
-    fn instances(random: &mut impl FnMut() -> f64) -> Vec<i64> {
-        let mut now = 0.0;
-        let mut times = Vec::new();
-        while now < 60.0 * SECOND {
-            now += 0.01 * SECOND * (0.9 + 0.2 * random());
-            times.push(now as i64);
-        }
-        times
-    }
-
-    fn search(events: &[i64], instances: &[i64]) -> Option<Period> {
-        let events: Vec<(i64, usize)> = events.iter().map(|&time| (time, 0)).collect();
-        let background = instances.iter().step_by(23).copied().collect();
-        find_period(&EventTimes {
-            events: &events,
-            background: &[background],
-            range_ns: (instances[0], instances[instances.len() - 1]),
-            interval_ns: 0.01 * SECOND,
-        })
-    }
-
-    /// The first instance after each time.
-    fn next_after(times: impl Iterator<Item = f64>, instances: &[i64]) -> Vec<i64> {
-        times
-            .filter_map(|time| instances.iter().find(|&&i| i as f64 > time).copied())
-            .collect()
-    }
-
-    #[test]
-    fn events_every_second_among_others_have_that_period() {
-        for seed in 0..10 {
-            let mut random = random(seed);
-            let instances = instances(&mut random);
-            let beats = (0..59).map(|n| (0.3 + f64::from(n)) * SECOND);
-            let mut events = next_after(beats, &instances);
-            for _ in 0..60 {
-                events.push(instances[(random() * instances.len() as f64) as usize]);
-            }
-            let found = search(&events, &instances).expect("there is a rhythm");
-            let error = (found.period_ns / SECOND - 1.0).abs();
-            assert!(error < 1e-3, "seed {seed}: {found:?}");
-            assert!(
-                error * SECOND < 5.0 * found.period_error_ns,
-                "seed {seed}: {found:?}"
-            );
-            // Once in each cycle, and few of those that are there by chance.
-            let n_own = found.events.iter().filter(|e| e.index < 59).count();
-            let n = found.events.len() + found.further.len();
-            assert!(n_own >= 57 && found.events.len() <= 60, "{n_own} {found:?}");
-            assert!(n < 70, "{n}");
-        }
-    }
-
-    #[test]
-    fn random_events_have_no_period_even_if_the_program_has_one() {
-        for seed in 0..16 {
-            let mut random = random(1000 + seed);
-            let mut instances = instances(&mut random);
-            if seed % 2 == 1 {
-                // A program that calls in bursts, in half of every second.
-                instances.retain(|&time| time % 1_000_000_000 < 500_000_000);
-            }
-            // Late in one part of the run only, as when lateness moves from rank to rank.
-            let from = (seed % 4) as f64 * 0.1;
-            let events: Vec<i64> = (0..200)
-                .map(|_| {
-                    let place = from + (1.0 - 2.0 * from) * random();
-                    instances[(place * instances.len() as f64) as usize]
-                })
-                .collect();
-            assert_eq!(search(&events, &instances), None, "seed {seed}");
-        }
-    }
-
-    #[test]
-    fn of_several_events_in_a_cycle_one_counts() {
-        for seed in 0..20 {
-            let mut random = random(2000 + seed);
-            let instances = instances(&mut random);
-            // Of an interruption up to four late arrivals are seen, and the run begins and ends in one.
-            let beats = (0..61).map(|n| f64::from(n) * SECOND);
-            let mut times: Vec<f64> = Vec::new();
-            for beat in beats {
-                let n = 1 + (random() * 4.0) as u32;
-                times.extend((0..n).map(|n| beat + 0.025 * f64::from(n) * SECOND));
-            }
-            let events = next_after(times.into_iter(), &instances);
-            let found = search(&events, &instances).expect("there is a rhythm");
-            let length = (instances[instances.len() - 1] - instances[0]) as f64;
-            let most = length / found.period_ns + 1.0;
-            assert!(found.events.len() as f64 <= most, "seed {seed}: {found:?}");
-            let mut cycles: Vec<i64> = found.events.iter().map(|event| event.cycle).collect();
-            cycles.sort_unstable();
-            cycles.dedup();
-            assert_eq!(cycles.len(), found.events.len(), "seed {seed}");
-            assert!(cycles.len() >= 50 && found.further.len() > 20, "{found:?}");
-        }
-    }
-
-    #[test]
-    fn a_few_events_or_none_have_no_period() {
-        let mut random = random(9);
-        let instances = instances(&mut random);
-        assert_eq!(search(&[], &instances), None);
-        let beats = (0..7).map(|n| (0.3 + f64::from(n)) * SECOND);
-        assert_eq!(search(&next_after(beats, &instances), &instances), None);
-    }
-}
+mod tests;

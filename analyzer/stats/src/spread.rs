@@ -1,12 +1,12 @@
 //! Median, quartiles and range of repeated measurements.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Five-number summary of some measurements, in their unit.
 ///
 /// Medians and quartiles instead of means: a batch with an interrupt in it is then one value among
 /// many and does not shift the result.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Number of measurements, > 0.
     pub n: usize,
@@ -40,8 +40,13 @@ impl Spread {
     }
 }
 
-/// The quantile `share`, interpolated linearly (R's type 7). `sorted` is not empty.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
+/// The quantile `share`, from 0 to 1, interpolated linearly (R's type 7). `sorted` is ascending and
+/// not empty.
+///
+/// # Panics
+/// Without a value.
+#[must_use]
+pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let below = place.floor() as usize;
     let above = place.ceil() as usize;

@@ -6,7 +6,8 @@ use crate::chance::ln_gamma;
 ///
 /// # Source
 /// The incomplete beta function: P(|T| >= t) = I_x(df/2, 1/2) at x = df / (df + t^2).
-pub(crate) fn two_sided_p(t: f64, df: f64) -> f64 {
+#[must_use]
+pub fn two_sided_p(t: f64, df: f64) -> f64 {
     let square = t * t;
     if square.is_infinite() {
         return 0.0;
@@ -15,7 +16,8 @@ pub(crate) fn two_sided_p(t: f64, df: f64) -> f64 {
 }
 
 /// The t with P(|T| >= t) = `p`, 0 < p < 1, for `df` > 0 degrees of freedom.
-pub(crate) fn two_sided_quantile(p: f64, df: f64) -> f64 {
+#[must_use]
+pub fn two_sided_quantile(p: f64, df: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while two_sided_p(high, df) > p {
         (low, high) = (high, 2.0 * high);

@@ -170,6 +170,32 @@ fn who_waits_for_a_partner_that_has_no_more_work_is_late_because_of_that() {
 }
 
 #[test]
+fn what_cannot_have_taken_so_long_costs_no_more_than_the_waits() {
+    // As damaged traces have it: longer than there is time, and more together than a number can hold.
+    let step = |work: &[i64]| step(0, 0, Kind::All, work);
+    let mut steps = vec![step(&[0; 4])];
+    steps.extend((0..10).map(|_| step(&[100, 100, 100, 160])));
+    let instances = carry_out(4, &[world(4)], &steps);
+    let long = |part| (0..4).flat_map(move |n| (1..=10).map(move |at| (n, at, part, i64::MAX - 7)));
+    let kinds = [
+        Part::Io,
+        Part::Rma,
+        Part::Recorder,
+        Part::Operation(7),
+        Part::Operation(8),
+        Part::PointToPoint(Some(1)),
+        Part::PointToPoint(Some(2)),
+    ];
+    let parts: Vec<_> = kinds.into_iter().flat_map(long).collect();
+    for parts in [&parts[..], &parts[..50], &parts[30..120]] {
+        let costs = costs_with(4, &instances, parts);
+        assert!(costs.iter().all(|of| of.1 >= 0 && of.2 >= 0), "{costs:?}");
+        let sum: i64 = costs.iter().map(|of| of.1 + of.2).sum();
+        assert_eq!(sum, waits_ns(&instances), "{costs:?}");
+    }
+}
+
+#[test]
 fn communication_that_all_have_with_other_partners_is_no_excess() {
     // In a ring each communicates for as long with its own neighbour; process 1 has 20 ns more work.
     let step = |work: &[i64]| step(0, 0, Kind::All, work);
