@@ -1,8 +1,8 @@
 //! Any picture, for a file of its own or for the report.
 
 use crate::{
-    ClockOffsets, Comparison, Curves, Durations, Imbalance, MessageMatrix, OrderMap, Serialization,
-    SideBySide, Timemap, Tree, WaitsOverTime,
+    ClockOffsets, Comparison, Curves, Durations, Imbalance, MessageMatrix, OrderMap, RatioBars,
+    RatioMap, Serialization, SideBySide, StackedBars, Timemap, Tree, WaitsOverTime,
 };
 
 /// A picture as data, before it is drawn.
@@ -29,10 +29,16 @@ pub enum Picture {
     SideBySide(SideBySide),
     /// One measured quantity over another.
     Curves(Curves),
+    /// Times made up of parts.
+    StackedBars(StackedBars),
     /// The tree of an operation.
     Tree(Tree),
     /// Who sends to whom.
     MessageMatrix(MessageMatrix),
+    /// Grids of ratios.
+    RatioMap(RatioMap),
+    /// Ratios as bars.
+    RatioBars(RatioBars),
 }
 
 impl Picture {
@@ -56,8 +62,11 @@ impl Picture {
             Picture::ClockOffsets(clocks) => clocks.draw(id),
             Picture::SideBySide(timemaps) => timemaps.draw(id),
             Picture::Curves(curves) => curves.draw(id),
+            Picture::StackedBars(bars) => bars.draw(id),
             Picture::Tree(tree) => tree.draw(id),
             Picture::MessageMatrix(matrix) => matrix.draw(id),
+            Picture::RatioMap(map) => map.draw(id),
+            Picture::RatioBars(bars) => bars.draw(id),
         }
     }
 }
@@ -122,6 +131,12 @@ impl From<Curves> for Picture {
     }
 }
 
+impl From<StackedBars> for Picture {
+    fn from(bars: StackedBars) -> Self {
+        Picture::StackedBars(bars)
+    }
+}
+
 impl From<Tree> for Picture {
     fn from(tree: Tree) -> Self {
         Picture::Tree(tree)
@@ -131,5 +146,17 @@ impl From<Tree> for Picture {
 impl From<MessageMatrix> for Picture {
     fn from(matrix: MessageMatrix) -> Self {
         Picture::MessageMatrix(matrix)
+    }
+}
+
+impl From<RatioMap> for Picture {
+    fn from(map: RatioMap) -> Self {
+        Picture::RatioMap(map)
+    }
+}
+
+impl From<RatioBars> for Picture {
+    fn from(bars: RatioBars) -> Self {
+        Picture::RatioBars(bars)
     }
 }

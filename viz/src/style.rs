@@ -12,7 +12,12 @@ pub(crate) const N_DASHES: usize = 8;
 /// The classes of series `idx`. Colours and dashes repeat with different periods, so no pair
 /// repeats below 56.
 pub(crate) fn series(idx: usize) -> String {
-    format!("k{} d{}", idx % N_COLORS, idx % N_DASHES)
+    format!("{} d{}", color(idx), idx % N_DASHES)
+}
+
+/// The class of colour `idx` alone.
+pub(crate) fn color(idx: usize) -> String {
+    format!("k{}", idx % N_COLORS)
 }
 
 /// The class of dash pattern `idx` alone.

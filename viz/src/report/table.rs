@@ -52,6 +52,7 @@ impl Cell {
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
+    caption: Option<Text>,
 }
 
 impl Table {
@@ -63,6 +64,16 @@ impl Table {
         Table {
             columns: columns.into(),
             rows: rows.into_iter().map(Vec::from).collect(),
+            caption: None,
+        }
+    }
+
+    /// This table with a caption instead of the page's own for tables of traces.
+    #[must_use]
+    pub fn with_caption(self, caption: impl Into<Text>) -> Table {
+        Table {
+            caption: Some(caption.into()),
+            ..self
         }
     }
 }
@@ -71,6 +82,7 @@ impl Table {
 pub(super) struct TableView<'a> {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
+    /// The caption of a table that has none of its own.
     pub(super) caption: &'static str,
     pub(super) table: &'a Table,
     /// Whether a long table is folded instead of being scrolled.
@@ -87,6 +99,14 @@ impl TableView<'_> {
 
     pub(super) fn is_empty(&self) -> bool {
         self.table.columns.is_empty()
+    }
+
+    /// What is below the title.
+    pub(super) fn caption(&self) -> &str {
+        self.table
+            .caption
+            .as_ref()
+            .map_or(self.caption, Text::as_str)
     }
 
     pub(super) fn is_folded(&self) -> bool {
