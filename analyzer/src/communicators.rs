@@ -14,6 +14,7 @@ mod draft;
 mod entries;
 mod names;
 pub(crate) mod persistent;
+pub(crate) mod spanning_trees;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use collbench_formats::{CommunicatorKind, NO_RANK, SequenceEntry};
 use collbench_stats::numbering::mix;
 use serde::{Deserialize, Serialize};
 
+use crate::communicators::spanning_trees::OwnTrees;
 use crate::remark::Remark;
 
 /// How a communicator compares to the job, for counting calls by class.
@@ -200,6 +202,8 @@ pub struct Communicators {
     pub remarks: Vec<Remark>,
     /// Definitions that contradict an earlier one: the process, and its index.
     pub conflicts: Vec<(usize, u32)>,
+    /// Spanning trees of our own.
+    pub(crate) trees: OwnTrees,
 }
 
 impl Communicators {

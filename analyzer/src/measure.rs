@@ -5,5 +5,6 @@ pub(crate) mod critical_path;
 pub(crate) mod critical_tally;
 pub(crate) mod inside;
 pub(crate) mod outside;
+pub(crate) mod passes;
 pub(crate) mod progress_times;
 pub(crate) mod shapes;

@@ -6,6 +6,7 @@ pub(crate) mod gather;
 pub(crate) mod instance_messages;
 pub(crate) mod message;
 pub(crate) mod pairing;
+pub(crate) mod passes;
 pub(crate) mod pattern;
 pub(crate) mod recurrence;
 pub(crate) mod steps;

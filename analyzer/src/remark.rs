@@ -178,6 +178,14 @@ pub enum Remark {
         /// Their operations, by name.
         operations: Vec<&'static str>,
     },
+    /// Instances on spanning trees of our own that are not measured, since passes of event collectors
+    /// are missing or contradict one another.
+    PassesMissing {
+        /// Number of instances.
+        n_instances: u64,
+        /// Their operations, by name.
+        operations: Vec<&'static str>,
+    },
     /// Instances whose messages do not fit the algorithm that the library named.
     AlgorithmContradicted {
         /// Number of instances.
@@ -344,6 +352,7 @@ impl Remark {
             Self::PayloadUnknown { .. } => "payload_unknown",
             Self::InternalCalls { .. } => "internal_calls",
             Self::Opaque { .. } => "opaque_collectives",
+            Self::PassesMissing { .. } => "passes_missing",
             Self::AlgorithmContradicted { .. } => "algorithm_contradicted",
             Self::UnpairedMessages(_) => "unpaired_messages",
             Self::UnknownRecords { .. } => "unknown_records",

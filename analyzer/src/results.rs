@@ -64,7 +64,10 @@ pub use trace::{
     DamageSummary, InFlightSummary, LayerSummary, MessageEndCounts, RankWindow, TraceSummary,
     WindowSummary,
 };
-pub use trees::{EdgeSummary, OutsideTrees, TreeSummary};
+pub use trees::{
+    EdgeSummary, OutsideTrees, OwnContributor, OwnTreeSummary, OwnWrapper, ProxySummary, RankPath,
+    SlowestPath, TreeSummary,
+};
 
 pub use crate::calls::algorithms::AlgorithmSummary;
 pub use crate::calls::running::RunningSummary;

@@ -16,6 +16,7 @@ pub(crate) mod inside;
 mod nothing;
 pub(crate) mod operation_costs;
 pub(crate) mod other_calls;
+mod own_trees;
 pub(crate) mod remarks;
 pub(crate) mod slow_operation;
 pub(crate) mod uncertainty;

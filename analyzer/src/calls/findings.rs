@@ -40,6 +40,8 @@ pub struct MatchFindings {
     pub n_messages: u64,
     /// Receives that it posted.
     pub n_receives: u64,
+    /// Passes of event collectors that were recorded.
+    pub n_passes: u64,
     /// Chunks whose sequence table says fewer calls than were found before them.
     pub n_sequence_conflicts: u64,
     /// Calls that never returned, but were not the last of their thread.

@@ -89,6 +89,8 @@ pub(crate) struct Process<'a> {
     pub(crate) has_messages: bool,
     /// Whether the algorithms of its calls were noted.
     pub(crate) has_algorithms: bool,
+    /// Whether it has spanning trees of our own, whose event collectors may have recorded passes.
+    pub(crate) has_trees: bool,
     /// The numbers of their names, by index of the definition.
     names: &'a [u16],
     /// The collectives that messages belong to.
@@ -121,6 +123,8 @@ pub(crate) struct RecordFindings {
     pub(crate) n_sent: u64,
     /// Receives that it posted.
     pub(crate) n_received: u64,
+    /// Passes of event collectors.
+    pub(crate) n_passes: u64,
     pub(crate) n_abandoned: u64,
     /// Completions that fit no initiation that is under way.
     pub(crate) n_stray_completions: u64,
@@ -169,6 +173,7 @@ impl<'a> Process<'a> {
             is_end_known: false,
             has_messages: file.has_layer(Layer::Messages),
             has_algorithms: !names.is_empty(),
+            has_trees: context.communicators.trees.are_of(index),
             names,
             owners: Owners::new(
                 Tags::of(&file.trace.identity.mpi),
@@ -482,6 +487,12 @@ impl<'a> Process<'a> {
     pub(crate) fn communicator_of_index(&self, index: u32) -> Option<usize> {
         let local_comm = self.context.communicators.local_comm(self.index, index)?;
         Some(self.context.communicators.local_comms[self.index][local_comm].communicator as usize)
+    }
+
+    /// The spanning tree of our own that its records call `index`: an index in
+    /// [`OwnTrees::list`](crate::communicators::spanning_trees::OwnTrees::list).
+    pub(crate) fn tree_of_index(&self, index: u32) -> Option<u32> {
+        self.context.communicators.trees.of_index(self.index, index)
     }
 
     /// Takes up to `n` records; gives how many there were. `unqueued` gets what is in no instance.

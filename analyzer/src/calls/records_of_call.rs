@@ -41,7 +41,8 @@ pub(crate) fn each_message(
     each_message_or_note(reader, location, look, |_| {})
 }
 
-/// As [`each_message`], and passes the notes on the call to `add_note`.
+/// As [`each_message`], and passes the notes on the call, and the passes of event collectors in it,
+/// to `add_note`.
 pub(crate) fn each_message_or_note(
     reader: &RecordReader<'_>,
     mut location: RecordAt,
@@ -84,6 +85,13 @@ pub(crate) fn each_message_or_note(
             if let Some(message) = record.message() {
                 if begin > below_until && has_possible_stamps(record) {
                     look(here, record, &message);
+                }
+                last = here;
+                continue;
+            }
+            if record.kind() == Some(RecordKind::CollectorPass) {
+                if begin > below_until {
+                    add_note(record);
                 }
                 last = here;
                 continue;

@@ -7,6 +7,7 @@ use collbench_formats::{CommunicatorKind, Definition};
 
 use crate::communicators::draft::{Draft, display_order};
 use crate::communicators::entries::{Alike, MAX_UNKNOWN_MEMBERS, Shown, ShownTogether};
+use crate::communicators::spanning_trees::OwnTrees;
 use crate::communicators::{
     Communicator, CommunicatorEntry, Communicators, LocalComm, Member, Scope,
 };
@@ -95,6 +96,7 @@ impl Communicators {
         let order: Vec<Option<u64>> = order.iter().chain(opened).copied().collect();
         this.name_entries(&drafts, &order, &entry_of, &alike);
         this.add_topologies(run);
+        this.trees = OwnTrees::agree(run, &this);
         this
     }
 

@@ -82,7 +82,8 @@ impl Communicators {
                     | Definition::ClockExchanges { .. }
                     | Definition::ClockApart { .. }
                     | Definition::Pause { .. }
-                    | Definition::Algorithm { .. } => {}
+                    | Definition::Algorithm { .. }
+                    | Definition::SpanningTree(_) => {}
                 }
             }
             let predefined = [

@@ -10,6 +10,7 @@ use crate::calls::outstanding::OverlapTimes;
 use crate::calls::time_in_mpi::TimeInMpi;
 use crate::communicators::Communicator;
 use crate::messages::instance_messages::Messages;
+use crate::messages::passes::InstancePass;
 use crate::trace::algorithm_names::AlgorithmNames;
 use crate::trace::record_at::CallOrder;
 
@@ -53,6 +54,8 @@ pub struct CompleteInstance<'m> {
     pub reported: Option<AlgorithmNames>,
     /// The messages that the library sent for it; `None` where messages were not recorded.
     pub messages: Option<Messages<'m>>,
+    /// The passes of event collectors in its calls.
+    pub passes: &'m [InstancePass],
 }
 
 /// When the first and the last process of an instance entered, and left, ns.

@@ -116,7 +116,7 @@ fn instances_together(n_members: usize) -> usize {
 #[derive(Clone, Copy)]
 struct RecordedLayers {
     messages: bool,
-    /// Messages, or notes on algorithms.
+    /// Messages, notes on algorithms, or passes of event collectors.
     any: bool,
 }
 
@@ -130,7 +130,7 @@ fn note_locations(
     let of_any = |is: fn(&Process<'_>) -> bool| sources.iter().flatten().any(|s| is(s.process));
     let recorded = RecordedLayers {
         messages: of_any(|process| process.has_messages),
-        any: of_any(|process| process.has_messages || process.has_algorithms),
+        any: of_any(|process| process.has_messages || process.has_algorithms || process.has_trees),
     };
     if recorded.any {
         let n = sources.len();
@@ -310,6 +310,11 @@ impl Decoder {
         } else {
             None
         };
+        let passes = if recorded.any {
+            self.gatherer.take_passes(nth)
+        } else {
+            Vec::new()
+        };
         let messages = (recorded.messages && !is_mixed).then(|| {
             let of = shape_of(communicator, operation, root);
             self.gatherer.pair(nth, of)
@@ -337,7 +342,11 @@ impl Decoder {
             is_open_fence: is_open_fence(operation, row.root),
             reported,
             messages,
+            passes: &passes,
         }));
+        if recorded.any {
+            self.gatherer.reuse(nth, passes);
+        }
     }
 
     /// Decodes a block, with the second words of all records if the block before had instances
@@ -614,6 +623,7 @@ impl Decoder {
         let has_time_in_mpi =
             has_messages && matches!(message_source, Some(MessageSource::Retained));
         let mut reported = None;
+        let mut passes = Vec::new();
         if let Some(message_source) = &message_source {
             let (index, communicator) = (instance.communicator_index, instance.communicator);
             let recurrence_key = std::iter::once(None);
@@ -624,6 +634,7 @@ impl Decoder {
             };
             gather(&mut self.gatherer, positions, sources, message_source);
             reported = self.gatherer.reported(0);
+            passes = self.gatherer.take_passes(0);
         }
         let message_source = message_source.filter(|message_source| match message_source {
             MessageSource::AfterCalls(locations) => {
@@ -657,7 +668,9 @@ impl Decoder {
             is_open_fence: calls().any(|call| is_open_fence(operation, call.root)),
             reported,
             messages,
+            passes: &passes,
         }));
+        self.gatherer.reuse(0, passes);
     }
 }
 

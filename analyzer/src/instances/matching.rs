@@ -120,6 +120,7 @@ pub fn match_calls<A: Adder>(
         findings.n_unknown_records += found.n_unknown_records;
         findings.n_messages += found.n_sent;
         findings.n_receives += found.n_received;
+        findings.n_passes += found.n_passes;
         findings.n_sequence_conflicts += found.of_process.n_sequence_conflicts;
         findings.n_abandoned += found.n_abandoned;
         findings.n_stray_completions += found.n_stray_completions;

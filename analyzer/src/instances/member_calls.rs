@@ -63,7 +63,7 @@ pub(super) fn gather(
         let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
             continue;
         };
-        if !process.has_messages && !process.has_algorithms {
+        if !process.has_messages && !process.has_algorithms && !process.has_trees {
             continue;
         }
         for (nth, position) in (0..positions.n).zip(positions.from..) {

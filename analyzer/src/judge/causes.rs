@@ -193,6 +193,8 @@ impl<'f, 'a> Finder<'f, 'a> {
                     of_operations.entry(operation).or_default().merge(cost);
                     continue;
                 }
+                // Of a ring the begin of the run is not there.
+                Cause::Startup if self.inputs.run.has_lost_begin() => CauseKind::Unexplained,
                 Cause::Startup => CauseKind::Startup,
                 Cause::Unresolved => CauseKind::Unresolved,
                 Cause::Unexplained => CauseKind::Unexplained,
@@ -417,6 +419,10 @@ impl<'f, 'a> Finder<'f, 'a> {
         if !is_dear {
             return false;
         }
+        let more_ns = own.sum_ns / n_own as f64 - others.sum_ns / n_others as f64;
+        if self.is_disturbed(processes) || self.is_off_core(processes, operation, more_ns) {
+            return true;
+        }
         // What disturbs a host may disturb all of its ranks at once.
         let deviations = own.deviations_above(&others) / (n_own as f64).sqrt();
         let n_tried =
@@ -434,6 +440,18 @@ impl<'f, 'a> Finder<'f, 'a> {
         is_far
             || is_beyond_chance(own.n_most as f64, both.n_most as f64)
             || is_beyond_chance(part * n_events, n_events)
+    }
+
+    /// Whether some processes are late at regular intervals: a rhythm beyond chance, of them beyond chance.
+    fn is_disturbed(&self, processes: &[u32]) -> bool {
+        let mut late = (self.findings.disturbances.iter()).filter_map(|of| of.late.as_ref());
+        late.any(|late| match (late, processes) {
+            (Culprit::Rank(rank), [process]) => self.rank(*process) == *rank,
+            (Culprit::Host(name), [first, _, ..]) => {
+                self.inputs.clocks.hosts[self.host(*first)].name == *name
+            }
+            _ => false,
+        })
     }
 
     /// A late rank or host, and what its ranks did.

@@ -130,6 +130,7 @@ fn kinds(operation: &mut OperationSummary) -> Vec<DetailsOfKind<'_>> {
         ("trees[].rounds", IN_TREE),
         ("trees[].ways", IN_TREE),
         ("trees[].edges", IN_TREE),
+        ("trees[].own.paths", IN_TREE),
     ]
     .map(|(name, depth)| DetailsOfKind {
         name,
@@ -137,7 +138,7 @@ fn kinds(operation: &mut OperationSummary) -> Vec<DetailsOfKind<'_>> {
         details: Vec::new(),
     });
     for tree in operation.trees.iter_mut().flatten() {
-        let [begins, hops, stays, points, rounds, ways, edges] = &mut of_trees;
+        let [begins, hops, stays, points, rounds, ways, edges, paths] = &mut of_trees;
         if let Some(figures) = &mut tree.figures {
             if let Some(path) = &mut figures.critical_path {
                 let CriticalPathSummary {
@@ -155,6 +156,9 @@ fn kinds(operation: &mut OperationSummary) -> Vec<DetailsOfKind<'_>> {
             ways.details.push(&mut figures.ways);
         }
         edges.details.push(&mut tree.edges);
+        if let Some(own) = &mut tree.own {
+            paths.details.push(&mut own.paths);
+        }
     }
     kinds.extend(of_trees);
     kinds.push(kind("edges", &mut operation.edges));

@@ -2,21 +2,26 @@
 //!
 //! Late arrivals that are outliers of their operation, over all operations, are grouped into
 //! [interruptions]. These are searched for a [rhythm]; those that belong to it are removed, and the
-//! rest searched again.
+//! rest searched again. Then the same with the operations to which so many arrivals are late that none
+//! is an outlier: their lateness is of two classes, and the large ones are searched.
 
 mod interruptions;
 mod rhythm;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use collbench_formats::Operation;
+use collbench_stats::basis::StepPeriod;
 use collbench_stats::chance::binomial_tail;
 use collbench_stats::integers::{add_ns, sum_ns};
+use collbench_stats::two_classes::largest_usual;
 
 use crate::judge::disturbances::interruptions::{Event, Interruption, interruptions};
 use crate::judge::disturbances::rhythm::{Group, Occasions, Rhythm};
 use crate::judge::inputs::Inputs;
-use crate::results::over_time::{Culprit, DisturbanceSummary, DisturbedOperation};
+use crate::results::over_time::{Culprit, DisturbanceSummary, DisturbedOperation, PeriodBasis};
 use crate::sums::late_arrivals::{LateArrival, LateArrivals, MAX_LATEST};
+use crate::sums::lateness::Lateness;
 
 /// Most disturbances.
 const MAX_FOUND: usize = 3;
@@ -40,15 +45,45 @@ pub(crate) fn disturbances(inputs: &Inputs<'_>) -> Vec<DisturbanceSummary> {
         .iter()
         .filter(|(_, lateness)| lateness.arrivals.sampled().len() >= MIN_SAMPLED)
         .collect();
+    let occasions = Occasions::new(&groups);
+    let arrivals = groups.iter().map(|(_, lateness)| &lateness.arrivals);
+    let outliers: Vec<i64> = arrivals.map(ordinary_ns).collect();
+    let mut found = found_above(inputs, &occasions, &outliers, false);
+    let is_found = |(communicator, operation): &(usize, Operation)| {
+        let mut of_found = found.iter().flat_map(|found| &found.operations);
+        of_found.any(|of| of.communicator == *communicator && of.operation == operation.name())
+    };
+    let frequent = groups.iter().zip(&outliers);
+    let frequent = frequent.map(|((key, lateness), &ordinary_ns)| {
+        let usual_ns = largest_usual(&lateness_of(&lateness.arrivals));
+        usual_ns.filter(|&usual_ns| usual_ns < ordinary_ns && !is_found(key))
+    });
+    let frequent: Vec<i64> = frequent.map(|usual| usual.unwrap_or(i64::MAX)).collect();
+    if frequent.iter().any(|&usual_ns| usual_ns < i64::MAX) {
+        found.extend(found_above(inputs, &occasions, &frequent, true));
+    }
+    found.sort_by_key(|disturbance| std::cmp::Reverse(disturbance.wait_caused_ns));
+    found.truncate(MAX_FOUND);
+    found
+}
+
+/// The disturbances of arrivals that are later than is usual in their group, ns; `are_many`: so many are that
+/// no arrival is an outlier.
+fn found_above(
+    inputs: &Inputs<'_>,
+    occasions: &Occasions<'_>,
+    usual_ns: &[i64],
+    are_many: bool,
+) -> Vec<DisturbanceSummary> {
+    let groups = occasions.groups;
     let mut events: Vec<Event> = Vec::new();
     let mut is_least = false;
-    for (index, (_, lateness)) in groups.iter().enumerate() {
-        let ordinary_ns = ordinary_ns(&lateness.arrivals);
+    for (index, ((_, lateness), &usual_ns)) in groups.iter().zip(usual_ns).enumerate() {
         let latest = lateness.arrivals.latest().iter();
         let n_before = events.len();
         events.extend(
             latest
-                .take_while(|arrival| arrival.lateness_ns > ordinary_ns)
+                .take_while(|arrival| arrival.lateness_ns > usual_ns)
                 .map(|&arrival| (arrival, index)),
         );
         is_least |= events.len() - n_before == MAX_LATEST;
@@ -57,15 +92,20 @@ pub(crate) fn disturbances(inputs: &Inputs<'_>) -> Vec<DisturbanceSummary> {
     let (mut interruptions, are_more) = interruptions(&events);
     is_least |= are_more;
 
-    let occasions = Occasions::new(&groups);
     let mut found = Vec::new();
     while found.len() < MAX_FOUND {
-        let Some(rhythm) = occasions.rhythm(&interruptions) else {
+        let Some(rhythm) = occasions.rhythm(&interruptions, usual_ns, are_many) else {
             break;
         };
         let own = rhythm.own.iter().map(|&index| &interruptions[index]);
-        let disturbance = summary(inputs, &groups, &rhythm, &own.collect::<Vec<_>>(), is_least);
-        if disturbance.excess_ns as f64 * MIN_PERIODS > rhythm.period_ns {
+        let disturbance = summary(inputs, groups, &rhythm, &own.collect::<Vec<_>>(), is_least);
+        let is_in_steps =
+            disturbance.basis == Some(PeriodBasis::Steps) || rhythm.recurrence.is_some();
+        if !is_in_steps && disturbance.excess_ns as f64 * MIN_PERIODS > rhythm.period_ns {
+            break;
+        }
+        // Some rank arrives last in every step: that is a rhythm only of one and the same.
+        if are_many && disturbance.late.is_none() {
             break;
         }
         found.push(disturbance);
@@ -73,14 +113,18 @@ pub(crate) fn disturbances(inputs: &Inputs<'_>) -> Vec<DisturbanceSummary> {
         let mut index = 0..;
         interruptions.retain(|_| index.next().is_some_and(|index| !taken.contains(&index)));
     }
-    found.sort_by_key(|disturbance| std::cmp::Reverse(disturbance.wait_caused_ns));
     found
+}
+
+/// The lateness of the sampled instances, ns.
+fn lateness_of(arrivals: &LateArrivals) -> Vec<i64> {
+    let sampled = arrivals.sampled().iter();
+    sampled.map(|instance| instance.lateness_ns).collect()
 }
 
 /// The lateness above which an arrival is an outlier, ns.
 fn ordinary_ns(arrivals: &LateArrivals) -> i64 {
-    let sampled = arrivals.sampled().iter();
-    let mut lateness: Vec<i64> = sampled.map(|instance| instance.lateness_ns).collect();
+    let mut lateness = lateness_of(arrivals);
     lateness.sort_unstable();
     let quartile = |quarters: usize| lateness[(lateness.len() - 1) * quarters / 4];
     let (lower, upper) = (quartile(1), quartile(3));
@@ -95,7 +139,7 @@ fn summary(
     own: &[&Interruption],
     is_least: bool,
 ) -> DisturbanceSummary {
-    let operations = disturbed_operations(groups, own);
+    let operations = disturbed_operations(groups, rhythm, own, is_least);
     let mut excess: Vec<i64> = own.iter().map(|own| own.arrival().excess_ns).collect();
     excess.sort_unstable();
     DisturbanceSummary {
@@ -115,7 +159,12 @@ fn summary(
 }
 
 /// The operations that the late arrivals belong to, most waiting caused first.
-fn disturbed_operations(groups: &[Group<'_>], own: &[&Interruption]) -> Vec<DisturbedOperation> {
+fn disturbed_operations(
+    groups: &[Group<'_>],
+    rhythm: &Rhythm,
+    own: &[&Interruption],
+    is_least: bool,
+) -> Vec<DisturbedOperation> {
     let mut caused_ns: BTreeMap<usize, i64> = BTreeMap::new();
     for (&group, &ns) in own.iter().flat_map(|interruption| &interruption.caused_ns) {
         add_ns(caused_ns.entry(group).or_default(), ns);
@@ -126,11 +175,24 @@ fn disturbed_operations(groups: &[Group<'_>], own: &[&Interruption]) -> Vec<Dist
             communicator,
             operation: operation.name().into(),
             wait_caused_ns,
+            wait_caused_estimate_ns: (rhythm.recurrence.as_ref())
+                .filter(|steps| is_least && steps.series == communicator)
+                .and_then(|steps| estimate_ns(groups[group].1, steps)),
         }
     });
     let mut operations: Vec<DisturbedOperation> = operations.collect();
     operations.sort_by_key(|operation| std::cmp::Reverse(operation.wait_caused_ns));
     operations
+}
+
+/// What the waits at the steps of a recurrence come to, ns, by the sampled instances.
+fn estimate_ns(lateness: &Lateness, steps: &StepPeriod) -> Option<i64> {
+    let sampled = || lateness.arrivals.sampled().iter();
+    let all_ns = sum_ns(sampled().map(|instance| instance.caused_ns));
+    let at_steps = sampled().filter(|instance| instance.sequence % steps.steps == steps.phase);
+    let own_ns = sum_ns(at_steps.map(|instance| instance.caused_ns));
+    let waits_ns = sum_ns(lateness.members.iter().map(|member| member.caused_ns));
+    (all_ns > 0).then(|| (waits_ns as f64 * (own_ns as f64 / all_ns as f64)) as i64)
 }
 
 /// The rank, or else the host, of most of the late arrivals: the rank, if it was late alone.

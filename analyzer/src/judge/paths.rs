@@ -78,7 +78,7 @@ impl<'a> Paths<'a> {
 
     /// The paths of all processes.
     pub(crate) fn all(&self) -> Vec<ProcessPath> {
-        let slots = 0..self.roles.nodes.len() as u32;
+        let slots = 0..self.roles.n_processes as u32;
         let path = |slot| {
             let mut path = ProcessPath {
                 slot,
@@ -181,7 +181,7 @@ impl<'a> Paths<'a> {
         let Some(edge) = self.edge(from, to) else {
             return;
         };
-        let of_edge = |kind, mean_ns, median_ns, n| PathStage {
+        let of_edge = |kind, mean_ns, (median_ns, sd_ns), n| PathStage {
             kind,
             node: to,
             from: Some(from),
@@ -189,7 +189,9 @@ impl<'a> Paths<'a> {
             round: None,
             mean_ns,
             median_ns,
+            sd_ns,
             n,
+            wrappers: Vec::new(),
         };
         let last = &edge.last;
         if last.n > 0 {
@@ -219,12 +221,14 @@ impl<'a> Paths<'a> {
                 // With several messages, the last differs from the others.
                 let each = each.filter(|each| each.n() == last.n);
                 let median_ns = each.and_then(|each| each.quantile(50));
-                stages.push(of_edge(kind, mean_ns, median_ns.unwrap_or(mean_ns), last.n));
+                let around = (median_ns.unwrap_or(mean_ns), each.and_then(deviation));
+                stages.push(of_edge(kind, mean_ns, around, last.n));
             }
         } else if let (Some(true), Some(mean_ns)) = (comes_back, edge.two_way.mean()) {
             let median_ns = edge.two_way.quantile(50).unwrap_or(mean_ns);
             let n = edge.two_way.n();
-            stages.push(of_edge(StageKind::TwoWay, mean_ns, median_ns, n));
+            let around = (median_ns, deviation(&edge.two_way));
+            stages.push(of_edge(StageKind::TwoWay, mean_ns, around, n));
         }
     }
 
@@ -403,8 +407,15 @@ fn stage(kind: StageKind, node: u32, times: &Distribution) -> Option<PathStage> 
         round: None,
         mean_ns: times.mean()?,
         median_ns: times.quantile(50)?,
+        sd_ns: deviation(times),
         n: times.n(),
+        wrappers: Vec::new(),
     })
+}
+
+/// Standard deviation, ns; `None` for less than two samples.
+fn deviation(times: &Distribution) -> Option<i64> {
+    times.summary(None)?.sd
 }
 
 /// Adds the wait at a node of the contributor in slot `of`.
@@ -429,6 +440,7 @@ fn split_off(stages: &mut Vec<PathStage>, node: u32, away_ns: i64, away: &Distri
     };
     departure.mean_ns = departure.mean_ns.saturating_sub(away_ns);
     departure.median_ns = departure.mean_ns;
+    departure.sd_ns = None;
     let own = stage(StageKind::LateProgress, node, away);
     let at = stages.len() - 1;
     own.into_iter().for_each(|own| stages.insert(at, own));
@@ -454,7 +466,9 @@ mod tests {
             round: None,
             mean_ns: median_ns,
             median_ns,
+            sd_ns: None,
             n: 10,
+            wrappers: Vec::new(),
         };
         let stages = vec![
             stage(StageKind::Transfer, Some(0), transfer_ns),

@@ -30,6 +30,9 @@ pub(crate) struct RanksAndHosts<'s> {
     pub(crate) rank: &'s dyn Fn(u32) -> u32,
     /// Host of a position; `None` without a file.
     pub(crate) host: &'s dyn Fn(u32) -> Option<usize>,
+    /// The wrappers of a position, and of the edge from one to another, in a spanning tree of our
+    /// own.
+    pub(crate) wrappers: &'s dyn Fn(u32, Option<u32>) -> Vec<u32>,
     pub(crate) clocks: &'s Clocks,
 }
 
@@ -103,7 +106,9 @@ pub(crate) fn tree_figures(
         |from: u32, to: u32| (ranks_and_hosts.host)(from) != (ranks_and_hosts.host)(to);
     let through = Paths::new(figures, roles, edges);
     let ways = through.all();
+    let wrappers = ranks_and_hosts.wrappers;
     let in_ranks = |stage: &mut PathStage| {
+        stage.wrappers = wrappers(stage.node, stage.from);
         stage.node = rank(stage.node);
         stage.from = stage.from.map(rank);
     };
@@ -132,11 +137,18 @@ pub(crate) fn tree_figures(
     Some(TreeFigures {
         n: figures.n,
         joining_points: if is_tree {
-            nodes().map(|(slot, node)| join(slot, node, rank)).collect()
+            let is_join = |slot: u32| {
+                let is_of_messages = roles.n_processes == roles.nodes.len();
+                is_of_messages || slot as usize >= roles.n_processes
+            };
+            let joins = nodes().filter(|&(slot, _)| is_join(slot));
+            joins
+                .map(|(slot, node)| join(slot, node, ranks_and_hosts))
+                .collect()
         } else {
             Detail::default()
         },
-        last_path: last_path(roles, rank),
+        last_path: last_path(roles, ranks_and_hosts),
         rounds: if n_rounds > MAX_ROUNDS {
             Detail::default()
         } else {
@@ -176,13 +188,15 @@ fn lines(
 ///
 /// # Source
 /// Bongo et al. 2004, section 3: the weight of an edge is how often that child arrived last.
-fn last_path(figures: &RoleFigures, rank: &dyn Fn(u32) -> u32) -> Vec<LastArrival> {
+fn last_path(figures: &RoleFigures, ranks_and_hosts: &RanksAndHosts<'_>) -> Vec<LastArrival> {
+    let (rank, wrappers) = (ranks_and_hosts.rank, ranks_and_hosts.wrappers);
     let mut path = Vec::new();
     let mut at = figures.top;
     // A path has no more nodes than the tree.
     while path.len() < figures.nodes.len() {
         let arrivals = &figures.nodes[at as usize].arrivals;
-        let n = arrivals.len();
+        let positions = arrivals.iter().map(|contributor| contributor.order.len());
+        let n = positions.max().unwrap_or(0);
         let lasts = arrivals.iter().map(|contributor| {
             let times = contributor
                 .order
@@ -198,6 +212,8 @@ fn last_path(figures: &RoleFigures, rank: &dyn Fn(u32) -> u32) -> Vec<LastArriva
         path.push(LastArrival {
             node: rank(at),
             last: rank(last),
+            node_wrappers: wrappers(at, None),
+            last_wrappers: wrappers(last, None),
             times,
             resolved: lasts.map(|(times, _)| times).sum(),
         });
@@ -209,14 +225,19 @@ fn last_path(figures: &RoleFigures, rank: &dyn Fn(u32) -> u32) -> Vec<LastArriva
     path
 }
 
-fn join(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> Join {
+fn join(slot: u32, node: &NodeFigures, ranks_and_hosts: &RanksAndHosts<'_>) -> Join {
+    let (rank, wrappers) = (ranks_and_hosts.rank, ranks_and_hosts.wrappers);
     let contributors = |contributors: &[ContributorFigures]| {
         let one = |contributor: &ContributorFigures| Contributor {
             rank: rank(contributor.slot),
+            wrappers: wrappers(contributor.slot, None),
             wait_ns: contributor.wait.summary(None),
             order: contributor.order.clone(),
         };
-        contributors.iter().map(one).collect()
+        // A station of a tree of our own, which is no process, contributes nothing itself.
+        let is_there =
+            |of: &&ContributorFigures| of.slot != slot || wrappers(slot, None).is_empty();
+        contributors.iter().filter(is_there).map(one).collect()
     };
     let points = node.serialization.iter().enumerate();
     let points = points.map(|(position, &(n, sum))| SerializationPoint {
@@ -226,6 +247,7 @@ fn join(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> Join {
     });
     Join {
         rank: rank(slot),
+        wrappers: wrappers(slot, None),
         arrivals: contributors(&node.arrivals),
         departures: contributors(&node.departures),
         down_ns: node.down.summary(None),

@@ -1,5 +1,7 @@
 //! From sums to results: the trees and other graphs of an operation.
 
+pub(crate) mod own_trees;
+
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,18 +95,21 @@ pub(crate) fn trees(
     key: &OperationKey,
     tally: &OperationTally,
 ) -> Option<Vec<TreeSummary>> {
-    let inside = tally.inside.as_ref()?;
+    if tally.inside.is_none() && tally.own_trees.is_empty() {
+        return None;
+    }
     let ranks = Ranks::of(inputs, key);
     let called = Called {
         algorithm: key.algorithm,
         library_name: library_name(inputs, key),
     };
-    let graphs = inside.graphs.iter();
-    let mut trees: Vec<_> = graphs
-        .map(|(edges, graph)| ranks.tree(edges, graph, &called))
-        .collect();
-    // Stable: graphs as frequent as one another stay in the order of their edges.
-    trees.sort_by_key(|tree| Reverse(tree.instances));
+    let graphs = tally.inside.iter().flat_map(|inside| &inside.graphs);
+    let own = own_trees::trees(inputs, key, &tally.own_trees);
+    let graphs = graphs.map(|(edges, graph)| ranks.tree(edges, graph, &called));
+    let mut trees: Vec<_> = own.into_iter().chain(graphs).collect();
+    // Stable: graphs as frequent as one another stay in the order of their edges. Messages on a tree
+    // of our own are those of its proxies.
+    trees.sort_by_key(|tree| (tree.own.is_none(), Reverse(tree.instances)));
     Some(trees)
 }
 
@@ -170,7 +175,7 @@ pub(crate) fn remarks(inputs: &Inputs<'_>, ends: &MessageEndCounts) -> Vec<Remar
             opaque.insert(key.operation.name());
         }
     }
-    let mut remarks = Vec::new();
+    let mut remarks = own_trees::remarks(inputs);
     // A library without any visible message is reported in the layers, and here only if the user
     // asked for messages.
     let is_expected = inputs.findings.n_messages > 0
@@ -309,9 +314,11 @@ impl<'s> Ranks<'s> {
                 &RanksAndHosts {
                     rank: &|position| self.at(position),
                     host: &|position| host_of(self.inputs, self.at(position)),
+                    wrappers: &|_, _| Vec::new(),
                     clocks: self.inputs.clocks,
                 },
             ),
+            own: None,
         }
     }
 

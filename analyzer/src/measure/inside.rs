@@ -499,7 +499,25 @@ impl Order {
         });
     }
 
-    fn sort(&mut self) {
+    /// Replaces the contributors by these, each with its time.
+    pub(crate) fn set(&mut self, contributors: impl Iterator<Item = (u32, i64)>) {
+        self.clear();
+        contributors.for_each(|(slot, time)| self.add(slot, time));
+    }
+
+    /// The contributors in their own order: slot, time, and position, which is -1 where it is not
+    /// resolved.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
+        let all = self.met.iter();
+        all.map(|one| (one.slot, one.time, one.position))
+    }
+
+    /// The times, ascending.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = i64> + '_ {
+        self.in_order.iter().map(|&(time, _)| time)
+    }
+
+    pub(crate) fn sort(&mut self) {
         match &mut self.in_order[..] {
             [one, other] => {
                 if one > other {
@@ -512,7 +530,7 @@ impl Order {
 
     /// Finds the positions of contributors that are further than this from their neighbours in
     /// time, ns.
-    fn resolve(&mut self, apart: i64) {
+    pub(crate) fn resolve(&mut self, apart: i64) {
         let mut is_after = true;
         for (position, &(time, place)) in self.in_order.iter().enumerate() {
             let next = self.in_order.get(position + 1);

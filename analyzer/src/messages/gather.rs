@@ -14,6 +14,7 @@ use crate::messages::end::{EndTimes, words_of};
 use crate::messages::ends::{ForeignEnds, MessageEnd, MessageEnds};
 use crate::messages::instance_messages::Messages;
 use crate::messages::pairing::{NOT_A_SLOT, Pairing};
+use crate::messages::passes::InstancePass;
 use crate::messages::pattern::Patterns;
 use crate::messages::recurrence::{RecurrenceKey, Recurrences};
 use crate::messages::steps::{Arrival, Steps};
@@ -36,6 +37,8 @@ pub(crate) struct Gatherer {
     recurrence_keys: Vec<Option<RecurrenceKey>>,
     /// By instance the names of algorithms reported for its calls.
     reported: Vec<NamesOfInstance>,
+    /// By instance the passes of event collectors in its calls.
+    passes: Vec<Vec<InstancePass>>,
     patterns: Patterns,
     recurrences: Recurrences,
     pairing: Pairing,
@@ -65,6 +68,10 @@ impl Gatherer {
         }
         self.reported.clear();
         self.reported.resize(n, NamesOfInstance::default());
+        if self.passes.len() < n {
+            self.passes.resize_with(n, Vec::new);
+        }
+        self.passes.iter_mut().for_each(Vec::clear);
         if self.communicator == Some(index) {
             return;
         }
@@ -86,8 +93,9 @@ impl Gatherer {
     /// Adds the messages and notes that follow the blocking call of a slot in an instance.
     #[inline]
     pub(crate) fn add_call(&mut self, of: SlotOfInstance<'_, '_>, call: QueuedCall<'_>) {
-        let are_all_here =
-            call.queue.foreign.is_empty() && call.queue.elsewhere(call.position).is_empty();
+        let are_all_here = call.queue.foreign.is_empty()
+            && call.queue.elsewhere(call.position).is_empty()
+            && !of.process.has_trees;
         if !(are_all_here && self.follow(of, call.location)) {
             self.add_one_by_one(of, call);
         }
@@ -95,7 +103,8 @@ impl Gatherer {
 
     /// Adds the messages and notes that follow a call, one by one.
     fn add_one_by_one(&mut self, of: SlotOfInstance<'_, '_>, call: QueuedCall<'_>) {
-        let SlotOfInstance { nth, process, .. } = of;
+        let SlotOfInstance { nth, slot, process } = of;
+        let mut passes = std::mem::take(&mut self.passes[nth]);
         let QueuedCall {
             queue,
             position,
@@ -114,14 +123,22 @@ impl Gatherer {
                     all.insert(location, *record);
                 }
             };
-            let add_note = |record: &Record| names_in_call.add_note(record, numbers);
+            let add_note = |record: &Record| {
+                names_in_call.add_note(record, numbers);
+                passes.extend(InstancePass::of(record, slot, process));
+            };
             each_message_or_note(process.reader(), location, look, add_note);
+            self.passes[nth] = passes;
             let mut all: Vec<Record> = all.into_values().collect();
             // Stable: of one instant those of a thread stay in their order.
             all.sort_by_key(|record| record.enter.get());
             self.add_kept(of, &all, names_in_call.reported());
             return;
         }
+        let add_note = |record: &Record| {
+            names_in_call.add_note(record, numbers);
+            passes.extend(InstancePass::of(record, slot, process));
+        };
         if process.has_messages {
             let mut ends = self.ends_of(of);
             let look = |location, record: &Record, message: &Message| {
@@ -129,18 +146,32 @@ impl Gatherer {
                     ends.add(record, message);
                 }
             };
-            let add_note = |record: &Record| names_in_call.add_note(record, numbers);
             each_message_or_note(process.reader(), location, look, add_note);
         } else {
-            let add_note = |record: &Record| names_in_call.add_note(record, numbers);
             each_message_or_note(process.reader(), location, |_, _, _| {}, add_note);
         }
+        self.passes[nth] = passes;
         self.reported[nth].add(names_in_call.reported());
     }
 
     /// The names of algorithms reported for the n-th instance.
     pub(crate) fn reported(&self, nth: usize) -> Option<AlgorithmNames> {
         self.reported[nth].reported()
+    }
+
+    /// Takes the passes of event collectors in the n-th instance out.
+    pub(crate) fn take_passes(&mut self, nth: usize) -> Vec<InstancePass> {
+        self.passes
+            .get_mut(nth)
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    /// Gives the room of passes that were taken out back.
+    pub(crate) fn reuse(&mut self, nth: usize, passes: Vec<InstancePass>) {
+        if let Some(room) = self.passes.get_mut(nth) {
+            *room = passes;
+        }
     }
 
     /// Adds the messages that follow a call, if they match the recurrence; returns whether they do.

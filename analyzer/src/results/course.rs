@@ -42,6 +42,14 @@ pub struct Course {
     /// Whether the period is constant in time or in steps of the program; `None` without a period, and
     /// where the run cannot tell.
     pub basis: Option<PeriodBasis>,
+    /// The period in iterations of the program's loop, which it follows or, where `basis` is `None`, might
+    /// follow; without `calls_per_iteration` in calls on the communicator. `None` unless it does.
+    #[serde(default)]
+    pub every: Option<u64>,
+    /// Calls on the communicator in one iteration of the program's loop; `None` without `every`, and where its calls show
+    /// no loop.
+    #[serde(default)]
+    pub calls_per_iteration: Option<u64>,
     /// By how much the lateness per instance changes in one second of the run, ns; `None` unless
     /// it grows or shrinks.
     pub slope_ns_per_s: Option<i64>,
@@ -60,6 +68,8 @@ impl Course {
             kind,
             period_ns: None,
             basis: None,
+            every: None,
+            calls_per_iteration: None,
             slope_ns_per_s: None,
             from_ns: None,
             to_ns: None,
@@ -87,6 +97,9 @@ impl Course {
             (Some(disturbance), _) => Some(Self {
                 period_ns: Some(disturbance.period_ns),
                 basis: disturbance.basis,
+                every: disturbance.in_step.as_ref().map(|step| step.every),
+                calls_per_iteration: (disturbance.in_step.as_ref())
+                    .and_then(|step| step.calls_per_iteration),
                 ..Self::new(CourseKind::Period)
             }),
             (None, Some(change)) => Self::of_change(change, lateness, late),
@@ -146,7 +159,9 @@ fn waits_disturbed_ns(lateness: &ImbalanceSummary, disturbance: &DisturbanceSumm
     let own = disturbance.operations.iter().find(|own| {
         own.communicator == lateness.communicator && own.operation == lateness.operation
     });
-    own.map_or(0, |own| own.wait_caused_ns)
+    own.map_or(0, |own| {
+        own.wait_caused_estimate_ns.unwrap_or(own.wait_caused_ns)
+    })
 }
 
 /// Waits that the arrivals of a rank or host ended in one operation on one communicator, ns.
@@ -223,6 +238,7 @@ mod tests {
                 communicator: 0,
                 operation: "MPI_Barrier".into(),
                 wait_caused_ns,
+                wait_caused_estimate_ns: None,
             }],
         }
     }

@@ -116,6 +116,9 @@ pub struct ProgressSummary {
 pub struct Join {
     /// Its process.
     pub rank: u32,
+    /// In a spanning tree of our own, its wrappers: indexes in `own.wrappers`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wrappers: Vec<u32>,
     /// Contributors to data that go to the root: its own process first, then children.
     pub arrivals: Vec<Contributor>,
     /// Receivers of data that come from the root: its own process first, then children.
@@ -135,6 +138,9 @@ pub struct Join {
 pub struct Contributor {
     /// Its rank.
     pub rank: u32,
+    /// In a spanning tree of our own, its wrappers; none if it is a process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wrappers: Vec<u32>,
     /// Last arrival - own; own departure - first.
     pub wait_ns: Option<Summary>,
     /// How often it was at each position, where that is resolved.
@@ -148,6 +154,12 @@ pub struct LastArrival {
     pub node: u32,
     /// Who arrived last.
     pub last: u32,
+    /// In a spanning tree of our own, the wrappers of the node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_wrappers: Vec<u32>,
+    /// In a spanning tree of our own, the wrappers of who arrived last; none if it is a process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_wrappers: Vec<u32>,
     /// How often.
     pub times: u64,
     /// Instances in which it is resolved who arrived last.
@@ -227,8 +239,16 @@ pub struct PathStage {
     pub mean_ns: i64,
     /// Median, ns; of an edge with several messages per instance the mean.
     pub median_ns: i64,
+    /// Standard deviation over the instances that have it, ns; `None` for one instance, and for an
+    /// edge with several messages per instance.
+    #[serde(default)]
+    pub sd_ns: Option<i64>,
     /// Instances that have it.
     pub n: u64,
+    /// In a spanning tree of our own, the wrappers that it is about: of an edge its proxy, of a node
+    /// those between whose event collectors it lies. Indexes in `own.wrappers`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wrappers: Vec<u32>,
 }
 
 /// The path of the data of one process.

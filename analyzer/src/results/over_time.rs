@@ -255,8 +255,12 @@ pub struct DisturbedOperation {
     pub communicator: usize,
     /// Name of the operation.
     pub operation: Code,
-    /// Waits that the late arrivals in it ended, ns.
+    /// Waits that the late arrivals in it ended, ns; of those that were retained.
     pub wait_caused_ns: i64,
+    /// The same of all late arrivals, estimated from a random sample of the instances; `None` where all were retained, or
+    /// the sample does not tell.
+    #[serde(default)]
+    pub wait_caused_estimate_ns: Option<i64>,
 }
 
 /// A period that is a number of steps of the program.

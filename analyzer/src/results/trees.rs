@@ -1,10 +1,11 @@
 //! Results from messages: edges, and the graphs that instances executed.
 
+use collbench_stats::distribution::Summary;
 use serde::{Deserialize, Serialize};
 
 use crate::results::code::Code;
 use crate::results::detail::Detail;
-use crate::results::inside::{TransferSummary, TreeFigures};
+use crate::results::inside::{PathStage, TransferSummary, TreeFigures};
 
 /// Messages from one process to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,104 @@ pub struct TreeSummary {
     /// What was measured at its nodes; `None` of nonblocking operations.
     #[serde(flatten)]
     pub figures: Option<TreeFigures>,
+    /// What it is, if it is a spanning tree of our own. Then there are no messages and no `edges`,
+    /// and `figures` are measured by event collectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<OwnTreeSummary>,
+}
+
+/// A spanning tree of our own, and what only its event collectors show.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OwnTreeSummary {
+    /// Where it stands in the tree file.
+    pub name: String,
+    /// Ranks of the tree in each process: more than one if threads contribute.
+    pub threads: u32,
+    /// Instances that are not measured, since passes of event collectors are missing or contradict
+    /// one another.
+    pub without: u64,
+    /// Its wrappers, contributors before their parents.
+    pub wrappers: Vec<OwnWrapper>,
+    /// Wrappers between which there is no event collector: their times are one sum.
+    pub summed: Vec<Vec<u32>>,
+    /// Times of the proxies with an event collector on both sides.
+    pub proxies: Vec<ProxySummary>,
+    /// Processes whose path was the slowest, the most frequent first: the longest without waits for
+    /// those that arrive later.
+    pub slowest: Vec<SlowestPath>,
+    /// Instances in which it is known which path was the slowest.
+    pub slowest_of: u64,
+    /// The path of each process (of each of its threads), by rank.
+    pub paths: Detail<Vec<RankPath>>,
+}
+
+/// A wrapper of a spanning tree of our own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnWrapper {
+    /// `gred`, `proxy`, `core` or `exchange`.
+    pub kind: Code,
+    /// World rank that acts for it.
+    pub owner: u32,
+    /// Host of that.
+    pub host: String,
+    /// What it joins, in the order in which values are combined.
+    pub contributors: Vec<OwnContributor>,
+    /// Index of the next wrapper on the path to the root; `None` for the bottommost one.
+    pub parent: Option<u32>,
+}
+
+/// What contributes to a wrapper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnContributor {
+    /// A process: its world rank.
+    Rank(u32),
+    /// A wrapper: its index.
+    Wrapper(u32),
+}
+
+/// Times of a proxy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProxySummary {
+    /// Its index among the wrappers.
+    pub wrapper: u32,
+    /// World rank that acts for what is before it.
+    pub from: u32,
+    /// World rank that receives what it sends.
+    pub to: u32,
+    /// Both directions together, per instance, each end on its own clock: (t4 - t1) - (t3 - t2).
+    pub two_way_ns: Option<Summary>,
+    /// Towards the bottommost wrapper, on aligned clocks.
+    pub down: Option<TransferSummary>,
+    /// Back, on aligned clocks.
+    pub up: Option<TransferSummary>,
+}
+
+/// How often the path of a process was the slowest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowestPath {
+    /// World rank.
+    pub rank: u32,
+    /// Which of its threads, from 0.
+    pub thread: u32,
+    /// Instances.
+    pub instances: u64,
+}
+
+/// The path of one process, stage by stage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankPath {
+    /// World rank.
+    pub rank: u32,
+    /// Which of its threads, from 0.
+    pub thread: u32,
+    /// The whole path: own leave - own enter; where data flow only to the root, its leave - own
+    /// enter; where they flow only from there, own leave - its enter.
+    pub path_ns: Option<Summary>,
+    /// Its stages, in order.
+    pub stages: Vec<PathStage>,
+    /// Part of the mean of the whole path that is in no stage.
+    pub unattributed_ns: Option<i64>,
 }
 
 /// Instances of an operation whose messages are in none of its trees.

@@ -9,6 +9,7 @@ pub(crate) mod by_roles;
 pub(crate) mod figures;
 pub(crate) mod graph_rows;
 pub(crate) mod node_figures;
+pub(crate) mod own_trees;
 mod rows;
 
 use std::collections::BTreeMap;

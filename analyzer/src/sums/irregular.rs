@@ -120,6 +120,15 @@ impl Tally<'_> {
         for (slot, call) in instance.calls.iter().enumerate() {
             let Some(call) = call else { continue };
             self.sums.counts.calls_of_cut += 1;
+            let key = OperationKey {
+                entry: Some(shown_at.entry),
+                operation: call.operation,
+                root: stated_root(instance.communicator, slot, call),
+                class: ByteClass::of(call.payload),
+                algorithm: None,
+                reported: None,
+            };
+            self.hand_over_call(instance, slot, call, &key);
             let member = &instance.communicator.members[slot];
             // It began before the window.
             let is_wanted =
@@ -164,9 +173,6 @@ impl Tally<'_> {
         };
         for (slot, call) in instance.calls.iter().enumerate() {
             let Some(call) = call else { continue };
-            if !self.is_wanted(instance, call.operation, shown_at.entry) {
-                continue;
-            }
             let others = instance.calls.iter().flatten();
             let alike = others.filter(|other| other.operation == call.operation);
             let key = OperationKey {
@@ -180,6 +186,10 @@ impl Tally<'_> {
                 algorithm: None,
                 reported: None,
             };
+            self.hand_over_call(instance, slot, call, &key);
+            if !self.is_wanted(instance, call.operation, shown_at.entry) {
+                continue;
+            }
             let number = self.number_of(key);
             if !seen.contains(&number) {
                 seen.push(number);

@@ -63,6 +63,8 @@ pub struct Sampled {
     pub lateness_ns: i64,
     /// Position of the instance among the calls on its communicator.
     pub sequence: u64,
+    /// Waits that its last arrival ended, ns; 0 where it is not resolved.
+    pub caused_ns: i64,
 }
 
 /// The latest arrivals of an operation, and a sample of all.
@@ -75,15 +77,16 @@ pub struct LateArrivals {
 }
 
 impl LateArrivals {
-    /// Looks at an instance: its position among the calls, its last enter, and how late that was; 0
-    /// where it is not resolved.
+    /// Looks at an instance: its position among the calls, its last enter, how late that was, and the waits that it
+    /// ended; 0 where it is not resolved.
     #[inline]
-    pub fn add(&mut self, sequence: u64, at_ns: i64, lateness_ns: i64) {
+    pub fn add(&mut self, sequence: u64, at_ns: i64, (lateness_ns, caused_ns): (i64, i64)) {
         self.sample(Sampled {
             hash: hash(sequence),
             at_ns,
             lateness_ns,
             sequence,
+            caused_ns,
         });
     }
 
@@ -168,7 +171,7 @@ mod tests {
                 &mut odd
             };
             let arrival = arrival(sequence);
-            part.add(sequence, arrival.at_ns, arrival.lateness_ns);
+            part.add(sequence, arrival.at_ns, (arrival.lateness_ns, 3));
             // Every fifth is not resolved.
             if sequence % 5 > 0 && part.may_keep(arrival.lateness_ns) {
                 part.keep(arrival);

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::calls::call::Call;
 use crate::calls::outstanding::OverlapTimes;
 use crate::sums::graphs::InsideTally;
+use crate::sums::graphs::own_trees;
+use crate::sums::graphs::own_trees::OwnTreeTallies;
 use crate::sums::lags_and_waits::LagsAndWaits;
 use crate::sums::members::MemberTally;
 use crate::sums::orders::OrderCounts;
@@ -201,6 +203,8 @@ pub struct OperationTally {
     pub overlap: Option<Box<OverlapTally>>,
     /// Where messages were recorded.
     pub inside: Option<Box<InsideTally>>,
+    /// By spanning tree of our own, where event collectors recorded passes.
+    pub own_trees: OwnTreeTallies,
 }
 
 impl OperationTally {
@@ -232,6 +236,7 @@ impl OperationTally {
             split: None,
             overlap: None,
             inside: None,
+            own_trees: OwnTreeTallies::new(),
         }
     }
 
@@ -298,6 +303,7 @@ impl OperationTally {
         if let Some(inside) = other.inside {
             self.inside.get_or_insert_default().merge(*inside);
         }
+        own_trees::merge(&mut self.own_trees, &other.own_trees);
     }
 
     pub(crate) fn see_bytes(&mut self, least: u64, most: u64) {

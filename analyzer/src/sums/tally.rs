@@ -24,6 +24,8 @@ use crate::sums::column_buffer::ColumnBuffer;
 use crate::sums::context::Context;
 use crate::sums::graphs::figures::GraphScratch;
 use crate::sums::graphs::graph_rows::GraphRows;
+use crate::sums::graphs::own_trees;
+use crate::sums::graphs::own_trees::OwnTreeScratch;
 use crate::sums::members::MemberColumns;
 use crate::sums::mismatch::has_sizes_apart;
 use crate::sums::operation::{ByteClass, OperationKey, OperationTally};
@@ -51,6 +53,7 @@ struct Scratch {
     shapes: Shapes,
     algorithm_finder: AlgorithmFinder,
     graph_scratch: GraphScratch,
+    own_trees: OwnTreeScratch,
     by_host: ByHost,
     /// Where operations were found last.
     cache: OperationCache,
@@ -248,6 +251,17 @@ impl<'a> Tally<'a> {
         };
         self.add_to_phase(&measured, section);
         self.add_instance(&measured, section);
+        if !instance.passes.is_empty() {
+            let tally = self.sums.operations.get_mut(number);
+            let trees = &self.context.communicators.trees;
+            let from = (trees, &self.context.resolution);
+            own_trees::add(
+                &mut tally.own_trees,
+                instance,
+                from,
+                &mut self.scratch.own_trees,
+            );
+        }
         if let Some(shape) = shape {
             self.add_messages(&measured, &shape, is_contradicted);
         }

@@ -192,6 +192,12 @@ impl<'a> Run<'a> {
             .ok()
     }
 
+    /// Whether a ring has overwritten the begin of some process.
+    pub(crate) fn has_lost_begin(&self) -> bool {
+        let windows = self.processes.iter().map(|file| &file.trace.window);
+        windows.flatten().any(|window| window.is_cut())
+    }
+
     /// Whether the messages inside collectives were recorded, by any process.
     pub(crate) fn has_messages(&self) -> bool {
         let mut processes = self.processes.iter();

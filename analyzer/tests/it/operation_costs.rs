@@ -3,15 +3,24 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    AlgorithmTrouble, CausePlace, Confidence, CostFacts, OperationCause, OperationCauseKind,
-    UntoldReason,
+    AlgorithmTrouble, CausePlace, Confidence, CostFacts, CostOf, OperationCause,
+    OperationCauseKind, UntoldReason,
 };
 
+use crate::innocence::{only_these_are_named, ranks};
 use crate::seeds::{analysis_of, each_seed};
 
-/// Analyses a scenario for each seed.
-fn each(scenario: &str, check: impl FnMut(u64, &Analysis)) {
-    each_seed("costs", scenario, check);
+/// Analyses a scenario for each seed. No rank is named as late that is not.
+fn each(scenario: &str, mut check: impl FnMut(u64, &Analysis)) {
+    let late: &[u32] = match scenario {
+        "late-inside.toml" => &[8],
+        _ => &[],
+    };
+    each_seed("costs", scenario, |seed, analysis| {
+        let of = format!("{scenario}, seed {seed}");
+        only_these_are_named(&ranks(late), &of, analysis);
+        check(seed, analysis);
+    });
 }
 
 fn causes(analysis: &Analysis) -> Vec<(OperationCauseKind, CausePlace, &str)> {
@@ -118,6 +127,52 @@ fn a_node_that_serves_most_ranks_is_a_serialization() {
             "seed {seed}: {spread_ns}"
         );
     });
+}
+
+#[test]
+fn a_root_that_serves_all_ranks_of_a_gather_or_scatter_is_a_serialization() {
+    for (scenario, operation) in [
+        ("linear-gather.toml", "MPI_Gather"),
+        ("linear-scatter.toml", "MPI_Scatter"),
+    ] {
+        each(scenario, |seed, analysis| {
+            let cause = only(seed, analysis);
+            let expected = [(
+                OperationCauseKind::Serialization,
+                CausePlace::Node(3),
+                operation,
+            )];
+            assert_eq!(causes(analysis), expected, "seed {seed}: {cause:?}");
+            let CostFacts::Serialization {
+                children,
+                spread_ns,
+                needed_ns,
+                ..
+            } = cause.facts
+            else {
+                panic!("seed {seed}: {cause:?}");
+            };
+            assert_eq!(children, 15, "seed {seed}");
+            // 15 times 8 us; four rounds would do, with messages of up to eight blocks.
+            assert!(
+                (105_000..140_000).contains(&spread_ns),
+                "seed {seed}: {cause:?}"
+            );
+            assert!(
+                (28_000..50_000).contains(&needed_ns),
+                "seed {seed}: {cause:?}"
+            );
+            // What follows waits for the root, for that reason.
+            let waits = analysis.causes.iter();
+            let waits: i64 = waits
+                .filter(|found| found.of == CostOf::Waiting && found.explained_by == Some(0))
+                .map(|found| found.cost_ns)
+                .sum();
+            let of_root_ns = 100 * 15 * 60_000;
+            let is_gather = operation == "MPI_Gather";
+            assert!(!is_gather || waits > of_root_ns, "seed {seed}: {waits}");
+        });
+    }
 }
 
 #[test]
@@ -230,6 +285,7 @@ fn nothing_is_claimed_where_nothing_is_wrong() {
     for scenario in [
         "healthy.toml",
         "late-inside.toml",
+        "binomial-gather.toml",
         "two-sites-well-placed.toml",
     ] {
         each(scenario, |seed, analysis| {

@@ -3,16 +3,18 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    CauseKind, CausePlace, ChangeKind, CostOf, Course, Culprit, DisturbanceSummary, FoundCause,
-    ImbalanceSummary, InStep, LateBy, PeriodBasis,
+    CausePlace, ChangeKind, Course, Culprit, DisturbanceSummary, ImbalanceSummary, InStep, LateBy,
+    PeriodBasis,
 };
 
+use crate::innocence::{self, named, only_these_are_named};
 use crate::seeds::{SEEDS, each_seed};
 
 /// Analyses a scenario for each seed.
 fn each(scenario: &str, mut check: impl FnMut(u64, &Analysis)) {
     each_seed("verdicts", scenario, |seed, analysis| {
-        only_the_guilty_are_named(scenario, seed, analysis);
+        let of = format!("{scenario}, seed {seed}");
+        only_these_are_named(&guilty(scenario), &of, analysis);
         check(seed, analysis);
     });
 }
@@ -32,39 +34,11 @@ fn guilty(scenario: &str) -> Vec<CausePlace> {
         // Of noise, rhythms and polls.
         _ => &[2],
     };
-    ranks.iter().map(|&rank| CausePlace::Rank(rank)).collect()
-}
-
-/// The ranks and hosts that are named as late.
-fn named(analysis: &Analysis) -> Vec<&FoundCause> {
-    let late = [CauseKind::LateRank, CauseKind::LateHost];
-    let causes = analysis.causes.iter();
-    let named = causes.filter(|cause| cause.matters && late.contains(&cause.kind));
-    let parties = named.filter(|cause| !matches!(cause.place, Some(CausePlace::Communicator(_))));
-    parties.collect()
-}
-
-#[track_caller]
-fn only_the_guilty_are_named(scenario: &str, seed: u64, analysis: &Analysis) {
-    let guilty = guilty(scenario);
-    for cause in named(analysis) {
-        let is_guilty = cause
-            .place
-            .as_ref()
-            .is_some_and(|place| guilty.contains(place));
-        assert!(is_guilty, "{scenario}, seed {seed}: {cause:#?}");
-    }
-    let costs = analysis
-        .causes
-        .iter()
-        .filter(|cause| cause.of == CostOf::Waiting);
-    let costs: i64 = costs.map(|cause| cause.cost_ns).sum();
-    let waits: i64 = analysis.ranks.iter().filter_map(|rank| rank.wait_ns).sum();
-    assert_eq!(costs, waits, "{scenario}, seed {seed}");
+    innocence::ranks(ranks)
 }
 
 /// The parties that are named, those that cost most first, with what they did.
-fn places(analysis: &Analysis) -> Vec<(CausePlace, Option<LateBy>)> {
+pub(crate) fn places(analysis: &Analysis) -> Vec<(CausePlace, Option<LateBy>)> {
     let named = named(analysis).into_iter();
     let places = named.filter_map(|cause| Some((cause.place.clone()?, cause.by)));
     places.collect()
@@ -199,7 +173,7 @@ fn lateness_that_starts_in_the_middle_is_told_with_its_begin() {
 
 /// The only disturbance; of each period in the run at most one late arrival is counted.
 #[track_caller]
-fn disturbance(seed: u64, analysis: &Analysis) -> &DisturbanceSummary {
+pub(crate) fn disturbance(seed: u64, analysis: &Analysis) -> &DisturbanceSummary {
     let [found] = &analysis.disturbances[..] else {
         panic!("seed {seed}: {:?}", analysis.disturbances);
     };

@@ -17,5 +17,6 @@ pub mod roles;
 pub mod shape;
 pub mod sites;
 mod spanning;
+pub mod stations;
 pub mod topology;
 pub mod wrappers;

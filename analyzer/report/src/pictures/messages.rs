@@ -297,8 +297,30 @@ fn flat(row: Row) -> Row {
     }
 }
 
+/// Whether it is a path through a spanning tree of our own, whose levels are its wrappers: from one to
+/// the next there need not be a hop.
+fn is_through_wrappers(stages: &[PathStage]) -> bool {
+    stages.iter().any(|stage| !stage.wrappers.is_empty())
+}
+
+/// Whether a path through a spanning tree of our own comes to its next level with this stage.
+fn begins_level(stage: &PathStage) -> bool {
+    match stage.direction.as_deref() {
+        Some("down") => stage.kind == StageKind::ArrivalWait,
+        _ => matches!(stage.kind, StageKind::NodeUp | StageKind::Exit),
+    }
+}
+
 /// Number of edges of the longer of the two directions.
 fn levels(stages: &[PathStage]) -> usize {
+    if is_through_wrappers(stages) {
+        let of = |direction: &str| {
+            let stages = stages.iter().filter(|stage| begins_level(stage));
+            let of = stages.filter(|stage| stage.direction.as_deref() == Some(direction));
+            of.count()
+        };
+        return of("down").max(of("up"));
+    }
     let hops = |direction: &str| {
         let hops = stages.iter().filter(|stage| {
             stage.direction.as_deref() == Some(direction)
@@ -311,14 +333,30 @@ fn levels(stages: &[PathStage]) -> usize {
 
 /// The stages of a path, each with its row; `None`: the stage of the root.
 fn rows(stages: &[PathStage]) -> Vec<(&PathStage, Option<Row>)> {
+    let is_own = is_through_wrappers(stages);
+    let is_down = |stage: &&PathStage| stage.direction.as_deref() == Some("down");
     // To the root the level decreases with each edge, from the root it increases.
     let n_down = stages
         .iter()
-        .filter(|stage| stage.direction.as_deref() == Some("down") && is_hop(stage))
+        .filter(is_down)
+        .filter(|stage| {
+            if is_own {
+                begins_level(stage)
+            } else {
+                is_hop(stage)
+            }
+        })
         .count();
     let (mut level, mut rows) = (n_down, Vec::new());
     for stage in stages {
         let is_up = stage.direction.as_deref() == Some("up");
+        if is_own && begins_level(stage) {
+            level = if is_up {
+                level + 1
+            } else {
+                level.saturating_sub(1)
+            };
+        }
         let is_edge = matches!(
             stage.kind,
             StageKind::Transfer | StageKind::TwoWay | StageKind::LateReceiver
@@ -332,7 +370,7 @@ fn rows(stages: &[PathStage]) -> Vec<(&PathStage, Option<Row>)> {
             _ => Some(Row::Node(level)),
         };
         rows.push((stage, row));
-        if is_hop(stage) {
+        if is_hop(stage) && !is_own {
             level = if is_up {
                 level + 1
             } else {

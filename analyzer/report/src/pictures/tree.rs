@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use collbench_analyzer::Analysis;
-use collbench_analyzer::results::{Contributor, EdgeSummary, Join, OperationSummary, TreeSummary};
+use collbench_analyzer::results::{
+    Contributor, EdgeSummary, Join, OperationSummary, OwnContributor, OwnTreeSummary,
+    TransferSummary, TreeSummary,
+};
 use collbench_stats::distribution::Summary;
 use collbench_text::{
     inert,
@@ -24,7 +27,9 @@ pub(super) const CAPTION: &str = "One row per process, below its parent in the t
      fill of a node is how long the process waits there: for processes that arrive later, on the path to \
      the root; behind its siblings at the parent, in a tree that only leads from the root. If a \
      process sends towards the root to another parent than it receives from, that parent is named. \
-     A .dot file beside the page has the same tree, edge by edge, for Graphviz.";
+     A spanning tree of our own has a row per wrapper, with the rank that acts for it, and per \
+     rank; lines are thick where a proxy takes long. \
+     A .dot file beside the page has the same tree of messages, edge by edge, for Graphviz.";
 
 /// Most characters of a name in the graph.
 const NAME_CHARS: usize = 60;
@@ -70,9 +75,74 @@ fn transfer(edge: &EdgeSummary) -> Option<&Summary> {
     edge.measured.as_ref()?.transfer_ns.as_ref()
 }
 
+/// The rows of a spanning tree of our own: its wrappers, and the ranks that contribute to them.
+fn own_nodes(analysis: &Analysis, own: &OwnTreeSummary, joins: &[Join]) -> Vec<TreeNode> {
+    let mut nodes = Vec::new();
+    let wait = |parent: Option<u32>, is_it: &dyn Fn(&Contributor) -> bool| {
+        let parent = parent?;
+        let join = joins.iter().find(|join| join.wrappers.contains(&parent))?;
+        join.arrivals.iter().find(|of| is_it(of))?.wait_ns.as_ref()
+    };
+    for (idx, wrapper) in (0u32..).zip(&own.wrappers) {
+        let proxy = own.proxies.iter().find(|proxy| proxy.wrapper == idx);
+        let takes = |way: Option<&TransferSummary>| time(way?.transfer_ns.as_ref());
+        // What comes over a proxy arrives where the proxy leads to.
+        let before = proxy.map(|_| &wrapper.contributors[..]);
+        let is_it = |of: &Contributor| match before {
+            Some([OwnContributor::Wrapper(above)]) => of.wrappers.contains(above),
+            Some([OwnContributor::Rank(rank)]) => of.wrappers.is_empty() && of.rank == *rank,
+            _ => of.wrappers.contains(&idx),
+        };
+        nodes.push(TreeNode {
+            name: format!(
+                "{} {idx} ({})",
+                inert::line(&wrapper.kind, NAME_CHARS),
+                wrapper.owner
+            )
+            .into(),
+            host: inert::line(&wrapper.host, NAME_CHARS).into(),
+            parent: wrapper.parent.map(|parent| parent as usize),
+            other_parent: None,
+            down: proxy.and_then(|proxy| takes(proxy.down.as_ref())),
+            up: proxy.and_then(|proxy| takes(proxy.up.as_ref())),
+            sent_down: None,
+            sent_up: None,
+            wait: time(wait(wrapper.parent, &is_it)),
+        });
+    }
+    for (idx, wrapper) in (0u32..).zip(&own.wrappers) {
+        for of in &wrapper.contributors {
+            let OwnContributor::Rank(rank) = *of else {
+                continue;
+            };
+            let is_it = |of: &Contributor| of.wrappers.is_empty() && of.rank == rank;
+            nodes.push(TreeNode {
+                name: format!("rank {rank}").into(),
+                host: host(analysis, rank).into(),
+                parent: Some(idx as usize),
+                other_parent: None,
+                down: None,
+                up: None,
+                sent_down: None,
+                sent_up: None,
+                wait: time(wait(Some(idx), &is_it)),
+            });
+        }
+    }
+    nodes
+}
+
 /// The picture; `None` for an exchange.
 pub(super) fn picture(analysis: &Analysis, operation: &OperationSummary) -> Option<viz::Tree> {
     let (tree, figures) = first(operation)?;
+    if let Some(own) = &tree.own {
+        let joins = figures.joining_points.iter().cloned().collect::<Vec<_>>();
+        return Some(viz::Tree::new(
+            heading(analysis, operation, figures, words::slowest_proxy(own)),
+            Waits::ForOthers,
+            own_nodes(analysis, own, &joins),
+        ));
+    }
     let processes = processes(&figures.joining_points);
     if processes.is_empty() {
         return None;
@@ -125,7 +195,7 @@ pub(super) fn picture(analysis: &Analysis, operation: &OperationSummary) -> Opti
 pub(super) fn dot(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
     let (tree, figures) = first(operation)?;
     let processes = processes(&figures.joining_points);
-    if processes.is_empty() {
+    if processes.is_empty() || tree.own.is_some() {
         return None;
     }
     let algorithm = tree.algorithm.as_deref().unwrap_or("a tree");
@@ -234,6 +304,7 @@ mod tests {
             bytes_max: None,
             edges: edges.into(),
             figures: None,
+            own: None,
         }
     }
 

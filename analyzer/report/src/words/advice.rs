@@ -166,7 +166,7 @@ fn steps(analysis: &Analysis, step: &InStep) -> String {
 }
 
 /// `2nd`, `10th`.
-fn ordinal(n: u64) -> String {
+pub(crate) fn ordinal(n: u64) -> String {
     let ending = match (n % 10, n % 100) {
         (_, 11..=13) => "th",
         (1, _) => "st",

@@ -5,13 +5,14 @@ use std::cmp::Reverse;
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
     CauseKind, CausePlace, Confidence, CostOf, Course, CourseKind, Culprit, FoundCause, LateBy,
-    OperationCause,
+    OperationCause, PeriodBasis,
 };
 use collbench_text::{
     inert,
     quantity::{counted, duration, share},
 };
 
+use crate::words::advice::ordinal;
 use crate::words::operation_costs::{operation_cause, operation_cause_next, untold_operation};
 use crate::words::{communicator, slow_operation, why_late};
 
@@ -219,9 +220,7 @@ fn course(analysis: &Analysis, course: &Course) -> String {
     let from = course.from_ns.map(duration);
     let to = course.to_ns.map(duration);
     match (course.kind, from, to) {
-        (CourseKind::Period, ..) => course.period_ns.map_or_else(String::new, |period_ns| {
-            format!(", every {}", duration(period_ns))
-        }),
+        (CourseKind::Period, ..) => period(course).unwrap_or_default(),
         (CourseKind::Growth, ..) => course.slope_ns_per_s.map_or_else(String::new, |slope| {
             let verb = if slope < 0 {
                 "less and less"
@@ -247,6 +246,29 @@ fn course(analysis: &Analysis, course: &Course) -> String {
         (CourseKind::OneCommunicator, ..) => ", on one of several communicators alike".to_owned(),
         _ => String::new(),
     }
+}
+
+/// A period in time or in steps of the program, or that it may be either.
+fn period(course: &Course) -> Option<String> {
+    let period = duration(course.period_ns?);
+    let steps = course.every.map(|every| {
+        let every_one = match every {
+            1 => "every".to_owned(),
+            _ => format!("every {}", ordinal(every)),
+        };
+        match course.calls_per_iteration {
+            Some(1) => format!("at {every_one} call"),
+            Some(_) => format!("in {every_one} iteration of the program's loop"),
+            None => format!("at {every_one} collective"),
+        }
+    });
+    Some(match (course.basis, steps) {
+        (Some(PeriodBasis::Steps), Some(steps)) => format!(", {steps}"),
+        (None, Some(steps)) => {
+            format!(", every {period} or {steps} (its steps are too regular to tell)")
+        }
+        _ => format!(", every {period}"),
+    })
 }
 
 /// Where a cause is.
@@ -367,4 +389,42 @@ pub(crate) fn evidence(analysis: &Analysis, cause: &FoundCause) -> Option<String
     };
     let both: Vec<String> = last.into_iter().chain(running).collect();
     (!both.is_empty()).then(|| both.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_period_is_told_in_time_or_in_steps_or_as_either() {
+        let course = |basis, every, calls_per_iteration| Course {
+            period_ns: Some(6_000_000),
+            basis,
+            every,
+            calls_per_iteration,
+            ..Course::new(CourseKind::Period)
+        };
+        let steps = Some(PeriodBasis::Steps);
+        for (course, words) in [
+            (
+                course(Some(PeriodBasis::Time), None, None),
+                ", every 6.00 ms",
+            ),
+            (course(None, None, None), ", every 6.00 ms"),
+            (course(steps, Some(3), Some(1)), ", at every 3rd call"),
+            (course(steps, Some(7), None), ", at every 7th collective"),
+            (
+                course(steps, Some(1), Some(2)),
+                ", in every iteration of the program's loop",
+            ),
+            (
+                course(None, Some(2), Some(4)),
+                ", every 6.00 ms or in every 2nd iteration of the program's loop (its steps are \
+                 too regular to tell)",
+            ),
+        ] {
+            assert_eq!(period(&course).as_deref(), Some(words));
+        }
+        assert_eq!(period(&Course::new(CourseKind::Period)), None);
+    }
 }

@@ -18,7 +18,7 @@ use collbench_text::{
 
 use super::host_links;
 use crate::words;
-use crate::words::{uncertainty, why_late};
+use crate::words::{own_trees, uncertainty, why_late};
 
 /// Operations that are described.
 const MAX_OPERATIONS: usize = 3;
@@ -120,6 +120,7 @@ fn describe<'a>(
             text.push('.');
             text.push_str(&in_others(figures));
         }
+        None if tree.own.is_some() => {}
         None => text.push_str(&what_was_sent(operation, tree)),
     }
     // A hop that takes hardly any of the time is not worth a sentence.
@@ -152,6 +153,9 @@ fn describe<'a>(
     let matters = |hotspot: &&Hotspot| path.is_none_or(|path| matters(path, hotspot));
     if let Some(hotspot) = figures.hotspot.as_ref().filter(matters) {
         text.push_str(&costs_most(analysis, tree, figures, hotspot));
+    }
+    if let Some(own) = &tree.own {
+        text.push_str(&own_trees::about(tree, own));
     }
     Some(Described {
         operation: &operation.operation,
@@ -305,6 +309,8 @@ pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
     }
 }
 
+pub(crate) use super::own_trees::slowest_proxy;
+
 /// The stage that costs most on the slowest paths, as a title.
 pub(crate) fn headline(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
     let tree = operation.trees.as_ref()?.first()?;
@@ -312,7 +318,7 @@ pub(crate) fn headline(analysis: &Analysis, operation: &OperationSummary) -> Opt
     Some(format!(
         "On the slowest paths {} of the time is {}",
         share(hotspot.share),
-        stage(analysis, hotspot)
+        stage(analysis, tree, hotspot)
     ))
 }
 
@@ -337,10 +343,11 @@ fn what_ran(
     if let Some(root) = operation.root {
         text.push_str(&format!(", root {root}"));
     }
-    let algorithm = match (&tree.algorithm, figures.joining_points.is_empty()) {
-        (Some(algorithm), _) => inert::line(algorithm, 120),
-        (None, false) => "a tree".to_owned(),
-        (None, true) => "an exchange".to_owned(),
+    let algorithm = match (&tree.own, &tree.algorithm) {
+        (Some(own), _) => own_trees::name(own),
+        (None, Some(algorithm)) => inert::line(algorithm, 120),
+        (None, None) if figures.joining_points.is_empty() => "an exchange".to_owned(),
+        (None, None) => "a tree".to_owned(),
     };
     text.push_str(&format!(
         ": {algorithm}, {}",
@@ -591,7 +598,7 @@ fn costs_most(
     let mut text = format!(
         " On the slowest paths ({ranks}) {} of the time is {}: median {}, n = {}",
         share(hotspot.share),
-        self::stage(analysis, hotspot),
+        self::stage(analysis, tree, hotspot),
         duration(stage.median_ns),
         stage.n
     );
@@ -637,8 +644,12 @@ fn extremes(values: impl Iterator<Item = i64>) -> Option<(i64, i64, usize)> {
 }
 
 /// A stage, as what follows "37 % of the time is".
-fn stage(analysis: &Analysis, hotspot: &Hotspot) -> String {
+fn stage(analysis: &Analysis, tree: &TreeSummary, hotspot: &Hotspot) -> String {
     let stage = &hotspot.stage;
+    let own = tree.own.as_ref();
+    if let Some(said) = own.and_then(|own| own_trees::stage(own, stage)) {
+        return said;
+    }
     let node = process(analysis, stage.node);
     match (stage.kind, stage.from) {
         (StageKind::Transfer, Some(from)) => {

@@ -46,8 +46,12 @@ pub(crate) fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> St
                 ),
                 _ => String::new(),
             };
+            let crossed = match words::own_trees::crossing(analysis, cause) {
+                Some(proxy) => format!(" ({proxy})"),
+                None => String::new(),
+            };
             format!(
-                "the link {} is {likely}slow: median transfer {}, between others {} (n = \
+                "the link {} is {likely}slow{crossed}: median transfer {}, between others {} (n = \
                  {n}){round_trip}; {subject} takes {per_instance} longer because of it",
                 link(&cause.place),
                 duration(*median_ns),
@@ -277,6 +281,7 @@ fn open_mpi_algorithm(operation: &str) -> Option<&'static str> {
         "reduce" => "5 (binomial)",
         "allreduce" => "3 (recursive doubling)",
         "barrier" => "3 (recursive doubling)",
+        "gather" | "scatter" => "2 (binomial)",
         _ => return None,
     })
 }
@@ -284,7 +289,7 @@ fn open_mpi_algorithm(operation: &str) -> Option<&'static str> {
 /// The name of an algorithm of logarithmic depth in MPICH.
 fn mpich_algorithm(operation: &str) -> Option<&'static str> {
     Some(match operation {
-        "bcast" | "reduce" => "binomial",
+        "bcast" | "reduce" | "gather" | "scatter" => "binomial",
         "allreduce" => "recursive_doubling",
         "barrier" => "k_dissemination",
         _ => return None,

@@ -91,6 +91,10 @@ pub(crate) fn remark(analysis: &Analysis, remark: &Remark) -> String {
             n_instances,
             operations,
         } => messages::opaque(*n_instances, operations),
+        PassesMissing {
+            n_instances,
+            operations,
+        } => messages::passes_missing(*n_instances, operations),
         AlgorithmContradicted { n_instances, first } => {
             messages::algorithm_contradicted(*n_instances, first)
         }

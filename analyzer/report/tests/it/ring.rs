@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use collbench_analyzer::results::CauseKind;
 use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::{CompletingCall, Direction, Initiation, Message, Operation, Record};
 use collbench_generate::generate;
@@ -129,6 +130,31 @@ fn what_was_overwritten_is_counted_apart_and_accuses_nobody() {
         ring.trace.calls, window.calls_made
     );
     assert!(text.contains(&kept), "{text}");
+}
+
+#[test]
+fn waits_at_the_begin_of_a_ring_are_unexplained_and_not_of_the_startup() {
+    const LOOP: &str = r#"
+[[hosts]]
+name = "node1"
+ranks = 4
+[[program]]
+repeat = 400
+steps = [{ operation = "MPI_Allreduce", bytes = 8, work = [{ exponential_ns = 9000 }] }]
+"#;
+    let directory = tempfile::tempdir().unwrap();
+    for (name, keeps, expected) in [
+        ("full", "", CauseKind::Startup),
+        ("ring", "keep_chunks = [4, 3]", CauseKind::Unexplained),
+    ] {
+        let analysis = written(directory.path(), name, keeps, LOOP);
+        let causes = analysis.causes.iter();
+        let untold = [CauseKind::Startup, CauseKind::Unexplained];
+        let kinds = causes
+            .map(|cause| cause.kind)
+            .filter(|kind| untold.contains(kind));
+        assert_eq!(kinds.collect::<Vec<_>>(), [expected], "{name}");
+    }
 }
 
 #[test]

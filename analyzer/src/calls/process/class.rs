@@ -22,6 +22,8 @@ pub(super) enum RecordClass {
     Phase,
     /// One end of a message of the MPI library.
     Message,
+    /// A pass of an event collector.
+    Pass,
     /// More about a call.
     Note,
     /// Not known to this version.
@@ -33,7 +35,12 @@ impl RecordClass {
     pub(super) fn is_call(self) -> bool {
         !matches!(
             self,
-            Self::Unknown | Self::Completion | Self::Phase | Self::Message | Self::Note
+            Self::Unknown
+                | Self::Completion
+                | Self::Phase
+                | Self::Message
+                | Self::Pass
+                | Self::Note
         )
     }
 }
@@ -66,6 +73,7 @@ pub(super) fn class_of(record: &Record) -> RecordClass {
             Some(RecordKind::Completion) => RecordClass::Completion,
             Some(RecordKind::Phase) => RecordClass::Phase,
             Some(RecordKind::Message) => RecordClass::Message,
+            Some(RecordKind::CollectorPass) => RecordClass::Pass,
             Some(RecordKind::Note) => RecordClass::Note,
             _ => RecordClass::Unknown,
         }
@@ -75,6 +83,10 @@ pub(super) fn class_of(record: &Record) -> RecordClass {
 #[inline]
 pub(super) fn is_message(record: &Record) -> bool {
     record.word().is_of(RecordKind::Message)
+}
+
+pub(super) fn is_pass(record: &Record) -> bool {
+    record.kind() == Some(RecordKind::CollectorPass)
 }
 
 pub(super) fn is_note(record: &Record) -> bool {

@@ -6,7 +6,7 @@ use collbench_formats::{Record, UNKNOWN_COMMUNICATOR};
 use crate::calls::call::Call;
 use crate::calls::message_owner::{CallOf, OwnCollective};
 use crate::calls::process::Process;
-use crate::calls::process::class::{RecordClass, class_of, is_message};
+use crate::calls::process::class::{RecordClass, class_of, is_message, is_pass};
 use crate::calls::stream::Batch;
 use crate::calls::unqueued::Unqueued;
 use crate::communicators::persistent::local_of;
@@ -46,7 +46,7 @@ impl Process<'_> {
                 },
                 is_possible: batch.is_possible,
             };
-            if batch.is_possible && class != RecordClass::Message {
+            if batch.is_possible && !matches!(class, RecordClass::Message | RecordClass::Pass) {
                 self.reach(part.records);
             }
             if self.gaps.has_open() {
@@ -85,7 +85,8 @@ impl Process<'_> {
         let first = &records[0];
         // One that has not returned can only be the first; and what completes before the next
         // record is to end before it.
-        let is_alone = first.leave.get() == 0 && class != RecordClass::Message;
+        let is_alone =
+            first.leave.get() == 0 && !matches!(class, RecordClass::Message | RecordClass::Pass);
         if is_alone || !self.completing.is_empty() {
             return 1;
         }
@@ -103,6 +104,10 @@ impl Process<'_> {
             }
             RecordClass::Message => {
                 let is_alike = |record: &&Record| is_message(record);
+                others.take_while(is_alike).count() + 1
+            }
+            RecordClass::Pass => {
+                let is_alike = |record: &&Record| is_pass(record);
                 others.take_while(is_alike).count() + 1
             }
             _ => 1,
@@ -128,6 +133,7 @@ impl Process<'_> {
         match class {
             RecordClass::Unknown => self.found.n_unknown_records += 1,
             RecordClass::Message => self.take_messages(records, location, is_possible),
+            RecordClass::Pass => self.found.n_passes += records.len() as u64,
             RecordClass::Phase => self.begin_phase(first, is_possible),
             RecordClass::Note => self.take_note(first, before, location),
             RecordClass::Completion => self.complete(first, location),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use collbench_stats::integers::sum_ns;
+
 use crate::calls::running::RunningSummary;
 use crate::judge::causes::{Finder, Late};
 use crate::results::causes::LateBy;
@@ -12,6 +14,8 @@ use crate::results::operation_costs::Confidence;
 const MORE: i64 = 20;
 /// From this part of the time on a thread counts as running, in percent.
 const MOSTLY_RUNNING: i64 = 80;
+/// Part of what a rank does more than others that it was off its core in which explains it, in percent.
+const OFF_CORE: f64 = 70.0;
 /// Unsuccessful polls for each call from which on a rank waits for messages rather than computes.
 const MANY_POLLS: u64 = 4;
 
@@ -78,23 +82,7 @@ impl Finder<'_, '_> {
             return (Some(LateBy::PointToPoint), Confidence::Likely);
         }
         let computing = (Some(LateBy::Computing), Confidence::Likely);
-        let Some(running) = self.findings.running else {
-            return computing;
-        };
-        let is_of = |sum: &&RunningSummary| {
-            let mut operations = of
-                .operations
-                .keys()
-                .filter_map(|hash| self.operations.get(hash));
-            let is_in = operations.any(|(_, key)| {
-                key.entry == sum.communicator && key.operation.name() == sum.operation
-            });
-            sum.place == "before" && is_in
-        };
-        let mut of_all: BTreeMap<u32, Running> = BTreeMap::new();
-        for sum in running.iter().filter(is_of) {
-            of_all.entry(sum.rank).or_default().add(sum);
-        }
+        let of_all = self.running_before(of.operations.keys().copied());
         let (late, others): (Vec<_>, Vec<_>) =
             (of_all.into_iter()).partition(|(rank, _)| ranks.contains(rank));
         let mut own = Running::default();
@@ -118,6 +106,41 @@ impl Finder<'_, '_> {
             (false, false) => LateBy::Sleeping,
         };
         (Some(by), Confidence::Sure)
+    }
+
+    /// Whether each process was on a core before the calls of some operations, by rank; empty where that was not
+    /// recorded.
+    fn running_before(&self, operations: impl Iterator<Item = u64>) -> BTreeMap<u32, Running> {
+        let keys = operations.filter_map(|hash| self.operations.get(&hash));
+        let keys: Vec<_> = keys.map(|(_, key)| key).collect();
+        let is_of = |sum: &&RunningSummary| {
+            let mut keys = keys.iter();
+            let is_in = keys
+                .any(|key| key.entry == sum.communicator && key.operation.name() == sum.operation);
+            sum.place == "before" && is_in
+        };
+        let mut of_all: BTreeMap<u32, Running> = BTreeMap::new();
+        for sum in self.findings.running.into_iter().flatten().filter(is_of) {
+            of_all.entry(sum.rank).or_default().add(sum);
+        }
+        of_all
+    }
+
+    /// Whether the time that processes were off their cores before the calls of an operation explains that they did
+    /// more than others: by so much on average, ns.
+    pub(super) fn is_off_core(&self, processes: &[u32], operation: u64, more_ns: f64) -> bool {
+        let ranks: Vec<u32> = processes.iter().map(|&of| self.rank(of)).collect();
+        let of_all = self.running_before(std::iter::once(operation));
+        let (own, others): (Vec<_>, Vec<_>) =
+            (of_all.into_iter()).partition(|(rank, _)| ranks.contains(rank));
+        if own.is_empty() || others.is_empty() || more_ns <= 0.0 {
+            return false;
+        }
+        let mean_ns = |of: &[(u32, Running)]| {
+            let off_core = of.iter().map(|(_, of)| of.elapsed_ns - of.on_core_ns);
+            sum_ns(off_core) as f64 / of.len() as f64
+        };
+        (mean_ns(&own) - mean_ns(&others)) * 100.0 >= more_ns * OFF_CORE
     }
 
     /// Whether ranks made many unsuccessful tests or probes between their calls, far more than others did.

@@ -12,6 +12,10 @@
 //!    size: *algorithm* or *serialization*, if it is at least as much again, and only as far as many
 //!    hops, children or segments explain it.
 //!
+//! Where each rank has data of its own for the root, or the root for each (gather, scatter), a root that
+//! serves many ranks one after another is a *serialization*, if a binomial tree, whose messages
+//! grow from hop to hop, would take half as long at most.
+//!
 //! A part of the time on the path costs all ranks the same part of their operation time. For
 //! nonblocking collectives the time of the completing call counts that could have been overlapped,
 //! if nothing progressed.
@@ -97,8 +101,14 @@ fn costs(
         {
             let path = PathCosts::of(operation, graph, &usual);
             path.add_links(&mut links);
-            causes.extend(path.placement(are_sites_sure));
-            causes.extend(path.algorithm());
+            // The shape of a tree of our own is the choice of the user.
+            if !graph.is_own {
+                causes.extend(path.placement(are_sites_sure));
+                causes.extend(match operation.flow {
+                    Flow::Rooted => path.serialization_at_root(&usual),
+                    _ => path.algorithm(),
+                });
+            }
         }
         causes.extend(no_progress(operation));
         if let Some(why) = operation
@@ -161,7 +171,7 @@ impl<'a> PathCosts<'a> {
             needed: None,
         };
         own.find_links();
-        if operation.flow == Flow::Other {
+        if matches!(operation.flow, Flow::Other | Flow::Rooted) {
             return own;
         }
         let levels = levels(&operation.locations);
@@ -418,6 +428,65 @@ impl<'a> PathCosts<'a> {
         };
         let kind = OperationCauseKind::Serialization;
         let place = CausePlace::Node(busiest.rank);
+        Some(self.cause(kind, place, part_ns, confidence, facts))
+    }
+}
+
+impl PathCosts<'_> {
+    /// A root that serves many ranks one after another, where each has data of its own.
+    fn serialization_at_root(&self, usual: &UsualTimes) -> Option<OperationCause> {
+        let graph = self.graph;
+        let n_ranks = self.operation.locations.len() as u64;
+        // Of equal ones the first.
+        let nodes = graph.nodes.iter().rev();
+        let root = nodes.max_by_key(|node| (node.children, node.stay_ns))?;
+        let of_root = |edge: &&EdgeFacts| edge.from == root.rank || edge.to == root.rank;
+        let edges = || graph.edges.iter().filter(of_root);
+        // Receiving takes its time on the hops, sending in the root.
+        let on_hops_ns: i64 = edges().map(|edge| edge.on_path_ns).sum();
+        let serving_ns = (root.stay_ns + on_hops_ns) as f64 / graph.known as f64;
+        let levels = levels(&self.operation.locations);
+        let fewest = levels.iter().sum::<u64>();
+        if (root.children as f64) < FAR_ABOVE * fewest as f64 {
+            return None;
+        }
+        let all_bytes: f64 = edges().map(|edge| edge.messages * edge.bytes as f64).sum();
+        let block = (all_bytes / (n_ranks - 1).max(1) as f64).round() as u64;
+        let gap_ns = (serving_ns / root.children as f64).round() as i64;
+        let classes = [
+            LinkClass::InHost,
+            LinkClass::BetweenHosts,
+            LinkClass::BetweenSites,
+        ];
+        let rounds = classes.into_iter().zip(levels);
+        let rounds = rounds.flat_map(|(class, n)| (0..n).map(move |_| class));
+        let times = (0..).zip(rounds).map(|(round, class)| {
+            let bytes = block.saturating_mul(1_u64.checked_shl(round).unwrap_or(u64::MAX));
+            let time = usual.of_message(class, bytes)?;
+            Some(UsualTime {
+                ns: time.ns.max(gap_ns),
+                ..time
+            })
+        });
+        let times: Vec<UsualTime> = times.collect::<Option<_>>()?;
+        let needed_ns = times
+            .iter()
+            .map(|time| time.ns)
+            .fold(0, i64::saturating_add);
+        let rest_ns = self.rest_ns();
+        let part_ns = serving_ns.min(rest_ns - needed_ns as f64);
+        if rest_ns < FAR_ABOVE * needed_ns as f64 || part_ns < rest_ns / 4.0 {
+            return None;
+        }
+        let facts = CostFacts::Serialization {
+            children: root.children,
+            spread_ns: serving_ns.round() as i64,
+            path_ns: rest_ns.round() as i64,
+            needed_ns,
+        };
+        let confidence = confidence(times.iter().all(|time| !time.is_assumed));
+        let kind = OperationCauseKind::Serialization;
+        let place = CausePlace::Node(root.rank);
         Some(self.cause(kind, place, part_ns, confidence, facts))
     }
 }

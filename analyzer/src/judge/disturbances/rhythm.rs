@@ -5,12 +5,16 @@
 //! [`basis`](collbench_stats::basis). Without a period in time one is searched in the positions of
 //! the calls: steps that vary in duration hide it. The step of a program is a call on a
 //! communicator, or an iteration of a loop of several, if the operations show one.
+//!
+//! Without either, and first of all where late arrivals are many, the sampled instances are searched for steps at which
+//! most are late: of a long run too few late arrivals are retained to show a period themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_formats::Operation;
 use collbench_stats::basis::{Basis, StepPeriod, SteppedEvent, basis, step_periods};
 use collbench_stats::periods::{EventTimes, Period, find_period};
+use collbench_stats::recurrence::recurrence;
 
 use crate::judge::disturbances::interruptions::Interruption;
 use crate::results::over_time::{InStep, PeriodBasis};
@@ -25,6 +29,8 @@ const ITERATIONS_OF_TIMER: f64 = 1.25;
 const CALLS_OF_TIMER: f64 = 2.0;
 /// A loop explains the operation at so many of the sampled calls.
 const MIN_EXPLAINED: f64 = 0.95;
+/// Fewest interruptions at the steps at which most sampled instances are late.
+const MIN_RECURRENT: usize = 8;
 /// Fewest sampled calls for each call of a loop.
 const MIN_SAMPLED: usize = 3;
 
@@ -56,6 +62,8 @@ pub(crate) struct Rhythm {
     pub(crate) basis: Option<PeriodBasis>,
     /// Steps of the program that it follows, or might follow.
     pub(crate) in_step: Option<InStep>,
+    /// The steps at which most sampled instances are late, where these were searched.
+    pub(crate) recurrence: Option<StepPeriod>,
 }
 
 impl<'a> Occasions<'a> {
@@ -72,10 +80,70 @@ impl<'a> Occasions<'a> {
         }
     }
 
-    /// The most significant rhythm of the interruptions, the longest of them first.
-    pub(crate) fn rhythm(&self, interruptions: &[Interruption]) -> Option<Rhythm> {
-        self.in_time(interruptions)
+    /// The most significant rhythm of the interruptions, the longest of them first; `usual_ns`: by group the
+    /// lateness above which an arrival is one. `are_many`: of so many, steps tell more than times.
+    pub(crate) fn rhythm(
+        &self,
+        interruptions: &[Interruption],
+        usual_ns: &[i64],
+        are_many: bool,
+    ) -> Option<Rhythm> {
+        let recurrent = || self.recurrent(interruptions, usual_ns);
+        let first = if are_many { recurrent() } else { None };
+        first
+            .or_else(|| self.in_time(interruptions))
             .or_else(|| self.in_calls(interruptions))
+            .or_else(|| if are_many { None } else { recurrent() })
+    }
+
+    /// A rhythm in steps at which most of the sampled instances of an operation are late: of the operation with most
+    /// interruptions.
+    fn recurrent(&self, interruptions: &[Interruption], usual_ns: &[i64]) -> Option<Rhythm> {
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for interruption in interruptions {
+            *counts.entry(interruption.group()).or_default() += 1;
+        }
+        let (group, n) = counts.into_iter().rev().max_by_key(|(_, n)| *n)?;
+        let (key, lateness) = self.groups[group];
+        let sampled = lateness.arrivals.sampled().iter();
+        let sampled = sampled.map(|of| (of.sequence, of.lateness_ns > usual_ns[group]));
+        let found = recurrence(&sampled.collect::<Vec<_>>(), self.groups.len())?;
+        let steps = StepPeriod {
+            series: key.0,
+            steps: found.steps,
+            phase: found.phase,
+            n,
+        };
+        let rhythm = self.in_steps(interruptions, &steps)?;
+        let own = || rhythm.own.iter().map(|&index| &interruptions[index]);
+        if own().count() < MIN_RECURRENT {
+            return None;
+        }
+        let stepped = own().map(|interruption| {
+            let cycle = (interruption.arrival().sequence / steps.steps).cast_signed();
+            self.stepped(interruption, cycle)
+        });
+        let found = basis(&stepped.collect::<Vec<_>>(), &|communicator, steps| {
+            self.step_ns(
+                communicator,
+                steps,
+                (rhythm.period_ns, &rhythm.own),
+                interruptions,
+            )
+        });
+        let recurrence = Some(steps);
+        Some(match found {
+            Basis::Steps(_) => Rhythm {
+                recurrence,
+                ..rhythm
+            },
+            // A timer may be in step with the program too.
+            Basis::Time | Basis::Unknown(_) => Rhythm {
+                recurrence,
+                basis: None,
+                ..rhythm
+            },
+        })
     }
 
     /// A period in time, unless it is that of the program's steps.
@@ -100,7 +168,13 @@ impl<'a> Occasions<'a> {
             .map(|event| self.stepped(&interruptions[event.index], event.cycle))
             .collect();
         let found = basis(&stepped, &|communicator, steps| {
-            self.step_ns(communicator, steps, &period, interruptions)
+            let events: Vec<usize> = period.events.iter().map(|event| event.index).collect();
+            self.step_ns(
+                communicator,
+                steps,
+                (period.period_ns, &events),
+                interruptions,
+            )
         });
         match found {
             Basis::Steps(steps) => self.in_steps(interruptions, &steps),
@@ -208,6 +282,7 @@ impl<'a> Occasions<'a> {
             further,
             basis: Some(PeriodBasis::Steps),
             in_step: self.in_step(interruptions, steps),
+            recurrence: None,
         })
     }
 
@@ -231,13 +306,12 @@ impl<'a> Occasions<'a> {
         &self,
         communicator: usize,
         steps: Option<&StepPeriod>,
-        period: &Period,
+        (period_ns, events): (f64, &[usize]),
         interruptions: &[Interruption],
     ) -> f64 {
-        let groups: BTreeSet<usize> = period
-            .events
+        let groups: BTreeSet<usize> = events
             .iter()
-            .map(|event| interruptions[event.index].group())
+            .map(|&event| interruptions[event].group())
             .filter(|&group| self.groups[group].0.0 == communicator)
             .collect();
         let between_calls = groups.iter().map(|&group| {
@@ -256,7 +330,7 @@ impl<'a> Occasions<'a> {
             None | Some(1) => CALLS_OF_TIMER * between_calls,
             Some(calls) => {
                 let iterations = steps.steps as f64 / calls as f64;
-                ITERATIONS_OF_TIMER * period.period_ns / iterations
+                ITERATIONS_OF_TIMER * period_ns / iterations
             }
         }
     }
@@ -338,6 +412,7 @@ fn in_cycles(period: &Period, basis: Option<PeriodBasis>, in_step: Option<InStep
         further: period.further.clone(),
         basis,
         in_step,
+        recurrence: None,
     }
 }
 

@@ -9,6 +9,7 @@ use collbench_stats::distribution::Precision;
 use collbench_stats::first_by_key::{FirstByKey, Keyed};
 use collbench_trees::roles::Roles;
 use collbench_trees::shape::Shape;
+use collbench_trees::stations::Stations;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::inside::MAX_ROUNDS;
@@ -28,6 +29,8 @@ pub(crate) struct RoleFigures {
     pub has: [bool; 2],
     /// The node without a parent; of an exchange 0.
     pub top: u32,
+    /// How many nodes, the first ones, are processes.
+    pub n_processes: usize,
     /// By slot.
     pub nodes: Vec<NodeFigures>,
 }
@@ -35,23 +38,45 @@ pub(crate) struct RoleFigures {
 impl RoleFigures {
     /// Of no instance yet, with all who meet at the nodes of a tree.
     fn new(roles: &Roles, n_nodes: usize, precision: Precision) -> Self {
+        let (has, top) = match roles {
+            Roles::Tree(tree) => (tree.has, tree.top),
+            Roles::Exchange(_) => ([false; 2], 0),
+        };
         let mut own = Self {
             parents: roles.parents().into(),
             n: 0,
-            has: [false; 2],
-            top: 0,
+            has,
+            top,
+            n_processes: n_nodes,
             nodes: Vec::new(),
         };
+        own.add_nodes(n_nodes, precision);
+        own
+    }
+
+    /// Of no instance yet, for the stations of a spanning tree of our own.
+    fn of_stations(stations: &Stations, precision: Precision) -> Self {
+        let mut own = Self {
+            parents: stations.parents().into(),
+            n: 0,
+            has: stations.flow.has(),
+            top: stations.top,
+            n_processes: stations.n_ranks as usize,
+            nodes: Vec::new(),
+        };
+        own.add_nodes(stations.links.len(), precision);
+        own
+    }
+
+    /// Adds the nodes, with all who meet there if it is a tree.
+    fn add_nodes(&mut self, n_nodes: usize, precision: Precision) {
+        let own = self;
         own.nodes
             .resize_with(n_nodes, || NodeFigures::new(precision));
-        let Roles::Tree(tree) = roles else {
-            return own;
-        };
-        (own.has, own.top) = (tree.has, tree.top);
         let contributors: [fn(&mut NodeFigures) -> &mut Vec<ContributorFigures>; 2] =
             [|node| &mut node.arrivals, |node| &mut node.departures];
         for ((is_there, of), parents) in
-            (tree.has.into_iter().zip(contributors)).zip(own.parents.chunks_exact(n_nodes))
+            (own.has.into_iter().zip(contributors)).zip(own.parents.chunks_exact(n_nodes))
         {
             if !is_there {
                 continue;
@@ -65,7 +90,6 @@ impl RoleFigures {
                 }
             }
         }
-        own
     }
 }
 
@@ -117,6 +141,18 @@ impl ByRoles {
                 }
             }
         }
+        Some(&mut own.nodes)
+    }
+
+    /// The nodes of an instance on a spanning tree of our own, of which there is one more.
+    pub(crate) fn with_one_more(
+        &mut self,
+        stations: &Stations,
+        precision: Precision,
+    ) -> Option<&mut [NodeFigures]> {
+        let new = || RoleFigures::of_stations(stations, precision);
+        let own = self.all.of(&stations.parents(), new)?;
+        own.n += 1;
         Some(&mut own.nodes)
     }
 

@@ -9,6 +9,7 @@ use collbench_stats::distribution::{Distribution, Precision};
 use collbench_stats::moments::Sample;
 use collbench_trees::roles::Roles;
 use collbench_trees::shape::Shape;
+use collbench_trees::stations::Stations;
 use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::CompleteInstance;
@@ -295,6 +296,43 @@ impl GraphFigures {
                 i128::from(extent.last_leave) - i128::from(extent.first_enter);
         }
         scratch.progress_times = progress_times;
+    }
+
+    /// Adds the samples of an instance on a spanning tree of our own.
+    pub(crate) fn add_on_tree(&mut self, stations: &Stations, samples: &[(Quantity, i64)]) {
+        self.n += 1;
+        let n_edges = stations.hops.len();
+        let precision = Precision::of_edges(stations.links.len());
+        self.edges
+            .resize_with(n_edges, || EdgeFigures::new(precision));
+        for link in stations.links.iter().flatten() {
+            for (way, hop) in link.hops.iter().enumerate() {
+                if let Some(hop) = hop {
+                    self.edges[*hop as usize].ways[way] += 1;
+                }
+            }
+        }
+        let nodes = self.by_roles.with_one_more(stations, precision);
+        let mut targets = FigureTargets {
+            edges: &mut self.edges,
+            nodes,
+        };
+        for &(quantity, sample) in samples {
+            targets.add(quantity, &[sample]);
+        }
+    }
+
+    /// Adds the critical path of an instance on a spanning tree of our own with so many hops.
+    pub(crate) fn add_path(
+        &mut self,
+        instance: &CompleteInstance<'_>,
+        path: Result<&CriticalPath, Doubt>,
+        n_hops: usize,
+    ) {
+        match path {
+            Ok(path) => self.critical.add(instance, path, n_hops),
+            Err(doubt) => self.critical.add_unknown(doubt),
+        }
     }
 
     /// Adds the samples of an instance one by one; `scratch` has them then.

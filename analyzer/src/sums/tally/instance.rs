@@ -171,7 +171,8 @@ impl Tally<'_> {
         let Some(messages) = &of.instance.messages else {
             return;
         };
-        if messages.is_empty() && self.context.has_stopped_in(of.instance) {
+        let is_on_own_tree = !of.instance.passes.is_empty();
+        if messages.is_empty() && (is_on_own_tree || self.context.has_stopped_in(of.instance)) {
             return;
         }
         let inside = &mut self.sums.operations.get_mut(of.number).inside;
@@ -215,7 +216,7 @@ impl Tally<'_> {
         }
         let Some(last) = figures.last else {
             lateness.sections.add(at_ns, None);
-            lateness.arrivals.add(instance.position, at_ns, 0);
+            lateness.arrivals.add(instance.position, at_ns, (0, 0));
             return;
         };
         lateness.resolved += 1;
@@ -229,7 +230,7 @@ impl Tally<'_> {
         let n_others = instance.n_calls() - 1;
         let lateness_ns = LateArrival::lateness_ns(figures.excess, caused_ns, n_others);
         let arrivals = &mut lateness.arrivals;
-        arrivals.add(instance.position, at_ns, lateness_ns);
+        arrivals.add(instance.position, at_ns, (lateness_ns, caused_ns));
         if arrivals.may_keep(lateness_ns) {
             let late = of.late_together(last);
             arrivals.keep(LateArrival {

@@ -7,9 +7,11 @@ use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, Semantics};
 
 use super::Tally;
+use crate::calls::call::{Call, Candidate};
 use crate::calls::gap::Gap;
 use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::Figures;
+use crate::sums::operation::OperationKey;
 
 impl Tally<'_> {
     /// Hands over what a process did between two calls.
@@ -69,6 +71,34 @@ impl Tally<'_> {
             dependence: dependence(instance),
             calls,
             parts: unsuccessful_tests(instance, operation),
+        });
+    }
+
+    /// Hands over when a process was in a blocking call that is part of no complete instance: that was not its own
+    /// work.
+    pub(in crate::sums) fn hand_over_call(
+        &mut self,
+        instance: &Candidate<'_>,
+        slot: usize,
+        call: &Call,
+        key: &OperationKey,
+    ) {
+        let (true, None, Some(leave)) = (call.is_timed, call.overlap, call.leave) else {
+            return;
+        };
+        let member = &instance.communicator.members[slot];
+        self.scratch.handed_over.instances.push(Instance {
+            communicator: instance.communicator_index as u32,
+            position: instance.position,
+            operation: key.stable_hash(),
+            members: Arc::new([member.process as u32]),
+            dependence: Dependence::Nobody,
+            calls: Calls {
+                enters_ns: vec![call.enter.ns()],
+                leaves_ns: vec![leave.ns()],
+                ..Calls::default()
+            },
+            parts: Vec::new(),
         });
     }
 }

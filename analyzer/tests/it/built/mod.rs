@@ -278,6 +278,13 @@ impl TestProcess {
         self
     }
 
+    /// Whether its threads were on a core was recorded, too.
+    pub fn with_switches(&mut self) -> &mut Self {
+        let switches = LayerState::new(Layer::Switches, true, "");
+        self.identity.layers.push(switches);
+        self
+    }
+
     pub fn on_host(&mut self, name: &str) -> &mut Self {
         self.identity.host.name = name.into();
         self.identity.host.boot_id = format!("boot of {name}");

@@ -19,6 +19,15 @@ pub(super) fn opaque(n_instances: u64, operations: &[&str]) -> String {
     )
 }
 
+pub(super) fn passes_missing(n_instances: u64, operations: &[&str]) -> String {
+    format!(
+        "the paths of {} of {} are not known: passes of event collectors are missing in the trace, or \
+         contradict one another",
+        counted(n_instances, "instance"),
+        operations.join(", ")
+    )
+}
+
 pub(super) fn algorithm_contradicted(
     n_instances: u64,
     (operation, said, seen): &(String, String, String),

@@ -645,6 +645,14 @@ fn what_is_not_known_of_messages() {
              hardware, persistent requests of the library). Its tree is not known",
         ),
         (
+            Remark::PassesMissing {
+                n_instances: 1,
+                operations: vec!["MPI_Allreduce"],
+            },
+            "the paths of 1 instance of MPI_Allreduce are not known: passes of event collectors are \
+             missing in the trace, or contradict one another",
+        ),
+        (
             Remark::Opaque {
                 n_instances: 5,
                 operations: vec!["MPI_Barrier", "MPI_Bcast"],

@@ -15,6 +15,7 @@ mod damage;
 mod imbalance;
 mod invariance;
 mod operations;
+mod own_trees;
 mod random;
 
 /// Every blocking collective on every kind of communicator.

@@ -8,9 +8,12 @@ use crate::judge::causes::sites::{Sites, is_ready};
 use crate::judge::inputs::Inputs;
 use crate::judge::operations::by_time;
 use crate::judge::tree_figures::host_of;
+use crate::judge::trees;
+use crate::judge::trees::own_trees::OwnTreeHops;
 use crate::measure::critical_path::Doubt;
 use crate::results::operation_costs::UntoldReason;
 use crate::sums::graphs::GraphTally;
+use crate::sums::graphs::figures::EdgeFigures;
 use crate::sums::operation::{OperationKey, OperationTally};
 
 /// Classes of links by the distance of their ends.
@@ -24,15 +27,16 @@ pub(crate) enum LinkClass {
     BetweenSites,
 }
 
-/// How data flow in an operation whose payload is the same everywhere: then the fewest hops are
-/// known.
+/// How data flow in an operation: with a payload that is the same everywhere the fewest hops are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// From the root to all, or from all to the root.
     OneWay,
     /// From all to all.
     BothWays,
-    /// Each rank has data of its own: more hops may be fewer bytes.
+    /// From each rank its own data to the root, or from the root to each rank its own.
+    Rooted,
+    /// Each rank has data of its own for others: more hops may be fewer bytes.
     Other,
 }
 
@@ -82,6 +86,8 @@ pub(crate) struct GraphFacts {
     pub(crate) bytes: u64,
     /// Edges from the root to the deepest node; `None` of an exchange.
     pub(crate) height: Option<u64>,
+    /// Whether it is a spanning tree of our own, whose shape is chosen by the user.
+    pub(crate) is_own: bool,
     pub(crate) edges: Vec<EdgeFacts>,
     /// Nodes with several children.
     pub(crate) nodes: Vec<NodeFacts>,
@@ -200,10 +206,13 @@ fn operation(
     let ranks = &entry.ranks;
     let rank = |position: u32| ranks.get(position as usize).copied().flatten();
     let all = tally.inside.iter().flat_map(|inside| &inside.graphs);
+    let own = trees::own_trees::hops(inputs, key, &tally.own_trees).into_iter();
+    let own = own.map(|tree| own_tree(inputs, tree, &located));
     let graphs: Vec<GraphFacts> = match tally.overlap {
         Some(_) => Vec::new(),
         None => all
             .filter_map(|(edges, of)| graph(inputs, edges, of, &rank, &located))
+            .chain(own)
             .collect(),
     };
     Some(OperationFacts {
@@ -235,7 +244,10 @@ fn flow(key: &OperationKey) -> Flow {
         Bcast | Reduce => Flow::OneWay,
         Allreduce | Barrier => Flow::BothWays,
         _ if key.operation.semantics() == Semantics::Barrier => Flow::BothWays,
-        _ => Flow::Other,
+        _ => match key.operation.semantics() {
+            Semantics::ManyToOne | Semantics::OneToMany => Flow::Rooted,
+            _ => Flow::Other,
+        },
     }
 }
 
@@ -243,6 +255,12 @@ fn flow(key: &OperationKey) -> Flow {
 fn untold(tally: &OperationTally, graphs: &[GraphFacts]) -> Option<UntoldReason> {
     if graphs.iter().any(|graph| graph.known > 0) {
         return None;
+    }
+    if let Some(of_tree) = tally.own_trees.values().next() {
+        let unknown = of_tree.figures.critical.unknown;
+        let most = Doubt::ALL.into_iter().zip(unknown).rev();
+        let most = most.filter(|&(_, n)| n > 0).max_by_key(|&(_, n)| n);
+        return most.map(|(doubt, _)| UntoldReason::PathUnknown(doubt));
     }
     let Some(inside) = &tally.inside else {
         return Some(UntoldReason::NoMessages);
@@ -319,11 +337,63 @@ fn graph(
         path_ns: on_hops + in_ranks,
         bytes: tally.bytes.map_or(0, |(_, most)| most),
         height: recognition.tree.map(|tree| tree.height.into()),
+        is_own: false,
         edges: (edges.iter().zip(&figures.edges).enumerate())
             .filter_map(of_edge)
             .collect(),
         nodes: nodes.collect(),
     })
+}
+
+/// A spanning tree of our own.
+fn own_tree(
+    inputs: &Inputs<'_>,
+    tree: OwnTreeHops<'_>,
+    located: &dyn Fn(Option<u32>) -> Option<Location>,
+) -> GraphFacts {
+    let figures = &tree.tally.figures;
+    let critical = &figures.critical;
+    let on_hops: i128 = critical.hops.iter().map(|hop| hop.total_ns).sum();
+    let in_ranks: i128 = critical.stays.iter().map(|stay| stay.total_ns).sum();
+    let bytes = tree.tally.bytes.map_or(0, |(_, most)| most);
+    let of_hop = |(number, (&(from, to), figures)): (usize, (&(u32, u32), &EdgeFigures))| {
+        let ends = (located(Some(from))?, located(Some(to))?);
+        let on_path = critical.hops.get(number);
+        Some(EdgeFacts {
+            from,
+            to,
+            class: class(ends),
+            hosts: (ends.0.host, ends.1.host),
+            messages: 1.0,
+            bytes,
+            on_path: on_path.map_or(0, |hop| hop.n),
+            on_path_ns: on_path.map_or(0, |hop| saturate(hop.total_ns)),
+            // Where receivers are late, the time in transit is hidden.
+            n: if is_ready(&figures.late_receiver) {
+                figures.transfer.n()
+            } else {
+                0
+            },
+            median_ns: figures.transfer.quantile(50).unwrap_or(0),
+            p10_ns: figures.transfer.quantile(10).unwrap_or(0),
+            is_ready: is_ready(&figures.late_receiver),
+            uncertainty_ns: inputs.clocks.uncertainty_ns(ends.0.host, ends.1.host),
+        })
+    };
+    // Where a rank may only be late to receive there is no proxy, and nothing to cross.
+    let hops = tree.hops.iter().zip(&figures.edges).enumerate();
+    let crossings = hops.filter_map(of_hop).filter(|edge| edge.from != edge.to);
+    GraphFacts {
+        known: critical.n,
+        path_ns: on_hops + in_ranks,
+        bytes,
+        height: Some(tree.height),
+        is_own: true,
+        edges: crossings
+            .filter(|edge| edge.hosts.0 != edge.hosts.1)
+            .collect(),
+        nodes: Vec::new(),
+    }
 }
 
 fn class((a, b): (Location, Location)) -> LinkClass {

@@ -40,6 +40,7 @@ fn broadcast(n_hosts: usize, path_ns: i64, edges: Vec<EdgeFacts>) -> OperationFa
             path_ns: i128::from(100 * path_ns),
             bytes: 64,
             height: Some(2),
+            is_own: false,
             edges,
             nodes: Vec::new(),
         }],

@@ -1,0 +1,125 @@
+//! Sums over the instances of one operation on spanning trees of our own.
+
+use std::collections::BTreeMap;
+
+use collbench_trees::stations::{Flow, Stations};
+use serde::{Deserialize, Serialize};
+
+use crate::communicators::spanning_trees::OwnTrees;
+use crate::instances::complete::CompleteInstance;
+use crate::measure::critical_path::CriticalPath;
+use crate::measure::inside::Quantity;
+use crate::measure::passes::{InstanceOnTree, PassTimes, flow_of};
+use crate::sums::graphs::figures::GraphFigures;
+use crate::time::resolution::Resolution;
+
+/// Sums of the instances on one tree.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct OwnTreeTally {
+    /// Instances in which all event collectors that are on have recorded a pass.
+    pub instances: u64,
+    /// Other instances: passes are missing, or contradict one another.
+    pub n_without: u64,
+    /// Smallest and largest payload of any process, bytes.
+    pub bytes: Option<(u64, u64)>,
+    /// What is measured at its stations and hops.
+    pub figures: Box<GraphFigures>,
+    /// By rank of the tree: in how many instances its path was the slowest.
+    pub slowest: Vec<u64>,
+}
+
+/// Sums by tree: an index in [`OwnTrees::list`].
+pub(crate) type OwnTreeTallies = BTreeMap<u32, OwnTreeTally>;
+
+/// Trees with their event collectors, and buffers that are reused.
+#[derive(Debug, Default)]
+pub(crate) struct OwnTreeScratch {
+    /// By tree: the root in operations that have one, and whether data flow to it.
+    known: BTreeMap<(u32, Option<(u32, bool)>), Stations>,
+    times: PassTimes,
+    samples: Vec<(Quantity, i64)>,
+    path: CriticalPath,
+}
+
+/// Trees of which the stations are kept; beyond they are found again.
+const MAX_KNOWN: usize = 1024;
+
+/// Adds an instance in which there are passes of event collectors.
+pub(crate) fn add(
+    tallies: &mut OwnTreeTallies,
+    instance: &CompleteInstance<'_>,
+    (trees, resolution): (&OwnTrees, &Resolution),
+    scratch: &mut OwnTreeScratch,
+) {
+    let Some(first) = instance.passes.first() else {
+        return;
+    };
+    let number = first.tree;
+    let tree = &trees.list[number as usize];
+    let tally = tallies.entry(number).or_default();
+    let slots = instance.communicator.members.len();
+    let Some(flow) = flow_of(tree, instance).filter(|_| tree.ranks.len() == slots) else {
+        tally.n_without += 1;
+        return;
+    };
+    let root = match flow {
+        Flow::Both => None,
+        Flow::ToRoot(rank) => Some((rank, true)),
+        Flow::FromRoot(rank) => Some((rank, false)),
+    };
+    if scratch.known.len() >= MAX_KNOWN {
+        scratch.known.clear();
+    }
+    let new = || Stations::new(&tree.wrappers, flow);
+    let stations = scratch.known.entry((number, root)).or_insert_with(new);
+    let on_tree = InstanceOnTree {
+        instance,
+        tree: (number, tree),
+        stations,
+        resolution,
+    };
+    if !on_tree.find(&mut scratch.times) {
+        tally.n_without += 1;
+        return;
+    }
+    tally.instances += 1;
+    tally.see_bytes(instance.payloads.sums(instance.n_calls()).range);
+    scratch.samples.clear();
+    let slowest = on_tree.samples(&mut scratch.times, &mut scratch.samples);
+    tally.figures.add_on_tree(stations, &scratch.samples);
+    let found = on_tree.follow(&scratch.times, &mut scratch.path);
+    let path = found.map(|()| &scratch.path);
+    tally.figures.add_path(instance, path, stations.hops.len());
+    if let Some(rank) = slowest {
+        tally.slowest.resize(stations.n_ranks as usize, 0);
+        tally.slowest[rank as usize] += 1;
+    }
+}
+
+impl OwnTreeTally {
+    fn see_bytes(&mut self, range: Option<(u64, u64)>) {
+        if let Some((least, most)) = range {
+            let (own_least, own_most) = self.bytes.unwrap_or((least, most));
+            self.bytes = Some((own_least.min(least), own_most.max(most)));
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.instances += other.instances;
+        self.n_without += other.n_without;
+        self.see_bytes(other.bytes);
+        self.figures.merge(&other.figures);
+        let n = self.slowest.len().max(other.slowest.len());
+        self.slowest.resize(n, 0);
+        for (own, other) in self.slowest.iter_mut().zip(&other.slowest) {
+            *own += other;
+        }
+    }
+}
+
+/// Adds another part.
+pub(crate) fn merge(own: &mut OwnTreeTallies, others: &OwnTreeTallies) {
+    for (tree, other) in others {
+        own.entry(*tree).or_default().merge(other);
+    }
+}

@@ -1,0 +1,69 @@
+//! Whom the causes name: only those that a scenario makes late, over twenty seeds; and what all causes cost: what
+//! all waits take.
+
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{CauseKind, CausePlace, CostOf, FoundCause};
+
+use crate::seeds::analysis_of;
+
+/// The ranks and hosts that are named as late.
+pub(crate) fn named(analysis: &Analysis) -> Vec<&FoundCause> {
+    let late = [CauseKind::LateRank, CauseKind::LateHost];
+    let causes = analysis.causes.iter();
+    let named = causes.filter(|cause| cause.matters && late.contains(&cause.kind));
+    let parties = named.filter(|cause| !matches!(cause.place, Some(CausePlace::Communicator(_))));
+    parties.collect()
+}
+
+/// Nobody else is named, and no cost is below 0 or above all waits, to which those of waiting add up.
+#[track_caller]
+pub(crate) fn only_these_are_named(guilty: &[CausePlace], of: &str, analysis: &Analysis) {
+    for cause in named(analysis) {
+        let is_guilty = cause
+            .place
+            .as_ref()
+            .is_some_and(|place| guilty.contains(place));
+        assert!(is_guilty, "{of}: {cause:#?}");
+    }
+    let waits: i64 = analysis.ranks.iter().filter_map(|rank| rank.wait_ns).sum();
+    let waiting = analysis.causes.iter();
+    let waiting = waiting.filter(|cause| cause.of == CostOf::Waiting);
+    let mut costs = 0;
+    for cause in waiting {
+        assert_eq!(
+            cause.direct_ns + cause.propagated_ns,
+            cause.cost_ns,
+            "{of}: {cause:#?}"
+        );
+        let are_costs = cause.direct_ns >= 0 && cause.propagated_ns >= 0;
+        assert!(are_costs && cause.cost_ns <= waits, "{of}: {cause:#?}");
+        costs += cause.cost_ns;
+    }
+    assert_eq!(costs, waits, "{of}");
+}
+
+pub(crate) fn ranks(ranks: &[u32]) -> Vec<CausePlace> {
+    ranks.iter().map(|&rank| CausePlace::Rank(rank)).collect()
+}
+
+#[test]
+fn in_programs_of_many_kinds_of_calls_only_those_are_named_that_do_more() {
+    for (scenario, mut guilty) in [
+        ("everything.toml", Vec::new()),
+        ("besides.toml", ranks(&[0, 2, 3, 4])),
+        ("hosts.toml", Vec::new()),
+        ("inside.toml", ranks(&[4])),
+        ("inside_nonblocking.toml", ranks(&[0, 5])),
+        ("inside_one_host.toml", ranks(&[2, 3, 5, 6])),
+        ("nonblocking.toml", Vec::new()),
+    ] {
+        if scenario == "hosts.toml" {
+            guilty.push(CausePlace::Host("b".to_owned()));
+        }
+        for seed in 0..5 {
+            let analysis = analysis_of(&format!("tests/scenarios/{scenario}"), Some(seed));
+            let of = format!("{scenario}, seed {seed}");
+            only_these_are_named(&guilty, &of, &analysis);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What counts as own work of a rank, and what makes two ranks differ.
+
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{CauseKind, CausePlace, FoundCause, LateBy};
+use collbench_formats::{Operation, ROOT_NONE, Record, Running};
+use collbench_stats::random::Random;
+
+use crate::built::{START, TestTrace, call};
+
+/// The costliest cause.
+fn first(analysis: &Analysis) -> &FoundCause {
+    &analysis.causes[0]
+}
+
+#[test]
+fn time_in_calls_that_are_no_complete_instance_is_not_own_work() {
+    let mut trace = TestTrace::new(4);
+    for n in 0..50 {
+        let at = 10_000_000 * n;
+        for (rank, process) in (0..).zip(&mut trace.processes) {
+            // With two roots, of which one waits for nobody knows what.
+            let (root, inside_ns) = if rank == 1 {
+                (1, 3_000_000)
+            } else {
+                (0, 1_000)
+            };
+            let stamps = (at + 1_000, at + 1_000 + inside_ns);
+            process.call(call(Operation::Bcast, 0, root, 8, stamps));
+            let stamps = (at + 2_000 + inside_ns, at + 3_010_000);
+            process.call(call(Operation::Allreduce, 0, ROOT_NONE, 8, stamps));
+        }
+    }
+    let analysis = trace.analyze();
+    let cause = first(&analysis);
+    assert_eq!(cause.kind, CauseKind::Algorithm, "{:#?}", analysis.causes);
+    assert_eq!(cause.cost_ns, 49 * 3 * 2_999_000, "{:#?}", analysis.causes);
+    let operation = &analysis.operations[cause.operation.unwrap()];
+    assert_eq!(operation.operation, "MPI_Bcast");
+    let mut causes = analysis.causes.iter();
+    assert!(causes.all(|cause| cause.kind != CauseKind::LateRank));
+}
+
+/// Two ranks that each work for some 10 ms, of which one loses its core three times: recorded or not.
+fn preempted(seed: u64, is_recorded: bool) -> Analysis {
+    let random = &mut Random::from_state(seed);
+    let mut trace = TestTrace::new(2);
+    for process in &mut trace.processes {
+        process.with_switches();
+    }
+    if !is_recorded {
+        trace = TestTrace::new(2);
+    }
+    let mut at = 1_000_000;
+    for n in 0..12 {
+        let on_core_ns = [0, 1].map(|_| random.uniform(8_000_000, 12_000_000));
+        let off_core_ns = [0, if n % 4 == 2 { 12_000_000 } else { 0 }];
+        let enters = [0, 1].map(|rank| at + on_core_ns[rank] + off_core_ns[rank]);
+        let end = enters[0].max(enters[1]) + 10_000;
+        for (rank, process) in trace.processes.iter_mut().enumerate() {
+            let stamps = (enters[rank], end);
+            process.call(call(Operation::Allreduce, 0, ROOT_NONE, 8, stamps));
+            if is_recorded {
+                let before = Running {
+                    elapsed_ticks: enters[rank] - at,
+                    on_core_us: (on_core_ns[rank] / 1_000) as u32,
+                    n_blocked: 0,
+                    n_preempted: if off_core_ns[rank] > 0 { 2 } else { 0 },
+                };
+                process.call(Record::of_words(
+                    before.words(),
+                    START + enters[rank] - 1,
+                    0,
+                ));
+            }
+        }
+        at = end;
+    }
+    trace.analyze()
+}
+
+#[test]
+fn of_two_ranks_the_one_that_is_preempted_is_named_where_that_was_recorded() {
+    for seed in 0..20 {
+        let analysis = preempted(seed, true);
+        let cause = first(&analysis);
+        let found = (cause.kind, cause.place.clone(), cause.by);
+        let expected = (
+            CauseKind::LateRank,
+            Some(CausePlace::Rank(1)),
+            Some(LateBy::Preempted),
+        );
+        assert_eq!(found, expected, "seed {seed}: {:#?}", analysis.causes);
+        // Three events among twelve may be chance.
+        let unknown = preempted(seed, false);
+        let named = unknown
+            .causes
+            .iter()
+            .find(|cause| cause.kind == CauseKind::LateRank);
+        assert_eq!(named, None, "seed {seed}");
+    }
+}
