@@ -13,7 +13,7 @@
 //! | folder | what is in it |
 //! | --- | --- |
 //! | `values` | what values consist of, how they are combined ([`Combine`]), predefined operations on predefined types ([`Kernel`]) |
-//! | `transport` | what carries values between processes ([`Transport`]): threads with a simulated network ([`InProcess`]), or processes of an MPI library ([`MpiTransport`]); shared memory |
+//! | `transport` | what carries values between processes ([`Transport`]): threads with a simulated network ([`InProcess`]), or processes of an MPI library ([`MpiTransport`]), or threads of either ([`ThreadTransport`]); shared memory |
 //! | `tree` | a tree as it is executed: where paths join, where in memory which value lies, what each process does where data flow to a root or from it |
 //! | `run` | one process that executes operations ([`Team`]): waiting ([`WaitPolicy`]), taking and forwarding of values, event collectors ([`Pass`]), the operations themselves |
 //!
@@ -61,6 +61,7 @@ pub use run::{
 };
 pub use transport::{
     InProcess, LINE_BYTES, Line, MpiConstants, MpiFunctions, MpiTransport, MpiWorld, Received,
-    SharedMemory, SimulatedCosts, SimulatedMemory, Transport, TransportError, Word,
+    SharedMemory, SimulatedCosts, SimulatedMemory, ThreadMemory, ThreadTransport, Transport,
+    TransportError, Word,
 };
 pub use values::{Combine, Elements, Kernel, Reduction};

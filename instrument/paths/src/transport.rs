@@ -6,6 +6,8 @@ mod process;
 
 mod in_process;
 
+mod threads;
+
 #[allow(unsafe_code)]
 mod shared;
 
@@ -18,3 +20,4 @@ pub(crate) use memory::{cell_lines, peek, publish, read};
 pub use mpi::{MpiConstants, MpiFunctions, MpiTransport, MpiWorld, Word};
 pub use process::{Received, Transport, TransportError};
 pub use shared::SharedMemory;
+pub use threads::{ThreadMemory, ThreadTransport};

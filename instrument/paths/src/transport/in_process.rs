@@ -54,8 +54,8 @@ struct Message {
     bytes: Vec<u8>,
 }
 
-/// A process of a simulated network: one thread.
-#[derive(Debug)]
+/// A process of a simulated network: one thread, or several with a clone each.
+#[derive(Debug, Clone)]
 pub struct InProcess {
     network: Arc<Network>,
     rank: u32,

@@ -110,7 +110,7 @@ pub struct MpiWorld {
     comm: Word,
 }
 
-/// Tag of messages with which processes find each other's memory.
+/// Tag of messages with which processes find each other's memory, if they use no other.
 const SHARE_TAG: u32 = 0;
 /// Tag of no message.
 const NO_TAG: u32 = 1;
@@ -151,6 +151,12 @@ impl MpiWorld {
         })
     }
 
+    /// The handle of the communicator. No receive that matches its messages may be posted on it.
+    #[must_use]
+    pub const fn comm(&self) -> Word {
+        self.comm
+    }
+
     /// Frees the communicator. All processes call this together, after they have dropped whatever
     /// used it.
     ///
@@ -184,6 +190,8 @@ pub struct MpiTransport {
     /// The ranks on this host, ascending.
     mates: Vec<u32>,
     clock: fn() -> u64,
+    /// Tag of messages with which these processes find each other's memory.
+    share_tag: u32,
     sending: RefCell<Vec<Sending>>,
     /// Set once the library has failed: nothing is waited for any more.
     has_failed: Cell<bool>,
@@ -212,9 +220,18 @@ impl MpiTransport {
             me,
             mates: mates.map(|(rank, _)| rank).collect(),
             clock,
+            share_tag: SHARE_TAG,
             sending: RefCell::default(),
             has_failed: Cell::new(false),
         }
+    }
+
+    /// Uses a tag for finding each other's memory that no other process sends with: for processes in
+    /// which several threads make teams at once. It counts like the tags of a team.
+    #[must_use]
+    pub fn with_share_tag(mut self, tag: u32) -> Self {
+        self.share_tag = FIRST_TAG + tag;
+        self
     }
 
     /// Sends to a rank with a tag of the communicator.
@@ -370,7 +387,7 @@ impl MpiTransport {
     fn await_words(&self, from: u32) -> Result<[u64; 3], TransportError> {
         let mut bytes = [0; 24];
         while self
-            .receive_tagged(Some(from), SHARE_TAG, &mut bytes)?
+            .receive_tagged(Some(from), self.share_tag, &mut bytes)?
             .is_none()
         {
             std::thread::yield_now();
@@ -381,7 +398,7 @@ impl MpiTransport {
 
     fn send_words(&self, to: u32, words: [u64; 3]) -> Result<(), TransportError> {
         let bytes = words.map(u64::to_le_bytes);
-        self.send_tagged(to, SHARE_TAG, bytes.as_flattened())
+        self.send_tagged(to, self.share_tag, bytes.as_flattened())
     }
 
     /// The first process of the host makes the memory, and tells all others whether all have it.

@@ -9,9 +9,9 @@ use crate::reference::{Op, allreduce, reduce};
 /// One operation with its arguments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
-    collective: Collective,
-    op: Op,
-    root: u32,
+    pub(crate) collective: Collective,
+    pub(crate) op: Op,
+    pub(crate) root: u32,
     /// Elements of each rank.
     count: usize,
     is_in_place: bool,

@@ -9,3 +9,5 @@ mod progress;
 mod random;
 mod reference;
 mod run;
+mod threads;
+mod tree_files;

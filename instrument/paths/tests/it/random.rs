@@ -87,10 +87,16 @@ impl Builder {
     }
 }
 
-/// A tree of `n_ranks` ranks: any shape, any owners, contributors in any order.
+/// A tree of `n_ranks` ranks on up to four hosts, as [`random_tree_on`] makes it.
 pub(crate) fn random_tree(random: &mut Random, n_ranks: usize) -> Wrappers {
     let n_hosts = 1 + random.below(n_ranks.min(4));
-    let hosts: Vec<u32> = (0..n_ranks).map(|_| random.below(n_hosts) as u32).collect();
+    let hosts = (0..n_ranks).map(|_| random.below(n_hosts) as u32).collect();
+    random_tree_on(random, hosts)
+}
+
+/// A tree of as many ranks as there are `hosts`: any shape, any owners, contributors in any order.
+pub(crate) fn random_tree_on(random: &mut Random, hosts: Vec<u32>) -> Wrappers {
+    let n_ranks = hosts.len();
     let mut builder = Builder {
         hosts: hosts.clone(),
         wrappers: Vec::new(),

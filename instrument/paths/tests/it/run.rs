@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use collbench_formats::tree::Wrappers;
-use collbench_paths::{Idle, InProcess, SimulatedCosts, Team, TeamOptions, WaitPolicy};
+use collbench_paths::{Idle, InProcess, SimulatedCosts, Team, TeamOptions, Transport, WaitPolicy};
 
 /// Longer than any test takes on any machine: a process that has not ended then never will.
 const FOREVER: Duration = Duration::from_secs(60);
@@ -19,18 +19,31 @@ pub(crate) fn on_all_ranks<R: Send + 'static>(
     costs: SimulatedCosts,
     rank: impl Fn(&mut Team<InProcess>, u32) -> R + Clone + Send + 'static,
 ) -> Vec<R> {
+    let processes = InProcess::processes(tree.hosts(), costs);
+    on_all(processes, tree, segment_bytes, rank)
+}
+
+/// What each rank returns, in the order of ranks: those of `transports`.
+///
+/// # Panics
+/// If a rank panics, or waits forever.
+pub(crate) fn on_all<T: Transport + Send + 'static, R: Send + 'static>(
+    transports: Vec<T>,
+    tree: &Wrappers,
+    segment_bytes: usize,
+    rank: impl Fn(&mut Team<T>, u32) -> R + Clone + Send + 'static,
+) -> Vec<R> {
     let options = TeamOptions {
         segment_bytes,
         first_tag: 7,
         ..TeamOptions::new(WaitPolicy::new(Idle::Yield))
     };
     let (done, results) = mpsc::channel();
-    let processes = InProcess::processes(tree.hosts(), costs);
-    let n_ranks = processes.len();
-    for (me, process) in (0..).zip(processes) {
+    let n_ranks = transports.len();
+    for (me, transport) in (0..).zip(transports) {
         let (tree, rank, done) = (tree.clone(), rank.clone(), done.clone());
         std::thread::spawn(move || {
-            let mut team = Team::new(process, &tree, options).expect("there is memory");
+            let mut team = Team::new(transport, &tree, options).expect("there is memory");
             // Nobody listens any more if another rank has failed.
             let _ = done.send((me, rank(&mut team, me)));
         });
