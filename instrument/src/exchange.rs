@@ -27,9 +27,10 @@ mod start;
 #[allow(unsafe_code)]
 mod transport;
 
-pub(crate) use exchanges::Exchanges;
+pub(crate) use exchanges::{Exchanges, TIMEOUT};
 pub(crate) use in_run::{carries_data, synchronizes};
 pub use ping::{StopMonitor, StopRule, TickLength, Transport, WORDS, answer, ask};
+pub(crate) use registry::{Decision, Registry};
 pub use schedule::{Pair, closing_rounds, rounds};
 pub(crate) use session::Session;
 pub(crate) use start::Start;

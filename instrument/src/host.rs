@@ -10,6 +10,6 @@ mod mix;
 
 pub use clock::{Clock, measure_clock};
 pub use identity::{HostKey, boot_id, host_identity, host_key, host_name};
-pub use launcher::LauncherRank;
-pub(crate) use launcher::{all_on_this_host, hydra_job, launched_processes};
+pub use launcher::{LauncherRank, launched_job};
+pub(crate) use launcher::{all_on_this_host, launched_processes};
 pub(crate) use mix::mix;

@@ -17,6 +17,7 @@
 //! | `messages` | data about the messages that the MPI library sends |
 //! | `record` | from a call to a record: the [`Recorder`](record::Recorder) and what wrappers do |
 //! | `hooks` | functions that the MPI library calls: from a message to a record |
+//! | `trees` | collectives over spanning trees of our own, in place of the library's |
 //! | `start` | the start of recording, inside `MPI_Init` |
 //!
 //! The commands around it are in a package of their own.
@@ -55,24 +56,26 @@ mod record;
 mod settings;
 #[allow(unsafe_code)]
 mod start;
+mod trees;
 
 pub use args::{ArgumentRole, Initiated, Peers, RetainedArrays, call_narrowed, payload};
 pub use communicators::{CommunicatorEntry, CommunicatorIdentity, FileOrWindow};
 pub use hooks::{endpoint_call, own_address_call, tagged_receive, tagged_send};
 pub use host::{
-    Clock, HostKey, LauncherRank, boot_id, host_identity, host_key, host_name, measure_clock,
+    Clock, HostKey, LauncherRank, boot_id, host_identity, host_key, host_name, launched_job,
+    measure_clock,
 };
 pub use mpi::{CalledAs, MpiLibrary, RealFunction};
 pub use process::ReservedMemory;
 pub use record::{
     Algorithm, Peer, RequestCall, abort_call, access_begin_call, access_end_call, algorithm_call,
-    begin_call, begin_transfer_call, closing_call, constructor_call, creation_call,
-    creation_request, creation_start, creation_step, end_call, fence_call, file_or_window_call,
-    free_call, get_status_call, group_constructor_call, guarded_call, is_inside_a_call,
-    name_communicator, nonblocking_access_call, nonblocking_call, opening_call, persistent_call,
-    phase_call, poll_call, recorded_call, request_free_call, rooted_call, send_call, some_call,
-    start_call, startall_call, test_call, testall_call, testany_call, timed_call, wait_call,
-    waitall_call, waitany_call,
+    begin_call, begin_own_call, begin_transfer_call, closing_call, constructor_call, creation_call,
+    creation_request, creation_start, creation_step, define_tree, end_call, end_own_call,
+    fence_call, file_or_window_call, free_call, get_status_call, group_constructor_call,
+    guarded_call, is_inside_a_call, name_communicator, nonblocking_access_call, nonblocking_call,
+    opening_call, persistent_call, phase_call, poll_call, record_pass, recorded_call,
+    request_free_call, rooted_call, send_call, some_call, start_call, startall_call, test_call,
+    testall_call, testany_call, timed_call, wait_call, waitall_call, waitany_call,
 };
 pub use settings::{
     ExchangeSettings, Form, Layers, LayersError, Scheme, Settings, SettingsError, clock_of_name,

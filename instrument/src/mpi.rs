@@ -23,7 +23,9 @@ mod version;
 pub(crate) use abi::Constants;
 pub(crate) use caller::is_program;
 pub use find::{CalledAs, RealFunction};
-pub(crate) use find::{address_of, call_mpi, find_datum, has_function};
+pub(crate) use find::{
+    address_of, call_mpi, find_datum, find_function, has_function, replace_functions,
+};
 pub(crate) use handle::{Handle, HandleMap, SPARE_BITS};
 pub(crate) use inquiries::LibraryError;
 pub use library::MpiLibrary;

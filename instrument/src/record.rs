@@ -24,6 +24,7 @@ mod local;
 mod nesting;
 #[allow(unsafe_code)]
 mod overflow;
+mod passes;
 #[allow(unsafe_code)]
 mod persistent;
 #[allow(unsafe_code)]
@@ -57,6 +58,7 @@ pub use gaps::{Peer, begin_transfer_call, poll_call, send_call, timed_call};
 pub use initiation::{RequestCall, nonblocking_call};
 pub(crate) use local::Local;
 pub use nesting::guarded_call;
+pub use passes::{begin_own_call, define_tree, end_own_call, record_pass};
 pub use persistent::{persistent_call, start_call, startall_call};
 pub(crate) use recorder::Recorder;
 pub(crate) use running::Thresholds;

@@ -11,7 +11,7 @@ mod process_in_world;
 
 use std::fs;
 use std::panic::catch_unwind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,7 @@ use crate::mpi::{MpiLibrary, ProcessModel, has_function};
 use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
 use crate::record::{Recorder, Thresholds, record_init};
 use crate::settings::{Form, Layers, Settings};
+use crate::trees::{NewWorld, begin_trees};
 use process_in_world::ProcessInWorld;
 
 /// How long the other ranks wait for world rank 0 to create the directory.
@@ -114,6 +115,13 @@ pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
     if WAS_TRIED.swap(true, Ordering::AcqRel) {
         return;
     }
+    if let Some(trees) = &init.settings.trees {
+        // As with recording, an error in it ends only this.
+        let _ = catch_unwind(|| use_trees(operation, trees, init.settings.records));
+    }
+    if !init.settings.records {
+        return;
+    }
     let mut rank = 0;
     let started = catch_unwind(std::panic::AssertUnwindSafe(|| {
         start(operation, init, &mut rank)
@@ -127,6 +135,33 @@ pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
     }
 }
 
+fn model_of(operation: Operation) -> ProcessModel {
+    match operation {
+        Operation::SessionInit => ProcessModel::Sessions,
+        _ => ProcessModel::World,
+    }
+}
+
+/// Uses the trees that collbench-record has handed over at `path`, if all processes of the world
+/// can.
+fn use_trees(operation: Operation, path: &Path, is_recorded: bool) {
+    let model = model_of(operation);
+    // An error is found again, and reported, when recording starts.
+    let Ok(library) = MpiLibrary::find(model) else {
+        return;
+    };
+    // SAFETY: this function is called when `operation` has succeeded.
+    let world = unsafe { ProcessInWorld::of_this_process(&library, model) };
+    let world = NewWorld {
+        id: world.id,
+        rank: world.rank,
+        size: world.world_size,
+        has_comm_world: model == ProcessModel::World,
+        is_recorded,
+    };
+    begin_trees(library, world, path);
+}
+
 fn start(
     operation: Operation,
     init: InitAnchor,
@@ -137,10 +172,7 @@ fn start(
         clock,
         anchor,
     } = init;
-    let model = match operation {
-        Operation::SessionInit => ProcessModel::Sessions,
-        _ => ProcessModel::World,
-    };
+    let model = model_of(operation);
     let library = MpiLibrary::find(model)?;
     // SAFETY: this function is called when `operation` has succeeded.
     let world = unsafe { ProcessInWorld::of_this_process(&library, model) };

@@ -11,19 +11,21 @@
 
 use std::ffi::c_int;
 
-use collbench_formats::{Activity, CompletingCall, Operation};
+use collbench_formats::{Activity, CompletingCall, Operation, decode_meta};
 use collbench_instrument::{
     Algorithm, ArgumentRole, CalledAs, CommunicatorIdentity, FileOrWindow, InitAnchor, Initiated,
     Peer, Peers, RealFunction, RequestCall, ReservedMemory, abort_call, access_begin_call,
-    access_end_call, algorithm_call, begin_call, begin_transfer_call, call_narrowed, closing_call,
-    constructor_call, creation_call, creation_request, creation_start, creation_step, end_call,
-    endpoint_call, fence_call, file_or_window_call, free_call, get_status_call,
-    group_constructor_call, guarded_call, is_inside_a_call, library_algorithms, mpi_routines,
-    name_communicator, nonblocking_access_call, nonblocking_call, opening_call, own_address_call,
-    payload, persistent_call, phase_call, poll_call, recorded_call, request_free_call, rooted_call,
-    send_call, some_call, start_call, start_recording, startall_call, tagged_receive, tagged_send,
-    test_call, testall_call, testany_call, timed_call, wait_call, waitall_call, waitany_call,
+    access_end_call, algorithm_call, begin_call, begin_own_call, begin_transfer_call,
+    call_narrowed, closing_call, constructor_call, creation_call, creation_request, creation_start,
+    creation_step, define_tree, end_call, end_own_call, endpoint_call, fence_call,
+    file_or_window_call, free_call, get_status_call, group_constructor_call, guarded_call,
+    is_inside_a_call, library_algorithms, mpi_routines, name_communicator, nonblocking_access_call,
+    nonblocking_call, opening_call, own_address_call, payload, persistent_call, phase_call,
+    poll_call, record_pass, recorded_call, request_free_call, rooted_call, send_call, some_call,
+    start_call, start_recording, startall_call, tagged_receive, tagged_send, test_call,
+    testall_call, testany_call, timed_call, wait_call, waitall_call, waitany_call,
 };
+use collbench_paths::Pass;
 
 #[global_allocator]
 static MEMORY: ReservedMemory = ReservedMemory;
@@ -737,3 +739,57 @@ export_ucx!(ucp_tag_recv_nbx(worker, buffer, count, tag, mask, parameters) -> us
         )
     }
 });
+
+/// For programs that execute operations over trees themselves: takes the record of a call in this
+/// thread, on a communicator of the MPI library. `operation` is its number in records, `root` is
+/// negative if there is none. Returns 0 if the call is recorded.
+#[unsafe(no_mangle)]
+extern "C" fn collbench_call_begin(comm: usize, operation: u32, root: i64, bytes: u64) -> c_int {
+    let operation = u16::try_from(operation).ok().and_then(Operation::from_code);
+    let root = i32::try_from(root).unwrap_or(-1);
+    let is_recorded =
+        operation.is_some_and(|operation| begin_own_call(comm, operation, root, bytes));
+    c_int::from(!is_recorded)
+}
+
+/// Stores the leave of the call that this thread has begun.
+#[unsafe(no_mangle)]
+extern "C" fn collbench_call_end() {
+    end_own_call();
+}
+
+/// Defines a spanning tree of a communicator, with `threads` ranks in each process. `encoded` is
+/// null, or the address of `n` bytes, the encoded tree, at the process with rank 0 in the
+/// communicator. Returns the index of the definition; `u32::MAX` if nothing is recorded.
+///
+/// # Safety
+/// `name` is a C string, and there are `n` bytes at `encoded` unless that is null.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn collbench_tree_define(
+    comm: usize,
+    threads: u32,
+    name: *const std::ffi::c_char,
+    encoded: *const u8,
+    n: usize,
+) -> u32 {
+    // SAFETY: the caller promises a C string, and as many bytes as it says.
+    let (name, encoded) = unsafe {
+        let encoded = (!encoded.is_null()).then(|| std::slice::from_raw_parts(encoded, n));
+        (std::ffi::CStr::from_ptr(name).to_string_lossy(), encoded)
+    };
+    let decoded = encoded.map(|bytes| decode_meta(bytes, crc32fast::hash(bytes)));
+    let Ok(wrappers) = decoded.transpose() else {
+        return u32::MAX;
+    };
+    define_tree(comm, threads, name.into_owned(), wrappers).unwrap_or(u32::MAX)
+}
+
+/// Records a pass through an event collector of the tree with this index.
+///
+/// # Safety
+/// `pass` is the address of a pass.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn collbench_pass(tree: u32, pass: *const Pass) {
+    // SAFETY: the caller promises a pass.
+    record_pass(tree, unsafe { &*pass });
+}

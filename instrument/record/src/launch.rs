@@ -7,6 +7,7 @@ mod process;
 mod program;
 mod relay;
 mod summary;
+mod trees;
 
 pub use process::look_at_sigpipe;
 
@@ -21,6 +22,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser};
 use collbench_files::guard_mappings;
 use collbench_formats::Layer;
+use collbench_formats::tree::TreeRules;
 use collbench_instrument::{
     Clock, ExchangeSettings, Form, LauncherRank, Layers, Settings, clock_of_name, directory,
     environment_of,
@@ -45,6 +47,8 @@ const NOT_FOUND: u8 = 127;
 
 /// Heading of the options on what is recorded.
 const CONTENT: &str = "What is recorded";
+/// Heading of the options on what is run in place of the MPI library's operations.
+const TREES: &str = "Spanning trees";
 /// Heading of the options for the installation of the command.
 const INSTALLATION: &str = "Installation";
 
@@ -58,6 +62,10 @@ Examples:
       record MPI-IO, too
   collbench-record --keep last:16M -- mpirun -n 8 ./app
       keep only the newest calls of a long run
+  collbench-record --trees trees.toml -- mpirun -n 8 ./app
+      run collectives over the trees of a file, and record them
+  collbench-record --trees trees.toml --no-trace -- mpirun -n 8 ./app
+      the same without recording
 
 Exit status: that of COMMAND; 125 when recording failed, 126 when COMMAND cannot be run, 127 when \
 it is not found.
@@ -118,6 +126,16 @@ struct Options {
         value_parser = ExchangeSettings::of_word, help_heading = CONTENT,
     )]
     exchange: ExchangeSettings,
+    /// Run the collectives that this tree file names over its trees; collbench-tree begins, checks
+    /// and shows such files
+    #[arg(long, value_name = "FILE", help_heading = TREES)]
+    trees: Option<PathBuf>,
+    /// Record nothing, and make no directory
+    #[arg(
+        long, requires = "trees", conflicts_with_all = ["force", "compact", "keep", "max_size"],
+        help_heading = TREES,
+    )]
+    no_trace: bool,
     /// Print a completion script for this shell and exit
     #[arg(long, value_name = "SHELL", exclusive = true, help_heading = INSTALLATION)]
     completions: Option<clap_complete::Shell>,
@@ -230,9 +248,24 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         layers,
         keep_bytes: options.keep,
         exchange: options.exchange,
+        trees: None,
+        records: !options.no_trace,
+    };
+    let is_first = launcher_rank.is_none_or(|LauncherRank(rank)| rank == 0);
+    let trees = match &options.trees {
+        Some(file) if is_first => {
+            let can_look_up = launcher_rank.is_some() || trees::is_launcher(&options.command[0]);
+            Some(trees::rules_of(file, can_look_up)?)
+        }
+        _ => None,
+    };
+    let settings = Settings {
+        trees: (options.trees.is_some()).then(|| trees::path_of(&settings, launcher_rank)),
+        ..settings
     };
     let job = Job {
         settings,
+        trees,
         force: options.force,
         compact: options.compact,
         preload,
@@ -271,6 +304,8 @@ fn chosen_clock(name: Option<&str>) -> anyhow::Result<Option<collbench_formats::
 /// What is to be run, and how.
 struct Job {
     settings: Settings,
+    /// What the tree file says, at the process that hands it over.
+    trees: Option<TreeRules>,
     /// Whether an older trace may be replaced.
     force: bool,
     /// Whether the trace is to be compacted.
@@ -282,6 +317,9 @@ struct Job {
 impl Job {
     /// The outer form: creates the directory, runs the launcher, and reports the outcome.
     fn run_launcher(&self) -> anyhow::Result<ExitCode> {
+        if !self.settings.records {
+            return self.run_unrecorded();
+        }
         let output = &self.settings.output;
         directory::check_fresh(output, self.force)?;
         if let Err(error) = find_program(&self.command[0]) {
@@ -296,6 +334,43 @@ impl Job {
             run: &run,
             is_new: fresh.is_new,
         };
+        let trees = self.hand_over()?;
+        let mut command = self.relayed()?;
+        let ended = process::run(&mut command, process::Signals::Ours);
+        drop(trees);
+        match ended {
+            Ok(ended) => Ok(self.report(ended, unused)),
+            Err(error) => Ok(cannot_run(&self.command[0], &error)),
+        }
+    }
+
+    /// Either form without a trace, at the process that hands the trees over.
+    fn run_unrecorded(&self) -> anyhow::Result<ExitCode> {
+        if let Err(error) = find_program(&self.command[0]) {
+            return Ok(cannot_run(&self.command[0], &error));
+        }
+        let trees = self.hand_over()?;
+        let ended = match self.settings.form {
+            Form::Outer => process::run(&mut self.relayed()?, process::Signals::Ours),
+            Form::Inner => process::run(&mut self.prepared(), process::Signals::OfTheRank),
+        };
+        drop(trees);
+        match ended {
+            Ok(ended) => Ok(ended.pass_on()),
+            Err(error) => Ok(cannot_run(&self.command[0], &error)),
+        }
+    }
+
+    /// Writes what the tree file says where the process with world rank 0 reads it.
+    fn hand_over(&self) -> anyhow::Result<Option<trees::HandedOver<'_>>> {
+        match (&self.trees, &self.settings.trees) {
+            (Some(rules), Some(path)) => trees::hand_over(rules, path).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The launcher line with settings for all hosts.
+    fn relayed(&self) -> anyhow::Result<std::process::Command> {
         let mut command = self.prepared();
         if std::env::var_os(FORK_AGENT).is_some() {
             tell(&format!(
@@ -305,15 +380,15 @@ impl Job {
         } else if let Some(agent) = relay_agent(&self.settings, &self.preload)? {
             command.env(FORK_AGENT, agent);
         }
-        match process::run(&mut command, process::Signals::Ours) {
-            Ok(ended) => Ok(self.report(ended, unused)),
-            Err(error) => Ok(cannot_run(&self.command[0], &error)),
-        }
+        Ok(command)
     }
 
     /// The inner form at rank 0: removes an old trace, runs the program, which creates the
     /// directory in `MPI_Init`, and reports the outcome for all ranks.
     fn run_first_rank(&self) -> anyhow::Result<ExitCode> {
+        if !self.settings.records {
+            return self.run_unrecorded();
+        }
         let output = &self.settings.output;
         directory::check_fresh(output, self.force)?;
         if let Err(error) = find_program(&self.command[0]) {
@@ -332,7 +407,10 @@ impl Job {
         };
         let mut command = self.prepared();
         command.env(directory::RUN_VARIABLE, &run);
-        match process::run(&mut command, process::Signals::OfTheRank) {
+        let trees = self.hand_over()?;
+        let ended = process::run(&mut command, process::Signals::OfTheRank);
+        drop(trees);
+        match ended {
             Ok(ended) => Ok(self.report(ended, unused)),
             Err(error) => Ok(cannot_run(&self.command[0], &error)),
         }

@@ -20,7 +20,7 @@ use crate::settings::Scheme;
 
 /// How long the first process waits for the others to be recorded too. The first value is for
 /// processes on other hosts; the second is used where the launcher says that all are on one host.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 const TIMEOUT_ON_ONE_HOST: Duration = Duration::from_secs(1);
 
 /// Exchanges of a leader with another process of its host.

@@ -90,11 +90,19 @@ impl Registry {
     /// # Errors
     /// The file system's.
     pub(crate) fn of(directory: &Path, world: u64, world_size: u32) -> io::Result<Self> {
-        let registry = registry_path(directory, world);
+        let decision = directory.join(format!("{DECISION_PREFIX}{world:016x}"));
+        Self::at(registry_path(directory, world), decision, world_size)
+    }
+
+    /// A registry in this file, with its decision in another one.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub(crate) fn at(registry: PathBuf, decision: PathBuf, world_size: u32) -> io::Result<Self> {
         Ok(Self {
             file: open(&registry)?,
             registry,
-            decision: directory.join(format!("{DECISION_PREFIX}{world:016x}")),
+            decision,
             world_size,
         })
     }

@@ -41,10 +41,27 @@ pub(crate) fn all_on_this_host(world_size: u32) -> bool {
         .is_some_and(|n_local| n_local >= world_size)
 }
 
+/// Identifies the processes that the launcher started together with this one: what it sets equally in
+/// all of them, and in no other job. `None` if no launcher started this process.
+pub fn launched_job() -> Option<String> {
+    const VARIABLES: [&[&str]; 4] = [
+        &["PMIX_NAMESPACE"],
+        &["OMPI_MCA_ess_base_jobid"],
+        &["PMI_JOBID"],
+        &["SLURM_JOB_ID", "SLURM_STEP_ID"],
+    ];
+    let value = |name: &&str| std::env::var(name).ok();
+    let job = VARIABLES.iter().find_map(|names| {
+        let values: Option<Vec<String>> = names.iter().map(value).collect();
+        Some(values?.join("."))
+    });
+    job.or_else(hydra_job)
+}
+
 /// Identifies this job if Hydra (the launcher of MPICH) started it, which gives no such number in
 /// the environment: the port at which its proxy reports, the same on all hosts, and the number of
 /// the process group, which spawned processes have of their own. `None` under another launcher.
-pub(crate) fn hydra_job() -> Option<String> {
+fn hydra_job() -> Option<String> {
     /// Most shells and wrappers between the proxy and the program.
     const MOST_BETWEEN: usize = 32;
     let mut process = std::os::unix::process::parent_id();

@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, CString, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::handle::Handle;
 use super::objects::{LoadedObject, address_info, object_at, object_of, object_with};
@@ -17,7 +17,7 @@ use crate::process::Uninterrupted;
 /// `RTLD_LOCAL` (as mpi4py always does), it is the one in the object that defines `PMPI_Init`.
 /// Signals are delayed, since the loader allocates memory from the C library for names that it does
 /// not find.
-pub(super) fn find_function(name: &CStr) -> *mut c_void {
+pub(crate) fn find_function(name: &CStr) -> *mut c_void {
     let _signals_wait = Uninterrupted::begin();
     // SAFETY: `name` is a C string; RTLD_NEXT searches after the caller's object.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
@@ -146,6 +146,8 @@ pub(crate) fn is_of_mpi(object: &LoadedObject) -> bool {
 pub struct RealFunction {
     name: &'static CStr,
     reach: LookUp,
+    /// Whether another function may stand in for that of the library.
+    is_replaceable: bool,
     /// Null if it was not found yet; [`MISSING`] if the library has no such function.
     address: AtomicPtr<c_void>,
 }
@@ -183,6 +185,7 @@ impl RealFunction {
         Self {
             name,
             reach: LookUp::Library,
+            is_replaceable: false,
             address: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
@@ -209,6 +212,7 @@ impl RealFunction {
                 CalledAs::Mpi => LookUp::ToolFirst,
                 CalledAs::Pmpi => LookUp::Library,
             },
+            is_replaceable: true,
             ..Self::new(name)
         }
     }
@@ -218,6 +222,7 @@ impl RealFunction {
     pub const fn past_tool(name: &'static CStr) -> Self {
         Self {
             reach: LookUp::PastTool,
+            is_replaceable: true,
             ..Self::new(name)
         }
     }
@@ -247,12 +252,16 @@ impl RealFunction {
             return std::ptr::null_mut();
         }
         let _signals_wait = Uninterrupted::begin();
+        let of_library = || match find_function(self.name) {
+            found if self.is_replaceable => replaced(self.name, found),
+            found => found,
+        };
         let found = match self.reach {
-            LookUp::Library => find_function(self.name),
+            LookUp::Library => of_library(),
             LookUp::Anywhere => find_anywhere(self.name),
-            LookUp::ToolFirst => find_tool(self.name).unwrap_or_else(|| find_function(self.name)),
+            LookUp::ToolFirst => find_tool(self.name).unwrap_or_else(of_library),
             LookUp::PastTool => match find_tool(self.name) {
-                Some(_) => find_function(self.name),
+                Some(_) => of_library(),
                 None => std::ptr::null_mut(),
             },
         };
@@ -261,6 +270,25 @@ impl RealFunction {
         let known = if is_missing { MISSING } else { found };
         self.address.store(known, Ordering::Relaxed);
         found
+    }
+}
+
+/// Finds what stands in for a function of the MPI library: of this name, at this address, which is
+/// not null.
+pub(crate) type Replace = fn(&CStr, *mut c_void) -> *mut c_void;
+
+static REPLACE: OnceLock<Replace> = OnceLock::new();
+
+/// From here on wrappers that are called for the first time call what `replace` returns.
+pub(crate) fn replace_functions(replace: Replace) {
+    // This happens once, in `MPI_Init`.
+    let _ = REPLACE.set(replace);
+}
+
+fn replaced(name: &CStr, found: *mut c_void) -> *mut c_void {
+    match REPLACE.get() {
+        Some(replace) if !found.is_null() => replace(name, found),
+        _ => found,
     }
 }
 

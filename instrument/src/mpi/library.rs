@@ -48,7 +48,7 @@ pub struct MpiLibrary {
     pub(crate) byte: Handle,
     pub(crate) status_ignore: usize,
     /// Offset of `MPI_SOURCE` in a status, bytes.
-    status_source: usize,
+    pub(crate) status_source: usize,
     pub(crate) errors_return: Handle,
     /// Thread level provided, 0 to 3.
     pub thread_level: u32,

@@ -149,6 +149,22 @@ impl Local {
     }
 }
 
+impl Local {
+    /// Stores the record of a call that the program itself executes, but for its leave.
+    pub(super) fn begin_own_call(&self, recorder: &Recorder, call: &Prepared) {
+        let communicator = CommunicatorWord::new(call.communicator, call.root);
+        call.slot.write([call.word, communicator.bits()]);
+        self.own_call.set(call.slot);
+        call.slot.stamp(recorder.clock.now());
+    }
+
+    /// Stores its leave.
+    pub(super) fn end_own_call(&self, recorder: &Recorder) {
+        let leave_ticks = recorder.clock.now();
+        self.own_call.replace(Slot::NONE).leave(0, leave_ticks);
+    }
+}
+
 impl Recorder {
     /// A call as payload functions need it; `root` is the argument, if there is one.
     #[inline]

@@ -7,6 +7,7 @@ use collbench_formats::{Definition, Operation, ROOT_NONE, RecordWord, UNKNOWN_CO
 use super::creations::CreatingCall;
 use super::initiation::InitiatedAt;
 use super::local::Local;
+use super::nesting::guarded_call;
 use super::recorder::Recorder;
 use crate::args::RetainedArrays;
 use crate::communicators::{CommunicatorIdentity, ConstructorCall, hash_of_text};
@@ -27,7 +28,7 @@ pub fn constructor_call(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(recorder) = Recorder::active() else {
-        return real();
+        return guarded_call(real);
     };
     let local = Local::of_this_thread();
     let flags = local.internal_flag();
@@ -136,7 +137,7 @@ pub unsafe fn group_constructor_call(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(recorder) = Recorder::active() else {
-        return real();
+        return guarded_call(real);
     };
     let tag = match tag {
         0 => 0,
@@ -164,7 +165,7 @@ pub fn free_call(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(recorder) = Recorder::active() else {
-        return real();
+        return guarded_call(real);
     };
     if handle_address == 0 {
         return real();

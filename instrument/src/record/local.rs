@@ -34,6 +34,10 @@ pub(crate) struct Local {
     pub(super) stack: Cell<(usize, usize)>,
     /// Whether the thread is on a cold path of the recorder.
     pub(super) is_on_cold_path: Cell<bool>,
+    /// Whether nothing is recorded of what the thread does.
+    is_silent: Cell<bool>,
+    /// The record of a call that the program itself executes.
+    pub(super) own_call: Cell<Slot>,
     /// The epoch of communicators in which the cache is valid.
     pub(super) epoch: Cell<u64>,
     /// Number of calls that were entered.
@@ -52,6 +56,8 @@ thread_local! {
             outermost: Cell::new(0),
             stack: Cell::new((0, 0)),
             is_on_cold_path: Cell::new(false),
+            is_silent: Cell::new(false),
+            own_call: Cell::new(Slot::NONE),
             epoch: Cell::new(0),
             calls: Cell::new(0),
             route: Cell::new(Route::NONE),
@@ -208,7 +214,7 @@ impl Local {
     /// `ends_gap`: the time in calls without records is noted before it.
     #[cold]
     fn take_later_slot(&self, recorder: &'static Recorder, ends_gap: bool) -> Slot {
-        if recorder.file.is_stopped() {
+        if recorder.file.is_stopped() || self.is_silent.get() {
             return Slot::NONE;
         }
         let taken = recorder.guarded(|| {
@@ -226,6 +232,25 @@ impl Local {
             Ok(slot)
         });
         taken.unwrap_or(Slot::NONE)
+    }
+
+    /// Runs something within a recorded call, such as an agreement between processes, of which
+    /// nothing is to be recorded.
+    #[cold]
+    pub(crate) fn silently<R>(&self, run: impl FnOnce() -> R) -> R {
+        let (Some(recorder), Some(thread)) = (Recorder::active(), self.thread.get()) else {
+            return run();
+        };
+        // No slot is taken on the fast path then.
+        thread.cursor.hold();
+        let before = self.is_silent.replace(true);
+        let result = run();
+        self.is_silent.set(before);
+        recorder.guarded(|| {
+            thread.cursor.release();
+            Ok(())
+        });
+        result
     }
 
     /// The recorder's state of this thread; only on a guarded path.

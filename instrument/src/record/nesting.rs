@@ -28,18 +28,22 @@ pub(super) struct CallScope<'a> {
     before: usize,
 }
 
+/// Set in the stored address if a further call is under way inside the outermost one; the address
+/// itself is even.
+const NESTED: usize = 1;
+
 impl<'a> CallScope<'a> {
     /// Always inlined, so that the address is in the frame of the wrapper or of the function that
     /// makes its call.
     #[inline(always)]
     pub(super) fn enter(local: &'a Local) -> Self {
-        let here = MaybeUninit::<u8>::uninit();
+        let here = MaybeUninit::<u16>::uninit();
         let before = local.outermost.get();
-        let outermost = match before {
-            0 => here.as_ptr() as usize,
-            outer => outer,
-        };
-        local.outermost.set(outermost);
+        if before == 0 {
+            local.outermost.set(here.as_ptr() as usize);
+        } else {
+            local.mark_nested(before);
+        }
         local.calls.set(local.calls.get().wrapping_add(1));
         Self { local, before }
     }
@@ -64,6 +68,31 @@ pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
     local.is_inside();
     let _inside = CallScope::enter(local);
     real()
+}
+
+impl Local {
+    /// Whether the function of the MPI library that a wrapper calls now is called inside another
+    /// call. The wrapper itself is only known as a call if it records.
+    #[inline]
+    pub(crate) fn is_nested(&self) -> bool {
+        match Recorder::active() {
+            Some(_) => self.outermost.get() & NESTED != 0,
+            None => self.is_inside(),
+        }
+    }
+
+    /// Notes that a further call is entered inside the outermost one.
+    #[cold]
+    fn mark_nested(&self, outermost: usize) {
+        self.outermost.set(outermost | NESTED);
+    }
+
+    /// Runs what stands in for a function of the MPI library: calls that it makes are inside it.
+    #[inline]
+    pub(crate) fn inside<R>(&self, run: impl FnOnce() -> R) -> R {
+        let _inside = CallScope::enter(self);
+        run()
+    }
 }
 
 /// While this exists, the thread is on a cold path of the recorder, which uses data that calls
@@ -120,8 +149,13 @@ impl Local {
     #[cold]
     #[inline(never)]
     fn is_still_inside(&self) -> bool {
-        let stack = self.stack.get();
-        let is_left = left_by_a_jump(self.outermost.get(), &(stack.0..stack.1));
+        let stack = match self.stack.get() {
+            // Nothing is recorded.
+            (0, 0) => own_stack(),
+            known => known,
+        };
+        let outermost = self.outermost.get() & !NESTED;
+        let is_left = left_by_a_jump(outermost, &(stack.0..stack.1));
         if is_left {
             self.abandon();
         }

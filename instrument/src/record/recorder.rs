@@ -54,6 +54,8 @@ pub(crate) struct Recorder {
     /// How far apart polls in a row may be.
     pub(super) poll_ticks: u64,
     pub(super) algorithms: Algorithms,
+    /// Number of spanning trees of our own that were defined.
+    pub(super) n_trees: AtomicU32,
     pub(crate) partners: Partners,
     /// Communicators of the contexts of messages, where tags have contexts.
     pub(crate) contexts: Contexts,
@@ -105,6 +107,7 @@ impl Recorder {
             thresholds: layers.switches.then_some(thresholds),
             poll_ticks: thresholds.poll_ticks,
             algorithms: Algorithms::default(),
+            n_trees: AtomicU32::new(0),
             partners: Partners::default(),
             contexts: Contexts::default(),
             messages: OnceLock::new(),

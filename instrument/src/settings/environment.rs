@@ -14,6 +14,8 @@ const MAX_SIZE: &str = "COLLBENCH_MAX_SIZE";
 const LAYERS: &str = "COLLBENCH_LAYERS";
 const KEEP: &str = "COLLBENCH_KEEP";
 const EXCHANGE: &str = "COLLBENCH_EXCHANGE";
+const TREES: &str = "COLLBENCH_TREES";
+const RECORD: &str = "COLLBENCH_RECORD";
 
 /// Which process creates the trace directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +44,12 @@ pub struct Settings {
     pub layers: Layers,
     /// How hosts exchange stamps.
     pub exchange: ExchangeSettings,
+    /// The file with the encoded [`TreeRules`](collbench_formats::tree::TreeRules) by which
+    /// collectives are replaced, absolute and the same for all processes; `None`: all are the MPI
+    /// library's. Only the process with world rank 0 reads it.
+    pub trees: Option<PathBuf>,
+    /// Whether calls are recorded.
+    pub records: bool,
 }
 
 /// A variable with an invalid value.
@@ -67,6 +75,10 @@ impl Settings {
             // A path need not be UTF-8.
             settings.map(|settings| Self {
                 output: std::env::var_os(OUTPUT).map_or(settings.output, PathBuf::from),
+                trees: settings
+                    .trees
+                    .and(std::env::var_os(TREES))
+                    .map(PathBuf::from),
                 ..settings
             })
         })
@@ -116,6 +128,11 @@ impl Settings {
                 Err(_) => return Err(wrong(EXCHANGE, word, "rounds, linear or off")),
             },
         };
+        let records = match get(RECORD).as_deref() {
+            Some("off") => false,
+            Some("on") | None => true,
+            Some(other) => return Err(wrong(RECORD, other.into(), "on or off")),
+        };
         Ok(Some(Self {
             output: output.into(),
             form,
@@ -124,6 +141,10 @@ impl Settings {
             keep_bytes: bytes_in(KEEP)?,
             layers,
             exchange,
+            trees: get(TREES)
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from),
+            records,
         }))
     }
 }
@@ -151,7 +172,7 @@ pub fn name_of_clock(clock: ClockSource) -> &'static str {
 
 /// The variables that hold `settings`; those with `None` must not be set.
 #[must_use]
-pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 7] {
+pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 9] {
     let form = match settings.form {
         Form::Outer => "outer",
         Form::Inner => "inner",
@@ -173,6 +194,8 @@ pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::O
             settings.keep_bytes.map(|bytes| bytes.to_string().into()),
         ),
         (EXCHANGE, Some(settings.exchange.word().into())),
+        (TREES, settings.trees.clone().map(PathBuf::into_os_string)),
+        (RECORD, (!settings.records).then(|| "off".into())),
     ]
 }
 
@@ -198,6 +221,8 @@ mod tests {
             },
             keep_bytes: Some(1 << 21),
             exchange: ExchangeSettings::of_word("linear:2.5").unwrap(),
+            trees: Some("/tmp/x.trees".into()),
+            records: false,
         };
         let variables = environment_of(&settings);
         let get = |name| {

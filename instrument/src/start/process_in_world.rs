@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use collbench_formats::Abi;
 
-use crate::host::{LauncherRank, hydra_job, launched_processes, mix};
+use crate::host::{LauncherRank, launched_job, launched_processes, mix};
 use crate::mpi::{Handle, MpiLibrary, ProcessModel};
 
 /// World and rank of this process. A world is the processes that were started together.
@@ -58,18 +58,7 @@ impl ProcessInWorld {
 /// The identity of this world, on which its processes agree: computed from variables that the
 /// launcher sets equally in all of them, and in no other job.
 fn world_identity(world_size: u32) -> u64 {
-    const JOB_VARIABLES: [&[&str]; 4] = [
-        &["PMIX_NAMESPACE"],
-        &["OMPI_MCA_ess_base_jobid"],
-        &["PMI_JOBID"],
-        &["SLURM_JOB_ID", "SLURM_STEP_ID"],
-    ];
-    let job = JOB_VARIABLES.iter().find_map(|names| {
-        let values: Option<Vec<String>> =
-            names.iter().map(|name| std::env::var(name).ok()).collect();
-        Some(values?.join("."))
-    });
-    match job.or_else(hydra_job) {
+    match launched_job() {
         Some(job) => {
             let words: Vec<u64> = job.bytes().map(u64::from).collect();
             mix(&words)

@@ -33,6 +33,8 @@ struct Relayed {
     layers: String,
     keep_bytes: Option<u64>,
     exchange: String,
+    trees: Option<Vec<u8>>,
+    records: bool,
 }
 
 /// The value of the fork agent's variable; `None` if it cannot be expressed (it is split at blanks,
@@ -50,6 +52,8 @@ pub(super) fn relay_agent(settings: &Settings, preload: &Path) -> anyhow::Result
         layers: settings.layers.list(),
         keep_bytes: settings.keep_bytes,
         exchange: settings.exchange.word(),
+        trees: (settings.trees.as_ref()).map(|path| path.as_os_str().as_bytes().to_vec()),
+        records: settings.records,
     };
     let mut agent = own.into_os_string();
     agent.push(" --relay ");
@@ -71,6 +75,10 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
         layers: Layers::of_list(&relayed.layers).unwrap_or_default(),
         keep_bytes: relayed.keep_bytes,
         exchange: ExchangeSettings::of_word(&relayed.exchange).unwrap_or_default(),
+        trees: relayed
+            .trees
+            .map(|path| PathBuf::from(OsString::from_vec(path))),
+        records: relayed.records,
     };
     let preload = PathBuf::from(OsString::from_vec(relayed.preload));
     let Some((program, arguments)) = command.split_first() else {

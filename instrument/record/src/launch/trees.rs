@@ -1,0 +1,253 @@
+//! From a tree file to what the preloaded library reads: checked before anything is started, and
+//! encoded, since the library has no parser of TOML in it.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::net::ToSocketAddrs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail};
+use collbench_files::Folder;
+use collbench_formats::encode_meta;
+use collbench_formats::tree::TreeRules;
+use collbench_instrument::{LauncherRank, Settings, host_name, launched_job};
+use collbench_text::inert;
+use collbench_tree_files::{Problem, TreeFile};
+
+use super::tell;
+
+/// What a tree file says. Its remarks go to stderr. `can_look_up`: hosts of the job have addresses
+/// here.
+///
+/// # Errors
+/// If it cannot be read, is wrong, or names hosts that are not there.
+pub(super) fn rules_of(path: &Path, can_look_up: bool) -> anyhow::Result<TreeRules> {
+    let file = TreeFile::read(path)?;
+    let unknown = unknown_hosts(&file, can_look_up);
+    if !unknown.is_empty() {
+        bail!("{}", listed(path, &unknown));
+    }
+    if !file.remarks.is_empty() {
+        tell(&listed(path, &file.remarks));
+    }
+    Ok(file.rules)
+}
+
+/// One line for each of the problems.
+fn listed(path: &Path, problems: &[Problem]) -> String {
+    let path = inert::path(path);
+    let lines: Vec<String> = problems.iter().map(|of| format!("{path}:{of}")).collect();
+    lines.join("\n")
+}
+
+/// Whether a command is a launcher of MPI that finds other hosts by their names, from here. Any
+/// other command may start processes on hosts that only it knows.
+pub(super) fn is_launcher(command: &OsStr) -> bool {
+    const NAMES: [&str; 5] = ["mpirun", "mpiexec", "orterun", "prterun", "srun"];
+    let name = Path::new(command).file_name().unwrap_or_default();
+    let name = name.to_string_lossy();
+    // Followed by the name of the MPI library, as in mpiexec.hydra.
+    let first = name.split('.').next().unwrap_or_default();
+    NAMES.contains(&first)
+}
+
+/// The hosts that a tree file names and that the job cannot have: they are not among those of the
+/// batch system, or, without one, there is no address for them.
+fn unknown_hosts(file: &TreeFile, can_look_up: bool) -> Vec<Problem> {
+    if let Some(hosts) = allocated_hosts() {
+        return file.unknown_hosts(&hosts);
+    }
+    if !can_look_up {
+        return Vec::new();
+    }
+    let own = host_name();
+    let exists = |name: &str| name == own || (name, 0).to_socket_addrs().is_ok();
+    // What a pattern stands for cannot be looked up.
+    let names = file.hosts.iter().map(|named| named.name.clone());
+    let mut known: Vec<String> = names
+        .filter(|name| name.contains('*') || exists(name))
+        .collect();
+    known.push(own);
+    file.unknown_hosts(&known)
+}
+
+/// The hosts that a batch system has given this job; `None` without one.
+fn allocated_hosts() -> Option<Vec<String>> {
+    if let Ok(list) = std::env::var("SLURM_JOB_NODELIST") {
+        return Some(slurm_hosts(&list));
+    }
+    if let Ok(list) = std::env::var("LSB_HOSTS") {
+        return Some(list.split_whitespace().map(str::to_owned).collect());
+    }
+    let file = std::env::var_os("PBS_NODEFILE")?;
+    let text = std::fs::read_to_string(file).ok()?;
+    Some(text.lines().map(|line| line.trim().to_owned()).collect())
+}
+
+/// The hosts of a list of Slurm, such as `login,node[01-03,07]`.
+fn slurm_hosts(list: &str) -> Vec<String> {
+    let mut hosts = Vec::new();
+    let mut depth = 0;
+    let parts = list.split(|c| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    for part in parts.filter(|part| !part.is_empty()) {
+        expand(part, &mut hosts);
+    }
+    hosts
+}
+
+/// Adds the hosts that a part of the list stands for.
+fn expand(part: &str, hosts: &mut Vec<String>) {
+    /// More than any cluster has: a list that says more is not expanded.
+    const MOST: u64 = 1 << 20;
+    let bracketed = part.split_once('[').and_then(|(before, rest)| {
+        let (ranges, after) = rest.split_once(']')?;
+        Some((before, ranges, after))
+    });
+    let Some((before, ranges, after)) = bracketed else {
+        hosts.push(part.to_owned());
+        return;
+    };
+    for range in ranges.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (Ok(from), Ok(to)) = (first.parse::<u64>(), last.parse::<u64>()) else {
+            continue;
+        };
+        let width = first.len();
+        for number in from..=to.min(from.saturating_add(MOST)) {
+            expand(&format!("{before}{number:0width$}{after}"), hosts);
+        }
+    }
+}
+
+/// The file in which the trees are handed over: beside the trace directory, which all hosts share,
+/// and not in it, since a run without a trace has none. All processes of a job know its name.
+pub(super) fn path_of(settings: &Settings, rank: Option<LauncherRank>) -> PathBuf {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let of_this_command = || {
+        let nanoseconds = since.map_or(0, |since| since.as_nanos());
+        format!("{}-{nanoseconds}", std::process::id())
+    };
+    let job = rank.and_then(|_| launched_job());
+    let job = job.unwrap_or_else(of_this_command);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let job: String = job
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .collect();
+    let name = format!(".collbench-trees-{job}");
+    settings.output.with_file_name(name)
+}
+
+/// Trees that are handed over. When dropped, the file is removed, and what the processes have
+/// written beside it.
+#[derive(Debug)]
+pub(super) struct HandedOver<'a>(&'a Path);
+
+/// Writes what the preloaded library reads.
+///
+/// # Errors
+/// If the file cannot be written.
+pub(super) fn hand_over<'a>(rules: &TreeRules, path: &'a Path) -> anyhow::Result<HandedOver<'a>> {
+    let (bytes, crc32) = encode_meta(rules)?;
+    let shown = || format!("{}, by which trees are handed over", inert::path(path));
+    let (folder, name) = split(path).with_context(shown)?;
+    std::fs::create_dir_all(folder).with_context(shown)?;
+    let folder = Folder::open(folder).with_context(shown)?;
+    // Left over if a job with the same number was killed.
+    let _ = folder.remove_file(name);
+    let mut file = folder.create_private(name).with_context(shown)?;
+    let handed_over = HandedOver(path);
+    file.write_all(&crc32.to_le_bytes()).with_context(shown)?;
+    file.write_all(&bytes).with_context(shown)?;
+    Ok(handed_over)
+}
+
+fn split(path: &Path) -> anyhow::Result<(&Path, &str)> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    path.parent().zip(name).context("no path of a file")
+}
+
+impl Drop for HandedOver<'_> {
+    fn drop(&mut self) {
+        let Ok((folder, name)) = split(self.0) else {
+            return;
+        };
+        let Ok(folder) = Folder::open(folder) else {
+            return;
+        };
+        // What cannot be removed stays.
+        for of_job in folder.names().unwrap_or_default() {
+            let rest = of_job.to_str().and_then(|of_job| of_job.strip_prefix(name));
+            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
+                let _ = folder.remove_file(&of_job);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use collbench_formats::decode_meta;
+
+    use super::*;
+
+    const TREE: &str = "[[tree]]\noperations = [\"bcast\"]\nshape = \"binomial\"\n";
+
+    fn file_of(hosts: &str) -> TreeFile {
+        TreeFile::parse(&format!("{TREE}hosts = [{hosts}]\n"), Path::new("")).unwrap()
+    }
+
+    #[test]
+    fn a_list_of_slurm_names_each_host_with_its_zeros() {
+        assert_eq!(slurm_hosts("a"), ["a"]);
+        assert_eq!(
+            slurm_hosts("login,n[08-10,2]x,r[1-2]c[0-1]"),
+            [
+                "login", "n08x", "n09x", "n10x", "n2x", "r1c0", "r1c1", "r2c0", "r2c1"
+            ]
+        );
+        assert!(slurm_hosts("").is_empty());
+        assert_eq!(slurm_hosts("a[").len(), 1);
+    }
+
+    #[test]
+    fn hosts_without_an_address_are_unknown_and_patterns_are_not_looked_up() {
+        let own = host_name();
+        let file = file_of(&format!("\"{own}\", \"b*\", \"no-such-host.invalid\""));
+        let unknown = unknown_hosts(&file, true);
+        assert_eq!(unknown.len(), 1, "{unknown:?}");
+        assert!(unknown[0].found.contains("no-such-host.invalid"));
+        assert_eq!(unknown[0].line, 4);
+        assert!(unknown_hosts(&file, false).is_empty());
+        let launchers = ["mpirun", "/usr/bin/mpiexec.hydra", "srun"];
+        assert!(launchers.iter().all(|name| is_launcher(name.as_ref())));
+        assert!(!is_launcher("cluster".as_ref()) && !is_launcher("./mpirunner".as_ref()));
+    }
+
+    #[test]
+    fn what_is_handed_over_is_what_the_file_says_and_is_removed_with_all_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".collbench-trees-7");
+        let rules = file_of("\"a\"").rules;
+        let handed_over = hand_over(&rules, &path).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let (crc32, encoded) = bytes.split_first_chunk().unwrap();
+        let decoded: TreeRules = decode_meta(encoded, u32::from_le_bytes(*crc32)).unwrap();
+        assert_eq!(decoded, rules);
+        for name in [".collbench-trees-7.0123", ".collbench-trees-78"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        drop(handed_over);
+        let left = std::fs::read_dir(folder.path()).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [".collbench-trees-78"]);
+    }
+}

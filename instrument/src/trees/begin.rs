@@ -1,0 +1,283 @@
+//! The agreement inside `MPI_Init`: whether trees are used at all.
+//!
+//! As with the exchange of stamps, no message is sent to a process that does not expect it: the
+//! processes first find in a file that all of them have this library. Then the first one sends out
+//! what the tree file says, each says where it runs, and all make a communicator of ours.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use collbench_formats::decode_meta;
+use collbench_formats::tree::{Collectors, CollectorsOfKinds, Form, TreeRules};
+use collbench_paths::{MpiConstants, MpiFunctions, MpiWorld, TransportError};
+
+use super::active::Trees;
+use super::datatypes::Layout;
+use super::hosts::{ENTRY_BYTES, Hosts, Location};
+use super::predefined::{Predefined, TreeConstants};
+use super::replaced::replace;
+use super::tags::Tags;
+use super::world::World;
+use crate::exchange::{Decision, Registry, TIMEOUT};
+use crate::mpi::{Handle, MpiLibrary, address_of, call_mpi, find_function, replace_functions};
+use crate::process::say;
+
+/// The world of this process, when `MPI_Init` has just made it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewWorld {
+    /// Its identity.
+    pub(crate) id: u64,
+    /// World rank of this process.
+    pub(crate) rank: u32,
+    /// Number of processes.
+    pub(crate) size: u32,
+    /// Whether there is `MPI_COMM_WORLD`.
+    pub(crate) has_comm_world: bool,
+    /// Whether calls are recorded, and with them the passes of event collectors.
+    pub(crate) is_recorded: bool,
+}
+
+/// Why no trees are used. All processes find one of these.
+#[derive(Debug, thiserror::Error)]
+enum NoTrees {
+    #[error("the program initializes MPI with sessions and has no MPI_COMM_WORLD")]
+    Sessions,
+    #[error("the handles of this MPI library are not known; Open MPI's and MPICH's are")]
+    UnknownAbi,
+    #[error(
+        "{path}: {error}; the folder of the trace directory (-o) must be writable on all hosts"
+    )]
+    Registry { path: PathBuf, error: io::Error },
+    #[error(
+        "only {recorded} of {world_size} processes have collbench's library; start all with collbench-record, \
+         and no statically linked program"
+    )]
+    NotAll { recorded: u32, world_size: u32 },
+    #[error("{path}: {error}")]
+    File { path: PathBuf, error: String },
+    #[error("another process could not use them")]
+    Another,
+    #[error("the MPI library's {0} has failed")]
+    Failed(&'static str),
+    #[error(transparent)]
+    World(#[from] TransportError),
+}
+
+/// Uses the trees in the file at `path`, if all processes of the world can; to be called by all of
+/// them, when `MPI_Init` has succeeded. If not, the user is told once, and the program runs without.
+pub(crate) fn begin_trees(library: MpiLibrary, world: NewWorld, path: &Path) {
+    match try_begin(library, world, path) {
+        Ok(()) => {}
+        // It happens to all.
+        Err(NoTrees::Another) => {}
+        Err(NoTrees::File { .. } | NoTrees::Registry { .. }) if world.rank > 0 => {}
+        Err(
+            NoTrees::Sessions | NoTrees::UnknownAbi | NoTrees::NotAll { .. } | NoTrees::Failed(_),
+        ) if world.rank > 0 => {}
+        Err(error) => say(world.rank, &format!("no trees are used: {error}")),
+    }
+}
+
+fn try_begin(library: MpiLibrary, world: NewWorld, path: &Path) -> Result<(), NoTrees> {
+    if world.size < 2 {
+        // No communicator has two processes.
+        library.release();
+        return Ok(());
+    }
+    if !world.has_comm_world {
+        return Err(NoTrees::Sessions);
+    }
+    let constants = TreeConstants::of(library.abi).ok_or(NoTrees::UnknownAbi)?;
+    let location = Location::of_this_process();
+    let registry = agree_on_presence(world, path, &location)?;
+    // From here on all processes are here, and make the same calls of the library.
+    let content = send_out(&library, world.rank, path)?;
+    let mut rules = decoded(&content);
+    if !world.is_recorded {
+        rules.iter_mut().for_each(without_collectors);
+    }
+    let functions = functions();
+    let is_ready = rules.is_some() && functions.is_ok();
+    let (locations, all_are_ready) = exchange(&library, world.size, &location, is_ready)?;
+    if world.rank == 0 {
+        registry.remove();
+    }
+    let (Some(rules), Ok(functions), true) = (rules, functions, all_are_ready) else {
+        return Err(match world.rank {
+            0 if content.is_empty() => NoTrees::File {
+                path: path.to_owned(),
+                error: "it is not there, or not what collbench-record has written".to_owned(),
+            },
+            _ => NoTrees::Another,
+        });
+    };
+    let mpi_constants = MpiConstants {
+        comm_world: library.comm_world,
+        errors_return: library.errors_return,
+        byte: library.byte,
+        status_ignore: library.status_ignore,
+        any_source: constants.any_source,
+        status_source: library.status_source,
+    };
+    // SAFETY: these are the functions and constants of the library, which is initialized. When it
+    // is finalized, trees are no longer used.
+    let ours = unsafe { MpiWorld::new(functions, mpi_constants) }?;
+    let hosts = Hosts::new(&locations, &rules);
+    if world.rank == 0
+        && let Some(name) = hosts.unknown(&rules)
+    {
+        say(
+            0,
+            &format!("the tree file names host {name:?}, which this run does not have"),
+        );
+    }
+    let predefined = Predefined::of(library.abi, |datatype| extents(&library, datatype));
+    Trees::activate(World {
+        tags: Mutex::new(Tags::new(most_tag(&library, constants.tag_limit_key))),
+        library,
+        constants,
+        predefined,
+        rules,
+        hosts,
+        ours,
+        rank: world.rank,
+        shared_bytes: AtomicUsize::new(0),
+        was_told: AtomicBool::new(false),
+    });
+    replace_functions(replace);
+    // SAFETY: the handler only makes an atomic store, which is allowed after fork.
+    unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
+    Ok(())
+}
+
+/// A forked child must neither touch the memory that its parent shares, nor send messages.
+unsafe extern "C" fn forget_in_child() {
+    Trees::deactivate();
+}
+
+/// Finds that all processes of the world are here.
+fn agree_on_presence(
+    world: NewWorld,
+    path: &Path,
+    location: &Location,
+) -> Result<Registry, NoTrees> {
+    let file = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{:016x}{suffix}", world.id));
+        PathBuf::from(name)
+    };
+    let failed = |error| NoTrees::Registry {
+        path: file(""),
+        error,
+    };
+    let registry = Registry::at(file(""), file(".decision"), world.size).map_err(failed)?;
+    let decision = registry.agree(world.rank, location.key(), TIMEOUT);
+    match decision.map_err(failed)? {
+        Decision::OneHost | Decision::Exchange => Ok(registry),
+        Decision::Missing { recorded } => Err(NoTrees::NotAll {
+            recorded,
+            world_size: world.size,
+        }),
+    }
+}
+
+/// The content of the file, which the first process reads; nothing if it cannot.
+fn send_out(library: &MpiLibrary, rank: u32, path: &Path) -> Result<Vec<u8>, NoTrees> {
+    let mut content = match rank {
+        0 => fs::read(path).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let mut n_bytes = (content.len() as u64).to_le_bytes();
+    broadcast(library, &mut n_bytes)?;
+    content.resize(u64::from_le_bytes(n_bytes) as usize, 0);
+    broadcast(library, &mut content)?;
+    Ok(content)
+}
+
+fn broadcast(library: &MpiLibrary, bytes: &mut [u8]) -> Result<(), NoTrees> {
+    let address = bytes.as_mut_ptr() as usize;
+    let code = call_mpi!(c"PMPI_Bcast";
+        address, bytes.len(), library.byte, 0, library.comm_world);
+    match code {
+        0 => Ok(()),
+        _ => Err(NoTrees::Failed("MPI_Bcast")),
+    }
+}
+
+/// What the file says; `None` if it is not what collbench-record has written.
+fn decoded(content: &[u8]) -> Option<TreeRules> {
+    let (crc32, encoded) = content.split_first_chunk()?;
+    decode_meta(encoded, u32::from_le_bytes(*crc32)).ok()
+}
+
+/// Switches event collectors off: they would read the clock for nothing.
+fn without_collectors(rules: &mut TreeRules) {
+    for rule in &mut rules.rules {
+        rule.collectors = CollectorsOfKinds::uniform(Collectors::NONE);
+        if let Form::Nodes(nodes) = &mut rule.form {
+            for node in nodes {
+                (node.collectors, node.proxy_collectors) = (None, None);
+            }
+        }
+    }
+}
+
+/// Where all processes run, by world rank, and whether all are ready.
+fn exchange(
+    library: &MpiLibrary,
+    n_processes: u32,
+    own: &Location,
+    is_ready: bool,
+) -> Result<(Vec<Location>, bool), NoTrees> {
+    const BYTES: usize = ENTRY_BYTES + 1;
+    let mut given = [u8::from(is_ready); BYTES];
+    given[..ENTRY_BYTES].copy_from_slice(&own.encoded());
+    let mut all = vec![[0u8; BYTES]; n_processes as usize];
+    let (from, to) = (address_of(&mut given), all.as_mut_ptr() as usize);
+    let (byte, comm) = (library.byte, library.comm_world);
+    let code = call_mpi!(c"PMPI_Allgather"; from, BYTES, byte, to, BYTES, byte, comm);
+    if code != 0 {
+        return Err(NoTrees::Failed("MPI_Allgather"));
+    }
+    let location = |entry: &[u8; BYTES]| {
+        let (location, _) = entry.split_first_chunk::<ENTRY_BYTES>()?;
+        Some(Location::decoded(location))
+    };
+    let locations = all.iter().filter_map(location).collect();
+    Ok((locations, all.iter().all(|entry| entry[ENTRY_BYTES] == 1)))
+}
+
+fn functions() -> Result<MpiFunctions, &'static std::ffi::CStr> {
+    // SAFETY: these are the functions of these names, and the library stays loaded.
+    unsafe { MpiFunctions::find(find_function) }
+}
+
+/// Size and extent of a predefined datatype; `None` if it has none.
+fn extents(library: &MpiLibrary, datatype: Handle) -> Option<(usize, usize)> {
+    // SAFETY: it is a predefined datatype.
+    let (size, layout) = unsafe { (library.type_bytes(datatype)?, Layout::of(datatype)?) };
+    Some((
+        usize::try_from(size).ok()?,
+        usize::try_from(layout.extent).ok()?,
+    ))
+}
+
+/// The largest tag of the library, less those that the transport uses itself.
+fn most_tag(library: &MpiLibrary, key: usize) -> u32 {
+    /// That of the MPI standard.
+    const LEAST: i32 = 32_767;
+    const OF_TRANSPORT: u32 = 16;
+    let (mut value, mut is_set) = (0usize, 0i32);
+    let code = call_mpi!(c"PMPI_Comm_get_attr";
+        library.comm_world, key, address_of(&mut value), address_of(&mut is_set));
+    let most = if code == 0 && is_set != 0 && value != 0 {
+        // SAFETY: the value of this attribute is the address of an `int`.
+        unsafe { (value as *const i32).read() }
+    } else {
+        LEAST
+    };
+    most.max(LEAST) as u32 - OF_TRANSPORT
+}

@@ -1,0 +1,315 @@
+//! A call that may have a tree: its datatypes and buffers, from the arguments to what is on its way
+//! over the tree, and back.
+//!
+//! Functions return `None` if the MPI library makes the call: where it has no tree, and with
+//! arguments about which the library has something to say.
+
+use std::ffi::c_int;
+use std::ops::Range;
+
+use collbench_formats::tree::Collective;
+use collbench_paths::{Error, MpiTransport, Team};
+use collbench_trees::wrappers::Order;
+
+use super::active::Trees;
+use super::communicator::TreesOfCommunicator;
+use super::datatypes::{Elements, Layout, is_committed, pack, unpack};
+use super::predefined::NamedType;
+use super::world::World;
+use crate::mpi::{Handle, call_mpi};
+use crate::record::Local;
+
+/// A call that may have a tree.
+pub(super) struct Call {
+    pub(super) trees: &'static World,
+    pub(super) of: &'static mut TreesOfCommunicator,
+    comm: Handle,
+    collective: Collective,
+    /// The payload of each rank.
+    pub(super) bytes: usize,
+}
+
+/// A datatype in a call.
+#[derive(Clone, Copy)]
+pub(super) struct DataType {
+    pub(super) handle: Handle,
+    named: Option<NamedType>,
+    /// Bytes of data of an element.
+    pub(super) size: usize,
+}
+
+impl DataType {
+    /// Whether elements are known to lie in memory as they are packed.
+    #[inline]
+    pub(super) fn is_dense(&self) -> bool {
+        self.named.as_ref().is_some_and(NamedType::is_dense)
+    }
+
+    /// Bytes from one element to the next.
+    pub(super) fn extent(&self) -> Option<isize> {
+        match &self.named {
+            Some(named) => Some(named.extent as isize),
+            // SAFETY: it is a datatype, since the library has told its size.
+            None => unsafe { Layout::of(self.handle) }.map(|layout| layout.extent),
+        }
+    }
+}
+
+/// Elements of a datatype, in equal blocks one after the other.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks {
+    pub(super) address: usize,
+    /// Elements of a block.
+    pub(super) n: usize,
+    pub(super) datatype: DataType,
+    pub(super) n_blocks: usize,
+}
+
+impl Blocks {
+    pub(super) fn n_bytes(&self) -> usize {
+        self.n * self.datatype.size * self.n_blocks
+    }
+
+    /// One of the blocks.
+    pub(super) fn block(&self, nth: usize) -> Option<Self> {
+        let offset = match nth {
+            0 => 0,
+            _ => self.datatype.extent()? * (self.n * nth) as isize,
+        };
+        Some(Self {
+            address: self.address.wrapping_add_signed(offset),
+            n_blocks: 1,
+            ..*self
+        })
+    }
+
+    pub(super) fn elements(&self, nth: usize) -> Option<Elements> {
+        let block = self.block(nth)?;
+        Some(Elements {
+            address: block.address,
+            n: block.n,
+            datatype: block.datatype.handle,
+        })
+    }
+}
+
+/// A count, in a word as it is passed.
+#[inline]
+pub(super) fn count_of<const LARGE: bool>(count: usize) -> Option<usize> {
+    if LARGE {
+        usize::try_from(count as i64).ok()
+    } else {
+        usize::try_from(count as i32).ok()
+    }
+}
+
+/// Begins a call; `None` if its communicator has no tree for the operation.
+#[inline]
+pub(super) fn begin(collective: Collective, comm: usize) -> Option<Call> {
+    let trees = Trees::active()?;
+    if Local::of_this_thread().is_nested() {
+        return None;
+    }
+    // SAFETY: they exist until the program frees the communicator, which it does after this call, and
+    // it makes no other collective call on the communicator meanwhile.
+    let of = unsafe { &mut *trees.of_communicator(comm) };
+    of.has_rules(collective).then_some(Call {
+        trees: &trees.world,
+        of,
+        comm: trees.world.library.handle(comm),
+        collective,
+        bytes: 0,
+    })
+}
+
+impl Call {
+    /// A datatype of the call; `None` if it is none, or has no size.
+    #[inline]
+    pub(super) fn data_type(&mut self, datatype: usize) -> Option<DataType> {
+        let handle = self.trees.library.handle(datatype);
+        if let Some((last, named)) = self.of.last_used.datatype
+            && last == handle
+        {
+            return Some(DataType {
+                handle,
+                named: Some(named),
+                size: named.size,
+            });
+        }
+        let named = self.trees.predefined.named_type(handle).copied();
+        let size = match &named {
+            Some(named) => {
+                self.of.last_used.datatype = Some((handle, *named));
+                named.size
+            }
+            None => {
+                // SAFETY: MPI requires a datatype here; the null type is known.
+                let bytes = unsafe { self.trees.library.type_bytes(handle) }?;
+                usize::try_from(bytes).ok()?
+            }
+        };
+        Some(DataType {
+            handle,
+            named,
+            size,
+        })
+    }
+
+    /// Sets the payload of each rank: some elements. `None` if it has no tree: if it is nothing, or
+    /// more than a count of bytes can say.
+    #[inline]
+    pub(super) fn carry(&mut self, n: usize, datatype: &DataType) -> Option<()> {
+        let bytes = n.checked_mul(datatype.size)?;
+        self.bytes = bytes;
+        let is_carried = bytes > 0 && bytes <= i32::MAX as usize;
+        (is_carried && self.of.has_rule(self.collective, bytes as u64)).then_some(())
+    }
+
+    /// The root of the operation; `None` if it is not a rank.
+    pub(super) fn root(&self, root: usize) -> Option<u32> {
+        let root = u32::try_from(root as i32).ok()?;
+        ((root as usize) < self.of.n_ranks()).then_some(root)
+    }
+
+    /// The communicator of ours, on which the library returns errors.
+    pub(super) fn ours(&self) -> Handle {
+        self.trees.ours.comm()
+    }
+
+    /// Some blocks as they are on their way, which do not overlap `apart`.
+    pub(super) fn given<'s>(
+        &self,
+        blocks: Blocks,
+        apart: Range<usize>,
+        scratch: &'s mut Vec<u8>,
+    ) -> Option<&'s [u8]> {
+        let n_bytes = blocks.n_bytes();
+        if blocks.datatype.is_dense() {
+            if blocks.address == 0 {
+                return None;
+            }
+            // SAFETY: MPI requires a buffer with these elements, which have no gaps.
+            let bytes = unsafe { std::slice::from_raw_parts(blocks.address as *const u8, n_bytes) };
+            let end = blocks.address + n_bytes;
+            if end <= apart.start || apart.end <= blocks.address {
+                return Some(bytes);
+            }
+            scratch.clear();
+            scratch.extend_from_slice(bytes);
+            return Some(scratch);
+        }
+        scratch.clear();
+        scratch.resize(n_bytes, 0);
+        for (nth, into) in scratch
+            .chunks_exact_mut(n_bytes / blocks.n_blocks)
+            .enumerate()
+        {
+            // SAFETY: MPI requires a buffer with these elements.
+            if !unsafe { pack(blocks.elements(nth)?, into, self.ours()) } {
+                return None;
+            }
+        }
+        Some(scratch)
+    }
+
+    /// Where the result of a call goes as it is on its way.
+    pub(super) fn result<'s>(
+        &self,
+        blocks: Blocks,
+        scratch: &'s mut Vec<u8>,
+    ) -> Option<Receiving<'s>> {
+        let n_bytes = blocks.n_bytes();
+        if blocks.datatype.is_dense() {
+            if blocks.address == 0 {
+                return None;
+            }
+            // SAFETY: MPI requires a buffer for these elements, which have no gaps.
+            let bytes =
+                unsafe { std::slice::from_raw_parts_mut(blocks.address as *mut u8, n_bytes) };
+            return Some(Receiving {
+                bytes,
+                unpacked: None,
+            });
+        }
+        if !is_committed(blocks.datatype.handle, self.ours()) {
+            return None;
+        }
+        scratch.clear();
+        scratch.resize(n_bytes, 0);
+        Some(Receiving {
+            bytes: scratch,
+            unpacked: Some(blocks),
+        })
+    }
+
+    /// Executes the operation over its tree; `None` if it has none.
+    pub(super) fn execute(
+        &mut self,
+        root: Option<u32>,
+        order: Order,
+        execute: impl FnOnce(&mut Team<MpiTransport>) -> Result<(), Error>,
+    ) -> Option<c_int> {
+        let (trees, collective, bytes) = (self.trees, self.collective, self.bytes as u64);
+        let tree = self.of.tree(trees, collective, bytes, root, order)?;
+        let team = &mut tree.team.0;
+        match Local::of_this_thread().inside(|| execute(team)) {
+            Ok(()) => Some(0),
+            // Nothing was sent, and all processes find the same.
+            Err(Error::Element { .. } | Error::Payload { .. }) => None,
+            Err(Error::Truncated) => Some(self.raise(trees.constants.error_truncate)),
+            Err(Error::Transport(error)) => {
+                trees.tell_once(&error.to_string());
+                Some(self.raise(trees.constants.error_other))
+            }
+        }
+    }
+
+    /// Calls the program's error handler; returns the code.
+    #[cold]
+    pub(super) fn raise(&self, code: c_int) -> c_int {
+        call_mpi!(c"PMPI_Comm_call_errhandler"; self.comm, code as usize);
+        code
+    }
+
+    /// The code of a call whose result has come.
+    pub(super) fn finished(&self, code: c_int, is_stored: bool) -> c_int {
+        if code == 0 && !is_stored {
+            return self.raise(self.trees.constants.error_other);
+        }
+        code
+    }
+}
+
+/// Where the result of a call goes.
+pub(super) struct Receiving<'s> {
+    pub(super) bytes: &'s mut [u8],
+    /// Where it is unpacked to, if it does not lie as it is on its way.
+    pub(super) unpacked: Option<Blocks>,
+}
+
+impl Receiving<'_> {
+    /// Where in memory it is that the program sees.
+    pub(super) fn range(&self) -> Range<usize> {
+        match self.unpacked {
+            Some(_) => 0..0,
+            None => {
+                let begin = self.bytes.as_ptr() as usize;
+                begin..begin + self.bytes.len()
+            }
+        }
+    }
+
+    /// Stores the result where the program wants it. Returns whether the library has done it.
+    pub(super) fn store(&self, ours: Handle) -> bool {
+        let Some(blocks) = self.unpacked else {
+            return true;
+        };
+        let each = self.bytes.len() / blocks.n_blocks;
+        let mut parts = self.bytes.chunks_exact(each).enumerate();
+        parts.all(|(nth, from)| {
+            let elements = blocks.elements(nth);
+            // SAFETY: MPI requires a buffer for these elements.
+            elements.is_some_and(|elements| unsafe { unpack(from, elements, ours) })
+        })
+    }
+}

@@ -1,0 +1,240 @@
+//! The operations that only move data, and `MPI_Barrier`. Each returns the code of the call, or `None`
+//! if the MPI library makes it. Handles are as the program passes them.
+
+use std::ffi::c_int;
+
+use collbench_formats::tree::Collective;
+use collbench_paths::Team;
+use collbench_trees::wrappers::Order;
+
+use super::call::{Blocks, Call, Receiving, begin, count_of};
+use super::communicator::Scratch;
+
+/// `MPI_Barrier`.
+pub(super) fn barrier(comm: usize) -> Option<c_int> {
+    let mut call = begin(Collective::Barrier, comm)?;
+    call.execute(None, Order::Any, Team::barrier)
+}
+
+/// `MPI_Bcast`.
+pub(super) fn bcast<const LARGE: bool>(
+    buffer: usize,
+    count: usize,
+    datatype: usize,
+    root: usize,
+    comm: usize,
+) -> Option<c_int> {
+    let mut call = begin(Collective::Bcast, comm)?;
+    let n = count_of::<LARGE>(count)?;
+    let datatype = call.data_type(datatype)?;
+    call.carry(n, &datatype)?;
+    let root = call.root(root)?;
+    let blocks = Blocks {
+        address: buffer,
+        n,
+        datatype,
+        n_blocks: 1,
+    };
+    let mut scratch = std::mem::take(&mut call.of.scratch);
+    let code = call.bcast_blocks(blocks, root, &mut scratch);
+    call.of.scratch = scratch;
+    code
+}
+
+impl Call {
+    fn bcast_blocks(&mut self, blocks: Blocks, root: u32, scratch: &mut Scratch) -> Option<c_int> {
+        let ours = self.ours();
+        if root == self.of.rank && !blocks.datatype.is_dense() {
+            self.given(blocks, 0..0, &mut scratch.given)?;
+            let packed = &mut scratch.given;
+            return self.execute(Some(root), Order::Any, |team| team.bcast(packed, root));
+        }
+        let result = self.result(blocks, &mut scratch.result)?;
+        let code = self.execute(Some(root), Order::Any, |team| {
+            team.bcast(result.bytes, root)
+        })?;
+        let is_stored = code != 0 || result.store(ours);
+        Some(self.finished(code, is_stored))
+    }
+}
+
+/// The arguments of `MPI_Gather`, `MPI_Scatter` and `MPI_Allgather`.
+#[derive(Clone, Copy)]
+pub(super) struct Parts {
+    pub(super) sendbuf: usize,
+    pub(super) sendcount: usize,
+    pub(super) sendtype: usize,
+    pub(super) recvbuf: usize,
+    pub(super) recvcount: usize,
+    pub(super) recvtype: usize,
+    pub(super) comm: usize,
+}
+
+/// Elements at an address, as arguments say it.
+#[inline]
+fn blocks<const LARGE: bool>(
+    call: &mut Call,
+    (address, count, datatype): (usize, usize, usize),
+) -> Option<Blocks> {
+    Some(Blocks {
+        address,
+        n: count_of::<LARGE>(count)?,
+        datatype: call.data_type(datatype)?,
+        n_blocks: 1,
+    })
+}
+
+impl Parts {
+    fn sent(&self) -> (usize, usize, usize) {
+        (self.sendbuf, self.sendcount, self.sendtype)
+    }
+
+    fn received(&self) -> (usize, usize, usize) {
+        (self.recvbuf, self.recvcount, self.recvtype)
+    }
+}
+
+/// `MPI_Allgather`.
+pub(super) fn allgather<const LARGE: bool>(arguments: Parts) -> Option<c_int> {
+    let mut call = begin(Collective::Allgather, arguments.comm)?;
+    let received = blocks::<LARGE>(&mut call, arguments.received())?;
+    call.carry(received.n, &received.datatype)?;
+    let in_place = call.trees.library.in_place;
+    let sent = match arguments.sendbuf {
+        sendbuf if sendbuf == in_place => None,
+        _ => Some(blocks::<LARGE>(&mut call, arguments.sent())?),
+    };
+    if arguments.recvbuf == in_place || arguments.sendbuf == arguments.recvbuf {
+        return None;
+    }
+    let mut scratch = std::mem::take(&mut call.of.scratch);
+    let code = call.gather_blocks(sent, received, None, &mut scratch);
+    call.of.scratch = scratch;
+    code
+}
+
+/// `MPI_Gather`.
+pub(super) fn gather<const LARGE: bool>(arguments: Parts, root: usize) -> Option<c_int> {
+    let mut call = begin(Collective::Gather, arguments.comm)?;
+    let root = call.root(root)?;
+    let in_place = call.trees.library.in_place;
+    let is_root = root == call.of.rank;
+    let received = if is_root {
+        Some(blocks::<LARGE>(&mut call, arguments.received())?)
+    } else {
+        None
+    };
+    let sent = match arguments.sendbuf {
+        sendbuf if sendbuf == in_place => None,
+        _ => Some(blocks::<LARGE>(&mut call, arguments.sent())?),
+    };
+    let of_payload = received.or(sent)?;
+    call.carry(of_payload.n, &of_payload.datatype)?;
+    let mut scratch = std::mem::take(&mut call.of.scratch);
+    let code = match received {
+        Some(received) => call.gather_blocks(sent, received, Some(root), &mut scratch),
+        None => sent.and_then(|sent| call.give(sent, root, &mut scratch.given)),
+    };
+    call.of.scratch = scratch;
+    code
+}
+
+impl Call {
+    /// Gathers at this process, or, without a root, at all.
+    fn gather_blocks(
+        &mut self,
+        sent: Option<Blocks>,
+        received: Blocks,
+        root: Option<u32>,
+        scratch: &mut Scratch,
+    ) -> Option<c_int> {
+        let (ours, rank) = (self.ours(), self.of.rank as usize);
+        let all = Blocks {
+            n_blocks: self.of.n_ranks(),
+            ..received
+        };
+        let result = self.result(all, &mut scratch.result)?;
+        let apart = result.range();
+        let given = match sent {
+            Some(sent) => Some(self.given(sent, apart, &mut scratch.given)?),
+            // Its own part lies where the result goes, and is packed if that is unpacked.
+            None if result.unpacked.is_some() => {
+                Some(self.given(received.block(rank)?, 0..0, &mut scratch.given)?)
+            }
+            None => None,
+        };
+        let bytes = &mut *result.bytes;
+        let code = self.execute(root, Order::Any, |team| match root {
+            Some(root) => team.gather(given, bytes, root),
+            None => team.allgather(given, bytes),
+        })?;
+        let is_stored = code != 0 || result.store(ours);
+        Some(self.finished(code, is_stored))
+    }
+
+    /// Gives a part to the root of a gather.
+    fn give(&mut self, sent: Blocks, root: u32, scratch: &mut Vec<u8>) -> Option<c_int> {
+        let given = self.given(sent, 0..0, scratch)?;
+        self.execute(Some(root), Order::Any, |team| {
+            team.gather(Some(given), &mut [], root)
+        })
+    }
+}
+
+/// `MPI_Scatter`.
+pub(super) fn scatter<const LARGE: bool>(arguments: Parts, root: usize) -> Option<c_int> {
+    let mut call = begin(Collective::Scatter, arguments.comm)?;
+    let root = call.root(root)?;
+    let in_place = call.trees.library.in_place;
+    let is_root = root == call.of.rank;
+    let sent = if is_root {
+        Some(blocks::<LARGE>(&mut call, arguments.sent())?)
+    } else {
+        None
+    };
+    let received = match arguments.recvbuf {
+        recvbuf if recvbuf == in_place => None,
+        _ => Some(blocks::<LARGE>(&mut call, arguments.received())?),
+    };
+    let of_payload = sent.or(received)?;
+    call.carry(of_payload.n, &of_payload.datatype)?;
+    let mut scratch = std::mem::take(&mut call.of.scratch);
+    let code = call.scatter_blocks(sent, received, root, &mut scratch);
+    call.of.scratch = scratch;
+    code
+}
+
+impl Call {
+    fn scatter_blocks(
+        &mut self,
+        sent: Option<Blocks>,
+        received: Option<Blocks>,
+        root: u32,
+        scratch: &mut Scratch,
+    ) -> Option<c_int> {
+        let ours = self.ours();
+        let n_blocks = self.of.n_ranks();
+        let result = match received {
+            Some(received) => Some(self.result(received, &mut scratch.result)?),
+            None => None,
+        };
+        let apart = result.as_ref().map_or(0..0, Receiving::range);
+        let given = match sent {
+            Some(sent) => self.given(Blocks { n_blocks, ..sent }, apart, &mut scratch.given)?,
+            None => &[],
+        };
+        let (bytes, unpacked) = match result {
+            Some(Receiving { bytes, unpacked }) => (Some(bytes), unpacked),
+            None => (None, None),
+        };
+        let mut bytes = bytes;
+        let code = self.execute(Some(root), Order::Any, |team| {
+            team.scatter(given, bytes.as_deref_mut(), root)
+        })?;
+        let is_stored = match bytes {
+            Some(bytes) if code == 0 => Receiving { bytes, unpacked }.store(ours),
+            _ => true,
+        };
+        Some(self.finished(code, is_stored))
+    }
+}
