@@ -46,7 +46,7 @@ fn waits_between_collectives_are_summed_up_with_their_partner() {
     let job = Job::new(2, program("point_to_point.c"), &arguments);
     let plain = job.plain(workspace.path()).expect(0);
     let (recorded, trace) = job.record(workspace.path());
-    assert_eq!(recorded.expect(0).stdout, plain.stdout);
+    assert_eq!(recorded.expect(0).sorted_lines(), plain.sorted_lines());
     let gaps = gaps(&trace);
     // A receive from any process, one on another communicator, a wait, a probe with its receive: one
     // gap each, all about rank 1. In a loop of tests, the first may be successful.
@@ -66,7 +66,7 @@ fn waits_between_collectives_are_summed_up_with_their_partner() {
     let number = |rank: usize, name: &str| analysis.json["ranks"][rank][name].as_i64();
     let n_polls: i64 = polls.iter().map(|gap| i64::from(gap.n_calls)).sum();
     assert_eq!(number(0, "unsuccessful_polls"), Some(n_polls));
-    // Rank 1 sleeps 2 ms each time, and rank 0 may be late on a busy machine.
+    // Rank 1 sleeps 2 ms each time from when rank 0 is about to wait; on a busy machine that may be late for it.
     assert!(number(0, "point_to_point_ns") >= Some(2_000_000));
     for name in ["point_to_point_ns", "unsuccessful_polls", "io_ns", "rma_ns"] {
         assert_eq!(number(1, name), Some(0), "{name}");

@@ -331,6 +331,38 @@ fn a_program_in_c_that_counts_itself_agrees_on_all_three_abis() {
 }
 
 #[test]
+fn collectives_over_trees_give_what_they_give_with_each_library() {
+    const TREES: &str = "[[tree]]\noperations = ['allreduce', 'reduce', 'bcast', 'barrier', \
+                         'gather', 'scatter', 'allgather']\nshape = 'binomial'\n";
+    if !have_mpis() {
+        return;
+    }
+    for mpi in [OPEN_MPI_5, MPICH_5, MPI_5_ABI] {
+        let workspace = Workspace::new();
+        let program = mpi.compile("replaced.c", &[], workspace.path());
+        let file = workspace.join("trees.toml");
+        fs::write(&file, TREES).unwrap();
+        let path = mpi.library_path();
+        let job = Job {
+            launcher: mpi.launcher(),
+            variables: &[("LD_LIBRARY_PATH", path.as_str())],
+            options: &["--trees", file.to_str().unwrap(), "--no-trace"],
+            ..Job::new(4, program, &["1", "100"])
+        };
+        let plain = job.plain(workspace.path()).expect(0);
+        let (over_trees, _) = job.record(workspace.path());
+        let over_trees = over_trees.expect(0);
+        let lines = (over_trees.sorted_lines(), plain.sorted_lines());
+        assert_eq!(lines.0, lines.1, "{}", mpi.name);
+        // Where trees cannot be used, it is said.
+        let is_told = over_trees
+            .stderr
+            .contains("no trees are used: the handles of this MPI");
+        assert_eq!(is_told, mpi.compiler == MPI_5_ABI.compiler, "{over_trees}");
+    }
+}
+
+#[test]
 fn collectives_on_files_and_windows_are_the_same_on_all_libraries() {
     if !have_mpis() {
         return;

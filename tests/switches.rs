@@ -58,13 +58,13 @@ fn a_rank_that_sleeps_computes_is_stopped_or_shares_its_core_is_told_apart() {
         match why {
             "sleeps" | "stopped" => {
                 assert!(on_core_ns < elapsed_ns / 2, "{why}: {found}");
-                // If it has lost its core to whoever stops it, it may be let go before it is
-                // running again, and has not left the core by itself.
+                // If it has lost its core to whoever stops it, it has not left the core by itself: on a busy
+                // machine that is so nearly each time.
                 let left = match why {
                     "stopped" => blocked + preempted,
                     _ => blocked,
                 };
-                assert!(left >= times - 1 && blocked >= times / 2, "{why}: {found}");
+                assert!(left >= times - 1, "{why}: {found}");
             }
             "computes" => {
                 assert!(
@@ -90,7 +90,8 @@ fn a_rank_that_sleeps_computes_is_stopped_or_shares_its_core_is_told_apart() {
         }
         assert!(told.contains("rank 1 was on a core for"), "{why}: {screen}");
         let words = match why {
-            "sleeps" | "stopped" => "slept, blocked or was stopped",
+            "sleeps" => "slept, blocked or was stopped",
+            "stopped" if blocked >= times - 1 => "slept, blocked or was stopped",
             "shares" => "other threads got its core",
             // On a busy machine others get its core then, too.
             _ => "",

@@ -2,12 +2,15 @@
  *
  *     point_to_point TIMES
  *
- * For 2 ranks. TIMES rounds, each with barriers; in front of the last barrier of a round, rank 1 sleeps
- * for 2 ms before it sends. Meanwhile rank 0 waits for it: in a receive, in a receive on a communicator
- * with the ranks reversed, in a wait, in a probe and in a loop of tests, in turn. */
+ * For 2 ranks on one host. TIMES rounds, each with barriers; in front of the last barrier of a round, rank 1
+ * sleeps for 2 ms before it sends. Meanwhile rank 0 waits for it: in a receive, in a receive on a
+ * communicator with the ranks reversed, in a wait, in a probe and in a loop of tests, in turn. By a pipe in
+ * the folder it tells rank 1 when it is about to wait: on a busy machine it may leave the barrier late. */
+#include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { WAYS = 5 };
@@ -20,6 +23,16 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size != 2)
         MPI_Abort(MPI_COMM_WORLD, 2);
+    if (rank == 0 && mkfifo("about-to-wait", 0600) != 0)
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    MPI_Barrier(MPI_COMM_WORLD);
+    /* Each waits for the other to open it. */
+    int turn = open("about-to-wait", rank == 0 ? O_WRONLY : O_RDONLY);
+    if (turn < 0)
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    if (rank == 0)
+        unlink("about-to-wait");
+    char told = 0;
     MPI_Comm reversed;
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reversed);
     for (int round = 0; round < times; round++) {
@@ -29,6 +42,8 @@ int main(int argc, char **argv)
             MPI_Comm comm = way == 1 ? reversed : MPI_COMM_WORLD;
             int other = way == 1 ? rank : 1 - rank, number = way, done = 0;
             MPI_Request request;
+            if ((rank == 0 ? write(turn, &told, 1) : read(turn, &told, 1)) != 1)
+                MPI_Abort(MPI_COMM_WORLD, 4);
             if (rank == 1) {
                 usleep(2000);
                 MPI_Send(&number, 1, MPI_INT, other, way, comm);

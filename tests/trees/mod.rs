@@ -2,3 +2,4 @@
 
 mod of_libraries;
 mod own;
+mod replaced;

@@ -29,6 +29,16 @@ fn random_operations_over_random_trees_give_what_they_are_by_definition() {
 }
 
 #[test]
+fn threads_of_several_processes_take_part_in_random_operations_over_random_trees() {
+    if !have(&["mpirun"]) {
+        return;
+    }
+    let finished = run(3, &[], &["threads", "500", "20"]);
+    let expected = ["rank 0: 20 trees", "rank 1: 20 trees", "rank 2: 20 trees"];
+    assert_eq!(finished.sorted_lines(), expected);
+}
+
+#[test]
 fn a_large_send_under_way_goes_on_while_its_sender_waits_in_any_operation() {
     if !have(&["mpirun"]) {
         return;

@@ -10,7 +10,51 @@ use crate::random::Random;
 use crate::trace::Trace;
 
 /// Scenarios, by name.
-const SCENARIOS: [(&str, &str); 7] = [
+const SCENARIOS: [(&str, &str); 8] = [
+    // Spanning trees of our own, with event collectors of all kinds on and off.
+    (
+        "trees",
+        r#"
+schema = 1
+name = "trees"
+chunk_calls = 30
+[[hosts]]
+name = "node1"
+ranks = 2
+clock = "raw"
+[[hosts]]
+name = "node2"
+ranks = 2
+clock = "raw"
+[exchanges]
+n = 20
+[[trees]]
+name = "all on"
+entry_ns = 100
+exit_ns = 100
+wrappers = [
+  { name = "there", kind = "gred", owner = 2, contributors = [2, 3], down_ns = 700, up_ns = 400, departure_ns = 300 },
+  { name = "across", kind = "proxy", owner = 2, contributors = ["there"], down_ns = 20000, up_ns = 21000 },
+  { name = "here", kind = "gred", owner = 0, contributors = [0, 1, "across"], down_ns = 900, up_ns = 300 },
+  { kind = "core", owner = 0, contributors = ["here"], down_ns = 100 },
+]
+[[trees]]
+name = "some on"
+wrappers = [
+  { name = "there", kind = "gred", owner = 3, contributors = [2, 3], down_ns = 700, collectors = "before" },
+  { name = "here", kind = "gred", owner = 1, contributors = [1, 0], down_ns = 900, collectors = "after" },
+  { kind = "exchange", owner = 3, contributors = ["there", "here"], down_ns = 30000, collectors = "none" },
+]
+[[program]]
+repeat = 12
+steps = [
+  { operation = "MPI_Allreduce", bytes = 8, over = "all on", work = [{ exponential_ns = 20000 }] },
+  { operation = "MPI_Barrier", over = "some on", work = [{ exponential_ns = 20000 }] },
+  { operation = "MPI_Reduce", bytes = 80, root = "rotating", over = "all on" },
+  { operation = "MPI_Bcast", bytes = 80, root = 3, over = "some on" },
+]
+"#,
+    ),
     // Every kind of communicator on two hosts, in short chunks.
     (
         "kinds",

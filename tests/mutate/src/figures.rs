@@ -22,6 +22,7 @@ const LENGTHS: [&str; 6] = [
 pub fn impossible_figures(document: &Value) -> Option<String> {
     impossible_distribution("", document)
         .or_else(|| impossible_sums(document))
+        .or_else(|| impossible_causes(document))
         .or_else(|| {
             let operations = list(&document["operations"]).iter();
             operations.filter_map(impossible_trees).next()
@@ -145,6 +146,32 @@ fn impossible_sums(document: &Value) -> Option<String> {
     (!is_possible).then(|| format!("of {all} messages {ends}"))
 }
 
+/// Causes whose costs are below 0, more than all waits, or do not add up to them.
+fn impossible_causes(document: &Value) -> Option<String> {
+    let waits = list(&document["ranks"]).iter();
+    let waits_ns: i64 = waits.filter_map(|rank| rank["wait_ns"].as_i64()).sum();
+    let mut costs_ns = 0_i64;
+    for cause in list(&document["causes"]) {
+        let of = |field: &str| cause[field].as_i64();
+        let parts = ["cost_ns", "direct_ns", "propagated_ns"].map(of);
+        let [Some(cost_ns), Some(direct_ns), Some(propagated_ns)] = parts else {
+            return Some(format!("{cause}"));
+        };
+        let are_costs = direct_ns >= 0
+            && propagated_ns >= 0
+            && direct_ns.checked_add(propagated_ns) == Some(cost_ns)
+            && of("run_shorter_ns").is_none_or(|ns| ns >= 0);
+        let is_of_waiting = cause["of"] == "waiting";
+        if !are_costs || is_of_waiting && cost_ns > waits_ns {
+            return Some(format!("of {waits_ns} ns of waits: {cause}"));
+        }
+        if is_of_waiting {
+            costs_ns = costs_ns.saturating_add(cost_ns);
+        }
+    }
+    (costs_ns != waits_ns).then(|| format!("causes of {costs_ns} ns of {waits_ns} ns of waits"))
+}
+
 /// Graphs of an operation whose instances and messages do not add up, or whose shares are none.
 fn impossible_trees(operation: &Value) -> Option<String> {
     let graphs = list(&operation["trees"]);
@@ -234,6 +261,18 @@ mod tests {
         assert_eq!(impossible_figures(&sums(3, 1)), None);
         assert!(impossible_figures(&sums(3, 2)).is_some());
         assert!(impossible_figures(&sums(1, 3)).is_some());
+        let causes = |direct_ns: i64, propagated_ns: i64, of: &str| {
+            json!({ "ranks": [{ "wait_ns": 40 }, { "wait_ns": null }, { "wait_ns": 2 }],
+                "causes": [
+                    { "of": "waiting", "cost_ns": 30, "direct_ns": 30, "propagated_ns": 0 },
+                    { "of": of, "cost_ns": 12, "direct_ns": direct_ns,
+                      "propagated_ns": propagated_ns, "run_shorter_ns": null }
+                ] })
+        };
+        assert_eq!(impossible_figures(&causes(5, 7, "waiting")), None);
+        assert!(impossible_figures(&causes(13, -1, "waiting")).is_some());
+        assert!(impossible_figures(&causes(5, 6, "waiting")).is_some());
+        assert!(impossible_figures(&causes(5, 7, "operation_time")).is_some());
         let graphs = |n: u64, messages: u64| {
             json!({ "operations": [{ "operation": "MPI_Bcast", "instances": 4,
                 "edges": [{ "messages": 8, "bytes": 0 }],

@@ -36,6 +36,7 @@ fn read_all(bytes: &[u8]) {
             .flat_map(|chunk| chunk.records.iter().take(5000))
         {
             let _ = (record.operation(), record.completion());
+            let _ = record.collector_pass();
         }
         for damage in &trace.damage {
             assert!(!damage.to_string().is_empty());

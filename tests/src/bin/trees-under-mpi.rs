@@ -5,6 +5,8 @@
 //! on different ones exchange messages.
 //!
 //!     mpirun -n N trees-under-mpi check FIRST COUNT    COUNT random trees from seed FIRST on
+//!     mpirun -n N trees-under-mpi threads FIRST COUNT  the same, with three threads of each process as
+//!                                                      ranks
 //!     mpirun -n 2 trees-under-mpi outstanding          a large send is under way in each operation
 //!     mpirun -n N trees-under-mpi time OPERATION BYTES CALLS
 //!                                                      medians, ns, in interleaved rounds
@@ -24,11 +26,11 @@ use collbench_formats::tree::{
 };
 use collbench_paths::{
     Buffers, Elements, Kernel, MpiConstants, MpiFunctions, MpiTransport, MpiWorld, Reduction, Team,
-    TeamOptions, WaitPolicy, Word,
+    TeamOptions, ThreadTransport, Transport, WaitPolicy, Word,
 };
 
 use call::{Call, rank_0_waits};
-use random::{Random, random_tree, with_collectors};
+use random::{Random, random_tree, random_tree_on, with_collectors};
 
 /// The MPI library of this process.
 struct Library {
@@ -142,18 +144,27 @@ impl Library {
     }
 }
 
+/// `MPI_THREAD_MULTIPLE`, which is the same number in all libraries.
+const THREAD_MULTIPLE: c_int = 3;
+
 /// One process of the run.
 struct Process {
     library: Library,
     world: MpiWorld,
+    /// Whether several threads may call the library at once.
+    allows_threads: bool,
     me: u32,
     n_ranks: u32,
 }
 
 impl Process {
-    fn begin() -> Self {
+    /// Several threads may call the library at once only if `has_threads`: that makes it slower.
+    fn begin(has_threads: bool) -> Self {
         let library = Library::load();
-        call_mpi!(library, c"PMPI_Init"; 0, 0);
+        let wanted = if has_threads { THREAD_MULTIPLE } else { 0 };
+        let mut provided: c_int = 0;
+        let granted = std::ptr::from_mut(&mut provided) as Word;
+        call_mpi!(library, c"PMPI_Init_thread"; 0, 0, wanted as Word, granted);
         let comm = library.constants.comm_world;
         let (mut me, mut n_ranks): (c_int, c_int) = (0, 0);
         call_mpi!(library, c"PMPI_Comm_rank"; comm, std::ptr::from_mut(&mut me) as Word);
@@ -166,6 +177,7 @@ impl Process {
         };
         Self {
             world: world.expect("a communicator"),
+            allows_threads: provided == THREAD_MULTIPLE,
             library,
             me: me as u32,
             n_ranks: n_ranks as u32,
@@ -177,9 +189,13 @@ impl Process {
         call_mpi!(self.library, c"PMPI_Finalize";);
     }
 
-    fn team(&self, tree: &Wrappers, segment_bytes: usize) -> Team<MpiTransport> {
+    fn transport(&self, hosts: &[u32]) -> MpiTransport {
         let ranks = (0..self.n_ranks).collect();
-        let transport = MpiTransport::new(self.world, ranks, tree.hosts(), self.me, now);
+        MpiTransport::new(self.world, ranks, hosts, self.me, now)
+    }
+
+    fn team(&self, tree: &Wrappers, segment_bytes: usize) -> Team<MpiTransport> {
+        let transport = self.transport(tree.hosts());
         // All of the host, whichever this process is bound to.
         // SAFETY: `sysconf` only asks.
         let n_cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
@@ -208,6 +224,40 @@ impl Process {
                     );
                 }
             }
+        }
+        println!("rank {}: {n} trees", self.me);
+    }
+
+    /// As [`check`](Self::check), with threads of processes as ranks.
+    fn check_threads(&self, first: u64, n: u64) {
+        const N_THREADS: u32 = 3;
+        assert!(self.allows_threads, "MPI_THREAD_MULTIPLE");
+        for seed in first..first + n {
+            let mut random = Random::new(seed);
+            let hosts: Vec<u32> = (0..self.n_ranks).map(|_| random.below(3) as u32).collect();
+            let of_threads = hosts.iter().flat_map(|&host| [host; N_THREADS as usize]);
+            let tree = random_tree_on(&mut random, of_threads.collect());
+            let n_ranks = tree.n_ranks();
+            let calls: Vec<Call> = (0..20)
+                .map(|_| Call::random(&mut random, n_ranks as usize))
+                .collect();
+            let transports = ThreadTransport::of_process(N_THREADS, || self.transport(&hosts));
+            std::thread::scope(|scope| {
+                for transport in transports {
+                    let (tree, calls) = (&tree, &calls);
+                    scope.spawn(move || {
+                        let rank = transport.rank();
+                        let options = TeamOptions::new(WaitPolicy::for_cores(2, 1));
+                        let mut team = Team::new(transport, tree, options).expect("shared memory");
+                        for call in calls {
+                            let got = call.got(&mut team, n_ranks, rank);
+                            if let Some(expected) = call.expected(tree, rank) {
+                                assert!(got == expected, "seed {seed}, rank {rank}: {call:?}");
+                            }
+                        }
+                    });
+                }
+            });
         }
         println!("rank {}: {n} trees", self.me);
     }
@@ -421,9 +471,11 @@ fn main() {
         let given = arguments.get(nth).and_then(|number| number.parse().ok());
         given.expect("a number")
     };
-    let process = Process::begin();
-    match arguments.first().map(String::as_str) {
+    let what = arguments.first().map(String::as_str);
+    let process = Process::begin(what == Some("threads"));
+    match what {
         Some("check") => process.check(number(1), number(2)),
+        Some("threads") => process.check_threads(number(1), number(2)),
         Some("outstanding") => process.outstanding(),
         Some("time") => {
             let named = |operation: &Collective| {
@@ -441,7 +493,9 @@ fn main() {
             let operation = operation.expect("allreduce, bcast or barrier");
             process.time(operation, number(2) as usize, number(3) as usize);
         }
-        _ => panic!("check FIRST COUNT, outstanding, or time OPERATION BYTES CALLS"),
+        _ => panic!(
+            "check FIRST COUNT, threads FIRST COUNT, outstanding, or time OPERATION BYTES CALLS"
+        ),
     }
     process.end();
 }

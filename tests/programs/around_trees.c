@@ -1,0 +1,276 @@
+/* What must hold around collectives that are executed over trees, and around the library's own.
+
+       around_trees outstanding     sends, one-sided and nonblocking operations are under way meanwhile
+       around_trees threads         two threads at once on communicators of their own (MPI_THREAD_MULTIPLE)
+       around_trees many N          N communicators, created, used and freed
+       around_trees errors          wrong arguments; each rank prints the classes of errors
+       around_trees callbacks       collectives in attribute functions, and below MPI-IO
+       around_trees die             rank 1 is killed in the middle of endless collectives */
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+
+static void check(int is_right, const char *what)
+{
+    if (!is_right) {
+        fprintf(stderr, "rank %d: %s\n", rank, what);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+}
+
+static void collective(int which, MPI_Comm comm)
+{
+    long one = 1, sum = 0, all[64];
+    int n, me;
+    MPI_Comm_size(comm, &n);
+    MPI_Comm_rank(comm, &me);
+    switch (which) {
+    case 0:
+        MPI_Allreduce(&one, &sum, 1, MPI_LONG, MPI_SUM, comm);
+        check(sum == n, "sum of an allreduce");
+        break;
+    case 1:
+        MPI_Barrier(comm);
+        break;
+    case 2:
+        sum = me;
+        MPI_Allgather(&sum, 1, MPI_LONG, all, 1, MPI_LONG, comm);
+        check(all[n - 1] == n - 1, "part of an allgather");
+        break;
+    case 3:
+        sum = me == n - 1 ? 77 : 0;
+        MPI_Bcast(&sum, 1, MPI_LONG, n - 1, comm);
+        check(sum == 77, "value of a broadcast");
+        break;
+    case 4:
+        MPI_Reduce(&one, &sum, 1, MPI_LONG, MPI_SUM, 0, comm);
+        check(me != 0 || sum == n, "sum of a reduce");
+        break;
+    case 5:
+        sum = me;
+        MPI_Gather(&sum, 1, MPI_LONG, all, 1, MPI_LONG, 0, comm);
+        check(me != 0 || all[n - 1] == n - 1, "part of a gather");
+        break;
+    default:
+        for (int i = 0; i < n; i++)
+            all[i] = i * 3;
+        MPI_Scatter(all, 1, MPI_LONG, &sum, 1, MPI_LONG, n - 1, comm);
+        check(sum == me * 3, "part of a scatter");
+    }
+}
+
+static void outstanding(void)
+{
+    enum { BYTES = 4 << 20 };
+    char *bytes = malloc(BYTES);
+    long own = rank, got = -1, total = 0;
+    MPI_Win window;
+    MPI_Win_create(&own, sizeof own, sizeof own, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    for (int which = 0; which < 7; which++) {
+        MPI_Request requests[2];
+        /* All have begun it, none completes it before the collective. */
+        MPI_Iallreduce(&own, &total, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+        memset(bytes, rank, BYTES);
+        if (rank == 0)
+            MPI_Isend(bytes, BYTES, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &requests[1]);
+        if (rank == 1) {
+            MPI_Recv(bytes, BYTES, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            check(bytes[BYTES - 1] == 0, "a received byte");
+            /* Rank 0 is in the collective meanwhile. */
+            MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+            MPI_Get(&got, 1, MPI_LONG, 0, 0, 1, MPI_LONG, window);
+            MPI_Win_unlock(0, window);
+            check(got == 0, "what was got from a window");
+        }
+        collective(which, MPI_COMM_WORLD);
+        MPI_Waitall(rank == 0 ? 2 : 1, requests, MPI_STATUSES_IGNORE);
+        check(total == (long)size * (size - 1) / 2, "sum of an iallreduce");
+    }
+    MPI_Win_free(&window);
+    free(bytes);
+}
+
+static void *in_thread(void *comm)
+{
+    for (int call = 0; call < 150; call++) {
+        collective(call % 7, *(MPI_Comm *)comm);
+        if (call % 50 == 0) {
+            /* Its first use, while the other thread may do the same. */
+            MPI_Comm own;
+            MPI_Comm_dup(*(MPI_Comm *)comm, &own);
+            collective(0, own);
+            collective(3, own);
+            MPI_Comm_free(&own);
+        }
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    MPI_Comm comms[2];
+    pthread_t thread;
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    pthread_create(&thread, NULL, in_thread, &comms[1]);
+    in_thread(&comms[0]);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_free(&comms[i]);
+}
+
+static void many(int n)
+{
+    enum { LIVING = 40 };
+    MPI_Comm living[LIVING];
+    for (int i = 0; i < n; i++) {
+        MPI_Comm *comm = &living[i % LIVING];
+        if (i >= LIVING)
+            MPI_Comm_free(comm);
+        /* Of changing processes, so that a handle that is used again is another communicator. */
+        MPI_Comm_split(MPI_COMM_WORLD, i % 3 == 0 ? 0 : rank % 2, i % 2 ? rank : -rank, comm);
+        collective(i % 7, *comm);
+        collective(0, living[(i + 1) % LIVING < i ? (i + 1) % LIVING : i % LIVING]);
+    }
+    for (int i = 0; i < (n < LIVING ? n : LIVING); i++)
+        MPI_Comm_free(&living[i]);
+}
+
+static void print_class(const char *what, int code)
+{
+    int class = MPI_SUCCESS;
+    if (code != MPI_SUCCESS)
+        MPI_Error_class(code, &class);
+    printf("%d %s: %d\n", rank, what, class);
+}
+
+static int n_handled;
+
+static void handle(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    (void)code;
+    n_handled++;
+}
+
+static void errors(void)
+{
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+    int values[4] = {rank, 1, 2, 3}, results[64] = {0};
+    MPI_Datatype uncommitted, contiguous;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(handle, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Type_contiguous(2, MPI_INT, &uncommitted);
+    MPI_Type_contiguous(2, MPI_INT, &contiguous);
+    MPI_Type_commit(&contiguous);
+    for (int round = 0; round < 2; round++) {
+        print_class("count", MPI_Allreduce(values, results, -1, MPI_INT, MPI_SUM, comm));
+        print_class("type", MPI_Allreduce(values, results, 1, MPI_DATATYPE_NULL, MPI_SUM, comm));
+        print_class("uncommitted", MPI_Bcast(values, 1, uncommitted, 0, comm));
+        print_class("operation", MPI_Allreduce(values, results, 1, MPI_INT, MPI_OP_NULL, comm));
+        print_class("sum of pairs", MPI_Allreduce(values, results, 1, MPI_2INT, MPI_SUM, comm));
+        print_class("sum of a derived type",
+                    MPI_Allreduce(values, results, 1, contiguous, MPI_SUM, comm));
+        print_class("root", MPI_Bcast(values, 1, MPI_INT, size, comm));
+        print_class("negative root", MPI_Reduce(values, results, 1, MPI_INT, MPI_SUM, -7, comm));
+        print_class("receive in place",
+                    MPI_Allreduce(values, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm));
+        print_class("nothing", MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, comm));
+        /* Between these the communicator is used as it should be. */
+        collective(round, comm);
+        collective(3, comm);
+    }
+    /* What comes is longer than the buffer for it. */
+    memset(results, 0x55, sizeof results);
+    int code = MPI_Bcast(rank == 0 ? values : results, rank == 0 ? 4 : 2, MPI_INT, 0, comm);
+    print_class("truncated", code);
+    check(rank == 0 || results[2] == 0x55555555, "what is behind the buffer");
+    printf("%d handled %d\n", rank, n_handled);
+    MPI_Type_free(&contiguous);
+    MPI_Type_free(&uncommitted);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&comm);
+}
+
+static int copied(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
+{
+    (void)key, (void)extra;
+    *(void **)out = in;
+    *flag = 1;
+    /* All processes are in the same MPI_Comm_dup. */
+    collective(0, comm);
+    return MPI_SUCCESS;
+}
+
+static void callbacks(void)
+{
+    int key;
+    MPI_Comm one, two;
+    MPI_Comm_dup(MPI_COMM_WORLD, &one);
+    MPI_Comm_create_keyval(copied, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_set_attr(one, key, NULL);
+    for (int i = 0; i < 20; i++) {
+        collective(i % 7, one);
+        MPI_Comm_dup(one, &two);
+        collective(i % 7, two);
+        MPI_Comm_free(&two);
+    }
+    MPI_File file;
+    char name[] = "callbacks.out", byte = (char)('a' + rank);
+    MPI_File_open(one, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+    for (int i = 0; i < 5; i++)
+        MPI_File_write_at_all(file, rank, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    collective(1, one);
+    MPI_Comm_free_keyval(&key);
+    MPI_Comm_free(&one);
+}
+
+static void *kill_later(void *unused)
+{
+    usleep(300000);
+    kill(getpid(), SIGKILL);
+    return unused;
+}
+
+static void die(void)
+{
+    pthread_t thread;
+    if (rank == 1)
+        pthread_create(&thread, NULL, kill_later, NULL);
+    for (int call = 0;; call++)
+        collective(call % 7, MPI_COMM_WORLD);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    int is_threads = strcmp(what, "threads") == 0, provided;
+    MPI_Init_thread(&argc, &argv, is_threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (strcmp(what, "outstanding") == 0)
+        outstanding();
+    else if (is_threads && provided == MPI_THREAD_MULTIPLE)
+        threads();
+    else if (strcmp(what, "many") == 0)
+        many(argc > 2 ? atoi(argv[2]) : 100);
+    else if (strcmp(what, "errors") == 0)
+        errors();
+    else if (strcmp(what, "callbacks") == 0)
+        callbacks();
+    else if (strcmp(what, "die") == 0)
+        die();
+    printf("%d done\n", rank);
+    MPI_Finalize();
+    return 0;
+}

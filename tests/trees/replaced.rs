@@ -1,0 +1,261 @@
+//! Programs whose collectives run over trees, by `collbench-record --trees`.
+
+use std::fs;
+use std::path::Path;
+
+use collbench_formats::{Definition, RankTrace, RecordKind};
+use collbench_tests::{
+    Cluster, Finished, Form, Job, Workspace, command, have, program, run_in, run_ranks,
+};
+
+/// One tree for all operations.
+const BINOMIAL: &str = "\
+[[tree]]
+operations = ['allreduce', 'reduce', 'bcast', 'barrier', 'gather', 'scatter', 'allgather']
+shape = 'binomial'
+";
+/// By payload some calls on a tree, some on another, some with the library.
+const SEVERAL: &str = "\
+[[tree]]
+operations = ['allreduce', 'barrier', 'allgather']
+bytes = '0-1KiB'
+shape = 'exchange'
+
+[[tree]]
+operations = ['allreduce', 'reduce', 'bcast', 'gather', 'scatter']
+bytes = '0-8KiB'
+shape = '3-ary'
+";
+
+/// The file with these trees in a folder, as an argument.
+fn tree_file(folder: &Workspace, trees: &str) -> String {
+    let path = folder.join("trees.toml");
+    fs::write(&path, trees).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// What there is in a folder, by name.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Runs a job over trees without a trace, which leaves nothing behind.
+#[track_caller]
+fn unrecorded(job: &Job<'_>, trees: &str) -> Finished {
+    let folder = Workspace::new();
+    let file = tree_file(&folder, trees);
+    let options = ["--trees", &file, "--no-trace"];
+    let job = Job {
+        options: &options,
+        ..job.clone()
+    };
+    let (finished, _) = job.record(folder.path());
+    let left = names_in(folder.path());
+    let own = ["callbacks.out", "trees.toml"];
+    assert!(
+        left.iter().all(|name| own.contains(&name.as_str())),
+        "{left:?}"
+    );
+    finished
+}
+
+/// Numbers of calls, of passes of event collectors and of trees in a trace.
+fn recorded(trace: &Path) -> (usize, usize, usize) {
+    let (mut n_calls, mut n_passes, mut n_trees) = (0, 0, 0);
+    for name in names_in(trace) {
+        if !name.ends_with(".trace") {
+            continue;
+        }
+        let bytes = fs::read(trace.join(name)).unwrap();
+        let parsed = RankTrace::parse(&bytes).unwrap();
+        let is_tree = |definition: &Definition| matches!(definition, Definition::SpanningTree(_));
+        n_trees += parsed.definitions.iter().filter(is_tree).count();
+        for chunk in &parsed.chunks {
+            for record in (0..chunk.records.len()).filter_map(|at| chunk.records.get(at)) {
+                n_calls += usize::from(record.kind() == Some(RecordKind::Call));
+                n_passes += usize::from(record.kind() == Some(RecordKind::CollectorPass));
+            }
+        }
+    }
+    (n_calls, n_passes, n_trees)
+}
+
+#[test]
+fn random_operations_give_what_they_give_with_the_library() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    for (ranks, seed, form) in [(5, "11", Form::Outer), (4, "12", Form::Inner)] {
+        let job = Job {
+            form,
+            ..Job::new(ranks, program("replaced.c"), &[seed, "300"])
+        };
+        let folder = Workspace::new();
+        let plain = job.plain(folder.path()).expect(0);
+        let over_trees = unrecorded(&job, BINOMIAL).expect(0);
+        assert_eq!(over_trees.sorted_lines(), plain.sorted_lines());
+        let file = tree_file(&folder, SEVERAL);
+        let options = ["--trees", &file];
+        let job = Job {
+            options: &options,
+            ..job
+        };
+        let (finished, trace) = job.record(folder.path());
+        assert_eq!(finished.expect(0).sorted_lines(), plain.sorted_lines());
+        let (n_calls, n_passes, n_trees) = recorded(&trace);
+        assert!(n_calls > 280 * ranks, "{n_calls} calls");
+        assert!(n_passes > 100 * ranks, "{n_passes} passes");
+        assert!(n_trees > 2 * ranks, "{n_trees} trees");
+        assert_eq!(names_in(folder.path()), ["trace", "trees.toml"]);
+    }
+}
+
+#[test]
+fn on_several_hosts_values_cross_by_messages() {
+    let Some(cluster) = Cluster::up("replaced", &["--hosts", "2", "--latency-us", "100"]) else {
+        return;
+    };
+    let folder = Workspace::new();
+    let file = tree_file(
+        &folder,
+        "[[tree]]\noperations = ['allreduce', 'barrier', 'allgather']\n\
+         shape = { ranks = 'linear', hosts = 'exchange' }\n\
+         [[tree]]\noperations = ['reduce', 'bcast', 'gather', 'scatter']\n\
+         hosts = ['h2', 'h1']\nshape = { ranks = 'linear', hosts = 'binomial' }\n",
+    );
+    let (record, replaced) = (command("collbench-record"), program("replaced.c"));
+    command("libcollbench_preload.so");
+    let launch = [cluster.script(), "mpirun", "-n", "4"];
+    let program = [replaced.to_str().unwrap(), "31", "150"];
+    let recorder = [
+        record.to_str().unwrap(),
+        "--trees",
+        &file,
+        "--no-trace",
+        "--",
+    ];
+    let run = |line: &[&str]| run_ranks(4, folder.path(), &[cluster.variable()], line).expect(0);
+    let plain = run(&[&launch[..], &program].concat());
+    for line in [
+        [&recorder[..], &launch, &program].concat(),
+        [&launch[..], &recorder, &program].concat(),
+    ] {
+        let over_trees = run(&line);
+        assert_eq!(over_trees.sorted_lines(), plain.sorted_lines());
+        assert!(!over_trees.stderr.contains("collbench: "), "{over_trees}");
+    }
+}
+
+#[test]
+fn wrong_arguments_give_the_errors_of_the_library() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let job = Job::new(2, program("around_trees.c"), &["errors"]);
+    let plain = job.plain(Workspace::new().path()).expect(0);
+    let over_trees = unrecorded(&job, BINOMIAL).expect(0);
+    assert_eq!(over_trees.sorted_lines(), plain.sorted_lines());
+    assert!(plain.stdout.contains("1 truncated: "), "{plain}");
+}
+
+#[test]
+fn what_is_under_way_goes_on_while_a_rank_waits_in_a_replaced_collective() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let job = Job::new(2, program("around_trees.c"), &["outstanding"]);
+    let finished = unrecorded(&job, BINOMIAL).expect(0);
+    assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
+}
+
+#[test]
+fn communicators_in_two_threads_and_many_one_after_the_other_have_trees_of_their_own() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    for arguments in [&["threads"][..], &["many", "120"], &["callbacks"]] {
+        let job = Job::new(3, program("around_trees.c"), arguments);
+        let finished = unrecorded(&job, SEVERAL).expect(0);
+        assert_eq!(finished.sorted_lines(), ["0 done", "1 done", "2 done"]);
+    }
+}
+
+#[test]
+fn a_killed_rank_ends_the_job_and_leaves_no_file() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let job = Job::new(3, program("around_trees.c"), &["die"]);
+    let finished = unrecorded(&job, BINOMIAL);
+    assert_eq!(finished.status, 128 + 9, "{finished}");
+}
+
+#[test]
+fn a_program_in_fortran_does_what_it_does_with_the_library() {
+    if !have(&["mpirun", "mpifort"]) {
+        return;
+    }
+    for source in ["same_mpif.F", "same_f08.F90"] {
+        let job = Job::new(4, program(source), &[]);
+        let finished = unrecorded(&job, BINOMIAL).expect(0);
+        assert_eq!(finished.stdout.trim(), "done 2 4", "{finished}");
+    }
+}
+
+#[test]
+fn a_wrong_tree_file_is_refused_before_the_command_runs() {
+    let folder = Workspace::new();
+    let wrong = [
+        ("shape = 'binomal'\n", ":2:9: "),
+        (
+            "shape = 'binomial'\nhosts = ['no-such-host.invalid']\n",
+            "no host is called \"no-such-host.invalid\"",
+        ),
+    ];
+    for (rest, says) in wrong {
+        let file = tree_file(
+            &folder,
+            &format!("[[tree]]\n{rest}operations = ['bcast']\n"),
+        );
+        let record = command("collbench-record");
+        let line = [
+            record.to_str().unwrap(),
+            "--trees",
+            &file,
+            "--",
+            "mpirun",
+            "touch",
+            "started",
+        ];
+        let finished = run_in(folder.path(), &[], &line).expect(125);
+        assert!(finished.stderr.contains(says), "{finished}");
+        assert_eq!(names_in(folder.path()), ["trees.toml"]);
+    }
+}
+
+#[test]
+fn a_rank_without_the_library_means_the_mpi_library_for_all_which_is_said_once() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let folder = Workspace::new();
+    let file = tree_file(&folder, BINOMIAL);
+    // The second program of the job is started without the recorder.
+    let record = command("collbench-record");
+    let without = [":", "-n", "1"];
+    let mut job = Job::new(1, record, &["--trees", &file, "--no-trace", "--"]);
+    let around = program("around_trees.c");
+    job.program
+        .extend([around.clone().into(), "callbacks".into()]);
+    job.program.extend(without.map(Into::into));
+    job.program.extend([around.into(), "callbacks".into()]);
+    let finished = job.plain(folder.path()).expect(0);
+    assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
+    let says = "only 1 of 2 processes have collbench's library";
+    assert_eq!(finished.stderr.matches(says).count(), 1, "{finished}");
+}
