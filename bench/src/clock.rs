@@ -5,7 +5,6 @@
 
 mod drift;
 mod figures;
-mod folder;
 mod measure;
 mod participants;
 mod pictures;
@@ -20,6 +19,7 @@ use clap::Args;
 use collbench_formats::ClockSource;
 use collbench_instrument::Clock;
 
+use crate::folder;
 use crate::overhead::{ClockName, Format};
 use figures::Figures;
 use simulation::Simulation;
@@ -112,7 +112,14 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     }
 }
 
-fn write_json(document: &impl serde::Serialize, output: &mut impl Write) -> anyhow::Result<()> {
+/// Writes a document as JSON.
+///
+/// # Errors
+/// Those of the output.
+pub(crate) fn write_json(
+    document: &impl serde::Serialize,
+    output: &mut impl Write,
+) -> anyhow::Result<()> {
     serde_json::to_writer_pretty(&mut *output, document)?;
     writeln!(output)?;
     Ok(())

@@ -32,8 +32,9 @@ use pair::Pair;
 use trace::Recorded;
 use worker::{Batch, Part, Request};
 
-pub(crate) use figures::settings;
-pub(crate) use table::{empty_table, write_machine};
+pub(crate) use figures::{Invalid, first_line, hundredths, name_of_clock, settings};
+pub(crate) use table::{empty_table, write_invalid, write_machine};
+pub(crate) use worker::{Switches, ns_per_tick};
 
 /// Batches that one worker times before the other one's turn.
 const BATCHES_PER_TURN: u64 = 10;

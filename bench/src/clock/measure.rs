@@ -1,19 +1,18 @@
 //! The measurements, in all processes of the job at once.
 
-use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use collbench_formats::{ClockSource, OffsetSample};
-use collbench_instrument::exchange::{
-    Pair, StopRule, TickLength, Transport, WORDS, answer, ask, rounds,
-};
+use collbench_instrument::exchange::{Pair, StopRule, TickLength, Transport, answer, ask, rounds};
 use collbench_instrument::{Clock, Scheme};
-use mpi::topology::{Color, SimpleCommunicator};
-use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
+use mpi::topology::Color;
+use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
+use super::Options;
 use super::participants::Participants;
-use super::{Options, folder};
+use crate::folder;
+use crate::job::{self, Group};
 
 /// Exchanges in a burst.
 const BURST: StopRule = StopRule::burst(10);
@@ -46,32 +45,6 @@ pub(super) struct Synchronized {
     pub(super) ticks: Vec<u64>,
 }
 
-/// A communicator as the transport of the recorder's exchanges.
-struct Group {
-    clock: Clock,
-    comm: SimpleCommunicator,
-}
-
-impl Transport for Group {
-    type Error = Infallible;
-
-    fn now(&mut self) -> u64 {
-        self.clock.now()
-    }
-
-    fn send(&mut self, to: usize, words: [u64; WORDS]) -> Result<(), Infallible> {
-        self.comm.process_at_rank(to as i32).send(&words[..]);
-        Ok(())
-    }
-
-    fn receive(&mut self, from: usize) -> Result<[u64; WORDS], Infallible> {
-        let mut words = [0; WORDS];
-        let from = self.comm.process_at_rank(from as i32);
-        from.receive_into(&mut words[..]);
-        Ok(words)
-    }
-}
-
 /// Measures; returns the measurements in process 0 only.
 ///
 /// # Errors
@@ -93,14 +66,13 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
         (Some(path), 0) => clock.and_then(|clock| folder::make(path).map(|()| clock)),
         _ => clock,
     };
-    let (Some((all, clock)), Some(begin)) = (Participants::gather(&world, source, ready)?, begin)
-    else {
+    let (Some((all, clock)), Some(begin)) = (job::gather(&world, source, ready)?, begin) else {
         return Ok(None);
     };
     let Participants {
         participants,
         has_one_clock,
-    } = all;
+    } = Participants::of(&all);
     let own = participants
         .iter()
         .position(|(rank, _)| *rank == world.rank());

@@ -1,17 +1,6 @@
 //! The participants: the first process of each host, or all processes if they have one clock.
 
-use anyhow::Context;
-use collbench_formats::ClockSource;
-use collbench_instrument::{host_identity, host_key};
-use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, CommunicatorCollectives};
-
-/// Bytes of a host's name in an entry.
-const NAME: usize = 64;
-/// An entry: this number of bytes that identify the host, then one byte that states whether the
-/// process is ready, then the name.
-const KEY: usize = 16;
-const ENTRY: usize = KEY + 1 + NAME;
+use crate::job::{self, Process};
 
 /// The participants of the job, the same in every process.
 #[derive(Debug)]
@@ -23,52 +12,14 @@ pub(super) struct Participants {
 }
 
 impl Participants {
-    /// Collective over all processes; `ready` is what this process needs to continue.
-    ///
-    /// Returns `None` if another process is not ready: that one reports why.
-    ///
-    /// # Errors
-    /// Why this process is not ready.
-    pub(super) fn gather<T>(
-        world: &SimpleCommunicator,
-        source: ClockSource,
-        ready: anyhow::Result<T>,
-    ) -> anyhow::Result<Option<(Self, T)>> {
-        let host = host_identity();
-        let mut entry = [0u8; ENTRY];
-        entry[..KEY].copy_from_slice(&host_key(&host, source));
-        entry[KEY] = u8::from(ready.is_ok());
-        let name = &host.name.as_bytes()[..host.name.len().min(NAME)];
-        entry[KEY + 1..][..name.len()].copy_from_slice(name);
-        let mut entries = vec![0u8; ENTRY * world.size() as usize];
-        world.all_gather_into(&entry[..], &mut entries[..]);
-        let ready = ready.with_context(|| format!("rank {} on {}", world.rank(), host.name))?;
-        if entries.chunks_exact(ENTRY).any(|entry| entry[KEY] == 0) {
-            return Ok(None);
-        }
-        Ok(Some((Self::of(&entries), ready)))
-    }
-
-    fn of(entries: &[u8]) -> Self {
-        let entries: Vec<&[u8]> = entries.chunks_exact(ENTRY).collect();
-        let has_one_clock = entries
-            .iter()
-            .all(|entry| entry[..KEY] == entries[0][..KEY]);
-        let is_first = |rank: usize| {
-            let of_host = entries
-                .iter()
-                .position(|e| e[..KEY] == entries[rank][..KEY]);
-            of_host == Some(rank)
-        };
-        let participants = (0..entries.len())
-            .filter(|&rank| has_one_clock || is_first(rank))
-            .map(|rank| {
-                let name = String::from_utf8_lossy(&entries[rank][KEY + 1..]);
-                (rank as i32, name.trim_end_matches('\0').to_owned())
-            })
-            .collect();
+    pub(super) fn of(processes: &[Process]) -> Self {
+        let clocks = job::clocks(processes);
+        let has_one_clock = clocks.iter().all(|&first| first == 0);
+        let participants = (0..processes.len())
+            .filter(|&rank| has_one_clock || clocks[rank] == rank)
+            .map(|rank| (rank as i32, processes[rank].host.clone()));
         Self {
-            participants,
+            participants: participants.collect(),
             has_one_clock,
         }
     }
@@ -79,15 +30,11 @@ mod tests {
     use super::*;
 
     fn participants(hosts: &[(u8, &str)]) -> Participants {
-        let mut entries = Vec::new();
-        for (key, name) in hosts {
-            let mut entry = [0u8; ENTRY];
-            entry[..KEY].fill(*key);
-            entry[KEY] = 1;
-            entry[KEY + 1..][..name.len()].copy_from_slice(name.as_bytes());
-            entries.extend(entry);
-        }
-        Participants::of(&entries)
+        let processes = hosts.iter().map(|&(clock, host)| Process {
+            clock: [clock; 16],
+            host: host.to_owned(),
+        });
+        Participants::of(&processes.collect::<Vec<_>>())
     }
 
     #[test]

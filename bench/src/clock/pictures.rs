@@ -1,9 +1,7 @@
 //! Pictures of the figures.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::Context;
 use collbench_stats::spread::Spread;
 use collbench_viz::{CurveAxis, Curves, Picture, Quantity, Stroke};
 
@@ -12,6 +10,7 @@ use super::figures::{Figures, PairFigures};
 use super::quality::Quality;
 use super::simulation::Simulation;
 use super::table;
+use crate::folder;
 
 /// Most pairs in one picture: more lines could not be distinguished.
 const DRAWN: usize = 6;
@@ -25,9 +24,7 @@ pub(super) type Named = (&'static str, Curves);
 /// Names the file.
 pub(super) fn write(pictures: &[Named], folder: &Path) -> anyhow::Result<()> {
     for (name, curves) in pictures {
-        let path = folder.join(format!("{name}.svg"));
-        fs::write(&path, Picture::from(curves.clone()).to_svg())
-            .with_context(|| format!("writing {}", path.display()))?;
+        folder::write(folder, name, &Picture::from(curves.clone()))?;
     }
     Ok(())
 }

@@ -202,11 +202,11 @@ pub(super) struct TraceFigures {
 
 /// Measurements that do not count.
 #[derive(Debug, Serialize)]
-pub(super) struct Invalid {
-    pub(super) measurement: &'static str,
-    pub(super) n: usize,
-    pub(super) of: usize,
-    pub(super) why: &'static str,
+pub(crate) struct Invalid {
+    pub(crate) measurement: &'static str,
+    pub(crate) n: usize,
+    pub(crate) of: usize,
+    pub(crate) why: &'static str,
 }
 
 /// The single measurements, in the order in which they were made.
@@ -530,7 +530,7 @@ pub(super) fn ratio(added: Option<f64>, yardstick: Option<f64>) -> Option<f64> {
 }
 
 /// The name of a clock on the command line.
-pub(super) fn name_of_clock(source: ClockSource) -> &'static str {
+pub(crate) fn name_of_clock(source: ClockSource) -> &'static str {
     match source {
         ClockSource::Tsc => "tsc",
         ClockSource::MonotonicRaw => "raw",
@@ -539,7 +539,7 @@ pub(super) fn name_of_clock(source: ClockSource) -> &'static str {
 }
 
 /// Rounds to two decimals: the clock's granularity divided by the calls of a batch allows no more.
-pub(super) fn hundredths(value: f64) -> f64 {
+pub(crate) fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
@@ -556,7 +556,7 @@ pub(super) fn rounded(spread: Option<Spread>) -> Option<Spread> {
 
 /// First line of a version text. Open MPI's text is one line with a terminating zero; MPICH's has
 /// its configuration after it.
-pub(super) fn first_line(text: &str) -> String {
+pub(crate) fn first_line(text: &str) -> String {
     let end = |c: char| c.is_whitespace() || c == '\0';
     let line = text.lines().next().unwrap_or_default();
     line.trim_end_matches(end).to_owned()

@@ -19,7 +19,7 @@ pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()
 }
 
 /// Writes what was left out, and why.
-pub(super) fn write_invalid(all: &[Invalid], output: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write_invalid(all: &[Invalid], output: &mut impl Write) -> io::Result<()> {
     for invalid in all {
         writeln!(
             output,

@@ -64,9 +64,9 @@ pub(super) struct Part {
 
 /// How often this thread lost its core.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Switches {
+pub(crate) struct Switches {
     /// To another thread that the kernel preferred: not because of the recorder.
-    pub(super) preempted: u64,
+    pub(crate) preempted: u64,
     /// Because it waited for something, such as the disk.
     pub(super) blocked: u64,
 }
@@ -325,7 +325,7 @@ pub(super) fn answer_to(asker: &mut impl Write, what: &impl Serialize) -> anyhow
 }
 
 impl Switches {
-    pub(super) fn so_far() -> io::Result<Self> {
+    pub(crate) fn so_far() -> io::Result<Self> {
         // SAFETY: all zeros is a valid rusage, a plain struct of numbers.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: the struct is valid for writing.
@@ -338,7 +338,7 @@ impl Switches {
         })
     }
 
-    pub(super) fn since(self, before: Self) -> Self {
+    pub(crate) fn since(self, before: Self) -> Self {
         Self {
             preempted: self.preempted - before.preempted,
             blocked: self.blocked - before.blocked,
@@ -348,7 +348,7 @@ impl Switches {
 
 /// ns per tick between two anchors, and its relative error (half the anchors' widths divided by
 /// their distance); `None` if time stood still.
-pub(super) fn ns_per_tick(begin: [u64; 5], end: [u64; 5]) -> Option<(f64, f64)> {
+pub(crate) fn ns_per_tick(begin: [u64; 5], end: [u64; 5]) -> Option<(f64, f64)> {
     let (begin, end) = (Anchor::from(begin), Anchor::from(end));
     let ticks = end.ticks.get().checked_sub(begin.ticks.get())?;
     let ns = end.raw_ns.get().checked_sub(begin.raw_ns.get())?;

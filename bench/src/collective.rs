@@ -1,0 +1,316 @@
+//! Measures collective operations, ping-pongs and simple calls: how long they take, by how they are
+//! started, over lengths, numbers of processes and roots.
+
+mod arrivals;
+mod call;
+mod compare;
+mod guidelines;
+mod job;
+mod journal;
+mod merge;
+pub mod nonblocking;
+mod operation;
+mod overlap;
+mod pictures;
+mod plan;
+mod point;
+mod progress;
+mod results;
+mod run;
+mod table;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use collbench_instrument::Clock;
+use collbench_viz::Picture;
+
+use crate::measure::estimate::{ErrorOf, Figure};
+use crate::measure::reduction::Reduction;
+use crate::measure::start::StartScheme;
+use crate::overhead::ClockName;
+use call::Element;
+use compare::Comparison;
+use operation::Operation;
+use plan::{Arrivals, Given, Lengths, Method, Part};
+use results::Results;
+
+/// Measures collective operations, ping-pongs and simple calls
+///
+/// Start it with a launcher. Without --plan and --operation it measures a default plan. Processes
+/// start each repetition together, at an instant of a global clock (--start): late starts are
+/// invalid and counted. Each point is repeated until the 95 % interval of its trimmed mean is narrow
+/// enough. Lengths given as a range are refined where the time changes most.
+///
+/// Method: Reussner et al. 1999 (patterns, repetition, refinement, several runs); Hoefler et al.
+/// 2007, sections 1 and 4 (start schemes, reductions).
+#[derive(Debug, Args)]
+pub struct Options {
+    /// TOML file that says what to measure
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["operation", "bytes", "processes", "root", "start", "compare_schemes", "arrivals"])]
+    plan: Option<PathBuf>,
+    /// Operations to measure, by their names in MPI
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    operation: Vec<String>,
+    /// Message lengths: a list, or a range that is refined
+    #[arg(long, value_name = "N,N,...|FROM:TO", default_value = "8:1048576", value_parser = lengths)]
+    bytes: Lengths,
+    /// Numbers of processes [default: all]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    processes: Vec<usize>,
+    /// Roots of operations that have one [default: 0]
+    #[arg(long, value_name = "RANK", value_delimiter = ',')]
+    root: Vec<usize>,
+    /// How processes start together [default: window]
+    #[arg(long, value_enum, value_name = "SCHEME", value_delimiter = ',')]
+    start: Vec<StartScheme>,
+    /// Measure with all start schemes
+    #[arg(long, conflicts_with_all = ["start", "arrivals"])]
+    compare_schemes: bool,
+    /// When processes arrive: sorted, random, late:PROCESS, or as the ranks of an analysis.json
+    /// [default: together]
+    #[arg(long, value_name = "PATTERN", value_parser = arrivals::Pattern::of_text)]
+    arrivals: Option<arrivals::Pattern>,
+    /// Delay of the last process, us, with --arrivals sorted, random or late
+    #[arg(long, value_name = "US", default_value_t = 100.0, value_parser = delay, requires = "arrivals")]
+    delay: f64,
+    /// How the times of the processes become one [default: that of the start scheme]
+    #[arg(long, value_enum, value_name = "REDUCTION", conflicts_with = "plan")]
+    reduction: Option<Reduction>,
+    /// Which figure of the repetitions is the time
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FIGURE",
+        default_value_t,
+        conflicts_with = "plan"
+    )]
+    figure: Figure,
+    /// What messages consist of
+    #[arg(
+        long,
+        value_enum,
+        value_name = "TYPE",
+        default_value_t,
+        conflicts_with = "plan"
+    )]
+    element: Element,
+    /// Half width of the 95 % interval at which repetitions end, percent of the time
+    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = percent, conflicts_with = "plan")]
+    precision: f64,
+    /// Standard error that the interval is made of
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ERROR",
+        default_value_t,
+        conflicts_with = "plan"
+    )]
+    error: ErrorOf,
+    /// Greatest number of repetitions
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(10..=1_000_000), conflicts_with = "plan")]
+    repetitions: u32,
+    /// Longest time for one point
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0, value_parser = seconds, conflicts_with = "plan")]
+    seconds: f64,
+    /// A start later than this after its instant is invalid, us, but at least the uncertainty of the
+    /// clocks
+    #[arg(long, value_name = "US", default_value_t = 2.0, value_parser = delay, conflicts_with = "plan")]
+    tolerance: f64,
+    /// Clock to measure with [default: the one that collbench-record chooses]
+    #[arg(long, value_enum, value_name = "CLOCK")]
+    clock: Option<ClockName>,
+    /// Keep the times of all processes in all repetitions
+    #[arg(long)]
+    samples: bool,
+    /// Do not measure, but merge results of several runs by the medians of their points
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["plan", "operation"])]
+    merge: Vec<PathBuf>,
+    /// Do not measure, but compare results of several runs, point by point
+    #[arg(long, value_name = "FILE", num_args = 2.., conflicts_with_all = ["plan", "operation", "merge", "output"])]
+    compare: Vec<PathBuf>,
+    /// List the operations and exit
+    #[arg(long)]
+    list: bool,
+    /// What to print to stdout
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Directory for results and pictures, in which an interrupted run goes on [default: none]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables
+    Text,
+    /// One JSON document
+    Json,
+    /// One line for each point
+    Csv,
+}
+
+fn lengths(text: &str) -> Result<Lengths, String> {
+    let number = |text: &str| -> Result<u64, String> {
+        let number = text.trim().parse();
+        number.map_err(|_| format!("{text}: expected a number of bytes"))
+    };
+    match text.split_once(':') {
+        Some((from, to)) => Ok(Lengths::Range(number(from)?, number(to)?)),
+        None => text
+            .split(',')
+            .map(number)
+            .collect::<Result<_, _>>()
+            .map(Lengths::List),
+    }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if (0.01..100.0).contains(&percent) => Ok(percent),
+        _ => Err("expected percent, from 0.01 to 100".to_owned()),
+    }
+}
+
+fn delay(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(us) if (0.0..=1e7).contains(&us) => Ok(us),
+        _ => Err("expected microseconds, up to 10000000".to_owned()),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.001..=1e5).contains(&seconds) => Ok(seconds),
+        _ => Err("expected seconds, from 0.001 to 100000".to_owned()),
+    }
+}
+
+impl Options {
+    fn clock(&self) -> collbench_formats::ClockSource {
+        self.clock
+            .map_or_else(|| Clock::of_this_machine().source(), ClockName::source)
+    }
+
+    fn method(&self) -> Method {
+        let mut method = Method {
+            seconds: self.seconds,
+            reduction: self.reduction,
+            figure: self.figure,
+            element: self.element,
+            tolerance_ns: (self.tolerance * 1e3).round() as i64,
+            ..Method::default()
+        };
+        if self.operation.is_empty() {
+            method.refinement.most = plan::MOST_BY_DEFAULT;
+        }
+        method.precision.relative = self.precision / 100.0;
+        method.precision.error = self.error;
+        method.precision.most = self.repetitions as usize;
+        method
+    }
+
+    /// What the options say, for a job of so many processes.
+    fn parts(&self, processes: usize) -> Vec<Part> {
+        if self.operation.is_empty() {
+            return plan::default_parts(processes);
+        }
+        let given = |list: &[usize]| list.iter().copied().map(Given::by_option).collect();
+        let starts = if self.compare_schemes {
+            StartScheme::ALL.to_vec()
+        } else {
+            self.start.clone()
+        };
+        vec![Part {
+            operations: self
+                .operation
+                .iter()
+                .cloned()
+                .map(Given::by_option)
+                .collect(),
+            lengths: Given::by_option(self.bytes.clone()),
+            processes: given(&self.processes),
+            roots: given(&self.root),
+            starts,
+            arrivals: self.arrivals.clone().map(|pattern| {
+                Given::by_option(Arrivals {
+                    pattern,
+                    delay_ns: (self.delay * 1e3).round() as i64,
+                })
+            }),
+        }]
+    }
+}
+
+/// Measures, or merges results, and writes the result, in process 0.
+///
+/// # Errors
+/// States what is wrong with the plan, or which file could not be read or written.
+pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
+    if options.list {
+        for operation in Operation::all() {
+            writeln!(output, "{}", operation.name())?;
+        }
+        return Ok(());
+    }
+    if !options.compare.is_empty() {
+        let all = merge::read(&options.compare)?;
+        let comparison = Comparison::of(&options.compare, &all);
+        return match options.format {
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut *output, &comparison)?;
+                Ok(writeln!(output)?)
+            }
+            Format::Text => Ok(comparison.write(output)?),
+            Format::Csv => anyhow::bail!("--compare prints text or json, not csv"),
+        };
+    }
+    let results = if options.merge.is_empty() {
+        run::measure(options)?
+    } else {
+        Some(merge::of_files(&options.merge)?)
+    };
+    let Some(mut results) = results else {
+        return Ok(());
+    };
+    results.guidelines = guidelines::violations(&results);
+    if let Some(folder) = &options.output {
+        crate::folder::make(folder)?;
+        write_files(&results, folder)?;
+    }
+    match options.format {
+        Format::Text => table::write(&results, output)?,
+        Format::Csv => output.write_all(table::csv(&results).as_bytes())?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *output, &results)?;
+            writeln!(output)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_files(results: &Results, folder: &Path) -> anyhow::Result<()> {
+    let write = |name: &str, content: &[u8]| write_file(folder, name, content);
+    let mut json = serde_json::to_vec_pretty(results)?;
+    json.push(b'\n');
+    write("collective.json", &json)?;
+    write("collective.csv", table::csv(results).as_bytes())?;
+    let samples = table::samples_csv(results);
+    if !samples.is_empty() {
+        write("samples.csv", samples.as_bytes())?;
+    }
+    for (name, curves) in pictures::of_results(results) {
+        write(
+            &format!("{name}.svg"),
+            Picture::from(curves).to_svg().as_bytes(),
+        )?;
+    }
+    Ok(())
+}
+
+fn write_file(folder: &Path, name: &str, content: &[u8]) -> anyhow::Result<()> {
+    let path = folder.join(name);
+    std::fs::write(&path, content).with_context(|| format!("writing {}", path.display()))
+}

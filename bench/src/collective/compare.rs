@@ -1,0 +1,224 @@
+//! Results of several runs side by side: of algorithms, libraries, or machines.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use collbench_text::quantity;
+use serde::Serialize;
+
+use super::results::{Point, Results};
+use crate::overhead::empty_table;
+
+/// The document `collbench.bench.collective.comparison/1`.
+#[derive(Debug, Serialize)]
+pub(super) struct Comparison {
+    schema: &'static str,
+    /// The files, in the order in which they were given.
+    files: Vec<String>,
+    /// Points that more than one file has.
+    points: Vec<Compared>,
+}
+
+/// A point in all files.
+#[derive(Debug, PartialEq, Serialize)]
+struct Compared {
+    operation: String,
+    bytes: Option<u64>,
+    processes: usize,
+    root: Option<usize>,
+    start: &'static str,
+    arrivals: Option<String>,
+    /// By file, ns; `None` where it was not measured.
+    times_ns: Vec<Option<f64>>,
+    /// By file, half width of the 95 % interval over the time.
+    relative_errors: Vec<Option<f64>>,
+    /// Index of the file in which it is fastest; `None` if the intervals of the two fastest overlap.
+    fastest: Option<usize>,
+}
+
+impl Comparison {
+    /// Of results with the names of their files.
+    pub(super) fn of(files: &[PathBuf], all: &[Results]) -> Self {
+        let mut keys: Vec<String> = Vec::new();
+        for key in all
+            .iter()
+            .flat_map(|results| &results.points)
+            .map(Point::key)
+        {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        let compared = |key: &String| {
+            let of_file = |results: &Results| {
+                let mut points = results.points.iter();
+                points.find(|point| point.key() == *key).cloned()
+            };
+            Compared::of(&all.iter().map(of_file).collect::<Vec<_>>())
+        };
+        Self {
+            schema: "collbench.bench.collective.comparison/1",
+            files: files
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect(),
+            points: keys.iter().filter_map(compared).collect(),
+        }
+    }
+
+    /// Writes a table of each operation.
+    pub(super) fn write(&self, output: &mut impl Write) -> io::Result<()> {
+        for (i, file) in self.files.iter().enumerate() {
+            writeln!(output, "{}: {file}", letter(i))?;
+        }
+        writeln!(output)?;
+        for points in self.points.chunk_by(|a, b| a.operation == b.operation) {
+            writeln!(output, "{}", points[0].operation)?;
+            let mut head = vec![
+                "start".to_owned(),
+                "processes".to_owned(),
+                "bytes".to_owned(),
+            ];
+            head.extend((0..self.files.len()).map(letter));
+            head.push("fastest".to_owned());
+            let head: Vec<&str> = head.iter().map(String::as_str).collect();
+            let mut table = empty_table(&head);
+            for point in points {
+                table.add_row(point.row());
+            }
+            writeln!(output, "{}\n", table.trim_fmt())?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of a file in the table.
+fn letter(i: usize) -> String {
+    match u8::try_from(i) {
+        Ok(i @ 0..26) => char::from(b'A' + i).to_string(),
+        _ => format!("file {}", i + 1),
+    }
+}
+
+impl Compared {
+    /// Of the point in each file; `None` if fewer than two have it.
+    fn of(points: &[Option<Point>]) -> Option<Self> {
+        let mut measured = points.iter().flatten();
+        let first = measured.next()?;
+        measured.next()?;
+        let time = |point: &Option<Point>| point.as_ref().and_then(|point| point.time_ns);
+        let error = |point: &Option<Point>| point.as_ref().and_then(|point| point.relative_error);
+        let times_ns: Vec<Option<f64>> = points.iter().map(time).collect();
+        let relative_errors: Vec<Option<f64>> = points.iter().map(error).collect();
+        let fastest = fastest(&times_ns, &relative_errors);
+        Some(Self {
+            operation: first.operation.clone(),
+            bytes: first.bytes,
+            processes: first.processes,
+            root: first.root,
+            start: first.start.word(),
+            arrivals: first.arrivals.clone(),
+            times_ns,
+            relative_errors,
+            fastest,
+        })
+    }
+
+    fn row(&self) -> Vec<String> {
+        let mut row = vec![
+            self.start.to_owned(),
+            self.processes.to_string(),
+            self.bytes.map_or("-".to_owned(), quantity::grouped),
+        ];
+        let times = self.times_ns.iter();
+        row.extend(times.map(|time| time.map_or("-".to_owned(), quantity::fine_duration)));
+        let fastest = self.fastest;
+        row.push(fastest.map_or("not distinguishable".to_owned(), letter));
+        row
+    }
+}
+
+/// Index of the shortest time, if its interval ends before that of the second shortest begins. A
+/// time without an error is not compared.
+fn fastest(times_ns: &[Option<f64>], relative_errors: &[Option<f64>]) -> Option<usize> {
+    let known = times_ns.iter().zip(relative_errors).enumerate();
+    let mut known: Vec<(usize, f64, f64)> = known
+        .filter_map(|(i, (time, error))| Some((i, (*time)?, (*error)?)))
+        .collect();
+    known.sort_by(|a, b| a.1.total_cmp(&b.1));
+    match known[..] {
+        [(best, time, error), (_, second, second_error), ..] => {
+            (time * (1.0 + error) < second * (1.0 - second_error)).then_some(best)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_is_named_only_if_the_intervals_do_not_overlap() {
+        let times = [Some(1_100.0), Some(1_000.0), None, Some(5_000.0)];
+        assert_eq!(
+            fastest(&times, &[Some(0.04), Some(0.04), None, Some(0.0)]),
+            Some(1)
+        );
+        assert_eq!(
+            fastest(&times, &[Some(0.04), Some(0.07), None, Some(0.0)]),
+            None
+        );
+        // Without errors nothing can be told from one another.
+        assert_eq!(fastest(&times, &[None, Some(0.01), None, None]), None);
+        assert_eq!(
+            fastest(&times, &[None, Some(0.01), None, Some(0.01)]),
+            Some(1)
+        );
+    }
+
+    #[test]
+    fn points_of_two_files_lie_side_by_side() {
+        let run = |times: &[(u64, Option<f64>)]| {
+            let points = times
+                .iter()
+                .map(|&(bytes, time)| Point::example("MPI_Bcast", bytes, time));
+            Results::example(points.collect())
+        };
+        let all = [
+            run(&[
+                (8, Some(1_000.0)),
+                (64, Some(2_000.0)),
+                (512, Some(9_000.0)),
+            ]),
+            run(&[(64, Some(1_500.0)), (8, Some(1_010.0)), (4_096, None)]),
+        ];
+        let files = ["linear.json", "binomial.json"].map(PathBuf::from);
+        let comparison = Comparison::of(&files, &all);
+        let found: Vec<_> = comparison
+            .points
+            .iter()
+            .map(|one| (one.bytes, one.fastest))
+            .collect();
+        // Points that only one file has are left out.
+        assert_eq!(found, [(Some(8), None), (Some(64), Some(1))]);
+        let mut text = Vec::new();
+        comparison.write(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(
+            text.starts_with("A: linear.json\nB: binomial.json\n\nMPI_Bcast\n"),
+            "{text}"
+        );
+        let row = |begin: &str| {
+            text.lines()
+                .find(|line| line.contains(begin))
+                .unwrap()
+                .to_owned()
+        };
+        assert!(
+            row("1.00 us").ends_with("1.01 us  not distinguishable"),
+            "{text}"
+        );
+        assert!(row("2.00 us").trim_end().ends_with('B'), "{text}");
+    }
+}

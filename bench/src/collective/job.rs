@@ -1,0 +1,336 @@
+//! The processes of a measurement: process 0 commands, all carry out.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use mpi::topology::{Color, SimpleCommunicator};
+use mpi::traits::{
+    Communicator, CommunicatorCollectives, Destination, MatchedReceiveVec, Root, Source,
+};
+use serde::{Deserialize, Serialize};
+
+use super::call::{Call, Element};
+use super::operation::Operation;
+use super::overlap::Overlap;
+use crate::measure::global_clock::{ClockError, GlobalClock};
+use crate::measure::start::{Batch, Repetition};
+
+/// A step of the measurement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Command {
+    /// Make the operation ready; all processes.
+    Prepare(Setting),
+    /// Make repetitions of it; its processes.
+    Measure(Batch),
+    /// Measure the clocks again; all processes.
+    Clocks,
+    /// End; all processes.
+    Finish,
+}
+
+/// Who calls what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Setting {
+    pub(super) operation: String,
+    pub(super) bytes: u64,
+    pub(super) members: Members,
+    pub(super) root: usize,
+    pub(super) element: Element,
+    /// What is computed while a nonblocking operation is under way.
+    pub(super) overlap: Option<Overlap>,
+}
+
+/// The processes of a communicator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) enum Members {
+    /// So many, from process 0 on.
+    First(usize),
+    /// Process 0 and this one.
+    Pair(usize),
+}
+
+impl Members {
+    /// World ranks, by rank in the communicator.
+    pub(super) fn ranks(self) -> Vec<usize> {
+        match self {
+            Self::First(n) => (0..n).collect(),
+            Self::Pair(partner) => vec![0, partner],
+        }
+    }
+}
+
+/// Without a command for this long, a process sleeps between looking for one.
+const PATIENCE: Duration = Duration::from_micros(200);
+const NAP: Duration = Duration::from_micros(100);
+/// Clocks are measured again after this time, if there are several.
+const CLOCKS_EVERY: Duration = Duration::from_secs(5);
+
+/// An operation that can be called.
+struct Ready {
+    call: Call,
+    comm: Rc<SimpleCommunicator>,
+    overlap: Option<Overlap>,
+}
+
+/// One process of the measurement.
+pub(super) struct Job {
+    world: SimpleCommunicator,
+    global: GlobalClock,
+    comms: BTreeMap<Members, Option<Rc<SimpleCommunicator>>>,
+    /// What is ready; `None` where this process has no part.
+    ready: Option<Ready>,
+    /// Those who have a part in it.
+    members: Members,
+    clocks_measured: Instant,
+    /// The largest clock errors of any process.
+    clock_error: ClockError,
+}
+
+impl Job {
+    /// Collective over all processes.
+    pub(super) fn new(world: SimpleCommunicator, global: GlobalClock) -> Self {
+        let clock_error = largest_error(&world, global.error());
+        Self {
+            clock_error,
+            world,
+            global,
+            comms: BTreeMap::new(),
+            ready: None,
+            members: Members::First(0),
+            clocks_measured: Instant::now(),
+        }
+    }
+
+    pub(super) fn global(&self) -> &GlobalClock {
+        &self.global
+    }
+
+    /// Carries out commands until the last one; processes other than 0.
+    ///
+    /// # Errors
+    /// States which operation cannot be called.
+    pub(super) fn serve(mut self) -> anyhow::Result<()> {
+        loop {
+            let command = self.receive()?;
+            if matches!(command, Command::Finish) {
+                return Ok(());
+            }
+            self.carry_out(&command)?;
+        }
+    }
+
+    /// Makes an operation ready; process 0.
+    ///
+    /// # Errors
+    /// States why it cannot be called.
+    pub(super) fn prepare(&mut self, setting: Setting) -> anyhow::Result<()> {
+        let all = 1..self.world.size() as usize;
+        self.command(&Command::Prepare(setting), all).map(|_| ())
+    }
+
+    /// Makes repetitions of the operation that is ready; process 0. Returns them by process.
+    ///
+    /// # Errors
+    /// As of [`prepare`](Self::prepare).
+    pub(super) fn measure(&mut self, batch: Batch) -> anyhow::Result<Vec<Vec<Repetition>>> {
+        let others = self.members.ranks().into_iter().skip(1);
+        self.command(&Command::Measure(batch), others)
+    }
+
+    /// Measures the clocks again if they are due; process 0.
+    ///
+    /// # Errors
+    /// As of [`prepare`](Self::prepare).
+    pub(super) fn keep_clocks(&mut self) -> anyhow::Result<()> {
+        if self.global.n_clocks() > 1 && self.clocks_measured.elapsed() > CLOCKS_EVERY {
+            self.command(&Command::Clocks, 1..self.world.size() as usize)?;
+            self.clocks_measured = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// The largest clock errors of any process.
+    pub(super) fn clock_error(&self) -> ClockError {
+        self.clock_error
+    }
+
+    /// Lets the other processes end; process 0.
+    ///
+    /// # Errors
+    /// If the command cannot be encoded.
+    pub(super) fn finish(&self) -> anyhow::Result<()> {
+        self.send(&Command::Finish, 1..self.world.size() as usize)
+    }
+
+    /// The process, other than 0, with the longest shortest ping-pong of 8 bytes with process 0.
+    ///
+    /// # Errors
+    /// As of [`prepare`](Self::prepare).
+    pub(super) fn farthest(&mut self) -> anyhow::Result<usize> {
+        let mut farthest = (0, 1);
+        for partner in 1..self.world.size() as usize {
+            self.prepare(Setting {
+                operation: "MPI_Send-MPI_Recv".to_owned(),
+                bytes: 8,
+                members: Members::Pair(partner),
+                root: 0,
+                element: Element::Byte,
+                overlap: None,
+            })?;
+            let repetitions = self.measure(Batch::unsynchronized(100))?;
+            let times = repetitions[0]
+                .iter()
+                .map(|one| one.times.leave - one.times.enter);
+            let shortest = times.min().unwrap_or(0);
+            // With equal latencies the first one, so that results can be repeated.
+            if shortest > farthest.0 {
+                farthest = (shortest, partner);
+            }
+        }
+        Ok(farthest.1)
+    }
+
+    /// Commands others, and carries it out.
+    fn command(
+        &mut self,
+        command: &Command,
+        others: impl Iterator<Item = usize>,
+    ) -> anyhow::Result<Vec<Vec<Repetition>>> {
+        self.send(command, others)?;
+        self.carry_out(command)
+    }
+
+    fn send(&self, command: &Command, others: impl Iterator<Item = usize>) -> anyhow::Result<()> {
+        let text = serde_json::to_vec(command)?;
+        for other in others {
+            self.world.process_at_rank(other as i32).send(&text[..]);
+        }
+        Ok(())
+    }
+
+    /// The next command. A process that waits long sleeps, so that it takes no core from those that
+    /// measure.
+    fn receive(&self) -> anyhow::Result<Command> {
+        let from = self.world.process_at_rank(0);
+        let begin = Instant::now();
+        loop {
+            if let Some(message) = from.immediate_matched_probe() {
+                let (text, _) = message.matched_receive_vec::<u8>();
+                return Ok(serde_json::from_slice(&text)?);
+            }
+            if begin.elapsed() > PATIENCE {
+                std::thread::sleep(NAP);
+            }
+        }
+    }
+
+    /// The repetitions of all processes in process 0, of a command that makes some; else nothing.
+    fn carry_out(&mut self, command: &Command) -> anyhow::Result<Vec<Vec<Repetition>>> {
+        match command {
+            Command::Prepare(setting) => {
+                self.make_ready(setting)?;
+                Ok(Vec::new())
+            }
+            Command::Measure(batch) => self.make_repetitions(batch),
+            Command::Clocks => {
+                self.global.measure();
+                self.clock_error = largest_error(&self.world, self.global.error());
+                Ok(Vec::new())
+            }
+            Command::Finish => Ok(Vec::new()),
+        }
+    }
+
+    fn make_ready(&mut self, setting: &Setting) -> anyhow::Result<()> {
+        // Its buffers go before those of the next one come.
+        self.ready = None;
+        self.members = setting.members;
+        let operation = Operation::of_name(&setting.operation)
+            .with_context(|| format!("{}: unknown operation", setting.operation))?;
+        let comm = self.communicator(setting.members);
+        self.ready = match comm {
+            None => None,
+            Some(comm) => {
+                let (root, bytes) = (setting.root, setting.bytes);
+                let call = Call::new(operation, Rc::clone(&comm), root, bytes, setting.element)?;
+                Some(Ready {
+                    call,
+                    comm,
+                    overlap: setting.overlap,
+                })
+            }
+        };
+        Ok(())
+    }
+
+    /// Collective over all processes when it is first used.
+    fn communicator(&mut self, members: Members) -> Option<Rc<SimpleCommunicator>> {
+        let world = &self.world;
+        let made = self.comms.entry(members).or_insert_with(|| {
+            let ranks = members.ranks();
+            let color = if ranks.contains(&(world.rank() as usize)) {
+                Color::with_value(0)
+            } else {
+                Color::undefined()
+            };
+            world.split_by_color(color).map(Rc::new)
+        });
+        made.clone()
+    }
+
+    fn make_repetitions(&mut self, batch: &Batch) -> anyhow::Result<Vec<Vec<Repetition>>> {
+        let Some(Ready {
+            call,
+            comm,
+            overlap,
+        }) = &mut self.ready
+        else {
+            return Ok(Vec::new());
+        };
+        let (mut worst, mut parts) = (0, Vec::with_capacity(batch.n));
+        let (clock, line) = (self.global.clock(), self.global.line());
+        let mut own = batch.run(comm, &self.global, || {
+            let code = match *overlap {
+                None => call.run(),
+                Some(of) => of.run(call, clock, &mut parts),
+            };
+            worst = code.max(worst);
+        });
+        for (repetition, ticks) in own.iter_mut().zip(parts) {
+            repetition.parts = ticks.in_ns(line);
+        }
+        call.clean();
+        ensure!(worst == 0, "an operation returned the MPI error {worst}");
+        let words: Vec<i64> = own.iter().flat_map(|one| one.words()).collect();
+        let root = comm.process_at_rank(0);
+        if comm.rank() != 0 {
+            root.gather_into(&words[..]);
+            return Ok(Vec::new());
+        }
+        let mut all = vec![0; words.len() * comm.size() as usize];
+        root.gather_into_root(&words[..], &mut all[..]);
+        let of_process = |words: &[i64]| -> Vec<Repetition> {
+            let repetitions = words.chunks_exact(Repetition::WORDS);
+            repetitions.map(Repetition::of_words).collect()
+        };
+        Ok(all
+            .chunks_exact(words.len().max(1))
+            .map(of_process)
+            .collect())
+    }
+}
+
+/// The largest errors of any process; collective over all.
+fn largest_error(world: &SimpleCommunicator, own: ClockError) -> ClockError {
+    let figures = [own.bound_ns, own.uncertainty_ns, own.extrapolation_ns];
+    let mut all = vec![0.0; 3 * world.size() as usize];
+    world.all_gather_into(&figures[..], &mut all[..]);
+    let errors = all.chunks_exact(3).map(|figures| ClockError {
+        bound_ns: figures[0],
+        uncertainty_ns: figures[1],
+        extrapolation_ns: figures[2],
+    });
+    errors.fold(ClockError::default(), ClockError::max)
+}

@@ -1,0 +1,219 @@
+//! The points as they were measured, one line for each: a run that is interrupted goes on where it
+//! ended, and the point at which a run crashed is measured last.
+//!
+//! # Source
+//! Reussner et al. 1999, section 3.3.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Plan, Series};
+use super::results::Point;
+
+/// A line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Line {
+    /// The first line: what is measured, and with how many processes.
+    Plan(Box<Plan>, usize),
+    /// A point is about to be measured.
+    Begin(String),
+    /// A point was measured.
+    Point(Box<Point>),
+}
+
+/// The journal of a run: a file, or nothing if no folder for results was given.
+#[derive(Debug)]
+pub(super) struct Journal {
+    file: Option<(File, PathBuf)>,
+    /// Points of runs before this one, by key.
+    measured: BTreeMap<String, Point>,
+    /// Keys of points at which a run ended.
+    crashing: HashSet<String>,
+}
+
+/// Name of the file in the folder.
+const NAME: &str = "points.jsonl";
+
+impl Journal {
+    /// Without a folder.
+    pub(super) fn none() -> Self {
+        Self {
+            file: None,
+            measured: BTreeMap::new(),
+            crashing: HashSet::new(),
+        }
+    }
+
+    /// Opens the journal in a folder, and reads what is there.
+    ///
+    /// # Errors
+    /// Names the file that cannot be read or written, or says that it is of another plan.
+    pub(super) fn open(folder: &Path, plan: &Plan, processes: usize) -> anyhow::Result<Self> {
+        let path = folder.join(NAME);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
+        };
+        let head = Line::Plan(Box::new(plan.clone()), processes);
+        let head = serde_json::to_string(&head)?;
+        let (measured, crashing) =
+            read(&text, &head).with_context(|| path.display().to_string())?;
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = file.with_context(|| format!("writing {}", path.display()))?;
+        let mut journal = Self {
+            file: Some((file, path)),
+            measured,
+            crashing,
+        };
+        if text.is_empty() {
+            journal.write_text(&(head + "\n"))?;
+        } else if !text.ends_with('\n') {
+            // The run ended within a line, which is not read.
+            journal.write_text("\n")?;
+        }
+        Ok(journal)
+    }
+
+    /// The point with this key, if it was measured before.
+    pub(super) fn measured(&self, key: &str) -> Option<&Point> {
+        self.measured.get(key)
+    }
+
+    /// Number of points that were measured before.
+    pub(super) fn n_measured(&self) -> usize {
+        self.measured.len()
+    }
+
+    /// The lengths of a series at which a run ended.
+    pub(super) fn crashing(&self, series: &Series) -> Vec<Option<u64>> {
+        let bytes = |key: &String| -> Option<u64> {
+            let second = key.split(", ").nth(1)?;
+            second.strip_suffix(" bytes")?.parse().ok()
+        };
+        let of_series = self
+            .crashing
+            .iter()
+            .filter(|key| series.key(bytes(key)) == **key);
+        of_series.map(bytes).collect()
+    }
+
+    /// Notes that a point is about to be measured.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub(super) fn begin(&mut self, key: String) -> anyhow::Result<()> {
+        self.write(&Line::Begin(key))
+    }
+
+    /// Notes a point.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub(super) fn end(&mut self, point: &Point) -> anyhow::Result<()> {
+        self.write(&Line::Point(Box::new(point.clone())))
+    }
+
+    fn write(&mut self, line: &Line) -> anyhow::Result<()> {
+        let text = serde_json::to_string(line)? + "\n";
+        self.write_text(&text)
+    }
+
+    fn write_text(&mut self, text: &str) -> anyhow::Result<()> {
+        let Some((file, path)) = &mut self.file else {
+            return Ok(());
+        };
+        let written = file.write_all(text.as_bytes());
+        written.with_context(|| format!("writing {}", path.display()))
+    }
+}
+
+/// Points by key, and keys of points that were begun and not measured. `head` is the first line that
+/// a journal of this plan has.
+fn read(text: &str, head: &str) -> anyhow::Result<(BTreeMap<String, Point>, HashSet<String>)> {
+    let mut lines = text.lines();
+    if lines.next().is_some_and(|line| line != head) {
+        bail!("holds points of another plan or job; choose another directory");
+    }
+    let (mut measured, mut crashing) = (BTreeMap::new(), HashSet::new());
+    for line in lines {
+        match serde_json::from_str(line) {
+            Ok(Line::Begin(key)) => {
+                crashing.insert(key);
+            }
+            Ok(Line::Point(point)) => {
+                crashing.remove(&point.key());
+                measured.insert(point.key(), *point);
+            }
+            // A run ended within this line.
+            Ok(Line::Plan(..)) | Err(_) => {}
+        }
+    }
+    Ok((measured, crashing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::plan::{Lengths, Method};
+    use crate::measure::start::StartScheme;
+
+    fn plan() -> Plan {
+        Plan {
+            method: Method::default(),
+            series: vec![Series {
+                operation: "MPI_Bcast".to_owned(),
+                lengths: Lengths::Range(8, 64),
+                processes: 4,
+                root: Some(0),
+                start: StartScheme::Window,
+                arrivals: None,
+            }],
+        }
+    }
+
+    #[test]
+    fn what_was_measured_is_known_afterwards_and_so_is_where_the_run_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let (plan, series) = (plan(), &plan().series[0]);
+        let open = |processes| Journal::open(folder.path(), &plan, processes);
+        let mut journal = open(4).unwrap();
+        // A number that is read as it was written, whatever the parser does with the last bit.
+        let point = Point::example("MPI_Bcast", 8, Some(1_234.5));
+        journal.begin(point.key()).unwrap();
+        journal.end(&point).unwrap();
+        journal.begin(series.key(Some(64))).unwrap();
+        // The machine went down within the next line.
+        journal.write_text("{\"point\": {\"oper").unwrap();
+        drop(journal);
+        let mut journal = open(4).unwrap();
+        assert_eq!(journal.n_measured(), 1);
+        let known = journal.measured(&point.key()).unwrap();
+        assert_eq!((known.time_ns, known.missed), (point.time_ns, point.missed));
+        assert_eq!(journal.crashing(series), [Some(64)]);
+        journal.end(&Point::example("MPI_Bcast", 64, None)).unwrap();
+        drop(journal);
+        let journal = open(4).unwrap();
+        assert_eq!(journal.n_measured(), 2);
+        assert!(journal.crashing(series).is_empty());
+        let said = format!("{:#}", open(8).unwrap_err());
+        assert!(
+            said.contains("points.jsonl") && said.contains("another plan"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_point_has_the_key_that_its_series_expects() {
+        let series = &plan().series[0];
+        let point = Point::example("MPI_Bcast", 8, None);
+        assert_eq!(point.key(), series.key(Some(8)));
+        assert_ne!(point.key(), series.key(Some(64)));
+    }
+}

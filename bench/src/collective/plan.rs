@@ -1,0 +1,582 @@
+//! What is to be measured: a plan, from a TOML file or from the command line.
+
+mod file;
+
+use serde::{Deserialize, Serialize};
+
+use super::arrivals;
+use super::call::Element;
+use super::operation::{Operation, Simple};
+use crate::measure::estimate::{Figure, Precision};
+use crate::measure::reduction::Reduction;
+use crate::measure::refinement::Rule;
+use crate::measure::start::StartScheme;
+
+pub(super) use file::parse;
+
+/// How all points of a plan are measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Method {
+    pub(super) precision: Precision,
+    /// Longest time for one point, s.
+    pub(super) seconds: f64,
+    /// `None`: that of the start scheme.
+    pub(super) reduction: Option<Reduction>,
+    pub(super) figure: Figure,
+    pub(super) element: Element,
+    /// Operations in a loop.
+    pub(super) loop_length: usize,
+    /// A start later than this is invalid, ns.
+    pub(super) tolerance_ns: i64,
+    pub(super) refinement: Rule,
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        Self {
+            precision: Precision::default(),
+            seconds: 3.0,
+            reduction: None,
+            figure: Figure::default(),
+            element: Element::default(),
+            loop_length: 20,
+            tolerance_ns: 2_000,
+            refinement: Rule::default(),
+        }
+    }
+}
+
+/// Message lengths of a series, bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Lengths {
+    /// These.
+    List(Vec<u64>),
+    /// From the first to the second, refined where the time changes most.
+    Range(u64, u64),
+}
+
+/// Points that differ in the message length only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Series {
+    pub(super) operation: String,
+    pub(super) lengths: Lengths,
+    pub(super) processes: usize,
+    /// `None` for an operation without a root.
+    pub(super) root: Option<usize>,
+    pub(super) start: StartScheme,
+    pub(super) arrivals: Option<Arrivals>,
+}
+
+/// When processes arrive, and how far apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Arrivals {
+    pub(super) pattern: arrivals::Pattern,
+    /// Delay of the last process, ns.
+    pub(super) delay_ns: i64,
+}
+
+/// What is to be measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) method: Method,
+    pub(super) series: Vec<Series>,
+}
+
+/// What a plan is checked against.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Processes of the job.
+    pub(super) processes: usize,
+    /// Largest number of processes on one host.
+    pub(super) per_host: usize,
+    /// Memory that is available on the host that has least, bytes; `None` if it is not known.
+    pub(super) memory: Option<u64>,
+    /// Whether the library has this operation.
+    pub(super) is_available: fn(Operation) -> bool,
+}
+
+/// One part of a plan as it was given: all combinations of its lists are measured.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Part {
+    pub(super) operations: Vec<Given<String>>,
+    pub(super) lengths: Given<Lengths>,
+    /// Empty: all processes of the job.
+    pub(super) processes: Vec<Given<usize>>,
+    /// Empty: process 0.
+    pub(super) roots: Vec<Given<usize>>,
+    /// Empty: windows.
+    pub(super) starts: Vec<StartScheme>,
+    pub(super) arrivals: Option<Given<Arrivals>>,
+}
+
+/// A value, and the line of the plan in which it is given; `None` on the command line.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Given<T> {
+    pub(super) value: T,
+    pub(super) line: Option<usize>,
+}
+
+impl<T> Given<T> {
+    /// On the command line.
+    pub(super) fn by_option(value: T) -> Self {
+        Self { value, line: None }
+    }
+
+    fn problem(&self, text: impl Into<String>) -> Problem {
+        Problem {
+            line: self.line,
+            text: text.into(),
+        }
+    }
+}
+
+/// What is wrong with a plan.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Problem {
+    /// From 1.
+    pub(super) line: Option<usize>,
+    pub(super) text: String,
+}
+
+impl Problem {
+    /// With the place, for the file of this name.
+    pub(super) fn words(&self, file: &str) -> String {
+        match self.line {
+            Some(line) => format!("{file}:{line}: {}", self.text),
+            None => self.text.clone(),
+        }
+    }
+}
+
+impl Plan {
+    /// From parts, if nothing is wrong with any of them.
+    ///
+    /// # Errors
+    /// All problems, by line.
+    pub(super) fn of(method: Method, parts: &[Part], limits: Limits) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut series: Vec<Series> = Vec::new();
+        for part in parts {
+            part.check(&method, limits, &mut problems);
+            if problems.is_empty() {
+                series.extend(part.series(limits));
+            }
+        }
+        let mut seen: Vec<Series> = Vec::new();
+        for one in series {
+            if !seen.contains(&one) {
+                seen.push(one);
+            }
+        }
+        problems.sort();
+        problems.dedup();
+        if problems.is_empty() {
+            Ok(Self {
+                method,
+                series: seen,
+            })
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// Number of points to begin with; refinement adds more.
+    pub(super) fn first_points(&self) -> usize {
+        let of = |series: &Series| match &series.lengths {
+            Lengths::List(list) => list.len(),
+            Lengths::Range(from, to) => {
+                crate::measure::refinement::geometric(*from, *to, self.method.refinement.factor)
+                    .count()
+            }
+        };
+        self.series.iter().map(of).sum()
+    }
+}
+
+impl Part {
+    fn check(&self, method: &Method, limits: Limits, problems: &mut Vec<Problem>) {
+        let greatest = match &self.lengths.value {
+            Lengths::List(list) => list.iter().copied().max().unwrap_or(0),
+            Lengths::Range(from, to) => {
+                if from > to {
+                    let text = format!("from {from} to {to}: the lengths run backwards");
+                    problems.push(self.lengths.problem(text));
+                }
+                *to
+            }
+        };
+        self.check_elements(method, problems);
+        for processes in &self.processes {
+            if !(1..=limits.processes).contains(&processes.value) {
+                problems.push(processes.problem(format!(
+                    "{} processes: this job has {}; start more with the launcher",
+                    processes.value, limits.processes
+                )));
+            }
+        }
+        let all = Given::by_option(limits.processes);
+        let smallest = self.processes.iter().min_by_key(|given| given.value);
+        let smallest = smallest.unwrap_or(&all).value;
+        let largest = self.processes.iter().map(|given| given.value).max();
+        let largest = largest.unwrap_or(limits.processes).min(limits.processes);
+        for root in &self.roots {
+            if root.value >= smallest {
+                problems.push(root.problem(format!(
+                    "root {}: of {smallest} processes the last is {}",
+                    root.value,
+                    smallest.saturating_sub(1)
+                )));
+            }
+        }
+        for name in &self.operations {
+            let Some(operation) = Operation::of_name(&name.value) else {
+                problems.push(name.problem(unknown_operation(&name.value)));
+                continue;
+            };
+            if !(limits.is_available)(operation) {
+                let text = format!("{}: this MPI library does not have it", name.value);
+                problems.push(name.problem(text));
+            }
+            if matches!(operation, Operation::PingPong(_)) && limits.processes < 2 {
+                let text = format!("{} needs two processes", name.value);
+                problems.push(name.problem(text));
+            }
+            if operation.has_length() {
+                let text = too_long(operation, greatest, largest, limits);
+                problems.extend(text.map(|text| self.lengths.problem(text)));
+            }
+        }
+        if let Some(arrivals) = &self.arrivals {
+            if let Some(start) = self.starts.iter().find(|start| !start.has_instants()) {
+                problems.push(arrivals.problem(format!(
+                    "arrivals need a start at an instant: window or round-time, not {}",
+                    start.word()
+                )));
+            }
+            let mut counts: Vec<usize> = self.processes.iter().map(|given| given.value).collect();
+            if counts.is_empty() {
+                counts.push(limits.processes);
+            }
+            for n in counts {
+                let delays = arrivals.value.pattern.delays_ns(n, arrivals.value.delay_ns);
+                problems.extend(
+                    delays
+                        .err()
+                        .map(|error| arrivals.problem(format!("{error:#}"))),
+                );
+            }
+        }
+    }
+
+    fn check_elements(&self, method: &Method, problems: &mut Vec<Problem>) {
+        let size = method.element.size();
+        let ends = match &self.lengths.value {
+            Lengths::List(list) => list.clone(),
+            Lengths::Range(from, to) => vec![*from, *to],
+        };
+        for length in ends {
+            if length % size != 0 {
+                problems.push(self.lengths.problem(format!(
+                    "{length} bytes: lengths of MPI_DOUBLE are multiples of {size}; choose element = \
+                     \"byte\""
+                )));
+            }
+        }
+    }
+
+    fn series(&self, limits: Limits) -> Vec<Series> {
+        let or = |list: &[Given<usize>], default: usize| match list {
+            [] => vec![default],
+            list => list.iter().map(|given| given.value).collect(),
+        };
+        let starts = match self.starts.as_slice() {
+            [] => vec![StartScheme::default()],
+            starts => starts.to_vec(),
+        };
+        let arrivals = self.arrivals.as_ref().map(|given| &given.value);
+        let mut all = Vec::new();
+        for name in &self.operations {
+            let Some(operation) = Operation::of_name(&name.value) else {
+                continue;
+            };
+            let lengths = if operation.has_length() {
+                self.lengths.value.clone()
+            } else {
+                Lengths::List(vec![0])
+            };
+            let has_root = operation.collective().is_some_and(|own| own.has_root());
+            for processes in or(&self.processes, limits.processes) {
+                let roots = if has_root {
+                    or(&self.roots, 0)
+                } else {
+                    vec![0]
+                };
+                for root in roots {
+                    for &start in &starts {
+                        let is_ping_pong = matches!(operation, Operation::PingPong(_));
+                        let start = match operation {
+                            // The partner's start does not matter: the first one sends.
+                            Operation::PingPong(_) => StartScheme::Barrier,
+                            // What the measurement itself takes, as it is subtracted from others.
+                            Operation::Simple(Simple::Empty) => StartScheme::None,
+                            Operation::Simple(_) => StartScheme::LoopMpbench,
+                            _ => start,
+                        };
+                        all.push(Series {
+                            operation: operation.name(),
+                            lengths: lengths.clone(),
+                            processes: if is_ping_pong { 2 } else { processes },
+                            root: has_root.then_some(root),
+                            start,
+                            arrivals: arrivals.filter(|_| start.has_instants()).cloned(),
+                        });
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+fn unknown_operation(name: &str) -> String {
+    let distance = |operation: &Operation| {
+        let (a, b) = (
+            name.to_ascii_lowercase(),
+            operation.name().to_ascii_lowercase(),
+        );
+        strsim::damerau_levenshtein(&a, &b)
+    };
+    let nearest = Operation::all().min_by_key(distance);
+    let nearest = nearest.filter(|operation| distance(operation) <= 4);
+    let meant = nearest.map_or(
+        "collbench-bench collective --list names all".to_owned(),
+        |one| format!("did you mean {}?", one.name()),
+    );
+    format!("{name}: unknown operation; {meant}")
+}
+
+/// Why messages of this length cannot be measured.
+fn too_long(operation: Operation, length: u64, processes: usize, limits: Limits) -> Option<String> {
+    let name = operation.name();
+    let blocks = operation.blocks(processes);
+    let largest = blocks.into_iter().max().unwrap_or(0) as u64;
+    if length
+        .checked_mul(largest.max(1))
+        .is_none_or(|bytes| bytes > i32::MAX as u64)
+    {
+        return Some(format!(
+            "{length} bytes: {name} of {processes} processes would have buffers beyond 2 GiB, which \
+             counts of MPI cannot express"
+        ));
+    }
+    let of_process = length * (blocks[0] + blocks[1]) as u64;
+    // The library may need as much again for messages that have arrived early.
+    let needed = 2 * of_process * processes.min(limits.per_host) as u64;
+    let memory = limits.memory.filter(|memory| needed > *memory)?;
+    Some(format!(
+        "{length} bytes: {name} of {processes} processes needs up to {} on a host, where {} are \
+         available",
+        collbench_text::quantity::short_bytes(needed),
+        collbench_text::quantity::short_bytes(memory)
+    ))
+}
+
+/// Most lengths of a range in the default plan: with 3 s for each point it ends within 15 minutes on
+/// 8 processes.
+pub(super) const MOST_BY_DEFAULT: usize = 27;
+
+/// What the default plan measures: the operations that most programs use, over lengths and numbers
+/// of processes.
+pub(super) fn default_parts(processes: usize) -> Vec<Part> {
+    let given = |names: &[&str]| -> Vec<Given<String>> {
+        names
+            .iter()
+            .map(|name| Given::by_option((*name).to_owned()))
+            .collect()
+    };
+    let part = |names: &[&str], lengths: Lengths, counts: Vec<usize>| Part {
+        operations: given(names),
+        lengths: Given::by_option(lengths),
+        processes: counts.into_iter().map(Given::by_option).collect(),
+        roots: Vec::new(),
+        starts: Vec::new(),
+        arrivals: None,
+    };
+    let mut parts = vec![part(
+        &["empty", "MPI_Wtime", "MPI_Comm_rank", "MPI_Iprobe"],
+        Lengths::List(vec![0]),
+        vec![1],
+    )];
+    if processes < 2 {
+        return parts;
+    }
+    let powers = (1..=processes.ilog2()).map(|exponent| 1 << exponent);
+    let mut counts: Vec<usize> = powers.collect();
+    if !processes.is_power_of_two() {
+        counts.push(processes);
+    }
+    parts.extend([
+        part(
+            &["MPI_Send-MPI_Recv", "MPI_Ssend-MPI_Recv", "MPI_Sendrecv"],
+            Lengths::Range(8, 1 << 20),
+            Vec::new(),
+        ),
+        part(
+            &["MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Scan"],
+            Lengths::Range(8, 1 << 20),
+            Vec::new(),
+        ),
+        part(
+            &["MPI_Allgather", "MPI_Alltoall"],
+            Lengths::Range(8, 1 << 16),
+            Vec::new(),
+        ),
+        part(
+            &["MPI_Barrier", "MPI_Comm_dup", "MPI_Comm_split"],
+            Lengths::List(vec![0]),
+            counts.clone(),
+        ),
+        part(
+            &["MPI_Bcast", "MPI_Allreduce", "MPI_Alltoall"],
+            Lengths::List(vec![256, 1 << 16]),
+            counts,
+        ),
+    ]);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        processes: 8,
+        per_host: 4,
+        memory: Some(1 << 30),
+        is_available: |operation| !matches!(operation, Operation::Persistent(_)),
+    };
+
+    fn plan(text: &str) -> Result<Plan, Vec<String>> {
+        let named = |problems: Vec<Problem>| {
+            let words = problems.iter().map(|problem| problem.words("plan.toml"));
+            words.collect::<Vec<String>>()
+        };
+        let (method, parts) = parse(text).map_err(named)?;
+        Plan::of(method, &parts, LIMITS).map_err(named)
+    }
+
+    /// The one problem of a plan.
+    fn problem(text: &str) -> String {
+        let problems = plan(text).unwrap_err();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        problems[0].clone()
+    }
+
+    #[test]
+    fn all_combinations_of_a_part_are_measured_once() {
+        let plan = plan(
+            "precision = 0.1\nstart = \"barrier\"\nelement = \"byte\"\n\
+             [[measure]]\noperations = [\"MPI_Bcast\", \"MPI_Barrier\"]\nlengths = [9, 1]\n\
+             processes = [2, 8]\nroots = [0, 1]\n\
+             [[measure]]\noperations = [\"MPI_Bcast\", \"MPI_Send-MPI_Recv\"]\nlengths = [9, 1]\n",
+        );
+        let plan = plan.unwrap();
+        assert_eq!(plan.method.precision.relative, 0.1);
+        let of = |name: &'static str| plan.series.iter().filter(move |one| one.operation == name);
+        // 2 processes x 2 roots; of the second part all 8 and root 0 are among them.
+        assert_eq!(of("MPI_Bcast").count(), 4);
+        assert_eq!(of("MPI_Barrier").count(), 2);
+        assert!(of("MPI_Barrier").all(|one| one.root.is_none()));
+        assert_eq!(of("MPI_Send-MPI_Recv").next().unwrap().processes, 2);
+        assert!(
+            plan.series
+                .iter()
+                .all(|one| one.start == StartScheme::Barrier)
+        );
+        assert_eq!(plan.first_points(), 4 * 2 + 2 + 2);
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_refused_with_its_line() {
+        let head = "[[measure]]\n";
+        let refused = |rest: &str| problem(&format!("{head}{rest}"));
+        assert_eq!(
+            refused("operations = [\n\"MPI_Barrier\",\n\"MPI_Allreduec\"]"),
+            "plan.toml:4: MPI_Allreduec: unknown operation; did you mean MPI_Allreduce?"
+        );
+        assert_eq!(
+            refused("operations = [\"MPI_Barrier\"]\nprocesses = [4,\n9]"),
+            "plan.toml:4: 9 processes: this job has 8; start more with the launcher"
+        );
+        assert_eq!(
+            refused("operations = [\"MPI_Bcast\"]\nroots = [4]\nprocesses = [8, 4]"),
+            "plan.toml:3: root 4: of 4 processes the last is 3"
+        );
+        let said = refused("operations = [\"MPI_Alltoall\"]\nlengths = [33554432]");
+        assert!(said.starts_with("plan.toml:3: 33554432 bytes: MPI_Alltoall of 8 processes needs"));
+        let said = refused("operations = [\"MPI_Alltoall\"]\nfrom = 8\nto = 4294967296");
+        assert!(
+            said.contains("plan.toml:3") && said.contains("2 GiB"),
+            "{said}"
+        );
+        let said = refused("operations = [\"MPI_Bcast_init\"]");
+        assert!(said.contains("does not have it"), "{said}");
+        let said = refused("operations = [\"MPI_Bcast\"]\nrots = [0]");
+        assert!(
+            said.starts_with("plan.toml:3: unknown field `rots`"),
+            "{said}"
+        );
+        let said = refused("operations = [\"MPI_Bcast\"]\nfrom = 8");
+        assert!(said.contains("either lengths"), "{said}");
+        let said = refused("operations = [\"MPI_Bcast\"]\nfrom = 9\nto = 8");
+        assert!(said.starts_with("plan.toml:3: from 9 to 8"), "{said}");
+        let said = refused("operations = [\"MPI_Bcast\"]\narrivals = \"late:8\"\ndelay_us = 5");
+        assert_eq!(said, "plan.toml:3: late:8: there are 8 processes");
+        let said = refused(
+            "operations = [\"MPI_Bcast\"]\nstarts = [\"barrier\"]\narrivals = \"sorted\"\ndelay_us = 5",
+        );
+        assert!(said.contains("window or round-time, not barrier"), "{said}");
+    }
+
+    #[test]
+    fn numbers_beyond_reason_and_plans_without_a_measurement_are_refused() {
+        let part = "[[measure]]\noperations = [\"MPI_Barrier\"]\n";
+        for (line, said) in [
+            ("precision = 0.0", "precision 0"),
+            ("repetitions = [1, 100]", "repetitions [1, 100]"),
+            ("repetitions = [10, 5]", "repetitions [10, 5]"),
+            ("seconds = -1.0", "seconds -1"),
+            ("loop_length = 0", "loop_length 0"),
+            ("refinement = { factor = 1.0 }", "refinement: expected"),
+        ] {
+            let found = problem(&format!("\n{line}\n{part}"));
+            assert!(
+                found.starts_with(&format!("plan.toml:2: {said}")),
+                "{found}"
+            );
+        }
+        assert!(problem("").contains("no [[measure]]"));
+        assert!(problem("start = \"wall\"\n").starts_with("plan.toml:1: unknown variant `wall`"));
+        let text = format!("element = \"double\"\n{part}lengths = [8, 12]");
+        assert!(problem(&text).contains("12 bytes: lengths of MPI_DOUBLE"));
+    }
+
+    #[test]
+    fn the_default_plan_is_possible_for_any_number_of_processes() {
+        for processes in [1, 2, 3, 8] {
+            let limits = Limits {
+                processes,
+                ..LIMITS
+            };
+            let plan = Plan::of(Method::default(), &default_parts(processes), limits).unwrap();
+            assert!(plan.first_points() >= 4);
+            let most = plan.series.iter().map(|series| match &series.lengths {
+                Lengths::List(list) => list.len(),
+                Lengths::Range(..) => MOST_BY_DEFAULT,
+            });
+            let seconds = most.sum::<usize>() as f64 * plan.method.seconds;
+            assert!(seconds <= 15.0 * 60.0, "{processes}: {seconds} s");
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! One point: repetitions until its time is precise, as process 0 asks for them.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use collbench_stats::spread::Spread;
+
+use super::job::{Job, Members, Setting};
+use super::operation::{Operation, Pattern, Simple};
+use super::plan::{Method, Series};
+use super::results::{Point, Sample, words};
+use crate::measure::change::Change;
+use crate::measure::estimate::{Next, Precision, Summary};
+use crate::measure::reduction::{Reduction, Times, start_skew_ns};
+use crate::measure::start::{Batch, Parts, Repetition, StartScheme};
+use crate::measure::window::{StartState, Window};
+
+/// Repetitions before the measurement: for caches, connections, and the first window.
+const WARM_UP: usize = 3;
+/// Least number of empty measurements.
+const LEAST_EMPTY: usize = 100;
+/// Calls without a partner in a repetition.
+const SIMPLE_CALLS: usize = 1_000;
+/// Most repetitions of a batch: a process that loses its core misses all starts that are left.
+const MOST_IN_BATCH: usize = 50;
+/// Longest time of a batch, ns.
+const LONGEST_BATCH: i64 = 500_000_000;
+/// From the command of a batch to its first start at first, ns.
+const FIRST_LEAD: f64 = 1e6;
+const LONGEST_LEAD: f64 = 1e8;
+
+/// Repetitions of one point so far.
+#[derive(Debug, Default)]
+pub(super) struct Repetitions {
+    /// Valid ones, by process.
+    pub(super) valid: Vec<Vec<Times>>,
+    /// Of the valid ones, by process.
+    pub(super) parts: Vec<Vec<Parts>>,
+    samples: Vec<Sample>,
+    pub(super) made: usize,
+    pub(super) missed: usize,
+    pub(super) delayed: usize,
+}
+
+/// What a batch says about its windows.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Added {
+    /// Starts at its begin that were missed because a process got the command too late.
+    behind: usize,
+    /// Starts after these that were missed; several in a row count once, since one long repetition
+    /// makes a process miss all that follow until it is through.
+    overruns: usize,
+    /// Repetitions after those at the begin, without the second and later missed ones in a row.
+    counted: usize,
+    /// 90th percentile of the time from the first start to the last end of valid repetitions, ns.
+    ended_ns: Option<i64>,
+}
+
+/// Calls in a repetition.
+fn calls(operation: Operation, start: StartScheme, method: &Method) -> usize {
+    match operation {
+        // One is shorter than the step of most clocks.
+        Operation::Simple(_) if start.is_loop() => SIMPLE_CALLS,
+        _ if start.is_loop() => method.loop_length,
+        _ => 1,
+    }
+}
+
+/// How a repetition is reduced, when no reduction is asked for.
+fn usual_reduction(operation: Operation, start: StartScheme) -> Reduction {
+    match (operation, start) {
+        // What is subtracted is the time of a barrier there.
+        (_, StartScheme::BarrierSubtracted) => Reduction::Process0,
+        // The partner's time is that of the one who measures; calls without a partner do not wait.
+        (Operation::PingPong(_), _) => Reduction::Process0,
+        (Operation::Simple(_), _) => Reduction::Median,
+        (_, StartScheme::LoopMpptest | StartScheme::LoopMpbench) => Reduction::Process0,
+        (_, StartScheme::LoopImb) => Reduction::Max,
+        _ => Reduction::Span,
+    }
+}
+
+/// What measuring points needs besides the job.
+pub(super) struct Measurement<'a> {
+    pub(super) job: &'a mut Job,
+    pub(super) method: &'a Method,
+    pub(super) keeps_samples: bool,
+    /// By processes, operation and calls, what an empty measurement takes, ns.
+    empty: BTreeMap<(Members, &'static str, usize), f64>,
+    /// The partner of process 0 in ping-pongs.
+    partner: Option<usize>,
+}
+
+impl<'a> Measurement<'a> {
+    pub(super) fn new(job: &'a mut Job, method: &'a Method, keeps_samples: bool) -> Self {
+        Self {
+            job,
+            method,
+            keeps_samples,
+            empty: BTreeMap::new(),
+            partner: None,
+        }
+    }
+
+    /// Measures one length of a series; `None` for an operation without lengths.
+    ///
+    /// # Errors
+    /// States which operation cannot be called, or which file of delays cannot be read.
+    pub(super) fn measure(&mut self, series: &Series, bytes: Option<u64>) -> anyhow::Result<Point> {
+        let operation = Operation::of_name(&series.operation)
+            .ok_or_else(|| anyhow::anyhow!("{}: unknown operation", series.operation))?;
+        let members = self.members(operation, series.processes)?;
+        let method = self.method;
+        let is_fixed = operation.pattern() != Pattern::Collective
+            || series.start == StartScheme::BarrierSubtracted;
+        let asked = method.reduction.filter(|_| !is_fixed);
+        let reduction = asked.unwrap_or(usual_reduction(operation, series.start));
+        let delays_ns = match &series.arrivals {
+            Some(of) => of.pattern.delays_ns(series.processes, of.delay_ns)?,
+            None => Vec::new(),
+        };
+        let calls = calls(operation, series.start, method);
+        let subtracted_ns = match operation {
+            Operation::Simple(Simple::Empty) => 0.0,
+            _ => self.empty_ns(members, series.start, calls)?,
+        };
+        self.job.prepare(Setting {
+            operation: series.operation.clone(),
+            bytes: bytes.unwrap_or(0),
+            members,
+            root: series.root.unwrap_or(0),
+            element: method.element,
+            overlap: None,
+        })?;
+        let scheme = series.start;
+        let value = |times: &[Times], reduction: Reduction| {
+            (reduction.of(times) - subtracted_ns) / calls as f64
+        };
+        let (repetitions, window) =
+            self.repeat(scheme, calls, &delays_ns, method.precision, |times| {
+                value(times, reduction)
+            })?;
+        let times_of = |reduction: Reduction| -> Vec<f64> {
+            let valid = repetitions.valid.iter();
+            valid.map(|times| value(times, reduction)).collect()
+        };
+        let reductions: BTreeMap<String, Summary> = Reduction::ALL
+            .into_iter()
+            .filter(|one| !is_fixed || *one == reduction)
+            .filter_map(|one| Some((one.word().to_owned(), Summary::of(&times_of(one))?)))
+            .collect();
+        let chosen = reductions.get(reduction.word());
+        let trimmed = chosen.and_then(|summary| summary.trimmed);
+        let relative_error = trimmed
+            .map(|of| of.half_width_ns(method.precision.error) / of.mean_ns.abs())
+            .filter(|error| error.is_finite());
+        let skews = repetitions.valid.iter();
+        let skews = skews.map(|times| start_skew_ns(times, &delays_ns) as f64);
+        Ok(Point {
+            operation: series.operation.clone(),
+            pattern: operation.pattern(),
+            bytes,
+            processes: series.processes,
+            pair: match members {
+                Members::Pair(partner) => Some([0, partner]),
+                Members::First(_) => None,
+            },
+            root: series.root,
+            start: scheme,
+            arrivals: series
+                .arrivals
+                .as_ref()
+                .map(|of| words(&of.pattern, of.delay_ns)),
+            reduction,
+            time_ns: chosen.map(|summary| summary.figure(method.figure)),
+            relative_error,
+            is_precise: relative_error.is_some_and(|error| error <= method.precision.relative),
+            subtracted_ns,
+            made: repetitions.made,
+            missed: repetitions.missed,
+            delayed: repetitions.delayed,
+            window_ns: scheme.has_instants().then_some(window.length_ns()),
+            loop_length: scheme.is_loop().then_some(calls),
+            skew_ns: Spread::of(skews).filter(|_| series.processes > 1),
+            change: Change::within(&times_of(reduction), method.precision.relative),
+            samples: self.keeps_samples.then_some(repetitions.samples),
+            delays_ns,
+            reductions,
+        })
+    }
+
+    fn members(&mut self, operation: Operation, processes: usize) -> anyhow::Result<Members> {
+        if !matches!(operation, Operation::PingPong(_)) {
+            return Ok(Members::First(processes));
+        }
+        let partner = match self.partner {
+            Some(partner) => partner,
+            None => *self.partner.insert(self.job.farthest()?),
+        };
+        Ok(Members::Pair(partner))
+    }
+
+    /// What the measurement itself takes, ns: the median over repetitions of an empty operation, and
+    /// over processes; for barrier-subtracted that of a barrier at process 0.
+    fn empty_ns(
+        &mut self,
+        members: Members,
+        scheme: StartScheme,
+        calls: usize,
+    ) -> anyhow::Result<f64> {
+        let (operation, reduction, scheme) = match scheme {
+            StartScheme::BarrierSubtracted => {
+                ("MPI_Barrier", Reduction::Process0, StartScheme::None)
+            }
+            _ if calls > 1 => ("empty", Reduction::Median, StartScheme::LoopMpbench),
+            _ => ("empty", Reduction::Median, StartScheme::None),
+        };
+        if let Some(&known) = self.empty.get(&(members, operation, calls)) {
+            return Ok(known);
+        }
+        self.job.prepare(Setting {
+            operation: operation.to_owned(),
+            bytes: 0,
+            members,
+            root: 0,
+            element: self.method.element,
+            overlap: None,
+        })?;
+        let precision = Precision {
+            least: LEAST_EMPTY,
+            ..self.method.precision
+        };
+        let value = |times: &[Times]| reduction.of(times);
+        let (repetitions, _) = self.repeat(scheme, calls, &[], precision, value)?;
+        let times = repetitions.valid.iter().map(|times| value(times));
+        let found = Spread::of(times).map_or(0.0, |spread| spread.median);
+        self.empty.insert((members, operation, calls), found);
+        Ok(found)
+    }
+
+    /// Batches of the operation that is ready, of so many calls in each repetition of a loop, until
+    /// `value` is precise or its limits are reached.
+    ///
+    /// # Errors
+    /// As of [`Job::prepare`].
+    pub(super) fn repeat(
+        &mut self,
+        scheme: StartScheme,
+        calls: usize,
+        delays_ns: &[i64],
+        precision: Precision,
+        value: impl Fn(&[Times]) -> f64,
+    ) -> anyhow::Result<(Repetitions, Window)> {
+        let begin = Instant::now();
+        let step_ns = self.job.global().step_ns();
+        let mut window = Window::for_duration(self.warm_up(delays_ns)?);
+        let mut lead_ns = FIRST_LEAD;
+        let mut repetitions = Repetitions::default();
+        loop {
+            let times: Vec<f64> = repetitions.valid.iter().map(|times| value(times)).collect();
+            let Next::Repeat(n) = precision.next(&times, repetitions.made, step_ns) else {
+                break;
+            };
+            if begin.elapsed().as_secs_f64() > self.method.seconds && repetitions.made > 0 {
+                break;
+            }
+            self.job.keep_clocks()?;
+            let most = (LONGEST_BATCH / window.length_ns()).max(1) as usize;
+            let n = n.min(most).min(MOST_IN_BATCH);
+            let batch = self.job.measure(Batch {
+                scheme,
+                n,
+                loop_length: calls,
+                first_ns: self.job.global().now() + lead_ns,
+                window_ns: window.length_ns(),
+                // Nobody can start together better than the clocks agree.
+                tolerance_ns: (self.method.tolerance_ns)
+                    .max(self.job.clock_error().uncertainty_ns as i64),
+                delays_ns: delays_ns.to_vec(),
+            })?;
+            let added = repetitions.add(&batch, self.keeps_samples);
+            if added.behind > 0 {
+                lead_ns = (lead_ns * 2.0).min(LONGEST_LEAD);
+            }
+            window.adapt(added.counted, added.overruns, added.ended_ns);
+        }
+        Ok((repetitions, window))
+    }
+
+    /// The longest time of a process in a few repetitions but the first, with the delays, ns.
+    fn warm_up(&mut self, delays_ns: &[i64]) -> anyhow::Result<i64> {
+        let batch = self.job.measure(Batch::unsynchronized(WARM_UP))?;
+        let of_process = batch.iter().map(|of| of.iter().skip(1));
+        let longest = of_process
+            .flatten()
+            .map(|one| one.times.leave - one.times.enter)
+            .max();
+        let delay = delays_ns.iter().copied().max().unwrap_or(0);
+        Ok(longest.unwrap_or(0) + delay)
+    }
+}
+
+impl Repetitions {
+    /// Adds a batch, by process.
+    fn add(&mut self, batch: &[Vec<Repetition>], keeps_samples: bool) -> Added {
+        let n = batch.first().map_or(0, Vec::len);
+        let (mut added, mut ended) = (Added::default(), Vec::new());
+        let mut has_missed = true;
+        for i in 0..n {
+            let state = StartState::of_all(batch.iter().map(|process| process[i].state));
+            let times: Vec<Times> = batch.iter().map(|process| process[i].times).collect();
+            if keeps_samples {
+                self.samples
+                    .push(Sample::of(&times, state == StartState::InTime));
+            }
+            match state {
+                StartState::InTime => {
+                    ended.push(Reduction::Span.of(&times) as i64);
+                    self.valid.push(times);
+                    let parts = batch.iter().map(|process| process[i].parts);
+                    self.parts.push(parts.collect());
+                }
+                StartState::Missed => {
+                    self.missed += 1;
+                    added.behind += usize::from(added.behind == i);
+                    added.overruns += usize::from(!has_missed);
+                }
+                StartState::Delayed => self.delayed += 1,
+            }
+            let is_missed = state == StartState::Missed;
+            added.counted += usize::from(!(is_missed && has_missed));
+            has_missed = is_missed;
+        }
+        self.made += n;
+        ended.sort_unstable();
+        added.ended_ns = ended.get(ended.len() * 9 / 10).copied();
+        added
+    }
+}
+
+impl Sample {
+    fn of(times: &[Times], is_valid: bool) -> Self {
+        let first = times.iter().map(|times| times.enter).min().unwrap_or(0);
+        Self {
+            enter_ns: times.iter().map(|times| times.enter - first).collect(),
+            leave_ns: times.iter().map(|times| times.leave - first).collect(),
+            is_valid,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repetition(enter: i64, leave: i64, state: StartState) -> Repetition {
+        Repetition {
+            times: Times { enter, leave },
+            state,
+            parts: Parts::default(),
+        }
+    }
+
+    #[test]
+    fn invalid_repetitions_are_counted_by_their_worst_process_and_not_used() {
+        use StartState::{Delayed, InTime, Missed};
+        let of_process = |states: [StartState; 5], leave: i64| -> Vec<Repetition> {
+            let starts = (0..).map(|i| 100 * i);
+            starts
+                .zip(states)
+                .map(|(start, state)| repetition(start, start + leave, state))
+                .collect()
+        };
+        let mut repetitions = Repetitions::default();
+        let batch = [
+            of_process([Missed, InTime, InTime, Missed, InTime], 10),
+            of_process([InTime, InTime, Delayed, Delayed, InTime], 30),
+        ];
+        let added = repetitions.add(&batch, true);
+        let expected = Added {
+            behind: 1,
+            overruns: 1,
+            counted: 4,
+            ended_ns: Some(30),
+        };
+        assert_eq!(added, expected);
+        let counts = (repetitions.made, repetitions.missed, repetitions.delayed);
+        assert_eq!(counts, (5, 2, 1));
+        let valid = repetitions.valid.iter();
+        let spans: Vec<f64> = valid.map(|times| Reduction::Span.of(times)).collect();
+        assert_eq!(spans, [30.0, 30.0]);
+        let valid = repetitions.samples.iter().filter(|sample| sample.is_valid);
+        assert_eq!(valid.count(), 2);
+        assert_eq!(repetitions.samples[1].leave_ns, [10, 30]);
+    }
+}

@@ -1,0 +1,320 @@
+//! A measurement from its plan to its results.
+
+use anyhow::Context;
+use collbench_formats::ClockSource;
+use collbench_instrument::{host_identity, host_key};
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator, CommunicatorCollectives, Root};
+
+use super::Options;
+use super::call::is_available;
+use super::job::Job;
+use super::journal::Journal;
+use super::operation::Operation;
+use super::plan::{Lengths, Limits, Method, Plan, Problem, Series, parse};
+use super::point::Measurement;
+use super::progress::Progress;
+use super::results::{Point, Results, Run, SCHEMA};
+use crate::machine::Machine;
+use crate::measure::global_clock::{ClockError, GlobalClock};
+use crate::measure::refinement::Refinement;
+use crate::measure::start::StartScheme;
+use crate::overhead::settings;
+
+/// Measures; returns the results in process 0 only.
+///
+/// # Errors
+/// States what is wrong with the plan, or which file could not be written.
+pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Results>> {
+    let measured = in_job(
+        options.clock(),
+        |limits| prepare(options, limits),
+        |job, (plan, mut journal)| {
+            let points = measure_plan(&plan, options.samples, job, &mut journal)?;
+            Ok((points, plan.method))
+        },
+    )?;
+    Ok(measured.map(|((points, method), job)| Results {
+        schema: SCHEMA.to_owned(),
+        run: Run::of(job, &method),
+        points,
+        guidelines: Vec::new(),
+    }))
+}
+
+/// The job in which something was measured.
+pub(super) struct Measured {
+    machine: Machine,
+    source: ClockSource,
+    n_clocks: usize,
+    clock_error: ClockError,
+    processes: usize,
+}
+
+/// Prepares and measures in process 0, while the other processes do what it commands. Returns what
+/// was measured in process 0 only.
+///
+/// # Errors
+/// Those of `prepare`, before anything is measured, and those of `measure`.
+pub(super) fn in_job<P, M>(
+    source: ClockSource,
+    prepare: impl FnOnce(Limits) -> anyhow::Result<P>,
+    measure: impl FnOnce(&mut Job, P) -> anyhow::Result<M>,
+) -> anyhow::Result<Option<(M, Measured)>> {
+    let machine = Machine::here();
+    let universe = mpi::initialize().context("MPI is initialized already")?;
+    let world = universe.world();
+    let limits = limits(&world);
+    let ready = match world.rank() {
+        0 => Some(prepare(limits)),
+        _ => None,
+    };
+    let mut goes_on = ready.as_ref().is_none_or(Result::is_ok);
+    world.process_at_rank(0).broadcast_into(&mut goes_on);
+    let ready = ready.transpose()?;
+    if !goes_on {
+        return Ok(None);
+    }
+    let Some(global) = GlobalClock::start(&world, source)? else {
+        return Ok(None);
+    };
+    let n_clocks = global.n_clocks();
+    let mut job = Job::new(universe.world(), global);
+    let Some(ready) = ready else {
+        let served = job.serve();
+        if let Err(error) = &served {
+            // The others wait for this process.
+            eprintln!("collbench-bench: rank {}: {error:#}", world.rank());
+            world.abort(1);
+        }
+        served?;
+        return Ok(None);
+    };
+    let measured = measure(&mut job, ready);
+    job.finish()?;
+    let job = Measured {
+        machine,
+        source,
+        n_clocks,
+        clock_error: job.clock_error(),
+        processes: limits.processes,
+    };
+    Ok(Some((measured?, job)))
+}
+
+impl Run {
+    /// How points were measured in this job.
+    pub(super) fn of(job: Measured, method: &Method) -> Self {
+        Self {
+            machine: job.machine,
+            mpi_library: mpi::environment::library_version()
+                .ok()
+                .map(|version| version.trim_matches(['\0', ' ', '\n']).to_owned()),
+            command: std::env::args().collect(),
+            environment: settings(),
+            clock: match job.source {
+                ClockSource::Tsc => "tsc",
+                ClockSource::MonotonicRaw => "raw",
+                ClockSource::Monotonic => "monotonic",
+            }
+            .to_owned(),
+            clocks: job.n_clocks,
+            clock_error: (job.n_clocks > 1).then_some(job.clock_error),
+            ranks: job.processes,
+            precision: method.precision.relative,
+            figure: word(&method.figure),
+            element: word(&method.element),
+            runs: 1,
+        }
+    }
+}
+
+/// The name of a value on the command line.
+fn word(value: &impl clap::ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or(String::new(), |value| value.get_name().to_owned())
+}
+
+/// The plan, and the journal of its points.
+fn prepare(options: &Options, limits: Limits) -> anyhow::Result<(Plan, Journal)> {
+    let plan = plan(options, limits)?;
+    let journal = match &options.output {
+        None => Journal::none(),
+        Some(folder) => {
+            crate::folder::make(folder)?;
+            Journal::open(folder, &plan, limits.processes)?
+        }
+    };
+    if journal.n_measured() > 0 {
+        eprintln!(
+            "collbench-bench: {} points were measured before; going on",
+            journal.n_measured()
+        );
+    }
+    Ok((plan, journal))
+}
+
+fn plan(options: &Options, limits: Limits) -> anyhow::Result<Plan> {
+    let (name, given) = match &options.plan {
+        None => {
+            let parts = options.parts(limits.processes);
+            (String::new(), Ok((options.method(), parts)))
+        }
+        Some(file) => {
+            let text = std::fs::read_to_string(file);
+            let text = text.with_context(|| format!("reading {}", file.display()))?;
+            (file.display().to_string(), parse(&text))
+        }
+    };
+    checked(
+        given.and_then(|(method, parts)| Plan::of(method, &parts, limits)),
+        &name,
+    )
+}
+
+/// A plan from the file of this name, or what is wrong with it.
+pub(super) fn checked(plan: Result<Plan, Vec<Problem>>, file: &str) -> anyhow::Result<Plan> {
+    plan.map_err(|problems| {
+        let words: Vec<String> = problems.iter().map(|problem| problem.words(file)).collect();
+        anyhow::anyhow!("{}", words.join("\n"))
+    })
+}
+
+/// Whether the time of a series depends on a message length.
+pub(super) fn has_length(series: &Series) -> bool {
+    Operation::of_name(&series.operation).is_some_and(Operation::has_length)
+}
+
+/// What the processes of this job can measure; collective.
+fn limits(world: &SimpleCommunicator) -> Limits {
+    let key = host_key(&host_identity(), ClockSource::Monotonic);
+    let mut own = [0u64; 3];
+    for (word, bytes) in own.iter_mut().zip(key.chunks_exact(8)) {
+        *word = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    }
+    own[2] = available_memory().unwrap_or(u64::MAX);
+    let mut all = vec![0; 3 * world.size() as usize];
+    world.all_gather_into(&own[..], &mut all[..]);
+    let hosts: Vec<&[u64]> = all.chunks_exact(3).map(|of| &of[..2]).collect();
+    let on_host = |host: &[u64]| hosts.iter().filter(|other| **other == host).count();
+    let memory = all.chunks_exact(3).map(|of| of[2]).min();
+    Limits {
+        processes: world.size() as usize,
+        per_host: hosts.iter().map(|host| on_host(host)).max().unwrap_or(1),
+        memory: memory.filter(|memory| *memory < u64::MAX),
+        is_available,
+    }
+}
+
+/// Memory that this host can give to processes, bytes.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// All points of a plan.
+///
+/// Series at which a run ended are measured after the others, and in them the length at which it
+/// ended after the others.
+fn measure_plan(
+    plan: &Plan,
+    keeps_samples: bool,
+    job: &mut Job,
+    journal: &mut Journal,
+) -> anyhow::Result<Vec<Point>> {
+    let mut progress = Progress::of(plan.first_points());
+    let mut measurement = Measurement::new(job, &plan.method, keeps_samples);
+    let mut order: Vec<usize> = (0..plan.series.len()).collect();
+    order.sort_by_key(|&i| !journal.crashing(&plan.series[i]).is_empty());
+    let mut by_series: Vec<Vec<Point>> = vec![Vec::new(); plan.series.len()];
+    for i in order {
+        let series = &plan.series[i];
+        by_series[i] = measure_series(plan, series, &mut measurement, journal, &mut progress)?;
+    }
+    let mut points = by_series.concat();
+    // By operation in the order of the plan; within one, what is compared lies side by side.
+    let names: Vec<String> = plan
+        .series
+        .iter()
+        .map(|series| series.operation.clone())
+        .collect();
+    points.sort_by_key(|point| {
+        let operation = names.iter().position(|name| *name == point.operation);
+        let mut schemes = StartScheme::ALL.iter();
+        let start = schemes.position(|scheme| *scheme == point.start);
+        let arrivals = point.arrivals.clone();
+        (
+            operation,
+            point.processes,
+            point.root,
+            arrivals,
+            point.bytes,
+            start,
+        )
+    });
+    Ok(points)
+}
+
+fn measure_series(
+    plan: &Plan,
+    series: &Series,
+    measurement: &mut Measurement<'_>,
+    journal: &mut Journal,
+    progress: &mut Progress,
+) -> anyhow::Result<Vec<Point>> {
+    let has_length = has_length(series);
+    let crashing = journal.crashing(series);
+    let mut points = Vec::new();
+    let mut measure = |bytes: u64, extra: usize| -> anyhow::Result<Option<(f64, f64)>> {
+        let bytes = has_length.then_some(bytes);
+        let key = series.key(bytes);
+        let point = match journal.measured(&key) {
+            Some(known) => known.clone(),
+            None => {
+                journal.begin(key)?;
+                let point = measurement.measure(series, bytes)?;
+                journal.end(&point)?;
+                point
+            }
+        };
+        progress.add(extra);
+        let error_ns = |time_ns: f64| time_ns * point.relative_error.unwrap_or(0.0);
+        let measured = point.time_ns.map(|time_ns| (time_ns, error_ns(time_ns)));
+        points.push(point);
+        Ok(measured)
+    };
+    let is_crashing = |bytes: u64| crashing.contains(&has_length.then_some(bytes));
+    let mut last = Vec::new();
+    match &series.lengths {
+        Lengths::List(list) => {
+            let (crashing, others): (Vec<u64>, Vec<u64>) =
+                list.iter().partition(|&&bytes| is_crashing(bytes));
+            for bytes in others {
+                measure(bytes, 0)?;
+            }
+            last.extend(crashing);
+        }
+        &Lengths::Range(from, to) => {
+            let (element, rule) = (plan.method.element, plan.method.refinement);
+            let mut refinement = Refinement::new(from, to, element.size(), rule);
+            while let Some(bytes) = refinement.next_length() {
+                if is_crashing(bytes) {
+                    last.push(bytes);
+                    continue;
+                }
+                let extra = usize::from(refinement.is_refining());
+                if let Some((time_ns, error_ns)) = measure(bytes, extra)? {
+                    refinement.add(bytes, time_ns, error_ns);
+                }
+            }
+        }
+    }
+    for bytes in last {
+        measure(bytes, 0)?;
+    }
+    Ok(points)
+}
