@@ -1,0 +1,232 @@
+//! Measures the parameters of LogP and LogGP with requests and replies.
+//!
+//! Small active messages over MPI, or over a simulated network, give signatures: the cost of a
+//! message over the length of bursts, for several delays between messages. Overheads, gap and
+//! latency are read from these.
+//!
+//! # Source
+//! Culler et al. 1996, "Assessing fast network interfaces".
+
+mod figures;
+mod links;
+mod measurement;
+mod messages;
+mod model;
+mod pictures;
+mod recorded;
+mod simulate;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use collbench_formats::ClockSource;
+use collbench_instrument::Clock;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::Communicator;
+
+use crate::clock::write_json;
+use crate::folder;
+use crate::job;
+use crate::overhead::{ClockName, Format};
+use figures::{Figures, Measured, Plan, Setting};
+use messages::{MpiJob, Parameters, PointToPoint, SimulatedJob};
+use model::Precision;
+use recorded::Recorded;
+
+/// Repetitions in a batch.
+const BATCH: usize = 50;
+/// Half the width of a 95 % interval, as a part of the mean.
+const RELATIVE: f64 = 0.05;
+/// Least number of batches.
+const LEAST_BATCHES: usize = 4;
+
+/// Measures overhead, gap and latency of messages (LogP), and those of bulk messages (LogGP)
+///
+/// Start it with a launcher. Processes send requests that are replied to; the time of a request
+/// over the number of requests in a burst, with several delays between them, is the signature of a
+/// link, from which send overhead, receive overhead, gap and latency are read. Links are put into
+/// classes by their round trips, and one pair of each class is measured; then several senders and
+/// receivers at once are compared with what the model says. With --simulate, which needs no
+/// launcher, it measures a simulated network; with --trace it finds the parameters in the messages
+/// of a recorded trace.
+///
+/// Method: Culler et al. 1996, "Assessing fast network interfaces"; parametrized round trips
+/// (PRTT): Hoefler, Lichei, Rehm 2007.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Size of the smallest bulk message; the next ones are twice as large each
+    #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = smallest)]
+    smallest: usize,
+    /// Size of the largest bulk message; 0: small messages only
+    #[arg(long, value_name = "BYTES", default_value_t = 262_144, value_parser = largest)]
+    largest: usize,
+    /// Most batches of 50 repetitions per time, if its interval is not narrow enough before
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(4..=10_000))]
+    batches: u32,
+    /// Clock to measure with [default: the one that collbench-record chooses]
+    #[arg(long, value_enum, value_name = "CLOCK")]
+    clock: Option<ClockName>,
+    /// Measure a simulated network with these parameters, in ns, for instance
+    /// o_s=1400,o_r=2200,g=7600,L=6300,G=0.01,capacity=64,processes=4
+    #[arg(long, value_name = "PARAMETERS", value_parser = simulate::parse, conflicts_with = "clock")]
+    simulate: Option<Parameters>,
+    /// Measure nothing: find the parameters in the messages that a trace recorded inside
+    /// collectives
+    #[arg(
+        long,
+        value_name = "TRACE",
+        conflicts_with_all = ["smallest", "largest", "batches", "clock", "simulate", "links", "output"]
+    )]
+    trace: Option<PathBuf>,
+    /// What to print to stdout
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// File for the parameters of all classes of links, as JSON, for programs that predict how long
+    /// trees take
+    #[arg(long, value_name = "FILE")]
+    links: Option<PathBuf>,
+    /// Directory for pictures [default: no pictures]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+fn smallest(text: &str) -> Result<usize, String> {
+    bytes(text, 1)
+}
+
+fn largest(text: &str) -> Result<usize, String> {
+    bytes(text, 0)
+}
+
+fn bytes(text: &str, least: usize) -> Result<usize, String> {
+    const MOST: usize = 1 << 26;
+    match text.parse() {
+        Ok(bytes) if (least..=MOST).contains(&bytes) => Ok(bytes),
+        _ => Err(format!("expected bytes, from {least} to {MOST}")),
+    }
+}
+
+impl Options {
+    fn source(&self) -> ClockSource {
+        match self.clock {
+            None => Clock::of_this_machine().source(),
+            Some(name) => name.source(),
+        }
+    }
+
+    fn plan(&self) -> Plan {
+        Plan {
+            precision: Precision {
+                batch: BATCH,
+                relative: RELATIVE,
+                least: LEAST_BATCHES,
+                most: self.batches as usize,
+            },
+            sizes: [self.smallest, self.largest],
+        }
+    }
+}
+
+/// Measures, and writes the result, in process 0.
+///
+/// # Errors
+/// States what is missing, or which file could not be written.
+pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
+    if let Some(directory) = &options.trace {
+        let recorded = Recorded::of(directory)?;
+        return match options.format {
+            Format::Text => Ok(recorded::write(&recorded, output)?),
+            Format::Json => write_json(&recorded, output),
+        };
+    }
+    let figures = match &options.simulate {
+        Some(parameters) => {
+            if let Some(path) = &options.output {
+                folder::make(path)?;
+            }
+            simulated(parameters, options.plan())
+        }
+        None => match measure(options)? {
+            Some(figures) => figures,
+            None => return Ok(()),
+        },
+    };
+    if let Some(folder) = &options.output {
+        pictures::write(&figures, folder)?;
+    }
+    if let Some(path) = &options.links {
+        links::write(&figures, path)?;
+    }
+    match options.format {
+        Format::Text => Ok(table::write(&figures, output)?),
+        Format::Json => write_json(&figures, output),
+    }
+}
+
+fn simulated(parameters: &Parameters, plan: Plan) -> Figures {
+    let mut job = SimulatedJob::new(parameters.clone());
+    let plan = Plan {
+        // Without noise, more batches would say the same.
+        precision: Precision {
+            least: 2,
+            ..plan.precision
+        },
+        ..plan
+    };
+    let measured = Measured::of(&mut job, plan, |_, _| false);
+    let setting = Setting {
+        mpi_library: None,
+        clock: None,
+        processes: Vec::new(),
+        simulated: Some(parameters.clone()),
+        n_damaged: 0,
+    };
+    Figures::of(measured, setting, plan)
+}
+
+/// Measures; returns the figures in process 0 only.
+fn measure(options: &Options) -> anyhow::Result<Option<Figures>> {
+    let source = options.source();
+    let clock = Clock::of(source)
+        .context("--clock tsc: the time stamp counter of this machine is not invariant; use raw");
+    let universe = mpi::initialize().context("MPI is initialized already")?;
+    let world: SimpleCommunicator = universe.world();
+    anyhow::ensure!(
+        world.size() > 1,
+        "messages are measured between processes: start the command with a launcher, as in mpirun \
+         -n 2 collbench-bench logp"
+    );
+    // A directory that cannot be written to is reported before anything is measured.
+    let ready = match (&options.output, world.rank()) {
+        (Some(path), 0) => clock.and_then(|clock| folder::make(path).map(|()| clock)),
+        _ => clock,
+    };
+    let Some((processes, clock)) = job::gather(&world, source, ready)? else {
+        return Ok(None);
+    };
+    let is_first = world.rank() == 0;
+    let network = PointToPoint::new(world.duplicate(), clock);
+    let mut job = MpiJob::new(world, network);
+    if !is_first {
+        job.follow();
+        return Ok(None);
+    }
+    let is_on_one_host = |a: usize, b: usize| processes[a].clock == processes[b].clock;
+    let measured = Measured::of(&mut job, options.plan(), is_on_one_host);
+    let n_damaged = job.finish();
+    let version = mpi::environment::library_version().ok();
+    let setting = Setting {
+        mpi_library: version.map(|version| version.trim_matches(['\0', ' ', '\n']).to_owned()),
+        clock: Some(source),
+        processes,
+        simulated: None,
+        n_damaged,
+    };
+    Ok(Some(Figures::of(measured, setting, options.plan())))
+}

@@ -1,0 +1,263 @@
+//! The document of the result.
+
+use collbench_formats::ClockSource;
+use serde::Serialize;
+
+use super::measurement::{Sampler, Subject};
+use super::messages::{Job, Parameters as Simulated, Pattern, Transfer};
+use super::model::{
+    Check, Class, Cost, Lines, OfSize, Pair, Parameters, Precision, RoundTrips, Signature,
+};
+use crate::job::Process;
+use crate::machine::Machine;
+use crate::overhead::settings;
+
+/// Delays of small messages, in gaps.
+const DELAYS: [f64; 3] = [0.5, 1.0, 2.0];
+/// Requests without a reply at once, at first.
+const WINDOW: usize = 64;
+/// Bytes of the bulk messages with which several senders and receivers are compared.
+const CHECKED: usize = 65_536;
+
+/// The document `collbench.bench.logp/1`.
+#[derive(Debug, Serialize)]
+pub(super) struct Figures {
+    schema: &'static str,
+    pub(super) machine: Machine,
+    pub(super) mpi_library: Option<String>,
+    pub(super) command: Vec<String>,
+    pub(super) environment: std::collections::BTreeMap<String, String>,
+    /// `None` where the network is simulated.
+    pub(super) clock: Option<&'static str>,
+    /// `point_to_point` or `simulated`.
+    pub(super) network: &'static str,
+    /// Parameters of the simulated network.
+    pub(super) simulated: Option<Simulated>,
+    /// Host of each process, by rank; empty where the network is simulated.
+    pub(super) hosts: Vec<String>,
+    /// Repetitions in a batch.
+    batch: usize,
+    pub(super) pairs: Vec<Pair>,
+    pub(super) classes: Vec<OfClass>,
+    pub(super) checks: Vec<Check>,
+    /// What could not be measured, and why.
+    pub(super) invalid: Vec<String>,
+}
+
+/// Everything measured with links of one class, between the pair with the median round trip.
+#[derive(Debug, Serialize)]
+pub(super) struct OfClass {
+    #[serde(flatten)]
+    pub(super) class: Class,
+    /// The two processes between which it was measured; the first sends requests.
+    pub(super) between: [usize; 2],
+    /// Of small messages.
+    pub(super) signature: Signature,
+    pub(super) parameters: Option<Parameters>,
+    /// Time to receive a reply that has arrived: o_r, directly.
+    pub(super) receipt: Option<Cost>,
+    pub(super) round_trips: Option<RoundTrips>,
+    /// Bulk messages, by size.
+    pub(super) sizes: Vec<OfSize>,
+    pub(super) lines: Lines,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) precision: Precision,
+    /// The smallest and the largest bulk message, bytes; there are none if the largest is smaller.
+    pub(super) sizes: [usize; 2],
+}
+
+/// What was measured, in the process that decides.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pairs: Vec<Pair>,
+    pub(super) classes: Vec<OfClass>,
+    checks: Vec<Check>,
+}
+
+impl Measured {
+    /// Measures everything; `is_on_one_host` of two processes.
+    pub(super) fn of<J: Job>(
+        job: &mut J,
+        plan: Plan,
+        is_on_one_host: impl Fn(usize, usize) -> bool,
+    ) -> Self {
+        let mut sampler = Sampler {
+            job,
+            precision: plan.precision,
+        };
+        let pairs = sampler.pairs(is_on_one_host);
+        let classes = Class::of(&pairs);
+        let classes = classes
+            .into_iter()
+            .filter_map(|class| OfClass::measure(&mut sampler, class, &pairs, plan.sizes))
+            .collect();
+        let mut checks = sampler.checks(Transfer::Small, WINDOW);
+        let [smallest, largest] = plan.sizes;
+        if smallest <= largest {
+            let bytes = CHECKED.min(largest);
+            checks.extend(sampler.checks(Transfer::Store(bytes), 4));
+        }
+        Self {
+            pairs,
+            classes,
+            checks,
+        }
+    }
+}
+
+impl OfClass {
+    fn measure<J: Job>(
+        sampler: &mut Sampler<'_, J>,
+        class: Class,
+        pairs: &[Pair],
+        sizes: [usize; 2],
+    ) -> Option<Self> {
+        let Pair { from, to, .. } = pairs[class.median_pair()];
+        let subject = Subject {
+            pattern: Pattern::Pair(from, to),
+            transfer: Transfer::Small,
+            window: WINDOW,
+        };
+        let signature = sampler.signature(subject, &DELAYS)?;
+        let sizes = sampler.sizes(subject.pattern, sizes);
+        Some(Self {
+            class,
+            between: [from, to],
+            parameters: Parameters::of(&signature),
+            receipt: sampler.receipt(subject.repeated(1), signature.round_trip.mean),
+            round_trips: sampler.round_trips(subject.pattern, Transfer::Small),
+            lines: Lines::of(&sizes),
+            signature,
+            sizes,
+        })
+    }
+
+    /// All times that were measured until they were precise.
+    fn costs(&self) -> impl Iterator<Item = &Cost> {
+        let of_sizes = self.sizes.iter().flat_map(|size| {
+            let others = size.get.iter().chain(&size.receipt);
+            of_signature(&size.signature).chain(others)
+        });
+        of_signature(&self.signature)
+            .chain(&self.receipt)
+            .chain(of_sizes)
+    }
+
+    /// Whether o_r is larger than its error.
+    fn shows_receive_overhead(&self) -> bool {
+        let read = self.parameters.as_ref();
+        let read = read.and_then(|found| found.receive_overhead.as_ref());
+        read.is_some_and(|read| read.estimate.ns > read.estimate.error_ns)
+    }
+}
+
+fn of_signature(signature: &Signature) -> impl Iterator<Item = &Cost> {
+    let points = signature.curves.iter().flat_map(|curve| &curve.points);
+    points
+        .map(|point| &point.cost)
+        .chain([&signature.round_trip])
+}
+
+/// The job in which it was measured.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) mpi_library: Option<String>,
+    pub(super) clock: Option<ClockSource>,
+    pub(super) processes: Vec<Process>,
+    pub(super) simulated: Option<Simulated>,
+    /// Bulk messages that arrived with other data than were sent.
+    pub(super) n_damaged: u64,
+}
+
+impl Figures {
+    pub(super) fn of(measured: Measured, setting: Setting, plan: Plan) -> Self {
+        let invalid = invalid(&measured, &setting);
+        Self {
+            schema: "collbench.bench.logp/1",
+            machine: Machine::here(),
+            mpi_library: setting.mpi_library,
+            command: std::env::args().collect(),
+            environment: settings(),
+            clock: setting.clock.map(|source| match source {
+                ClockSource::Tsc => "tsc",
+                ClockSource::MonotonicRaw => "raw",
+                ClockSource::Monotonic => "monotonic",
+            }),
+            network: match setting.simulated {
+                None => "point_to_point",
+                Some(_) => "simulated",
+            },
+            simulated: setting.simulated,
+            hosts: setting.processes.into_iter().map(|one| one.host).collect(),
+            batch: plan.precision.batch,
+            pairs: measured.pairs,
+            classes: measured.classes,
+            checks: measured.checks,
+            invalid,
+        }
+    }
+
+    /// A process by its rank and host.
+    pub(super) fn process(&self, rank: usize) -> String {
+        match self.hosts.get(rank) {
+            Some(host) => format!("rank {rank} on {host}"),
+            None => format!("process {rank}"),
+        }
+    }
+}
+
+/// Cores of this host, whether or not this process may use them; `None` if unknown.
+fn cores() -> Option<usize> {
+    // SAFETY: it reads a number of the system.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).ok()
+}
+
+fn invalid(measured: &Measured, setting: &Setting) -> Vec<String> {
+    let mut invalid = Vec::new();
+    let costs = || measured.classes.iter().flat_map(OfClass::costs);
+    let n_imprecise = costs().filter(|cost| !cost.is_precise).count();
+    if n_imprecise > 0 {
+        invalid.push(format!(
+            "{n_imprecise} of {} times: their intervals are wider than was asked for; the machine or \
+             the network was disturbed (more batches: --batches)",
+            costs().count()
+        ));
+    }
+    for of_class in &measured.classes {
+        let parameters = of_class.parameters.as_ref();
+        if parameters.is_some_and(|found| found.latency.is_none()) {
+            invalid.push(format!(
+                "L of {}: the overheads add up to more than half the round trip",
+                of_class.class.name
+            ));
+        }
+        if !of_class.shows_receive_overhead() {
+            invalid.push(format!(
+                "o_r of {}: not larger than its error; see \"o_r, directly\" and the parametrized \
+                 round trips instead",
+                of_class.class.name
+            ));
+        }
+    }
+    let on_its_host = |a: &Process| {
+        let others = setting.processes.iter();
+        others.filter(|b| a.clock == b.clock).count()
+    };
+    let most = setting.processes.iter().map(on_its_host).max();
+    if let Some((most, cores)) = most.zip(cores()).filter(|(most, cores)| most > cores) {
+        invalid.push(format!(
+            "all times: {most} processes of one host share {cores} cores, and wait for one another's"
+        ));
+    }
+    if setting.n_damaged > 0 {
+        invalid.push(format!(
+            "{} bulk messages: arrived with other data than were sent",
+            setting.n_damaged
+        ));
+    }
+    invalid
+}

@@ -1,0 +1,131 @@
+//! The links file: parameters by class of links, for programs that predict how long trees take.
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use super::figures::{Figures, OfClass};
+use super::model::{Limit, OfSize, Pair};
+
+/// The document `collbench.links/1`. Names are those of LogP and LogGP; times are ns.
+#[derive(Debug, Serialize)]
+struct Links<'a> {
+    schema: &'static str,
+    command: &'a [String],
+    /// Host of each process, by rank.
+    hosts: &'a [String],
+    classes: Vec<LinkClass<'a>>,
+    /// Each pair of processes once.
+    links: Vec<Link<'a>>,
+}
+
+/// Parameters of small messages on links of one class, and of bulk messages by their size. `null`:
+/// not known.
+#[derive(Debug, Serialize)]
+#[expect(non_snake_case, reason = "the names of LogP")]
+struct LinkClass<'a> {
+    name: &'a str,
+    round_trip_from_ns: f64,
+    round_trip_to_ns: f64,
+    o_s_ns: Option<f64>,
+    o_r_ns: Option<f64>,
+    /// The gap, or if it is not visible its upper bound.
+    g_ns: Option<f64>,
+    g_is_visible: bool,
+    L_ns: Option<f64>,
+    /// ns per byte.
+    G_ns: Option<f64>,
+    sizes: Vec<LinkSize>,
+}
+
+/// Parameters of messages of one size.
+#[derive(Debug, Serialize)]
+#[expect(non_snake_case, reason = "the names of LogP")]
+struct LinkSize {
+    bytes: usize,
+    o_s_ns: Option<f64>,
+    o_r_ns: Option<f64>,
+    g_ns: Option<f64>,
+    g_is_visible: bool,
+    /// Time of a store with its reply.
+    T_ns: f64,
+}
+
+/// Which class a link is of.
+#[derive(Debug, Serialize)]
+struct Link<'a> {
+    /// Ranks.
+    between: [usize; 2],
+    class: &'a str,
+    round_trip_ns: f64,
+}
+
+impl<'a> LinkClass<'a> {
+    fn of(of_class: &'a OfClass) -> Self {
+        let parameters = of_class.parameters.as_ref();
+        let received = parameters.and_then(|found| found.receive_overhead.as_ref());
+        Self {
+            name: &of_class.class.name,
+            round_trip_from_ns: of_class.class.from_ns,
+            round_trip_to_ns: of_class.class.to_ns,
+            o_s_ns: parameters.map(|found| found.send_overhead.estimate.ns),
+            o_r_ns: received.map(|read| read.estimate.ns),
+            g_ns: parameters.map(|found| found.gap.estimate.ns),
+            g_is_visible: parameters.is_some_and(|found| found.regimes.limit == Limit::Gap),
+            L_ns: parameters
+                .and_then(|found| found.latency)
+                .map(|latency| latency.ns),
+            G_ns: of_class.lines.gap_per_byte_ns,
+            sizes: of_class.sizes.iter().map(LinkSize::of).collect(),
+        }
+    }
+}
+
+impl LinkSize {
+    fn of(size: &OfSize) -> Self {
+        let parameters = size.parameters.as_ref();
+        Self {
+            bytes: size.bytes,
+            o_s_ns: parameters.map(|found| found.send_overhead.estimate.ns),
+            o_r_ns: size.receipt.map(|cost| cost.mean.ns),
+            g_ns: parameters.map(|found| found.gap.estimate.ns),
+            g_is_visible: parameters.is_some_and(|found| found.regimes.limit == Limit::Gap),
+            T_ns: size.signature.round_trip.mean.ns,
+        }
+    }
+}
+
+/// Writes the links file.
+///
+/// # Errors
+/// Names the file.
+pub(super) fn write(figures: &Figures, path: &Path) -> anyhow::Result<()> {
+    let mut links: Vec<(usize, Link<'_>)> = Vec::new();
+    for class in &figures.classes {
+        for &idx in &class.class.pairs {
+            let Pair {
+                from,
+                to,
+                round_trip_ns,
+                ..
+            } = figures.pairs[idx];
+            let link = Link {
+                between: [from, to],
+                class: &class.class.name,
+                round_trip_ns,
+            };
+            links.push((idx, link));
+        }
+    }
+    links.sort_by_key(|(idx, _)| *idx);
+    let document = Links {
+        schema: "collbench.links/1",
+        command: &figures.command,
+        hosts: &figures.hosts,
+        classes: figures.classes.iter().map(LinkClass::of).collect(),
+        links: links.into_iter().map(|(_, link)| link).collect(),
+    };
+    let text = serde_json::to_string_pretty(&document)?;
+    std::fs::write(path, text + "\n").with_context(|| format!("--links {}", path.display()))
+}

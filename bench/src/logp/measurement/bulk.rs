@@ -1,0 +1,93 @@
+//! Messages of all sizes between two processes.
+
+use super::super::messages::{Job, Pattern, Timed, Transfer};
+use super::super::model::{Cost, Estimate, OfSize, Parameters, RoundTrips};
+use super::sampler::{Repeated, Sampler};
+use super::signature::Subject;
+
+/// Stores without a reply at once, at first.
+const WINDOW: usize = 4;
+/// Messages of a parametrized round trip.
+const MESSAGES: usize = 16;
+/// The delay of stores, in gaps.
+const DELAYS: [f64; 1] = [1.0];
+/// A reply has arrived after so many round trips.
+const AFTER: f64 = 2.0;
+
+impl<J: Job> Sampler<'_, J> {
+    /// Messages of `smallest` (> 0), twice, four times ... as many bytes, up to `largest`.
+    pub(in crate::logp) fn sizes(
+        &mut self,
+        pattern: Pattern,
+        [smallest, largest]: [usize; 2],
+    ) -> Vec<OfSize> {
+        let sizes = (0..smallest.leading_zeros()).map(|exponent| smallest << exponent);
+        let sizes = sizes.take_while(|bytes| *bytes <= largest);
+        sizes
+            .filter_map(|bytes| self.size(pattern, bytes))
+            .collect()
+    }
+
+    fn size(&mut self, pattern: Pattern, bytes: usize) -> Option<OfSize> {
+        let subject = Subject {
+            pattern,
+            transfer: Transfer::Store(bytes),
+            window: WINDOW,
+        };
+        let signature = self.signature(subject, &DELAYS)?;
+        let get = Repeated {
+            pattern,
+            transfer: Transfer::Get(bytes),
+            window: 1,
+        };
+        let get_time = self.cost(get, Timed::RoundTrip);
+        let receipt = get_time.and_then(|time| self.receipt(get, time.mean));
+        Some(OfSize {
+            bytes,
+            parameters: Parameters::of(&signature),
+            signature,
+            get: get_time,
+            receipt,
+            round_trips: self.round_trips(pattern, Transfer::Store(bytes)),
+        })
+    }
+
+    /// The time to receive a reply that has arrived before.
+    pub(in crate::logp) fn receipt(
+        &mut self,
+        repeated: Repeated,
+        round_trip: Estimate,
+    ) -> Option<Cost> {
+        let delay_ns = AFTER * round_trip.ns;
+        self.cost(repeated, Timed::Receipt { delay_ns })
+    }
+
+    /// Parametrized round trips, with a delay of two gaps.
+    pub(in crate::logp) fn round_trips(
+        &mut self,
+        pattern: Pattern,
+        transfer: Transfer,
+    ) -> Option<RoundTrips> {
+        let repeated = Repeated {
+            pattern,
+            transfer,
+            window: 1,
+        };
+        let prtt = |m: usize, delay_ns: f64| Timed::Prtt { m, delay_ns };
+        let single = self.differing(repeated, prtt(1, 0.0))?;
+        let burst = self.differing(repeated, prtt(MESSAGES, 0.0))?;
+        let gap_ns = (burst.mean.ns - single.mean.ns) / (MESSAGES - 1) as f64;
+        let delay_ns = 2.0 * gap_ns.max(1.0);
+        let timed = Timed::Computation {
+            m: MESSAGES,
+            delay_ns,
+        };
+        Some(RoundTrips {
+            messages: MESSAGES,
+            single,
+            burst,
+            delayed: self.differing(repeated, prtt(MESSAGES, delay_ns))?,
+            delay: self.differing(repeated, timed)?.mean,
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! Repetitions until a time is known precisely enough.
+
+use super::super::messages::{Job, Pattern, Timed, Transfer, Work};
+use super::super::model::{Cost, Precision};
+
+/// Repetitions by which the length of batches is chosen.
+const FIRST: usize = 3;
+/// Least number of repetitions in a batch of long bursts.
+const FEWEST: usize = 3;
+/// Time that a batch may take, ns: of long bursts it has fewer repetitions.
+const LONGEST_BATCH_NS: f64 = 1e8;
+/// Time that all batches of one measurement may take, ns, once there is the least number of them.
+const LONGEST_NS: f64 = 1e9;
+
+/// Of costs that are subtracted from one another, intervals are narrower by this factor.
+const NARROWER: f64 = 5.0;
+
+/// Measures costs of a job.
+pub(in crate::logp) struct Sampler<'a, J> {
+    pub(in crate::logp) job: &'a mut J,
+    pub(in crate::logp) precision: Precision,
+}
+
+/// What is repeated: [`Work`] without the number of repetitions.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::logp) struct Repeated {
+    pub(in crate::logp) pattern: Pattern,
+    pub(in crate::logp) transfer: Transfer,
+    pub(in crate::logp) window: usize,
+}
+
+impl<J: Job> Sampler<'_, J> {
+    /// The cost in each process that sends requests, ascending; `relative` is the wanted half width
+    /// of its interval.
+    fn costs(&mut self, repeated: Repeated, timed: Timed, relative: f64) -> Vec<Cost> {
+        let precision = Precision {
+            relative,
+            ..self.precision
+        };
+        let mut work = Work {
+            pattern: repeated.pattern,
+            transfer: repeated.transfer,
+            timed,
+            window: repeated.window,
+            repetitions: FIRST,
+        };
+        let begin_ns = self.job.elapsed_ns();
+        let n_requesters = self.job.execute(&work).len();
+        let repetition_ns = (self.job.elapsed_ns() - begin_ns) / work.made() as f64;
+        let fitting = (LONGEST_BATCH_NS / repetition_ns.max(1.0)) as usize;
+        work.repetitions = fitting.clamp(FEWEST.min(precision.batch), precision.batch);
+        let mut batches: Vec<Vec<Vec<f64>>> = vec![Vec::new(); n_requesters];
+        loop {
+            for (of_one, times) in batches.iter_mut().zip(self.job.execute(&work)) {
+                of_one.push(times);
+            }
+            let n = batches.first().map_or(precision.most, Vec::len);
+            if n < precision.least {
+                continue;
+            }
+            let costs = batches
+                .iter()
+                .filter_map(|of_one| Cost::of(of_one, precision));
+            let costs: Vec<Cost> = costs.collect();
+            let is_long = self.job.elapsed_ns() - begin_ns > LONGEST_NS;
+            if n >= precision.most || is_long || costs.iter().all(|cost| cost.is_precise) {
+                return costs;
+            }
+        }
+    }
+
+    /// The mean cost of all processes that send requests, at the wanted precision of the whole
+    /// benchmark; `None` where none sends any.
+    pub(in crate::logp) fn cost(&mut self, repeated: Repeated, timed: Timed) -> Option<Cost> {
+        self.cost_within(repeated, timed, self.precision.relative)
+    }
+
+    /// The mean cost of all processes that send requests, precise enough to be subtracted from
+    /// another; `None` where none sends any.
+    pub(in crate::logp) fn differing(&mut self, repeated: Repeated, timed: Timed) -> Option<Cost> {
+        self.cost_within(repeated, timed, self.precision.relative / NARROWER)
+    }
+
+    /// The mean cost of all processes that send requests, with this wanted half width of its
+    /// interval; `None` where none sends any.
+    fn cost_within(&mut self, repeated: Repeated, timed: Timed, relative: f64) -> Option<Cost> {
+        Cost::mean(&self.costs(repeated, timed, relative))
+    }
+}

@@ -1,0 +1,18 @@
+//! Request-reply messages, and the work that processes do with them.
+//!
+//! The same layer runs over MPI and over a simulated network.
+
+mod endpoint;
+mod job;
+mod mpi_job;
+mod network;
+mod point_to_point;
+mod program;
+mod simulated;
+mod work;
+
+pub(super) use job::Job;
+pub(super) use mpi_job::MpiJob;
+pub(super) use point_to_point::PointToPoint;
+pub(super) use simulated::{Parameters, SimulatedJob};
+pub(super) use work::{Pattern, Timed, Transfer, Work};

@@ -1,0 +1,206 @@
+//! Parameters of LogP from the messages that a trace recorded inside collectives.
+//!
+//! o_s is the median duration of a sending call, o_r that of the fastest tenth of receives, whose
+//! messages had arrived before; half the shortest round trip less these is L. Nothing here compares
+//! clocks of different hosts.
+
+mod read;
+mod robust;
+mod samples;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use collbench_text::quantity::counted;
+use serde::Serialize;
+
+use super::model::{Class, Estimate, Pair};
+use super::table::time;
+use crate::overhead::empty_table;
+use read::Process;
+use samples::Samples;
+
+/// The part of receives whose messages had arrived before.
+const ARRIVED_BEFORE: f64 = 0.1;
+
+/// The document `collbench.bench.logp/1` of a recorded trace.
+#[derive(Debug, Serialize)]
+pub(super) struct Recorded {
+    schema: &'static str,
+    command: Vec<String>,
+    network: &'static str,
+    trace: String,
+    /// Host of each process of the trace, by rank.
+    hosts: Vec<String>,
+    /// Pairs of processes that sent messages to each other.
+    pairs: Vec<Pair>,
+    classes: Vec<OfClass>,
+    /// What could not be measured, and why.
+    invalid: Vec<String>,
+}
+
+/// Parameters of links of one class. `None`: fewer than 30 messages show it.
+#[derive(Debug, Serialize)]
+struct OfClass {
+    #[serde(flatten)]
+    class: Class,
+    /// Small messages, by their sends and by their receives.
+    sends: usize,
+    receives: usize,
+    /// o_s.
+    send_overhead: Option<Estimate>,
+    /// o_r.
+    receive_overhead: Option<Estimate>,
+    /// L, without the error of the shortest round trip.
+    latency: Option<Estimate>,
+    /// Time from one send to the next one in the same call: o_s or g, whichever is longer.
+    send_interval: Option<Estimate>,
+    /// Its slope over the size of messages, ns per byte.
+    interval_per_byte: Option<Estimate>,
+}
+
+impl Recorded {
+    /// Reads a trace.
+    ///
+    /// # Errors
+    /// Says which file cannot be read.
+    pub(super) fn of(directory: &Path) -> anyhow::Result<Self> {
+        let processes = read::processes(directory)?;
+        let (pairs, n_round_trips) = samples::round_trips(&processes);
+        let classes = Class::of(&pairs).into_iter();
+        let classes: Vec<OfClass> = classes
+            .map(|class| OfClass::of(class, &pairs, &processes))
+            .collect();
+        Ok(Self {
+            schema: "collbench.bench.logp/1",
+            command: std::env::args().collect(),
+            network: "recorded",
+            trace: directory.display().to_string(),
+            invalid: invalid(&processes, &classes, n_round_trips),
+            hosts: processes.into_iter().map(|process| process.host).collect(),
+            pairs,
+            classes,
+        })
+    }
+}
+
+impl OfClass {
+    fn of(class: Class, pairs: &[Pair], processes: &[Process]) -> Self {
+        let mut samples = Samples::default();
+        for process in processes {
+            let links = class.pairs.iter().map(|&idx| &pairs[idx]);
+            let partners: Vec<usize> = links
+                .filter_map(|pair| match process.rank {
+                    rank if rank == pair.from => Some(pair.to),
+                    rank if rank == pair.to => Some(pair.from),
+                    _ => None,
+                })
+                .collect();
+            samples.add(process, |partner| partners.contains(&partner));
+        }
+        let send_overhead = robust::quantile(&samples.sends_ns, 0.5);
+        let receive_overhead = robust::quantile(&samples.receives_ns, ARRIVED_BEFORE);
+        let latency = send_overhead.zip(receive_overhead).map(|(sent, received)| {
+            let half = Estimate {
+                ns: class.from_ns / 2.0,
+                error_ns: 0.0,
+            };
+            Estimate::sum([(1.0, half), (-1.0, sent), (-1.0, received)])
+        });
+        let times: Vec<f64> = samples
+            .intervals
+            .iter()
+            .map(|interval| interval.1)
+            .collect();
+        Self {
+            sends: samples.sends_ns.len(),
+            receives: samples.receives_ns.len(),
+            send_overhead,
+            receive_overhead,
+            latency: latency.filter(|latency| latency.ns > 0.0),
+            send_interval: robust::quantile(&times, 0.5),
+            interval_per_byte: robust::slope(&samples.intervals),
+            class,
+        }
+    }
+}
+
+fn invalid(processes: &[Process], classes: &[OfClass], n_round_trips: usize) -> Vec<String> {
+    let mut invalid = Vec::new();
+    let n_cut = processes.iter().filter(|process| process.is_cut).count();
+    if n_cut > 0 {
+        invalid.push(format!(
+            "{n_cut} of {} ranks: only the first {} messages of each are used, and no round trips",
+            processes.len(),
+            read::MOST
+        ));
+    }
+    if n_round_trips == 0 {
+        invalid.push(
+            "round trips: no two ranks sent messages to each other whose ends were all recorded; \
+             were messages recorded (--layers +messages)?"
+                .to_owned(),
+        );
+    }
+    for of_class in classes {
+        let fewest = of_class.sends.min(of_class.receives);
+        if fewest < robust::LEAST {
+            invalid.push(format!(
+                "{}: {} sends and {} receives of at most 4096 bytes were recorded with both ends; \
+                 {} are needed",
+                of_class.class.name,
+                of_class.sends,
+                of_class.receives,
+                robust::LEAST
+            ));
+        }
+    }
+    invalid
+}
+
+/// Writes the result as text.
+pub(super) fn write(recorded: &Recorded, output: &mut impl Write) -> io::Result<()> {
+    let n = counted(recorded.hosts.len(), "rank");
+    writeln!(
+        output,
+        "LogP of the links between {n}, from messages inside collectives"
+    )?;
+    writeln!(output, "  trace    {}", recorded.trace)?;
+    writeln!(output, "  command  {}\n", recorded.command.join(" "))?;
+    let mut table = empty_table(&[
+        "links",
+        "pairs",
+        "shortest round trip",
+        "o_s",
+        "o_r",
+        "L",
+        "send to send",
+        "per byte",
+    ]);
+    for of_class in &recorded.classes {
+        let known = |estimate: Option<Estimate>| match estimate {
+            None => "unknown".to_owned(),
+            Some(Estimate { ns, error_ns }) => format!("{} +- {}", time(ns), time(error_ns)),
+        };
+        let per_byte = of_class.interval_per_byte;
+        table.add_row(vec![
+            of_class.class.name.clone(),
+            of_class.class.pairs.len().to_string(),
+            time(of_class.class.from_ns),
+            known(of_class.send_overhead),
+            known(of_class.receive_overhead),
+            known(of_class.latency),
+            known(of_class.send_interval),
+            per_byte.map_or("unknown".to_owned(), |slope| {
+                // Also turns -0 into 0.
+                let ns = (slope.ns * 1e4).round() / 1e4 + 0.0;
+                format!("{ns:.4} +- {:.4} ns", slope.error_ns)
+            }),
+        ]);
+    }
+    writeln!(output, "{}\n", table.trim_fmt())?;
+    for invalid in &recorded.invalid {
+        writeln!(output, "invalid: {invalid}")?;
+    }
+    Ok(())
+}
