@@ -1,12 +1,24 @@
 //! Measurement programs for MPI collectives: the command collbench-bench.
 //!
-//! [`overhead`] measures the cost of recording on this machine, [`clock`] how well the clocks of
-//! hosts can be compared, and at what cost. Every result states the machine, the MPI library, the
-//! clock and the command line of the measurement, and which measurements were invalid.
+//! [`collective`] measures collective operations, ping-pongs and simple calls, [`overlap`] how well
+//! nonblocking ones overlap with computation, [`logp`] the overhead, gap and latency of messages.
+//! [`gsum`] and [`sor`] measure collective operations over spanning trees of our own, beside those of
+//! the MPI library. [`overhead`] measures the cost of recording on this machine, [`clock`] how well
+//! the clocks of hosts can be compared, and at what cost. Every result states the machine, the MPI
+//! library, the clock and the command line of the measurement, and which measurements were invalid.
 
 pub mod clock;
+pub mod collective;
+mod folder;
+pub mod gsum;
+mod job;
+pub mod logp;
 mod machine;
+pub mod measure;
 pub mod overhead;
+pub mod overlap;
+pub mod sor;
+mod trees;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -22,14 +34,25 @@ Examples:
       what recording a call adds, on one process
   collbench-bench overhead --ranks 2
       what recording a call and its messages adds, on two ranks
+  mpirun -n 8 collbench-bench collective --output results
+      how long collective operations take, with pictures in ./results
   mpirun -n 64 collbench-bench clock --output clocks
       how well the clocks of a job can be compared, with pictures in ./clocks
+  mpirun -n 8 collbench-bench gsum --library --trees trees.toml
+      how long an allreduce takes over the library and over the tree of a file
   collbench-bench clock --simulate 128
       how long measuring clocks would take on 128 hosts
+  mpirun -n 2 --map-by node collbench-bench logp --output logp
+      overhead, gap and latency of messages between two hosts, with pictures in ./logp
+  collbench-bench logp --trace trace
+      the same from the messages of a recorded trace
+  mpirun -n 2 collbench-bench overlap --communication 1ms..20ms --computation 1ms..20ms
+      how well nonblocking collectives overlap with computation
 
 Exit status: 0 measured, 1 failed, 2 usage.";
 
-/// Measures what recording collective operations costs, and how well clocks can be compared.
+/// Measures collective operations and their overlap with computation, spanning trees, messages,
+/// clocks, and what recording costs.
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-bench",
@@ -52,6 +75,13 @@ struct Options {
 enum Measurement {
     Overhead(overhead::Options),
     Clock(clock::Options),
+    Gsum(gsum::Options),
+    Sor(sor::Options),
+    // The options of one subcommand are many.
+    Collective(Box<collective::Options>),
+    Nonblocking(collective::nonblocking::Options),
+    Logp(logp::Options),
+    Overlap(overlap::Options),
 }
 
 /// Runs the command with the arguments of this process; returns its exit status.
@@ -79,10 +109,18 @@ fn run(options: Options) -> anyhow::Result<()> {
         match options.measurement {
             Some(Measurement::Overhead(options)) => overhead::run(&options, &mut output)?,
             Some(Measurement::Clock(options)) => clock::run(&options, &mut output)?,
+            Some(Measurement::Gsum(options)) => gsum::run(&options, &mut output)?,
+            Some(Measurement::Sor(options)) => sor::run(&options, &mut output)?,
+            Some(Measurement::Collective(options)) => collective::run(&options, &mut output)?,
+            Some(Measurement::Nonblocking(options)) => {
+                collective::nonblocking::run(&options, &mut output)?;
+            }
+            Some(Measurement::Logp(options)) => logp::run(&options, &mut output)?,
+            Some(Measurement::Overlap(options)) => overlap::run(&options, &mut output)?,
             None => command
                 .error(
                     clap::error::ErrorKind::MissingSubcommand,
-                    "expected a command, overhead or clock",
+                    "expected a command; --help lists them",
                 )
                 .exit(),
         }

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Properties of the machine that influence figures. `None`: unknown.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Host name.
     pub host: Option<String>,
@@ -23,6 +23,19 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// A machine of which nothing is known.
+    #[cfg(test)]
+    pub(crate) fn unknown() -> Self {
+        Self {
+            host: None,
+            cpu: None,
+            cores: None,
+            is_virtual: None,
+            kernel: None,
+            load: None,
+        }
+    }
+
     /// The machine of this process.
     #[must_use]
     pub fn here() -> Self {

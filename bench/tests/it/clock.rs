@@ -1,27 +1,16 @@
 //! `collbench-bench clock` under a launcher, on the one host of the tests: offsets between
 //! processes with one clock are errors.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
-/// Runs it; this package is only built with MPI, so there is a launcher.
+use crate::launch::launch;
+
+/// Runs it to its end.
 fn clock(ranks: u32, arguments: &[&str], folder: &Path) -> Output {
-    let mut mpirun = Command::new("mpirun");
-    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
-        mpirun.arg("--allow-run-as-root");
-    }
-    mpirun
-        .args(["--oversubscribe", "-n", &ranks.to_string()])
-        .arg(env!("CARGO_BIN_EXE_collbench-bench"))
-        .arg("clock")
-        .args(arguments)
-        .env("OMPI_MCA_mpi_yield_when_idle", "1")
-        .current_dir(folder)
-        .output()
-        .expect("mpirun")
+    launch(ranks, &[&["clock"], arguments].concat(), folder)
 }
 
 fn has_three_undisturbed(pair: &Value) -> bool {

@@ -14,6 +14,10 @@ fn help_version_completions_and_man_are_there() {
         &["--help"][..],
         &["overhead", "--help"],
         &["clock", "--help"],
+        &["gsum", "--help"],
+        &["sor", "--help"],
+        &["logp", "--help"],
+        &["overlap", "--help"],
         &["--version"],
         &["--completions", "bash"],
         &["--man"],
@@ -48,6 +52,24 @@ fn wrong_usage_ends_with_status_2() {
         &["clock", "--clock", "sundial"],
         &["clock", "--simulate", "1"],
         &["clock", "--simulate", "8", "--duration", "3"],
+        &["gsum", "--threads", "0"],
+        &["gsum", "--operation", "alltoall"],
+        &["gsum", "--bytes", "3"],
+        &["gsum", "--wait", "long"],
+        &["sor", "--size", "0"],
+        &["sor", "--tolerance", "1"],
+        &["logp", "--largest", "1e9"],
+        &["logp", "--smallest", "0"],
+        &["logp", "--batches", "3"],
+        &["logp", "--trace", "trace", "--links", "file"],
+        &["logp", "--simulate", "o=3"],
+        &["logp", "--simulate", "g=3", "--clock", "raw"],
+        &["overlap", "--operation", "bcast"],
+        &["overlap", "--communication", "1s..1ms"],
+        &["overlap", "--computation", "5"],
+        &["overlap", "--factor", "1"],
+        &["overlap", "--runs", "0"],
+        &["overlap", "--compare", "a", "--runs", "3"],
         &["--man", "overhead"],
     ] {
         bench().args(arguments).assert().code(2);
@@ -121,6 +143,32 @@ fn clocks_of_one_process_cannot_be_compared() {
         .code(1)
         .stdout("")
         .stderr(contains("mpirun -n 2"));
+}
+
+#[test]
+fn overlap_of_one_process_cannot_be_measured() {
+    bench()
+        .args(["overlap", "--communication", "1ms"])
+        .assert()
+        .code(1)
+        .stdout("")
+        .stderr(contains("mpirun -n 2"));
+}
+
+#[test]
+fn a_file_that_is_no_result_of_overlap_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.json");
+    std::fs::write(&path, "{}").unwrap();
+    for path in [path, folder.path().join("missing.json")] {
+        bench()
+            .args(["overlap", "--compare"])
+            .arg(&path)
+            .assert()
+            .code(1)
+            .stdout("")
+            .stderr(contains(path.to_str().unwrap()));
+    }
 }
 
 #[test]

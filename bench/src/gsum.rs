@@ -1,0 +1,125 @@
+//! Measures a collective operation of all threads of a job, in a loop, over spanning trees of our
+//! own and over the MPI library.
+
+mod figures;
+mod measure;
+mod rounds;
+mod table;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use collbench_formats::tree::Collective;
+
+use crate::overhead::Format;
+use crate::trees::{Call, TreeOptions, rounds_picture};
+use figures::Figures;
+
+/// Times a collective operation over spanning trees of our own and over the MPI library
+///
+/// Start it with a launcher. In each round every configuration makes the same number of calls, in
+/// an order that changes from round to round: the trees of tree files, each twice, used in turns,
+/// and the MPI library. A round in which a thread was preempted does not count, unless leaves share
+/// cores. Operations in which data flow both ways are timed in a loop; bcast and reduce from the
+/// first enter to the last leave, on one time for all hosts. Every result is checked.
+///
+/// Method: Bongo, Anshus and Bjorndalen 2004, section 4: Gsum measures the time that T threads take
+/// for N allreduce operations that sum T values, on two identical trees in turns.
+#[derive(Debug, Args)]
+pub struct Options {
+    #[command(flatten)]
+    trees: TreeOptions,
+    /// Operation to measure
+    #[arg(long, value_enum, value_name = "OPERATION", default_value_t = Operation::Allreduce)]
+    operation: Operation,
+    /// Payload, a multiple of 4 [default: 4 for each thread of the job]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(4..=1 << 30))]
+    bytes: Option<u64>,
+    /// Calls of each configuration in a round
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    calls: u32,
+    /// Rounds
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    rounds: u32,
+    /// What to print to stdout
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Directory for pictures [default: no pictures]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+/// The operations that can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Operation {
+    /// MPI_Allreduce: sum of 32-bit integers
+    Allreduce,
+    /// MPI_Reduce: sum of 32-bit integers, to rank 0
+    Reduce,
+    /// MPI_Bcast, from rank 0
+    Bcast,
+    /// MPI_Barrier, without payload
+    Barrier,
+}
+
+impl Operation {
+    fn collective(self) -> Collective {
+        match self {
+            Self::Allreduce => Collective::Allreduce,
+            Self::Reduce => Collective::Reduce,
+            Self::Bcast => Collective::Bcast,
+            Self::Barrier => Collective::Barrier,
+        }
+    }
+
+    /// Whether data flow in one direction only. Then processes may leave before others come, and a
+    /// loop would time how far they run ahead.
+    fn is_one_way(self) -> bool {
+        self.collective().has_root()
+    }
+}
+
+impl Options {
+    /// The measured call, on so many leaves.
+    fn call(&self, n_leaves: u32) -> Call {
+        Call {
+            collective: self.operation.collective(),
+            bytes: match self.operation {
+                Operation::Barrier => 0,
+                _ => self.bytes.unwrap_or(u64::from(n_leaves) * VALUE_BYTES),
+            },
+        }
+    }
+}
+
+/// Bytes of a value.
+const VALUE_BYTES: u64 = size_of::<i32>() as u64;
+
+/// Measures, and writes the result in process 0.
+///
+/// # Errors
+/// States what is missing, or which file is wrong or could not be written.
+pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
+    if let Some(bytes) = options.bytes {
+        anyhow::ensure!(
+            bytes.is_multiple_of(VALUE_BYTES),
+            "--bytes {bytes}: values have {VALUE_BYTES} bytes; give a multiple of that"
+        );
+    }
+    let Some(measured) = measure::measure(options)? else {
+        return Ok(());
+    };
+    let figures = Figures::of(measured);
+    if let Some(folder) = &options.output {
+        rounds_picture(&figures.call(), "time of a call", figures.times(), folder)?;
+    }
+    match options.format {
+        Format::Text => table::write(&figures, output)?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *output, &figures)?;
+            writeln!(output)?;
+        }
+    }
+    Ok(())
+}

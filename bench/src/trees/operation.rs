@@ -1,0 +1,309 @@
+//! Operations of one leaf, over a tree or over the MPI library.
+
+use std::ffi::c_int;
+
+use anyhow::bail;
+use collbench_formats::tree::Collective;
+use collbench_paths::{
+    Buffers, Elements, Kernel, MpiTransport, Reduction, Team, ThreadTransport, Transport, Word,
+};
+use mpi::ffi;
+
+use super::recorder::Recorder;
+
+/// The leaf, and the process, that is the root of operations.
+const ROOT: u32 = 0;
+
+/// Values that are combined, and how.
+pub(crate) struct Values {
+    kernel: Kernel,
+    element_bytes: usize,
+    datatype: ffi::MPI_Datatype,
+    op: ffi::MPI_Op,
+}
+
+impl Values {
+    /// Sums of 32-bit integers.
+    pub(crate) fn sums_of_integers() -> Self {
+        // SAFETY: constants of the library, which are never changed.
+        let (datatype, op) = unsafe { (ffi::RSMPI_INT32_T, ffi::RSMPI_SUM) };
+        Self {
+            kernel: Kernel::new(Reduction::Sum, Elements::Int32).expect("MPI defines it"),
+            element_bytes: size_of::<i32>(),
+            datatype,
+            op,
+        }
+    }
+
+    /// Maxima of doubles.
+    pub(crate) fn maxima_of_doubles() -> Self {
+        // SAFETY: as above.
+        let (datatype, op) = unsafe { (ffi::RSMPI_DOUBLE, ffi::RSMPI_MAX) };
+        Self {
+            kernel: Kernel::new(Reduction::Max, Elements::Double).expect("MPI defines it"),
+            element_bytes: size_of::<f64>(),
+            datatype,
+            op,
+        }
+    }
+}
+
+/// Collective operations, as one leaf takes part in them. All leaves call the same ones in the same
+/// order; the root is leaf 0. What is given has as many bytes on all leaves.
+pub(crate) trait Operate {
+    /// Combines what all leaves give; all get the result.
+    ///
+    /// # Errors
+    /// Why it has failed. Then the leaves are no longer in step.
+    fn allreduce(
+        &mut self,
+        given: &[u8],
+        result: &mut [u8],
+        values: &mut Values,
+    ) -> anyhow::Result<()>;
+
+    /// Combines what all leaves give; the root gets the result.
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce).
+    fn reduce(
+        &mut self,
+        given: &[u8],
+        result: &mut [u8],
+        values: &mut Values,
+    ) -> anyhow::Result<()>;
+
+    /// Gives all leaves what the root has.
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce).
+    fn bcast(&mut self, buffer: &mut [u8]) -> anyhow::Result<()>;
+
+    /// Waits until all leaves have called it.
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce).
+    fn barrier(&mut self) -> anyhow::Result<()>;
+}
+
+/// Two identical trees in turns, so that an operation does not disturb the next one.
+pub(super) struct OverTrees<T: Transport> {
+    pub(super) teams: [Team<T>; 2],
+    /// The tree of the next operation.
+    pub(super) next: usize,
+    /// Where this leaf records the calls of its process, with the communicator.
+    pub(super) recorder: Option<(Recorder, Word)>,
+}
+
+impl<T: Transport> OverTrees<T> {
+    /// Executes an operation on the tree whose turn it is.
+    #[inline]
+    fn on_next(
+        &mut self,
+        call: (Collective, usize),
+        execute: impl FnOnce(&mut Team<T>) -> Result<(), collbench_paths::Error>,
+    ) -> anyhow::Result<()> {
+        let team = &mut self.teams[self.next];
+        self.next = 1 - self.next;
+        match self.recorder {
+            None => execute(team)?,
+            Some((recorder, comm)) => {
+                let (collective, bytes) = call;
+                let root = collective.has_root().then_some(ROOT);
+                recorder.recorded(comm, (collective, root, bytes), || execute(team))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: Transport> Operate for OverTrees<T> {
+    fn allreduce(
+        &mut self,
+        given: &[u8],
+        result: &mut [u8],
+        values: &mut Values,
+    ) -> anyhow::Result<()> {
+        self.on_next((Collective::Allreduce, given.len()), |team| {
+            team.allreduce(Buffers::Two(given, result), &mut values.kernel)
+        })
+    }
+
+    fn reduce(
+        &mut self,
+        given: &[u8],
+        result: &mut [u8],
+        values: &mut Values,
+    ) -> anyhow::Result<()> {
+        self.on_next((Collective::Reduce, given.len()), |team| {
+            team.reduce(Buffers::Two(given, result), &mut values.kernel, ROOT)
+        })
+    }
+
+    fn bcast(&mut self, buffer: &mut [u8]) -> anyhow::Result<()> {
+        self.on_next((Collective::Bcast, buffer.len()), |team| {
+            team.bcast(buffer, ROOT)
+        })
+    }
+
+    fn barrier(&mut self) -> anyhow::Result<()> {
+        self.on_next((Collective::Barrier, 0), Team::barrier)
+    }
+}
+
+/// The operations of the MPI library on all processes. Several threads of a process are joined in
+/// its memory, and its first thread calls the library.
+pub(super) struct OverLibrary {
+    threads: Option<Threads>,
+}
+
+/// The threads of this process.
+struct Threads {
+    team: Team<ThreadTransport<MpiTransport>>,
+    is_first: bool,
+    /// What they have together.
+    joined: Vec<u8>,
+}
+
+impl OverLibrary {
+    /// Of a process with several threads, of which this is one; `None`: with one.
+    pub(super) fn new(team: Option<Team<ThreadTransport<MpiTransport>>>) -> Self {
+        Self {
+            threads: team.map(|team| Threads {
+                is_first: team.transport().rank() == ROOT,
+                team,
+                joined: Vec::new(),
+            }),
+        }
+    }
+}
+
+fn succeeded(function: &str, code: c_int) -> anyhow::Result<()> {
+    if code != 0 {
+        bail!("{function} has returned {code}");
+    }
+    Ok(())
+}
+
+fn count(bytes: &[u8], values: &Values) -> c_int {
+    (bytes.len() / values.element_bytes) as c_int
+}
+
+/// `MPI_Allreduce` of this process.
+fn library_allreduce(given: &[u8], result: &mut [u8], values: &Values) -> anyhow::Result<()> {
+    // SAFETY: MPI is initialized; both buffers hold as many elements of the type.
+    let code = unsafe {
+        ffi::MPI_Allreduce(
+            given.as_ptr().cast(),
+            result[..given.len()].as_mut_ptr().cast(),
+            count(given, values),
+            values.datatype,
+            values.op,
+            ffi::RSMPI_COMM_WORLD,
+        )
+    };
+    succeeded("MPI_Allreduce", code)
+}
+
+/// `MPI_Reduce` of this process.
+fn library_reduce(given: &[u8], result: &mut [u8], values: &Values) -> anyhow::Result<()> {
+    // SAFETY: as above.
+    let code = unsafe {
+        ffi::MPI_Reduce(
+            given.as_ptr().cast(),
+            result[..given.len()].as_mut_ptr().cast(),
+            count(given, values),
+            values.datatype,
+            values.op,
+            ROOT as c_int,
+            ffi::RSMPI_COMM_WORLD,
+        )
+    };
+    succeeded("MPI_Reduce", code)
+}
+
+/// `MPI_Bcast` of this process.
+fn library_bcast(buffer: &mut [u8]) -> anyhow::Result<()> {
+    // SAFETY: MPI is initialized; the buffer has as many bytes as are given.
+    let code = unsafe {
+        ffi::MPI_Bcast(
+            buffer.as_mut_ptr().cast(),
+            buffer.len() as c_int,
+            ffi::RSMPI_UINT8_T,
+            ROOT as c_int,
+            ffi::RSMPI_COMM_WORLD,
+        )
+    };
+    succeeded("MPI_Bcast", code)
+}
+
+fn library_barrier() -> anyhow::Result<()> {
+    // SAFETY: MPI is initialized.
+    succeeded("MPI_Barrier", unsafe {
+        ffi::MPI_Barrier(ffi::RSMPI_COMM_WORLD)
+    })
+}
+
+impl Operate for OverLibrary {
+    fn allreduce(
+        &mut self,
+        given: &[u8],
+        result: &mut [u8],
+        values: &mut Values,
+    ) -> anyhow::Result<()> {
+        let Some(threads) = &mut self.threads else {
+            return library_allreduce(given, result, values);
+        };
+        threads.join(given, values)?;
+        if threads.is_first {
+            library_allreduce(&threads.joined, result, values)?;
+        }
+        Ok(threads.team.bcast(result, ROOT)?)
+    }
+
+    fn reduce(
+        &mut self,
+        given: &[u8],
+        result: &mut [u8],
+        values: &mut Values,
+    ) -> anyhow::Result<()> {
+        let Some(threads) = &mut self.threads else {
+            return library_reduce(given, result, values);
+        };
+        threads.join(given, values)?;
+        if threads.is_first {
+            library_reduce(&threads.joined, result, values)?;
+        }
+        Ok(())
+    }
+
+    fn bcast(&mut self, buffer: &mut [u8]) -> anyhow::Result<()> {
+        let Some(threads) = &mut self.threads else {
+            return library_bcast(buffer);
+        };
+        if threads.is_first {
+            library_bcast(buffer)?;
+        }
+        Ok(threads.team.bcast(buffer, ROOT)?)
+    }
+
+    fn barrier(&mut self) -> anyhow::Result<()> {
+        let Some(threads) = &mut self.threads else {
+            return library_barrier();
+        };
+        threads.team.barrier()?;
+        if threads.is_first {
+            library_barrier()?;
+        }
+        Ok(threads.team.barrier()?)
+    }
+}
+
+impl Threads {
+    /// Joins what the threads give at the first one.
+    fn join(&mut self, given: &[u8], values: &mut Values) -> anyhow::Result<()> {
+        self.joined.resize(given.len(), 0);
+        let buffers = Buffers::Two(given, &mut self.joined);
+        Ok(self.team.reduce(buffers, &mut values.kernel, ROOT)?)
+    }
+}

@@ -1,0 +1,255 @@
+//! `collbench-bench collective` under a launcher.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::launch::launch;
+
+/// Runs it on three ranks, and reads its document.
+fn measured(arguments: &[&str], folder: &Path) -> Value {
+    let output = launch(
+        3,
+        &[&["collective", "--format", "json"], arguments].concat(),
+        folder,
+    );
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn points(document: &Value) -> &[Value] {
+    document["points"].as_array().unwrap()
+}
+
+/// The names of all operations.
+fn operations(folder: &Path) -> Vec<String> {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
+        .args(["collective", "--list"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn every_operation_is_measured_and_an_interrupted_run_goes_on_where_it_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let names = operations(folder);
+    assert_eq!(names.len(), 3 * 17 + 2 + 9 + 6);
+    // Persistent collectives came with MPI 4; Open MPI 4 has them under another prefix.
+    let text = format!(
+        "repetitions = [2, 4]\nseconds = 0.5\nstart = \"barrier\"\n\
+         [[measure]]\noperations = {names:?}\nlengths = [9]\nroots = [2]\n\
+         [[measure]]\noperations = [\"MPI_Bcast\"]\nlengths = [0, 8]\nprocesses = [2]\n\
+         starts = [\"window\"]\narrivals = \"late:1\"\ndelay_us = 30.0\n"
+    );
+    fs::write(folder.join("plan.toml"), text).unwrap();
+    let arguments = ["--plan", "plan.toml", "--output", "results", "--samples"];
+    let first = measured(&arguments, folder);
+    assert_eq!(first["schema"], "collbench.bench.collective/1");
+    assert_eq!(first["run"]["ranks"], 3);
+    let found: BTreeSet<&str> = points(&first)
+        .iter()
+        .map(|point| point["operation"].as_str().unwrap())
+        .collect();
+    assert_eq!(found.len(), names.len());
+    for point in points(&first) {
+        let number = |field: &str| point[field].as_u64().unwrap();
+        assert!(number("made") >= 2, "{point}");
+        let samples = point["samples"].as_array().unwrap();
+        assert_eq!(samples.len() as u64, number("made"));
+        if point["start"] == "window" {
+            assert_eq!(point["delays_ns"], serde_json::json!([0, 30_000]));
+            assert_eq!(point["processes"], 2);
+            continue;
+        }
+        // After a barrier no start is invalid.
+        assert_eq!(number("missed") + number("delayed"), 0);
+        assert!(point["time_ns"].is_number(), "{point}");
+        let ranks = if point["pattern"] == "ping-pong" {
+            2
+        } else {
+            3
+        };
+        assert_eq!(samples[0]["enter_ns"].as_array().unwrap().len(), ranks);
+    }
+    let results = folder.join("results");
+    let csv = fs::read_to_string(results.join("collective.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + points(&first).len());
+    assert!(
+        fs::read_to_string(results.join("samples.csv"))
+            .unwrap()
+            .lines()
+            .count()
+            > 100
+    );
+
+    // As if a run had crashed in MPI_Scan, and another been killed within the line of the last point.
+    let journal = results.join("points.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    let is_scan = |line: &str| line.contains("\"point\"") && line.contains("\"MPI_Scan\"");
+    let kept: Vec<&str> = text.lines().filter(|line| !is_scan(line)).collect();
+    let cut = kept.join("\n");
+    fs::write(&journal, &cut[..cut.len() - 40]).unwrap();
+    let second = measured(&arguments, folder);
+    assert_eq!(points(&second).len(), points(&first).len());
+    let again: Vec<&str> = points(&second)
+        .iter()
+        .zip(points(&first))
+        .filter(|(one, other)| one["samples"] != other["samples"])
+        .map(|(one, _)| one["operation"].as_str().unwrap())
+        .collect();
+    assert!(again.len() <= 2 && again.contains(&"MPI_Scan"), "{again:?}");
+    let text = fs::read_to_string(&journal).unwrap();
+    let begun = text.lines().filter(|line| line.starts_with("{\"begin\""));
+    let last: Vec<&str> = begun.skip(points(&first).len()).collect();
+    assert_eq!(last.len(), 2, "{last:?}");
+    assert!(
+        last.iter().any(|line| line.contains("MPI_Scan")),
+        "{last:?}"
+    );
+}
+
+#[test]
+fn a_plan_that_cannot_be_measured_is_refused_with_its_line_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[[measure]]\noperations = [\"MPI_Bcast\"]\nprocesses = [64]\n";
+    fs::write(folder.path().join("plan.toml"), text).unwrap();
+    let output = launch(2, &["collective", "--plan", "plan.toml"], folder.path());
+    assert!(!output.status.success());
+    assert_eq!(output.stdout, b"");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("plan.toml:3: 64 processes: this job has 2"),
+        "{said}"
+    );
+}
+
+#[test]
+fn all_start_schemes_are_compared_and_their_runs_are_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [
+        "--compare-schemes",
+        "--operation",
+        "MPI_Allreduce",
+        "--bytes",
+        "64",
+        "--repetitions",
+        "20",
+        "--seconds",
+        "0.5",
+        "--output",
+    ];
+    let run = |name: &str| measured(&[&arguments[..], &[name]].concat(), folder.path());
+    let first = run("first");
+    let starts: Vec<&str> = points(&first)
+        .iter()
+        .map(|point| point["start"].as_str().unwrap())
+        .collect();
+    assert_eq!(starts.len(), 9);
+    for point in points(&first) {
+        let number = |field: &str| point[field].as_u64().unwrap();
+        let is_loop = point["start"].as_str().unwrap().starts_with("loop");
+        assert_eq!(point["loop_length"].is_null(), !is_loop);
+        let has_instants = point["window_ns"].is_number();
+        assert!(has_instants || number("missed") + number("delayed") == 0);
+        let valid = number("made") - number("missed") - number("delayed");
+        // On a busy machine no start may have been in time; then nothing is said of the time.
+        assert_eq!(point["time_ns"].is_number(), valid > 0, "{point}");
+        assert_eq!(point["skew_ns"].is_object(), valid > 0, "{point}");
+    }
+    run("second");
+    let files = ["first", "second"].map(|name| format!("{name}/collective.json"));
+    let merged = launch(
+        1,
+        &[
+            "collective",
+            "--merge",
+            &files[0],
+            &files[1],
+            "--format",
+            "json",
+        ],
+        folder.path(),
+    );
+    assert!(merged.status.success(), "{merged:?}");
+    let merged: Value = serde_json::from_slice(&merged.stdout).unwrap();
+    assert_eq!(merged["run"]["runs"], 2);
+    let compared = launch(
+        1,
+        &[
+            "collective",
+            "--compare",
+            &files[0],
+            &files[1],
+            "--format",
+            "json",
+        ],
+        folder.path(),
+    );
+    let compared: Value = serde_json::from_slice(&compared.stdout).unwrap();
+    assert_eq!(points(&compared).len(), 9);
+    assert_eq!(compared["files"][1], files[1].as_str());
+    assert_eq!(points(&merged).len(), 9);
+}
+
+#[test]
+fn overheads_of_nonblocking_operations_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [
+        "nonblocking",
+        "--format",
+        "json",
+        "--operation",
+        "MPI_Ibcast,MPI_Ibarrier",
+        "--bytes",
+        "4096",
+        "--interval",
+        "0,2048",
+        "--start",
+        "barrier",
+        "--repetitions",
+        "30",
+        "--output",
+        "results",
+    ];
+    let output = launch(2, &arguments, folder.path());
+    assert!(output.status.success(), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["schema"], "collbench.bench.nonblocking/1");
+    let tests: Vec<u64> = points(&document)
+        .iter()
+        .map(|point| point["tests"].as_u64().unwrap())
+        .collect();
+    // A barrier has no bytes, so that the interval asks for one test.
+    assert_eq!(tests, [0, 3, 0, 1]);
+    for point in points(&document) {
+        let median = |figure: &str| point["overlap"][figure]["median"].as_f64().unwrap();
+        assert_eq!(point["invalid"], 0);
+        assert!(point["iterations"].as_u64().unwrap() > 0);
+        assert_eq!(median("tests_ns") > 0.0, point["tests"] != 0, "{point}");
+        assert!(median("initiation_ns") > 0.0);
+        let computation = point["computation_ns"].as_f64().unwrap();
+        let beyond = median("total_ns") - computation;
+        assert!(
+            (median("work_overhead_ns") - beyond).abs() <= 1.0,
+            "{point}"
+        );
+        assert!(median("time_overhead_ns") <= median("total_ns"), "{point}");
+    }
+    let results = folder.path().join("results");
+    assert!(results.join("overhead-MPI_Ibcast-2.svg").exists());
+    let csv = fs::read_to_string(results.join("nonblocking.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 5);
+    let refused = launch(
+        1,
+        &["nonblocking", "--operation", "MPI_Bcast"],
+        folder.path(),
+    );
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("MPI_Bcast is not nonblocking"), "{said}");
+}

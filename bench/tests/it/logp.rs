@@ -1,0 +1,218 @@
+//! `collbench-bench logp`: a simulated network, and two processes of one host.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The number at a place in a document.
+#[track_caller]
+fn number(document: &Value, pointer: &str) -> f64 {
+    let found = document.pointer(pointer).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("{pointer} is no number"))
+}
+
+const SIMULATED: &str = "o_s=1400,o_r=2200,g=7600,L=6300,G=0.5,capacity=10,processes=3";
+
+fn simulate(folder: &Path, format: &str) -> Vec<u8> {
+    let output = Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
+        .args(["logp", "--simulate", SIMULATED, "--largest", "1024"])
+        .args(["--format", format, "--output", "pictures"])
+        .args(["--links", "links.json"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    output.stdout
+}
+
+#[test]
+fn the_network_of_the_command_line_is_found_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = simulate(folder.path(), "json");
+    let document: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(document["schema"], "collbench.bench.logp/1");
+    assert_eq!(document["network"], "simulated");
+    assert_eq!(document["pairs"].as_array().unwrap().len(), 3);
+    assert_eq!(document["invalid"], Value::Array(Vec::new()));
+    let parameters = "/classes/0/parameters";
+    for (name, expected) in [
+        ("send_overhead/ns", 1_400.0),
+        ("receive_overhead/ns", 2_200.0),
+        ("gap/ns", 7_600.0),
+        ("latency/ns", 6_300.0),
+        ("regimes/capacity", 10.0),
+    ] {
+        let found = number(&document, &format!("{parameters}/{name}"));
+        assert!((found / expected - 1.0).abs() < 0.05, "{name}: {found}");
+    }
+    // The points from which a parameter was read are points of the signature.
+    let from = document.pointer("/classes/0/parameters/gap/from").unwrap();
+    let of_curve = document
+        .pointer("/classes/0/signature/curves/0/points")
+        .unwrap();
+    let lengths = of_curve.as_array().unwrap().iter();
+    let lengths: Vec<&Value> = lengths.map(|point| &point["m"]).collect();
+    for at in from.as_array().unwrap() {
+        assert!(lengths.contains(&&at["m"]), "{at}");
+    }
+    let links: Value = serde_json::from_str(&read(&folder.path().join("links.json"))).unwrap();
+    assert_eq!(links["schema"], "collbench.links/1");
+    assert!((number(&links, "/classes/0/G_ns") / 0.5 - 1.0).abs() < 0.05);
+    assert_eq!(links["links"].as_array().unwrap().len(), 3);
+    for name in [
+        "summary",
+        "signature-lan",
+        "bulk-signature-lan",
+        "times-lan",
+        "bandwidth-lan",
+        "overhead-lan",
+    ] {
+        let picture = read(&folder.path().join(format!("pictures/{name}.svg")));
+        assert!(!picture.contains("nothing was measured"), "{name}");
+    }
+    // The same command finds the same.
+    let again: Value = serde_json::from_slice(&simulate(folder.path(), "json")).unwrap();
+    assert!(again["classes"] == document["classes"]);
+    let text = String::from_utf8(simulate(folder.path(), "text")).unwrap();
+    assert!(text.contains("its capacity is 10 requests"), "{text}");
+    assert!(text.contains("as the model says"), "{text}");
+}
+
+#[test]
+fn two_processes_exchange_small_and_large_messages_undamaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut mpirun = Command::new("mpirun");
+    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+        mpirun.arg("--allow-run-as-root");
+    }
+    // Open MPI sends messages of more than 4 KiB to processes of the same host in several pieces.
+    let output = mpirun
+        .args(["--oversubscribe", "-n", "2"])
+        .arg(env!("CARGO_BIN_EXE_collbench-bench"))
+        .args(["logp", "--batches", "4"])
+        .args(["--smallest", "16384", "--largest", "16384"])
+        .args(["--format", "json", "--output", "pictures"])
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .current_dir(folder.path())
+        .output()
+        .expect("mpirun");
+    assert!(output.status.success(), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["network"], "point_to_point");
+    assert_eq!(document["hosts"].as_array().unwrap().len(), 2);
+    assert_eq!(document["classes"][0]["name"], "same host");
+    let sizes = document["classes"][0]["sizes"].as_array().unwrap();
+    assert_eq!(sizes.len(), 1);
+    for size in sizes {
+        let time = number(size, "/signature/round_trip/ns");
+        assert!(time > 0.0 && time < 1e9, "{size}");
+        assert!(number(size, "/parameters/send_overhead/ns") > 0.0);
+        assert!(number(size, "/get/ns") > 0.0);
+    }
+    let invalid = document["invalid"].as_array().unwrap();
+    let is_damage = |words: &Value| words.as_str().unwrap().contains("other data");
+    assert!(!invalid.iter().any(is_damage), "{invalid:?}");
+    assert!(read(&folder.path().join("pictures/signature-same-host.svg")).contains("D = "));
+}
+
+#[test]
+fn one_process_has_nobody_to_send_to() {
+    let output = Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
+        .arg("logp")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.stdout, b"");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("mpirun -n 2 collbench-bench logp"), "{said}");
+}
+
+/// Two hosts of two ranks, whose clocks differ by seconds and drift apart; o_s = 300 ns and
+/// o_r = 160 ns.
+const RECORDED: &str = r#"
+schema = 1
+name = "messages between two hosts"
+seed = 3
+
+[[hosts]]
+name = "node1"
+ranks = 2
+
+[[hosts]]
+name = "node2"
+ranks = 2
+offset_ns = 7919000000
+drift_ppm = 15
+
+[network]
+in_host_ns = 900
+across_hosts_ns = 9000
+send_ns = 300
+receive_ns = 160
+
+[[program]]
+repeat = 100
+steps = [
+  { operation = "MPI_Barrier", tree = "linear", work = [{ uniform_ns = [0, 30000] }] },
+  { operation = "MPI_Allreduce", bytes = 64, tree = "recursive-doubling", work = [{ uniform_ns = [0, 30000] }] },
+]
+"#;
+
+#[test]
+fn parameters_are_found_in_the_messages_of_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let (scenario, trace) = (folder.path().join("s.toml"), folder.path().join("trace"));
+    std::fs::write(&scenario, RECORDED).unwrap();
+    collbench_generate::generate(&scenario, &trace, None, false).unwrap();
+    let read = |format: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
+            .args(["logp", "--format", format, "--trace"])
+            .arg(&trace)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    let document: Value = serde_json::from_slice(&read("json")).unwrap();
+    assert_eq!(document["schema"], "collbench.bench.logp/1");
+    assert_eq!(document["network"], "recorded");
+    assert_eq!(document["hosts"][3], "node2");
+    for (class, name, transit_ns) in [(0, "same host", 900.0), (1, "LAN", 9_000.0)] {
+        assert_eq!(document["classes"][class]["name"], name);
+        // Messages leave the sender when it begins to send.
+        let latency_ns = transit_ns - 300.0;
+        for (parameter, expected) in [
+            ("send_overhead", 300.0),
+            ("receive_overhead", 160.0),
+            ("latency", latency_ns),
+        ] {
+            let found = number(&document, &format!("/classes/{class}/{parameter}/ns"));
+            let difference = (found / expected - 1.0).abs();
+            assert!(difference < 0.05, "{name}: {parameter} is {found}");
+        }
+    }
+    // Within a host no rank sends to two others one after the other.
+    assert_eq!(document["classes"][0]["send_interval"], Value::Null);
+    assert_eq!(number(&document, "/classes/1/send_interval/ns"), 300.0);
+    let text = String::from_utf8(read("text")).unwrap();
+    assert!(text.contains("8.70 us +- 0 ns"), "{text}");
+}
+
+#[test]
+fn a_folder_without_a_trace_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
+        .args(["logp", "--trace"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("expected a trace directory"), "{said}");
+}

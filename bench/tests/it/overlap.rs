@@ -1,0 +1,106 @@
+//! `collbench-bench overlap` under a launcher: operations with all kinds of arguments on a tiny grid,
+//! and their results shown again without a launcher.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn overlap(arguments: &[&str], folder: &Path) -> Output {
+    let mut mpirun = Command::new("mpirun");
+    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+        mpirun.arg("--allow-run-as-root");
+    }
+    mpirun
+        .args(["--oversubscribe", "-n", "2"])
+        .arg(env!("CARGO_BIN_EXE_collbench-bench"))
+        .arg("overlap")
+        .args(arguments)
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .current_dir(folder)
+        .output()
+        .expect("mpirun")
+}
+
+#[test]
+fn operations_are_measured_and_results_are_shown_again_without_a_launcher() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [
+        "--operation",
+        "ibcast,igatherv,ialltoallw,ireduce_scatter,iscan,ineighbor_alltoallw",
+        "--communication",
+        "1ms",
+        "--computation",
+        "1ms",
+        "--runs",
+        "1",
+        "--memory",
+        "64",
+        "--output",
+        "out",
+        "--format",
+        "json",
+    ];
+    let output = overlap(&arguments, folder.path());
+    assert!(output.status.success(), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["schema"], "collbench.bench.overlap/1");
+    assert_eq!(document["has_one_clock"], true);
+    assert_eq!(document["configuration"], "basic");
+    let grids = document["grids"].as_array().unwrap();
+    assert_eq!(grids.len(), 6);
+    let mut n_measured = 0;
+    for grid in grids {
+        let communications = grid["communications"].as_array().unwrap();
+        assert_eq!(communications.len(), 1, "{}", grid["operation"]);
+        let cells = grid["cells"].as_array().unwrap();
+        assert_eq!(cells.len(), 1);
+        for cell in cells {
+            // On a busy machine a size may not be found, or no run may begin in time.
+            assert_eq!(
+                cell["measured"].is_null(),
+                !cell["empty"].is_null(),
+                "{cell}"
+            );
+            let measured = &cell["measured"];
+            if measured.is_null() {
+                continue;
+            }
+            n_measured += 1;
+            let number = |name: &str| measured[name].as_f64().unwrap();
+            let alone = [
+                number("communication_alone_ns"),
+                number("computation_alone_ns"),
+            ];
+            let ideal = alone[0].max(alone[1]);
+            let expected = (number("total_ns") - ideal) / alone[0].min(alone[1]);
+            assert!((number("overhead") - expected).abs() < 1e-6, "{measured}");
+            assert!(number("computation_slowdown") > 0.0 && number("communication") > 0.0);
+            assert_eq!(measured["processes"].as_array().unwrap().len(), 2);
+        }
+    }
+    let out = folder.path().join("out");
+    let lines = std::fs::read_to_string(out.join("overlap.jsonl")).unwrap();
+    let cells = lines
+        .lines()
+        .filter(|line| line.starts_with(r#"{"cell""#))
+        .count();
+    assert!(cells >= n_measured, "{cells} {n_measured}");
+    for file in [
+        "overlap.html",
+        "impact.svg",
+        "overhead-ibcast.svg",
+        "concurrency-iscan.svg",
+    ] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    let mut bench = assert_cmd::Command::new(env!("CARGO_BIN_EXE_collbench-bench"));
+    let shown = bench
+        .args(["overlap", "--compare"])
+        .args([&out, &out])
+        .assert()
+        .success();
+    let shown = String::from_utf8_lossy(&shown.get_output().stdout).into_owned();
+    assert_eq!(shown.matches("MPI_Iscan").count(), 2, "{shown}");
+}
