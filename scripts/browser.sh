@@ -24,6 +24,9 @@ find_browser >/dev/null || lacking="$lacking chromium"
 find_browser >/dev/null || skip "no chromium in PATH"
 
 target=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)
+# Two runs in one clone write the same reports: one after the other.
+exec 9>"$target/.browser.lock"
+flock 9
 cd tests/browser
 if ! cmp -s package-lock.json node_modules/.installed; then
     npm ci --no-audit --no-fund --ignore-scripts --prefer-offline \

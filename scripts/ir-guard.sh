@@ -1,7 +1,8 @@
 #!/bin/sh
 # Counts the instructions of a recorded MPI_Barrier, of a recorded MPI_Ibarrier with its MPI_Wait, of a
-# recorded MPI_Allreduce of two ranks with messages and algorithms (one sent, one received, one name), and
-# of an MPI_Sendrecv that is timed (layer p2p), under callgrind, and fails where those of the preloaded library are more than
+# recorded MPI_Allreduce of two ranks with messages and algorithms (one sent, one received, one name),
+# of an MPI_Sendrecv that is timed (layer p2p), and of an MPI_Barrier that is not recorded and has no
+# tree where others have one, under callgrind, and fails where those of the preloaded library are more than
 # scripts/ir-guard.bound allows. Unlike times, the count does not
 # depend on the machine and on what else it is doing. Run by "make bench", after the build.
 #
@@ -23,19 +24,22 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 mpicc -O2 -o "$work/barriers" scripts/ir-guard.c
+printf '[[tree]]\noperations = ["barrier"]\nshape = "binomial"\n' >"$work/trees.toml"
 
 # run KIND CALLS: counts into counts.KIND.CALLS
 run() {
     ranks=1
     layers=calls
+    options="-o $work/trace.$1.$2"
     case $1 in
     blocking) kind= ;;
     nonblocking) kind=nonblocking ;;
     messages) kind=messages ranks=2 layers=calls,messages,algorithms ;;
     p2p) kind=p2p layers=calls,p2p ;;
+    trees) kind= options="--trees $work/trees.toml --no-trace" ranks=2 ;;
     esac
     if ! timeout 300 "$target/release/collbench-record" --clock raw --layers $layers \
-        -o "$work/trace.$1.$2" -- $mpirun -n $ranks valgrind --tool=callgrind \
+        $options -- $mpirun -n $ranks valgrind --tool=callgrind \
         --callgrind-out-file="$work/counts.$1.$2.%q{OMPI_COMM_WORLD_RANK}" \
         --toggle-collect=MPI_Barrier --toggle-collect=MPI_Ibarrier --toggle-collect=MPI_Wait \
         --toggle-collect=MPI_Allreduce --toggle-collect=MPI_Sendrecv "$work/barriers" "$2" $kind >"$work/said" 2>&1; then
@@ -71,7 +75,7 @@ guard() {
     run "$1" $many
     library=$(per_call "$1" libcollbench_preload.so)
     bound=$(sed -n "s/^bound $1 //p" scripts/ir-guard.bound)
-    echo "Instructions of a recorded $2 (callgrind, clock raw)"
+    echo "Instructions of $2 (callgrind, clock raw)"
     echo "  preloaded library $library (at most $bound), MPI library $(per_call "$1" libmpi)," \
         "C library and loader $(per_call "$1" libc.so) + $(per_call "$1" ld-linux)"
     if ! awk -v got="$library" -v bound="$bound" 'BEGIN { exit !(got > 0 && got <= bound) }'; then
@@ -80,7 +84,8 @@ guard() {
         exit 1
     fi
 }
-guard blocking "MPI_Barrier on MPI_COMM_SELF"
-guard nonblocking "MPI_Ibarrier with its MPI_Wait on MPI_COMM_SELF"
-guard messages "MPI_Allreduce of two ranks with its messages and algorithm"
-guard p2p "MPI_Sendrecv on MPI_COMM_SELF, which is timed"
+guard blocking "a recorded MPI_Barrier on MPI_COMM_SELF"
+guard nonblocking "a recorded MPI_Ibarrier with its MPI_Wait on MPI_COMM_SELF"
+guard messages "a recorded MPI_Allreduce of two ranks with its messages and algorithm"
+guard p2p "a recorded MPI_Sendrecv on MPI_COMM_SELF, which is timed"
+guard trees "MPI_Barrier on MPI_COMM_SELF, with a tree for other communicators and no trace"
