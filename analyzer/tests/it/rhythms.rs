@@ -95,6 +95,14 @@ fn a_timer_of_a_dozen_stops_is_found_among_many_others() {
 }
 
 #[test]
+fn a_rank_that_is_late_at_each_step_has_no_rhythm() {
+    each("at-each-step.toml", 1, |seed, analysis| {
+        assert_eq!(analysis.disturbances, [], "seed {seed}");
+        assert_eq!(places(analysis).len(), 1, "seed {seed}");
+    });
+}
+
+#[test]
 fn a_rank_that_is_often_late_by_lot_has_no_rhythm() {
     each("often-by-lot.toml", 1, |seed, analysis| {
         assert_eq!(analysis.disturbances, [], "seed {seed}");

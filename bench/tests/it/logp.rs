@@ -112,8 +112,12 @@ fn two_processes_exchange_small_and_large_messages_undamaged() {
     for size in sizes {
         let time = number(size, "/signature/round_trip/ns");
         assert!(time > 0.0 && time < 1e9, "{size}");
-        assert!(number(size, "/parameters/send_overhead/ns") > 0.0);
         assert!(number(size, "/get/ns") > 0.0);
+        // On a busy machine a point may be interrupted in all its batches: then there is no signature
+        // to read parameters from.
+        if !size["parameters"].is_null() {
+            assert!(number(size, "/parameters/gap/ns") > 0.0, "{size}");
+        }
     }
     let invalid = document["invalid"].as_array().unwrap();
     let is_damage = |words: &Value| words.as_str().unwrap().contains("other data");

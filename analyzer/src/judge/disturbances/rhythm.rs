@@ -179,6 +179,7 @@ impl<'a> Occasions<'a> {
         match found {
             Basis::Steps(steps) => self.in_steps(interruptions, &steps),
             Basis::Time => Some(in_cycles(&period, Some(PeriodBasis::Time), None)),
+            Basis::Unknown(Some(steps)) if steps.steps == 1 => None,
             Basis::Unknown(steps) => {
                 let steps = steps.and_then(|steps| self.in_step(interruptions, &steps));
                 Some(in_cycles(&period, None, steps))
@@ -242,8 +243,12 @@ impl<'a> Occasions<'a> {
         are_in_step.then(|| self.in_steps(interruptions, &steps))?
     }
 
-    /// The rhythm of all interruptions that are at a step of the program.
+    /// The rhythm of all interruptions that are at a step of the program; `None` if that is each step: who is late
+    /// at all of them is imbalanced.
     fn in_steps(&self, interruptions: &[Interruption], steps: &StepPeriod) -> Option<Rhythm> {
+        if steps.steps == 1 {
+            return None;
+        }
         let mut cycles = BTreeSet::new();
         let (mut own, mut further, mut events) = (Vec::new(), Vec::new(), Vec::new());
         for (index, interruption) in interruptions.iter().enumerate() {
