@@ -117,20 +117,15 @@ fn lammps_in_cpp() {
     run.check_each_of_four(
         "Allreduce=115, Barrier=5, Bcast=34, Reduce=3, Scan=1, Cart_create=1, Comm_free=1",
     );
-    // The thermodynamic table: the same physics, to the last digit.
-    let is_table = |line: &str| {
-        let words: Vec<_> = line.split_whitespace().collect();
-        words.len() == 6 && words.iter().all(|word| word.parse::<f64>().is_ok())
-    };
-    assert_eq!(
-        run.plain
-            .stdout
-            .lines()
-            .filter(|line| is_table(line))
-            .count(),
-        11
-    );
-    run.check_output(|line| !is_table(line));
+    let table = run.plain.stdout.lines().filter(|line| is_physics(line));
+    assert_eq!(table.count(), 11);
+    run.check_output(|line| !is_physics(line));
+}
+
+/// Whether a line of the output of LAMMPS is one of its thermodynamic table.
+fn is_physics(line: &str) -> bool {
+    let words: Vec<_> = line.split_whitespace().collect();
+    words.len() == 6 && words.iter().all(|word| word.parse::<f64>().is_ok())
 }
 
 /// What is seen inside the collectives of a run: by operation and largest payload the algorithm.
@@ -339,6 +334,114 @@ fn a_program_that_is_not_repeatable_by_itself() {
     assert!(
         of_each.iter().all(|varies| *varies == of_each[0]),
         "{of_each:?}"
+    );
+}
+
+/// Two trees for all operations that trees have, by payload; the MPI library has what is larger.
+const TREES: &str = "\
+[[tree]]
+operations = ['allreduce', 'barrier', 'allgather']
+bytes = '0-256'
+shape = 'exchange'
+
+[[tree]]
+operations = ['allreduce', 'reduce', 'bcast', 'barrier', 'gather', 'scatter', 'allgather']
+bytes = '0-1MiB'
+shape = 'binomial'
+";
+
+/// Runs a program on the library, over trees without a trace, and over trees with one. Lines of the output that
+/// tell a result are the same each time, and there are `n_results` of them. Event collectors measured instances
+/// of these operations on MPI_COMM_WORLD.
+fn run_over_trees(
+    job: &Job<'_>,
+    prepare: impl Fn(&Path),
+    is_result: impl Fn(&str) -> bool,
+    n_results: usize,
+    operations: &[&str],
+) {
+    let folders: [Workspace; 3] = std::array::from_fn(|_| Workspace::new());
+    for folder in &folders {
+        prepare(folder.path());
+    }
+    let file = folders[0].join("trees.toml");
+    fs::write(&file, TREES).unwrap();
+    let file = file.to_str().unwrap();
+    let results = |finished: &Finished| {
+        let lines = finished.stdout.lines().filter(|line| is_result(line));
+        let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let on_library = results(&job.plain(folders[0].path()).expect(0));
+    assert_eq!(on_library.len(), n_results, "{on_library:?}");
+    let unrecorded = Job {
+        options: &["--trees", file, "--no-trace"],
+        ..job.clone()
+    };
+    let (finished, _) = unrecorded.record(folders[1].path());
+    assert_eq!(results(&finished.expect(0)), on_library);
+    let recorded = Job {
+        options: &["--trees", file],
+        ..job.clone()
+    };
+    let (finished, trace) = recorded.record(folders[2].path());
+    assert_eq!(results(&finished.expect(0)), on_library);
+    let analysis = analyze(&trace, &[]).expect(0);
+    for title in operations {
+        let entries = analysis.array("/operations").iter();
+        let of_world = entries.filter(|entry| entry["operation"] == *title);
+        let trees = of_world.flat_map(|entry| entry["trees"].as_array().unwrap());
+        let measured = trees.filter(|tree| !tree["own"].is_null() && tree["n"].as_u64() > Some(0));
+        assert!(measured.count() > 0, "{title}");
+    }
+}
+
+#[test]
+fn lammps_over_trees() {
+    if !have(&["mpirun", "lmp"]) {
+        return;
+    }
+    let input = input("in.lj");
+    let job = Job::new(4, "lmp", &["-in", input.to_str().unwrap()]);
+    let operations = ["MPI_Allreduce", "MPI_Bcast", "MPI_Reduce", "MPI_Barrier"];
+    run_over_trees(&job, |_| (), is_physics, 11, &operations);
+}
+
+#[test]
+fn mumps_over_trees() {
+    let folder = "/usr/lib/mumps";
+    if !have(&["mpirun"]) || !have_folder(Path::new(folder)) {
+        return;
+    }
+    let script = format!("cd {folder} && ./dsimpletest < input_simpletest_real");
+    let job = Job::new(4, "sh", &["-c", &script]);
+    // The solution, to all digits that are written.
+    let is_result = |line: &str| line.contains("Solution is");
+    run_over_trees(&job, |_| (), is_result, 1, &["MPI_Allreduce", "MPI_Bcast"]);
+}
+
+#[test]
+fn hpcc_over_trees() {
+    if !have(&["mpirun", "hpcc"]) {
+        return;
+    }
+    // Its own checks of results are in the file that it writes.
+    let script = "hpcc && if test \"$OMPI_COMM_WORLD_RANK\" = 0; then cat hpccoutf.txt; fi";
+    let job = Job::new(4, "sh", &["-c", script]);
+    let prepare = |folder: &Path| {
+        fs::copy(input("hpccinf.txt"), folder.join("hpccinf.txt")).unwrap();
+    };
+    let is_result = |line: &str| {
+        let checks = ["locations (", "tests completed and", "||Ax-b||_oo/"];
+        checks.iter().any(|check| line.contains(check))
+    };
+    run_over_trees(
+        &job,
+        prepare,
+        is_result,
+        9,
+        &["MPI_Allreduce", "MPI_Bcast", "MPI_Reduce"],
     );
 }
 

@@ -339,7 +339,7 @@ impl TreesOfCommunicator {
         let has_failed = i64::from(team.is_none());
         match (team, self.agree(trees, [has_failed, 0, 0])) {
             (Some(mut team), Some([0, ..])) => {
-                let name = format!("tree of line {}", trees.rules.rules[key.0].line);
+                let name = format!("line {} of the tree file", trees.rules.rules[key.0].line);
                 team.set_collect(self.collect(name, wrappers));
                 Ok(TreeInUse {
                     key,

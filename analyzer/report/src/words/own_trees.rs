@@ -16,7 +16,7 @@ const MAX_GROUPS: usize = 3;
 
 /// What an instance ran on, as what follows a colon.
 pub(super) fn name(own: &OwnTreeSummary) -> String {
-    format!("the spanning tree {}", inert::line(&own.name, MAX_NAME))
+    format!("the spanning tree of {}", inert::line(&own.name, MAX_NAME))
 }
 
 /// `gred 4 of rank 0 (node1)`; of a proxy where it crosses to.
