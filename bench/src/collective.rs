@@ -7,16 +7,20 @@ mod compare;
 mod guidelines;
 mod job;
 mod journal;
+mod keep;
 mod merge;
 pub mod nonblocking;
 mod operation;
 mod overlap;
+mod page;
 mod pictures;
 mod plan;
 mod point;
 mod progress;
 mod results;
 mod run;
+mod sheet;
+mod surroundings;
 mod table;
 
 use std::io::Write;
@@ -32,10 +36,17 @@ use crate::measure::reduction::Reduction;
 use crate::measure::start::StartScheme;
 use crate::overhead::ClockName;
 use call::Element;
-use compare::Comparison;
 use operation::Operation;
 use plan::{Arrivals, Given, Lengths, Method, Part};
-use results::Results;
+
+pub(crate) use compare::Comparison;
+pub(crate) use journal::NAME as JOURNAL;
+pub(crate) use keep::DOCUMENT;
+pub(crate) use merge::read_results;
+pub(crate) use page::{Named, write as write_page};
+pub(crate) use results::Results;
+pub(crate) use sheet::Sheets;
+pub(crate) use table::write as write_text;
 
 /// Measures collective operations, ping-pongs and simple calls
 ///
@@ -140,6 +151,12 @@ pub struct Options {
     /// Directory for results and pictures, in which an interrupted run goes on [default: none]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Directory that keeps the results of many runs, each in a directory named by date and host
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "merge", "compare"])]
+    keep: Option<PathBuf>,
+    /// Name of the network, kept with the results [default: the interfaces of the hosts]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["merge", "compare"])]
+    network: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -270,13 +287,13 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     let results = if options.merge.is_empty() {
         run::measure(options)?
     } else {
-        Some(merge::of_files(&options.merge)?)
+        Some((merged(&options.merge)?, options.output.clone()))
     };
-    let Some(mut results) = results else {
+    let Some((mut results, folder)) = results else {
         return Ok(());
     };
     results.guidelines = guidelines::violations(&results);
-    if let Some(folder) = &options.output {
+    if let Some(folder) = &folder {
         crate::folder::make(folder)?;
         write_files(&results, folder)?;
     }
@@ -291,16 +308,48 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_files(results: &Results, folder: &Path) -> anyhow::Result<()> {
+/// The medians of the points of several results.
+///
+/// # Errors
+/// Names the file that cannot be read, or that measured something else.
+pub(crate) fn merged(files: &[PathBuf]) -> anyhow::Result<Results> {
+    let mut results = merge::of_files(files)?;
+    results.guidelines = guidelines::violations(&results);
+    Ok(results)
+}
+
+/// Number of points in the journal of a run; 0 if it cannot be read.
+pub(crate) fn points_in_journal(path: &Path) -> usize {
+    journal::n_points(&std::fs::read_to_string(path).unwrap_or_default())
+}
+
+/// Writes where and how results were measured.
+pub(crate) fn write_run(results: &Results, output: &mut impl Write) -> std::io::Result<()> {
+    table::write_run("Collective operations", &results.run, output)
+}
+
+/// Writes all files of a result into a directory: documents, tables, the page and pictures.
+///
+/// # Errors
+/// Names the file.
+pub(crate) fn write_files(results: &Results, folder: &Path) -> anyhow::Result<()> {
     let write = |name: &str, content: &[u8]| write_file(folder, name, content);
     let mut json = serde_json::to_vec_pretty(results)?;
     json.push(b'\n');
-    write("collective.json", &json)?;
+    write(keep::DOCUMENT, &json)?;
     write("collective.csv", table::csv(results).as_bytes())?;
     let samples = table::samples_csv(results);
     if !samples.is_empty() {
         write("samples.csv", samples.as_bytes())?;
     }
+    let mut sheets = Vec::new();
+    Sheets::of(results).write(&mut sheets)?;
+    write("sheet.txt", &sheets)?;
+    let alone = Named {
+        name: String::new(),
+        results,
+    };
+    write_page(&[alone], folder)?;
     for (name, curves) in pictures::of_results(results) {
         write(
             &format!("{name}.svg"),
@@ -313,4 +362,26 @@ fn write_files(results: &Results, folder: &Path) -> anyhow::Result<()> {
 fn write_file(folder: &Path, name: &str, content: &[u8]) -> anyhow::Result<()> {
     let path = folder.join(name);
     std::fs::write(&path, content).with_context(|| format!("writing {}", path.display()))
+}
+
+/// Results of two processes on two hosts, with two points that take this long and four times as
+/// long.
+#[cfg(test)]
+pub(crate) fn example_results(date: &str, time_ns: f64) -> Results {
+    use surroundings::{Place, Surroundings};
+    let point = |bytes, time| results::Point::example("MPI_Bcast", bytes, Some(time));
+    let mut results = Results::example(vec![point(8, time_ns), point(4_096, 4.0 * time_ns)]);
+    let place = |host: &str, mhz| Place {
+        host: host.to_owned(),
+        cores: Some("0-3".to_owned()),
+        core: Some(1),
+        core_mhz: [Some(mhz), None],
+    };
+    results.run.surroundings = Surroundings {
+        date: Some(date.to_owned()),
+        user: Some("alice".to_owned()),
+        network: vec!["eth0, 10000 Mb/s".to_owned()],
+        placement: vec![place("a", 2_100.0), place("b", 3_000.0)],
+    };
+    results
 }

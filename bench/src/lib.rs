@@ -1,6 +1,7 @@
 //! Measurement programs for MPI collectives: the command collbench-bench.
 //!
-//! [`collective`] measures collective operations, ping-pongs and simple calls, [`overlap`] how well
+//! [`collective`] measures collective operations, ping-pongs and simple calls, whose results
+//! [`results`] lists, compares and merges; [`overlap`] measures how well
 //! nonblocking ones overlap with computation, [`logp`] the overhead, gap and latency of messages.
 //! [`gsum`] and [`sor`] measure collective operations over spanning trees of our own, beside those of
 //! the MPI library. [`overhead`] measures the cost of recording on this machine, [`clock`] how well
@@ -17,6 +18,7 @@ mod machine;
 pub mod measure;
 pub mod overhead;
 pub mod overlap;
+pub mod results;
 pub mod sor;
 mod trees;
 
@@ -36,6 +38,8 @@ Examples:
       what recording a call and its messages adds, on two ranks
   mpirun -n 8 collbench-bench collective --output results
       how long collective operations take, with pictures in ./results
+  collbench-bench results runs
+      which runs the directory ./runs keeps
   mpirun -n 64 collbench-bench clock --output clocks
       how well the clocks of a job can be compared, with pictures in ./clocks
   mpirun -n 8 collbench-bench gsum --library --trees trees.toml
@@ -80,6 +84,7 @@ enum Measurement {
     // The options of one subcommand are many.
     Collective(Box<collective::Options>),
     Nonblocking(collective::nonblocking::Options),
+    Results(results::Options),
     Logp(logp::Options),
     Overlap(overlap::Options),
 }
@@ -115,6 +120,7 @@ fn run(options: Options) -> anyhow::Result<()> {
             Some(Measurement::Nonblocking(options)) => {
                 collective::nonblocking::run(&options, &mut output)?;
             }
+            Some(Measurement::Results(options)) => results::run(&options, &mut output)?,
             Some(Measurement::Logp(options)) => logp::run(&options, &mut output)?,
             Some(Measurement::Overlap(options)) => overlap::run(&options, &mut output)?,
             None => command

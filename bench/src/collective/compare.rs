@@ -11,7 +11,7 @@ use crate::overhead::empty_table;
 
 /// The document `collbench.bench.collective.comparison/1`.
 #[derive(Debug, Serialize)]
-pub(super) struct Comparison {
+pub(crate) struct Comparison {
     schema: &'static str,
     /// The files, in the order in which they were given.
     files: Vec<String>,
@@ -38,7 +38,7 @@ struct Compared {
 
 impl Comparison {
     /// Of results with the names of their files.
-    pub(super) fn of(files: &[PathBuf], all: &[Results]) -> Self {
+    pub(crate) fn of(files: &[PathBuf], all: &[Results]) -> Self {
         let mut keys: Vec<String> = Vec::new();
         for key in all
             .iter()
@@ -66,8 +66,22 @@ impl Comparison {
         }
     }
 
+    /// Number of points that several files have.
+    pub(crate) fn n_points(&self) -> usize {
+        self.points.len()
+    }
+
+    /// By file, the number of points at which it is the fastest.
+    pub(crate) fn fastest_counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.files.len()];
+        for fastest in self.points.iter().filter_map(|point| point.fastest) {
+            counts[fastest] += 1;
+        }
+        counts
+    }
+
     /// Writes a table of each operation.
-    pub(super) fn write(&self, output: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write(&self, output: &mut impl Write) -> io::Result<()> {
         for (i, file) in self.files.iter().enumerate() {
             writeln!(output, "{}: {file}", letter(i))?;
         }

@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Plan, Series};
@@ -19,12 +20,23 @@ use super::results::Point;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Line {
-    /// The first line: what is measured, and with how many processes.
-    Plan(Box<Plan>, usize),
+    /// The first line: what is measured, and in which job.
+    Plan(Box<Plan>, OfJob),
     /// A point is about to be measured.
     Begin(String),
     /// A point was measured.
     Point(Box<Point>),
+}
+
+/// What must be the same for a run to go on where another ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct OfJob {
+    pub(super) processes: usize,
+    /// Names of the hosts, in the order of their first ranks.
+    pub(super) hosts: Vec<String>,
+    pub(super) mpi_library: Option<String>,
+    /// Settings of the MPI library.
+    pub(super) settings: BTreeMap<String, String>,
 }
 
 /// The journal of a run: a file, or nothing if no folder for results was given.
@@ -37,8 +49,8 @@ pub(super) struct Journal {
     crashing: HashSet<String>,
 }
 
-/// Name of the file in the folder.
-const NAME: &str = "points.jsonl";
+/// Name of the file in the folder of a run.
+pub(crate) const NAME: &str = "points.jsonl";
 
 impl Journal {
     /// Without a folder.
@@ -53,20 +65,22 @@ impl Journal {
     /// Opens the journal in a folder, and reads what is there.
     ///
     /// # Errors
-    /// Names the file that cannot be read or written, or says that it is of another plan.
-    pub(super) fn open(folder: &Path, plan: &Plan, processes: usize) -> anyhow::Result<Self> {
+    /// Names the file that cannot be read or written, or says that it is of another plan or that
+    /// another run writes it.
+    pub(super) fn open(folder: &Path, plan: &Plan, job: &OfJob) -> anyhow::Result<Self> {
         let path = folder.join(NAME);
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
-        };
-        let head = Line::Plan(Box::new(plan.clone()), processes);
-        let head = serde_json::to_string(&head)?;
-        let (measured, crashing) =
-            read(&text, &head).with_context(|| path.display().to_string())?;
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let file = file.with_context(|| format!("writing {}", path.display()))?;
+        ensure!(
+            lock(&file),
+            "{}: another run is writing it; choose another directory",
+            path.display()
+        );
+        let text = std::fs::read_to_string(&path);
+        let text = text.with_context(|| format!("reading {}", path.display()))?;
+        let head = head(plan, job)?;
+        let (measured, crashing) =
+            read(&text, &head).with_context(|| path.display().to_string())?;
         let mut journal = Self {
             file: Some((file, path)),
             measured,
@@ -134,6 +148,38 @@ impl Journal {
     }
 }
 
+/// Whether the journal in a folder is of this plan and job, and no run writes it any more.
+pub(super) fn can_go_on(folder: &Path, plan: &Plan, job: &OfJob) -> bool {
+    let Ok(file) = OpenOptions::new().append(true).open(folder.join(NAME)) else {
+        return false;
+    };
+    let text = std::fs::read_to_string(folder.join(NAME)).unwrap_or_default();
+    let head = head(plan, job).ok();
+    head.as_deref() == text.lines().next() && lock(&file)
+}
+
+/// Takes the lock of the file until it is closed; `false` if another process has it. Where the file
+/// system has no locks, none is needed to go on.
+fn lock(file: &File) -> bool {
+    // SAFETY: a descriptor that is open.
+    let code = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    code == 0 || std::io::Error::last_os_error().kind() != std::io::ErrorKind::WouldBlock
+}
+
+/// The first line of a journal.
+fn head(plan: &Plan, job: &OfJob) -> anyhow::Result<String> {
+    let head = Line::Plan(Box::new(plan.clone()), job.clone());
+    Ok(serde_json::to_string(&head)?)
+}
+
+/// Number of points in the text of a journal.
+pub(crate) fn n_points(text: &str) -> usize {
+    let lines = text.lines().map(serde_json::from_str);
+    lines
+        .filter(|line| matches!(line, Ok(Line::Point(_))))
+        .count()
+}
+
 /// Points by key, and keys of points that were begun and not measured. `head` is the first line that
 /// a journal of this plan has.
 fn read(text: &str, head: &str) -> anyhow::Result<(BTreeMap<String, Point>, HashSet<String>)> {
@@ -178,11 +224,38 @@ mod tests {
         }
     }
 
+    fn job(processes: usize) -> OfJob {
+        OfJob {
+            processes,
+            hosts: vec!["node1".to_owned()],
+            mpi_library: None,
+            settings: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_journal_that_is_being_written_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let can_go_on = |processes| super::can_go_on(folder.path(), &plan(), &job(processes));
+        assert!(!can_go_on(4));
+        let journal = Journal::open(folder.path(), &plan(), &job(4)).unwrap();
+        assert!(!can_go_on(4));
+        let said = Journal::open(folder.path(), &plan(), &job(4)).unwrap_err();
+        assert!(said.to_string().contains("another run is writing it"));
+        drop(journal);
+        assert!(can_go_on(4) && !can_go_on(8));
+        let other_library = OfJob {
+            mpi_library: Some("another".to_owned()),
+            ..job(4)
+        };
+        assert!(!super::can_go_on(folder.path(), &plan(), &other_library));
+    }
+
     #[test]
     fn what_was_measured_is_known_afterwards_and_so_is_where_the_run_ended() {
         let folder = tempfile::tempdir().unwrap();
         let (plan, series) = (plan(), &plan().series[0]);
-        let open = |processes| Journal::open(folder.path(), &plan, processes);
+        let open = |processes| Journal::open(folder.path(), &plan, &job(processes));
         let mut journal = open(4).unwrap();
         // A number that is read as it was written, whatever the parser does with the last bit.
         let point = Point::example("MPI_Bcast", 8, Some(1_234.5));
@@ -202,6 +275,7 @@ mod tests {
         let journal = open(4).unwrap();
         assert_eq!(journal.n_measured(), 2);
         assert!(journal.crashing(series).is_empty());
+        drop(journal);
         let said = format!("{:#}", open(8).unwrap_err());
         assert!(
             said.contains("points.jsonl") && said.contains("another plan"),

@@ -4,7 +4,7 @@
 //! Reussner et al. 1999, section 3.3.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use collbench_stats::spread::Spread;
@@ -16,20 +16,25 @@ use super::results::{Point, Results, SCHEMA};
 /// # Errors
 /// Names the file that cannot be read.
 pub(super) fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Results>> {
-    let read = |file: &PathBuf| -> anyhow::Result<Results> {
-        let text = std::fs::read_to_string(file);
-        let text = text.with_context(|| format!("reading {}", file.display()))?;
-        let results: Results = serde_json::from_str(&text)
-            .with_context(|| format!("{} is no {SCHEMA}", file.display()))?;
-        ensure!(
-            results.schema == SCHEMA,
-            "{} is {}, not {SCHEMA}",
-            file.display(),
-            results.schema
-        );
-        Ok(results)
-    };
-    files.iter().map(read).collect()
+    files.iter().map(|file| read_results(file)).collect()
+}
+
+/// Reads a document.
+///
+/// # Errors
+/// Names the file if it cannot be read.
+pub(crate) fn read_results(file: &Path) -> anyhow::Result<Results> {
+    let text = std::fs::read_to_string(file);
+    let text = text.with_context(|| format!("reading {}", file.display()))?;
+    let results: Results = serde_json::from_str(&text)
+        .with_context(|| format!("{} is no {SCHEMA}", file.display()))?;
+    ensure!(
+        results.schema == SCHEMA,
+        "{} is {}, not {SCHEMA}",
+        file.display(),
+        results.schema
+    );
+    Ok(results)
 }
 
 /// Reads documents and merges them.

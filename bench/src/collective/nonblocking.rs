@@ -148,7 +148,8 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
         .map_or_else(|| Clock::of_this_machine().source(), ClockName::source);
     let measured = in_job(
         source,
-        |limits| {
+        None,
+        |limits, _| {
             if let Some(folder) = &options.output {
                 crate::folder::make(folder)?;
             }

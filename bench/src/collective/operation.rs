@@ -88,6 +88,31 @@ impl Collective {
         matches!(self, Bcast | Gather | Gatherv | Scatter | Scatterv | Reduce)
     }
 
+    /// What it does, as a sentence.
+    fn text(self) -> &'static str {
+        match self {
+            Barrier => "Processes wait for one another.",
+            Bcast => "One process sends the same to all others.",
+            Gather => "One process receives a block from each.",
+            Gatherv => "One process receives a block from each, with counts.",
+            Scatter => "One process sends a block to each.",
+            Scatterv => "One process sends a block to each, with counts.",
+            Allgather => "Each process receives a block from each.",
+            Allgatherv => "Each process receives a block from each, with counts.",
+            Alltoall => "Each process sends a block of its own to each.",
+            Alltoallv => "Each process sends a block of its own to each, with counts.",
+            Alltoallw => "Each process sends a block of its own to each, with counts and types.",
+            Reduce => "One process gets the combination of the values of all.",
+            Allreduce => "Each process gets the combination of the values of all.",
+            ReduceScatter => "Each process gets a part of the combination of the values of all.",
+            ReduceScatterBlock => {
+                "Each process gets a part of one length of the combination of the values of all."
+            }
+            Scan => "Each process gets the combination of its values and those of lower ranks.",
+            Exscan => "Each process gets the combination of the values of lower ranks.",
+        }
+    }
+
     fn word(self) -> &'static str {
         let found = COLLECTIVES
             .iter()
@@ -182,13 +207,25 @@ pub(super) enum Operation {
 /// Reussner et al. 1999, section 2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Pattern {
+pub(crate) enum Pattern {
     /// All processes of a communicator call it.
     Collective,
     /// Two processes send to one another.
     PingPong,
     /// Each process calls it without a partner.
     Simple,
+}
+
+impl Pattern {
+    /// Its name in JSON, and in words.
+    #[must_use]
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Collective => "collective",
+            Self::PingPong => "ping-pong",
+            Self::Simple => "simple",
+        }
+    }
 }
 
 impl Operation {
@@ -224,6 +261,24 @@ impl Operation {
     #[must_use]
     pub(super) fn of_name(name: &str) -> Option<Self> {
         Self::all().find(|operation| operation.name() == name)
+    }
+
+    /// What it does, as a sentence or two.
+    #[must_use]
+    pub(super) fn text(self) -> String {
+        match self {
+            Self::Blocking(own) => own.text().to_owned(),
+            Self::Nonblocking(own) => format!("{} MPI_Wait follows at once.", own.text()),
+            Self::Persistent(own) => format!("{} MPI_Start and MPI_Wait.", own.text()),
+            Self::CommDup => "Processes make a communicator like theirs.".to_owned(),
+            Self::CommSplit => "Even and odd ranks make communicators of their own.".to_owned(),
+            Self::PingPong(PingPong::Sendrecv | PingPong::SendrecvReplace) => {
+                "Two processes send to one another at once.".to_owned()
+            }
+            Self::PingPong(_) => "A message to another process and back.".to_owned(),
+            Self::Simple(Simple::Empty) => "What the measurement itself takes.".to_owned(),
+            Self::Simple(_) => "A call without a partner.".to_owned(),
+        }
     }
 
     /// How it is coordinated.

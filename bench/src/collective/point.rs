@@ -183,6 +183,7 @@ impl<'a> Measurement<'a> {
             loop_length: scheme.is_loop().then_some(calls),
             skew_ns: Spread::of(skews).filter(|_| series.processes > 1),
             change: Change::within(&times_of(reduction), method.precision.relative),
+            is_refined: false,
             samples: self.keeps_samples.then_some(repetitions.samples),
             delays_ns,
             reductions,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::arrivals;
 use super::operation::Pattern;
 use super::plan::Series;
+use super::surroundings::Surroundings;
 use crate::machine::Machine;
 use crate::measure::change::Change;
 use crate::measure::estimate::Summary;
@@ -17,123 +18,134 @@ use crate::measure::start::StartScheme;
 
 /// The document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Results {
-    pub(super) schema: String,
-    pub(super) run: Run,
-    pub(super) points: Vec<Point>,
+pub(crate) struct Results {
+    pub(crate) schema: String,
+    pub(crate) run: Run,
+    pub(crate) points: Vec<Point>,
     /// Operations that take longer than others that do the same.
     #[serde(default)]
-    pub(super) guidelines: Vec<Violation>,
+    pub(crate) guidelines: Vec<Violation>,
 }
 
 /// Name and version of the document.
-pub(super) const SCHEMA: &str = "collbench.bench.collective/1";
+pub(crate) const SCHEMA: &str = "collbench.bench.collective/1";
 
 /// Where and how all points were measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Run {
-    pub(super) machine: Machine,
-    pub(super) mpi_library: Option<String>,
-    pub(super) command: Vec<String>,
-    pub(super) environment: BTreeMap<String, String>,
-    pub(super) clock: String,
+pub(crate) struct Run {
+    pub(crate) machine: Machine,
+    pub(crate) mpi_library: Option<String>,
+    pub(crate) command: Vec<String>,
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) clock: String,
     /// Number of different clocks: hosts, as a rule.
-    pub(super) clocks: usize,
+    pub(crate) clocks: usize,
     /// `None` if all processes read one clock, so that there is no error.
-    pub(super) clock_error: Option<ClockError>,
+    pub(crate) clock_error: Option<ClockError>,
     /// Processes of the job.
-    pub(super) ranks: usize,
+    pub(crate) ranks: usize,
     /// Largest half width of the 95 % interval that was asked for, over the time.
-    pub(super) precision: f64,
-    pub(super) figure: String,
-    pub(super) element: String,
+    pub(crate) precision: f64,
+    pub(crate) figure: String,
+    pub(crate) element: String,
     /// Number of runs of which the points are medians.
-    pub(super) runs: usize,
+    pub(crate) runs: usize,
+    /// When, by whom and where; of several runs that were merged those of the first.
+    #[serde(flatten)]
+    pub(crate) surroundings: Surroundings,
 }
 
 /// One point: an operation with one length.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Point {
-    pub(super) operation: String,
-    pub(super) pattern: Pattern,
+pub(crate) struct Point {
+    pub(crate) operation: String,
+    pub(crate) pattern: Pattern,
     /// Length of a message, or of a block of one; `None` for operations without data.
-    pub(super) bytes: Option<u64>,
-    pub(super) processes: usize,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) processes: usize,
     /// World ranks of the processes of a ping-pong.
-    pub(super) pair: Option<[usize; 2]>,
-    pub(super) root: Option<usize>,
-    pub(super) start: StartScheme,
+    pub(crate) pair: Option<[usize; 2]>,
+    pub(crate) root: Option<usize>,
+    pub(crate) start: StartScheme,
     /// Arrivals in words; `None` if all processes start together.
-    pub(super) arrivals: Option<String>,
+    pub(crate) arrivals: Option<String>,
     /// By process the delay of its start, ns; empty if all start together.
-    pub(super) delays_ns: Vec<i64>,
+    pub(crate) delays_ns: Vec<i64>,
     /// Which reduction over processes `time_ns` is.
-    pub(super) reduction: Reduction,
+    pub(crate) reduction: Reduction,
     /// The time: figure over repetitions of the reduction over processes, less `subtracted_ns`; of
     /// loops divided by `loop_length`. `None` if no repetition was valid.
-    pub(super) time_ns: Option<f64>,
+    pub(crate) time_ns: Option<f64>,
     /// Half width of the 95 % interval of the trimmed mean over that mean; `None` if unknown.
-    pub(super) relative_error: Option<f64>,
+    pub(crate) relative_error: Option<f64>,
     /// Whether that is within the precision asked for.
-    pub(super) is_precise: bool,
+    pub(crate) is_precise: bool,
     /// By reduction, the repetitions, less `subtracted_ns`.
-    pub(super) reductions: BTreeMap<String, Summary>,
+    pub(crate) reductions: BTreeMap<String, Summary>,
     /// What an empty measurement takes, ns; for barrier-subtracted, a barrier.
-    pub(super) subtracted_ns: f64,
+    pub(crate) subtracted_ns: f64,
     /// Repetitions made, valid or not.
-    pub(super) made: usize,
+    pub(crate) made: usize,
     /// Invalid: a process came to the start when it had passed.
-    pub(super) missed: usize,
+    pub(crate) missed: usize,
     /// Invalid: a process waited for the start, and continued too late.
-    pub(super) delayed: usize,
+    pub(crate) delayed: usize,
     /// Distance of starts at the end, ns; `None` without instants.
-    pub(super) window_ns: Option<i64>,
+    pub(crate) window_ns: Option<i64>,
     /// Operations in a loop; `None` without one.
-    pub(super) loop_length: Option<usize>,
+    pub(crate) loop_length: Option<usize>,
     /// Latest start less earliest, less the delays that were intended, of the valid repetitions.
-    pub(super) skew_ns: Option<Spread>,
+    pub(crate) skew_ns: Option<Spread>,
     /// Times that differ between the first and the second half of the repetitions.
-    pub(super) change: Option<Change>,
+    pub(crate) change: Option<Change>,
+    /// Whether refinement chose the length.
+    #[serde(default)]
+    pub(crate) is_refined: bool,
     /// All repetitions, if they were asked for.
-    pub(super) samples: Option<Vec<Sample>>,
+    pub(crate) samples: Option<Vec<Sample>>,
 }
 
 /// One repetition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     /// By process, ns since the first process entered.
-    pub(super) enter_ns: Vec<i64>,
+    pub(crate) enter_ns: Vec<i64>,
     /// By process, ns since the first process entered.
-    pub(super) leave_ns: Vec<i64>,
-    pub(super) is_valid: bool,
+    pub(crate) leave_ns: Vec<i64>,
+    pub(crate) is_valid: bool,
 }
 
 /// An operation that takes longer than others that do the same, by more than the errors of the
 /// times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Violation {
-    pub(super) operation: String,
-    pub(super) bytes: Option<u64>,
-    pub(super) processes: usize,
-    pub(super) start: String,
-    pub(super) time_ns: f64,
+pub(crate) struct Violation {
+    pub(crate) operation: String,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) processes: usize,
+    pub(crate) start: String,
+    pub(crate) time_ns: f64,
     /// What would have been faster: each is called once.
-    pub(super) instead: Vec<Instead>,
+    pub(crate) instead: Vec<Instead>,
     /// The sum of their times, ns.
-    pub(super) instead_ns: f64,
+    pub(crate) instead_ns: f64,
 }
 
 /// One of the faster operations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Instead {
-    pub(super) operation: String,
-    pub(super) bytes: Option<u64>,
-    pub(super) processes: usize,
+pub(crate) struct Instead {
+    pub(crate) operation: String,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) processes: usize,
 }
 
 impl Violation {
+    /// Its time over that of the faster operations.
+    pub(crate) fn ratio(&self) -> f64 {
+        self.time_ns / self.instead_ns
+    }
+
     /// In one sentence.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let name = |operation: &str, bytes: Option<u64>, processes: usize| {
             let bytes = bytes.map_or(String::new(), |bytes| format!(" of {bytes} bytes"));
             format!("{operation}{bytes} on {processes} processes")
@@ -152,27 +164,113 @@ impl Violation {
     }
 }
 
+/// What distinguishes a point from others. What is `None` is not in the words.
+#[derive(Debug, Clone)]
+pub(crate) struct Key<'a> {
+    pub(crate) operation: Option<&'a str>,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) processes: Option<usize>,
+    pub(crate) root: Option<usize>,
+    pub(crate) start: StartScheme,
+    pub(crate) arrivals: Option<&'a str>,
+}
+
+impl Key<'_> {
+    /// In words: `MPI_Bcast, 8 bytes, 4 processes, root 0, window`.
+    pub(crate) fn words(&self) -> String {
+        let parts = [
+            self.operation.map(str::to_owned),
+            self.bytes.map(|bytes| format!("{bytes} bytes")),
+            self.processes.map(|n| format!("{n} processes")),
+            self.root.map(|root| format!("root {root}")),
+            Some(self.start.word().to_owned()),
+            self.arrivals.map(|arrivals| format!("arrivals {arrivals}")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        parts.join(", ")
+    }
+}
+
+/// What is varied within a series of points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Varied {
+    /// The length of messages.
+    Bytes,
+    /// The number of processes.
+    Processes,
+}
+
+impl Varied {
+    /// What a point of a series has in common with the others; `None` if it is part of none.
+    pub(crate) fn key(self, point: &Point) -> Option<Key<'_>> {
+        let key = point.as_key();
+        match self {
+            Self::Bytes => point.bytes.map(|_| Key { bytes: None, ..key }),
+            Self::Processes => point.pair.is_none().then_some(Key {
+                processes: None,
+                ..key
+            }),
+        }
+    }
+
+    /// Where on the axis of a series a point lies.
+    pub(crate) fn argument(self, point: &Point) -> u64 {
+        match self {
+            Self::Bytes => point.bytes.unwrap_or(0),
+            Self::Processes => point.processes as u64,
+        }
+    }
+
+    /// Series of two points or more that differ only in this, ascending, in the order of their first
+    /// points.
+    pub(crate) fn series<'a>(
+        self,
+        points: impl IntoIterator<Item = &'a Point>,
+    ) -> Vec<Vec<&'a Point>> {
+        let mut all: Vec<(String, Vec<&Point>)> = Vec::new();
+        for point in points {
+            let Some(key) = self.key(point).map(|key| key.words()) else {
+                continue;
+            };
+            match all.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, of)) => of.push(point),
+                None => all.push((key, vec![point])),
+            }
+        }
+        all.retain(|(_, points)| points.len() > 1);
+        for (_, points) in &mut all {
+            points.sort_by_key(|point| self.argument(point));
+        }
+        all.into_iter().map(|(_, points)| points).collect()
+    }
+}
+
 impl Point {
+    /// What distinguishes it from other points.
+    pub(crate) fn as_key(&self) -> Key<'_> {
+        Key {
+            operation: Some(&self.operation),
+            bytes: self.bytes,
+            processes: Some(self.processes),
+            root: self.root,
+            start: self.start,
+            arrivals: self.arrivals.as_deref(),
+        }
+    }
+
     /// What distinguishes it from other points, in words.
-    pub(super) fn key(&self) -> String {
-        let arrivals = self.arrivals.as_deref();
-        key(
-            &self.operation,
-            self.bytes,
-            self.processes,
-            self.root,
-            self.start,
-            arrivals,
-        )
+    pub(crate) fn key(&self) -> String {
+        self.as_key().words()
     }
 
     /// Whether more than a quarter of its starts were invalid.
-    pub(super) fn is_mostly_disturbed(&self) -> bool {
+    pub(crate) fn is_mostly_disturbed(&self) -> bool {
         (self.missed + self.delayed) * 4 > self.made
     }
 
     /// Bytes of a message over the time, bytes/s.
-    pub(super) fn bandwidth(&self) -> Option<f64> {
+    pub(crate) fn bandwidth(&self) -> Option<f64> {
         let (bytes, time_ns) = self.bytes.zip(self.time_ns)?;
         (time_ns > 0.0).then(|| bytes as f64 / time_ns * 1e9)
     }
@@ -180,25 +278,25 @@ impl Point {
 
 impl Series {
     /// What distinguishes a point of this length from others, in words.
-    pub(super) fn key(&self, bytes: Option<u64>) -> String {
+    pub(crate) fn key(&self, bytes: Option<u64>) -> String {
         let arrivals = self
             .arrivals
             .as_ref()
             .map(|arrivals| words(&arrivals.pattern, arrivals.delay_ns));
-        let arrivals = arrivals.as_deref();
-        key(
-            &self.operation,
+        let key = Key {
+            operation: Some(&self.operation),
             bytes,
-            self.processes,
-            self.root,
-            self.start,
-            arrivals,
-        )
+            processes: Some(self.processes),
+            root: self.root,
+            start: self.start,
+            arrivals: arrivals.as_deref(),
+        };
+        key.words()
     }
 }
 
 /// Arrivals in words, with the delay.
-pub(super) fn words(pattern: &arrivals::Pattern, delay_ns: i64) -> String {
+pub(crate) fn words(pattern: &arrivals::Pattern, delay_ns: i64) -> String {
     match pattern {
         arrivals::Pattern::Recorded(_) => pattern.words(),
         _ => format!(
@@ -209,33 +307,10 @@ pub(super) fn words(pattern: &arrivals::Pattern, delay_ns: i64) -> String {
     }
 }
 
-fn key(
-    operation: &str,
-    bytes: Option<u64>,
-    processes: usize,
-    root: Option<usize>,
-    start: StartScheme,
-    arrivals: Option<&str>,
-) -> String {
-    let mut key = operation.to_owned();
-    if let Some(bytes) = bytes {
-        key += &format!(", {bytes} bytes");
-    }
-    key += &format!(", {processes} processes");
-    if let Some(root) = root {
-        key += &format!(", root {root}");
-    }
-    key += &format!(", {}", start.word());
-    if let Some(arrivals) = arrivals {
-        key += &format!(", arrivals {arrivals}");
-    }
-    key
-}
-
 #[cfg(test)]
 impl Point {
     /// A point with this time, for tests.
-    pub(super) fn example(operation: &str, bytes: u64, time_ns: Option<f64>) -> Self {
+    pub(crate) fn example(operation: &str, bytes: u64, time_ns: Option<f64>) -> Self {
         let times: Vec<f64> = time_ns
             .into_iter()
             .flat_map(|time| [time - 1.0, time, time + 1.0])
@@ -267,6 +342,7 @@ impl Point {
             loop_length: None,
             skew_ns: Spread::of([100.0, 200.0]).filter(|_| time_ns.is_some()),
             change: None,
+            is_refined: false,
             samples: None,
         }
     }
@@ -275,7 +351,7 @@ impl Point {
 #[cfg(test)]
 impl Results {
     /// Results with these points, for tests.
-    pub(super) fn example(points: Vec<Point>) -> Self {
+    pub(crate) fn example(points: Vec<Point>) -> Self {
         let machine = Machine {
             host: Some("node1".to_owned()),
             cpu: Some("some processor".to_owned()),
@@ -303,6 +379,7 @@ impl Results {
                 figure: "median".to_owned(),
                 element: "byte".to_owned(),
                 runs: 1,
+                surroundings: Surroundings::default(),
             },
             points,
             guidelines: Vec::new(),

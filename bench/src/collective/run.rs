@@ -1,5 +1,7 @@
 //! A measurement from its plan to its results.
 
+use std::path::PathBuf;
+
 use anyhow::Context;
 use collbench_formats::ClockSource;
 use collbench_instrument::{host_identity, host_key};
@@ -9,37 +11,50 @@ use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 use super::Options;
 use super::call::is_available;
 use super::job::Job;
-use super::journal::Journal;
+use super::journal::{Journal, OfJob};
+use super::keep;
 use super::operation::Operation;
 use super::plan::{Lengths, Limits, Method, Plan, Problem, Series, parse};
 use super::point::Measurement;
 use super::progress::Progress;
 use super::results::{Point, Results, Run, SCHEMA};
+use super::surroundings::Surroundings;
 use crate::machine::Machine;
 use crate::measure::global_clock::{ClockError, GlobalClock};
 use crate::measure::refinement::Refinement;
 use crate::measure::start::StartScheme;
 use crate::overhead::settings;
 
-/// Measures; returns the results in process 0 only.
+/// Measures; returns the results, and the folder for them, in process 0 only.
 ///
 /// # Errors
 /// States what is wrong with the plan, or which file could not be written.
-pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Results>> {
+pub(super) fn measure(options: &Options) -> anyhow::Result<Option<(Results, Option<PathBuf>)>> {
     let measured = in_job(
         options.clock(),
-        |limits| prepare(options, limits),
-        |job, (plan, mut journal)| {
-            let points = measure_plan(&plan, options.samples, job, &mut journal)?;
-            Ok((points, plan.method))
+        options.network.as_deref(),
+        |limits, surroundings| prepare(options, limits, surroundings),
+        |job, mut prepared| {
+            let points = measure_plan(&prepared.plan, options.samples, job, &mut prepared.journal)?;
+            Ok((points, prepared))
         },
     )?;
-    Ok(measured.map(|((points, method), job)| Results {
-        schema: SCHEMA.to_owned(),
-        run: Run::of(job, &method),
-        points,
-        guidelines: Vec::new(),
+    Ok(measured.map(|((points, prepared), job)| {
+        let results = Results {
+            schema: SCHEMA.to_owned(),
+            run: Run::of(job, &prepared.plan.method),
+            points,
+            guidelines: Vec::new(),
+        };
+        (results, prepared.folder)
     }))
+}
+
+/// What is measured, and where results go.
+struct Prepared {
+    plan: Plan,
+    journal: Journal,
+    folder: Option<PathBuf>,
 }
 
 /// The job in which something was measured.
@@ -49,24 +64,27 @@ pub(super) struct Measured {
     n_clocks: usize,
     clock_error: ClockError,
     processes: usize,
+    surroundings: Surroundings,
 }
 
 /// Prepares and measures in process 0, while the other processes do what it commands. Returns what
-/// was measured in process 0 only.
+/// was measured in process 0 only. `network` is its name in the words of the user.
 ///
 /// # Errors
 /// Those of `prepare`, before anything is measured, and those of `measure`.
 pub(super) fn in_job<P, M>(
     source: ClockSource,
-    prepare: impl FnOnce(Limits) -> anyhow::Result<P>,
+    network: Option<&str>,
+    prepare: impl FnOnce(Limits, &Surroundings) -> anyhow::Result<P>,
     measure: impl FnOnce(&mut Job, P) -> anyhow::Result<M>,
 ) -> anyhow::Result<Option<(M, Measured)>> {
     let machine = Machine::here();
     let universe = mpi::initialize().context("MPI is initialized already")?;
     let world = universe.world();
     let limits = limits(&world);
+    let mut surroundings = Surroundings::gather(&world, network);
     let ready = match world.rank() {
-        0 => Some(prepare(limits)),
+        0 => Some(prepare(limits, &surroundings)),
         _ => None,
     };
     let mut goes_on = ready.as_ref().is_none_or(Result::is_ok);
@@ -88,16 +106,19 @@ pub(super) fn in_job<P, M>(
             world.abort(1);
         }
         served?;
+        surroundings.complete(&world);
         return Ok(None);
     };
     let measured = measure(&mut job, ready);
     job.finish()?;
+    surroundings.complete(&world);
     let job = Measured {
         machine,
         source,
         n_clocks,
         clock_error: job.clock_error(),
         processes: limits.processes,
+        surroundings,
     };
     Ok(Some((measured?, job)))
 }
@@ -107,9 +128,7 @@ impl Run {
     pub(super) fn of(job: Measured, method: &Method) -> Self {
         Self {
             machine: job.machine,
-            mpi_library: mpi::environment::library_version()
-                .ok()
-                .map(|version| version.trim_matches(['\0', ' ', '\n']).to_owned()),
+            mpi_library: mpi_library(),
             command: std::env::args().collect(),
             environment: settings(),
             clock: match job.source {
@@ -125,8 +144,15 @@ impl Run {
             figure: word(&method.figure),
             element: word(&method.element),
             runs: 1,
+            surroundings: job.surroundings,
         }
     }
+}
+
+/// Name and version of the MPI library, as it says them.
+fn mpi_library() -> Option<String> {
+    let version = mpi::environment::library_version().ok()?;
+    Some(version.trim_matches(['\0', ' ', '\n']).to_owned())
 }
 
 /// The name of a value on the command line.
@@ -135,14 +161,36 @@ fn word(value: &impl clap::ValueEnum) -> String {
     value.map_or(String::new(), |value| value.get_name().to_owned())
 }
 
-/// The plan, and the journal of its points.
-fn prepare(options: &Options, limits: Limits) -> anyhow::Result<(Plan, Journal)> {
+/// The plan, the journal of its points, and the folder in which it lies.
+fn prepare(
+    options: &Options,
+    limits: Limits,
+    surroundings: &Surroundings,
+) -> anyhow::Result<Prepared> {
     let plan = plan(options, limits)?;
-    let journal = match &options.output {
+    let of_job = OfJob {
+        processes: limits.processes,
+        hosts: surroundings
+            .hosts()
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        mpi_library: mpi_library(),
+        settings: settings(),
+    };
+    let folder = match (&options.output, &options.keep) {
+        (Some(folder), _) => Some(folder.clone()),
+        (None, Some(all)) => {
+            crate::folder::make(all)?;
+            Some(keep::folder_of_run(all, &plan, &of_job, surroundings)?)
+        }
+        (None, None) => None,
+    };
+    let journal = match &folder {
         None => Journal::none(),
         Some(folder) => {
             crate::folder::make(folder)?;
-            Journal::open(folder, &plan, limits.processes)?
+            Journal::open(folder, &plan, &of_job)?
         }
     };
     if journal.n_measured() > 0 {
@@ -151,7 +199,11 @@ fn prepare(options: &Options, limits: Limits) -> anyhow::Result<(Plan, Journal)>
             journal.n_measured()
         );
     }
-    Ok((plan, journal))
+    Ok(Prepared {
+        plan,
+        journal,
+        folder,
+    })
 }
 
 fn plan(options: &Options, limits: Limits) -> anyhow::Result<Plan> {
@@ -276,7 +328,8 @@ fn measure_series(
             Some(known) => known.clone(),
             None => {
                 journal.begin(key)?;
-                let point = measurement.measure(series, bytes)?;
+                let mut point = measurement.measure(series, bytes)?;
+                point.is_refined = extra > 0;
                 journal.end(&point)?;
                 point
             }

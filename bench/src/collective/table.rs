@@ -6,11 +6,12 @@ use std::io::{self, Write};
 use collbench_text::quantity;
 
 use super::results::{Point, Results, Run, Violation};
+use super::surroundings::Surroundings;
 use crate::measure::start::StartScheme;
 use crate::overhead::{empty_table, write_machine};
 
 /// Writes where and how it was measured, and a table of each operation.
-pub(super) fn write(results: &Results, output: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(results: &Results, output: &mut impl Write) -> io::Result<()> {
     write_run("Collective operations", &results.run, output)?;
     for points in results.points.chunk_by(|a, b| a.operation == b.operation) {
         write_operation(points, output)?;
@@ -36,8 +37,7 @@ fn write_guidelines(violations: &[Violation], output: &mut impl Write) -> io::Re
         }
     )?;
     let mut sorted: Vec<&Violation> = violations.iter().collect();
-    let ratio = |one: &Violation| one.time_ns / one.instead_ns;
-    sorted.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));
+    sorted.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
     for violation in sorted.iter().take(NAMED) {
         writeln!(output, " {} (start {})", violation.words(), violation.start)?;
     }
@@ -77,7 +77,24 @@ pub(super) fn write_run(heading: &str, run: &Run, output: &mut impl Write) -> io
         run.figure,
         percent(run.precision)
     )?;
+    write_surroundings(&run.surroundings, output)?;
     writeln!(output, "  command  {}\n", run.command.join(" "))
+}
+
+/// Writes who measured when, on which network and cores, as far as known.
+fn write_surroundings(of: &Surroundings, output: &mut impl Write) -> io::Result<()> {
+    let when = of.date.iter().cloned();
+    let by = of.user.iter().map(|user| format!("by {user}"));
+    let lines = [
+        ("date", when.chain(by).collect::<Vec<String>>().join(", ")),
+        ("network", of.network.join("; ")),
+        ("ran on", of.placement_in_words()),
+        ("cores", of.frequency_in_words()),
+    ];
+    for (name, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
+        writeln!(output, "  {name:<8} {text}")?;
+    }
+    Ok(())
 }
 
 /// A column: what it shows of a point.

@@ -142,10 +142,15 @@ fn all_start_schemes_are_compared_and_their_runs_are_merged() {
         "20",
         "--seconds",
         "0.5",
-        "--output",
+        "--network",
+        "a made up network",
+        "--keep",
+        "runs",
     ];
-    let run = |name: &str| measured(&[&arguments[..], &[name]].concat(), folder.path());
-    let first = run("first");
+    let run = || measured(&arguments, folder.path());
+    let first = run();
+    assert_eq!(first["run"]["placement"].as_array().unwrap().len(), 3);
+    assert_eq!(first["run"]["network"][0], "a made up network");
     let starts: Vec<&str> = points(&first)
         .iter()
         .map(|point| point["start"].as_str().unwrap())
@@ -162,8 +167,15 @@ fn all_start_schemes_are_compared_and_their_runs_are_merged() {
         assert_eq!(point["time_ns"].is_number(), valid > 0, "{point}");
         assert_eq!(point["skew_ns"].is_object(), valid > 0, "{point}");
     }
-    run("second");
-    let files = ["first", "second"].map(|name| format!("{name}/collective.json"));
+    run();
+    let listed = launch(1, &["results", "runs", "--format", "json"], folder.path());
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let runs = listed["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    for run in runs {
+        assert_eq!((&run["state"], &run["ranks"]), (&"ended".into(), &3.into()));
+    }
+    let files = [0, 1].map(|idx| runs[idx]["path"].as_str().unwrap().to_owned());
     let merged = launch(
         1,
         &[

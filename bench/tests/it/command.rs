@@ -18,6 +18,8 @@ fn help_version_completions_and_man_are_there() {
         &["sor", "--help"],
         &["logp", "--help"],
         &["overlap", "--help"],
+        &["collective", "--help"],
+        &["results", "--help"],
         &["--version"],
         &["--completions", "bash"],
         &["--man"],
@@ -69,6 +71,9 @@ fn wrong_usage_ends_with_status_2() {
         &["overlap", "--computation", "5"],
         &["overlap", "--factor", "1"],
         &["overlap", "--runs", "0"],
+        &["results"],
+        &["results", "runs", "--compare", "--merge"],
+        &["collective", "--keep", "runs", "--output", "run"],
         &["overlap", "--compare", "a", "--runs", "3"],
         &["--man", "overhead"],
     ] {

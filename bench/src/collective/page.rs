@@ -1,0 +1,561 @@
+//! One page for the results of one run or of several side by side.
+
+use std::path::Path;
+
+use anyhow::Context;
+use collbench_text::quantity::{counted, fine_duration, grouped};
+use collbench_viz::{
+    Align, Cell, Column, CurveAxis, Curves, Fact, Figure, FigureGroup, Findings, Quantity, Report,
+    Stroke, Table,
+};
+
+use super::compare::Comparison;
+use super::results::{Key, Point, Results, Varied};
+
+/// Name of the page in a directory.
+const PAGE: &str = "index.html";
+/// Most curves in one picture: more could not be distinguished.
+const DRAWN: usize = 6;
+/// Most operations that are named for taking longer than others; the JSON has all.
+const NAMED: usize = 20;
+
+/// Results with the name that they have in pictures and tables; of a single run the name is not
+/// shown.
+pub(crate) struct Named<'a> {
+    pub(crate) name: String,
+    pub(crate) results: &'a Results,
+}
+
+/// Operations that are compared with one another, where two of them were measured.
+///
+/// # Source
+/// Reussner et al. 1999, appendix A, section 6; the collectives of equal data are ours.
+const COMPARISONS: [(&str, &[&str]); 7] = [
+    (
+        "Sends of all modes",
+        &[
+            "MPI_Send-MPI_Recv",
+            "MPI_Ssend-MPI_Recv",
+            "MPI_Bsend-MPI_Recv",
+            "MPI_Isend-MPI_Recv",
+        ],
+    ),
+    (
+        "Receives",
+        &[
+            "MPI_Send-MPI_Recv",
+            "MPI_Send-MPI_Irecv",
+            "MPI_Send-MPI_Iprobe",
+            "MPI_Send-MPI_Recv-any-tag",
+        ],
+    ),
+    (
+        "Exchanges",
+        &["MPI_Send-MPI_Recv", "MPI_Sendrecv", "MPI_Sendrecv_replace"],
+    ),
+    ("Reduce and scan", &["MPI_Reduce", "MPI_Scan", "MPI_Exscan"]),
+    (
+        "One to all, all to one",
+        &["MPI_Bcast", "MPI_Reduce", "MPI_Scatter", "MPI_Gather"],
+    ),
+    (
+        "All to all",
+        &["MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall"],
+    ),
+    (
+        "Without data",
+        &["MPI_Barrier", "MPI_Comm_dup", "MPI_Comm_split"],
+    ),
+];
+
+/// Writes the page into a directory.
+///
+/// # Errors
+/// Names the file.
+pub(crate) fn write(runs: &[Named<'_>], folder: &Path) -> anyhow::Result<()> {
+    let path = folder.join(PAGE);
+    std::fs::write(&path, report(runs).to_html())
+        .with_context(|| format!("writing {}", path.display()))
+}
+
+fn report(runs: &[Named<'_>]) -> Report {
+    let operations = operations(runs);
+    Report {
+        title: "collbench: how long collective operations take".into(),
+        lead: lead(runs).into(),
+        facts: facts(runs),
+        verdict: verdict(runs).join("\n").into(),
+        findings: findings(runs),
+        operations: table(runs, &operations),
+        figures: comparisons(runs),
+        groups: groups(runs, &operations),
+        ..Report::default()
+    }
+}
+
+/// Names of the operations, in the order in which they were first measured.
+fn operations<'a>(runs: &[Named<'a>]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for point in runs.iter().flat_map(|run| &run.results.points) {
+        if !names.contains(&point.operation.as_str()) {
+            names.push(&point.operation);
+        }
+    }
+    names
+}
+
+fn lead(runs: &[Named<'_>]) -> String {
+    let words = runs.iter().map(|run| {
+        let name = match runs.len() {
+            1 => String::new(),
+            _ => format!("{}: ", run.name),
+        };
+        let of = &run.results.run;
+        let host = of.machine.host.as_deref().unwrap_or("unknown host");
+        format!(
+            "{name}{} on {host}, {}{}",
+            counted(of.ranks, "rank"),
+            library(run.results),
+            match &of.surroundings.date {
+                None => String::new(),
+                Some(date) => format!(", {date}"),
+            }
+        )
+    });
+    words.collect::<Vec<_>>().join(". ") + "."
+}
+
+/// The first words of what the MPI library says of itself.
+fn library(results: &Results) -> &str {
+    let library = results
+        .run
+        .mpi_library
+        .as_deref()
+        .unwrap_or("unknown library");
+    library.split([',', '\n']).next().unwrap_or_default().trim()
+}
+
+fn verdict(runs: &[Named<'_>]) -> Vec<String> {
+    let mut statements = Vec::new();
+    if runs.len() > 1 {
+        statements.push(who_is_fastest(runs));
+    }
+    for run in runs {
+        let name = match runs.len() {
+            1 => String::new(),
+            _ => format!("{}: ", run.name),
+        };
+        let points = &run.results.points;
+        let violations = run.results.guidelines.len();
+        if violations > 0 {
+            statements.push(format!(
+                "{name}{} longer than others that do the same.",
+                match violations {
+                    1 => "1 operation takes".to_owned(),
+                    n => format!("{n} operations take"),
+                }
+            ));
+        }
+        let doubtful = points.iter().filter(|point| {
+            point.time_ns.is_none() || point.is_mostly_disturbed() || point.change.is_some()
+        });
+        statements.push(match doubtful.count() {
+            0 => format!(
+                "{name}{} measured, none doubtful.",
+                counted(points.len(), "point")
+            ),
+            n => format!("{name}{n} of {} doubtful.", counted(points.len(), "point")),
+        });
+    }
+    statements
+}
+
+/// At how many points which run is the fastest.
+fn who_is_fastest(runs: &[Named<'_>]) -> String {
+    let names = runs
+        .iter()
+        .map(|run| run.name.as_str().into())
+        .collect::<Vec<_>>();
+    let all: Vec<Results> = runs.iter().map(|run| run.results.clone()).collect();
+    let comparison = Comparison::of(&names, &all);
+    let counts = comparison.fastest_counts();
+    let named = runs.iter().zip(&counts);
+    let named = named.map(|(run, n)| format!("{} is the fastest at {n}", run.name));
+    format!(
+        "Of {} that several runs have, {}; the others cannot be distinguished.",
+        counted(comparison.n_points(), "point"),
+        named.collect::<Vec<_>>().join(", ")
+    )
+}
+
+fn findings(runs: &[Named<'_>]) -> Vec<Findings> {
+    let of = |heading: String, sentences: Vec<String>| Findings {
+        heading: heading.into(),
+        sentences: sentences.into_iter().map(Into::into).collect(),
+    };
+    let mut all = Vec::new();
+    for run in runs {
+        let added = match runs.len() {
+            1 => String::new(),
+            _ => format!(" ({})", run.name),
+        };
+        let mut violations: Vec<_> = run.results.guidelines.iter().collect();
+        violations.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
+        let sentences = violations.iter().take(NAMED);
+        all.push(of(
+            format!("Slower than need be{added}"),
+            sentences.map(|one| format!("{}.", one.words())).collect(),
+        ));
+        let doubts = run.results.points.iter().filter_map(doubt);
+        all.push(of(format!("Doubtful{added}"), doubts.collect()));
+    }
+    all
+}
+
+/// Why the time of a point is doubtful, as a sentence.
+fn doubt(point: &Point) -> Option<String> {
+    let key = point.key();
+    let invalid = point.missed + point.delayed;
+    if point.time_ns.is_none() {
+        return Some(format!("{key}: none of {} starts was valid.", point.made));
+    }
+    if point.is_mostly_disturbed() {
+        return Some(format!(
+            "{key}: {invalid} of {} starts were invalid.",
+            point.made
+        ));
+    }
+    let change = point.change.as_ref()?;
+    Some(format!(
+        "{key}: the time changed within the measurement, from {} to {}.",
+        fine_duration(change.first_ns),
+        fine_duration(change.second_ns)
+    ))
+}
+
+/// A row for each operation and run.
+fn table(runs: &[Named<'_>], operations: &[&str]) -> Table {
+    let column = |name: &str, align| Column {
+        name: name.into(),
+        align,
+    };
+    let columns = [
+        column("Operation", Align::Left),
+        column("Run", Align::Left),
+        column("Points", Align::Right),
+        column("Shortest time", Align::Right),
+        column("Longest time", Align::Right),
+        column("Largest bandwidth, MB/s", Align::Right),
+        column("Largest error, %", Align::Right),
+        column("Invalid starts, %", Align::Right),
+    ];
+    let number = |value: Option<f64>, text: fn(f64) -> String, scale: f64| match value {
+        Some(value) => Cell::number(text(value), (value * scale).round() as i64),
+        None => Cell::words("-"),
+    };
+    let rows = rows(runs, operations)
+        .into_iter()
+        .map(|(operation, run, points)| {
+            let times = || points.iter().filter_map(|point| point.time_ns);
+            let bandwidths = points.iter().filter_map(|point| point.bandwidth());
+            let errors = points.iter().filter_map(|point| point.relative_error);
+            let made: usize = points.iter().map(|point| point.made).sum();
+            let invalid: usize = points
+                .iter()
+                .map(|point| point.missed + point.delayed)
+                .sum();
+            let share = (made > 0).then(|| 100.0 * invalid as f64 / made as f64);
+            let largest = |values: &mut dyn Iterator<Item = f64>| values.max_by(f64::total_cmp);
+            [
+                Cell::words(operation),
+                Cell::words(if runs.len() > 1 { run } else { "" }),
+                Cell::number(grouped(points.len() as u64), points.len() as i64),
+                number(times().min_by(f64::total_cmp), fine_duration, 1e3),
+                number(largest(&mut times()), fine_duration, 1e3),
+                number(
+                    largest(&mut bandwidths.into_iter()).map(|of| of / 1e6),
+                    one_decimal,
+                    1e3,
+                ),
+                number(
+                    largest(&mut errors.into_iter()).map(|of| 100.0 * of),
+                    one_decimal,
+                    1e3,
+                ),
+                number(share, one_decimal, 1e3),
+            ]
+        });
+    Table::new(columns, rows).with_caption(
+        "Times of all lengths, numbers of processes and starts that were measured. Names link to the \
+         pictures.",
+    )
+}
+
+fn one_decimal(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+/// Rows of the table: operation, name of the run, its points.
+fn rows<'a>(
+    runs: &'a [Named<'a>],
+    operations: &[&'a str],
+) -> Vec<(&'a str, &'a str, Vec<&'a Point>)> {
+    let mut rows = Vec::new();
+    for &operation in operations {
+        for run in runs {
+            let points = run.results.points.iter();
+            let points: Vec<&Point> = points
+                .filter(|point| point.operation == operation)
+                .collect();
+            if !points.is_empty() {
+                rows.push((operation, run.name.as_str(), points));
+            }
+        }
+    }
+    rows
+}
+
+fn groups(runs: &[Named<'_>], operations: &[&str]) -> Vec<FigureGroup> {
+    let rows = rows(runs, operations);
+    operations
+        .iter()
+        .filter_map(|&operation| {
+            let figures = figures_of(runs, operation);
+            (!figures.is_empty()).then(|| FigureGroup {
+                heading: operation.into(),
+                row: rows.iter().position(|(of, ..)| *of == operation),
+                finding: super::operation::Operation::of_name(operation)
+                    .map_or(String::new(), |known| known.text())
+                    .into(),
+                facts: Vec::new(),
+                figures,
+            })
+        })
+        .collect()
+}
+
+/// One curve: its name and its points, ascending.
+struct Curve<'a> {
+    name: String,
+    points: Vec<&'a Point>,
+}
+
+/// Time and bandwidth over length, and time over processes.
+fn figures_of(runs: &[Named<'_>], operation: &str) -> Vec<Figure> {
+    let of_operation = |point: &&Point| point.operation == operation && point.time_ns.is_some();
+    let curves = |varied: Varied| -> Vec<Curve<'_>> {
+        let mut curves = Vec::new();
+        for run in runs {
+            let points = run.results.points.iter().filter(of_operation);
+            for points in varied.series(points) {
+                let Some(key) = varied.key(points[0]) else {
+                    continue;
+                };
+                let key = Key {
+                    operation: None,
+                    ..key
+                };
+                curves.push(Curve {
+                    name: named(runs, run, key.words()),
+                    points,
+                });
+            }
+        }
+        curves
+    };
+    let over_bytes = curves(Varied::Bytes);
+    let mut figures = time_figures(&over_bytes, operation, Varied::Bytes);
+    figures.extend(bandwidth_figures(&over_bytes, operation));
+    figures.extend(time_figures(
+        &curves(Varied::Processes),
+        operation,
+        Varied::Processes,
+    ));
+    figures
+}
+
+/// The name of a curve: that of the run if there are several, then what its points share.
+fn named(runs: &[Named<'_>], run: &Named<'_>, words: String) -> String {
+    match runs.len() {
+        1 => words,
+        _ => format!("{}: {words}", run.name),
+    }
+}
+
+fn time_figures(curves: &[Curve<'_>], what: &str, varied: Varied) -> Vec<Figure> {
+    let (axis, heading, caption) = match varied {
+        Varied::Bytes => (
+            "bytes",
+            "Time over length",
+            "Each corner of a line is a length that was measured. The length is that of a message, or \
+             of the block for one process.",
+        ),
+        Varied::Processes => (
+            "processes",
+            "Time over processes",
+            "Each corner of a line is a number of processes that was measured.",
+        ),
+    };
+    let parts = curves.chunks(DRAWN).map(|part| {
+        let mut picture = Curves::new(
+            format!("{what}: {}", range_words(part)),
+            "both axes are logarithmic",
+            CurveAxis::new(axis, Quantity::Number).logarithmic(),
+            CurveAxis::new("time", Quantity::Time).logarithmic(),
+        );
+        for curve in part {
+            let points = curve
+                .points
+                .iter()
+                .filter_map(|point| Some((varied.argument(point) as f64, point.time_ns?)));
+            picture.push(curve.name.as_str(), Stroke::Line, points);
+        }
+        figure(heading, caption, picture)
+    });
+    parts.collect()
+}
+
+fn bandwidth_figures(curves: &[Curve<'_>], what: &str) -> Vec<Figure> {
+    let parts = curves.chunks(DRAWN).map(|part| {
+        let largest = part.iter().flat_map(|curve| &curve.points);
+        let largest = largest
+            .filter_map(|point| point.bandwidth())
+            .fold(0.0, f64::max);
+        let mut picture = Curves::new(
+            format!("{what}: at most {:.1} MB/s", largest / 1e6),
+            "both axes are logarithmic",
+            CurveAxis::new("bytes", Quantity::Number).logarithmic(),
+            CurveAxis::new("bandwidth, MB/s", Quantity::Number).logarithmic(),
+        );
+        for curve in part {
+            let points = curve
+                .points
+                .iter()
+                .filter_map(|point| Some((point.bytes? as f64, point.bandwidth()? / 1e6)));
+            picture.push(curve.name.as_str(), Stroke::Line, points);
+        }
+        let caption = "Length over time. Of ping-pongs the time is that of both messages.";
+        figure("Bandwidth over length", caption, picture)
+    });
+    parts.collect()
+}
+
+fn figure(heading: &str, caption: &str, picture: Curves) -> Figure {
+    Figure {
+        heading: heading.into(),
+        caption: caption.into(),
+        on_demand: false,
+        picture: picture.into(),
+    }
+}
+
+/// The shortest and the longest time of some curves.
+fn range_words(curves: &[Curve<'_>]) -> String {
+    let times = curves.iter().flat_map(|curve| &curve.points);
+    let ends =
+        times
+            .filter_map(|point| point.time_ns)
+            .fold(None, |ends: Option<(f64, f64)>, time| {
+                let (low, high) = ends.unwrap_or((time, time));
+                Some((low.min(time), high.max(time)))
+            });
+    ends.map_or("nothing was measured".to_owned(), |(low, high)| {
+        format!("{} to {}", fine_duration(low), fine_duration(high))
+    })
+}
+
+/// Pictures in which operations are compared: of each the curve with most processes, started alike.
+fn comparisons(runs: &[Named<'_>]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (heading, operations) in COMPARISONS {
+        for varied in [Varied::Bytes, Varied::Processes] {
+            for run in runs {
+                let curves: Vec<Curve<'_>> = operations
+                    .iter()
+                    .filter_map(|operation| widest(run, operation, varied))
+                    .collect();
+                if curves.len() < 2 {
+                    continue;
+                }
+                let what = named(runs, run, heading.to_owned());
+                let drawn = time_figures(&curves, &what, varied);
+                figures.extend(drawn.into_iter().map(|figure| Figure {
+                    heading: format!("{what}: {}", figure.heading.as_str().to_lowercase()).into(),
+                    ..figure
+                }));
+            }
+        }
+    }
+    figures
+}
+
+/// The series of an operation with most processes, or the longest messages; of several the first.
+fn widest<'a>(run: &Named<'a>, operation: &str, varied: Varied) -> Option<Curve<'a>> {
+    let points = run.results.points.iter();
+    let points = points.filter(|point| point.operation == operation && point.time_ns.is_some());
+    let mut all = varied.series(points);
+    let width = |points: &Vec<&Point>| match varied {
+        Varied::Bytes => points[0].processes as u64,
+        Varied::Processes => points[0].bytes.unwrap_or(0),
+    };
+    // The sort keeps the order of equals.
+    all.sort_by_key(|points| std::cmp::Reverse(width(points)));
+    let points = all.into_iter().next()?;
+    let name = varied.key(points[0])?.words();
+    Some(Curve { name, points })
+}
+
+fn facts(runs: &[Named<'_>]) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for run in runs {
+        let of = &run.results.run;
+        let mut add = |name: &str, value: String| {
+            if value.is_empty() {
+                return;
+            }
+            let name = match runs.len() {
+                1 => name.to_owned(),
+                _ => format!("{}: {name}", run.name),
+            };
+            facts.push(Fact {
+                name: name.into(),
+                value: value.into(),
+            });
+        };
+        let known = |text: &Option<String>| text.clone().unwrap_or_default();
+        add("command", of.command.join(" "));
+        add("date", known(&of.surroundings.date));
+        add("user", known(&of.surroundings.user));
+        add("MPI library", known(&of.mpi_library));
+        let settings = of.environment.iter();
+        let settings: Vec<String> = settings
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        add("settings", settings.join(" "));
+        add("processor", known(&of.machine.cpu));
+        add("system", known(&of.machine.kernel));
+        add("network", of.surroundings.network.join("; "));
+        add("placement", of.surroundings.placement_in_words());
+        add(
+            "frequency of the cores",
+            of.surroundings.frequency_in_words(),
+        );
+        if let Some(load) = of.machine.load {
+            add("load before the measurement", load.to_string());
+        }
+        add("clock", of.clock.clone());
+        add(
+            "time of a point",
+            format!("{} of the repetitions", of.figure),
+        );
+        add(
+            "merged runs",
+            if of.runs > 1 {
+                of.runs.to_string()
+            } else {
+                String::new()
+            },
+        );
+    }
+    facts
+}
