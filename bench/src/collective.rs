@@ -44,8 +44,9 @@ pub(crate) use journal::NAME as JOURNAL;
 pub(crate) use keep::DOCUMENT;
 pub(crate) use merge::read_results;
 pub(crate) use page::{Named, write as write_page};
-pub(crate) use results::Results;
+pub(crate) use results::{Point, Results, Run, SCHEMA as RESULTS_SCHEMA};
 pub(crate) use sheet::Sheets;
+pub(crate) use surroundings::Surroundings;
 pub(crate) use table::write as write_text;
 
 /// Measures collective operations, ping-pongs and simple calls
@@ -368,8 +369,8 @@ fn write_file(folder: &Path, name: &str, content: &[u8]) -> anyhow::Result<()> {
 /// long.
 #[cfg(test)]
 pub(crate) fn example_results(date: &str, time_ns: f64) -> Results {
-    use surroundings::{Place, Surroundings};
-    let point = |bytes, time| results::Point::example("MPI_Bcast", bytes, Some(time));
+    use surroundings::Place;
+    let point = |bytes, time| Point::example("MPI_Bcast", bytes, Some(time));
     let mut results = Results::example(vec![point(8, time_ns), point(4_096, 4.0 * time_ns)]);
     let place = |host: &str, mhz| Place {
         host: host.to_owned(),

@@ -24,7 +24,6 @@ pub struct Machine {
 
 impl Machine {
     /// A machine of which nothing is known.
-    #[cfg(test)]
     pub(crate) fn unknown() -> Self {
         Self {
             host: None,

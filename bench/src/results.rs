@@ -1,6 +1,8 @@
 //! Results of `collbench-bench collective` that were kept: lists, compares, merges and describes
 //! them.
 
+mod beside;
+mod import;
 mod kept;
 mod list;
 
@@ -11,13 +13,15 @@ use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::collective::{self, Comparison, Named, Results, Sheets};
+use beside::Beside;
+use import::Import;
 use kept::Kept;
 use list::List;
 
 /// Lists, compares, merges and describes results of collbench-bench collective
 ///
 /// Takes directories with the results of one run or of many (collective --keep), and files
-/// collective.json. Needs no launcher.
+/// collective.json, and lays them beside the texts of other benchmarks (--import). Needs no launcher.
 ///
 /// Method: Reussner et al. 1999, section 3.3 (several runs) and appendix B (data sheet).
 #[derive(Debug, Args)]
@@ -34,6 +38,12 @@ pub struct Options {
     /// Print the data sheet: of each operation range, latency, bandwidth and errors
     #[arg(long, group = "action")]
     sheet: bool,
+    /// Lay the results beside what OSU's or Intel's MPI benchmarks have printed into these files
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["merge", "sheet"])]
+    import: Vec<PathBuf>,
+    /// Number of processes on which OSU's benchmarks ran, which their texts do not say
+    #[arg(long, value_name = "N", requires = "import", value_parser = clap::value_parser!(u32).range(1..))]
+    processes: Option<u32>,
     /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -60,10 +70,18 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if options.merge {
         return merge(options, &kept, output);
     }
+    let processes = options.processes.map(|n| n as usize);
+    let texts = options
+        .import
+        .iter()
+        .map(|path| import::read(path, processes));
+    let imports: Vec<Import> = texts.collect::<Result<_, _>>()?;
     if let Some(folder) = &options.output {
-        write_page(&readable(&kept)?, folder)?;
+        write_page(&readable(&kept)?, &imports, folder)?;
     }
-    if options.compare {
+    if !imports.is_empty() {
+        lay_beside(options.format, &readable(&kept)?, &imports, output)
+    } else if options.compare {
         compare(options.format, &readable(&kept)?, output)
     } else if options.sheet {
         sheet(options.format, &readable(&kept)?, output)
@@ -144,15 +162,38 @@ fn merge(options: &Options, kept: &[Kept], output: &mut impl Write) -> anyhow::R
     }
 }
 
-fn write_page(all: &[(&str, &Path, &Results)], folder: &Path) -> anyhow::Result<()> {
-    crate::folder::make(folder)?;
-    let named: Vec<Named<'_>> = all
+fn lay_beside(
+    format: Format,
+    all: &[(&str, &Path, &Results)],
+    imports: &[Import],
+    output: &mut impl Write,
+) -> anyhow::Result<()> {
+    let ours: Vec<(&str, &Results)> = all
         .iter()
-        .map(|(name, _, results)| Named {
-            name: (*name).to_owned(),
-            results,
-        })
+        .map(|(name, _, results)| (*name, *results))
         .collect();
+    let beside = Beside::of(&ours, imports);
+    match format {
+        Format::Text => Ok(beside.write(output)?),
+        Format::Json => write_json(&beside, output),
+    }
+}
+
+fn write_page(
+    all: &[(&str, &Path, &Results)],
+    imports: &[Import],
+    folder: &Path,
+) -> anyhow::Result<()> {
+    crate::folder::make(folder)?;
+    let ours = all.iter().map(|(name, _, results)| Named {
+        name: (*name).to_owned(),
+        results,
+    });
+    let theirs = imports.iter().map(|import| Named {
+        name: format!("{} ({})", import.program.word(), import.path.display()),
+        results: &import.results,
+    });
+    let named: Vec<Named<'_>> = ours.chain(theirs).collect();
     collective::write_page(&named, folder).context("the page")
 }
 

@@ -159,6 +159,16 @@ fn verdict(runs: &[Named<'_>]) -> Vec<String> {
         let doubtful = points.iter().filter(|point| {
             point.time_ns.is_none() || point.is_mostly_disturbed() || point.change.is_some()
         });
+        let imprecise = points.iter().filter(|point| !point.is_precise);
+        let (imprecise, precision) = (imprecise.count(), run.results.run.precision);
+        // Of times that other programs have measured no precision was asked for.
+        if imprecise > 0 && precision > 0.0 {
+            statements.push(format!(
+                "{name}{imprecise} of {} did not reach {:.1} % within their repetitions and time.",
+                counted(points.len(), "point"),
+                100.0 * precision
+            ));
+        }
         statements.push(match doubtful.count() {
             0 => format!(
                 "{name}{} measured, none doubtful.",
@@ -241,7 +251,7 @@ fn table(runs: &[Named<'_>], operations: &[&str]) -> Table {
     };
     let columns = [
         column("Operation", Align::Left),
-        column("Run", Align::Left),
+        column(if runs.len() > 1 { "Run" } else { "Start" }, Align::Left),
         column("Points", Align::Right),
         column("Shortest time", Align::Right),
         column("Longest time", Align::Right),
@@ -268,7 +278,11 @@ fn table(runs: &[Named<'_>], operations: &[&str]) -> Table {
             let largest = |values: &mut dyn Iterator<Item = f64>| values.max_by(f64::total_cmp);
             [
                 Cell::words(operation),
-                Cell::words(if runs.len() > 1 { run } else { "" }),
+                Cell::words(if runs.len() > 1 {
+                    run.to_owned()
+                } else {
+                    starts(&points)
+                }),
                 Cell::number(grouped(points.len() as u64), points.len() as i64),
                 number(times().min_by(f64::total_cmp), fine_duration, 1e3),
                 number(largest(&mut times()), fine_duration, 1e3),
@@ -289,6 +303,14 @@ fn table(runs: &[Named<'_>], operations: &[&str]) -> Table {
         "Times of all lengths, numbers of processes and starts that were measured. Names link to the \
          pictures.",
     )
+}
+
+/// The start schemes of points, in words.
+fn starts(points: &[&Point]) -> String {
+    let mut words: Vec<&str> = points.iter().map(|point| point.start.word()).collect();
+    words.sort_unstable();
+    words.dedup();
+    words.join(", ")
 }
 
 fn one_decimal(value: f64) -> String {
@@ -366,12 +388,25 @@ fn figures_of(runs: &[Named<'_>], operation: &str) -> Vec<Figure> {
     let over_bytes = curves(Varied::Bytes);
     let mut figures = time_figures(&over_bytes, operation, Varied::Bytes);
     figures.extend(bandwidth_figures(&over_bytes, operation));
-    figures.extend(time_figures(
-        &curves(Varied::Processes),
-        operation,
-        Varied::Processes,
-    ));
+    let over_processes = evenly_chosen(curves(Varied::Processes));
+    figures.extend(time_figures(&over_processes, operation, Varied::Processes));
     figures
+}
+
+/// Curves for one picture: of those with most points as many as can be distinguished, from the first
+/// to the last at even distances.
+fn evenly_chosen(mut curves: Vec<Curve<'_>>) -> Vec<Curve<'_>> {
+    let most = curves.iter().map(|curve| curve.points.len()).max();
+    curves.retain(|curve| Some(curve.points.len()) == most);
+    let n = curves.len();
+    if n <= DRAWN {
+        return curves;
+    }
+    let chosen: Vec<usize> = (0..DRAWN).map(|i| i * (n - 1) / (DRAWN - 1)).collect();
+    let all = curves.into_iter().enumerate();
+    all.filter(|(i, _)| chosen.contains(i))
+        .map(|(_, curve)| curve)
+        .collect()
 }
 
 /// The name of a curve: that of the run if there are several, then what its points share.
@@ -558,4 +593,59 @@ fn facts(runs: &[Named<'_>]) -> Vec<Fact> {
         );
     }
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page_of(points: Vec<Point>) -> String {
+        let results = Results::example(points);
+        let run = Named {
+            name: "run".to_owned(),
+            results: &results,
+        };
+        report(&[run]).to_html()
+    }
+
+    #[test]
+    fn operations_that_belong_together_share_a_picture() {
+        let point = |operation: &str, bytes| Point::example(operation, bytes, Some(bytes as f64));
+        let names = ["MPI_Reduce", "MPI_Scan"];
+        let points = names
+            .iter()
+            .flat_map(|name| [point(name, 8), point(name, 64)]);
+        let page = page_of(points.collect());
+        assert!(page.contains("Reduce and scan: time over length"));
+        assert!(!page.contains("Exchanges"));
+        let alone = page_of(vec![point("MPI_Scan", 8), point("MPI_Scan", 64)]);
+        assert!(!alone.contains("Reduce and scan"));
+        assert!(alone.contains("Bandwidth over length") && !alone.contains("Time over processes"));
+    }
+
+    #[test]
+    fn of_many_lengths_those_at_even_distances_are_drawn_over_processes() {
+        let points = (0..40u64).flat_map(|bytes| {
+            [2, 4].map(|processes| Point {
+                processes,
+                ..Point::example("MPI_Bcast", bytes, Some(1_000.0))
+            })
+        });
+        let page = page_of(points.collect());
+        let drawn = |bytes: u64| page.contains(&format!(">{bytes} bytes, root 0, window<"));
+        let drawn: Vec<u64> = (0..40).filter(|bytes| drawn(*bytes)).collect();
+        assert_eq!(drawn, [0, 7, 15, 23, 31, 39]);
+    }
+
+    #[test]
+    fn what_is_doubtful_and_what_is_imprecise_is_said() {
+        let imprecise = Point {
+            is_precise: false,
+            ..Point::example("MPI_Bcast", 8, Some(1_000.0))
+        };
+        let page = page_of(vec![imprecise, Point::example("MPI_Bcast", 64, None)]);
+        assert!(page.contains("2 of 2 points did not reach 3.0 %"));
+        assert!(page.contains("1 of 2 points doubtful"));
+        assert!(page.contains("none of 4 starts was valid"));
+    }
 }

@@ -6,7 +6,7 @@ use collbench_stats::spread::Spread;
 use serde::{Deserialize, Serialize};
 
 use super::arrivals;
-use super::operation::Pattern;
+use super::operation::{Operation, Pattern};
 use super::plan::Series;
 use super::surroundings::Surroundings;
 use crate::machine::Machine;
@@ -247,6 +247,44 @@ impl Varied {
 }
 
 impl Point {
+    /// A time that another program has measured: root 0, of which neither error nor distribution is
+    /// known. `None` if there is no such operation.
+    pub(crate) fn imported(
+        operation: &str,
+        bytes: Option<u64>,
+        processes: usize,
+        time_ns: f64,
+    ) -> Option<Self> {
+        let known = Operation::of_name(operation)?;
+        let has_root = known.collective().is_some_and(|own| own.has_root());
+        Some(Self {
+            operation: operation.to_owned(),
+            pattern: known.pattern(),
+            bytes: bytes.filter(|_| known.has_length()),
+            processes,
+            pair: (known.pattern() == Pattern::PingPong).then_some([0, 1]),
+            root: has_root.then_some(0),
+            start: StartScheme::None,
+            arrivals: None,
+            delays_ns: Vec::new(),
+            reduction: Reduction::Mean,
+            time_ns: Some(time_ns),
+            relative_error: None,
+            is_precise: false,
+            reductions: BTreeMap::new(),
+            subtracted_ns: 0.0,
+            made: 0,
+            missed: 0,
+            delayed: 0,
+            window_ns: None,
+            loop_length: None,
+            skew_ns: None,
+            change: None,
+            is_refined: false,
+            samples: None,
+        })
+    }
+
     /// What distinguishes it from other points.
     pub(crate) fn as_key(&self) -> Key<'_> {
         Key {
