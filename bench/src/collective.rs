@@ -1,5 +1,5 @@
-//! Measures collective operations, ping-pongs and simple calls: how long they take, by how they are
-//! started, over lengths, numbers of processes and roots.
+//! Measures collective operations, ping-pongs, a master with workers and simple calls: how long they
+//! take, by how they are started, over lengths, numbers of processes and roots.
 
 mod arrivals;
 mod call;
@@ -49,7 +49,7 @@ pub(crate) use sheet::Sheets;
 pub(crate) use surroundings::Surroundings;
 pub(crate) use table::write as write_text;
 
-/// Measures collective operations, ping-pongs and simple calls
+/// Measures collective operations, ping-pongs, a master with workers and simple calls
 ///
 /// Start it with a launcher. Without --plan and --operation it measures a default plan. Processes
 /// start each repetition together, at an instant of a global clock (--start): late starts are
@@ -61,7 +61,7 @@ pub(crate) use table::write as write_text;
 #[derive(Debug, Args)]
 pub struct Options {
     /// TOML file that says what to measure
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["operation", "bytes", "processes", "root", "start", "compare_schemes", "arrivals"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["operation", "bytes", "processes", "root", "pieces", "start", "compare_schemes", "arrivals"])]
     plan: Option<PathBuf>,
     /// Operations to measure, by their names in MPI
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -75,6 +75,9 @@ pub struct Options {
     /// Roots of operations that have one [default: 0]
     #[arg(long, value_name = "RANK", value_delimiter = ',')]
     root: Vec<usize>,
+    /// Pieces for each worker, for operations of a master and workers [default: 10]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pieces: Vec<usize>,
     /// How processes start together [default: window]
     #[arg(long, value_enum, value_name = "SCHEME", value_delimiter = ',')]
     start: Vec<StartScheme>,
@@ -251,6 +254,7 @@ impl Options {
             lengths: Given::by_option(self.bytes.clone()),
             processes: given(&self.processes),
             roots: given(&self.root),
+            pieces: given(&self.pieces),
             starts,
             arrivals: self.arrivals.clone().map(|pattern| {
                 Given::by_option(Arrivals {

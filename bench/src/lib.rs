@@ -1,8 +1,8 @@
 //! Measurement programs for MPI collectives: the command collbench-bench.
 //!
-//! [`collective`] measures collective operations, ping-pongs and simple calls, whose results
-//! [`results`] lists, compares and merges; [`overlap`] measures how well
-//! nonblocking ones overlap with computation, [`logp`] the overhead, gap and latency of messages.
+//! [`collective`] measures collective operations, ping-pongs, a master with workers and simple calls,
+//! whose results [`results`] lists, compares and merges; [`overlap`] measures how well nonblocking
+//! operations overlap with computation, [`logp`] the overhead, gap and latency of messages.
 //! [`gsum`] and [`sor`] measure collective operations over spanning trees of our own, beside those of
 //! the MPI library. [`overhead`] measures the cost of recording on this machine, [`clock`] how well
 //! the clocks of hosts can be compared, and at what cost. Every result states the machine, the MPI

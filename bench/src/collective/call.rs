@@ -1,5 +1,7 @@
 //! Operations with their buffers, ready to be called again and again.
 
+mod master_worker;
+
 use std::ffi::{CString, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -12,7 +14,8 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
 use serde::{Deserialize, Serialize};
 
-use super::operation::{Collective, Operation, PingPong, Simple};
+use super::operation::{Collective, MasterWorker, Operation, PingPong, Simple};
+use master_worker::Team;
 
 /// What the messages consist of.
 #[derive(
@@ -58,6 +61,9 @@ impl Element {
     }
 }
 
+/// Bytes that a buffered message takes besides its own: more than MPI_BSEND_OVERHEAD of any library.
+pub(super) const BUFFERED_OVERHEAD: u64 = 4096;
+
 /// Space for messages: zeros, which are valid values of all types, on a boundary of 64 bytes.
 struct Buffer {
     lines: Vec<[u64; 8]>,
@@ -99,6 +105,8 @@ pub(super) struct Call {
     /// Made by constructors, to be freed.
     made: Vec<ffi::MPI_Comm>,
     attached: Option<Vec<u8>>,
+    /// Of master and workers.
+    team: Option<Team>,
 }
 
 macro_rules! blocking {
@@ -211,7 +219,8 @@ pub(super) fn is_available(operation: Operation) -> bool {
 }
 
 impl Call {
-    /// The operation on `comm` with messages (blocks) of `bytes`, which the element divides.
+    /// The operation on `comm` with messages (blocks) of `bytes`, which the element divides; of
+    /// master and workers with so many `pieces` for each worker.
     ///
     /// Collective over `comm`: a persistent operation is made here.
     ///
@@ -223,6 +232,7 @@ impl Call {
         root: usize,
         bytes: u64,
         element: Element,
+        pieces: usize,
     ) -> anyhow::Result<Self> {
         let processes = comm.size() as usize;
         let [sent, received] = operation.blocks(processes);
@@ -249,6 +259,7 @@ impl Call {
             request: None,
             made: Vec::new(),
             attached: None,
+            team: None,
         };
         if let Operation::Persistent(collective) = operation {
             let mut request = MaybeUninit::uninit();
@@ -262,7 +273,14 @@ impl Call {
             call.request = Some(unsafe { request.assume_init() });
         }
         if operation == Operation::PingPong(PingPong::Bsend) {
-            call.attach(bytes)?;
+            call.attach(bytes, 1)?;
+        }
+        if let Operation::MasterWorker(kind) = operation {
+            call.team = Some(Team::of(kind, processes, pieces)?);
+            if kind == MasterWorker::Bsend && call.rank == 0 {
+                let n_pieces = pieces * processes.saturating_sub(1);
+                call.attach(bytes, n_pieces as u64)?;
+            }
         }
         Ok(call)
     }
@@ -311,6 +329,7 @@ impl Call {
                 })
             }
             Operation::PingPong(kind) => self.ping_pong(kind),
+            Operation::MasterWorker(kind) => self.master_worker(kind),
             Operation::Simple(simple) => self.simple(simple),
         }
     }
@@ -362,11 +381,9 @@ impl Call {
         code
     }
 
-    /// Attaches space for one buffered message.
-    fn attach(&mut self, bytes: u64) -> anyhow::Result<()> {
-        // More than MPI_BSEND_OVERHEAD of any library.
-        const OVERHEAD: u64 = 4096;
-        let mut space = vec![0; (bytes + OVERHEAD) as usize];
+    /// Attaches space for so many buffered messages.
+    fn attach(&mut self, bytes: u64, messages: u64) -> anyhow::Result<()> {
+        let mut space = vec![0; ((bytes + BUFFERED_OVERHEAD) * messages.max(1)) as usize];
         let size = c_int::try_from(space.len()).context("too many bytes")?;
         // SAFETY: the space lives until it is detached, when this value is dropped.
         let code = unsafe { ffi::MPI_Buffer_attach(space.as_mut_ptr().cast(), size) };

@@ -71,7 +71,9 @@ pub(super) fn violations(results: &Results) -> Vec<Violation> {
                 .filter_map(|guideline| by_others(point, guideline, points)),
         );
         let comparable = |other: &&Point| {
-            other.operation == point.operation && is_like(point, other) && other.root == point.root
+            other.operation == point.operation
+                && is_like(point, other)
+                && (other.root, other.pieces) == (point.root, point.pieces)
         };
         let longer = points
             .iter()
@@ -81,7 +83,9 @@ pub(super) fn violations(results: &Results) -> Vec<Violation> {
         let larger = points
             .iter()
             .filter(comparable)
-            .filter(|other| other.processes > point.processes && other.bytes == point.bytes);
+            // Of master and workers, more processes do more work.
+            .filter(|other| point.pieces.is_none() && other.bytes == point.bytes)
+            .filter(|other| other.processes > point.processes);
         found.extend(by_fastest(point, larger));
     }
     found

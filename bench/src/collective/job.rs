@@ -38,6 +38,8 @@ pub(super) struct Setting {
     pub(super) members: Members,
     pub(super) root: usize,
     pub(super) element: Element,
+    /// Of master and workers, pieces for each worker.
+    pub(super) pieces: usize,
     /// What is computed while a nonblocking operation is under way.
     pub(super) overlap: Option<Overlap>,
 }
@@ -177,6 +179,7 @@ impl Job {
                 members: Members::Pair(partner),
                 root: 0,
                 element: Element::Byte,
+                pieces: 0,
                 overlap: None,
             })?;
             let repetitions = self.measure(Batch::unsynchronized(100))?;
@@ -253,8 +256,14 @@ impl Job {
         self.ready = match comm {
             None => None,
             Some(comm) => {
-                let (root, bytes) = (setting.root, setting.bytes);
-                let call = Call::new(operation, Rc::clone(&comm), root, bytes, setting.element)?;
+                let call = Call::new(
+                    operation,
+                    Rc::clone(&comm),
+                    setting.root,
+                    setting.bytes,
+                    setting.element,
+                    setting.pieces,
+                )?;
                 Some(Ready {
                     call,
                     comm,

@@ -218,6 +218,7 @@ mod tests {
                 lengths: Lengths::Range(8, 64),
                 processes: 4,
                 root: Some(0),
+                pieces: None,
                 start: StartScheme::Window,
                 arrivals: None,
             }],

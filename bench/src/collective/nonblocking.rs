@@ -131,6 +131,7 @@ impl Options {
                 .map(Given::by_option)
                 .collect(),
             roots: Vec::new(),
+            pieces: Vec::new(),
             starts: vec![self.start],
             arrivals: None,
         };

@@ -156,6 +156,43 @@ const PING_PONGS: [(PingPong, &str); 9] = [
     (PingPong::SendrecvReplace, "MPI_Sendrecv_replace"),
 ];
 
+/// Process 0 sends pieces of work to all others, which send results back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum MasterWorker {
+    /// Results are received by `MPI_Waitsome`; each is answered by the next piece.
+    Waitsome,
+    /// Results are received by `MPI_Waitany`; each is answered by the next piece.
+    Waitany,
+    /// Results are received from `MPI_ANY_SOURCE`; each is answered by the next piece.
+    AnySource,
+    /// Pieces are sent by `MPI_Send`; no result is waited for in between.
+    Send,
+    /// Pieces are sent by `MPI_Ssend`; no result is waited for in between.
+    Ssend,
+    /// Pieces are sent by `MPI_Bsend`; no result is waited for in between.
+    Bsend,
+    /// Pieces are sent by `MPI_Isend`, completed together; no result is waited for in between.
+    Isend,
+}
+
+const MASTER_WORKERS: [(MasterWorker, &str); 7] = [
+    (MasterWorker::Waitsome, "master-MPI_Waitsome"),
+    (MasterWorker::Waitany, "master-MPI_Waitany"),
+    (MasterWorker::AnySource, "master-MPI_Recv-any-source"),
+    (MasterWorker::Send, "master-MPI_Send"),
+    (MasterWorker::Ssend, "master-MPI_Ssend"),
+    (MasterWorker::Bsend, "master-MPI_Bsend"),
+    (MasterWorker::Isend, "master-MPI_Isend"),
+];
+
+impl MasterWorker {
+    /// Whether only the sending of pieces is measured.
+    #[must_use]
+    pub(super) fn sends_only(self) -> bool {
+        matches!(self, Self::Send | Self::Ssend | Self::Bsend | Self::Isend)
+    }
+}
+
 /// A call without communication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Simple {
@@ -197,6 +234,8 @@ pub(super) enum Operation {
     CommSplit,
     /// Between the two processes with the largest latency.
     PingPong(PingPong),
+    /// Process 0 is the master of all others.
+    MasterWorker(MasterWorker),
     /// In each process by itself.
     Simple(Simple),
 }
@@ -212,6 +251,8 @@ pub(crate) enum Pattern {
     Collective,
     /// Two processes send to one another.
     PingPong,
+    /// One process divides work among the others.
+    MasterWorker,
     /// Each process calls it without a partner.
     Simple,
 }
@@ -223,6 +264,7 @@ impl Pattern {
         match self {
             Self::Collective => "collective",
             Self::PingPong => "ping-pong",
+            Self::MasterWorker => "master-worker",
             Self::Simple => "simple",
         }
     }
@@ -238,6 +280,7 @@ impl Operation {
             .chain(collectives().map(Self::Persistent))
             .chain([Self::CommDup, Self::CommSplit])
             .chain(PING_PONGS.iter().map(|(of, _)| Self::PingPong(*of)))
+            .chain(MASTER_WORKERS.iter().map(|(of, _)| Self::MasterWorker(*of)))
             .chain(SIMPLES.iter().map(|(of, _)| Self::Simple(*of)))
     }
 
@@ -253,6 +296,7 @@ impl Operation {
             Self::CommDup => "MPI_Comm_dup".to_owned(),
             Self::CommSplit => "MPI_Comm_split".to_owned(),
             Self::PingPong(own) => name_in(&PING_PONGS, own),
+            Self::MasterWorker(own) => name_in(&MASTER_WORKERS, own),
             Self::Simple(own) => name_in(&SIMPLES, own),
         }
     }
@@ -276,6 +320,13 @@ impl Operation {
                 "Two processes send to one another at once.".to_owned()
             }
             Self::PingPong(_) => "A message to another process and back.".to_owned(),
+            Self::MasterWorker(own) if own.sends_only() => {
+                "Process 0 sends pieces to all others in turn.".to_owned()
+            }
+            Self::MasterWorker(_) => {
+                "Process 0 sends pieces to all others, and answers each result by the next."
+                    .to_owned()
+            }
             Self::Simple(Simple::Empty) => "What the measurement itself takes.".to_owned(),
             Self::Simple(_) => "A call without a partner.".to_owned(),
         }
@@ -286,6 +337,7 @@ impl Operation {
     pub(super) fn pattern(self) -> Pattern {
         match self {
             Self::PingPong(_) => Pattern::PingPong,
+            Self::MasterWorker(_) => Pattern::MasterWorker,
             Self::Simple(_) => Pattern::Simple,
             _ => Pattern::Collective,
         }
@@ -305,6 +357,7 @@ impl Operation {
     pub(super) fn blocks(self, processes: usize) -> [usize; 2] {
         match self {
             Self::PingPong(_) => [1, 1],
+            Self::MasterWorker(_) => [1, processes],
             _ => self
                 .collective()
                 .map_or([0, 0], |own| own.blocks(processes)),
@@ -334,7 +387,7 @@ mod tests {
     #[test]
     fn each_operation_is_found_by_its_name_and_the_collectives_are_those_that_traces_name() {
         let names: HashSet<String> = Operation::all().map(Operation::name).collect();
-        assert_eq!(names.len(), 3 * 17 + 2 + 9 + 6);
+        assert_eq!(names.len(), 3 * 17 + 2 + 9 + 7 + 6);
         for operation in Operation::all() {
             assert_eq!(Operation::of_name(&operation.name()), Some(operation));
             if operation.collective().is_some() {

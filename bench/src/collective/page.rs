@@ -30,7 +30,7 @@ pub(crate) struct Named<'a> {
 ///
 /// # Source
 /// Reussner et al. 1999, appendix A, section 6; the collectives of equal data are ours.
-const COMPARISONS: [(&str, &[&str]); 7] = [
+const COMPARISONS: [(&str, &[&str]); 9] = [
     (
         "Sends of all modes",
         &[
@@ -52,6 +52,23 @@ const COMPARISONS: [(&str, &[&str]); 7] = [
     (
         "Exchanges",
         &["MPI_Send-MPI_Recv", "MPI_Sendrecv", "MPI_Sendrecv_replace"],
+    ),
+    (
+        "Receives of a master",
+        &[
+            "master-MPI_Waitsome",
+            "master-MPI_Waitany",
+            "master-MPI_Recv-any-source",
+        ],
+    ),
+    (
+        "Sends of a master",
+        &[
+            "master-MPI_Send",
+            "master-MPI_Ssend",
+            "master-MPI_Bsend",
+            "master-MPI_Isend",
+        ],
     ),
     ("Reduce and scan", &["MPI_Reduce", "MPI_Scan", "MPI_Exscan"]),
     (

@@ -5,8 +5,8 @@ mod file;
 use serde::{Deserialize, Serialize};
 
 use super::arrivals;
-use super::call::Element;
-use super::operation::{Operation, Simple};
+use super::call::{BUFFERED_OVERHEAD, Element};
+use super::operation::{MasterWorker, Operation, Simple};
 use crate::measure::estimate::{Figure, Precision};
 use crate::measure::reduction::Reduction;
 use crate::measure::refinement::Rule;
@@ -64,6 +64,8 @@ pub(super) struct Series {
     pub(super) processes: usize,
     /// `None` for an operation without a root.
     pub(super) root: Option<usize>,
+    /// Pieces for each worker; `None` without workers.
+    pub(super) pieces: Option<usize>,
     pub(super) start: StartScheme,
     pub(super) arrivals: Option<Arrivals>,
 }
@@ -75,6 +77,11 @@ pub(super) struct Arrivals {
     /// Delay of the last process, ns.
     pub(super) delay_ns: i64,
 }
+
+/// Pieces for each worker, if the plan does not say how many.
+const PIECES: usize = 10;
+/// Most pieces for each worker.
+const MOST_PIECES: usize = 100_000;
 
 /// What is to be measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -105,6 +112,8 @@ pub(super) struct Part {
     pub(super) processes: Vec<Given<usize>>,
     /// Empty: process 0.
     pub(super) roots: Vec<Given<usize>>,
+    /// Pieces for each worker. Empty: 10.
+    pub(super) pieces: Vec<Given<usize>>,
     /// Empty: windows.
     pub(super) starts: Vec<StartScheme>,
     pub(super) arrivals: Option<Given<Arrivals>>,
@@ -238,9 +247,17 @@ impl Part {
                 let text = format!("{}: this MPI library does not have it", name.value);
                 problems.push(name.problem(text));
             }
-            if matches!(operation, Operation::PingPong(_)) && limits.processes < 2 {
+            let least = match operation {
+                Operation::PingPong(_) => limits.processes,
+                Operation::MasterWorker(_) => smallest,
+                _ => 2,
+            };
+            if least < 2 {
                 let text = format!("{} needs two processes", name.value);
                 problems.push(name.problem(text));
+            }
+            if let Operation::MasterWorker(kind) = operation {
+                self.check_pieces(kind, greatest, largest, problems);
             }
             if operation.has_length() {
                 let text = too_long(operation, greatest, largest, limits);
@@ -265,6 +282,34 @@ impl Part {
                         .err()
                         .map(|error| arrivals.problem(format!("{error:#}"))),
                 );
+            }
+        }
+    }
+
+    /// Whether pieces are a number that can be measured, and fit into the space for buffered sends.
+    fn check_pieces(
+        &self,
+        kind: MasterWorker,
+        greatest: u64,
+        processes: usize,
+        problems: &mut Vec<Problem>,
+    ) {
+        for pieces in &self.pieces {
+            if !(1..=MOST_PIECES).contains(&pieces.value) {
+                let text = format!(
+                    "{} pieces: expected 1 to {MOST_PIECES} for each worker",
+                    pieces.value
+                );
+                problems.push(pieces.problem(text));
+            }
+            let messages = (pieces.value * processes) as u64;
+            let space = (greatest + BUFFERED_OVERHEAD).saturating_mul(messages);
+            if kind == MasterWorker::Bsend && space > i32::MAX as u64 {
+                problems.push(pieces.problem(format!(
+                    "{} pieces: MPI_Bsend of {greatest} bytes to {processes} processes would need \
+                     buffers beyond 2 GiB",
+                    pieces.value
+                )));
             }
         }
     }
@@ -305,6 +350,12 @@ impl Part {
             } else {
                 Lengths::List(vec![0])
             };
+            let pieces: Vec<Option<usize>> = match operation {
+                Operation::MasterWorker(_) => {
+                    or(&self.pieces, PIECES).into_iter().map(Some).collect()
+                }
+                _ => vec![None],
+            };
             let has_root = operation.collective().is_some_and(|own| own.has_root());
             for processes in or(&self.processes, limits.processes) {
                 let roots = if has_root {
@@ -313,7 +364,10 @@ impl Part {
                     vec![0]
                 };
                 for root in roots {
-                    for &start in &starts {
+                    for (&pieces, &start) in pieces
+                        .iter()
+                        .flat_map(|n| starts.iter().map(move |start| (n, start)))
+                    {
                         let is_ping_pong = matches!(operation, Operation::PingPong(_));
                         let start = match operation {
                             // The partner's start does not matter: the first one sends.
@@ -328,6 +382,7 @@ impl Part {
                             lengths: lengths.clone(),
                             processes: if is_ping_pong { 2 } else { processes },
                             root: has_root.then_some(root),
+                            pieces,
                             start,
                             arrivals: arrivals.filter(|_| start.has_instants()).cloned(),
                         });
@@ -400,6 +455,7 @@ pub(super) fn default_parts(processes: usize) -> Vec<Part> {
         lengths: Given::by_option(lengths),
         processes: counts.into_iter().map(Given::by_option).collect(),
         roots: Vec::new(),
+        pieces: Vec::new(),
         starts: Vec::new(),
         arrivals: None,
     };
@@ -430,6 +486,15 @@ pub(super) fn default_parts(processes: usize) -> Vec<Part> {
         part(
             &["MPI_Allgather", "MPI_Alltoall"],
             Lengths::Range(8, 1 << 16),
+            Vec::new(),
+        ),
+        part(
+            &[
+                "master-MPI_Waitsome",
+                "master-MPI_Waitany",
+                "master-MPI_Recv-any-source",
+            ],
+            Lengths::List(vec![256, 1 << 16]),
             Vec::new(),
         ),
         part(
@@ -498,6 +563,16 @@ mod tests {
     }
 
     #[test]
+    fn the_number_of_pieces_is_varied_for_master_and_workers_only() {
+        let plan = plan(
+            "[[measure]]\noperations = [\"master-MPI_Waitsome\", \"MPI_Barrier\"]\n\
+             lengths = [256]\npieces = [1, 100]\n",
+        );
+        let pieces: Vec<_> = plan.unwrap().series.iter().map(|one| one.pieces).collect();
+        assert_eq!(pieces, [Some(1), Some(100), None]);
+    }
+
+    #[test]
     fn what_cannot_be_measured_is_refused_with_its_line() {
         let head = "[[measure]]\n";
         let refused = |rest: &str| problem(&format!("{head}{rest}"));
@@ -533,6 +608,16 @@ mod tests {
         assert!(said.starts_with("plan.toml:3: from 9 to 8"), "{said}");
         let said = refused("operations = [\"MPI_Bcast\"]\narrivals = \"late:8\"\ndelay_us = 5");
         assert_eq!(said, "plan.toml:3: late:8: there are 8 processes");
+        let said = refused("operations = [\"master-MPI_Send\"]\npieces = [0]");
+        assert!(said.starts_with("plan.toml:3: 0 pieces"), "{said}");
+        let said = refused("operations = [\"master-MPI_Send\"]\nprocesses = [1]");
+        assert_eq!(said, "plan.toml:2: master-MPI_Send needs two processes");
+        let said =
+            refused("operations = [\"master-MPI_Bsend\"]\npieces = [90000]\nlengths = [4096]");
+        assert!(
+            said.contains("plan.toml:3") && said.contains("buffers beyond 2 GiB"),
+            "{said}"
+        );
         let said = refused(
             "operations = [\"MPI_Bcast\"]\nstarts = [\"barrier\"]\narrivals = \"sorted\"\ndelay_us = 5",
         );

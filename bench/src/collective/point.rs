@@ -72,7 +72,7 @@ fn usual_reduction(operation: Operation, start: StartScheme) -> Reduction {
         // What is subtracted is the time of a barrier there.
         (_, StartScheme::BarrierSubtracted) => Reduction::Process0,
         // The partner's time is that of the one who measures; calls without a partner do not wait.
-        (Operation::PingPong(_), _) => Reduction::Process0,
+        (Operation::PingPong(_) | Operation::MasterWorker(_), _) => Reduction::Process0,
         (Operation::Simple(_), _) => Reduction::Median,
         (_, StartScheme::LoopMpptest | StartScheme::LoopMpbench) => Reduction::Process0,
         (_, StartScheme::LoopImb) => Reduction::Max,
@@ -130,6 +130,7 @@ impl<'a> Measurement<'a> {
             members,
             root: series.root.unwrap_or(0),
             element: method.element,
+            pieces: series.pieces.unwrap_or(0),
             overlap: None,
         })?;
         let scheme = series.start;
@@ -166,6 +167,7 @@ impl<'a> Measurement<'a> {
                 Members::First(_) => None,
             },
             root: series.root,
+            pieces: series.pieces,
             start: scheme,
             arrivals: series
                 .arrivals
@@ -225,6 +227,7 @@ impl<'a> Measurement<'a> {
             members,
             root: 0,
             element: self.method.element,
+            pieces: 0,
             overlap: None,
         })?;
         let precision = Precision {

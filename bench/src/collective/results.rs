@@ -66,6 +66,9 @@ pub(crate) struct Point {
     /// World ranks of the processes of a ping-pong.
     pub(crate) pair: Option<[usize; 2]>,
     pub(crate) root: Option<usize>,
+    /// Of master and workers, pieces for each worker.
+    #[serde(default)]
+    pub(crate) pieces: Option<usize>,
     pub(crate) start: StartScheme,
     /// Arrivals in words; `None` if all processes start together.
     pub(crate) arrivals: Option<String>,
@@ -171,6 +174,7 @@ pub(crate) struct Key<'a> {
     pub(crate) bytes: Option<u64>,
     pub(crate) processes: Option<usize>,
     pub(crate) root: Option<usize>,
+    pub(crate) pieces: Option<usize>,
     pub(crate) start: StartScheme,
     pub(crate) arrivals: Option<&'a str>,
 }
@@ -183,6 +187,7 @@ impl Key<'_> {
             self.bytes.map(|bytes| format!("{bytes} bytes")),
             self.processes.map(|n| format!("{n} processes")),
             self.root.map(|root| format!("root {root}")),
+            self.pieces.map(|n| format!("{n} pieces")),
             Some(self.start.word().to_owned()),
             self.arrivals.map(|arrivals| format!("arrivals {arrivals}")),
         ];
@@ -264,6 +269,7 @@ impl Point {
             processes,
             pair: (known.pattern() == Pattern::PingPong).then_some([0, 1]),
             root: has_root.then_some(0),
+            pieces: None,
             start: StartScheme::None,
             arrivals: None,
             delays_ns: Vec::new(),
@@ -292,6 +298,7 @@ impl Point {
             bytes: self.bytes,
             processes: Some(self.processes),
             root: self.root,
+            pieces: self.pieces,
             start: self.start,
             arrivals: self.arrivals.as_deref(),
         }
@@ -307,10 +314,14 @@ impl Point {
         (self.missed + self.delayed) * 4 > self.made
     }
 
-    /// Bytes of a message over the time, bytes/s.
+    /// Bytes of a message, of master and workers of all pieces, over the time, bytes/s.
     pub(crate) fn bandwidth(&self) -> Option<f64> {
         let (bytes, time_ns) = self.bytes.zip(self.time_ns)?;
-        (time_ns > 0.0).then(|| bytes as f64 / time_ns * 1e9)
+        let messages = match self.pieces {
+            None => 1,
+            Some(pieces) => pieces * self.processes.saturating_sub(1),
+        };
+        (time_ns > 0.0).then(|| bytes as f64 * messages as f64 / time_ns * 1e9)
     }
 }
 
@@ -326,6 +337,7 @@ impl Series {
             bytes,
             processes: Some(self.processes),
             root: self.root,
+            pieces: self.pieces,
             start: self.start,
             arrivals: arrivals.as_deref(),
         };
@@ -361,6 +373,7 @@ impl Point {
             processes: 4,
             pair: None,
             root: Some(0),
+            pieces: None,
             start: StartScheme::Window,
             arrivals: None,
             delays_ns: Vec::new(),

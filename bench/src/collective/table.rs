@@ -123,6 +123,8 @@ fn write_operation(points: &[Point], output: &mut impl Write) -> io::Result<()> 
     let start: Word = |point| point.start.word().to_owned();
     columns.add(differs(processes), "processes", Box::new(processes));
     columns.add(differs(root), "root", Box::new(root));
+    let pieces: Word = |point| point.pieces.map_or("-".to_owned(), |n| n.to_string());
+    columns.add(differs(pieces), "pieces", Box::new(pieces));
     columns.add(differs(arrivals), "arrivals", Box::new(arrivals));
     columns.add(differs(start), "start", Box::new(start));
     let has_bytes = first.bytes.is_some();
@@ -137,7 +139,8 @@ fn write_operation(points: &[Point], output: &mut impl Write) -> io::Result<()> 
         let with_window = points.iter().find(|other| {
             other.start == StartScheme::Window
                 && (other.bytes, other.processes) == (point.bytes, point.processes)
-                && (other.root, &other.arrivals) == (point.root, &point.arrivals)
+                && (other.root, other.pieces) == (point.root, point.pieces)
+                && other.arrivals == point.arrivals
         });
         let both = with_window.and_then(|other| other.time_ns.zip(point.time_ns));
         both.map_or("-".to_owned(), |(window, own)| {
@@ -208,6 +211,12 @@ fn what_all_share(points: &[Point]) -> String {
             format!(", root {root}"),
         );
     }
+    if let Some(pieces) = first.pieces {
+        add(
+            points.iter().all(|point| point.pieces == first.pieces),
+            format!(", {pieces} pieces for each worker"),
+        );
+    }
     let same_start = points.iter().all(|point| point.start == first.start);
     add(same_start, format!(", start {}", first.start.word()));
     if let Some(arrivals) = &first.arrivals {
@@ -264,7 +273,7 @@ fn write_doubts(results: &Results, output: &mut impl Write) -> io::Result<()> {
 /// One line for each point.
 pub(super) fn csv(results: &Results) -> String {
     let mut text = "operation,bytes,processes,root,start,arrivals,reduction,time_ns,relative_error,\
-                    bandwidth_bytes_per_s,made,missed,delayed,skew_median_ns,skew_max_ns,window_ns\n"
+                    bandwidth_bytes_per_s,made,missed,delayed,skew_median_ns,skew_max_ns,window_ns,pieces\n"
         .to_owned();
     for point in &results.points {
         let skew = point.skew_ns.as_ref();
@@ -285,6 +294,7 @@ pub(super) fn csv(results: &Results) -> String {
             known(skew.map(|skew| skew.median)),
             known(skew.map(|skew| skew.max)),
             known(point.window_ns),
+            known(point.pieces),
         ];
         text += &fields.join(",");
         text.push('\n');
@@ -432,7 +442,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5);
         let n_fields = lines[0].split(',').count();
-        assert_eq!(lines[1], "MPI_Bcast,8,4,0,window,,span,,,,4,4,0,,,3000");
+        assert_eq!(lines[1], "MPI_Bcast,8,4,0,window,,span,,,,4,4,0,,,3000,");
         assert_eq!(lines[1].split(',').count(), n_fields);
         assert!(
             lines[3].contains(",\"late, or \"\"last\"\"\","),

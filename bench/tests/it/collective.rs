@@ -39,11 +39,13 @@ fn every_operation_is_measured_and_an_interrupted_run_goes_on_where_it_ended() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let names = operations(folder);
-    assert_eq!(names.len(), 3 * 17 + 2 + 9 + 6);
+    assert_eq!(names.len(), 3 * 17 + 2 + 9 + 7 + 6);
     // Persistent collectives came with MPI 4; Open MPI 4 has them under another prefix.
     let text = format!(
         "repetitions = [2, 4]\nseconds = 0.5\nstart = \"barrier\"\n\
          [[measure]]\noperations = {names:?}\nlengths = [9]\nroots = [2]\n\
+         [[measure]]\noperations = [\"master-MPI_Waitsome\", \"master-MPI_Isend\"]\n\
+         lengths = [100000]\npieces = [1, 40]\n\
          [[measure]]\noperations = [\"MPI_Bcast\"]\nlengths = [0, 8]\nprocesses = [2]\n\
          starts = [\"window\"]\narrivals = \"late:1\"\ndelay_us = 30.0\n"
     );

@@ -73,6 +73,7 @@ fn setting(series: &Series, bytes: u64, overlap: Option<Overlap>) -> Setting {
         members: Members::First(series.processes),
         root: series.root.unwrap_or(0),
         element: Default::default(),
+        pieces: 0,
         overlap,
     }
 }

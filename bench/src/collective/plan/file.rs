@@ -56,6 +56,8 @@ struct Measure {
     #[serde(default)]
     roots: Vec<Spanned<usize>>,
     #[serde(default)]
+    pieces: Vec<Spanned<usize>>,
+    #[serde(default)]
     starts: Vec<StartScheme>,
     arrivals: Option<Spanned<String>>,
     delay_us: Option<f64>,
@@ -260,6 +262,7 @@ fn part(
         lengths,
         processes: lines.all(measure.processes),
         roots: lines.all(measure.roots),
+        pieces: lines.all(measure.pieces),
         starts,
         arrivals,
     })
