@@ -26,7 +26,6 @@ mod table;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use collbench_instrument::Clock;
 use collbench_viz::Picture;
@@ -338,7 +337,7 @@ pub(crate) fn write_run(results: &Results, output: &mut impl Write) -> std::io::
 /// # Errors
 /// Names the file.
 pub(crate) fn write_files(results: &Results, folder: &Path) -> anyhow::Result<()> {
-    let write = |name: &str, content: &[u8]| write_file(folder, name, content);
+    let write = |name: &str, content: &[u8]| crate::folder::write_file(folder, name, content);
     let mut json = serde_json::to_vec_pretty(results)?;
     json.push(b'\n');
     write(keep::DOCUMENT, &json)?;
@@ -362,11 +361,6 @@ pub(crate) fn write_files(results: &Results, folder: &Path) -> anyhow::Result<()
         )?;
     }
     Ok(())
-}
-
-fn write_file(folder: &Path, name: &str, content: &[u8]) -> anyhow::Result<()> {
-    let path = folder.join(name);
-    std::fs::write(&path, content).with_context(|| format!("writing {}", path.display()))
 }
 
 /// Results of two processes on two hosts, with two points that take this long and four times as

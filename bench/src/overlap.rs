@@ -47,7 +47,7 @@ use mpi::traits::Communicator;
 use crate::folder;
 use crate::job::{self, Group, Process};
 use crate::machine::Machine;
-use crate::overhead::Format;
+use crate::overhead::{Format, settings};
 use call::Communicators;
 use configuration::Share;
 use document::{Document, Surroundings};
@@ -353,7 +353,7 @@ fn measure_in(
     let surroundings = Surroundings {
         machine,
         command: std::env::args().collect(),
-        environment: configuration::settings(),
+        environment: settings(),
         has_one_clock,
         clock_error_ns: job.clock_error_ns(),
         shares_cores: share.shares_cores,
@@ -362,10 +362,9 @@ fn measure_in(
     job.end();
     let document = Document::of(&plan, &journal, surroundings);
     if let Some(folder) = &options.output {
-        let path = folder.join(DOCUMENT);
         let mut text = Vec::new();
         write_json(&document, &mut text)?;
-        std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+        folder::write_file(folder, DOCUMENT, &text)?;
     }
     Ok(Some(document))
 }
@@ -391,9 +390,11 @@ fn plan(options: &Options, processes: &[Process], memory: u64, share: &Share) ->
             .map(|process| process.host.clone())
             .collect(),
         mpi_library: library.trim_matches(['\0', ' ', '\n']).to_owned(),
-        configuration: options.configuration.clone().unwrap_or_else(|| {
-            configuration::label(&configuration::settings(), share.leaves_cores).to_owned()
-        }),
+        environment: settings(),
+        configuration: options
+            .configuration
+            .clone()
+            .unwrap_or_else(|| configuration::label(&settings(), share.leaves_cores).to_owned()),
     }
 }
 

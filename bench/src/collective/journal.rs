@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -72,7 +71,7 @@ impl Journal {
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let file = file.with_context(|| format!("writing {}", path.display()))?;
         ensure!(
-            lock(&file),
+            crate::folder::lock(&file),
             "{}: another run is writing it; choose another directory",
             path.display()
         );
@@ -155,15 +154,7 @@ pub(super) fn can_go_on(folder: &Path, plan: &Plan, job: &OfJob) -> bool {
     };
     let text = std::fs::read_to_string(folder.join(NAME)).unwrap_or_default();
     let head = head(plan, job).ok();
-    head.as_deref() == text.lines().next() && lock(&file)
-}
-
-/// Takes the lock of the file until it is closed; `false` if another process has it. Where the file
-/// system has no locks, none is needed to go on.
-fn lock(file: &File) -> bool {
-    // SAFETY: a descriptor that is open.
-    let code = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
-    code == 0 || std::io::Error::last_os_error().kind() != std::io::ErrorKind::WouldBlock
+    head.as_deref() == text.lines().next() && crate::folder::lock(&file)
 }
 
 /// The first line of a journal.

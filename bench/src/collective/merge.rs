@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use collbench_stats::spread::Spread;
 
 use super::results::{Point, Results, SCHEMA};
@@ -54,6 +54,24 @@ pub(super) fn of_files(files: &[PathBuf]) -> anyhow::Result<Results> {
             first.run.ranks,
             first.run.element
         );
+        let differs = [
+            (
+                "another MPI library",
+                results.run.mpi_library != first.run.mpi_library,
+            ),
+            (
+                "other settings of the MPI library",
+                results.run.environment != first.run.environment,
+            ),
+            ("another figure", results.run.figure != first.run.figure),
+        ];
+        if let Some((what, _)) = differs.iter().find(|(_, differs)| *differs) {
+            bail!(
+                "{} was measured with {what} than {}: compare them with --compare; only runs of the same are merged",
+                file.display(),
+                files[0].display()
+            );
+        }
     }
     Ok(merge(&all))
 }
@@ -85,10 +103,14 @@ fn median_of(points: &[&Point]) -> Point {
     let middle = sorted[times.len().max(1).div_ceil(2) - 1];
     let median = Spread::of(times.iter().copied()).map(|spread| spread.median);
     // The launch is the unit of confidence: the error of one run says nothing about the others.
-    let reach = Spread::of(times).map(|spread| (spread.max - spread.min) / 2.0 / spread.median);
+    let n_times = times.len();
+    let reach = Spread::of(times).map(|spread| {
+        let reach = (spread.max - spread.median).max(spread.median - spread.min);
+        reach / spread.median
+    });
     Point {
         time_ns: median,
-        relative_error: reach.filter(|_| points.len() > 1).or(middle.relative_error),
+        relative_error: reach.filter(|_| n_times > 1).or(middle.relative_error),
         is_precise: points.iter().all(|point| point.is_precise),
         made: points.iter().map(|point| point.made).sum(),
         missed: points.iter().map(|point| point.missed).sum(),

@@ -172,15 +172,15 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if let Some(folder) = &options.output {
         let mut json = serde_json::to_vec_pretty(&results)?;
         json.push(b'\n');
-        super::write_file(folder, "nonblocking.json", &json)?;
-        super::write_file(
+        crate::folder::write_file(folder, "nonblocking.json", &json)?;
+        crate::folder::write_file(
             folder,
             "nonblocking.csv",
             table::csv(&results.points).as_bytes(),
         )?;
         for (name, curves) in table::pictures(&results) {
             let svg = Picture::from(curves).to_svg();
-            super::write_file(folder, &format!("{name}.svg"), svg.as_bytes())?;
+            crate::folder::write_file(folder, &format!("{name}.svg"), svg.as_bytes())?;
         }
     }
     match options.format {

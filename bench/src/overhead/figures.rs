@@ -562,6 +562,18 @@ pub(crate) fn first_line(text: &str) -> String {
     line.trim_end_matches(end).to_owned()
 }
 
+/// Settings of MPI libraries and of the communication libraries below them begin like this.
+const SETTINGS: [&str; 7] = [
+    "OMPI_MCA_",
+    "MPICH_",
+    "MPIR_CVAR_",
+    "I_MPI_",
+    "MV2_",
+    "UCX_",
+    "FI_",
+];
+
+/// Settings of the MPI library in the environment of this process, without those that its launcher made.
 pub(crate) fn settings() -> BTreeMap<String, String> {
     std::env::vars_os()
         .map(|(name, value)| {
@@ -570,7 +582,11 @@ pub(crate) fn settings() -> BTreeMap<String, String> {
                 value.to_string_lossy().into_owned(),
             )
         })
-        .filter(|(name, _)| name.starts_with("OMPI_MCA_") && !super::pair::is_of_launcher(name))
+        .filter(|(name, _)| SETTINGS.iter().any(|prefix| name.starts_with(prefix)))
+        // MPICH's launcher gives each host the name of its own interface.
+        .filter(|(name, _)| {
+            !super::pair::is_of_launcher(name) && !name.ends_with("_INTERFACE_HOSTNAME")
+        })
         .collect()
 }
 

@@ -8,8 +8,6 @@ use mpi::traits::{Communicator, CommunicatorCollectives};
 use super::workload::allowed_cores;
 use crate::job::Process;
 
-/// Settings of MPI libraries and of the communication libraries below them begin like this.
-const PREFIXES: [&str; 6] = ["MPICH_", "MPIR_CVAR_", "I_MPI_", "MV2_", "UCX_", "FI_"];
 /// Settings that switch a progress thread on.
 const PROGRESS_THREAD: [&str; 4] = [
     "MPICH_ASYNC_PROGRESS",
@@ -33,19 +31,6 @@ const OFFERS: [(&str, &str); 4] = [
         "Open MPI has no progress thread for collectives",
     ),
 ];
-
-/// Settings of the MPI library in the environment of this process.
-pub(super) fn settings() -> BTreeMap<String, String> {
-    let mut settings = crate::overhead::settings();
-    let all = std::env::vars_os().map(|(name, value)| {
-        (
-            name.to_string_lossy().into_owned(),
-            value.to_string_lossy().into_owned(),
-        )
-    });
-    settings.extend(all.filter(|(name, _)| PREFIXES.iter().any(|prefix| name.starts_with(prefix))));
-    settings
-}
 
 /// The name of a configuration: by whether a progress thread is switched on, and whether the
 /// computation leaves it a core.

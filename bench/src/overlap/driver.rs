@@ -241,7 +241,9 @@ impl Wanted {
                     known.retain(|(tried, _)| *tried != size);
                     known.push((size, ns));
                 }
-                _ => return Ok((outcome, reference)),
+                // The tries were disturbed, or the reference varies.
+                Some(_) => return Ok((Outcome::NotConverged, None)),
+                None => return Ok((outcome, reference)),
             }
         }
     }

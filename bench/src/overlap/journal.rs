@@ -3,6 +3,7 @@
 //! The file has one JSON document per line: first what is measured, then an entry for each size that
 //! was searched and for each cell. A line that was not written whole is dropped.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
@@ -34,6 +35,9 @@ pub(super) struct Plan {
     /// Host of each process.
     pub(super) hosts: Vec<String>,
     pub(super) mpi_library: String,
+    /// Settings of the MPI library in the environment of the first process.
+    #[serde(default)]
+    pub(super) environment: BTreeMap<String, String>,
     pub(super) configuration: String,
 }
 
@@ -130,11 +134,21 @@ impl Journal {
     pub(super) fn open(folder: &Path, plan: &Plan) -> anyhow::Result<Self> {
         let path = folder.join(FILE);
         let shown = || path.display().to_string();
-        let text = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error).with_context(shown),
+        let options = || {
+            OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(&path)
         };
+        let mut file = options().with_context(shown)?;
+        if !crate::folder::lock(&file) {
+            bail!(
+                "{}: another process is adding to this measurement; wait until it has ended, or use another --output",
+                shown()
+            );
+        }
+        let text = std::fs::read(&path).with_context(shown)?;
         // What follows the last line feed was not written whole.
         let whole = text
             .iter()
@@ -149,8 +163,8 @@ impl Journal {
             let known: Plan = serde_json::from_slice(known).with_context(shown)?;
             if known != *plan {
                 bail!(
-                    "{}: this is another measurement, with other options, processes or MPI \
-                     library; use another --output, or remove the file",
+                    "{}: this is another measurement, with other options, processes, MPI library or \
+                     settings of it; use another --output, or remove the file",
                     shown()
                 );
             }
@@ -158,14 +172,6 @@ impl Journal {
         for line in lines {
             journal.keep(serde_json::from_slice(line).with_context(shown)?);
         }
-        let options = || {
-            OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .open(&path)
-        };
-        let mut file = options().with_context(shown)?;
         file.set_len(whole as u64).with_context(shown)?;
         file.seek(SeekFrom::End(0)).with_context(shown)?;
         if known.is_none() {
@@ -246,6 +252,7 @@ mod tests {
             threads: vec![1, 1],
             hosts: vec!["a".to_owned(), "a".to_owned()],
             mpi_library: "a library".to_owned(),
+            environment: BTreeMap::new(),
             configuration: "basic".to_owned(),
         }
     }

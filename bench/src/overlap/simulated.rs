@@ -26,6 +26,7 @@ fn plan() -> Plan {
         threads: vec![1; 4],
         hosts: vec!["a".to_owned(); 4],
         mpi_library: "a library with known progress".to_owned(),
+        environment: std::collections::BTreeMap::new(),
         configuration: "basic".to_owned(),
     }
 }

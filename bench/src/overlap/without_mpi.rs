@@ -6,6 +6,7 @@
 //! JSON document per line.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, bail};
@@ -130,6 +131,7 @@ pub(super) fn serve(parent: i32) -> anyhow::Result<()> {
     // SAFETY: takes a number and touches no memory. This process must not outlive its parent, nor
     // leave it stopped.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    continue_at_end(parent)?;
     let mut workload = None;
     let mut stdout = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
@@ -153,6 +155,33 @@ pub(super) fn serve(parent: i32) -> anyhow::Result<()> {
         stdout.flush()?;
     }
     Ok(())
+}
+
+/// Starts a process that lets `parent` continue when this one has ended: if this one is killed while the parent is
+/// stopped, nobody else would.
+fn continue_at_end(parent: i32) -> anyhow::Result<()> {
+    let (ended, lives) = std::io::pipe()?;
+    // SAFETY: this process has no other thread yet, and the child does nothing but what follows.
+    match unsafe { libc::fork() } {
+        -1 => Err(std::io::Error::last_os_error()).context("starting a process"),
+        // SAFETY: these functions may be called after a fork; the byte is written by nobody else.
+        0 => unsafe {
+            // What it inherited, among it the other end of the pipe, must be closed when this process ends.
+            libc::dup2(ended.as_raw_fd(), 0);
+            libc::close_range(1, libc::c_uint::MAX, 0);
+            let mut byte = 0u8;
+            while libc::read(0, (&raw mut byte).cast(), 1) < 0
+                && *libc::__errno_location() == libc::EINTR
+            {}
+            libc::kill(parent, libc::SIGCONT);
+            libc::_exit(0);
+        },
+        _ => {
+            // Open until this process ends, however it does.
+            std::mem::forget(lives);
+            Ok(())
+        }
+    }
 }
 
 fn workload_of(workload: &mut Option<Workload>) -> anyhow::Result<&mut Workload> {
