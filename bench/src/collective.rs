@@ -1,6 +1,7 @@
 //! Measures collective operations, ping-pongs, a master with workers and simple calls: how long they
 //! take, by how they are started, over lengths, numbers of processes and roots.
 
+mod algorithms;
 mod arrivals;
 mod call;
 mod compare;
@@ -19,6 +20,7 @@ mod point;
 mod progress;
 mod results;
 mod run;
+mod selection;
 mod sheet;
 mod surroundings;
 mod table;
@@ -83,6 +85,13 @@ pub struct Options {
     /// Measure with all start schemes
     #[arg(long, conflicts_with_all = ["start", "arrivals"])]
     compare_schemes: bool,
+    /// Measure each algorithm that the MPI library can be told to use beside its own choice, in turns
+    /// (Open MPI's coll_tuned)
+    #[arg(long, conflicts_with_all = ["merge", "compare"])]
+    algorithms: bool,
+    /// What the order of the points is drawn from [default: different for each launch]
+    #[arg(long, value_name = "N", conflicts_with_all = ["merge", "compare"])]
+    seed: Option<u64>,
     /// When processes arrive: sorted, random, late:PROCESS, or as the ranks of an analysis.json
     /// [default: together]
     #[arg(long, value_name = "PATTERN", value_parser = arrivals::Pattern::of_text)]
@@ -296,7 +305,7 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     let Some((mut results, folder)) = results else {
         return Ok(());
     };
-    results.guidelines = guidelines::violations(&results);
+    judge(&mut results);
     if let Some(folder) = &folder {
         crate::folder::make(folder)?;
         write_files(&results, folder)?;
@@ -318,8 +327,14 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
 /// Names the file that cannot be read, or that measured something else.
 pub(crate) fn merged(files: &[PathBuf]) -> anyhow::Result<Results> {
     let mut results = merge::of_files(files)?;
-    results.guidelines = guidelines::violations(&results);
+    judge(&mut results);
     Ok(results)
+}
+
+/// Adds what follows from the points.
+fn judge(results: &mut Results) {
+    results.guidelines = guidelines::violations(results);
+    results.selection = selection::of(results);
 }
 
 /// Number of points in the journal of a run; 0 if it cannot be read.

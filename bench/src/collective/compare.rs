@@ -154,7 +154,7 @@ impl Compared {
 
 /// Index of the shortest time, if its interval ends before that of the second shortest begins. A
 /// time without an error is not compared.
-fn fastest(times_ns: &[Option<f64>], relative_errors: &[Option<f64>]) -> Option<usize> {
+pub(super) fn fastest(times_ns: &[Option<f64>], relative_errors: &[Option<f64>]) -> Option<usize> {
     let known = times_ns.iter().zip(relative_errors).enumerate();
     let mut known: Vec<(usize, f64, f64)> = known
         .filter_map(|(i, (time, error))| Some((i, (*time)?, (*error)?)))

@@ -11,6 +11,7 @@ use mpi::traits::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::algorithms;
 use super::call::{Call, Element};
 use super::operation::Operation;
 use super::overlap::Overlap;
@@ -20,10 +21,10 @@ use crate::measure::start::{Batch, Repetition};
 /// A step of the measurement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Command {
-    /// Make the operation ready; all processes.
-    Prepare(Setting),
-    /// Make repetitions of it; its processes.
-    Measure(Batch),
+    /// Make operations of the same processes ready; all processes.
+    Prepare(Vec<Setting>),
+    /// Make repetitions of the one with this index; its processes.
+    Measure(usize, Batch),
     /// Measure the clocks again; all processes.
     Clocks,
     /// End; all processes.
@@ -40,6 +41,8 @@ pub(super) struct Setting {
     pub(super) element: Element,
     /// Of master and workers, pieces for each worker.
     pub(super) pieces: usize,
+    /// Number of the algorithm that the library is told to use; `None`: its own choice.
+    pub(super) algorithm: Option<i32>,
     /// What is computed while a nonblocking operation is under way.
     pub(super) overlap: Option<Overlap>,
 }
@@ -69,6 +72,9 @@ const NAP: Duration = Duration::from_micros(100);
 /// Clocks are measured again after this time, if there are several.
 const CLOCKS_EVERY: Duration = Duration::from_secs(5);
 
+/// A communicator: its processes, and the operation and algorithm for which it is made.
+type CommKey = (Members, Option<(String, i32)>);
+
 /// An operation that can be called.
 struct Ready {
     call: Call,
@@ -80,9 +86,9 @@ struct Ready {
 pub(super) struct Job {
     world: SimpleCommunicator,
     global: GlobalClock,
-    comms: BTreeMap<Members, Option<Rc<SimpleCommunicator>>>,
-    /// What is ready; `None` where this process has no part.
-    ready: Option<Ready>,
+    comms: BTreeMap<CommKey, Option<Rc<SimpleCommunicator>>>,
+    /// What is ready; nothing where this process has no part.
+    ready: Vec<Ready>,
     /// Those who have a part in it.
     members: Members,
     clocks_measured: Instant,
@@ -99,7 +105,7 @@ impl Job {
             world,
             global,
             comms: BTreeMap::new(),
-            ready: None,
+            ready: Vec::new(),
             members: Members::First(0),
             clocks_measured: Instant::now(),
         }
@@ -128,17 +134,30 @@ impl Job {
     /// # Errors
     /// States why it cannot be called.
     pub(super) fn prepare(&mut self, setting: Setting) -> anyhow::Result<()> {
-        let all = 1..self.world.size() as usize;
-        self.command(&Command::Prepare(setting), all).map(|_| ())
+        self.prepare_all(vec![setting])
     }
 
-    /// Makes repetitions of the operation that is ready; process 0. Returns them by process.
+    /// Makes several operations of the same processes ready; process 0.
+    ///
+    /// # Errors
+    /// States which cannot be called.
+    pub(super) fn prepare_all(&mut self, settings: Vec<Setting>) -> anyhow::Result<()> {
+        let all = 1..self.world.size() as usize;
+        self.command(&Command::Prepare(settings), all).map(|_| ())
+    }
+
+    /// Makes repetitions of the operation with this index among those that are ready; process 0.
+    /// Returns them by process.
     ///
     /// # Errors
     /// As of [`prepare`](Self::prepare).
-    pub(super) fn measure(&mut self, batch: Batch) -> anyhow::Result<Vec<Vec<Repetition>>> {
+    pub(super) fn measure(
+        &mut self,
+        ready: usize,
+        batch: Batch,
+    ) -> anyhow::Result<Vec<Vec<Repetition>>> {
         let others = self.members.ranks().into_iter().skip(1);
-        self.command(&Command::Measure(batch), others)
+        self.command(&Command::Measure(ready, batch), others)
     }
 
     /// Measures the clocks again if they are due; process 0.
@@ -180,9 +199,10 @@ impl Job {
                 root: 0,
                 element: Element::Byte,
                 pieces: 0,
+                algorithm: None,
                 overlap: None,
             })?;
-            let repetitions = self.measure(Batch::unsynchronized(100))?;
+            let repetitions = self.measure(0, Batch::unsynchronized(100))?;
             let times = repetitions[0]
                 .iter()
                 .map(|one| one.times.leave - one.times.enter);
@@ -232,11 +252,15 @@ impl Job {
     /// The repetitions of all processes in process 0, of a command that makes some; else nothing.
     fn carry_out(&mut self, command: &Command) -> anyhow::Result<Vec<Vec<Repetition>>> {
         match command {
-            Command::Prepare(setting) => {
-                self.make_ready(setting)?;
+            Command::Prepare(settings) => {
+                // Their buffers go before those of the next ones come.
+                self.ready.clear();
+                for setting in settings {
+                    self.make_ready(setting)?;
+                }
                 Ok(Vec::new())
             }
-            Command::Measure(batch) => self.make_repetitions(batch),
+            Command::Measure(ready, batch) => self.make_repetitions(*ready, batch),
             Command::Clocks => {
                 self.global.measure();
                 self.clock_error = largest_error(&self.world, self.global.error());
@@ -247,54 +271,69 @@ impl Job {
     }
 
     fn make_ready(&mut self, setting: &Setting) -> anyhow::Result<()> {
-        // Its buffers go before those of the next one come.
-        self.ready = None;
         self.members = setting.members;
         let operation = Operation::of_name(&setting.operation)
             .with_context(|| format!("{}: unknown operation", setting.operation))?;
-        let comm = self.communicator(setting.members);
-        self.ready = match comm {
-            None => None,
-            Some(comm) => {
-                let call = Call::new(
-                    operation,
-                    Rc::clone(&comm),
-                    setting.root,
-                    setting.bytes,
-                    setting.element,
-                    setting.pieces,
-                )?;
-                Some(Ready {
-                    call,
-                    comm,
-                    overlap: setting.overlap,
-                })
-            }
-        };
+        let comm = self.communicator(operation, setting)?;
+        if let Some(comm) = comm {
+            let call = Call::new(
+                operation,
+                Rc::clone(&comm),
+                setting.root,
+                setting.bytes,
+                setting.element,
+                setting.pieces,
+            )?;
+            self.ready.push(Ready {
+                call,
+                comm,
+                overlap: setting.overlap,
+            });
+        }
         Ok(())
     }
 
-    /// Collective over all processes when it is first used.
-    fn communicator(&mut self, members: Members) -> Option<Rc<SimpleCommunicator>> {
+    /// The communicator for a setting. Collective over all processes when it is first used.
+    fn communicator(
+        &mut self,
+        operation: Operation,
+        setting: &Setting,
+    ) -> anyhow::Result<Option<Rc<SimpleCommunicator>>> {
+        let chosen = setting
+            .algorithm
+            .map(|number| (setting.operation.clone(), number));
+        let key = (setting.members, chosen);
+        if let Some(made) = self.comms.get(&key) {
+            return Ok(made.clone());
+        }
         let world = &self.world;
-        let made = self.comms.entry(members).or_insert_with(|| {
-            let ranks = members.ranks();
+        let make = || {
+            let ranks = setting.members.ranks();
             let color = if ranks.contains(&(world.rank() as usize)) {
                 Color::with_value(0)
             } else {
                 Color::undefined()
             };
             world.split_by_color(color).map(Rc::new)
-        });
-        made.clone()
+        };
+        let made = match setting.algorithm {
+            None => make(),
+            Some(number) => algorithms::with(operation, number, make)?,
+        };
+        self.comms.insert(key, made.clone());
+        Ok(made)
     }
 
-    fn make_repetitions(&mut self, batch: &Batch) -> anyhow::Result<Vec<Vec<Repetition>>> {
+    fn make_repetitions(
+        &mut self,
+        ready: usize,
+        batch: &Batch,
+    ) -> anyhow::Result<Vec<Vec<Repetition>>> {
         let Some(Ready {
             call,
             comm,
             overlap,
-        }) = &mut self.ready
+        }) = self.ready.get_mut(ready)
         else {
             return Ok(Vec::new());
         };

@@ -210,6 +210,7 @@ mod tests {
                 processes: 4,
                 root: Some(0),
                 pieces: None,
+                algorithm: None,
                 start: StartScheme::Window,
                 arrivals: None,
             }],

@@ -89,6 +89,10 @@ fn merge(all: &[Results]) -> Results {
     }
     let mut merged = all[0].clone();
     merged.run.runs = all.iter().map(|results| results.run.runs).sum();
+    if all.len() > 1 {
+        // Each launch has an order of its own.
+        merged.run.seed = None;
+    }
     merged.points = order.iter().map(|key| median_of(&by_key[key])).collect();
     merged
 }

@@ -222,6 +222,16 @@ fn findings(runs: &[Named<'_>]) -> Vec<Findings> {
     };
     let mut all = Vec::new();
     for run in runs {
+        let slower = run
+            .results
+            .selection
+            .iter()
+            .filter(|one| one.is_own_choice_slower);
+        let sentences: Vec<String> = slower.take(NAMED).map(|one| one.words()).collect();
+        all.push(of(
+            "Algorithms faster than the library's choice".to_owned(),
+            sentences,
+        ));
         let added = match runs.len() {
             1 => String::new(),
             _ => format!(" ({})", run.name),

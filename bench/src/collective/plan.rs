@@ -4,6 +4,7 @@ mod file;
 
 use serde::{Deserialize, Serialize};
 
+use super::algorithms::Algorithm;
 use super::arrivals;
 use super::call::{BUFFERED_OVERHEAD, Element};
 use super::operation::{MasterWorker, Operation, Simple};
@@ -66,8 +67,22 @@ pub(super) struct Series {
     pub(super) root: Option<usize>,
     /// Pieces for each worker; `None` without workers.
     pub(super) pieces: Option<usize>,
+    /// `None`: the library's own choice.
+    pub(super) algorithm: Option<Algorithm>,
     pub(super) start: StartScheme,
     pub(super) arrivals: Option<Arrivals>,
+}
+
+impl Series {
+    /// Whether two series differ only in their start or algorithm.
+    fn is_alike(&self, other: &Self) -> bool {
+        let of = |series: &Self| Self {
+            start: StartScheme::default(),
+            algorithm: None,
+            ..series.clone()
+        };
+        of(self) == of(other)
+    }
 }
 
 /// When processes arrive, and how far apart.
@@ -101,6 +116,8 @@ pub(super) struct Limits {
     pub(super) memory: Option<u64>,
     /// Whether the library has this operation.
     pub(super) is_available: fn(Operation) -> bool,
+    /// The algorithms that are measured beside the library's own choice.
+    pub(super) algorithms: fn(Operation) -> Vec<Algorithm>,
 }
 
 /// One part of a plan as it was given: all combinations of its lists are measured.
@@ -188,6 +205,22 @@ impl Plan {
         } else {
             Err(problems)
         }
+    }
+
+    /// Indexes of series that differ only in their start or algorithm, and are measured in turns; in
+    /// the order of the plan.
+    pub(super) fn groups(&self) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for (i, series) in self.series.iter().enumerate() {
+            let known = groups
+                .iter_mut()
+                .find(|group| self.series[group[0]].is_alike(series));
+            match known {
+                Some(group) => group.push(i),
+                None => groups.push(vec![i]),
+            }
+        }
+        groups
     }
 
     /// Number of points to begin with; refinement adds more.
@@ -356,6 +389,8 @@ impl Part {
                 }
                 _ => vec![None],
             };
+            let mut algorithms = vec![None];
+            algorithms.extend((limits.algorithms)(operation).into_iter().map(Some));
             let has_root = operation.collective().is_some_and(|own| own.has_root());
             for processes in or(&self.processes, limits.processes) {
                 let roots = if has_root {
@@ -364,9 +399,10 @@ impl Part {
                     vec![0]
                 };
                 for root in roots {
-                    for (&pieces, &start) in pieces
+                    for ((&pieces, &start), algorithm) in pieces
                         .iter()
                         .flat_map(|n| starts.iter().map(move |start| (n, start)))
+                        .flat_map(|of| algorithms.iter().map(move |algorithm| (of, algorithm)))
                     {
                         let is_ping_pong = matches!(operation, Operation::PingPong(_));
                         let start = match operation {
@@ -383,6 +419,7 @@ impl Part {
                             processes: if is_ping_pong { 2 } else { processes },
                             root: has_root.then_some(root),
                             pieces,
+                            algorithm: algorithm.clone(),
                             start,
                             arrivals: arrivals.filter(|_| start.has_instants()).cloned(),
                         });
@@ -520,6 +557,7 @@ mod tests {
         per_host: 4,
         memory: Some(1 << 30),
         is_available: |operation| !matches!(operation, Operation::Persistent(_)),
+        algorithms: |_| Vec::new(),
     };
 
     fn plan(text: &str) -> Result<Plan, Vec<String>> {
@@ -560,6 +598,35 @@ mod tests {
                 .all(|one| one.start == StartScheme::Barrier)
         );
         assert_eq!(plan.first_points(), 4 * 2 + 2 + 2);
+    }
+
+    #[test]
+    fn series_that_differ_in_start_or_algorithm_are_measured_in_turns() {
+        let limits = Limits {
+            algorithms: |operation| match operation.name().as_str() {
+                "MPI_Bcast" => [(1, "linear"), (6, "binomial")]
+                    .map(|(number, name)| Algorithm {
+                        number,
+                        name: name.to_owned(),
+                    })
+                    .to_vec(),
+                _ => Vec::new(),
+            },
+            ..LIMITS
+        };
+        let (method, parts) = parse(
+            "[[measure]]\noperations = [\"MPI_Bcast\", \"MPI_Scan\"]\nlengths = [8, 64]\n\
+             processes = [2, 4]\nstarts = [\"window\", \"barrier\"]\n",
+        )
+        .unwrap();
+        let plan = Plan::of(method, &parts, limits).unwrap();
+        let sizes: Vec<usize> = plan.groups().iter().map(Vec::len).collect();
+        // 2 starts of the library's choice and of 2 algorithms; of MPI_Scan only the starts.
+        assert_eq!(sizes, [6, 6, 2, 2]);
+        for group in plan.groups() {
+            let processes = plan.series[group[0]].processes;
+            assert!(group.iter().all(|&i| plan.series[i].processes == processes));
+        }
     }
 
     #[test]

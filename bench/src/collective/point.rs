@@ -1,7 +1,7 @@
 //! One point: repetitions until its time is precise, as process 0 asks for them.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use collbench_stats::spread::Spread;
 
@@ -80,6 +80,130 @@ fn usual_reduction(operation: Operation, start: StartScheme) -> Reduction {
     }
 }
 
+/// A point that is to be measured, with what is the same for all of its repetitions.
+struct Candidate<'s> {
+    series: &'s Series,
+    operation: Operation,
+    bytes: Option<u64>,
+    reduction: Reduction,
+    /// Whether no other reduction makes sense.
+    is_fixed: bool,
+    delays_ns: Vec<i64>,
+    calls: usize,
+    subtracted_ns: f64,
+    setting: Setting,
+}
+
+/// The time of a repetition by the times of its processes.
+type Value<'a> = Box<dyn Fn(&[Times]) -> f64 + 'a>;
+
+/// What is repeated, one batch at a time.
+struct Turn<'a> {
+    /// Index among the operations that are ready.
+    ready: usize,
+    scheme: StartScheme,
+    /// Calls in a repetition of a loop.
+    calls: usize,
+    delays_ns: &'a [i64],
+    /// The time that is to be precise, ns.
+    value: Value<'a>,
+}
+
+/// How far the repetitions of a turn are.
+struct Course {
+    repetitions: Repetitions,
+    window: Window,
+    /// From the command of a batch to its first start, ns.
+    lead_ns: f64,
+    /// Time of all batches.
+    spent: Duration,
+    has_ended: bool,
+}
+
+impl Course {
+    /// For repetitions that take about this long, ns.
+    fn begin(duration_ns: i64) -> Self {
+        Self {
+            repetitions: Repetitions::default(),
+            window: Window::for_duration(duration_ns),
+            lead_ns: FIRST_LEAD,
+            spent: Duration::ZERO,
+            has_ended: false,
+        }
+    }
+}
+
+impl Candidate<'_> {
+    /// The time of one repetition, ns.
+    fn value(&self, times: &[Times], reduction: Reduction) -> f64 {
+        (reduction.of(times) - self.subtracted_ns) / self.calls as f64
+    }
+
+    /// The point that its repetitions are.
+    fn point(
+        self,
+        repetitions: Repetitions,
+        window: Window,
+        method: &Method,
+        keeps_samples: bool,
+    ) -> Point {
+        let (series, scheme) = (self.series, self.series.start);
+        let times_of = |reduction: Reduction| -> Vec<f64> {
+            let valid = repetitions.valid.iter();
+            valid.map(|times| self.value(times, reduction)).collect()
+        };
+        let reductions: BTreeMap<String, Summary> = Reduction::ALL
+            .into_iter()
+            .filter(|one| !self.is_fixed || *one == self.reduction)
+            .filter_map(|one| Some((one.word().to_owned(), Summary::of(&times_of(one))?)))
+            .collect();
+        let chosen = reductions.get(self.reduction.word());
+        let trimmed = chosen.and_then(|summary| summary.trimmed);
+        let relative_error = trimmed
+            .map(|of| of.half_width_ns(method.precision.error) / of.mean_ns.abs())
+            .filter(|error| error.is_finite());
+        let skews = repetitions.valid.iter();
+        let skews = skews.map(|times| start_skew_ns(times, &self.delays_ns) as f64);
+        Point {
+            operation: series.operation.clone(),
+            pattern: self.operation.pattern(),
+            bytes: self.bytes,
+            processes: series.processes,
+            pair: match self.setting.members {
+                Members::Pair(partner) => Some([0, partner]),
+                Members::First(_) => None,
+            },
+            root: series.root,
+            pieces: series.pieces,
+            algorithm: series
+                .algorithm
+                .as_ref()
+                .map(|algorithm| algorithm.name.clone()),
+            start: scheme,
+            arrivals: series
+                .arrivals
+                .as_ref()
+                .map(|of| words(&of.pattern, of.delay_ns)),
+            reduction: self.reduction,
+            time_ns: chosen.map(|summary| summary.figure(method.figure)),
+            relative_error,
+            is_precise: relative_error.is_some_and(|error| error <= method.precision.relative),
+            subtracted_ns: self.subtracted_ns,
+            made: repetitions.made,
+            missed: repetitions.missed,
+            delayed: repetitions.delayed,
+            window_ns: scheme.has_instants().then_some(window.length_ns()),
+            loop_length: scheme.is_loop().then_some(self.calls),
+            skew_ns: Spread::of(skews).filter(|_| series.processes > 1),
+            change: Change::within(&times_of(self.reduction), method.precision.relative),
+            is_refined: false,
+            samples: keeps_samples.then_some(repetitions.samples),
+            delays_ns: self.delays_ns,
+            reductions,
+        }
+    }
+}
+
 /// What measuring points needs besides the job.
 pub(super) struct Measurement<'a> {
     pub(super) job: &'a mut Job,
@@ -102,11 +226,53 @@ impl<'a> Measurement<'a> {
         }
     }
 
-    /// Measures one length of a series; `None` for an operation without lengths.
+    /// Measures one length of series that differ in how they start or in the algorithm, in turns;
+    /// `None` for an operation without lengths.
     ///
     /// # Errors
     /// States which operation cannot be called, or which file of delays cannot be read.
-    pub(super) fn measure(&mut self, series: &Series, bytes: Option<u64>) -> anyhow::Result<Point> {
+    pub(super) fn measure(
+        &mut self,
+        series: &[&Series],
+        bytes: Option<u64>,
+    ) -> anyhow::Result<Vec<Point>> {
+        let candidates = series.iter().map(|one| self.candidate(one, bytes));
+        let candidates: Vec<Candidate<'_>> = candidates.collect::<Result<_, _>>()?;
+        // Candidates that differ in their start share an operation with its buffers.
+        let mut settings: Vec<Setting> = Vec::new();
+        let turns = candidates.iter().map(|candidate| {
+            let known = settings.iter().position(|one| *one == candidate.setting);
+            let ready = known.unwrap_or(settings.len());
+            if known.is_none() {
+                settings.push(candidate.setting.clone());
+            }
+            Turn {
+                ready,
+                scheme: candidate.series.start,
+                calls: candidate.calls,
+                delays_ns: &candidate.delays_ns,
+                value: Box::new(|times| candidate.value(times, candidate.reduction)),
+            }
+        });
+        let turns: Vec<Turn<'_>> = turns.collect();
+        self.job.prepare_all(settings)?;
+        let measured = self.repeat_in_turns(&turns, self.method.precision)?;
+        drop(turns);
+        let all = candidates.into_iter().zip(measured);
+        let keeps_samples = self.keeps_samples;
+        Ok(all
+            .map(|(candidate, (repetitions, window))| {
+                candidate.point(repetitions, window, self.method, keeps_samples)
+            })
+            .collect())
+    }
+
+    /// What is measured of a series.
+    fn candidate<'s>(
+        &mut self,
+        series: &'s Series,
+        bytes: Option<u64>,
+    ) -> anyhow::Result<Candidate<'s>> {
         let operation = Operation::of_name(&series.operation)
             .ok_or_else(|| anyhow::anyhow!("{}: unknown operation", series.operation))?;
         let members = self.members(operation, series.processes)?;
@@ -114,7 +280,6 @@ impl<'a> Measurement<'a> {
         let is_fixed = operation.pattern() != Pattern::Collective
             || series.start == StartScheme::BarrierSubtracted;
         let asked = method.reduction.filter(|_| !is_fixed);
-        let reduction = asked.unwrap_or(usual_reduction(operation, series.start));
         let delays_ns = match &series.arrivals {
             Some(of) => of.pattern.delays_ns(series.processes, of.delay_ns)?,
             None => Vec::new(),
@@ -124,71 +289,25 @@ impl<'a> Measurement<'a> {
             Operation::Simple(Simple::Empty) => 0.0,
             _ => self.empty_ns(members, series.start, calls)?,
         };
-        self.job.prepare(Setting {
-            operation: series.operation.clone(),
-            bytes: bytes.unwrap_or(0),
-            members,
-            root: series.root.unwrap_or(0),
-            element: method.element,
-            pieces: series.pieces.unwrap_or(0),
-            overlap: None,
-        })?;
-        let scheme = series.start;
-        let value = |times: &[Times], reduction: Reduction| {
-            (reduction.of(times) - subtracted_ns) / calls as f64
-        };
-        let (repetitions, window) =
-            self.repeat(scheme, calls, &delays_ns, method.precision, |times| {
-                value(times, reduction)
-            })?;
-        let times_of = |reduction: Reduction| -> Vec<f64> {
-            let valid = repetitions.valid.iter();
-            valid.map(|times| value(times, reduction)).collect()
-        };
-        let reductions: BTreeMap<String, Summary> = Reduction::ALL
-            .into_iter()
-            .filter(|one| !is_fixed || *one == reduction)
-            .filter_map(|one| Some((one.word().to_owned(), Summary::of(&times_of(one))?)))
-            .collect();
-        let chosen = reductions.get(reduction.word());
-        let trimmed = chosen.and_then(|summary| summary.trimmed);
-        let relative_error = trimmed
-            .map(|of| of.half_width_ns(method.precision.error) / of.mean_ns.abs())
-            .filter(|error| error.is_finite());
-        let skews = repetitions.valid.iter();
-        let skews = skews.map(|times| start_skew_ns(times, &delays_ns) as f64);
-        Ok(Point {
-            operation: series.operation.clone(),
-            pattern: operation.pattern(),
+        Ok(Candidate {
+            series,
+            operation,
             bytes,
-            processes: series.processes,
-            pair: match members {
-                Members::Pair(partner) => Some([0, partner]),
-                Members::First(_) => None,
-            },
-            root: series.root,
-            pieces: series.pieces,
-            start: scheme,
-            arrivals: series
-                .arrivals
-                .as_ref()
-                .map(|of| words(&of.pattern, of.delay_ns)),
-            reduction,
-            time_ns: chosen.map(|summary| summary.figure(method.figure)),
-            relative_error,
-            is_precise: relative_error.is_some_and(|error| error <= method.precision.relative),
-            subtracted_ns,
-            made: repetitions.made,
-            missed: repetitions.missed,
-            delayed: repetitions.delayed,
-            window_ns: scheme.has_instants().then_some(window.length_ns()),
-            loop_length: scheme.is_loop().then_some(calls),
-            skew_ns: Spread::of(skews).filter(|_| series.processes > 1),
-            change: Change::within(&times_of(reduction), method.precision.relative),
-            is_refined: false,
-            samples: self.keeps_samples.then_some(repetitions.samples),
+            reduction: asked.unwrap_or(usual_reduction(operation, series.start)),
+            is_fixed,
             delays_ns,
-            reductions,
+            calls,
+            subtracted_ns,
+            setting: Setting {
+                operation: series.operation.clone(),
+                bytes: bytes.unwrap_or(0),
+                members,
+                root: series.root.unwrap_or(0),
+                element: method.element,
+                pieces: series.pieces.unwrap_or(0),
+                algorithm: series.algorithm.as_ref().map(|algorithm| algorithm.number),
+                overlap: None,
+            },
         })
     }
 
@@ -228,6 +347,7 @@ impl<'a> Measurement<'a> {
             root: 0,
             element: self.method.element,
             pieces: 0,
+            algorithm: None,
             overlap: None,
         })?;
         let precision = Precision {
@@ -255,51 +375,112 @@ impl<'a> Measurement<'a> {
         precision: Precision,
         value: impl Fn(&[Times]) -> f64,
     ) -> anyhow::Result<(Repetitions, Window)> {
-        let begin = Instant::now();
-        let step_ns = self.job.global().step_ns();
-        let mut window = Window::for_duration(self.warm_up(delays_ns)?);
-        let mut lead_ns = FIRST_LEAD;
-        let mut repetitions = Repetitions::default();
-        loop {
-            let times: Vec<f64> = repetitions.valid.iter().map(|times| value(times)).collect();
-            let Next::Repeat(n) = precision.next(&times, repetitions.made, step_ns) else {
-                break;
-            };
-            if begin.elapsed().as_secs_f64() > self.method.seconds && repetitions.made > 0 {
-                break;
-            }
-            self.job.keep_clocks()?;
-            let most = (LONGEST_BATCH / window.length_ns()).max(1) as usize;
-            let n = n.min(most).min(MOST_IN_BATCH);
-            let batch = self.job.measure(Batch {
-                scheme,
-                n,
-                loop_length: calls,
-                first_ns: self.job.global().now() + lead_ns,
-                window_ns: window.length_ns(),
-                // Nobody can start together better than the clocks agree.
-                tolerance_ns: (self.method.tolerance_ns)
-                    .max(self.job.clock_error().uncertainty_ns as i64),
-                delays_ns: delays_ns.to_vec(),
-            })?;
-            let added = repetitions.add(&batch, self.keeps_samples);
-            if added.behind > 0 {
-                lead_ns = (lead_ns * 2.0).min(LONGEST_LEAD);
-            }
-            window.adapt(added.counted, added.overruns, added.ended_ns);
+        let turn = Turn {
+            ready: 0,
+            scheme,
+            calls,
+            delays_ns,
+            value: Box::new(value),
+        };
+        let mut course = Course::begin(self.warm_up(&turn)?);
+        while !course.has_ended {
+            self.add_batch(&turn, &mut course, precision)?;
         }
-        Ok((repetitions, window))
+        Ok((course.repetitions, course.window))
+    }
+
+    /// Batches of what is ready, one of each in turn, until the value of each is precise or its
+    /// limits are reached. The first of a round changes from round to round.
+    ///
+    /// # Errors
+    /// As of [`Job::prepare`].
+    fn repeat_in_turns(
+        &mut self,
+        turns: &[Turn<'_>],
+        precision: Precision,
+    ) -> anyhow::Result<Vec<(Repetitions, Window)>> {
+        let courses = turns
+            .iter()
+            .map(|turn| Ok(Course::begin(self.warm_up(turn)?)));
+        let mut courses: Vec<Course> = courses.collect::<anyhow::Result<_>>()?;
+        for round in 0.. {
+            for i in 0..turns.len() {
+                let idx = (round + i) % turns.len();
+                if !courses[idx].has_ended {
+                    self.add_batch(&turns[idx], &mut courses[idx], precision)?;
+                }
+            }
+            if courses.iter().all(|course| course.has_ended) {
+                break;
+            }
+        }
+        let ended = courses.into_iter();
+        Ok(ended
+            .map(|course| (course.repetitions, course.window))
+            .collect())
+    }
+
+    /// Adds a batch to a course, or ends it if no more repetitions are needed or allowed.
+    fn add_batch(
+        &mut self,
+        turn: &Turn<'_>,
+        course: &mut Course,
+        precision: Precision,
+    ) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        let valid = course.repetitions.valid.iter();
+        let times: Vec<f64> = valid.map(|times| (turn.value)(times)).collect();
+        let made = course.repetitions.made;
+        let next = precision.next(&times, made, self.job.global().step_ns());
+        let is_late = course.spent.as_secs_f64() > self.method.seconds && made > 0;
+        let Next::Repeat(n) = next else {
+            course.has_ended = true;
+            return Ok(());
+        };
+        if is_late {
+            course.has_ended = true;
+            return Ok(());
+        }
+        self.job.keep_clocks()?;
+        let most = (LONGEST_BATCH / course.window.length_ns()).max(1) as usize;
+        let batch = Batch {
+            scheme: turn.scheme,
+            n: n.min(most).min(MOST_IN_BATCH),
+            loop_length: turn.calls,
+            first_ns: self.job.global().now() + course.lead_ns,
+            window_ns: course.window.length_ns(),
+            // Nobody can start together better than the clocks agree.
+            tolerance_ns: (self.method.tolerance_ns)
+                .max(self.job.clock_error().uncertainty_ns as i64),
+            delays_ns: turn.delays_ns.to_vec(),
+        };
+        let batch = self.job.measure(turn.ready, batch)?;
+        let added = course.repetitions.add(&batch, self.keeps_samples);
+        if added.behind > 0 {
+            course.lead_ns = (course.lead_ns * 2.0).min(LONGEST_LEAD);
+        }
+        let Added {
+            counted,
+            overruns,
+            ended_ns,
+            ..
+        } = added;
+        course.window.adapt(counted, overruns, ended_ns);
+        course.spent += begin.elapsed();
+        Ok(())
     }
 
     /// The longest time of a process in a few repetitions but the first, with the delays, ns.
-    fn warm_up(&mut self, delays_ns: &[i64]) -> anyhow::Result<i64> {
-        let batch = self.job.measure(Batch::unsynchronized(WARM_UP))?;
+    fn warm_up(&mut self, turn: &Turn<'_>) -> anyhow::Result<i64> {
+        let batch = self
+            .job
+            .measure(turn.ready, Batch::unsynchronized(WARM_UP))?;
         let of_process = batch.iter().map(|of| of.iter().skip(1));
         let longest = of_process
             .flatten()
             .map(|one| one.times.leave - one.times.enter)
             .max();
-        let delay = delays_ns.iter().copied().max().unwrap_or(0);
+        let delay = turn.delays_ns.iter().copied().max().unwrap_or(0);
         Ok(longest.unwrap_or(0) + delay)
     }
 }

@@ -25,6 +25,9 @@ pub(crate) struct Results {
     /// Operations that take longer than others that do the same.
     #[serde(default)]
     pub(crate) guidelines: Vec<Violation>,
+    /// Of operations that were measured with several algorithms the fastest.
+    #[serde(default)]
+    pub(crate) selection: Vec<Selected>,
 }
 
 /// Name and version of the document.
@@ -50,6 +53,9 @@ pub(crate) struct Run {
     pub(crate) element: String,
     /// Number of runs of which the points are medians.
     pub(crate) runs: usize,
+    /// What the order of the points was drawn from; `None` if it is unknown.
+    #[serde(default)]
+    pub(crate) seed: Option<u64>,
     /// When, by whom and where; of several runs that were merged those of the first.
     #[serde(flatten)]
     pub(crate) surroundings: Surroundings,
@@ -69,6 +75,9 @@ pub(crate) struct Point {
     /// Of master and workers, pieces for each worker.
     #[serde(default)]
     pub(crate) pieces: Option<usize>,
+    /// Name of the algorithm that the library was told to use; `None`: its own choice.
+    #[serde(default)]
+    pub(crate) algorithm: Option<String>,
     pub(crate) start: StartScheme,
     /// Arrivals in words; `None` if all processes start together.
     pub(crate) arrivals: Option<String>,
@@ -141,6 +150,36 @@ pub(crate) struct Instead {
     pub(crate) processes: usize,
 }
 
+/// The algorithms of an operation with one length, and the fastest of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Selected {
+    pub(crate) operation: String,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) processes: usize,
+    pub(crate) root: Option<usize>,
+    pub(crate) start: String,
+    pub(crate) arrivals: Option<String>,
+    pub(crate) candidates: Vec<MeasuredAlgorithm>,
+    /// Index of the fastest; `None` if the intervals of the two fastest overlap.
+    pub(crate) fastest: Option<usize>,
+    /// Indexes of all whose interval overlaps that of the fastest, which it is part of, by time.
+    pub(crate) not_distinguishable: Vec<usize>,
+    /// The time of the library's own choice over the shortest one; `None` if either is unknown.
+    pub(crate) own_choice_ratio: Option<f64>,
+    /// Whether the interval of the library's own choice begins after that of the fastest ends.
+    pub(crate) is_own_choice_slower: bool,
+}
+
+/// The time of one algorithm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MeasuredAlgorithm {
+    /// `None`: the library's own choice.
+    pub(crate) algorithm: Option<String>,
+    pub(crate) time_ns: Option<f64>,
+    /// Half width of the 95 % interval over the time.
+    pub(crate) relative_error: Option<f64>,
+}
+
 impl Violation {
     /// Its time over that of the faster operations.
     pub(crate) fn ratio(&self) -> f64 {
@@ -175,6 +214,7 @@ pub(crate) struct Key<'a> {
     pub(crate) processes: Option<usize>,
     pub(crate) root: Option<usize>,
     pub(crate) pieces: Option<usize>,
+    pub(crate) algorithm: Option<&'a str>,
     pub(crate) start: StartScheme,
     pub(crate) arrivals: Option<&'a str>,
 }
@@ -188,6 +228,7 @@ impl Key<'_> {
             self.processes.map(|n| format!("{n} processes")),
             self.root.map(|root| format!("root {root}")),
             self.pieces.map(|n| format!("{n} pieces")),
+            self.algorithm.map(|name| format!("algorithm {name}")),
             Some(self.start.word().to_owned()),
             self.arrivals.map(|arrivals| format!("arrivals {arrivals}")),
         ];
@@ -270,6 +311,7 @@ impl Point {
             pair: (known.pattern() == Pattern::PingPong).then_some([0, 1]),
             root: has_root.then_some(0),
             pieces: None,
+            algorithm: None,
             start: StartScheme::None,
             arrivals: None,
             delays_ns: Vec::new(),
@@ -299,6 +341,7 @@ impl Point {
             processes: Some(self.processes),
             root: self.root,
             pieces: self.pieces,
+            algorithm: self.algorithm.as_deref(),
             start: self.start,
             arrivals: self.arrivals.as_deref(),
         }
@@ -338,6 +381,7 @@ impl Series {
             processes: Some(self.processes),
             root: self.root,
             pieces: self.pieces,
+            algorithm: self.algorithm.as_ref().map(|one| one.name.as_str()),
             start: self.start,
             arrivals: arrivals.as_deref(),
         };
@@ -374,6 +418,7 @@ impl Point {
             pair: None,
             root: Some(0),
             pieces: None,
+            algorithm: None,
             start: StartScheme::Window,
             arrivals: None,
             delays_ns: Vec::new(),
@@ -430,10 +475,12 @@ impl Results {
                 figure: "median".to_owned(),
                 element: "byte".to_owned(),
                 runs: 1,
+                seed: None,
                 surroundings: Surroundings::default(),
             },
             points,
             guidelines: Vec::new(),
+            selection: Vec::new(),
         }
     }
 }

@@ -1,14 +1,17 @@
 //! A measurement from its plan to its results.
 
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use collbench_formats::ClockSource;
 use collbench_instrument::{host_identity, host_key};
+use collbench_stats::random::Random;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
 use super::Options;
+use super::algorithms;
 use super::call::is_available;
 use super::job::Job;
 use super::journal::{Journal, OfJob};
@@ -30,24 +33,45 @@ use crate::overhead::settings;
 /// # Errors
 /// States what is wrong with the plan, or which file could not be written.
 pub(super) fn measure(options: &Options) -> anyhow::Result<Option<(Results, Option<PathBuf>)>> {
+    if options.algorithms {
+        // SAFETY: no other thread of this process runs before MPI_Init.
+        unsafe { std::env::set_var(algorithms::SWITCH.0, algorithms::SWITCH.1) };
+    }
+    let seed = options.seed.unwrap_or_else(seed_of_now);
     let measured = in_job(
         options.clock(),
         options.network.as_deref(),
         |limits, surroundings| prepare(options, limits, surroundings),
         |job, mut prepared| {
-            let points = measure_plan(&prepared.plan, options.samples, job, &mut prepared.journal)?;
+            let points = measure_plan(
+                &prepared.plan,
+                seed,
+                options.samples,
+                job,
+                &mut prepared.journal,
+            )?;
             Ok((points, prepared))
         },
     )?;
     Ok(measured.map(|((points, prepared), job)| {
         let results = Results {
             schema: SCHEMA.to_owned(),
-            run: Run::of(job, &prepared.plan.method),
+            run: Run {
+                seed: Some(seed),
+                ..Run::of(job, &prepared.plan.method)
+            },
             points,
             guidelines: Vec::new(),
+            selection: Vec::new(),
         };
         (results, prepared.folder)
     }))
+}
+
+/// A seed that differs from launch to launch.
+fn seed_of_now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// What is measured, and where results go.
@@ -144,6 +168,7 @@ impl Run {
             figure: word(&method.figure),
             element: word(&method.element),
             runs: 1,
+            seed: None,
             surroundings: job.surroundings,
         }
     }
@@ -167,7 +192,20 @@ fn prepare(
     limits: Limits,
     surroundings: &Surroundings,
 ) -> anyhow::Result<Prepared> {
+    let limits = Limits {
+        algorithms: if options.algorithms {
+            algorithms::of
+        } else {
+            limits.algorithms
+        },
+        ..limits
+    };
     let plan = plan(options, limits)?;
+    ensure!(
+        !options.algorithms || plan.series.iter().any(|series| series.algorithm.is_some()),
+        "--algorithms: this MPI library has none to choose from for these operations; Open MPI has, \
+         for blocking collectives, in its component coll_tuned"
+    );
     let of_job = OfJob {
         processes: limits.processes,
         hosts: surroundings
@@ -255,6 +293,7 @@ fn limits(world: &SimpleCommunicator) -> Limits {
         per_host: hosts.iter().map(|host| on_host(host)).max().unwrap_or(1),
         memory: memory.filter(|memory| *memory < u64::MAX),
         is_available,
+        algorithms: |_| Vec::new(),
     }
 }
 
@@ -268,27 +307,46 @@ fn available_memory() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// All points of a plan.
+/// All points of a plan, in an arbitrary order that differs from launch to launch, so that what
+/// drifts does not always meet the same points.
 ///
 /// Series at which a run ended are measured after the others, and in them the length at which it
 /// ended after the others.
 fn measure_plan(
     plan: &Plan,
+    seed: u64,
     keeps_samples: bool,
     job: &mut Job,
     journal: &mut Journal,
 ) -> anyhow::Result<Vec<Point>> {
     let mut progress = Progress::of(plan.first_points());
     let mut measurement = Measurement::new(job, &plan.method, keeps_samples);
-    let mut order: Vec<usize> = (0..plan.series.len()).collect();
-    order.sort_by_key(|&i| !journal.crashing(&plan.series[i]).is_empty());
-    let mut by_series: Vec<Vec<Point>> = vec![Vec::new(); plan.series.len()];
-    for i in order {
-        let series = &plan.series[i];
-        by_series[i] = measure_series(plan, series, &mut measurement, journal, &mut progress)?;
+    let mut random = Random::of(&[seed]);
+    let mut groups = plan.groups();
+    shuffle(&mut groups, &mut random);
+    groups.sort_by_key(|group| {
+        let mut series = group.iter().map(|&i| &plan.series[i]);
+        series.any(|series| !journal.crashing(series).is_empty())
+    });
+    let mut points = Vec::new();
+    for group in groups {
+        let series: Vec<&Series> = group.iter().map(|&i| &plan.series[i]).collect();
+        let mut course = GroupCourse {
+            series,
+            measurement: &mut measurement,
+            journal: &mut *journal,
+            progress: &mut progress,
+            points: Vec::new(),
+        };
+        course.measure(plan, &mut random)?;
+        points.append(&mut course.points);
     }
-    let mut points = by_series.concat();
-    // By operation in the order of the plan; within one, what is compared lies side by side.
+    sort(&mut points, plan);
+    Ok(points)
+}
+
+/// By operation in the order of the plan; within one, what is compared lies side by side.
+fn sort(points: &mut [Point], plan: &Plan) {
     let names: Vec<String> = plan
         .series
         .iter()
@@ -298,76 +356,133 @@ fn measure_plan(
         let operation = names.iter().position(|name| *name == point.operation);
         let mut schemes = StartScheme::ALL.iter();
         let start = schemes.position(|scheme| *scheme == point.start);
-        let arrivals = point.arrivals.clone();
         (
-            operation,
-            point.processes,
-            point.root,
-            arrivals,
-            point.bytes,
-            start,
+            (operation, point.processes, point.root, point.pieces),
+            point.arrivals.clone(),
+            (point.bytes, start, point.algorithm.clone()),
         )
     });
-    Ok(points)
 }
 
-fn measure_series(
-    plan: &Plan,
-    series: &Series,
-    measurement: &mut Measurement<'_>,
-    journal: &mut Journal,
-    progress: &mut Progress,
-) -> anyhow::Result<Vec<Point>> {
-    let has_length = has_length(series);
-    let crashing = journal.crashing(series);
-    let mut points = Vec::new();
-    let mut measure = |bytes: u64, extra: usize| -> anyhow::Result<Option<(f64, f64)>> {
-        let bytes = has_length.then_some(bytes);
-        let key = series.key(bytes);
-        let point = match journal.measured(&key) {
-            Some(known) => known.clone(),
-            None => {
-                journal.begin(key)?;
-                let mut point = measurement.measure(series, bytes)?;
-                point.is_refined = extra > 0;
-                journal.end(&point)?;
-                point
-            }
-        };
-        progress.add(extra);
-        let error_ns = |time_ns: f64| time_ns * point.relative_error.unwrap_or(0.0);
-        let measured = point.time_ns.map(|time_ns| (time_ns, error_ns(time_ns)));
-        points.push(point);
-        Ok(measured)
-    };
-    let is_crashing = |bytes: u64| crashing.contains(&has_length.then_some(bytes));
-    let mut last = Vec::new();
-    match &series.lengths {
-        Lengths::List(list) => {
-            let (crashing, others): (Vec<u64>, Vec<u64>) =
-                list.iter().partition(|&&bytes| is_crashing(bytes));
-            for bytes in others {
-                measure(bytes, 0)?;
-            }
-            last.extend(crashing);
-        }
-        &Lengths::Range(from, to) => {
-            let (element, rule) = (plan.method.element, plan.method.refinement);
-            let mut refinement = Refinement::new(from, to, element.size(), rule);
-            while let Some(bytes) = refinement.next_length() {
-                if is_crashing(bytes) {
-                    last.push(bytes);
-                    continue;
+/// Series that differ only in their start or algorithm, while they are measured in turns.
+struct GroupCourse<'a, 'm, 'j> {
+    series: Vec<&'a Series>,
+    measurement: &'m mut Measurement<'j>,
+    journal: &'m mut Journal,
+    progress: &'m mut Progress,
+    points: Vec<Point>,
+}
+
+impl GroupCourse<'_, '_, '_> {
+    /// Measures all lengths. Lengths of a range are chosen by the times of the first series.
+    fn measure(&mut self, plan: &Plan, random: &mut Random) -> anyhow::Result<()> {
+        let has_length = has_length(self.series[0]);
+        let crashing: Vec<Option<u64>> = self
+            .series
+            .iter()
+            .flat_map(|series| self.journal.crashing(series))
+            .collect();
+        let is_crashing = |bytes: u64| crashing.contains(&has_length.then_some(bytes));
+        let mut last = Vec::new();
+        match &self.series[0].lengths {
+            Lengths::List(list) => {
+                let mut list = list.clone();
+                shuffle(&mut list, random);
+                let (crashing, others): (Vec<u64>, Vec<u64>) =
+                    list.iter().partition(|&&bytes| is_crashing(bytes));
+                for bytes in others {
+                    self.measure_length(bytes, false)?;
                 }
-                let extra = usize::from(refinement.is_refining());
-                if let Some((time_ns, error_ns)) = measure(bytes, extra)? {
-                    refinement.add(bytes, time_ns, error_ns);
+                last.extend(crashing);
+            }
+            &Lengths::Range(from, to) => {
+                let (element, rule) = (plan.method.element, plan.method.refinement);
+                let mut refinement = Refinement::new(from, to, element.size(), rule);
+                while let Some(bytes) = refinement.next_length() {
+                    if is_crashing(bytes) {
+                        last.push(bytes);
+                        continue;
+                    }
+                    let measured = self.measure_length(bytes, refinement.is_refining())?;
+                    if let Some((time_ns, error_ns)) = measured {
+                        refinement.add(bytes, time_ns, error_ns);
+                    }
                 }
             }
         }
+        for bytes in last {
+            self.measure_length(bytes, false)?;
+        }
+        Ok(())
     }
-    for bytes in last {
-        measure(bytes, 0)?;
+
+    /// Measures the series that no run before has measured at this length. Returns the time of the
+    /// first series and how far it may be wrong, ns.
+    fn measure_length(
+        &mut self,
+        bytes: u64,
+        is_refined: bool,
+    ) -> anyhow::Result<Option<(f64, f64)>> {
+        let bytes = has_length(self.series[0]).then_some(bytes);
+        let missing: Vec<&Series> = self
+            .series
+            .iter()
+            .copied()
+            .filter(|series| self.journal.measured(&series.key(bytes)).is_none())
+            .collect();
+        for series in &missing {
+            self.journal.begin(series.key(bytes))?;
+        }
+        let mut new = Vec::new();
+        if !missing.is_empty() {
+            new = self.measurement.measure(&missing, bytes)?;
+        }
+        for point in &mut new {
+            point.is_refined = is_refined;
+            self.journal.end(point)?;
+        }
+        let mut first = None;
+        for (i, series) in self.series.iter().enumerate() {
+            let key = series.key(bytes);
+            let of_key = new.iter().find(|point| point.key() == key);
+            let point = of_key.or_else(|| self.journal.measured(&key)).cloned();
+            self.progress.add(usize::from(is_refined));
+            if let Some(point) = point {
+                let error_ns = |time_ns: f64| time_ns * point.relative_error.unwrap_or(0.0);
+                if i == 0 {
+                    first = point.time_ns.map(|time_ns| (time_ns, error_ns(time_ns)));
+                }
+                self.points.push(point);
+            }
+        }
+        Ok(first)
     }
-    Ok(points)
+}
+
+/// Puts values into an arbitrary order (Fisher and Yates).
+fn shuffle<T>(values: &mut [T], random: &mut Random) {
+    for i in (1..values.len()).rev() {
+        values.swap(i, random.below(i + 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_is_about_as_frequent_as_the_others() {
+        let mut counts = std::collections::BTreeMap::new();
+        for seed in 0..6_000 {
+            let mut values = [1, 2, 3];
+            shuffle(&mut values, &mut Random::of(&[seed]));
+            *counts.entry(values).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        // Five standard deviations of a binomial distribution are 145.
+        assert!(
+            counts.values().all(|n: &i32| (n - 1_000).abs() < 145),
+            "{counts:?}"
+        );
+    }
 }

@@ -16,8 +16,53 @@ pub(crate) fn write(results: &Results, output: &mut impl Write) -> io::Result<()
     for points in results.points.chunk_by(|a, b| a.operation == b.operation) {
         write_operation(points, output)?;
     }
+    write_selection(results, output)?;
     write_guidelines(&results.guidelines, output)?;
     write_doubts(results, output)
+}
+
+/// Which algorithm is the fastest, beside the library's own choice.
+fn write_selection(results: &Results, output: &mut impl Write) -> io::Result<()> {
+    if results.selection.is_empty() {
+        return Ok(());
+    }
+    let launches = match results.run.runs {
+        1 => "one launch; merge several before you choose by it".to_owned(),
+        n => format!("medians of {n} launches"),
+    };
+    writeln!(output, "The fastest algorithms ({launches})")?;
+    let head = [
+        "operation",
+        "processes",
+        "bytes",
+        "start",
+        "fastest",
+        "time",
+        "own choice",
+        "ratio",
+    ];
+    let mut table = empty_table(&head);
+    for selected in &results.selection {
+        let time = |idx: Option<usize>| {
+            known_duration(idx.and_then(|idx| selected.candidates[idx].time_ns))
+        };
+        let own = selected
+            .candidates
+            .iter()
+            .position(|one| one.algorithm.is_none());
+        let ratio = selected.own_choice_ratio;
+        table.add_row(vec![
+            selected.operation.clone(),
+            selected.processes.to_string(),
+            selected.bytes.map_or("-".to_owned(), quantity::grouped),
+            selected.start.clone(),
+            selected.fastest_words(),
+            time(selected.not_distinguishable.first().copied()),
+            time(own),
+            ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
+        ]);
+    }
+    writeln!(output, "{}\n", table.trim_fmt())
 }
 
 /// Most operations that are named; the JSON has all.
@@ -125,6 +170,8 @@ fn write_operation(points: &[Point], output: &mut impl Write) -> io::Result<()> 
     columns.add(differs(root), "root", Box::new(root));
     let pieces: Word = |point| point.pieces.map_or("-".to_owned(), |n| n.to_string());
     columns.add(differs(pieces), "pieces", Box::new(pieces));
+    let algorithm: Word = |point| point.algorithm.clone().unwrap_or("own choice".to_owned());
+    columns.add(differs(algorithm), "algorithm", Box::new(algorithm));
     columns.add(differs(arrivals), "arrivals", Box::new(arrivals));
     columns.add(differs(start), "start", Box::new(start));
     let has_bytes = first.bytes.is_some();
@@ -140,7 +187,7 @@ fn write_operation(points: &[Point], output: &mut impl Write) -> io::Result<()> 
             other.start == StartScheme::Window
                 && (other.bytes, other.processes) == (point.bytes, point.processes)
                 && (other.root, other.pieces) == (point.root, point.pieces)
-                && other.arrivals == point.arrivals
+                && (&other.arrivals, &other.algorithm) == (&point.arrivals, &point.algorithm)
         });
         let both = with_window.and_then(|other| other.time_ns.zip(point.time_ns));
         both.map_or("-".to_owned(), |(window, own)| {
@@ -273,7 +320,7 @@ fn write_doubts(results: &Results, output: &mut impl Write) -> io::Result<()> {
 /// One line for each point.
 pub(super) fn csv(results: &Results) -> String {
     let mut text = "operation,bytes,processes,root,start,arrivals,reduction,time_ns,relative_error,\
-                    bandwidth_bytes_per_s,made,missed,delayed,skew_median_ns,skew_max_ns,window_ns,pieces\n"
+                    bandwidth_bytes_per_s,made,missed,delayed,skew_median_ns,skew_max_ns,window_ns,pieces,algorithm\n"
         .to_owned();
     for point in &results.points {
         let skew = point.skew_ns.as_ref();
@@ -295,6 +342,7 @@ pub(super) fn csv(results: &Results) -> String {
             known(skew.map(|skew| skew.max)),
             known(point.window_ns),
             known(point.pieces),
+            known(point.algorithm.clone()),
         ];
         text += &fields.join(",");
         text.push('\n');
@@ -442,7 +490,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5);
         let n_fields = lines[0].split(',').count();
-        assert_eq!(lines[1], "MPI_Bcast,8,4,0,window,,span,,,,4,4,0,,,3000,");
+        assert_eq!(lines[1], "MPI_Bcast,8,4,0,window,,span,,,,4,4,0,,,3000,,");
         assert_eq!(lines[1].split(',').count(), n_fields);
         assert!(
             lines[3].contains(",\"late, or \"\"last\"\"\","),

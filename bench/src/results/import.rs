@@ -222,10 +222,12 @@ fn results_of(points: Vec<Point>) -> Results {
             figure: "mean".to_owned(),
             element: "unknown".to_owned(),
             runs: 1,
+            seed: None,
             surroundings: Surroundings::default(),
         },
         points,
         guidelines: Vec::new(),
+        selection: Vec::new(),
     }
 }
 

@@ -212,6 +212,57 @@ fn all_start_schemes_are_compared_and_their_runs_are_merged() {
 }
 
 #[test]
+fn algorithms_are_measured_in_turns_beside_the_choice_of_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [
+        "collective",
+        "--algorithms",
+        "--operation",
+        "MPI_Bcast,MPI_Ibcast",
+        "--bytes",
+        "64,4096",
+        "--start",
+        "barrier",
+        "--repetitions",
+        "20",
+        "--seconds",
+        "0.5",
+        "--seed",
+        "7",
+        "--format",
+        "json",
+    ];
+    let output = launch(2, &arguments, folder.path());
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("has none to choose from"), "{said}");
+        eprintln!("SKIPPED: needs Open MPI");
+        return;
+    }
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["run"]["seed"], 7);
+    let selection = document["selection"].as_array().unwrap();
+    assert_eq!(selection.len(), 2, "nonblocking ones have no algorithms");
+    for selected in selection {
+        let candidates = selected["candidates"].as_array().unwrap();
+        let names: BTreeSet<Option<&str>> = candidates
+            .iter()
+            .map(|one| one["algorithm"].as_str())
+            .collect();
+        assert_eq!(names.len(), candidates.len());
+        assert!(
+            names.contains(&None) && names.contains(&Some("binomial")),
+            "{names:?}"
+        );
+        assert!(candidates.iter().all(|one| one["time_ns"].is_number()));
+    }
+    assert_eq!(
+        points(&document).len(),
+        2 * selection[0]["candidates"].as_array().unwrap().len() + 2
+    );
+}
+
+#[test]
 fn overheads_of_nonblocking_operations_add_up() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = [

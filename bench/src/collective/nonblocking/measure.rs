@@ -74,6 +74,7 @@ fn setting(series: &Series, bytes: u64, overlap: Option<Overlap>) -> Setting {
         root: series.root.unwrap_or(0),
         element: Default::default(),
         pieces: 0,
+        algorithm: None,
         overlap,
     }
 }
