@@ -258,10 +258,11 @@ impl Simulation<'_> {
         };
         self.truth.instance(&instance);
         if let (Some(over), true) = (execution.call.over, are_all_messages_there) {
-            let name = &self.scenario.trees[over].name;
+            let tree = &self.scenario.trees[over];
             let root = root.map(|root| root as u32);
             let paths = &self.scratch.on_tree.stages;
-            self.truth.add_paths(name, execution.operation, root, paths);
+            let of = (&*tree.name, tree.threads);
+            self.truth.add_paths(of, execution.operation, root, paths);
         }
         if let Some(model) = &execution.call.model
             && are_all_messages_there

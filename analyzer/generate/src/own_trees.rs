@@ -6,6 +6,8 @@
 use collbench_formats::tree::{Contributor, WrapperKind, Wrappers};
 use collbench_formats::{CollectorPass, PassedWays};
 
+use super::delay::Delay;
+
 /// A tree of a scenario.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnTree {
@@ -13,10 +15,41 @@ pub(crate) struct OwnTree {
     pub(crate) wrappers: Wrappers,
     /// By wrapper.
     pub(crate) times: Vec<WrapperTimes>,
+    /// By wrapper: what each of its times is longer in an instance.
+    pub(crate) jitters: Vec<Option<Delay>>,
     /// From the enter of a rank to the event collector before its first wrapper.
     pub(crate) entry_ns: u64,
     /// From there to its leave, on the way back.
     pub(crate) exit_ns: u64,
+    /// Ranks of the tree in each process: its threads, of which only the first makes the call.
+    pub(crate) threads: u32,
+    /// How much later than the one before each further thread comes.
+    pub(crate) thread_ns: u64,
+}
+
+impl OwnTree {
+    /// When the ranks of the tree come, from when the processes enter.
+    pub(crate) fn arrivals(&self, enters: &[u64]) -> Vec<u64> {
+        let of_process = |&enter: &u64| {
+            let threads = 0..u64::from(self.threads);
+            threads.map(move |thread| enter + thread * self.thread_ns)
+        };
+        enters.iter().flat_map(of_process).collect()
+    }
+
+    /// Whether a rank of the tree is a thread without a call of its own.
+    fn has_no_call(&self, rank: usize) -> bool {
+        !rank.is_multiple_of(self.threads as usize)
+    }
+
+    /// From when a rank comes to the event collector before its first wrapper.
+    fn entry_of(&self, rank: usize) -> u64 {
+        if self.has_no_call(rank) {
+            0
+        } else {
+            self.entry_ns
+        }
+    }
 }
 
 /// How long a wrapper takes.
@@ -29,6 +62,17 @@ pub(crate) struct WrapperTimes {
     pub(crate) up_ns: u64,
     /// From one departure to the next.
     pub(crate) departure_ns: u64,
+}
+
+impl WrapperTimes {
+    /// These times, each with a delay of its own.
+    pub(crate) fn delayed(self, [down_ns, up_ns, departure_ns]: [u64; 3]) -> Self {
+        Self {
+            down_ns: self.down_ns + down_ns,
+            up_ns: self.up_ns + up_ns,
+            departure_ns: self.departure_ns + departure_ns,
+        }
+    }
 }
 
 /// Where data flow, by rank.
@@ -52,11 +96,11 @@ pub(crate) struct Stage {
 /// What one instance over a tree does.
 #[derive(Debug, Default)]
 pub(crate) struct OnTree {
-    /// By rank.
+    /// By process.
     pub(crate) leaves: Vec<u64>,
-    /// By rank: when a value passed the event collectors that it records, and which they are.
+    /// By rank of the tree: when a value passed the event collectors that it records, and which they are.
     pub(crate) passes: Vec<Vec<(CollectorPass, u64, u64)>>,
-    /// By rank: its path.
+    /// By rank of the tree: its path.
     pub(crate) stages: Vec<Vec<Stage>>,
 }
 
@@ -66,6 +110,7 @@ type Node = usize;
 /// The run of one instance.
 struct Run<'t> {
     tree: &'t OwnTree,
+    times: &'t [WrapperTimes],
     enters: &'t [u64],
     /// By contributor: when its value passed the place between it and the next wrapper, towards the
     /// bottommost wrapper.
@@ -74,11 +119,17 @@ struct Run<'t> {
     up: Vec<Option<u64>>,
 }
 
-/// Simulates an instance that the ranks enter at these times.
-pub(crate) fn run(tree: &OwnTree, way: Way, enters: &[u64], call: u64) -> OnTree {
+/// Simulates an instance that the ranks of the tree enter at these times, with wrappers that take these times.
+pub(crate) fn run(
+    (tree, times): (&OwnTree, &[WrapperTimes]),
+    way: Way,
+    enters: &[u64],
+    call: u64,
+) -> OnTree {
     let n_nodes = enters.len() + tree.wrappers.all().len();
     let mut run = Run {
         tree,
+        times,
         enters,
         down: vec![None; n_nodes],
         up: vec![None; n_nodes],
@@ -129,7 +180,8 @@ impl Run<'_> {
     /// A value passes between a node and the next wrapper at an instant, or as soon as the rank that
     /// records it is there.
     fn when_there(&self, node: Node, at: u64) -> u64 {
-        at.max(self.enters[self.recorder(node)] + self.tree.entry_ns)
+        let rank = self.recorder(node);
+        at.max(self.enters[rank] + self.tree.entry_of(rank))
     }
 
     fn both(&mut self) {
@@ -137,7 +189,7 @@ impl Run<'_> {
         for rank in 0..n {
             self.down[rank] = Some(self.when_there(rank, 0));
         }
-        let n_wrappers = self.tree.times.len();
+        let n_wrappers = self.times.len();
         let last = |run: &Self, wrapper: usize| {
             let all = run.contributors(wrapper);
             all.into_iter()
@@ -146,11 +198,11 @@ impl Run<'_> {
                 .unwrap_or(0)
         };
         for wrapper in 0..n_wrappers {
-            let at = last(self, wrapper) + self.tree.times[wrapper].down_ns;
+            let at = last(self, wrapper) + self.times[wrapper].down_ns;
             self.down[n + wrapper] = Some(self.when_there(n + wrapper, at));
         }
         for wrapper in (0..n_wrappers).rev() {
-            let times = self.tree.times[wrapper];
+            let times = self.times[wrapper];
             let begin = if wrapper + 1 == n_wrappers {
                 last(self, wrapper) + times.down_ns
             } else {
@@ -206,7 +258,7 @@ impl Run<'_> {
                 for other in others {
                     last = last.max(self.send_on(other, from));
                 }
-                let times = self.tree.times[wrapper];
+                let times = self.times[wrapper];
                 let takes = if self.is_down(from, to) {
                     times.down_ns
                 } else {
@@ -251,7 +303,7 @@ impl Run<'_> {
             let Some(wrapper) = node.checked_sub(self.n_ranks()) else {
                 continue;
             };
-            let times = self.tree.times[wrapper];
+            let times = self.times[wrapper];
             let others = self.neighbours(wrapper).into_iter();
             let others = others.filter(|&other| other != from && self.has_rank(other, node));
             for (nth, to) in (0..).zip(others.collect::<Vec<_>>()) {
@@ -306,17 +358,22 @@ impl Run<'_> {
             };
             found.passes[self.recorder(node)].push((pass, enter, leave));
         }
+        let mut leaves = Vec::with_capacity(n);
         for (rank, passes) in found.passes.iter_mut().enumerate() {
             passes.sort_by_key(|&(_, enter, leave)| (leave, enter));
             let own = self.up[rank].max(self.down[rank]).unwrap_or(0);
-            let begun = self.enters[rank] + self.tree.entry_ns;
-            let last = passes.last().map_or(0, |&(_, _, leave)| leave);
-            found
-                .leaves
-                .push(own.max(begun).max(last) + self.tree.exit_ns);
+            leaves.push(if self.tree.has_no_call(rank) {
+                own
+            } else {
+                let begun = self.enters[rank] + self.tree.entry_ns;
+                let last = passes.last().map_or(0, |&(_, _, leave)| leave);
+                own.max(begun).max(last) + self.tree.exit_ns
+            });
         }
-        found.stages = (0..n)
-            .map(|rank| self.stages(way, rank, &found.leaves))
+        found.stages = (0..n).map(|rank| self.stages(way, rank, &leaves)).collect();
+        found.leaves = leaves
+            .into_iter()
+            .step_by(self.tree.threads as usize)
             .collect();
         found
     }

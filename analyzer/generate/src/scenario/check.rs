@@ -105,7 +105,8 @@ impl Check<'_> {
         let program = self.read_steps(written.program)?;
         let has_messages = has_messages(&program);
         let has_gaps = has_gaps(&program);
-        let has_threads = !threads.is_empty() || completes_elsewhere(&program);
+        let has_leaves = trees.iter().any(|tree| tree.threads > 1);
+        let has_threads = !threads.is_empty() || completes_elsewhere(&program) || has_leaves;
         let faults = self.read_faults(written.faults, has_threads)?;
         Ok(Scenario {
             name: written.name,

@@ -139,6 +139,8 @@ pub(super) struct WrittenOwnTree {
     pub(super) name: String,
     pub(super) entry_ns: Option<Spanned<u64>>,
     pub(super) exit_ns: Option<Spanned<u64>>,
+    pub(super) threads: Option<Spanned<u64>>,
+    pub(super) thread_ns: Option<Spanned<u64>>,
     pub(super) wrappers: Vec<Spanned<WrittenWrapper>>,
 }
 
@@ -152,6 +154,7 @@ pub(super) struct WrittenWrapper {
     pub(super) down_ns: Option<Spanned<u64>>,
     pub(super) up_ns: Option<Spanned<u64>>,
     pub(super) departure_ns: Option<Spanned<u64>>,
+    pub(super) jitter: Option<Spanned<WrittenDelay>>,
     #[serde(default)]
     pub(super) collectors: WrittenCollectors,
 }

@@ -112,12 +112,13 @@ impl TruthBuilder {
     /// Adds the paths of the ranks in a complete instance over a spanning tree of our own.
     pub(crate) fn add_paths(
         &mut self,
-        tree: &str,
+        (tree, threads): (&str, u32),
         operation: Operation,
         root: Option<u32>,
         paths: &[Vec<Stage>],
     ) {
-        for (rank, stages) in (0..).zip(paths) {
+        for (leaf, stages) in (0..).zip(paths) {
+            let rank = (leaf / threads, leaf % threads);
             let key = (tree.to_owned(), operation.name(), root, rank);
             self.paths.add(key, stages, self.detail);
         }

@@ -18,6 +18,8 @@ pub struct TruePath {
     pub root: Option<u32>,
     /// World rank.
     pub rank: u32,
+    /// Which of its threads, from 0.
+    pub thread: u32,
     /// Its stages, in order; of an operation with a root only the whole, from the enter (of the
     /// root, if data flow from it) to the leave (of the root, if they flow to it).
     pub stages: Vec<TrueStage>,
@@ -34,8 +36,8 @@ pub struct TrueStage {
     pub time_ns: Summary,
 }
 
-/// Tree, operation, root and rank.
-type Key = (String, &'static str, Option<u32>, u32);
+/// Tree, operation, root, and rank with thread.
+type Key = (String, &'static str, Option<u32>, (u32, u32));
 
 /// Accumulates the paths.
 #[derive(Debug, Default)]
@@ -61,13 +63,14 @@ impl PathBuilder {
 
     pub(super) fn finish(self) -> Vec<TruePath> {
         let paths = self.paths.into_iter();
-        let one = |((tree, operation, root, rank), mut stages): (Key, Vec<TrueStage>)| {
+        let one = |((tree, operation, root, (rank, thread)), mut stages): (Key, Vec<TrueStage>)| {
             stages.iter_mut().for_each(|stage| stage.time_ns.finish());
             TruePath {
                 tree,
                 operation,
                 root,
                 rank,
+                thread,
                 stages,
             }
         };

@@ -48,8 +48,11 @@ impl Check<'_> {
         })
     }
 
-    /// A delay of messages, which depends on their sender.
-    fn read_jitter(&mut self, jitter: Spanned<WrittenDelay>) -> Result<Delay, ScenarioError> {
+    /// A delay of messages, which depends on their sender, or of a wrapper, which depends on its owner.
+    pub(super) fn read_jitter(
+        &mut self,
+        jitter: Spanned<WrittenDelay>,
+    ) -> Result<Delay, ScenarioError> {
         let span = jitter.span();
         let jitter = self.read_delay(jitter)?;
         if matches!(jitter.amount, Amount::Noise { .. }) || jitter.moves_every.is_some() {

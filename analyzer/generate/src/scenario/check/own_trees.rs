@@ -16,9 +16,12 @@ use crate::scenario::written::{
     WrittenCollectors, WrittenContributor, WrittenOwnTree, WrittenWrapper,
 };
 
+/// Threads of a process that contribute, at most.
+const MAX_THREADS: u64 = 64;
+
 impl Check<'_> {
     pub(super) fn read_own_trees(
-        &self,
+        &mut self,
         written: Vec<Spanned<WrittenOwnTree>>,
     ) -> Result<Vec<OwnTree>, ScenarioError> {
         let mut trees: Vec<OwnTree> = Vec::new();
@@ -35,16 +38,21 @@ impl Check<'_> {
     }
 
     fn read_own_tree(
-        &self,
+        &mut self,
         span: Range<usize>,
         tree: WrittenOwnTree,
     ) -> Result<OwnTree, ScenarioError> {
         let mut named: BTreeMap<String, u32> = BTreeMap::new();
-        let (mut wrappers, mut times) = (Vec::new(), Vec::new());
+        let (mut wrappers, mut times, mut jitters) = (Vec::new(), Vec::new(), Vec::new());
         for wrapper in tree.wrappers {
             let at = wrapper.span();
-            let wrapper = wrapper.into_inner();
+            let mut wrapper = wrapper.into_inner();
             let idx = wrappers.len() as u32;
+            let jitter = wrapper.jitter.take();
+            jitters.push(match jitter {
+                None => None,
+                Some(jitter) => Some(self.read_jitter(jitter)?),
+            });
             let name = wrapper.name.clone();
             let (wrapper, takes) = self.read_wrapper(at, wrapper, &named)?;
             wrappers.push(wrapper);
@@ -58,7 +66,10 @@ impl Check<'_> {
                 }
             }
         }
-        let hosts = self.host_of.iter().map(|&host| host as u32).collect();
+        let threads = self.number("threads", tree.threads, 1, 1..=MAX_THREADS)?;
+        let hosts = self.host_of.iter().map(|&host| host as u32);
+        let hosts = hosts.flat_map(|host| std::iter::repeat_n(host, threads as usize));
+        let hosts = hosts.collect();
         let wrappers = match Wrappers::new(hosts, wrappers) {
             Ok(wrappers) => wrappers,
             Err(error) => {
@@ -71,8 +82,11 @@ impl Check<'_> {
             name: tree.name,
             wrappers,
             times,
+            jitters,
             entry_ns: time("entry_ns", tree.entry_ns)?,
             exit_ns: time("exit_ns", tree.exit_ns)?,
+            threads: threads as u32,
+            thread_ns: time("thread_ns", tree.thread_ns)?,
         })
     }
 
