@@ -42,7 +42,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, n: u64, total: i128) {
+    pub(crate) fn add(&mut self, n: u64, total: i128) {
         self.n += n;
         self.total += total;
     }

@@ -1,5 +1,6 @@
 //! From batches to estimates: a mean or a median with its standard error.
 
+use crate::batch_table::BatchTable;
 use crate::batches::{Batch, Batches, Sum};
 use crate::distribution::Distribution;
 use crate::student;
@@ -23,6 +24,15 @@ pub struct Estimate {
     pub above: f64,
     /// Degrees of freedom of both.
     pub df: f64,
+}
+
+impl Estimate {
+    /// The 95 % interval of the value, ns.
+    #[must_use]
+    pub fn interval(&self) -> (f64, f64) {
+        let t = student::two_sided_quantile(ALPHA, self.df);
+        (self.value - t * self.below, self.value + t * self.above)
+    }
 }
 
 /// Estimates of one quantity of one operation, from one run.
@@ -131,6 +141,22 @@ impl Instances<'_> {
     }
 }
 
+/// The mean over all batches of a quantity of a table; as [`Estimates::mean`].
+#[must_use]
+pub fn mean_of_column(table: &BatchTable, quantity: usize) -> Option<Estimate> {
+    mean_of_sums(table.column(quantity))
+}
+
+/// A table in as many batches as [`mean_of_column`] estimates from.
+#[must_use]
+pub fn few_batches(table: &BatchTable) -> BatchTable {
+    table.at_most(BATCHES)
+}
+
+fn mean(batches: &[Batch], pick: impl Fn(&Batch) -> Sum) -> Option<Estimate> {
+    mean_of_sums(batches.iter().map(pick))
+}
+
 /// The mean over all batches, and its standard error from the variation between batches.
 ///
 /// Batches may differ in size, so the mean is a ratio of two sums and its error is that of a ratio.
@@ -141,10 +167,10 @@ impl Instances<'_> {
 /// # Source
 /// Batch means: Law and Kelton, Simulation Modeling and Analysis, 9.5.3; ratio of sums: Cochran,
 /// Sampling Techniques, 6.4.
-fn mean(batches: &[Batch], pick: impl Fn(&Batch) -> Sum) -> Option<Estimate> {
+fn mean_of_sums(sums: impl Iterator<Item = Sum>) -> Option<Estimate> {
     /// With a larger correlation of neighbours the run is too short for an estimate.
     const MAX_CORRELATION: f64 = 0.9;
-    let sums: Vec<Sum> = batches.iter().map(pick).filter(|sum| sum.n > 0).collect();
+    let sums: Vec<Sum> = sums.filter(|sum| sum.n > 0).collect();
     let n: f64 = sums.iter().map(|sum| sum.n as f64).sum();
     let squares: f64 = sums.iter().map(|sum| (sum.n as f64).powi(2)).sum();
     if (sums.len() as u64) < MIN_INSTANCES {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod basis;
+pub mod batch_table;
 pub mod batches;
 pub mod bins;
 pub mod buckets;
