@@ -10,3 +10,4 @@ pub(crate) mod passes;
 pub(crate) mod pattern;
 pub(crate) mod recurrence;
 pub(crate) mod steps;
+mod thread_passes;

@@ -489,6 +489,19 @@ impl<'a> Process<'a> {
         Some(self.context.communicators.local_comms[self.index][local_comm].communicator as usize)
     }
 
+    /// Its number among the processes of the run.
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Whether several threads of it are ranks of the spanning tree of our own that its records call
+    /// `index`.
+    pub(crate) fn has_threads_on(&self, index: u32) -> bool {
+        let tree = self.tree_of_index(index);
+        let trees = &self.context.communicators.trees.list;
+        tree.is_some_and(|tree| trees[tree as usize].threads > 1)
+    }
+
     /// The spanning tree of our own that its records call `index`: an index in
     /// [`OwnTrees::list`](crate::communicators::spanning_trees::OwnTrees::list).
     pub(crate) fn tree_of_index(&self, index: u32) -> Option<u32> {

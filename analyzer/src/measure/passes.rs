@@ -20,6 +20,8 @@ struct Stamp {
     up: Option<i64>,
     host: usize,
     segment: u32,
+    /// Whether a thread without a call of its own recorded it.
+    is_of_thread: bool,
 }
 
 /// An instant on the clock of a host, ns.
@@ -39,6 +41,19 @@ pub(crate) struct PassTimes {
     /// By station: its wait at its parent for those that arrive later, ns.
     arrival_waits: Vec<i64>,
     order: Order,
+}
+
+impl PassTimes {
+    /// How long the data of a rank wait on their path for those that arrive later, ns.
+    pub(crate) fn waits_on_path(&self, stations: &Stations, rank: u32) -> i64 {
+        let mut wait = 0;
+        let mut at = rank;
+        while let Some(link) = &stations.links[at as usize] {
+            wait += self.arrival_waits[at as usize];
+            at = link.parent;
+        }
+        wait
+    }
 }
 
 /// Where the data of an operation flow on a tree; `None` for one that no tree executes.
@@ -82,6 +97,7 @@ impl InstanceOnTree<'_> {
                     up: pass.up,
                     host: self.instance.communicator.members[pass.slot as usize].host,
                     segment: pass.segment,
+                    is_of_thread: pass.is_of_thread,
                 });
             }
         }
@@ -96,8 +112,25 @@ impl InstanceOnTree<'_> {
             .all(|at| is_whole(&times.stamps[at as usize]))
     }
 
-    /// The enter or leave of the process with a rank of the tree.
-    fn call(&self, rank: u32, is_enter: bool) -> At {
+    /// The enter or leave of the process with a rank of the tree; of a thread without a call of its own
+    /// when its value passed its event collector.
+    fn call(&self, times: &PassTimes, rank: u32, is_enter: bool) -> At {
+        let own = Self::stamp(times, Some(rank)).filter(|stamp| stamp.is_of_thread);
+        if let Some(stamp) = own {
+            let both = [stamp.down, stamp.up];
+            let mut in_order = both.into_iter().flatten();
+            let ns = if is_enter {
+                in_order.next()
+            } else {
+                in_order.next_back()
+            };
+            if let Some(ns) = ns {
+                return At {
+                    ns,
+                    host: stamp.host,
+                };
+            }
+        }
         let slot = self.tree.1.slot_of(rank);
         let (enter, leave) = self.instance.stamps(slot);
         At {
@@ -189,7 +222,7 @@ impl InstanceOnTree<'_> {
         let link = self.stations.links[child as usize].as_ref()?;
         let passed = self.down_at(times, link.at_parent);
         // Without an event collector a rank contributes when it enters.
-        passed.or_else(|| self.is_rank(child).then(|| self.call(child, true)))
+        passed.or_else(|| self.is_rank(child).then(|| self.call(times, child, true)))
     }
 
     /// The latest and the earliest of some instants on clocks with a common time, and how far apart
@@ -273,7 +306,7 @@ impl InstanceOnTree<'_> {
                 continue;
             };
             let from = if self.is_rank(station) {
-                Some(self.call(station, true))
+                Some(self.call(times, station, true))
             } else {
                 times.last_arrivals[station as usize]
             };
@@ -285,7 +318,7 @@ impl InstanceOnTree<'_> {
             if let Some(hop) = link.hops[0] {
                 let received = self.down_at(times, link.at_parent);
                 let begin = if link.proxy.is_some() { sent } else { from };
-                let enter = self.call(link.receivers[0], true);
+                let enter = self.call(times, link.receivers[0], true);
                 late_ns = self.hop(hop, [begin, received], enter, link.proxy.is_some(), to);
             }
             if let Some(forwarding) = forwarding {
@@ -321,7 +354,10 @@ impl InstanceOnTree<'_> {
     /// Where data flow only to the top: from their arrival there to its leave.
     fn end_at_root(&self, times: &PassTimes, to: &mut impl Samples) {
         let station = self.stations.top;
-        let (enter, leave) = (self.call(station, true), self.call(station, false));
+        let (enter, leave) = (
+            self.call(times, station, true),
+            self.call(times, station, false),
+        );
         let before = self.stations.children[station as usize].first();
         let behind = before.and_then(|&child| times.last_arrivals[child as usize]);
         let arrived = times.last_arrivals[station as usize].or(behind);
@@ -348,24 +384,24 @@ impl InstanceOnTree<'_> {
         let is_top = station == stations.top;
         let from_above = match stations.flow {
             Flow::Both if is_top => times.last_arrivals[station as usize],
-            _ if is_top => Some(self.call(station, true)),
+            _ if is_top => Some(self.call(times, station, true)),
             _ => link.and_then(|link| self.up_at(times, link.at_child)),
         };
         if self.is_rank(station) && !is_top {
             if let Some(received) = from_above {
-                let exit = self.call(station, false).ns - received.ns;
+                let exit = self.call(times, station, false).ns - received.ns;
                 to.add(Quantity::Up { node: station }, exit);
             }
             return;
         }
-        let base = from_above.or_else(|| self.root_enter(link));
+        let base = from_above.or_else(|| self.root_enter(times, link));
         let departures = stations.children[station as usize].iter();
         let departures = departures.map(|&child| {
             let link = stations.links[child as usize].as_ref()?;
             let passed = self.up_at(times, link.at_parent);
             let departed = passed.or_else(|| {
                 let is_leaf = self.is_rank(child) && link.proxy.is_none();
-                is_leaf.then(|| self.call(child, false))
+                is_leaf.then(|| self.call(times, child, false))
             })?;
             Some((child, departed, link))
         });
@@ -378,7 +414,7 @@ impl InstanceOnTree<'_> {
             let mut departed = departed;
             if let (Some(edge), Some(_)) = (link.hops[1], link.proxy) {
                 let received = self.up_at(times, link.at_child);
-                let enter = self.call(link.receivers[1], true);
+                let enter = self.call(times, link.receivers[1], true);
                 let enter = match stations.flow {
                     // It has sent before, so it is there.
                     Flow::Both => departed,
@@ -386,7 +422,7 @@ impl InstanceOnTree<'_> {
                 };
                 self.hop(edge, [Some(departed), received], enter, true, to);
             } else if let (Some(edge), Some(base)) = (link.hops[1], base) {
-                let enter = self.call(link.receivers[1], true);
+                let enter = self.call(times, link.receivers[1], true);
                 departed.ns -= self.hop(edge, [Some(base), Some(departed)], enter, false, to);
             }
             all.push((child, departed));
@@ -408,7 +444,7 @@ impl InstanceOnTree<'_> {
                 slot: station,
                 nth: 0,
             };
-            let leave = self.call(station, false);
+            let leave = self.call(times, station, false);
             to.add(Quantity::Wait(of), leave.ns - first.ns);
         }
         if let Some(base) = base.filter(|base| self.span(first, *base).is_some()) {
@@ -429,10 +465,10 @@ impl InstanceOnTree<'_> {
     }
 
     /// Where data flow from a root without an event collector: its enter, for the station next to it.
-    fn root_enter(&self, link: Option<&Link>) -> Option<At> {
+    fn root_enter(&self, times: &PassTimes, link: Option<&Link>) -> Option<At> {
         let parent = link?.parent;
         let is_next = self.stations.flow != Flow::Both && parent == self.stations.top;
-        is_next.then(|| self.call(parent, true))
+        is_next.then(|| self.call(times, parent, true))
     }
 
     /// The round trip over a hop.
@@ -462,21 +498,22 @@ impl InstanceOnTree<'_> {
             .all(|(station, _)| times.last_arrivals[station as usize].is_some());
         for rank in 0..stations.n_ranks {
             let (enter, leave) = match stations.flow {
-                Flow::Both => (self.call(rank, true), self.call(rank, false)),
-                Flow::ToRoot(_) => (self.call(rank, true), self.call(stations.top, false)),
-                Flow::FromRoot(_) => (self.call(stations.top, true), self.call(rank, false)),
+                Flow::Both => (self.call(times, rank, true), self.call(times, rank, false)),
+                Flow::ToRoot(_) => (
+                    self.call(times, rank, true),
+                    self.call(times, stations.top, false),
+                ),
+                Flow::FromRoot(_) => (
+                    self.call(times, stations.top, true),
+                    self.call(times, rank, false),
+                ),
             };
             let Some(path) = self.span(leave, enter) else {
                 are_all_known = false;
                 continue;
             };
             to.add(Quantity::Path { node: rank }, path);
-            let mut own = path;
-            let mut at = rank;
-            while let Some(link) = &stations.links[at as usize] {
-                own -= times.arrival_waits[at as usize];
-                at = link.parent;
-            }
+            let own = path - times.waits_on_path(stations, rank);
             // What the root waits for are the paths of others.
             let is_root = goes_down && rank == stations.top;
             if !is_root && slowest.is_none_or(|(most, _)| own > most) {
@@ -500,7 +537,7 @@ impl InstanceOnTree<'_> {
         let [goes_down, goes_up] = stations.flow.has();
         let ends: Vec<(u32, At)> = (0..stations.n_ranks)
             .filter(|&rank| goes_up || rank == stations.top)
-            .map(|rank| (rank, self.call(rank, false)))
+            .map(|rank| (rank, self.call(times, rank, false)))
             .collect();
         self.extent(&ends).ok_or(Doubt::NoCommonTime)?;
         let last = ends.iter().rev().max_by_key(|(_, at)| at.ns);
@@ -514,7 +551,7 @@ impl InstanceOnTree<'_> {
                 Some(_) => self.up_at(times, link.at_parent).ok_or(Doubt::NotSeen)?,
                 None => received,
             };
-            let enter = self.call(link.receivers[1], true);
+            let enter = self.call(times, link.receivers[1], true);
             if stations.flow != Flow::Both && self.is_late(enter, sent, received)? {
                 self.stay(link.receivers[1], (received, enter), path);
                 return self.begin(link.receivers[1], path);
@@ -526,7 +563,7 @@ impl InstanceOnTree<'_> {
         }
         loop {
             if self.is_rank(station) && (station != stations.top || !goes_down) {
-                self.stay(station, (at, self.call(station, true)), path);
+                self.stay(station, (at, self.call(times, station, true)), path);
                 return self.begin(station, path);
             }
             let children = stations.children[station as usize].iter();
@@ -545,7 +582,7 @@ impl InstanceOnTree<'_> {
                 (None, Some(begun)) if link.hops[0].is_some() => begun,
                 _ => arrived,
             };
-            let enter = self.call(link.receivers[0], true);
+            let enter = self.call(times, link.receivers[0], true);
             if begun.ns < arrived.ns && self.is_late(enter, begun, arrived)? {
                 self.stay(link.receivers[0], (arrived, enter), path);
                 return self.begin(link.receivers[0], path);

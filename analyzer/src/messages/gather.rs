@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use collbench_clocks::rank_clock::ManyStamps;
-use collbench_formats::{Message, Operation, Record, RecordKind, RecordWord};
+use collbench_formats::{CollectorPass, Message, Operation, Record, RecordKind, RecordWord};
 use collbench_trees::shape::ShapeKey;
 
 use crate::calls::process::Process;
@@ -18,6 +18,7 @@ use crate::messages::passes::InstancePass;
 use crate::messages::pattern::Patterns;
 use crate::messages::recurrence::{RecurrenceKey, Recurrences};
 use crate::messages::steps::{Arrival, Steps};
+use crate::messages::thread_passes::ThreadPasses;
 use crate::trace::algorithm_names::{AlgorithmNames, NamesInCall, NamesOfInstance};
 use crate::trace::record_at::RecordAt;
 
@@ -39,6 +40,8 @@ pub(crate) struct Gatherer {
     reported: Vec<NamesOfInstance>,
     /// By instance the passes of event collectors in its calls.
     passes: Vec<Vec<InstancePass>>,
+    /// Those of threads that make no calls.
+    thread_passes: ThreadPasses,
     patterns: Patterns,
     recurrences: Recurrences,
     pairing: Pairing,
@@ -101,8 +104,29 @@ impl Gatherer {
         }
     }
 
-    /// Adds the messages and notes that follow a call, one by one.
+    /// Adds the messages and notes that follow a call, one by one, and the passes of other threads.
     fn add_one_by_one(&mut self, of: SlotOfInstance<'_, '_>, call: QueuedCall<'_>) {
+        let location = call.location;
+        let own = self.add_records_of_call(of, call);
+        let SlotOfInstance { nth, slot, process } = of;
+        if let Some(own) = own.filter(|own| process.has_threads_on(own.tree)) {
+            let passes = &mut self.passes[nth];
+            let of_process = (process.index(), process.reader());
+            self.thread_passes
+                .each(of_process, (location, own), |record| {
+                    passes.extend(
+                        InstancePass::of(record, slot, process).map(InstancePass::of_thread),
+                    );
+                });
+        }
+    }
+
+    /// Adds the messages and notes that follow a call; gives a pass of an event collector in it.
+    fn add_records_of_call(
+        &mut self,
+        of: SlotOfInstance<'_, '_>,
+        call: QueuedCall<'_>,
+    ) -> Option<CollectorPass> {
         let SlotOfInstance { nth, slot, process } = of;
         let mut passes = std::mem::take(&mut self.passes[nth]);
         let QueuedCall {
@@ -115,6 +139,7 @@ impl Gatherer {
             |location: RecordAt| foreign.is_empty() || !foreign.contains(&(position, location));
         let numbers = process.names();
         let mut names_in_call = NamesInCall::default();
+        let mut own = None;
         if !elsewhere.is_empty() {
             // A damaged one may seem to are after the call, too.
             let mut all: BTreeMap<RecordAt, Record> = elsewhere.iter().copied().collect();
@@ -126,6 +151,7 @@ impl Gatherer {
             let add_note = |record: &Record| {
                 names_in_call.add_note(record, numbers);
                 passes.extend(InstancePass::of(record, slot, process));
+                own = own.or_else(|| record.collector_pass());
             };
             each_message_or_note(process.reader(), location, look, add_note);
             self.passes[nth] = passes;
@@ -133,11 +159,12 @@ impl Gatherer {
             // Stable: of one instant those of a thread stay in their order.
             all.sort_by_key(|record| record.enter.get());
             self.add_kept(of, &all, names_in_call.reported());
-            return;
+            return own;
         }
         let add_note = |record: &Record| {
             names_in_call.add_note(record, numbers);
             passes.extend(InstancePass::of(record, slot, process));
+            own = own.or_else(|| record.collector_pass());
         };
         if process.has_messages {
             let mut ends = self.ends_of(of);
@@ -152,6 +179,7 @@ impl Gatherer {
         }
         self.passes[nth] = passes;
         self.reported[nth].add(names_in_call.reported());
+        own
     }
 
     /// The names of algorithms reported for the n-th instance.

@@ -20,6 +20,8 @@ pub struct InstancePass {
     pub(crate) down: Option<i64>,
     /// When it passed on its way back, ns.
     pub(crate) up: Option<i64>,
+    /// Whether it was recorded by a thread that makes no call of its own.
+    pub(crate) is_of_thread: bool,
 }
 
 impl InstancePass {
@@ -39,6 +41,15 @@ impl InstancePass {
             segment: pass.segment,
             down: (pass.ways != PassedWays::Up).then(|| at(enter)),
             up: (pass.ways != PassedWays::Down).then(|| at(leave)),
+            is_of_thread: false,
         })
+    }
+
+    /// The same, recorded by a thread that makes no call of its own.
+    pub(crate) fn of_thread(self) -> Self {
+        Self {
+            is_of_thread: true,
+            ..self
+        }
     }
 }
