@@ -65,8 +65,8 @@ pub use trace::{
     WindowSummary,
 };
 pub use trees::{
-    EdgeSummary, OutsideTrees, OwnContributor, OwnTreeSummary, OwnWrapper, ProxySummary, RankPath,
-    SlowestPath, TreeSummary,
+    EdgeSummary, MeanTime, OutsideTrees, OwnContributor, OwnTreeSummary, OwnWrapper, ProxyOutlier,
+    ProxySummary, RankPath, SlowestPath, SubtreeSummary, TreeStage, TreeSummary,
 };
 
 pub use crate::calls::algorithms::AlgorithmSummary;

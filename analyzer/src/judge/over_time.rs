@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{Operation, Semantics};
 use collbench_stats::bins::doublings_to_cover;
+use collbench_stats::distribution::Distribution;
 use collbench_stats::integers::sum_ns;
 
 use crate::judge::change::{Parties, Party, Section, phases};
@@ -72,27 +73,9 @@ pub(crate) fn outliers(
     tally: &OperationTally,
     apart_ns: i64,
 ) -> Vec<OutlierSummary> {
-    let Some(usual) = tally.duration.summary(None) else {
+    let Some(least_ns) = outlier_limit(&tally.duration) else {
         return Vec::new();
     };
-    if tally.instances < MIN_INSTANCES {
-        return Vec::new();
-    }
-    // Quartiles to the step of the histogram, on the outer side.
-    let buckets = tally.duration.buckets();
-    let quartile = |quarters: u64| {
-        let mut before = 0;
-        buckets.iter().find(|bucket| {
-            before += bucket.n;
-            4 * before >= quarters * tally.instances
-        })
-    };
-    let lower = quartile(1).map_or(0, |bucket| bucket.from_ns);
-    let upper = quartile(3).map_or(i64::MAX, |bucket| bucket.to_ns);
-    let distance = upper.saturating_sub(lower);
-    let least_ns = upper
-        .saturating_add(distance.saturating_mul(QUARTILE_DISTANCES))
-        .max(usual.median.saturating_mul(MEDIANS));
     let ranks = key
         .entry
         .map(|entry| &inputs.communicators.entries[entry].ranks);
@@ -115,6 +98,28 @@ pub(crate) fn outliers(
         }
     };
     tally.longest.beyond(least_ns).map(summary).collect()
+}
+
+/// What an outlier of some times is longer than, ns; `None` of too few.
+pub(crate) fn outlier_limit(times: &Distribution) -> Option<i64> {
+    let usual = times.summary(None)?;
+    if usual.n < MIN_INSTANCES {
+        return None;
+    }
+    // Quartiles to the step of the histogram, on the outer side.
+    let buckets = times.buckets();
+    let quartile = |quarters: u64| {
+        let mut before = 0;
+        buckets.iter().find(|bucket| {
+            before += bucket.n;
+            4 * before >= quarters * usual.n
+        })
+    };
+    let lower = quartile(1).map_or(0, |bucket| bucket.from_ns);
+    let upper = quartile(3).map_or(i64::MAX, |bucket| bucket.to_ns);
+    let distance = upper.saturating_sub(lower);
+    let limit = upper.saturating_add(distance.saturating_mul(QUARTILE_DISTANCES));
+    Some(limit.max(usual.median.saturating_mul(MEDIANS)))
 }
 
 fn rank_at(inputs: &Inputs<'_>, lateness: &Lateness, position: u32) -> Option<u32> {

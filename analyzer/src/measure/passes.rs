@@ -4,6 +4,8 @@
 //! # Source
 //! Bongo et al. 2004, section 3; `docs/metrics.md`, "Spanning trees of our own".
 
+pub(crate) mod subtrees;
+
 use collbench_formats::Semantics;
 use collbench_trees::stations::{Flow, Link, Stations};
 

@@ -1,11 +1,13 @@
 //! Results from messages: edges, and the graphs that instances executed.
 
 use collbench_stats::distribution::Summary;
+use collbench_stats::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
 use crate::results::code::Code;
 use crate::results::detail::Detail;
-use crate::results::inside::{PathStage, TransferSummary, TreeFigures};
+use crate::results::inside::{PathStage, StageKind, TransferSummary, TreeFigures};
+use crate::sums::serialization::SerializationPoint;
 
 /// Messages from one process to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +76,14 @@ pub struct OwnTreeSummary {
     pub wrappers: Vec<OwnWrapper>,
     /// Wrappers between which there is no event collector: their times are one sum.
     pub summed: Vec<Vec<u32>>,
+    /// What its stages cost all who pass them, in the order of a path: towards the root, at the root,
+    /// from the root.
+    #[serde(default)]
+    pub stages: Vec<TreeStage>,
+    /// The subtrees of hosts, each measured as a gred is: all below the last wrapper that only ranks of
+    /// one host pass, if these are several.
+    #[serde(default)]
+    pub subtrees: Vec<SubtreeSummary>,
     /// Times of the proxies with an event collector on both sides.
     pub proxies: Vec<ProxySummary>,
     /// Processes whose path was the slowest, the most frequent first: the longest without waits for
@@ -83,6 +93,62 @@ pub struct OwnTreeSummary {
     pub slowest_of: u64,
     /// The path of each process (of each of its threads), by rank.
     pub paths: Detail<Vec<RankPath>>,
+}
+
+/// A stage of a spanning tree of our own, over all who pass it: all contributors of a gred, all ranks
+/// that enter there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TreeStage {
+    /// What it is.
+    pub kind: StageKind,
+    /// `down`: towards the root, `up`: from it; `None`: at the root, or both together.
+    pub direction: Option<Code>,
+    /// The wrappers between whose event collectors it lies, or the proxy that it crosses; of `entry` and
+    /// `exit` those that the ranks enter. None at the rank that is the root of the operation.
+    pub wrappers: Vec<u32>,
+    /// Its time.
+    #[serde(flatten)]
+    pub time: MeanTime,
+}
+
+/// The subtree of a host in a spanning tree of our own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SubtreeSummary {
+    /// Its last wrappers on the path to the root: between these there is no event collector.
+    pub wrappers: Vec<u32>,
+    /// The host.
+    pub host: String,
+    /// World ranks whose data pass it.
+    pub ranks: Vec<u32>,
+    /// From the arrival of the last of its ranks until it sends; `None` at the root, and where nothing
+    /// goes to the root.
+    pub down: Option<MeanTime>,
+    /// From its receiving (at the root: the last arrival) to the first departure of its ranks; `None`
+    /// where nothing comes from the root.
+    pub up: Option<MeanTime>,
+    /// Own departure - first departure, per rank.
+    pub departure_wait: Option<MeanTime>,
+    /// The mean of departure - receiving, by position in the order of departure: up latency and
+    /// departure wait.
+    pub serialization: Vec<SerializationPoint>,
+}
+
+/// The mean of some times, with what is known of its error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MeanTime {
+    /// Number of times.
+    pub n: u64,
+    /// Mean, ns.
+    pub mean_ns: i64,
+    /// Their standard deviation, ns; `None` of a single one.
+    pub sd_ns: Option<i64>,
+    /// 95 % interval of the mean, ns, by batches of consecutive instances; `None` with too few.
+    pub interval_ns: Option<(i64, i64)>,
+    /// Uncertainty of times between the clocks of two hosts, ns; `None` where one clock is involved.
+    pub uncertainty_ns: Option<i64>,
+    /// The mean with its standard error, for comparisons.
+    #[serde(skip)]
+    pub estimate: Option<Estimate>,
 }
 
 /// A wrapper of a spanning tree of our own.
@@ -125,6 +191,31 @@ pub struct ProxySummary {
     pub down: Option<TransferSummary>,
     /// Back, on aligned clocks.
     pub up: Option<TransferSummary>,
+    /// Host of `from`.
+    #[serde(default)]
+    pub from_host: String,
+    /// Host of `to`.
+    #[serde(default)]
+    pub to_host: String,
+    /// The crossings that took longest, if they are outliers: at most 8 of each direction, the longest
+    /// first.
+    #[serde(default)]
+    pub outliers: Vec<ProxyOutlier>,
+}
+
+/// A crossing of a proxy that took longer than the upper quartile plus 3 times the interquartile range,
+/// and than twice the median.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProxyOutlier {
+    /// `down`: towards the root, `up`: from it; `None`: both together, where the hosts have no common
+    /// time.
+    pub direction: Option<Code>,
+    /// How long it took.
+    pub ns: i64,
+    /// Position of its instance among the calls on the communicator, from 0.
+    pub sequence: u64,
+    /// The last enter of its instance.
+    pub at_ns: i64,
 }
 
 /// How often the path of a process was the slowest.
@@ -139,7 +230,7 @@ pub struct SlowestPath {
 }
 
 /// The path of one process, stage by stage.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankPath {
     /// World rank.
     pub rank: u32,
@@ -148,6 +239,10 @@ pub struct RankPath {
     /// The whole path: own leave - own enter; where data flow only to the root, its leave - own
     /// enter; where they flow only from there, own leave - its enter.
     pub path_ns: Option<Summary>,
+    /// The same without waits for those that arrive later; `None` of a root to which data flow, which
+    /// waits for the paths of others only.
+    #[serde(default)]
+    pub without_waits: Option<MeanTime>,
     /// Its stages, in order.
     pub stages: Vec<PathStage>,
     /// Part of the mean of the whole path that is in no stage.

@@ -6,11 +6,13 @@
 //! on which worker has added what.
 
 pub(crate) mod by_roles;
+pub(crate) mod crossings;
 pub(crate) mod figures;
 pub(crate) mod graph_rows;
 pub(crate) mod node_figures;
 pub(crate) mod own_trees;
 mod rows;
+pub(crate) mod stages;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -257,7 +257,7 @@ impl<'a> Tally<'a> {
             let from = (trees, &self.context.resolution);
             own_trees::add(
                 &mut tally.own_trees,
-                instance,
+                (instance, figures.last_enter_ns(instance)),
                 from,
                 &mut self.scratch.own_trees,
             );

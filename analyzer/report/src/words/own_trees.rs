@@ -2,7 +2,8 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    CausePlace, OperationCause, OwnTreeSummary, OwnWrapper, PathStage, StageKind, TreeSummary,
+    CausePlace, OperationCause, OwnTreeSummary, OwnWrapper, PathStage, ProxyOutlier, ProxySummary,
+    StageKind, TreeSummary,
 };
 use collbench_text::inert;
 use collbench_text::quantity::{counted, duration};
@@ -13,6 +14,8 @@ const MAX_NAME: usize = 60;
 const MAX_HOST: usize = 24;
 /// Groups of wrappers that are listed.
 const MAX_GROUPS: usize = 3;
+/// Outliers that are listed.
+const MAX_OUTLIERS: usize = 3;
 
 /// What an instance ran on, as what follows a colon.
 pub(super) fn name(own: &OwnTreeSummary) -> String {
@@ -20,7 +23,7 @@ pub(super) fn name(own: &OwnTreeSummary) -> String {
 }
 
 /// `gred 4 of rank 0 (node1)`; of a proxy where it crosses to.
-pub(super) fn wrapper(own: &OwnTreeSummary, idx: u32) -> String {
+pub(crate) fn wrapper(own: &OwnTreeSummary, idx: u32) -> String {
     let Some(of) = own.wrappers.get(idx as usize) else {
         return format!("wrapper {idx}");
     };
@@ -39,7 +42,7 @@ pub(super) fn wrapper(own: &OwnTreeSummary, idx: u32) -> String {
 }
 
 /// Several wrappers that event collectors do not tell apart.
-pub(super) fn wrappers(own: &OwnTreeSummary, all: &[u32]) -> Option<String> {
+pub(crate) fn wrappers(own: &OwnTreeSummary, all: &[u32]) -> Option<String> {
     let names = all.iter().map(|&idx| wrapper(own, idx));
     let names: Vec<String> = names.collect();
     let (last, others) = names.split_last()?;
@@ -71,6 +74,45 @@ pub(crate) fn slowest_proxy(own: &OwnTreeSummary) -> String {
         }
         _ => "No proxy has event collectors on both sides, on clocks with a common time".to_owned(),
     }
+}
+
+/// Crossings of proxies that took much longer than usual, the longest first; `None` without any.
+fn outliers(own: &OwnTreeSummary) -> Option<String> {
+    let all = own.proxies.iter();
+    let all = all.flat_map(|proxy| proxy.outliers.iter().map(move |it| (proxy, it)));
+    let mut all: Vec<(&ProxySummary, &ProxyOutlier)> = all.collect();
+    all.sort_by_key(|(proxy, it)| (std::cmp::Reverse(it.ns), it.sequence, proxy.wrapper));
+    let (first, longest) = all.first()?;
+    let usual = match longest.direction.as_deref() {
+        Some("up") => first.up.as_ref(),
+        _ => first.down.as_ref(),
+    };
+    let usual = usual.and_then(|way| way.transfer_ns.as_ref());
+    let usual = usual.or(first.two_way_ns.as_ref());
+    let usual = usual.map_or_else(String::new, |usual| {
+        format!(" (median {})", duration(usual.median))
+    });
+    let others = all[1..].iter().take(MAX_OUTLIERS - 1).map(|(proxy, it)| {
+        format!(
+            "{} on proxy {} in instance {}",
+            duration(it.ns),
+            proxy.wrapper,
+            it.sequence
+        )
+    });
+    let others: Vec<String> = others.collect();
+    let more = if others.is_empty() {
+        String::new()
+    } else {
+        format!("; then {}", others.join(", "))
+    };
+    Some(format!(
+        " {} of proxies took much longer than usual: the longest {} on {} in instance {}{usual}{more}.",
+        counted(all.len() as u64, "crossing"),
+        duration(longest.ns),
+        wrapper(own, first.wrapper),
+        longest.sequence,
+    ))
 }
 
 /// A stage, as what follows "37 % of the time is"; `None` of one that is at no wrapper.
@@ -122,6 +164,7 @@ pub(super) fn about(tree: &TreeSummary, own: &OwnTreeSummary) -> String {
             groups.join("; ")
         ));
     }
+    text.extend(outliers(own));
     if own.without > 0 {
         text.push_str(&format!(
             " {} of {} not measured: passes of event collectors are missing.",

@@ -1,21 +1,26 @@
 //! From sums to results: the spanning trees of our own of an operation.
 
+mod stages;
+
 use std::collections::BTreeSet;
 
 use collbench_formats::Semantics;
 use collbench_formats::tree::{Contributor, Wrapper};
 use collbench_text::inert;
-use collbench_trees::stations::{Flow, Stations};
+use collbench_trees::stations::{Flow, Link, Stations};
 
 use crate::communicators::spanning_trees::OwnTree;
 use crate::judge::inputs::Inputs;
+use crate::judge::over_time::outlier_limit;
 use crate::judge::paths::Paths;
 use crate::judge::tree_figures::{RanksAndHosts, transfer, tree_figures};
+use crate::judge::trees::own_trees::stages::JudgedStages;
 use crate::remark::Remark;
 use crate::results::detail::Detail;
 use crate::results::inside::{PathStage, TreeFigures};
 use crate::results::trees::{
-    OwnContributor, OwnTreeSummary, OwnWrapper, ProxySummary, RankPath, SlowestPath, TreeSummary,
+    OwnContributor, OwnTreeSummary, OwnWrapper, ProxyOutlier, ProxySummary, RankPath, SlowestPath,
+    TreeSummary,
 };
 use crate::sums::graphs::own_trees::{OwnTreeTallies, OwnTreeTally};
 use crate::sums::operation::OperationKey;
@@ -147,6 +152,7 @@ impl Judged<'_> {
 
     fn summary(&self) -> TreeSummary {
         let all = self.tree.wrappers.all();
+        let stages = JudgedStages::of(self);
         let figures = self.figures();
         let fan_out = all.iter().map(|wrapper| wrapper.contributors.len());
         TreeSummary {
@@ -167,10 +173,12 @@ impl Judged<'_> {
                 without: self.tally.n_without,
                 wrappers: all.iter().map(|wrapper| self.wrapper(wrapper)).collect(),
                 summed: self.summed(),
+                stages: stages.all(),
+                subtrees: stages.subtrees(),
                 proxies: self.proxies(),
                 slowest: self.slowest(),
                 slowest_of: self.tally.slowest.iter().sum(),
-                paths: self.paths(),
+                paths: self.paths(&stages),
             }),
             figures,
         }
@@ -229,11 +237,56 @@ impl Judged<'_> {
                 two_way_ns: two_way,
                 down: times(link.hops[0]),
                 up: times(link.hops[1]),
+                from_host: self.host_name(child),
+                to_host: self.host_name(link.parent),
+                outliers: self.outliers(link),
             })
         });
         let mut proxies: Vec<ProxySummary> = proxies.collect();
         proxies.sort_by_key(|proxy| proxy.wrapper);
         proxies
+    }
+
+    fn host_name(&self, station: u32) -> String {
+        let hosts = &self.inputs.clocks.hosts;
+        hosts[self.host_of(station)].name.clone()
+    }
+
+    /// The crossings of a proxy that took longest, if they are outliers.
+    fn outliers(&self, link: &Link) -> Vec<ProxyOutlier> {
+        let figures = &self.tally.figures;
+        let of_hop = |hop: Option<u32>, direction: Option<&'static str>| {
+            let edge = hop.and_then(|hop| figures.edges.get(hop as usize));
+            let is_both = direction.is_none();
+            let times = edge.map(|edge| {
+                if is_both {
+                    &edge.two_way
+                } else {
+                    &edge.transfer
+                }
+            });
+            let limit = times.and_then(outlier_limit).zip(hop);
+            limit.into_iter().flat_map(move |(limit, hop)| {
+                let long = self.tally.crossings.beyond(hop, is_both, limit);
+                long.map(move |crossing| ProxyOutlier {
+                    direction: direction.map(Into::into),
+                    ns: crossing.ns,
+                    sequence: crossing.sequence,
+                    at_ns: crossing.at_ns,
+                })
+            })
+        };
+        let ways = of_hop(link.hops[0], Some("down")).chain(of_hop(link.hops[1], Some("up")));
+        let mut outliers: Vec<ProxyOutlier> = ways.collect();
+        let has_ways = link.hops.iter().flatten().any(|&hop| {
+            let edge = figures.edges.get(hop as usize);
+            edge.is_some_and(|edge| edge.transfer.n() > 0)
+        });
+        if !has_ways {
+            outliers.extend(of_hop(link.hops[0], None));
+        }
+        outliers.sort_by_key(|it| (std::cmp::Reverse(it.ns), it.sequence));
+        outliers
     }
 
     fn slowest(&self) -> Vec<SlowestPath> {
@@ -252,7 +305,7 @@ impl Judged<'_> {
     }
 
     /// The path of each rank of the tree.
-    fn paths(&self) -> Detail<Vec<RankPath>> {
+    fn paths(&self, means: &JudgedStages<'_>) -> Detail<Vec<RankPath>> {
         let figures = &self.tally.figures;
         let Some(roles) = figures.usual_roles() else {
             return Detail::default();
@@ -267,6 +320,7 @@ impl Judged<'_> {
                 rank: self.world_rank(path.slot),
                 thread: path.slot % self.tree.threads,
                 path_ns: whole.summary(None),
+                without_waits: means.path(path.slot),
                 unattributed_ns: whole.mean().map(|whole| whole.saturating_sub(attributed)),
                 stages,
             }

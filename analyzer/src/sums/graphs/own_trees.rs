@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use collbench_stats::batches::Sum;
 use collbench_trees::stations::{Flow, Stations};
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,9 @@ use crate::instances::complete::CompleteInstance;
 use crate::measure::critical_path::CriticalPath;
 use crate::measure::inside::Quantity;
 use crate::measure::passes::{InstanceOnTree, PassTimes, flow_of};
+use crate::sums::graphs::crossings::{Crossing, LongCrossings};
 use crate::sums::graphs::figures::GraphFigures;
+use crate::sums::graphs::stages::{StageColumns, StageSamples, StageTally, SubtreeSample};
 use crate::time::resolution::Resolution;
 
 /// Sums of the instances on one tree.
@@ -24,6 +27,10 @@ pub struct OwnTreeTally {
     pub bytes: Option<(u64, u64)>,
     /// What is measured at its stations and hops.
     pub figures: Box<GraphFigures>,
+    /// What its stages cost all who pass them.
+    pub(crate) stages: StageTally,
+    /// The longest crossings of its proxies.
+    pub(crate) crossings: LongCrossings,
     /// By rank of the tree: in how many instances its path was the slowest.
     pub slowest: Vec<u64>,
 }
@@ -35,19 +42,22 @@ pub(crate) type OwnTreeTallies = BTreeMap<u32, OwnTreeTally>;
 #[derive(Debug, Default)]
 pub(crate) struct OwnTreeScratch {
     /// By tree: the root in operations that have one, and whether data flow to it.
-    known: BTreeMap<(u32, Option<(u32, bool)>), Stations>,
+    known: BTreeMap<(u32, Option<(u32, bool)>), (Stations, StageColumns)>,
     times: PassTimes,
     samples: Vec<(Quantity, i64)>,
+    of_subtrees: Vec<SubtreeSample>,
+    row: Vec<Sum>,
     path: CriticalPath,
 }
 
 /// Trees of which the stations are kept; beyond they are found again.
 const MAX_KNOWN: usize = 1024;
 
-/// Adds an instance in which there are passes of event collectors.
+/// Adds an instance in which there are passes of event collectors, whose last enter is `at_ns` after the
+/// start.
 pub(crate) fn add(
     tallies: &mut OwnTreeTallies,
-    instance: &CompleteInstance<'_>,
+    (instance, at_ns): (&CompleteInstance<'_>, i64),
     (trees, resolution): (&OwnTrees, &Resolution),
     scratch: &mut OwnTreeScratch,
 ) {
@@ -70,8 +80,13 @@ pub(crate) fn add(
     if scratch.known.len() >= MAX_KNOWN {
         scratch.known.clear();
     }
-    let new = || Stations::new(&tree.wrappers, flow);
-    let stations = scratch.known.entry((number, root)).or_insert_with(new);
+    let new = || {
+        let stations = Stations::new(&tree.wrappers, flow);
+        let host_of = |rank: u32| tree.hosts[tree.slot_of(rank)];
+        let columns = StageColumns::new(&stations, host_of);
+        (stations, columns)
+    };
+    let (stations, columns) = &*scratch.known.entry((number, root)).or_insert_with(new);
     let on_tree = InstanceOnTree {
         instance,
         tree: (number, tree),
@@ -87,6 +102,31 @@ pub(crate) fn add(
     scratch.samples.clear();
     let slowest = on_tree.samples(&mut scratch.times, &mut scratch.samples);
     tally.figures.add_on_tree(stations, &scratch.samples);
+    for &(quantity, ns) in &scratch.samples {
+        if let Some((hop, is_both)) = columns.crossing(quantity) {
+            let crossing = Crossing {
+                ns,
+                at_ns,
+                sequence: instance.position,
+            };
+            tally.crossings.add(hop, is_both, crossing);
+        }
+    }
+    scratch.of_subtrees.clear();
+    for (number, subtree) in columns.subtrees.iter().enumerate() {
+        on_tree.of_subtree(&scratch.times, subtree, |quantity, sample| {
+            scratch.of_subtrees.push((number, quantity, sample));
+        });
+    }
+    let found = StageSamples {
+        samples: &scratch.samples,
+        of_subtrees: &scratch.of_subtrees,
+        times: &scratch.times,
+        row: &mut scratch.row,
+    };
+    tally
+        .stages
+        .add(instance.position, (columns, stations), found);
     let found = on_tree.follow(&scratch.times, &mut scratch.path);
     let path = found.map(|()| &scratch.path);
     tally.figures.add_path(instance, path, stations.hops.len());
@@ -109,6 +149,8 @@ impl OwnTreeTally {
         self.n_without += other.n_without;
         self.see_bytes(other.bytes);
         self.figures.merge(&other.figures);
+        self.stages.merge(&other.stages);
+        self.crossings.merge(&other.crossings);
         let n = self.slowest.len().max(other.slowest.len());
         self.slowest.resize(n, 0);
         for (own, other) in self.slowest.iter_mut().zip(&other.slowest) {

@@ -17,6 +17,7 @@ mod invariance;
 mod operations;
 mod own_trees;
 mod random;
+mod tree_leaves;
 
 /// Every blocking collective on every kind of communicator.
 const EVERYTHING: &str = include_str!("../../../../tests/scenarios/everything.toml");

@@ -7,7 +7,7 @@ use super::*;
 pub(super) const OWN_TREES: &str = include_str!("../../../../tests/scenarios/own-trees.toml");
 
 /// The tree of an operation.
-fn tree<'a>(analysis: &'a Value, operation: &str) -> &'a Value {
+pub(super) fn tree<'a>(analysis: &'a Value, operation: &str) -> &'a Value {
     let operations = list(&analysis["operations"]).iter();
     let mut trees = operations
         .filter(|of| text(&of["operation"]) == operation)
@@ -26,7 +26,7 @@ fn mean(time: &Value) -> i64 {
 }
 
 /// The stages in the analysis that take any time: kind, wrapper where there is one, and mean.
-fn stages(path: &Value) -> Vec<(String, Option<i64>, i64)> {
+pub(super) fn stages(path: &Value) -> Vec<(String, Option<i64>, i64)> {
     let stages = list(&path["stages"]).iter();
     let stages = stages.map(|stage| {
         let wrappers = stage["wrappers"].as_array();
@@ -41,7 +41,7 @@ fn stages(path: &Value) -> Vec<(String, Option<i64>, i64)> {
 }
 
 /// Those in the truth.
-fn true_stages(path: &Value) -> Vec<(String, Option<i64>, i64)> {
+pub(super) fn true_stages(path: &Value) -> Vec<(String, Option<i64>, i64)> {
     let stages = list(&path["stages"]).iter();
     let stages = stages.map(|stage| {
         let kind = text(&stage["kind"]).to_owned();
