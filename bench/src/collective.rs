@@ -52,7 +52,7 @@ pub(crate) use table::write as write_text;
 
 /// Measures collective operations, ping-pongs, a master with workers and simple calls
 ///
-/// Start it with a launcher. Without --plan and --operation it measures a default plan. Processes
+/// Start it with a launcher. Without --plan, --operation and --pattern it measures a default plan. Processes
 /// start each repetition together, at an instant of a global clock (--start): late starts are
 /// invalid and counted. Each point is repeated until the 95 % interval of its trimmed mean is narrow
 /// enough. Lengths given as a range are refined where the time changes most.
@@ -67,6 +67,9 @@ pub struct Options {
     /// Operations to measure, by their names in MPI
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     operation: Vec<String>,
+    /// Measure all operations of a pattern, as far as the MPI library has them
+    #[arg(long, value_enum, value_name = "PATTERN", value_delimiter = ',', conflicts_with_all = ["plan", "merge", "compare"])]
+    pattern: Vec<operation::Pattern>,
     /// Message lengths: a list, or a range that is refined
     #[arg(long, value_name = "N,N,...|FROM:TO", default_value = "8:1048576", value_parser = lengths)]
     bytes: Lengths,
@@ -243,8 +246,17 @@ impl Options {
 
     /// What the options say, for a job of so many processes.
     fn parts(&self, processes: usize) -> Vec<Part> {
-        if self.operation.is_empty() {
+        if self.operation.is_empty() && self.pattern.is_empty() {
             return plan::default_parts(processes);
+        }
+        let of_patterns = Operation::all().filter(|operation| {
+            self.pattern.contains(&operation.pattern()) && call::is_available(*operation)
+        });
+        let mut operations = self.operation.clone();
+        for name in of_patterns.map(Operation::name) {
+            if !operations.contains(&name) {
+                operations.push(name);
+            }
         }
         let given = |list: &[usize]| list.iter().copied().map(Given::by_option).collect();
         let starts = if self.compare_schemes {
@@ -253,12 +265,7 @@ impl Options {
             self.start.clone()
         };
         vec![Part {
-            operations: self
-                .operation
-                .iter()
-                .cloned()
-                .map(Given::by_option)
-                .collect(),
+            operations: operations.into_iter().map(Given::by_option).collect(),
             lengths: Given::by_option(self.bytes.clone()),
             processes: given(&self.processes),
             roots: given(&self.root),

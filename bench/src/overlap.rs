@@ -353,7 +353,6 @@ fn measure_in(
     let surroundings = Surroundings {
         machine,
         command: std::env::args().collect(),
-        environment: settings(),
         has_one_clock,
         clock_error_ns: job.clock_error_ns(),
         shares_cores: share.shares_cores,

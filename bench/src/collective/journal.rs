@@ -130,7 +130,13 @@ impl Journal {
     /// # Errors
     /// Names the file.
     pub(super) fn end(&mut self, point: &Point) -> anyhow::Result<()> {
-        self.write(&Line::Point(Box::new(point.clone())))
+        self.write(&Line::Point(Box::new(point.clone())))?;
+        let known = Point {
+            samples: None,
+            ..point.clone()
+        };
+        self.measured.insert(point.key(), known);
+        Ok(())
     }
 
     fn write(&mut self, line: &Line) -> anyhow::Result<()> {

@@ -136,6 +136,39 @@ mod tests {
     }
 
     #[test]
+    fn the_error_reaches_from_the_median_to_the_farther_end_and_is_that_of_a_run_that_is_alone() {
+        let of = |times: [Option<f64>; 3]| {
+            let runs = times.map(|time| run(&[(8, time)]));
+            let known = runs[0].points[0].relative_error;
+            (merge(&runs).points[0].relative_error, known)
+        };
+        assert_eq!(of([Some(1.0), Some(1.0), Some(2.0)]).0, Some(1.0));
+        assert_eq!(of([Some(2.0), Some(1.0), Some(4.0)]).0, Some(1.0));
+        let (alone, known) = of([Some(2.0), None, None]);
+        assert_eq!(alone, known);
+    }
+
+    #[test]
+    fn runs_of_another_library_or_with_other_settings_are_not_merged() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut other = run(&[(8, Some(2.0))]);
+        other
+            .run
+            .environment
+            .insert("OMPI_MCA_coll".to_owned(), "basic".to_owned());
+        let files: Vec<PathBuf> = ["a", "b"].map(|name| folder.path().join(name)).into();
+        for (file, results) in files.iter().zip([run(&[(8, Some(1.0))]), other]) {
+            std::fs::write(file, serde_json::to_vec(&results).unwrap()).unwrap();
+        }
+        let error = of_files(&files).unwrap_err().to_string();
+        assert!(
+            error.contains("other settings of the MPI library"),
+            "{error}"
+        );
+        assert_eq!(of_files(&files[..1]).unwrap().points.len(), 1);
+    }
+
+    #[test]
     fn of_three_runs_each_point_is_the_median_and_one_outlier_is_filtered_out() {
         let runs = [
             run(&[(8, Some(1_000.0)), (64, Some(1_500.0))]),

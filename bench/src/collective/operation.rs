@@ -1,5 +1,6 @@
 //! The operations that are measured, by name.
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 /// A collective operation with data or without, in its blocking form.
@@ -244,7 +245,7 @@ pub(super) enum Operation {
 ///
 /// # Source
 /// Reussner et al. 1999, section 2.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Pattern {
     /// All processes of a communicator call it.

@@ -1,5 +1,6 @@
 //! A measurement from its plan to its results.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -329,6 +330,7 @@ fn measure_plan(
         series.any(|series| !journal.crashing(series).is_empty())
     });
     let mut points = Vec::new();
+    let mut reported = HashSet::new();
     for group in groups {
         let series: Vec<&Series> = group.iter().map(|&i| &plan.series[i]).collect();
         let mut course = GroupCourse {
@@ -336,6 +338,7 @@ fn measure_plan(
             measurement: &mut measurement,
             journal: &mut *journal,
             progress: &mut progress,
+            reported: &mut reported,
             points: Vec::new(),
         };
         course.measure(plan, &mut random)?;
@@ -370,6 +373,8 @@ struct GroupCourse<'a, 'm, 'j> {
     measurement: &'m mut Measurement<'j>,
     journal: &'m mut Journal,
     progress: &'m mut Progress,
+    /// Keys of all points of the plan so far.
+    reported: &'m mut HashSet<String>,
     points: Vec<Point>,
 }
 
@@ -398,11 +403,22 @@ impl GroupCourse<'_, '_, '_> {
             &Lengths::Range(from, to) => {
                 let (element, rule) = (plan.method.element, plan.method.refinement);
                 let mut refinement = Refinement::new(from, to, element.size(), rule);
-                while let Some(bytes) = refinement.next_length() {
-                    if is_crashing(bytes) {
-                        last.push(bytes);
-                        continue;
-                    }
+                // A length at which a run ended is measured after all others, and then refined as they are.
+                let mut deferred = Vec::new();
+                loop {
+                    let bytes = match refinement.next_length() {
+                        Some(bytes) if last.contains(&bytes) => continue,
+                        Some(bytes) if is_crashing(bytes) && !deferred.contains(&bytes) => {
+                            deferred.push(bytes);
+                            last.push(bytes);
+                            continue;
+                        }
+                        Some(bytes) => bytes,
+                        None => match last.pop() {
+                            Some(bytes) => bytes,
+                            None => break,
+                        },
+                    };
                     let measured = self.measure_length(bytes, refinement.is_refining())?;
                     if let Some((time_ns, error_ns)) = measured {
                         refinement.add(bytes, time_ns, error_ns);
@@ -448,11 +464,15 @@ impl GroupCourse<'_, '_, '_> {
             let point = of_key.or_else(|| self.journal.measured(&key)).cloned();
             self.progress.add(usize::from(is_refined));
             if let Some(point) = point {
+                // Several parts of a plan may ask for the same.
+                let is_new = self.reported.insert(key);
                 let error_ns = |time_ns: f64| time_ns * point.relative_error.unwrap_or(0.0);
                 if i == 0 {
                     first = point.time_ns.map(|time_ns| (time_ns, error_ns(time_ns)));
                 }
-                self.points.push(point);
+                if is_new {
+                    self.points.push(point);
+                }
             }
         }
         Ok(first)

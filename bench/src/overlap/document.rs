@@ -1,7 +1,5 @@
 //! The document of a measurement, from its journal.
 
-use std::collections::BTreeMap;
-
 use collbench_text::quantity::counted;
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +24,6 @@ const BUSY: f64 = 0.5;
 pub(super) struct Surroundings {
     pub(super) machine: Machine,
     pub(super) command: Vec<String>,
-    /// Settings of the MPI library.
-    pub(super) environment: BTreeMap<String, String>,
     /// Whether all processes read one clock.
     pub(super) has_one_clock: bool,
     /// Largest error of a time on the common clock, ns: half the shortest round trip to a host. 0

@@ -207,7 +207,7 @@ fn facts(documents: &[Document]) -> Vec<Fact> {
         if let Some(offer) = offer(&plan.mpi_library) {
             add("progress", offer.to_owned());
         }
-        let settings = document.surroundings.environment.iter();
+        let settings = plan.environment.iter();
         let settings: Vec<String> = settings
             .map(|(name, value)| format!("{name}={value}"))
             .collect();

@@ -38,7 +38,6 @@ fn surroundings() -> Surroundings {
             ..Machine::here()
         },
         command: Vec::new(),
-        environment: Default::default(),
         has_one_clock: true,
         clock_error_ns: 0.0,
         shares_cores: false,

@@ -36,7 +36,7 @@ fn write_one(document: &Document, output: &mut impl Write) -> io::Result<()> {
         plan.configuration
     )?;
     write_machine(&surroundings.machine, &plan.mpi_library, output)?;
-    for (name, value) in &surroundings.environment {
+    for (name, value) in &plan.environment {
         writeln!(output, "           {name}={value}")?;
     }
     if let Some(offer) = offer(&plan.mpi_library) {
