@@ -2,9 +2,13 @@
 
 mod wait;
 
+mod buffers;
+
 mod collectors;
 
 mod worker;
+
+mod direct;
 
 mod execution;
 
@@ -14,7 +18,7 @@ mod team;
 
 mod operations;
 
+pub use buffers::Buffers;
 pub use collectors::{Collect, Pass};
-pub use operations::Buffers;
 pub use team::{Team, TeamOptions, n_tags};
 pub use wait::{Idle, MAX_PROGRESS_INTERVAL, WaitPolicy};

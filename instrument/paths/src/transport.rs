@@ -1,5 +1,10 @@
 //! What carries values between processes, and what they share.
 
+mod line;
+
+#[allow(unsafe_code)]
+mod copy;
+
 mod memory;
 
 mod process;
@@ -15,8 +20,12 @@ mod shared;
 mod mpi;
 
 pub use in_process::{InProcess, SimulatedCosts, SimulatedMemory};
-pub use memory::{LINE_BYTES, Line};
-pub(crate) use memory::{cell_lines, peek, publish, read};
+pub(crate) use line::WORD_BYTES;
+pub use line::{LINE_BYTES, Line};
+pub(crate) use memory::{
+    Cell, INLINE_WORDS, body_lines, is_inline, peek, peek_words, publish, publish_small, read,
+    read_small, small,
+};
 pub use mpi::{MpiConstants, MpiFunctions, MpiTransport, MpiWorld, Word};
 pub use process::{Received, Transport, TransportError};
 pub use shared::SharedMemory;

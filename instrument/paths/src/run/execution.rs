@@ -1,5 +1,6 @@
 //! Executing what was planned for operations in which data flow one way.
 
+use super::direct::DirectBroadcast;
 use super::worker::Worker;
 use crate::error::Error;
 use crate::transport::Transport;
@@ -41,6 +42,8 @@ type Take<'a> = dyn FnMut(&[u8], &dyn Combine) -> bool + 'a;
 /// A plan, with what has been learned about each of its steps in the operation under way.
 pub(crate) struct Execution {
     plan: Plan,
+    /// What is done instead where that is possible.
+    pub(crate) broadcast: Option<DirectBroadcast>,
     /// Whether each step has had its last segment.
     has_ended: Vec<bool>,
     /// The latest header of each input of each step.
@@ -51,13 +54,14 @@ pub(crate) struct Execution {
 }
 
 impl Execution {
-    pub(crate) fn new(plan: Plan) -> Self {
+    pub(crate) fn new(plan: Plan, broadcast: Option<DirectBroadcast>) -> Self {
         let inputs = plan.steps.iter().map(|step| step.inputs.len());
         Self {
             has_ended: vec![false; plan.steps.len()],
             inputs: inputs.map(|n| vec![Header::default(); n]).collect(),
             has_come: vec![false; plan.max_inputs],
             is_truncated: false,
+            broadcast,
             plan,
         }
     }

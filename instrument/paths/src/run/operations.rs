@@ -3,36 +3,13 @@
 //! Payloads are bytes side by side: what the program has with gaps is packed before and unpacked
 //! after, by whoever knows its datatypes.
 
+use super::buffers::Buffers;
 use super::execution::Part;
 use super::team::Team;
 use crate::error::Error;
 use crate::transport::Transport;
 use crate::tree::Flow;
 use crate::values::{Combine, Moved, Shape};
-
-/// Where the data of an operation lie that gives as many bytes as it takes.
-#[derive(Debug)]
-pub enum Buffers<'a> {
-    /// What is given, and where the result goes.
-    Two(&'a [u8], &'a mut [u8]),
-    /// The result goes where the data are (`MPI_IN_PLACE`).
-    InPlace(&'a mut [u8]),
-}
-
-impl Buffers<'_> {
-    fn given(&self) -> &[u8] {
-        match self {
-            Self::Two(given, _) => given,
-            Self::InPlace(both) => both,
-        }
-    }
-
-    fn result(&mut self) -> &mut [u8] {
-        match self {
-            Self::Two(_, result) | Self::InPlace(result) => result,
-        }
-    }
-}
 
 /// Segment `segment` of a buffer, if each has `bytes`.
 fn segment_of(buffer: &[u8], segment: usize, bytes: usize) -> &[u8] {
@@ -94,6 +71,45 @@ fn store_blocks(
 }
 
 impl<T: Transport> Team<T> {
+    /// Exchanges small values directly. Returns whether that was possible.
+    #[inline]
+    fn exchange_directly(
+        &mut self,
+        buffers: &mut Buffers<'_>,
+        combine: &mut dyn Combine,
+    ) -> Result<bool, Error> {
+        let Some(exchange) = &self.exchange else {
+            return Ok(false);
+        };
+        let call = self.call + 1;
+        let is_done = exchange.execute(&mut self.worker, call, buffers, combine)?;
+        if is_done {
+            self.call = call;
+        }
+        Ok(is_done)
+    }
+
+    /// Gives all others directly what the root has, in segments of so many bytes. Returns whether
+    /// that was possible.
+    #[inline]
+    fn broadcast_directly(
+        &mut self,
+        buffer: &mut [u8],
+        segment_bytes: usize,
+        root: u32,
+    ) -> Result<bool, Error> {
+        let nth = self.execution_of(Flow::FromRoot, Shape::Whole, root);
+        let Some(broadcast) = &self.executions[nth].broadcast else {
+            return Ok(false);
+        };
+        let call = self.call + 1;
+        let is_done = broadcast.execute(&mut self.worker, call, segment_bytes, buffer)?;
+        if is_done {
+            self.call = call;
+        }
+        Ok(is_done)
+    }
+
     fn shape_of(&self, combine: &dyn Combine) -> Shape {
         if combine.keeps_rank_order() {
             Shape::Runs
@@ -106,7 +122,21 @@ impl<T: Transport> Team<T> {
     ///
     /// # Errors
     /// [`Error::Truncated`] if processes have given different lengths.
+    #[inline]
     pub fn allreduce(
+        &mut self,
+        mut buffers: Buffers<'_>,
+        combine: &mut dyn Combine,
+    ) -> Result<(), Error> {
+        let is_done =
+            !combine.keeps_rank_order() && self.exchange_directly(&mut buffers, combine)?;
+        if is_done {
+            return Ok(());
+        }
+        self.allreduce_in_general(buffers, combine)
+    }
+
+    fn allreduce_in_general(
         &mut self,
         mut buffers: Buffers<'_>,
         combine: &mut dyn Combine,
@@ -135,7 +165,11 @@ impl<T: Transport> Team<T> {
     ///
     /// # Errors
     /// [`Error::Transport`].
+    #[inline]
     pub fn barrier(&mut self) -> Result<(), Error> {
+        if self.exchange_directly(&mut Buffers::InPlace(&mut []), &mut Moved)? {
+            return Ok(());
+        }
         self.bytes_per_segment(Shape::Whole, 1, 0)?;
         let part = Part {
             total: 0,
@@ -225,6 +259,9 @@ impl<T: Transport> Team<T> {
     pub fn bcast(&mut self, buffer: &mut [u8], root: u32) -> Result<(), Error> {
         assert!((root as usize) < self.n_ranks());
         let bytes = self.bytes_per_segment(Shape::Whole, 1, buffer.len())?;
+        if self.broadcast_directly(buffer, bytes, root)? {
+            return Ok(());
+        }
         self.worker.expect_bytes(bytes);
         let is_root = self.worker.me == root;
         let buffer = std::cell::RefCell::new(buffer);

@@ -3,6 +3,7 @@
 use collbench_formats::tree::Wrappers;
 
 use super::collectors::Collect;
+use super::direct::{DirectBroadcast, DirectExchange};
 use super::execution::{Execution, Part, bring_value};
 use super::two_way::{Merges, TwoWay};
 use super::wait::WaitPolicy;
@@ -50,14 +51,16 @@ pub struct Team<T: Transport> {
     pub(crate) worker: Worker<T>,
     segment_bytes: usize,
     /// The number of the last operation.
-    call: u64,
+    pub(crate) call: u64,
     two_way: TwoWay,
+    /// What is done instead with small values, where that is possible.
+    pub(crate) exchange: Option<DirectExchange>,
     /// By shape, made at their first use.
     merges: [Option<Merges>; 3],
     /// The most blocks of a value, by shape; 0 where it is not known yet.
     max_blocks: [usize; 3],
     /// For each way, shape and root that was used.
-    executions: Vec<Execution>,
+    pub(crate) executions: Vec<Execution>,
     /// Which of them, by way, shape and root; empty before the first use.
     execution_of: Vec<usize>,
 }
@@ -88,6 +91,7 @@ impl<T: Transport> Team<T> {
         worker.reserve_inputs(contributors.max().unwrap_or(0));
         Ok(Self {
             two_way: TwoWay::new(&paths, worker.me),
+            exchange: DirectExchange::of(&paths, &worker),
             paths,
             worker,
             segment_bytes,
@@ -244,7 +248,7 @@ impl<T: Transport> Team<T> {
     }
 
     /// Which of the executions is that of an operation with this root. It is made at its first use.
-    fn execution_of(&mut self, flow: Flow, shape: Shape, root: u32) -> usize {
+    pub(crate) fn execution_of(&mut self, flow: Flow, shape: Shape, root: u32) -> usize {
         let n_ranks = self.n_ranks();
         let key = (flow as usize * 3 + shape as usize) * n_ranks + root as usize;
         if self.execution_of.is_empty() {
@@ -254,7 +258,11 @@ impl<T: Transport> Team<T> {
             let plan = Plan::new(&self.paths, flow, shape, root, self.worker.me);
             self.worker.reserve_inputs(plan.max_inputs);
             self.execution_of[key] = self.executions.len();
-            self.executions.push(Execution::new(plan));
+            let broadcast = match (flow, shape) {
+                (Flow::FromRoot, Shape::Whole) => DirectBroadcast::of(&plan, &self.worker),
+                _ => None,
+            };
+            self.executions.push(Execution::new(plan, broadcast));
         }
         self.execution_of[key]
     }

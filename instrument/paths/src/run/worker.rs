@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::collectors::{Collect, Pass};
 use super::wait::WaitPolicy;
 use crate::error::Error;
-use crate::transport::{Transport, TransportError, peek, publish, read};
-use crate::tree::{Layout, Paths, Place, earlier_use};
+use crate::transport::{Line, Transport, TransportError, peek, peek_words, publish, read};
+use crate::tree::{Heads, Layout, Paths, Place, Value, earlier_use, head_of};
 use crate::values::{Combine, Header, MESSAGE_HEADER_BYTES, Merge, Position};
 
 /// How often a process that waits looks for others that have ended.
@@ -152,12 +152,18 @@ impl<T: Transport> Worker<T> {
         self.finished = self.finished.max(at);
     }
 
-    /// Waits until the cells of this segment are free.
-    fn make_room(&mut self, at: Position) -> Result<(), Error> {
-        let needed = earlier_use(at);
+    /// Waits until the cells of this segment are free for values of this length.
+    #[inline]
+    pub(crate) fn make_room(&mut self, at: Position, n_bytes: usize) -> Result<(), Error> {
+        let needed = earlier_use(at, n_bytes);
         if self.finished >= needed {
             return Ok(());
         }
+        self.await_room(needed)
+    }
+
+    #[cold]
+    fn await_room(&mut self, needed: Position) -> Result<(), Error> {
         let (least, _) = self.wait(|worker| {
             let mates = 0..worker.layout.mates.len();
             let lines = mates.map(|mate| worker.memory[worker.layout.finished(mate)].word());
@@ -181,14 +187,9 @@ impl<T: Transport> Worker<T> {
             Some((n_blocks, selected)) => self.select(n_blocks, selected),
             None => self.header.n_bytes,
         };
-        let cell = match to {
-            Place::Contribution(edge) => Some(self.layout.contribution(edge, at)),
-            Place::Result(join) => Some(self.layout.result(join, at)),
-            Place::Message { .. } => None,
-            Place::Program => return Ok(()),
-        };
-        if cell.is_some() {
-            self.make_room(at)?;
+        let shared = self.shared_value(to);
+        if shared.is_some() {
+            self.make_room(at, n_bytes)?;
         }
         let header = Header {
             n_bytes,
@@ -199,16 +200,74 @@ impl<T: Transport> Worker<T> {
             Some(_) => &self.selected[..n_bytes],
             None => &self.value[..n_bytes],
         };
-        match (cell, to) {
-            (Some(cell), _) => publish(&self.memory[cell], at, &header, value),
-            (None, Place::Message { other, tag }) => {
-                let n_bytes = header.write_message(at, value, &mut self.message);
-                let message = &self.message[..n_bytes];
-                self.transport.send(other, self.tag + tag, message)?;
-            }
-            (None, _) => {}
+        if let Some(shared) = shared {
+            let cell = self.layout.cell(&self.memory, shared, at);
+            publish(cell, at, &header, value);
+        } else if let Place::Message { other, tag } = to {
+            let n_bytes = header.write_message(at, value, &mut self.message);
+            let message = &self.message[..n_bytes];
+            self.transport.send(other, self.tag + tag, message)?;
         }
         Ok(())
+    }
+
+    /// Which value of this host's memory a place is, if it is one.
+    pub(crate) fn shared_value(&self, place: Place) -> Option<Value> {
+        match place {
+            Place::Contribution(edge) => Some(self.layout.contribution(edge)),
+            Place::Result(join) => Some(self.layout.result(join)),
+            Place::Message { .. } | Place::Program => None,
+        }
+    }
+
+    /// Publishes what the program gives in the memory of this host, from where it is.
+    #[inline]
+    pub(crate) fn publish_given(&self, shared: Value, at: Position, header: &Header, given: &[u8]) {
+        let cell = self.layout.cell(&self.memory, shared, at);
+        publish(cell, at, header, given);
+    }
+
+    /// The memory of this host.
+    #[inline]
+    pub(crate) fn memory(&self) -> &[Line] {
+        &self.memory
+    }
+
+    /// The heads of a value in the memory of this host.
+    pub(crate) fn heads(&self, shared: Value) -> Heads {
+        self.layout.heads(shared)
+    }
+
+    /// Waits for a value in the memory of this host, and returns what is said about it.
+    #[inline]
+    pub(crate) fn await_header(&mut self, of: Heads, at: Position) -> Result<[u64; 2], Error> {
+        let nth = head_of(at);
+        match peek_words(of.of(&self.memory, nth), at) {
+            Some(header) => Ok(header),
+            None => self.await_later_header(of, at),
+        }
+    }
+
+    fn await_later_header(&mut self, of: Heads, at: Position) -> Result<[u64; 2], Error> {
+        let nth = head_of(at);
+        let look = |worker: &mut Self| Ok(peek_words(of.of(&worker.memory, nth), at));
+        let (header, _) = self.wait(look)?;
+        self.transport.woken(Header::from_words(header).writer);
+        Ok(header)
+    }
+
+    /// Copies a value whose header has come to where the program wants it, as much as fits. Returns
+    /// how much that was.
+    #[inline]
+    pub(crate) fn read_into(
+        &self,
+        shared: Value,
+        at: Position,
+        header: &Header,
+        into: &mut [u8],
+    ) -> usize {
+        let cell = self.layout.cell(&self.memory, shared, at);
+        read(cell, header, into)
     }
 
     /// Copies some blocks of the value side by side. Returns their length.
@@ -237,9 +296,9 @@ impl<T: Transport> Worker<T> {
     ) -> Result<Option<u32>, Error> {
         let begin = nth * self.stride;
         let into = &mut self.inputs[begin..begin + self.stride];
-        let cell = match from {
-            Place::Contribution(edge) => self.layout.contribution(edge, at),
-            Place::Result(join) => self.layout.result(join, at),
+        let shared = match from {
+            Place::Contribution(edge) => self.layout.contribution(edge),
+            Place::Result(join) => self.layout.result(join),
             Place::Message { other, tag } => return self.take_message(nth, Some(other), tag, at),
             Place::Program => {
                 let n_bytes = self.header.n_bytes.min(self.stride);
@@ -249,8 +308,8 @@ impl<T: Transport> Worker<T> {
                 return Ok(Some(self.me));
             }
         };
-        let cell = &self.memory[cell];
-        let Some(header) = peek(cell, at) else {
+        let cell = self.layout.cell(&self.memory, shared, at);
+        let Some(header) = peek(cell.head, at) else {
             return Ok(None);
         };
         self.lengths[nth] = read(cell, &header, into);
@@ -328,19 +387,15 @@ impl<T: Transport> Worker<T> {
     }
 
     fn take_value(&mut self, from: Place, at: Position) -> Result<Option<u32>, Error> {
-        let cell = match from {
-            Place::Contribution(edge) => self.layout.contribution(edge, at),
-            Place::Result(join) => self.layout.result(join, at),
-            Place::Message { .. } | Place::Program => {
-                let taken = self.take_input(0, from, at)?;
-                if taken.is_some() {
-                    self.take_over();
-                }
-                return Ok(taken);
+        let Some(shared) = self.shared_value(from) else {
+            let taken = self.take_input(0, from, at)?;
+            if taken.is_some() {
+                self.take_over();
             }
+            return Ok(taken);
         };
-        let cell = &self.memory[cell];
-        let Some(header) = peek(cell, at) else {
+        let cell = self.layout.cell(&self.memory, shared, at);
+        let Some(header) = peek(cell.head, at) else {
             return Ok(None);
         };
         let n_bytes = read(cell, &header, &mut self.value);

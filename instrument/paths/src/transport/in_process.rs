@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::memory::Line;
+use super::line::Line;
 use super::process::{Received, Transport, TransportError};
 
 /// What things cost in a simulated network.

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use super::memory::Line;
+use super::line::Line;
 
 /// Why a transport fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 
-use super::memory::{LINE_BYTES, Line};
+use super::line::{LINE_BYTES, Line};
 
 /// What other processes of this host need to find shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::memory::Line;
+use super::line::Line;
 use super::process::{Received, Transport, TransportError};
 
 /// One thread of a process, as a rank.

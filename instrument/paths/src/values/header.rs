@@ -22,6 +22,8 @@ const LENGTH_BITS: u32 = 32;
 const WRITER_BITS: u32 = 24;
 const LAST: u64 = 1 << (LENGTH_BITS + WRITER_BITS);
 const TRUNCATED: u64 = LAST << 1;
+/// The bits of the writer.
+const WRITER: u64 = (MAX_RANKS as u64 - 1) << LENGTH_BITS;
 
 /// The largest number of ranks whose numbers fit.
 pub(crate) const MAX_RANKS: u32 = 1 << WRITER_BITS;
@@ -64,6 +66,12 @@ impl Header {
             is_last: self.is_last && other.is_last,
             is_truncated: self.is_truncated || other.is_truncated || self.total != other.total,
         }
+    }
+
+    /// Whether two headers, in words, say the same of values, whoever has written them.
+    #[inline]
+    pub(crate) fn are_alike(one: [u64; 2], other: [u64; 2]) -> bool {
+        one[0] == other[0] && (one[1] ^ other[1]) & !WRITER == 0
     }
 
     /// The value as a message, written into `message`. Returns its length.

@@ -83,7 +83,11 @@ impl Combine for Kernel {
 
     fn store(&self, result: &[u8], to: &mut [u8]) {
         let Some(gap) = self.elements.gap() else {
-            to.copy_from_slice(result);
+            // Most results are one number.
+            match (<&mut [u8; 8]>::try_from(&mut *to), result.try_into()) {
+                (Ok(to), Ok(result)) => *to = result,
+                _ => to.copy_from_slice(result),
+            }
             return;
         };
         let bytes = self.elements.bytes();

@@ -1,6 +1,8 @@
 //! Lengths that differ between processes, which is an error of the program.
 
-use collbench_formats::tree::Collective;
+use collbench_formats::tree::{
+    Collective, Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers,
+};
 use collbench_paths::{Buffers, Error, InProcess, SimulatedCosts, Team};
 
 use crate::random::{Random, random_tree};
@@ -120,4 +122,69 @@ fn an_element_larger_than_a_segment_is_refused_by_all() {
             .iter()
             .all(|refusal| *refusal == Err(expected.clone()))
     );
+}
+
+/// Lengths around what fits into one word, into the line of a header, and into a segment, on the trees
+/// of one host whose small values go the shortest way.
+#[test]
+fn lengths_that_differ_are_noticed_on_the_shortest_way_too() {
+    let lengths = [0, 1, 2, 5, 6, 18, 19, 40];
+    for (kind, collectives) in [
+        (WrapperKind::Exchange, [Collective::Allreduce; 2]),
+        (
+            WrapperKind::Gred,
+            [Collective::Bcast, Collective::Allreduce],
+        ),
+    ] {
+        for (idx, (n, own)) in lengths
+            .into_iter()
+            .flat_map(|n| lengths.map(|own| (n, own)))
+            .enumerate()
+        {
+            let n_ranks = 2 + idx as u32 % 3;
+            let tree = joined_once(kind, n_ranks);
+            let collective = collectives[idx % 2];
+            let (root, odd) = (idx as u32 % n_ranks, idx as u32 / 3 % n_ranks);
+            let outcomes = on_all_ranks(&tree, 144, SimulatedCosts::default(), move |team, me| {
+                let ranks = (me, root, n_ranks);
+                let mine = if me == odd { own } else { n };
+                let first = call(team, collective, ranks, mine);
+                let mut sum = 1_u64.to_ne_bytes();
+                for _ in 0..10 {
+                    team.allreduce(Buffers::InPlace(&mut sum), &mut Op::Sum)
+                        .unwrap();
+                    team.bcast(&mut sum, root).unwrap();
+                }
+                (first, u64::from_ne_bytes(sum))
+            });
+            for (me, (first, sum)) in (0..).zip(outcomes) {
+                let fails = must_fail(collective, (me, root, odd), (n, own));
+                let error = if fails { Err(Error::Truncated) } else { Ok(()) };
+                let what = format!("{collective:?}, rank {me} of {n_ranks}, {odd}: {own} for {n}");
+                assert_eq!(first, error, "{what}");
+                assert_eq!(sum, u64::from(n_ranks).pow(10), "{what}");
+            }
+        }
+    }
+}
+
+/// All ranks of one host, joined by one exchange or by one gred.
+fn joined_once(kind: WrapperKind, n_ranks: u32) -> Wrappers {
+    let wrapper = |kind, contributors, parent| Wrapper {
+        kind,
+        owner: 0,
+        contributors,
+        parent,
+        level: Level::Rank,
+        collectors: Collectors::NONE,
+    };
+    let ranks = (0..n_ranks).map(Contributor::Rank).collect();
+    let wrappers = match kind {
+        WrapperKind::Gred => vec![
+            wrapper(kind, ranks, Some(1)),
+            wrapper(WrapperKind::Core, vec![Contributor::Wrapper(0)], None),
+        ],
+        _ => vec![wrapper(kind, ranks, None)],
+    };
+    Wrappers::new(vec![0; n_ranks as usize], wrappers).expect("a whole tree")
 }

@@ -1,0 +1,31 @@
+//! What shared memory consists of.
+
+use std::sync::atomic::AtomicU64;
+
+/// Bytes of a [`Line`].
+pub const LINE_BYTES: usize = 64;
+
+/// Bytes of a word.
+pub(crate) const WORD_BYTES: usize = size_of::<u64>();
+
+/// Words of a line.
+pub(super) const LINE_WORDS: usize = LINE_BYTES / WORD_BYTES;
+
+/// A cache line of shared memory.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub struct Line(pub(super) [AtomicU64; LINE_WORDS]);
+
+const _: () = assert!(size_of::<Line>() == LINE_BYTES && align_of::<Line>() == LINE_BYTES);
+
+impl Line {
+    /// The first word of the line.
+    pub(crate) fn word(&self) -> &AtomicU64 {
+        &self.0[0]
+    }
+
+    /// The second word of the line.
+    pub(crate) fn second_word(&self) -> &AtomicU64 {
+        &self.0[1]
+    }
+}
