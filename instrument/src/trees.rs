@@ -26,16 +26,20 @@
 //! | `reduce_local` | operations of the program, by `MPI_Reduce_local` |
 //! | `hosts` | where the processes run |
 //! | `tags` | tags of messages, which no two trees share |
+//! | `last_calls` | what the last calls on a communicator have found |
 //! | `world` | what all processes that were started together know |
 //! | `communicator` | the trees of a communicator, and what its processes agree on |
 //! | `active` | the trees of all communicators |
 //! | `call` | a call that may have a tree: its datatypes and buffers |
+//! | `again` | calls with the same arguments as the last ones but for their buffers |
 //! | `reductions`, `moves` | the operations, from the arguments of a call to its result |
 //! | `replaced` | the functions that wrappers call in place of the library's |
 //! | `begin` | the agreement inside `MPI_Init` |
 
 #[allow(unsafe_code)]
 mod active;
+#[allow(unsafe_code)]
+mod again;
 #[allow(unsafe_code)]
 mod begin;
 #[allow(unsafe_code)]
@@ -46,6 +50,7 @@ mod communicator;
 mod datatypes;
 #[allow(unsafe_code)]
 mod hosts;
+mod last_calls;
 mod moves;
 mod predefined;
 #[allow(unsafe_code)]

@@ -27,6 +27,19 @@ pub(super) struct Call {
     collective: Collective,
     /// The payload of each rank.
     pub(super) bytes: usize,
+    /// The index of its tree, once it was executed.
+    pub(super) tree: usize,
+}
+
+/// The arguments of `MPI_Allreduce`, and of `MPI_Reduce` with its root.
+#[derive(Clone, Copy)]
+pub(super) struct Reduction {
+    pub(super) sendbuf: usize,
+    pub(super) recvbuf: usize,
+    pub(super) count: usize,
+    pub(super) datatype: usize,
+    pub(super) operation: usize,
+    pub(super) comm: usize,
 }
 
 /// A datatype in a call.
@@ -113,16 +126,27 @@ pub(super) fn begin(collective: Collective, comm: usize) -> Option<Call> {
     // SAFETY: they exist until the program frees the communicator, which it does after this call, and
     // it makes no other collective call on the communicator meanwhile.
     let of = unsafe { &mut *trees.of_communicator(comm) };
-    of.has_rules(collective).then_some(Call {
-        trees: &trees.world,
-        of,
-        comm: trees.world.library.handle(comm),
-        collective,
-        bytes: 0,
-    })
+    of.has_rules(collective)
+        .then(|| Call::on(trees, of, (collective, comm)))
 }
 
 impl Call {
+    /// A call on a communicator, whose handle is as the program passes it, with these trees.
+    pub(super) fn on(
+        trees: &'static Trees,
+        of: &'static mut TreesOfCommunicator,
+        (collective, comm): (Collective, usize),
+    ) -> Self {
+        Self {
+            trees: &trees.world,
+            of,
+            comm: trees.world.library.handle(comm),
+            collective,
+            bytes: 0,
+            tree: 0,
+        }
+    }
+
     /// A datatype of the call; `None` if it is none, or has no size.
     #[inline]
     pub(super) fn data_type(&mut self, datatype: usize) -> Option<DataType> {
@@ -251,13 +275,24 @@ impl Call {
     ) -> Option<c_int> {
         let (trees, collective, bytes) = (self.trees, self.collective, self.bytes as u64);
         let tree = self.of.tree(trees, collective, bytes, root, order)?;
-        let team = &mut tree.team.0;
+        self.tree = tree;
+        let team = self.of.team(tree);
         match Local::of_this_thread().inside(|| execute(team)) {
             Ok(()) => Some(0),
+            Err(error) => self.failed(error),
+        }
+    }
+
+    /// The code of a call that has failed on its tree, of which the program's error handler is told;
+    /// `None` if the MPI library makes the call.
+    #[cold]
+    pub(super) fn failed(&self, error: Error) -> Option<c_int> {
+        let trees = self.trees;
+        match error {
             // Nothing was sent, and all processes find the same.
-            Err(Error::Element { .. } | Error::Payload { .. }) => None,
-            Err(Error::Truncated) => Some(self.raise(trees.constants.error_truncate)),
-            Err(Error::Transport(error)) => {
+            Error::Element { .. } | Error::Payload { .. } => None,
+            Error::Truncated => Some(self.raise(trees.constants.error_truncate)),
+            Error::Transport(error) => {
                 trees.tell_once(&error.to_string());
                 Some(self.raise(trees.constants.error_other))
             }

@@ -14,6 +14,7 @@ use collbench_paths::{Collect, Kernel, MpiTransport, Team, TeamOptions, n_tags};
 use collbench_trees::wrappers::{Members, Order, resolve};
 
 use super::hosts::has_devices;
+use super::last_calls::LastCalls;
 use super::predefined::NamedType;
 use super::reduce_local::AlignedMemory;
 use super::world::World;
@@ -39,6 +40,7 @@ pub(super) struct TreesOfCommunicator {
     /// Memory for packed values, and for operations of the program.
     pub(super) scratch: Scratch,
     pub(super) last_used: LastUsed,
+    pub(super) last_calls: LastCalls,
 }
 
 /// What the last calls have used, and the next ones probably use again. It is predefined, and never
@@ -87,15 +89,15 @@ type Key = (usize, Option<u32>, Order);
 
 /// A tree that is used.
 #[derive(Debug)]
-pub(super) struct TreeInUse {
+struct TreeInUse {
     key: Key,
-    pub(super) team: TeamOfProcesses,
+    team: TeamOfProcesses,
     _tags: TakenTags,
     _room: SharedRoom,
 }
 
 /// The processes that execute operations over a tree.
-pub(super) struct TeamOfProcesses(pub(super) Team<MpiTransport>);
+struct TeamOfProcesses(Team<MpiTransport>);
 
 impl std::fmt::Debug for TeamOfProcesses {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -171,6 +173,7 @@ impl TreesOfCommunicator {
             trees: Vec::new(),
             scratch: Scratch::default(),
             last_used: LastUsed::default(),
+            last_calls: LastCalls::default(),
         };
         if comm == library.comm_null || comm == 0 {
             return new;
@@ -225,7 +228,7 @@ impl TreesOfCommunicator {
         rules.any(|rule| (rule.bytes.0..=rule.bytes.1).contains(&bytes))
     }
 
-    /// The tree for a call, in which all processes of the communicator are; `None` if they all use
+    /// The index of the tree for a call, in which all processes of the communicator are; `None` if they all use
     /// the MPI library.
     #[inline]
     pub(super) fn tree(
@@ -235,7 +238,7 @@ impl TreesOfCommunicator {
         bytes: u64,
         root: Option<u32>,
         order: Order,
-    ) -> Option<&mut TreeInUse> {
+    ) -> Option<usize> {
         let n_roots = if root.is_some() { self.n_ranks() } else { 1 };
         let slot = order as usize * n_roots + root.unwrap_or(0) as usize;
         for nth in 0..self.rules[collective as usize].len() {
@@ -254,10 +257,16 @@ impl TreesOfCommunicator {
             match self.rules[collective as usize][nth].slots[slot] {
                 Slot::Unknown | Slot::Unfit => {}
                 Slot::Refused => return None,
-                Slot::Ready(idx) => return Some(&mut self.trees[idx]),
+                Slot::Ready(idx) => return Some(idx),
             }
         }
         None
+    }
+
+    /// The processes that use the tree with this index.
+    #[inline]
+    pub(super) fn team(&mut self, tree: usize) -> &mut Team<MpiTransport> {
+        &mut self.trees[tree].team.0
     }
 
     #[cold]
@@ -335,7 +344,7 @@ impl TreesOfCommunicator {
                 _ => {}
             }
         };
-        let team = self.team(wrappers, &tags.range, trees);
+        let team = self.make_team(wrappers, &tags.range, trees);
         let has_failed = i64::from(team.is_none());
         match (team, self.agree(trees, [has_failed, 0, 0])) {
             (Some(mut team), Some([0, ..])) => {
@@ -352,7 +361,7 @@ impl TreesOfCommunicator {
         }
     }
 
-    fn team(
+    fn make_team(
         &self,
         wrappers: &Wrappers,
         tags: &Range<u32>,

@@ -7,13 +7,22 @@ use collbench_formats::tree::Collective;
 use collbench_paths::Team;
 use collbench_trees::wrappers::Order;
 
+use super::again::{barrier_again, bcast_again};
 use super::call::{Blocks, Call, Receiving, begin, count_of};
 use super::communicator::Scratch;
+use super::last_calls::LastBcast;
 
 /// `MPI_Barrier`.
 pub(super) fn barrier(comm: usize) -> Option<c_int> {
+    if let Some(code) = barrier_again(comm) {
+        return Some(code);
+    }
     let mut call = begin(Collective::Barrier, comm)?;
-    call.execute(None, Order::Any, Team::barrier)
+    let code = call.execute(None, Order::Any, Team::barrier);
+    if code == Some(0) {
+        call.of.last_calls.barrier = Some(call.tree);
+    }
+    code
 }
 
 /// `MPI_Bcast`.
@@ -24,6 +33,9 @@ pub(super) fn bcast<const LARGE: bool>(
     root: usize,
     comm: usize,
 ) -> Option<c_int> {
+    if let Some(code) = bcast_again::<LARGE>((buffer, count, datatype), root, comm) {
+        return Some(code);
+    }
     let mut call = begin(Collective::Bcast, comm)?;
     let n = count_of::<LARGE>(count)?;
     let datatype = call.data_type(datatype)?;
@@ -38,6 +50,15 @@ pub(super) fn bcast<const LARGE: bool>(
     let mut scratch = std::mem::take(&mut call.of.scratch);
     let code = call.bcast_blocks(blocks, root, &mut scratch);
     call.of.scratch = scratch;
+    if code == Some(0) && datatype.is_dense() {
+        call.of.last_calls.bcast = Some(LastBcast {
+            n,
+            datatype: datatype.handle,
+            root,
+            n_bytes: call.bytes,
+            tree: call.tree,
+        });
+    }
     code
 }
 

@@ -7,23 +7,14 @@ use collbench_formats::tree::Collective;
 use collbench_paths::{Buffers, Combine};
 use collbench_trees::wrappers::Order;
 
-use super::call::{Blocks, Call, DataType, Receiving, begin, count_of};
+use super::again::allreduce_again;
+use super::call::{Blocks, Call, DataType, Receiving, Reduction, begin, count_of};
 use super::communicator::Scratch;
 use super::datatypes::Layout;
+use super::last_calls::LastAllreduce;
 use super::predefined::Executed;
 use super::reduce_local::LocalReduction;
 use crate::mpi::Handle;
-
-/// The arguments of `MPI_Allreduce`, and of `MPI_Reduce` with its root.
-#[derive(Clone, Copy)]
-pub(super) struct Reduction {
-    pub(super) sendbuf: usize,
-    pub(super) recvbuf: usize,
-    pub(super) count: usize,
-    pub(super) datatype: usize,
-    pub(super) operation: usize,
-    pub(super) comm: usize,
-}
 
 /// What executes the operation of a call.
 enum Executor {
@@ -62,6 +53,7 @@ impl Call {
 }
 
 /// `MPI_Allreduce`, or `MPI_Reduce` to a root.
+#[inline(never)]
 fn reduction<const LARGE: bool>(arguments: Reduction, root: Option<usize>) -> Option<c_int> {
     let collective = match root {
         Some(_) => Collective::Reduce,
@@ -98,7 +90,18 @@ fn reduction<const LARGE: bool>(arguments: Reduction, root: Option<usize>) -> Op
     };
     if let Executor::AsTheyAre(Executed::Kernel(mut kernel)) = executor {
         let n_bytes = n * kernel.element_bytes();
-        return call.reduce_in_memory(&buffers, n_bytes, root, order, &mut kernel);
+        let code = call.reduce_in_memory(&buffers, n_bytes, root, order, &mut kernel);
+        if code == Some(0) && root.is_none() {
+            call.of.last_calls.allreduce = Some(LastAllreduce {
+                n,
+                datatype: datatype.handle,
+                operation,
+                kernel,
+                n_bytes,
+                tree: call.tree,
+            });
+        }
+        return code;
     }
     let mut scratch = std::mem::take(&mut call.of.scratch);
     let code = match executor {
@@ -224,8 +227,12 @@ impl Call {
 }
 
 /// `MPI_Allreduce`.
+#[inline]
 pub(super) fn allreduce<const LARGE: bool>(arguments: Reduction) -> Option<c_int> {
-    reduction::<LARGE>(arguments, None)
+    match allreduce_again::<LARGE>(&arguments) {
+        None => reduction::<LARGE>(arguments, None),
+        code => code,
+    }
 }
 
 /// `MPI_Reduce`.

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use collbench_formats::tree::Collective;
 
 use super::active::Trees;
+use super::call::Reduction;
 use super::moves::{Parts, allgather, barrier, bcast, gather, scatter};
-use super::reductions::{Reduction, allreduce, reduce};
+use super::reductions::{allreduce, reduce};
 
 /// Makes a function that stands in for one of the library: it has the same arguments, and calls it
 /// if the call has no tree.

@@ -1,0 +1,132 @@
+//! Calls that were made before with the same arguments but for their buffers: most calls of most
+//! programs.
+//!
+//! What the last call of an operation on a communicator has found by its arguments is kept, and the
+//! next one with the same arguments goes straight to its tree. Any other one goes the general way.
+
+use std::ffi::c_int;
+
+use collbench_formats::tree::Collective;
+use collbench_paths::{Buffers, Error, MpiTransport, Team};
+
+use super::active::Trees;
+use super::call::{Call, Reduction, count_of};
+use super::communicator::TreesOfCommunicator;
+use super::last_calls::LastAllreduce;
+use crate::mpi::MpiLibrary;
+use crate::record::Local;
+
+impl LastAllreduce {
+    /// Where the data are; `None` if that needs a closer look.
+    #[inline(always)]
+    fn buffers(&self, arguments: &Reduction, library: &MpiLibrary) -> Option<Buffers<'static>> {
+        let (from, to) = (arguments.sendbuf, arguments.recvbuf);
+        if to == 0 || to == library.in_place {
+            return None;
+        }
+        let n_bytes = self.n_bytes;
+        let is_in_place = from == library.in_place;
+        if !is_in_place && (from == 0 || from.abs_diff(to) < n_bytes) {
+            return None;
+        }
+        // SAFETY: MPI requires a buffer for the result here, and one with the data unless they are in
+        // that one. Both do not overlap.
+        unsafe {
+            let result = std::slice::from_raw_parts_mut(to as *mut u8, n_bytes);
+            Some(if is_in_place {
+                Buffers::InPlace(result)
+            } else {
+                Buffers::Two(
+                    std::slice::from_raw_parts(from as *const u8, n_bytes),
+                    result,
+                )
+            })
+        }
+    }
+}
+
+/// The trees of a communicator, if the program makes the call itself.
+#[inline(always)]
+fn trees_of(
+    comm: usize,
+) -> Option<(
+    &'static Trees,
+    &'static Local,
+    &'static mut TreesOfCommunicator,
+)> {
+    let trees = Trees::active()?;
+    let local = Local::of_this_thread();
+    if local.is_nested() {
+        return None;
+    }
+    // SAFETY: they exist until the program frees the communicator, which it does after this call, and
+    // it makes no other collective call on the communicator meanwhile.
+    let of = unsafe { &mut *trees.of_communicator(comm) };
+    Some((trees, local, of))
+}
+
+/// Executes an operation over the tree with this index; returns its code.
+#[inline(always)]
+fn execute(
+    (trees, local, of): (&'static Trees, &Local, &'static mut TreesOfCommunicator),
+    (collective, comm): (Collective, usize),
+    tree: usize,
+    execute: impl FnOnce(&mut Team<MpiTransport>) -> Result<(), Error>,
+) -> Option<c_int> {
+    let team = of.team(tree);
+    match local.inside(|| execute(team)) {
+        Ok(()) => Some(0),
+        Err(error) => Call::on(trees, of, (collective, comm)).failed(error),
+    }
+}
+
+/// `MPI_Allreduce`, if it is as the last one on its communicator; returns its code.
+#[inline(always)]
+pub(super) fn allreduce_again<const LARGE: bool>(arguments: &Reduction) -> Option<c_int> {
+    let found = trees_of(arguments.comm)?;
+    let library = &found.0.world.library;
+    let last = found.2.last_calls.allreduce.as_ref()?;
+    let is_same = count_of::<LARGE>(arguments.count) == Some(last.n)
+        && library.handle(arguments.datatype) == last.datatype
+        && library.handle(arguments.operation) == last.operation;
+    if !is_same {
+        return None;
+    }
+    let buffers = last.buffers(arguments, library)?;
+    let (mut kernel, tree) = (last.kernel, last.tree);
+    let call = (Collective::Allreduce, arguments.comm);
+    execute(found, call, tree, |team| {
+        team.allreduce(buffers, &mut kernel)
+    })
+}
+
+/// `MPI_Bcast`, if it is as the last one on its communicator; returns its code.
+#[inline(always)]
+pub(super) fn bcast_again<const LARGE: bool>(
+    (buffer, count, datatype): (usize, usize, usize),
+    root: usize,
+    comm: usize,
+) -> Option<c_int> {
+    let found = trees_of(comm)?;
+    let last = found.2.last_calls.bcast.as_ref()?;
+    let is_same = count_of::<LARGE>(count) == Some(last.n)
+        && found.0.world.library.handle(datatype) == last.datatype
+        && root as u32 == last.root;
+    if !is_same || buffer == 0 {
+        return None;
+    }
+    // SAFETY: MPI requires a buffer for these elements, which have no gaps.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(buffer as *mut u8, last.n_bytes) };
+    let (root, tree) = (last.root, last.tree);
+    execute(found, (Collective::Bcast, comm), tree, |team| {
+        team.bcast(bytes, root)
+    })
+}
+
+/// `MPI_Barrier`, if it is not the first one on its communicator; returns its code.
+#[inline(always)]
+pub(super) fn barrier_again(comm: usize) -> Option<c_int> {
+    let found = trees_of(comm)?;
+    let tree = found.2.last_calls.barrier?;
+    execute(found, (Collective::Barrier, comm), tree, Team::barrier)
+}
