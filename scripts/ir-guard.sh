@@ -1,8 +1,8 @@
 #!/bin/sh
 # Counts the instructions of a recorded MPI_Barrier, of a recorded MPI_Ibarrier with its MPI_Wait, of a
 # recorded MPI_Allreduce of two ranks with messages and algorithms (one sent, one received, one name),
-# of an MPI_Sendrecv that is timed (layer p2p), and of an MPI_Barrier that is not recorded and has no
-# tree where others have one, under callgrind, and fails where those of the preloaded library are more than
+# of an MPI_Sendrecv that is timed (layer p2p), of an MPI_Barrier that is not recorded and has no
+# tree where others have one, and of an MPI_Bcast over a tree at its root, under callgrind, and fails where those of the preloaded library are more than
 # scripts/ir-guard.bound allows. Unlike times, the count does not
 # depend on the machine and on what else it is doing. Run by "make bench", after the build.
 #
@@ -25,6 +25,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 mpicc -O2 -o "$work/barriers" scripts/ir-guard.c
 printf '[[tree]]\noperations = ["barrier"]\nshape = "binomial"\n' >"$work/trees.toml"
+printf '[[tree]]\noperations = ["bcast"]\nshape = "linear"\n' >"$work/replaced.toml"
 
 # run KIND CALLS: counts into counts.KIND.CALLS
 run() {
@@ -37,12 +38,13 @@ run() {
     messages) kind=messages ranks=2 layers=calls,messages,algorithms ;;
     p2p) kind=p2p layers=calls,p2p ;;
     trees) kind= options="--trees $work/trees.toml --no-trace" ranks=2 ;;
+    replaced) kind=replaced options="--trees $work/replaced.toml --no-trace" ranks=2 ;;
     esac
     if ! timeout 300 "$target/release/collbench-record" --clock raw --layers $layers \
         $options -- $mpirun -n $ranks valgrind --tool=callgrind \
         --callgrind-out-file="$work/counts.$1.$2.%q{OMPI_COMM_WORLD_RANK}" \
         --toggle-collect=MPI_Barrier --toggle-collect=MPI_Ibarrier --toggle-collect=MPI_Wait \
-        --toggle-collect=MPI_Allreduce --toggle-collect=MPI_Sendrecv "$work/barriers" "$2" $kind >"$work/said" 2>&1; then
+        --toggle-collect=MPI_Allreduce --toggle-collect=MPI_Sendrecv --toggle-collect=MPI_Bcast "$work/barriers" "$2" $kind >"$work/said" 2>&1; then
         cat "$work/said" >&2
         echo "ir-guard.sh: callgrind failed" >&2
         exit 1
@@ -88,4 +90,5 @@ guard blocking "a recorded MPI_Barrier on MPI_COMM_SELF"
 guard nonblocking "a recorded MPI_Ibarrier with its MPI_Wait on MPI_COMM_SELF"
 guard messages "a recorded MPI_Allreduce of two ranks with its messages and algorithm"
 guard p2p "a recorded MPI_Sendrecv on MPI_COMM_SELF, which is timed"
+guard replaced "an MPI_Bcast of one number over a tree, at its root, and no trace"
 guard trees "MPI_Barrier on MPI_COMM_SELF, with a tree for other communicators and no trace"

@@ -45,15 +45,17 @@ impl LastAllreduce {
     }
 }
 
-/// The trees of a communicator, if the program makes the call itself.
+/// The trees of a communicator, and who asks for them.
+pub(super) struct Found {
+    trees: &'static Trees,
+    local: &'static Local,
+    of: &'static mut TreesOfCommunicator,
+}
+
+/// The trees of a communicator for an operation; `None` if it has none, or the call is made inside
+/// another one.
 #[inline(always)]
-fn trees_of(
-    comm: usize,
-) -> Option<(
-    &'static Trees,
-    &'static Local,
-    &'static mut TreesOfCommunicator,
-)> {
+pub(super) fn find(collective: Collective, comm: usize) -> Option<Found> {
     let trees = Trees::active()?;
     let local = Local::of_this_thread();
     if local.is_nested() {
@@ -62,13 +64,14 @@ fn trees_of(
     // SAFETY: they exist until the program frees the communicator, which it does after this call, and
     // it makes no other collective call on the communicator meanwhile.
     let of = unsafe { &mut *trees.of_communicator(comm) };
-    Some((trees, local, of))
+    of.has_rules(collective)
+        .then_some(Found { trees, local, of })
 }
 
 /// Executes an operation over the tree with this index; returns its code.
 #[inline(always)]
 fn execute(
-    (trees, local, of): (&'static Trees, &Local, &'static mut TreesOfCommunicator),
+    Found { trees, local, of }: Found,
     (collective, comm): (Collective, usize),
     tree: usize,
     execute: impl FnOnce(&mut Team<MpiTransport>) -> Result<(), Error>,
@@ -82,10 +85,12 @@ fn execute(
 
 /// `MPI_Allreduce`, if it is as the last one on its communicator; returns its code.
 #[inline(always)]
-pub(super) fn allreduce_again<const LARGE: bool>(arguments: &Reduction) -> Option<c_int> {
-    let found = trees_of(arguments.comm)?;
-    let library = &found.0.world.library;
-    let last = found.2.last_calls.allreduce.as_ref()?;
+pub(super) fn allreduce_again<const LARGE: bool>(
+    found: Found,
+    arguments: &Reduction,
+) -> Option<c_int> {
+    let library = &found.trees.world.library;
+    let last = found.of.last_calls.allreduce.as_ref()?;
     let is_same = count_of::<LARGE>(arguments.count) == Some(last.n)
         && library.handle(arguments.datatype) == last.datatype
         && library.handle(arguments.operation) == last.operation;
@@ -103,14 +108,14 @@ pub(super) fn allreduce_again<const LARGE: bool>(arguments: &Reduction) -> Optio
 /// `MPI_Bcast`, if it is as the last one on its communicator; returns its code.
 #[inline(always)]
 pub(super) fn bcast_again<const LARGE: bool>(
+    found: Found,
     (buffer, count, datatype): (usize, usize, usize),
     root: usize,
     comm: usize,
 ) -> Option<c_int> {
-    let found = trees_of(comm)?;
-    let last = found.2.last_calls.bcast.as_ref()?;
+    let last = found.of.last_calls.bcast.as_ref()?;
     let is_same = count_of::<LARGE>(count) == Some(last.n)
-        && found.0.world.library.handle(datatype) == last.datatype
+        && found.trees.world.library.handle(datatype) == last.datatype
         && root as u32 == last.root;
     if !is_same || buffer == 0 {
         return None;
@@ -125,8 +130,7 @@ pub(super) fn bcast_again<const LARGE: bool>(
 
 /// `MPI_Barrier`, if it is not the first one on its communicator; returns its code.
 #[inline(always)]
-pub(super) fn barrier_again(comm: usize) -> Option<c_int> {
-    let found = trees_of(comm)?;
-    let tree = found.2.last_calls.barrier?;
+pub(super) fn barrier_again(found: Found, comm: usize) -> Option<c_int> {
+    let tree = found.of.last_calls.barrier?;
     execute(found, (Collective::Barrier, comm), tree, Team::barrier)
 }

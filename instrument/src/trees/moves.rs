@@ -7,14 +7,15 @@ use collbench_formats::tree::Collective;
 use collbench_paths::Team;
 use collbench_trees::wrappers::Order;
 
-use super::again::{barrier_again, bcast_again};
+use super::again::{barrier_again, bcast_again, find};
 use super::call::{Blocks, Call, Receiving, begin, count_of};
 use super::communicator::Scratch;
 use super::last_calls::LastBcast;
 
 /// `MPI_Barrier`.
 pub(super) fn barrier(comm: usize) -> Option<c_int> {
-    if let Some(code) = barrier_again(comm) {
+    let found = find(Collective::Barrier, comm)?;
+    if let Some(code) = barrier_again(found, comm) {
         return Some(code);
     }
     let mut call = begin(Collective::Barrier, comm)?;
@@ -33,7 +34,8 @@ pub(super) fn bcast<const LARGE: bool>(
     root: usize,
     comm: usize,
 ) -> Option<c_int> {
-    if let Some(code) = bcast_again::<LARGE>((buffer, count, datatype), root, comm) {
+    let found = find(Collective::Bcast, comm)?;
+    if let Some(code) = bcast_again::<LARGE>(found, (buffer, count, datatype), root, comm) {
         return Some(code);
     }
     let mut call = begin(Collective::Bcast, comm)?;

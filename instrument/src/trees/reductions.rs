@@ -7,7 +7,7 @@ use collbench_formats::tree::Collective;
 use collbench_paths::{Buffers, Combine};
 use collbench_trees::wrappers::Order;
 
-use super::again::allreduce_again;
+use super::again::{allreduce_again, find};
 use super::call::{Blocks, Call, DataType, Receiving, Reduction, begin, count_of};
 use super::communicator::Scratch;
 use super::datatypes::Layout;
@@ -229,7 +229,8 @@ impl Call {
 /// `MPI_Allreduce`.
 #[inline]
 pub(super) fn allreduce<const LARGE: bool>(arguments: Reduction) -> Option<c_int> {
-    match allreduce_again::<LARGE>(&arguments) {
+    let found = find(Collective::Allreduce, arguments.comm)?;
+    match allreduce_again::<LARGE>(found, &arguments) {
         None => reduction::<LARGE>(arguments, None),
         code => code,
     }
