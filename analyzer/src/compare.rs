@@ -13,16 +13,23 @@ use crate::results::analysis::Analysis;
 
 mod compared;
 mod correspondence;
+mod difference;
 mod operations;
+mod reconfiguration;
 mod remarks;
+mod trees;
 
 pub use collbench_stats::difference::Verdict as ComparisonVerdict;
 pub use compared::{
-    Change, ComparedOperation, ComparedTrace, Difference, DifferingSetting, OnlyIn,
-    OperationDifferences, OperationFigures, QuantityDifferences, RunDifferences,
+    Change, ComparedOperation, ComparedTrace, DifferingSetting, OnlyIn, OperationDifferences,
+    OperationFigures, QuantityDifferences, RunDifferences,
 };
 use correspondence::Correspondence;
+pub use difference::Difference;
 pub use remarks::ComparisonRemark;
+pub use trees::{
+    ComparedWrapper, Configuration, PathDifferences, StageDifferences, TreeDifferences, WrapperAt,
+};
 
 /// Everything that the comparison of traces found.
 #[derive(Debug, Clone)]
@@ -57,11 +64,12 @@ impl Comparison {
             operations,
             only_in,
             tests,
+            stage_tests,
         } = operations::compare(analyses, &correspondences);
         let traces: Vec<ComparedTrace> = analyses.iter().map(compared_trace).collect();
         let differs = remarks::differing(&traces);
         Self {
-            runs: run_differences(&traces, &tests),
+            runs: run_differences(&traces, &tests, &stage_tests),
             remarks: remarks::remarks(analyses, &correspondences, &differs, &operations),
             differs,
             traces,
@@ -87,7 +95,11 @@ fn compared_trace(analysis: &Analysis) -> ComparedTrace {
     }
 }
 
-fn run_differences(traces: &[ComparedTrace], tests: &[usize]) -> Vec<RunDifferences> {
+fn run_differences(
+    traces: &[ComparedTrace],
+    tests: &[usize],
+    stage_tests: &[usize],
+) -> Vec<RunDifferences> {
     let baseline = &traces[0];
     let others = traces.iter().enumerate().skip(1);
     others
@@ -100,6 +112,7 @@ fn run_differences(traces: &[ComparedTrace], tests: &[usize]) -> Vec<RunDifferen
                 .zip(other.wait_ns)
                 .map(|(from, to)| Change::new(from, to)),
             tests: tests[index - 1],
+            stage_tests: stage_tests[index - 1],
         })
         .collect()
 }

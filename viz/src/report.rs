@@ -45,6 +45,10 @@ pub struct Report {
     pub remarks: Vec<Remark>,
     /// The operations, by time.
     pub operations: Table,
+    /// The stages of spanning trees.
+    pub stages: Table,
+    /// The paths of ranks, or of their threads, through spanning trees.
+    pub paths: Table,
     /// The ranks.
     pub ranks: Table,
     /// Pictures of the whole run.
@@ -134,11 +138,29 @@ impl Report {
             folds: true,
             links: Vec::new(),
         };
+        let stages = TableView {
+            id: "stages",
+            title: "Stages of spanning trees",
+            caption: "The stages in the order of a path: to the root, at the root, from the root.",
+            table: &self.stages,
+            folds: true,
+            links: Vec::new(),
+        };
+        let paths = TableView {
+            id: "paths",
+            title: "Paths through spanning trees",
+            caption: "Mean times of each path.",
+            table: &self.paths,
+            folds: true,
+            links: Vec::new(),
+        };
         let page = Page {
             report: self,
             script: SCRIPT,
             script_hash: SCRIPT_HASH,
             operations,
+            stages,
+            paths,
             ranks,
             findings: (1..)
                 .zip(&self.findings)
@@ -200,6 +222,8 @@ struct Page<'a> {
     script: &'static str,
     script_hash: &'static str,
     operations: TableView<'a>,
+    stages: TableView<'a>,
+    paths: TableView<'a>,
     ranks: TableView<'a>,
     /// Each with its id.
     findings: Vec<(String, &'a Findings)>,

@@ -13,6 +13,7 @@ use crate::words;
 
 mod analysis;
 pub(crate) mod comparison;
+mod own_trees;
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -7,6 +7,8 @@ use collbench_stats::distribution::Summary;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::compare::difference::{Difference, rounded};
+use crate::compare::trees::TreeDifferences;
 use crate::results::analysis::Analysis;
 use crate::results::clock::ClockSummary;
 use crate::results::code::Code;
@@ -50,6 +52,10 @@ pub struct RunDifferences {
     /// Differences that were tested together: verdicts are corrected for so many (Holm).
     #[serde(default)]
     pub tests: usize,
+    /// Differences of stages and paths of spanning trees of our own, which are tested together apart
+    /// from the others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stage_tests: usize,
 }
 
 /// A change of a number that has no interval.
@@ -129,6 +135,9 @@ pub struct OperationDifferences {
     pub wait_ns: QuantityDifferences,
     /// First leave minus last enter, of barriers and N x N.
     pub core_ns: QuantityDifferences,
+    /// Where both ran on spanning trees of our own, the differences of their stages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trees: Vec<TreeDifferences>,
 }
 
 /// How one quantity differs.
@@ -138,28 +147,6 @@ pub struct QuantityDifferences {
     pub mean: Option<Difference>,
     /// Of the medians; `None` where the quantity is not known in both, and for quantities of calls.
     pub median: Option<Difference>,
-}
-
-/// A difference with what is known of its error.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Difference {
-    /// The verdict, with all differences of the comparison considered together.
-    pub verdict: ComparisonVerdict,
-    /// Second minus first, ns.
-    pub difference_ns: i64,
-    /// Its 95 % interval, taken alone, ns; `None` with too few instances.
-    pub interval_ns: Option<(i64, i64)>,
-    /// Second by first; `None` where the first is 0, or cannot be distinguished from 0.
-    pub ratio: Option<f64>,
-    /// Its 95 % interval, taken alone.
-    pub ratio_interval: Option<(f64, f64)>,
-    /// Probability of such a difference if there is none.
-    pub p: Option<f64>,
-    /// The clocks do not resolve differences below this, ns; `None` where one clock is involved.
-    pub resolution_ns: Option<i64>,
-    /// Instances of each run that would be needed to detect a difference of this size, where it is
-    /// not distinguishable.
-    pub instances_needed: Option<u64>,
 }
 
 /// An operation that one of two traces does not have.
@@ -231,6 +218,10 @@ impl<'de> Visitor<'de> for OnlyInVisitor {
     }
 }
 
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
 impl Change {
     pub(crate) fn new(from: i64, to: i64) -> Self {
         Self {
@@ -261,11 +252,6 @@ pub(super) fn figures(analysis: &Analysis, operation: &OperationSummary) -> Oper
         library_name: operation.library_name.clone(),
         late: verdict.and_then(|verdict| verdict.culprit.clone()),
     }
-}
-
-/// A ratio to six digits behind the point: what lies beyond is noise of the arithmetic.
-pub(super) fn rounded(ratio: f64) -> f64 {
-    (ratio * 1e6).round() / 1e6
 }
 
 #[cfg(test)]

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use collbench_stats::difference::{Contrast, Verdict, holm};
+use collbench_stats::difference::Verdict;
 use collbench_stats::distribution::Summary;
-use collbench_stats::estimate::{Estimate, Estimates};
+use collbench_stats::estimate::Estimates;
 
 use crate::compare::compared::{
-    Change, ComparedOperation, Difference, OnlyIn, OperationDifferences, QuantityDifferences,
-    figures, rounded,
+    Change, ComparedOperation, OnlyIn, OperationDifferences, QuantityDifferences, figures,
 };
 use crate::compare::correspondence::{Correspondence, Key};
+use crate::compare::difference::{decide, difference, resolution_ns};
+use crate::compare::trees;
 use crate::results::analysis::Analysis;
 use crate::results::operation::OperationSummary;
 
@@ -22,13 +23,15 @@ pub(crate) struct Compared {
     pub(crate) only_in: Vec<OnlyIn>,
     /// For each trace but the baseline, how many differences were tested together.
     pub(crate) tests: Vec<usize>,
+    /// The same of stages and paths of spanning trees.
+    pub(crate) stage_tests: Vec<usize>,
 }
 
 /// Compares the operations of all traces with those of the first one.
 pub(crate) fn compare(analyses: &[Analysis], correspondences: &[Correspondence]) -> Compared {
     let baseline = &analyses[0];
     let mut only_in = Vec::new();
-    let mut tests = Vec::new();
+    let (mut tests, mut stage_tests) = (Vec::new(), Vec::new());
     let mut operations: Vec<ComparedOperation> = baseline
         .operations
         .iter()
@@ -66,8 +69,16 @@ pub(crate) fn compare(analyses: &[Analysis], correspondences: &[Correspondence])
         }
         let left = of_key.into_values().flatten();
         only_in.extend(left.map(|at| only(other, &other.operations[at], index, 0)));
-        let (differences, n_tests) = differences(index, granularity_ns, &pairs);
+        let (mut differences, n_tests) = differences(index, granularity_ns, &pairs);
         tests.push(n_tests);
+        let trees = differences.iter_mut().zip(&pairs);
+        let trees = trees.flat_map(|((_, differences), &(_, one, two))| {
+            differences.trees = trees::compare((baseline, one), (other, two));
+            &mut differences.trees
+        });
+        stage_tests.push(decide(
+            trees.flat_map(trees::TreeDifferences::differences_mut),
+        ));
         for (at, differences) in differences {
             operations[at].differences.push(differences);
         }
@@ -89,6 +100,7 @@ pub(crate) fn compare(analyses: &[Analysis], correspondences: &[Correspondence])
         operations,
         only_in,
         tests,
+        stage_tests,
     }
 }
 
@@ -152,37 +164,25 @@ fn differences(
         .iter()
         .map(|&(at, one, two)| (at, of_pair(trace, granularity_ns, one, two)))
         .collect();
-    let mut candidates: Vec<&mut Difference> = found
-        .iter_mut()
-        .flat_map(|(_, differences)| {
-            [
-                &mut differences.duration_ns,
-                &mut differences.call_time_ns,
-                &mut differences.wait_ns,
-                &mut differences.core_ns,
-            ]
-        })
-        .flat_map(|quantity| [quantity.mean.as_mut(), quantity.median.as_mut()])
-        .flatten()
-        .filter(|d| d.verdict == Verdict::NotDistinguishable && d.difference_ns != 0)
-        .collect();
-    let chances: Vec<f64> = candidates.iter().map(|d| d.p.unwrap_or(1.0)).collect();
-    for (difference, is_distinct) in candidates.iter_mut().zip(holm(&chances)) {
-        if is_distinct {
-            difference.instances_needed = None;
-            difference.verdict = if difference.difference_ns > 0 {
-                Verdict::Slower
-            } else {
-                Verdict::Faster
-            };
-        }
-    }
+    let quantities = found.iter_mut().flat_map(|(_, differences)| {
+        [
+            &mut differences.duration_ns,
+            &mut differences.call_time_ns,
+            &mut differences.wait_ns,
+            &mut differences.core_ns,
+        ]
+    });
+    let n_tests = decide(
+        quantities
+            .flat_map(|quantity| [quantity.mean.as_mut(), quantity.median.as_mut()])
+            .flatten(),
+    );
     for (_, differences) in &mut found {
         if let Some(mean) = &differences.call_time_ns.mean {
             differences.verdict = mean.verdict;
         }
     }
-    (found, chances.len())
+    (found, n_tests)
 }
 
 fn of_pair(
@@ -238,119 +238,6 @@ fn of_pair(
             [&one.core_ns, &two.core_ns],
             [&evidence[0].core, &evidence[1].core],
         ),
-    }
-}
-
-/// Three standard deviations of the difference of two times whose uncertainties, two standard
-/// deviations each, are given; ns. One without is of one clock; `None` if both are.
-fn resolution_ns(uncertainties: [Option<i64>; 2]) -> Option<i64> {
-    if uncertainties == [None; 2] {
-        return None;
-    }
-    let [first, second] = uncertainties.map(|uncertainty| uncertainty.unwrap_or(0) as f64);
-    Some((1.5 * first.hypot(second)).round() as i64)
-}
-
-/// A probability to three digits: more would be numerical noise.
-fn three_digits(p: f64) -> f64 {
-    let rounded = format!("{p:.2e}").parse();
-    rounded.unwrap_or(p)
-}
-
-fn difference(
-    (first, second): (i64, i64),
-    estimates: Option<(Estimate, Estimate)>,
-    resolution_ns: Option<i64>,
-    instances: u64,
-) -> Difference {
-    let Some((one, two)) = estimates else {
-        return Difference {
-            verdict: Verdict::TooFew,
-            difference_ns: second.saturating_sub(first),
-            interval_ns: None,
-            ratio: (first > 0).then(|| rounded(second as f64 / first as f64)),
-            ratio_interval: None,
-            p: None,
-            resolution_ns,
-            instances_needed: None,
-        };
-    };
-    let contrast = Contrast::new(&one, &two);
-    let ns = |time: f64| time.round() as i64;
-    let difference_ns = ns(contrast.difference);
-    let is_resolved = resolution_ns.is_none_or(|least| difference_ns.saturating_abs() > least);
-    let needed = contrast.times_needed().map(|times| {
-        // A number beyond any real run has no further meaning.
-        (times * instances as f64).ceil().min(1e15) as u64
-    });
-    Difference {
-        // Until all differences are looked at together.
-        verdict: if is_resolved {
-            Verdict::NotDistinguishable
-        } else {
-            Verdict::NotResolvable
-        },
-        difference_ns,
-        interval_ns: Some((ns(contrast.interval.0), ns(contrast.interval.1))),
-        ratio: contrast.ratio.map(|(ratio, _)| rounded(ratio)),
-        ratio_interval: contrast
-            .ratio
-            .map(|(_, (low, high))| (rounded(low), rounded(high))),
-        p: Some(three_digits(contrast.p)),
-        resolution_ns,
-        instances_needed: needed.filter(|&needed| needed > instances),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn estimates(first: f64, second: f64, error: f64) -> Option<(Estimate, Estimate)> {
-        let estimate = |value| Estimate {
-            value,
-            below: error,
-            above: error,
-            df: 30.0,
-        };
-        Some((estimate(first), estimate(second)))
-    }
-
-    #[test]
-    fn differences_below_the_error_of_the_clocks_are_not_resolvable() {
-        // Three standard deviations, of clocks with two of 300 and of 400 ns.
-        let least = 750;
-        assert_eq!(resolution_ns([Some(300), Some(400)]), Some(least));
-        assert_eq!(resolution_ns([None, Some(400)]), Some(600));
-        assert_eq!(resolution_ns([None, None]), None);
-        let verdict = |second, resolution_ns| {
-            let found = difference((0, 0), estimates(5000.0, second, 1.0), resolution_ns, 100);
-            (found.verdict, found.difference_ns)
-        };
-        let unresolved = Verdict::NotResolvable;
-        assert_eq!(verdict(5750.0, Some(least)), (unresolved, 750));
-        assert_eq!(verdict(4250.0, Some(least)), (unresolved, -750));
-        // Decided together with the others, later.
-        let open = Verdict::NotDistinguishable;
-        assert_eq!(verdict(5751.0, Some(least)), (open, 751));
-        assert_eq!(verdict(5001.0, None), (open, 1));
-    }
-
-    #[test]
-    fn what_is_not_distinguishable_says_how_many_instances_would_tell() {
-        let found = difference((0, 0), estimates(1000.0, 1010.0, 10.0), None, 100);
-        // 10 ns with an interval of 2 sqrt(2) 10 ns to each side: 8 times as many.
-        let needed = found.instances_needed.unwrap();
-        assert!((790..810).contains(&needed), "{needed}");
-        let clear = difference((0, 0), estimates(1000.0, 2000.0, 10.0), None, 100);
-        assert_eq!(clear.instances_needed, None);
-    }
-
-    #[test]
-    fn without_estimates_there_are_too_few() {
-        let found = difference((1000, 1500), None, None, 3);
-        assert_eq!(found.verdict, Verdict::TooFew);
-        assert_eq!((found.difference_ns, found.ratio), (500, Some(1.5)));
-        assert_eq!((found.p, found.interval_ns), (None, None));
+        trees: Vec::new(),
     }
 }

@@ -81,6 +81,8 @@ fn report() -> Report {
             text: "Rank 12 was killed inside MPI_Allreduce.".into(),
         }],
         operations,
+        stages: Table::default(),
+        paths: Table::default(),
         ranks: Table::new(
             [
                 column("rank", Align::Right),

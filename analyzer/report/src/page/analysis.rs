@@ -6,6 +6,7 @@ use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column, Fact, FigureGroup, Findings};
 
+use crate::page::own_trees;
 use crate::pictures::{self, PictureFile};
 use crate::words;
 use crate::words::findings;
@@ -51,6 +52,8 @@ pub(super) fn page(
             })
             .collect(),
         operations: operations(analysis),
+        stages: own_trees::stages(analysis),
+        paths: own_trees::paths(analysis),
         ranks: ranks(analysis),
         figures: of_run.into_iter().map(|shown| shown.figure).collect(),
         groups,

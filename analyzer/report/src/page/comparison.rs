@@ -9,14 +9,18 @@ use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
 
 use crate::document::{COMPARISON_SCHEMA, ComparisonDocument, to_json};
-use crate::page::{ReportDirectory, ReportError, remove_pictures};
+use crate::page::{ReportDirectory, ReportError, own_trees, remove_pictures};
 use crate::pictures::comparison as pictures;
 use crate::screen::comparison::{
-    Row, about_not_significant, advice, bytes, instances, signed, total_change_ns, verdict,
+    Row, about_not_significant, advice, bytes, instances, total_change_ns, verdict,
 };
 use crate::words::comparison::{self as words, letter};
+use crate::words::difference::signed;
+use crate::words::tree_differences;
 
 const DOCUMENT: &str = "comparison.json";
+/// Spanning trees in the verdict.
+const MAX_HEADLINES: usize = 5;
 
 /// Writes `index.html`, `comparison.json` and the pictures of the first `top` operations into a
 /// directory, which is created if necessary. `analyses` are the compared ones. Pictures of an
@@ -77,13 +81,34 @@ fn statements<'a>(rows: impl Iterator<Item = Row<'a>>) -> String {
     sentences.take(5).collect::<Vec<_>>().join("\n")
 }
 
+/// What was reconfigured in spanning trees of our own, and what changed though it was not.
+fn headlines(rows: &[Row<'_>]) -> Vec<String> {
+    let all = rows.iter().flat_map(|(operation, differences)| {
+        differences.trees.iter().map(move |trees| {
+            format!(
+                "{} against A, {} over {}: {}",
+                letter(differences.trace),
+                operation.operation,
+                tree_differences::names(trees),
+                tree_differences::headline(trees)
+            )
+        })
+    });
+    all.take(MAX_HEADLINES).collect()
+}
+
 fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
     let mut largest_first = rows(comparison);
     // Stable: of equal changes the first operation comes first.
     largest_first.sort_by_key(|row| std::cmp::Reverse(total_change_ns(row)));
+    let trees = headlines(&largest_first);
     let mut verdict = statements(largest_first.into_iter());
     if verdict.is_empty() {
         verdict = "No operation differs clearly.".to_owned();
+    }
+    for headline in trees {
+        verdict.push('\n');
+        verdict.push_str(&headline);
     }
     let notes = comparison.runs.iter().filter_map(|run| {
         let rows = comparison.operations.iter().flat_map(|o| &o.differences);
@@ -122,6 +147,7 @@ fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
         verdict: verdict.into(),
         remarks: remarks.collect(),
         operations: table(comparison),
+        stages: own_trees::differences(comparison),
         groups,
         closing: Vec::new(),
         ..viz::Report::default()

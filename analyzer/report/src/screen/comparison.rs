@@ -1,5 +1,7 @@
 //! A comparison to one screen for a person: what differs first.
 
+mod trees;
+
 use std::fmt::Write;
 use std::path::Path;
 
@@ -17,6 +19,7 @@ use comfy_table::{CellAlignment, Table, TableStyle};
 use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, in_two_lines, lines_of};
 use crate::words::comparison::{self as words, letter, setting_in_words};
 use crate::words::culprit;
+use crate::words::difference::{is_only_alone, named, signed, signed_percent, verdict_on};
 
 /// Rows shown of one comparison: of operations that differ, and of the others.
 const ROWS: [usize; 2] = [9, 5];
@@ -147,6 +150,8 @@ fn against_baseline(screen: &mut Screen, comparison: &Comparison, run: &RunDiffe
         screen.item(&note);
     }
     only_in(screen, comparison, run.trace);
+    let all: Vec<&Row<'_>> = differing.iter().chain(&others).collect();
+    trees::trees(screen, &all, comparison.runs.len() == 1);
     let rows = differing.iter().chain(&others);
     let sentences: Vec<String> = rows
         .filter_map(|row| advice(&name, row))
@@ -393,19 +398,7 @@ pub(crate) fn instances(from: u64, to: u64) -> String {
     }
 }
 
-/// Beside an interval without 0 of a difference that is not significant.
-pub(crate) const NOT_SIGNIFICANT: &str = " (*)";
-
-/// Whether a difference is not significant though its interval, taken alone, is without 0: the
-/// verdicts are corrected for all differences that are tested together.
-fn is_only_alone(difference: &Difference) -> bool {
-    difference.verdict == ComparisonVerdict::NotDistinguishable
-        && difference
-            .interval_ns
-            .is_some_and(|(low, high)| (low > 0) == (high > 0) && low != 0 && high != 0)
-}
-
-/// What [`NOT_SIGNIFICANT`] means; `None` where no difference is marked so.
+/// What [`NOT_SIGNIFICANT`](crate::words::difference::NOT_SIGNIFICANT) means; `None` where no difference is marked so.
 pub(crate) fn about_not_significant<'a>(
     run: &RunDifferences,
     mut rows: impl Iterator<Item = &'a OperationDifferences>,
@@ -422,82 +415,8 @@ pub(crate) fn about_not_significant<'a>(
 
 /// The verdict on an operation, with the interval.
 pub(crate) fn verdict(differences: &OperationDifferences) -> String {
-    let Some(mean) = &differences.call_time_ns.mean else {
-        return "not known".to_owned();
-    };
-    match mean.verdict {
-        ComparisonVerdict::Slower | ComparisonVerdict::Faster => named(mean),
-        ComparisonVerdict::NotDistinguishable => {
-            let mark = if is_only_alone(mean) {
-                NOT_SIGNIFICANT
-            } else {
-                ""
-            };
-            match (mean.ratio_interval, mean.interval_ns) {
-                (Some((low, high)), _) if high < 3.0 => format!(
-                    "?  {} to {}{mark}",
-                    signed_percent(low),
-                    signed_percent(high)
-                ),
-                (_, Some((low, high))) => format!("?  {} to {}{mark}", signed(low), signed(high)),
-                (_, None) => "?".to_owned(),
-            }
-        }
-        ComparisonVerdict::NotResolvable => "not resolvable".to_owned(),
-        ComparisonVerdict::TooFew => "too few".to_owned(),
-        ComparisonVerdict::Newer => "not known".to_owned(),
-    }
-}
-
-/// `slower by 12 % (8 to 16 %)`.
-fn named(difference: &Difference) -> String {
-    let word = match difference.verdict {
-        ComparisonVerdict::Slower => "slower",
-        _ => "faster",
-    };
-    let (Some(ratio), Some((low, high))) = (difference.ratio, difference.ratio_interval) else {
-        let (low, high) = difference.interval_ns.unwrap_or_default();
-        let by = quantity::duration(difference.difference_ns.saturating_abs());
-        let (low, high) = (low.saturating_abs(), high.saturating_abs());
-        let (least, most) = (low.min(high), low.max(high));
-        return format!(
-            "{word} by {by} ({} to {})",
-            quantity::duration(least),
-            quantity::duration(most)
-        );
-    };
-    if ratio >= 2.0 {
-        return format!("x{ratio:.2} {word} ({low:.2} to {high:.2})");
-    }
-    let percents = [ratio, low, high].map(|ratio| (100.0 * (ratio - 1.0)).abs());
-    let [by, low, high] = percents.map(digits);
-    if percents[1] <= percents[2] {
-        format!("{word} by {by} % ({low} to {high} %)")
-    } else {
-        format!("{word} by {by} % ({high} to {low} %)")
-    }
-}
-
-/// Percents with two or three digits.
-fn digits(percent: f64) -> String {
-    if percent < 9.95 {
-        format!("{percent:.1}")
-    } else {
-        format!("{percent:.0}")
-    }
-}
-
-/// A ratio as a change: `+12 %`, `-3.1 %`.
-fn signed_percent(ratio: f64) -> String {
-    let percent = 100.0 * (ratio - 1.0);
-    let sign = if percent < 0.0 { "-" } else { "+" };
-    format!("{sign}{} %", digits(percent.abs()))
-}
-
-/// A change in time: `+5.20 ms`.
-pub(crate) fn signed(ns: i64) -> String {
-    let sign = if ns > 0 { "+" } else { "" };
-    format!("{sign}{}", quantity::duration(ns))
+    let mean = differences.call_time_ns.mean.as_ref();
+    mean.map_or_else(|| "not known".to_owned(), verdict_on)
 }
 
 /// Operations that one of the two traces does not have.
@@ -687,6 +606,7 @@ mod tests {
             },
             wait_ns: QuantityDifferences::default(),
             core_ns: QuantityDifferences::default(),
+            trees: Vec::new(),
         }
     }
 
@@ -723,6 +643,7 @@ mod tests {
             },
             wait_ns: None,
             tests: 37,
+            stage_tests: 0,
         };
         let note = |row: &OperationDifferences| about_not_significant(&run, std::iter::once(row));
         let open = ComparisonVerdict::NotDistinguishable;

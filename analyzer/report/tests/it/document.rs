@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use collbench_analyzer::compare::Comparison;
-use collbench_analyzer::results::Culprit;
+use collbench_analyzer::results::{Culprit, OwnTreeSummary};
 use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::Operation;
 use collbench_report::{ComparisonDocument, Document, to_json};
@@ -48,6 +48,9 @@ fn as_read<'a>(mut document: Document<'a>) -> Document<'a> {
             if let Some(figures) = &mut tree.figures {
                 figures.lines.clear();
             }
+            if let Some(own) = &mut tree.own {
+                forget_estimates(own);
+            }
         }
     }
     for verdict in document.imbalance.to_mut() {
@@ -56,6 +59,23 @@ fn as_read<'a>(mut document: Document<'a>) -> Document<'a> {
         verdict.hosts = hosts.into();
     }
     document
+}
+
+/// Takes out what comparisons are judged from.
+fn forget_estimates(own: &mut OwnTreeSummary) {
+    let mut paths = own.paths.to_vec();
+    let of_paths = paths.iter_mut().map(|path| path.without_waits.as_mut());
+    let of_subtrees = own.subtrees.iter_mut().flat_map(|of| {
+        let parts = [&mut of.down, &mut of.up, &mut of.departure_wait];
+        parts.map(Option::as_mut)
+    });
+    let of_stages = own.stages.iter_mut().map(|stage| Some(&mut stage.time));
+    for time in of_paths.chain(of_subtrees).chain(of_stages).flatten() {
+        time.estimate = None;
+    }
+    if !own.paths.is_left_out() {
+        own.paths = paths.into();
+    }
 }
 
 #[track_caller]

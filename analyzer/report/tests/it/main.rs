@@ -25,6 +25,7 @@ mod pictures;
 mod promises;
 mod ring;
 mod said;
+mod tree_comparison;
 mod trees;
 mod verdict;
 mod way_back;

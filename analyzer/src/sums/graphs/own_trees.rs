@@ -38,11 +38,14 @@ pub struct OwnTreeTally {
 /// Sums by tree: an index in [`OwnTrees::list`].
 pub(crate) type OwnTreeTallies = BTreeMap<u32, OwnTreeTally>;
 
+/// A tree: an index in [`OwnTrees::list`]; and the root of operations that have one, with whether data flow
+/// to it.
+type Flowing = (u32, Option<(u32, bool)>);
+
 /// Trees with their event collectors, and buffers that are reused.
 #[derive(Debug, Default)]
 pub(crate) struct OwnTreeScratch {
-    /// By tree: the root in operations that have one, and whether data flow to it.
-    known: BTreeMap<(u32, Option<(u32, bool)>), (Stations, StageColumns)>,
+    known: BTreeMap<Flowing, (Stations, StageColumns)>,
     times: PassTimes,
     samples: Vec<(Quantity, i64)>,
     of_subtrees: Vec<SubtreeSample>,

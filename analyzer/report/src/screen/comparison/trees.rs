@@ -1,0 +1,152 @@
+//! The stages of spanning trees of our own that differ, on the screen.
+
+use collbench_analyzer::compare::{ComparisonVerdict, StageDifferences, TreeDifferences};
+use collbench_text::{inert, quantity};
+use comfy_table::{CellAlignment, Table, TableStyle};
+
+use crate::screen::comparison::{Row, is_named};
+use crate::screen::lines::{Screen, in_two_lines, lines_of};
+use crate::words::comparison::letter;
+use crate::words::difference::verdict_on;
+use crate::words::tree_differences as words;
+
+/// Operations whose trees are shown, for one comparison and for each of several.
+const TREES: [usize; 2] = [2, 1];
+/// Stages that are shown of each.
+const ROWS: [usize; 2] = [6, 3];
+/// Columns for the wrappers of a stage: on wider screens, and on narrow ones.
+const PLACES: [usize; 4] = [44, 36, 28, 20];
+
+/// What was reconfigured, what changed though it was not, and the stages that differ most.
+pub(super) fn trees(screen: &mut Screen, rows: &[&Row<'_>], is_one: bool) {
+    let at = usize::from(!is_one);
+    let trees = rows.iter().flat_map(|(operation, differences)| {
+        let trees = differences.trees.iter();
+        trees.map(move |trees| (*operation, differences.trace, trees))
+    });
+    let all: Vec<_> = trees.collect();
+    for (operation, trace, trees) in all.iter().take(TREES[at]) {
+        screen.item(&words::headline(trees));
+        let names = words::names(trees);
+        let counts = counts(&trees.stages);
+        screen.item(&format!(
+            "stages of {} over {names}: {counts}",
+            operation.operation
+        ));
+        stages(screen, *trace, trees, ROWS[at]);
+    }
+    if let Some(n @ 1..) = all.len().checked_sub(TREES[at]) {
+        let more = quantity::counted(n as u64, "more tree");
+        screen.item(&format!("and {more}: see trees in comparison.json"));
+    }
+}
+
+/// How many stages have which verdict.
+fn counts(stages: &[StageDifferences]) -> String {
+    let kinds = [
+        (ComparisonVerdict::Slower, "slower"),
+        (ComparisonVerdict::Faster, "faster"),
+        (
+            ComparisonVerdict::NotDistinguishable,
+            "not distinguishable (?)",
+        ),
+        (ComparisonVerdict::NotResolvable, "not resolvable"),
+        (ComparisonVerdict::TooFew, "with too few instances"),
+    ];
+    let n = |wanted: Option<ComparisonVerdict>| {
+        let those = stages.iter().filter(|stage| stage.verdict() == wanted);
+        those.count()
+    };
+    let mut words: Vec<String> = kinds
+        .into_iter()
+        .map(|(verdict, name)| (n(Some(verdict)), name))
+        .filter(|(n, name)| *n > 0 || *name == "slower")
+        .map(|(n, name)| format!("{n} {name}"))
+        .collect();
+    let n_alone = n(None);
+    if n_alone > 0 {
+        words.push(format!("{n_alone} in one of the trees only"));
+    }
+    words.join(", ")
+}
+
+/// The stages that differ most.
+fn stages(screen: &mut Screen, trace: usize, trees: &TreeDifferences, most: usize) {
+    let mut rows: Vec<&StageDifferences> = trees.stages.iter().collect();
+    rows.retain(|stage| stage.difference.is_some());
+    // Stable: of equal changes the stage that comes first on a path.
+    rows.sort_by_key(|stage| {
+        let is_certain = stage.verdict().is_some_and(is_named);
+        std::cmp::Reverse((is_certain, stage.is_cost(), stage.change_ns()))
+    });
+    let n_more = rows.len().saturating_sub(most);
+    rows.truncate(most);
+    for line in fitting_lines(trace, trees, &rows, screen.columns()) {
+        screen.row(&line);
+    }
+    if n_more > 0 {
+        let more = quantity::counted(n_more as u64, "more stage");
+        screen.item(&format!("and {more}: see trees in comparison.json"));
+    }
+}
+
+/// The table, at most so many columns wide if possible.
+fn fitting_lines(
+    trace: usize,
+    trees: &TreeDifferences,
+    rows: &[&StageDifferences],
+    columns: usize,
+) -> Vec<String> {
+    let wide = PLACES.map(|width| (width, false));
+    let narrow = PLACES.map(|width| (width, true));
+    let mut lines = Vec::new();
+    for (width, is_narrow) in wide.into_iter().chain(narrow) {
+        lines = table(trace, trees, rows, (width, is_narrow));
+        if lines.iter().all(|line| line.chars().count() <= columns) {
+            break;
+        }
+    }
+    lines
+}
+
+fn table(
+    trace: usize,
+    trees: &TreeDifferences,
+    rows: &[&StageDifferences],
+    (place_width, is_narrow): (usize, bool),
+) -> Vec<String> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    let cell = |text: String| {
+        if is_narrow { in_two_lines(&text) } else { text }
+    };
+    table.set_header([
+        "stage".to_owned(),
+        "at".to_owned(),
+        "configuration".to_owned(),
+        "A's mean".to_owned(),
+        cell(format!("{} vs A (95 % interval)", letter(trace))),
+    ]);
+    for stage in rows {
+        let mean = stage.baseline.as_ref().map(|time| time.mean_ns);
+        let difference = stage.difference.as_ref();
+        table.add_row([
+            words::kind(stage).to_owned(),
+            inert::line(&words::place(trees, stage), place_width),
+            words::configuration(stage.configuration).to_owned(),
+            mean.map_or_else(|| "-".to_owned(), quantity::duration),
+            cell(difference.map_or_else(|| "-".to_owned(), verdict_on)),
+        ]);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        let after = if index == 3 { 2 } else { 1 };
+        column.set_padding((if index == 0 { 2 } else { 0 }, after));
+        if index == 3 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    lines_of(&table)
+}
