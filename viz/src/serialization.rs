@@ -51,11 +51,21 @@ impl StraightLine {
 pub struct Serialization {
     heading: Heading,
     n_ranks: u32,
-    /// Whether the positions are those of the children of nodes, not those in which ranks leave.
-    is_of_nodes: bool,
+    of: Positions,
     /// Half the width of the uncertainty of all times, ns.
     clock_error_ns: Option<u64>,
     curves: Vec<Curve>,
+}
+
+/// Whose positions are on the x axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Positions {
+    /// Of ranks that leave the operation.
+    Ranks,
+    /// Of the children of nodes.
+    Children,
+    /// Of ranks that leave the subtree of a host.
+    Subtree,
 }
 
 #[derive(Debug, Clone)]
@@ -73,7 +83,7 @@ impl Serialization {
         Serialization {
             heading,
             n_ranks,
-            is_of_nodes: false,
+            of: Positions::Ranks,
             clock_error_ns: None,
             curves: Vec::new(),
         }
@@ -84,7 +94,17 @@ impl Serialization {
     #[must_use]
     pub fn of_nodes(self) -> Serialization {
         Serialization {
-            is_of_nodes: true,
+            of: Positions::Children,
+            ..self
+        }
+    }
+
+    /// Makes these the curves of one subtree in several trees: a time is from when the result comes to
+    /// the subtree until the rank at a position departs from it.
+    #[must_use]
+    pub fn of_subtree(self) -> Serialization {
+        Serialization {
+            of: Positions::Subtree,
             ..self
         }
     }

@@ -4,7 +4,7 @@ use collbench_text::quantity::{TimeUnit, counted_grouped, duration, fine_duratio
 use plotters::prelude::{BLACK, Circle, LineSeries, Polygon};
 use plotters::style::Color;
 
-use super::{Curve, Departure, Serialization};
+use super::{Curve, Departure, Positions, Serialization};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, report_refusal};
 use crate::style;
@@ -55,10 +55,12 @@ impl Serialization {
 
     fn subtitle(&self) -> String {
         let n = u64::from(self.n_ranks);
-        let positions = if self.is_of_nodes {
-            format!("up to {}", n.max(1)) + if n == 1 { " child" } else { " children" }
-        } else {
-            counted_grouped(n, "rank")
+        let positions = match self.of {
+            Positions::Children => {
+                format!("up to {}", n.max(1)) + if n == 1 { " child" } else { " children" }
+            }
+            Positions::Ranks => counted_grouped(n, "rank"),
+            Positions::Subtree => format!("{} of a subtree", counted_grouped(n, "rank")),
         };
         format!(
             "{}, {}, {positions}; mean times",
@@ -90,16 +92,19 @@ impl Serialization {
         let last = f64::from(self.n_ranks.max(2) - 1);
         let xs = round_steps(0.0, last, 10, 1.0);
         let ys = round_steps(scale.y.0, scale.y.1, 6, f64::MIN_POSITIVE);
-        let (x_words, y_words) = if self.is_of_nodes {
-            (
+        let (x_words, y_words) = match self.of {
+            Positions::Children => (
                 "children of a node in the order in which it serves them (0 is served first)",
                 "mean wait of a child behind its siblings",
-            )
-        } else {
-            (
+            ),
+            Positions::Ranks => (
                 "position in the order of departure (0 leaves first)",
                 "mean time from the last arrival until the rank leaves",
-            )
+            ),
+            Positions::Subtree => (
+                "position in the order of departure (0 departs first)",
+                "up latency + departure wait",
+            ),
         };
         let words = format!("{y_words}, in {}", scale.unit.name);
         let x_axis = Axis {

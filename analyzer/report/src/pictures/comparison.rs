@@ -1,5 +1,7 @@
 //! Pictures of compared operations: timemaps side by side, and one thread in all traces.
 
+mod trees;
+
 use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::ComparedOperation;
 use collbench_analyzer::results::{OperationSummary, ProcessTimes};
@@ -14,6 +16,8 @@ use crate::words::comparison::letter;
 
 const SIDE_BY_SIDE: &str = "side-by-side";
 const ONE_RANK: &str = "one-rank";
+const SUBTREE: &str = "subtree-serialization";
+const PATH: &str = "one-path";
 
 /// The pictures of one operation, which has the number `number` among those with pictures.
 pub(crate) fn of_operation(
@@ -21,7 +25,7 @@ pub(crate) fn of_operation(
     operation: &ComparedOperation,
     number: usize,
 ) -> Vec<PictureFile> {
-    let summaries: Vec<(usize, &Analysis, &OperationSummary)> = analyses
+    let summaries: Vec<InTrace<'_>> = analyses
         .iter()
         .zip(&operation.indexes)
         .enumerate()
@@ -42,6 +46,24 @@ pub(crate) fn of_operation(
         )
     });
     let mut pictures = Vec::new();
+    if let Some(path) = trees::one_path(&heading, &summaries) {
+        pictures.push(PictureFile::of(
+            place,
+            PATH,
+            "One rank's path through the tree of each trace",
+            trees::ONE_PATH,
+            path,
+        ));
+    }
+    if let Some(curves) = trees::serialization(&heading, &summaries) {
+        pictures.push(PictureFile::of(
+            place,
+            SUBTREE,
+            "Serialization in the subtree of a host, in each trace",
+            trees::SERIALIZATION,
+            curves,
+        ));
+    }
     if let Some(beside) = viz::SideBySide::new(heading.clone(), columns.collect()) {
         pictures.push(PictureFile::of(
             place,
@@ -67,7 +89,7 @@ pub(crate) fn of_operation(
 
 /// Whether a file has the name of one of these pictures.
 pub(crate) fn is_picture(name: &str) -> bool {
-    let kinds = [SIDE_BY_SIDE, ONE_RANK].into_iter();
+    let kinds = [SIDE_BY_SIDE, ONE_RANK, SUBTREE, PATH].into_iter();
     let mut rests = kinds.filter_map(|kind| name.strip_prefix(kind)?.strip_prefix('-'));
     rests.any(|rest| {
         let parts = rest
@@ -94,6 +116,9 @@ fn finding(operation: &ComparedOperation) -> String {
     )
 }
 
+/// An operation in one of the traces.
+type InTrace<'a> = (usize, &'a Analysis, &'a OperationSummary);
+
 fn name(trace: usize, analysis: &Analysis) -> String {
     format!(
         "{}: {}",
@@ -103,10 +128,7 @@ fn name(trace: usize, analysis: &Analysis) -> String {
 }
 
 /// The rank with the median wait in the baseline, among those that all traces have.
-fn one_thread(
-    heading: Heading,
-    summaries: &[(usize, &Analysis, &OperationSummary)],
-) -> Option<viz::Comparison> {
+fn one_thread(heading: Heading, summaries: &[InTrace<'_>]) -> Option<viz::Comparison> {
     let way = |summary: &OperationSummary, rank: u32| {
         let mut threads = summary.threads().iter();
         threads.find(|thread| thread.rank == rank).cloned()
@@ -137,7 +159,12 @@ mod tests {
 
     #[test]
     fn pictures_are_known_by_their_names() {
-        for name in ["side-by-side-1-MPI_Bcast.svg", "one-rank-12-MPI_Scan.svg"] {
+        for name in [
+            "side-by-side-1-MPI_Bcast.svg",
+            "one-rank-12-MPI_Scan.svg",
+            "one-path-2-MPI_Allreduce.svg",
+            "subtree-serialization-1-MPI_Barrier.svg",
+        ] {
             assert!(is_picture(name), "{name}");
         }
         for name in [

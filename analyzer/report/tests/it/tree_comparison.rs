@@ -278,3 +278,54 @@ fn the_means_and_deviations_of_stages_are_those_that_were_generated() {
     let departures = of(StageKind::DepartureWait, "up", 0);
     assert!((departures.mean_ns - 1700).abs() < 60, "{departures:?}");
 }
+
+#[test]
+fn pictures_show_the_path_and_the_serialization_of_both_trees() {
+    let after = slower_on_b(&moved(BEFORE));
+    let (comparison, analyses) = compared(BEFORE, &after, 1);
+    let directory = tempfile::tempdir().unwrap();
+    collbench_report::write_comparison(&comparison, &analyses, directory.path(), 5).unwrap();
+    let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
+    let curves = read("subtree-serialization-1-MPI_Allreduce.svg");
+    // The second rank departs 3 us after the first in A and 4 us in B, with a jitter of 400 ns, and
+    // the first 400 ns and its jitter after the result.
+    for letter in ["A", "B"] {
+        assert!(
+            curves.contains(&format!("data-name=\"{letter}: ")),
+            "{curves}"
+        );
+    }
+    let subtrees = analyses.iter().map(|analysis| {
+        let own = analysis.operations[0].trees.as_ref().unwrap()[0]
+            .own
+            .as_ref()
+            .unwrap();
+        let subtree = own.subtrees.iter().find(|of| of.host == "b").unwrap();
+        let points = subtree.serialization.iter().map(|point| point.mean_ns);
+        points.collect::<Vec<_>>()
+    });
+    let subtrees: Vec<Vec<i64>> = subtrees.collect();
+    for (points, departure) in subtrees.iter().zip([3400, 4400]) {
+        assert_eq!(points.len(), 2);
+        assert!((points[0] - 800).abs() < 120, "{points:?}");
+        assert!(
+            (points[1] - points[0] - departure).abs() < 120,
+            "{points:?}"
+        );
+    }
+    let path = read("one-path-1-MPI_Allreduce.svg");
+    assert_eq!(path.matches(" data-ns=").count(), 2, "{path}");
+    assert!(path.contains("B: "), "{path}");
+    let page = read("index.html");
+    assert!(page.contains("Stages of spanning trees"), "{page}");
+    assert!(page.contains("got slower although not reconfigured: serialization at gred 0"));
+    let alone = [analyses[0].clone(), analyses[0].clone()];
+    collbench_report::write_comparison(&Comparison::new(&alone), &alone, directory.path(), 0)
+        .unwrap();
+    assert!(
+        !directory
+            .path()
+            .join("one-path-1-MPI_Allreduce.svg")
+            .exists()
+    );
+}
