@@ -311,9 +311,10 @@ mod tests {
         assert_eq!(of(&two_hosts(2), &smaller)[0], pair(0, 0, &["order"]));
         smaller[0].contributors = vec![Rank(2), Rank(4)];
         let found = of(&two_hosts(2), &smaller);
-        assert_eq!(found[0], pair(0, 0, &["contributors"]));
-        // Its data are those of other ranks all the way down.
-        assert_eq!(found[1], pair(1, 1, &["contributors"]));
+        // There is another rank on the host, too, and its data are among those all the way down.
+        let changed = ["contributors", "host"];
+        assert_eq!(found[0], pair(0, 0, &changed));
+        assert_eq!(found[1], pair(1, 1, &changed));
     }
 
     #[test]

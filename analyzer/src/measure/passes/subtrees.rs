@@ -158,10 +158,10 @@ mod tests {
 
     use Contributor::{Rank, Wrapper as Above};
 
-    fn wrapper(kind: WrapperKind, of: &[Contributor], parent: Option<u32>) -> Wrapper {
+    fn wrapper(kind: WrapperKind, owner: u32, of: &[Contributor], parent: Option<u32>) -> Wrapper {
         Wrapper {
             kind,
-            owner: 0,
+            owner,
             contributors: of.to_vec(),
             parent,
             level: Level::Host,
@@ -173,11 +173,11 @@ mod tests {
     fn the_subtree_of_a_host_is_the_topmost_one_with_ranks_of_that_host_only() {
         use WrapperKind::{Core, Gred, Proxy};
         let wrappers = vec![
-            wrapper(Gred, &[Rank(2), Rank(3)], Some(1)),
-            wrapper(Gred, &[Above(0), Rank(4)], Some(2)),
-            wrapper(Proxy, &[Above(1)], Some(3)),
-            wrapper(Gred, &[Rank(0), Rank(1), Above(2)], Some(4)),
-            wrapper(Core, &[Above(3)], None),
+            wrapper(Gred, 2, &[Rank(2), Rank(3)], Some(1)),
+            wrapper(Gred, 2, &[Above(0), Rank(4)], Some(2)),
+            wrapper(Proxy, 2, &[Above(1)], Some(3)),
+            wrapper(Gred, 0, &[Rank(0), Rank(1), Above(2)], Some(4)),
+            wrapper(Core, 0, &[Above(3)], None),
         ];
         let hosts = [7, 7, 9, 9, 9];
         let tree = Wrappers::new(hosts.to_vec(), wrappers).unwrap();
