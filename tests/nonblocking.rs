@@ -303,6 +303,74 @@ fn assert_same<K: Ord + std::fmt::Debug, V: PartialEq + std::fmt::Debug>(
     assert_eq!(other, None, "{what}: one too many");
 }
 
+/// The program times its calls from outside, so that what the recorder itself takes is in its times.
+#[test]
+fn exposed_time_is_what_the_program_itself_measures() {
+    if !have(MPI) {
+        return;
+    }
+    // With fewer a broadcast is one step, all of which is sent at its begin.
+    const RANKS: usize = 5;
+    for tests in [0, 8] {
+        let workspace = Workspace::new();
+        let here = workspace.path().to_str().unwrap();
+        let arguments = [here, "30", &tests.to_string()];
+        let job = Job::new(RANKS, program("exposed.c"), &arguments);
+        let (finished, trace) = job.record(workspace.path());
+        finished.expect(0);
+        let analysis = analyze_complete(&trace);
+        let logs = (0..RANKS)
+            .map(|rank| fs::read_to_string(workspace.join(format!("exposed.{rank}.log"))).unwrap());
+        let logs: String = logs.collect();
+        for operation in ["MPI_Ibcast", "MPI_Iallreduce"] {
+            let lines = logs.lines().filter(|line| line.starts_with(operation));
+            let (exposed, between): (Vec<i64>, Vec<i64>) = lines
+                .map(|line| {
+                    let mut words = line.split(' ').skip(1);
+                    let mut number = || words.next().unwrap().parse::<i64>().unwrap();
+                    (number(), number())
+                })
+                .unzip();
+            let entries = analysis.array("/operations").iter();
+            let found: Vec<_> = entries
+                .filter(|entry| entry["operation"] == operation)
+                .collect();
+            assert_eq!(found.len(), 1, "{found:?}");
+            check_times(found[0], "exposed_ns", &exposed);
+            let total = found[0]["exposed_ns"]["total"].as_i64().unwrap();
+            assert!(total <= exposed.iter().sum(), "{operation}: {total}");
+            // The short times between tests are longer by what the recorder takes in them.
+            if tests == 0 {
+                check_times(found[0], "overlap_bound_ns", &between);
+            }
+            let overlap = &found[0]["overlap"];
+            let sent = |when: &str| overlap["sent"][when].as_u64().unwrap();
+            assert_eq!(sent("outside_mpi"), 0, "{operation}: {overlap}");
+            // Without calls of MPI nothing is sent between.
+            assert_eq!(sent("between") > 0, tests > 0, "{operation}: {overlap}");
+            if tests == 0 {
+                let said = overlap["diagnosis"].as_str().unwrap();
+                let expected = ["no_progression", "first_step_only", "little_between"];
+                assert!(expected.contains(&said), "{operation}: {overlap}");
+            }
+        }
+    }
+}
+
+/// Compares times with the program's own, within 5 %.
+#[track_caller]
+fn check_times(found: &serde_json::Value, field: &str, own: &[i64]) {
+    let n = found[field]["n"].as_u64().unwrap();
+    assert_eq!(n, own.len() as u64, "{field} of {}", found["operation"]);
+    let own: i64 = own.iter().sum();
+    let total = found[field]["total"].as_i64().unwrap();
+    assert!(
+        (total as f64 / own as f64 - 1.0).abs() < 0.05,
+        "{field} of {}: {total} found, {own} measured by the program",
+        found["operation"]
+    );
+}
+
 #[test]
 fn what_one_thread_begins_and_another_completes_is_one_collective() {
     if !have(MPI) {

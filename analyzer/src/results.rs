@@ -19,6 +19,7 @@ pub(crate) mod operation;
 pub(crate) mod operation_costs;
 pub(crate) mod other_calls;
 pub(crate) mod over_time;
+pub(crate) mod overlap;
 pub(crate) mod process;
 pub(crate) mod trace;
 pub(crate) mod trees;
@@ -59,6 +60,7 @@ pub use over_time::{
     LatenessSectionSummary, OperationSectionSummary, OutlierSummary, PeriodBasis, PhaseSummary,
     RankTimeline, Timeline,
 };
+pub use overlap::{OverlapDiagnosis, OverlapSummary, SentSummary};
 pub use process::{CommunicatorSummary, RankClass, RankSummary};
 pub use trace::{
     DamageSummary, InFlightSummary, LayerSummary, MessageEndCounts, RankWindow, TraceSummary,

@@ -19,6 +19,7 @@ pub(crate) mod outliers;
 pub(crate) mod process;
 pub(crate) mod run_sums;
 pub(crate) mod sections;
+pub(crate) mod send_times;
 pub(crate) mod serialization;
 pub(crate) mod shown_at;
 pub(crate) mod tally;

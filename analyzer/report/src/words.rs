@@ -17,6 +17,7 @@ pub(crate) mod inside;
 mod nothing;
 pub(crate) mod operation_costs;
 pub(crate) mod other_calls;
+pub(crate) mod overlap;
 pub(crate) mod own_trees;
 pub(crate) mod remarks;
 pub(crate) mod slow_operation;

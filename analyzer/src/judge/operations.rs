@@ -1,5 +1,7 @@
 //! From sums to results: the operations, with their distributions, orders and stages.
 
+mod overlap;
+
 use std::collections::BTreeMap;
 
 use collbench_formats::Operation;
@@ -112,6 +114,7 @@ fn operation_summary(
         exposed_ns: overlap(|o| &o.exposed),
         overlap_bound_ns: overlap(|o| &o.overlap_bound),
         tests: tally.overlap.as_ref().map(|o| o.n_tests),
+        overlap: overlap::overlap(tally),
         wait_states: wait_states(key.operation, tally, wait.is_some().then(|| waits.total())),
         last_arrivals: members.clone().map(|member| member.last).collect(),
         first_departures: members.map(|member| member.first_departure).collect(),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::results::code::Code;
 use crate::results::detail::Detail;
 use crate::results::over_time::{OperationSectionSummary, OutlierSummary};
+use crate::results::overlap::OverlapSummary;
 use crate::results::trees::{EdgeSummary, OutsideTrees, TreeSummary};
 use crate::sums::operation::ByteClass;
 use crate::sums::serialization::SerializationPoint;
@@ -76,6 +77,9 @@ pub struct OperationSummary {
     pub overlap_bound_ns: Option<Summary>,
     /// Number of unsuccessful tests.
     pub tests: Option<u64>,
+    /// How far it went on between its calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<OverlapSummary>,
     /// Scalasca's wait states, total ns.
     pub wait_states: BTreeMap<Code, i64>,
     /// How often each process arrived last.

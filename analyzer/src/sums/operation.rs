@@ -19,6 +19,7 @@ use crate::sums::members::MemberTally;
 use crate::sums::orders::OrderCounts;
 use crate::sums::outliers::Longest;
 use crate::sums::sections::OperationSections;
+use crate::sums::send_times::SendTimes;
 use crate::sums::serialization::Serialization;
 use crate::trace::algorithm_names::AlgorithmNames;
 
@@ -113,6 +114,8 @@ pub struct OverlapTally {
     pub overlap_bound: Distribution,
     /// Tests that found it not complete.
     pub n_tests: u64,
+    /// When messages were sent, where they were recorded.
+    pub sends: SendTimes,
 }
 
 impl OverlapTally {
@@ -144,6 +147,7 @@ impl OverlapTally {
             own.merge(other);
         }
         self.n_tests += other.n_tests;
+        self.sends.merge(&other.sends);
     }
 }
 

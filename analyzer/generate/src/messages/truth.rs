@@ -115,6 +115,34 @@ pub struct TrueTree {
     pub critical_path: TrueCriticalPath,
     /// For a nonblocking operation: time for which no rank was in an MPI call.
     pub nobody_in_mpi_ns: Summary,
+    /// For a nonblocking operation: when its messages were sent.
+    pub sent: Option<TrueSends>,
+}
+
+/// Messages of a nonblocking operation, by when they were sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct TrueSends {
+    /// Before the initiating call of their sender returned.
+    pub initiating: u64,
+    /// From then on until it entered the completing call.
+    pub between: u64,
+    /// From then on.
+    pub completing: u64,
+}
+
+impl TrueSends {
+    /// Adds the messages of an instance that progresses in these calls.
+    fn add(&mut self, simulated: &InstanceMessages, calls: &[ProgressCalls]) {
+        for message in &simulated.messages {
+            let of_sender = &calls[message.from];
+            match message.sent {
+                Some(sent) if sent <= of_sender.initiated => self.initiating += 1,
+                Some(sent) if sent < of_sender.entered => self.between += 1,
+                Some(_) => self.completing += 1,
+                None => {}
+            }
+        }
+    }
 }
 
 /// One instance, by position in the communicator.
@@ -146,6 +174,7 @@ struct Sums {
     rounds: BTreeMap<(u32, u32), TrueRound>,
     critical_path: TrueCriticalPath,
     nobody_in_mpi_ns: Summary,
+    sent: Option<TrueSends>,
 }
 
 #[derive(Debug, Default)]
@@ -221,6 +250,9 @@ impl TreeBuilder {
         if let Some(nobody) = instance.calls.and_then(ProgressCalls::nobody_ns) {
             sums.nobody_in_mpi_ns.add(nobody.cast_signed(), detail);
         }
+        if let Some(calls) = instance.calls {
+            sums.sent.get_or_insert_default().add(simulated, calls);
+        }
         let passed = Deliveries::of(passed.collect(), instance.ranks.len());
         sums.add_edges(instance, &passed, detail);
         if instance.model.shape.is_exchange() {
@@ -261,6 +293,7 @@ impl TreeBuilder {
                 rounds: sums.rounds.into_values().collect(),
                 critical_path: sums.critical_path,
                 nobody_in_mpi_ns: sums.nobody_in_mpi_ns,
+                sent: sums.sent,
             }
         });
         finished.collect()

@@ -258,7 +258,10 @@ fn facts(analysis: &Analysis, operation: &OperationSummary, seen: Option<String>
         ),
         ("arrives last", words::arrivals::cell(analysis, operation)),
     ];
-    let rows = rows.into_iter().chain(seen.map(|seen| ("inside", seen)));
+    let overlapped = words::overlap::of_operation(operation);
+    let rows = (rows.into_iter())
+        .chain(seen.map(|seen| ("inside", seen)))
+        .chain(overlapped.map(|overlapped| ("overlap", overlapped)));
     let fact = |(name, value): (&str, String)| Fact {
         name: name.into(),
         value: value.into(),

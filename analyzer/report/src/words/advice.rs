@@ -7,7 +7,7 @@ use collbench_analyzer::results::{
 };
 use collbench_text::{
     inert,
-    quantity::{counted, duration, percent, share},
+    quantity::{counted, duration, share},
 };
 
 use crate::words::{communicator, culprit};
@@ -296,60 +296,6 @@ pub(crate) fn of_all_time(analysis: &Analysis, wait_ns: i64) -> String {
         ),
         _ => String::new(),
     }
-}
-
-/// How much of the nonblocking operations that take longest can have been overlapped, at most.
-pub(crate) fn overlaps(analysis: &Analysis) -> Vec<String> {
-    let operations = analysis.operations.iter();
-    let sentences = operations.filter_map(|operation| overlap(analysis, operation));
-    sentences.take(MAX_OVERLAPS).collect()
-}
-
-/// Nonblocking operations whose overlap is shown on the screen.
-const MAX_OVERLAPS: usize = 3;
-
-fn overlap(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
-    let (exposed, bound) = (
-        operation.exposed_ns.as_ref()?,
-        operation.overlap_bound_ns.as_ref()?,
-    );
-    let tests = match operation.tests {
-        None | Some(0) => String::new(),
-        Some(n) => format!(" (including {})", counted(n, "unsuccessful test")),
-    };
-    let part = percent(bound.total, exposed.total.saturating_add(bound.total));
-    // "<1 %" is a bound already.
-    let at_most = if part.starts_with('<') {
-        ""
-    } else {
-        "at most "
-    };
-    let nothing = nothing_progressed(operation, bound.mean);
-    Some(format!(
-        "{} on {}: {}mean exposed time {} per call{tests}, {} between its calls: {at_most}{part} of \
-         their sum was overlapped (n = {})",
-        operation.operation,
-        communicator(analysis, operation.communicator, 40),
-        nothing.unwrap_or_default(),
-        duration(exposed.mean),
-        duration(bound.mean),
-        bound.n,
-    ))
-}
-
-/// For how long nothing progressed between the calls of a nonblocking operation, which take
-/// `between_ns` on average; `None` if that is less than a tenth of it, or not known.
-fn nothing_progressed(operation: &OperationSummary, between_ns: i64) -> Option<String> {
-    let figures = operation.trees.iter().flatten();
-    let mut progress = figures.filter_map(|tree| tree.figures.as_ref()?.progress.as_ref());
-    let nobody = progress.find_map(|progress| progress.nobody_in_mpi_ns.as_ref())?;
-    (nobody.mean > 0 && nobody.mean.saturating_mul(10) >= between_ns).then(|| {
-        format!(
-            "nothing progressed for {} per call, in which no rank was in MPI (n = {}); ",
-            duration(nobody.mean),
-            nobody.n
-        )
-    })
 }
 
 #[cfg(test)]

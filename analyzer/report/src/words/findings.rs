@@ -50,7 +50,7 @@ pub(crate) fn also(analysis: &Analysis) -> (Vec<String>, usize) {
         disturbances.collect(),
         advice::outliers(analysis),
         advice::classes(analysis).into_iter().collect(),
-        advice::overlaps(analysis),
+        words::overlap::overlaps(analysis),
     ];
     let (mut sentences, mut others) = (Vec::new(), Vec::new());
     for kind in kinds {

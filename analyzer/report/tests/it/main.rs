@@ -20,6 +20,7 @@ mod inside;
 mod invariants;
 mod known_truth;
 mod nonblocking;
+mod overlap;
 mod page;
 mod pictures;
 mod promises;

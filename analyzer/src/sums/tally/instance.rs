@@ -175,8 +175,11 @@ impl Tally<'_> {
         if messages.is_empty() && (is_on_own_tree || self.context.has_stopped_in(of.instance)) {
             return;
         }
-        let inside = &mut self.sums.operations.get_mut(of.number).inside;
-        let inside = inside.get_or_insert_default();
+        let tally = self.sums.operations.get_mut(of.number);
+        if let Some(overlap) = &mut tally.overlap {
+            overlap.sends.add(of.instance, messages);
+        }
+        let inside = tally.inside.get_or_insert_default();
         inside.n_contradicted += u64::from(is_contradicted);
         let mut measuring = Measuring {
             resolution: &self.context.resolution,
