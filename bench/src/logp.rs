@@ -24,7 +24,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use collbench_formats::ClockSource;
 use collbench_instrument::Clock;
 use mpi::topology::SimpleCommunicator;
@@ -33,9 +33,10 @@ use mpi::traits::Communicator;
 use crate::clock::write_json;
 use crate::folder;
 use crate::job;
+use crate::job::Process;
 use crate::overhead::{ClockName, Format};
 use figures::{Figures, Measured, Plan, Setting};
-use messages::{MpiJob, Parameters, PointToPoint, SimulatedJob};
+use messages::{MpiJob, MpiNetwork, OneSided, Parameters, PointToPoint, SimulatedJob};
 use model::Precision;
 use recorded::Recorded;
 
@@ -69,19 +70,22 @@ pub struct Options {
     /// Most batches of 50 repetitions per time, if its interval is not narrow enough before
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(4..=10_000))]
     batches: u32,
+    /// Operations of MPI that carry messages
+    #[arg(long, value_enum, value_name = "OPERATIONS", default_value_t = Over::PointToPoint)]
+    over: Over,
     /// Clock to measure with [default: the one that collbench-record chooses]
     #[arg(long, value_enum, value_name = "CLOCK")]
     clock: Option<ClockName>,
     /// Measure a simulated network with these parameters, in ns, for instance
     /// o_s=1400,o_r=2200,g=7600,L=6300,G=0.01,capacity=64,processes=4
-    #[arg(long, value_name = "PARAMETERS", value_parser = simulate::parse, conflicts_with = "clock")]
+    #[arg(long, value_name = "PARAMETERS", value_parser = simulate::parse, conflicts_with_all = ["clock", "over"])]
     simulate: Option<Parameters>,
     /// Measure nothing: find the parameters in the messages that a trace recorded inside
     /// collectives
     #[arg(
         long,
         value_name = "TRACE",
-        conflicts_with_all = ["smallest", "largest", "batches", "clock", "simulate", "links", "output"]
+        conflicts_with_all = ["smallest", "largest", "batches", "over", "clock", "simulate", "links", "output"]
     )]
     trace: Option<PathBuf>,
     /// What to print to stdout
@@ -94,6 +98,15 @@ pub struct Options {
     /// Directory for pictures [default: no pictures]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+}
+
+/// Operations of MPI that carry messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Over {
+    /// Nonblocking sends, and receives that are posted in advance
+    PointToPoint,
+    /// MPI_Accumulate and MPI_Put to memory that the receiver polls
+    OneSided,
 }
 
 fn smallest(text: &str) -> Result<usize, String> {
@@ -185,6 +198,7 @@ fn simulated(parameters: &Parameters, plan: Plan) -> Figures {
         clock: None,
         processes: Vec::new(),
         simulated: Some(parameters.clone()),
+        network: "simulated",
         n_damaged: 0,
     };
     Figures::of(measured, setting, plan)
@@ -210,12 +224,31 @@ fn measure(options: &Options) -> anyhow::Result<Option<Figures>> {
     let Some((processes, clock)) = job::gather(&world, source, ready)? else {
         return Ok(None);
     };
+    Ok(match options.over {
+        Over::PointToPoint => {
+            let network = PointToPoint::new(world.duplicate(), clock);
+            measure_over(network, world, processes, options)
+        }
+        Over::OneSided => {
+            let network = OneSided::new(world.duplicate(), clock);
+            measure_over(network, world, processes, options)
+        }
+    })
+}
+
+/// Measures over a network; returns the figures in process 0 only.
+fn measure_over(
+    network: impl MpiNetwork,
+    world: SimpleCommunicator,
+    processes: Vec<Process>,
+    options: &Options,
+) -> Option<Figures> {
     let is_first = world.rank() == 0;
-    let network = PointToPoint::new(world.duplicate(), clock);
+    let name = network.name();
     let mut job = MpiJob::new(world, network);
     if !is_first {
         job.follow();
-        return Ok(None);
+        return None;
     }
     let is_on_one_host = |a: usize, b: usize| processes[a].clock == processes[b].clock;
     let measured = Measured::of(&mut job, options.plan(), is_on_one_host);
@@ -223,10 +256,11 @@ fn measure(options: &Options) -> anyhow::Result<Option<Figures>> {
     let version = mpi::environment::library_version().ok();
     let setting = Setting {
         mpi_library: version.map(|version| version.trim_matches(['\0', ' ', '\n']).to_owned()),
-        clock: Some(source),
+        clock: Some(options.source()),
         processes,
         simulated: None,
+        network: name,
         n_damaged,
     };
-    Ok(Some(Figures::of(measured, setting, options.plan())))
+    Some(Figures::of(measured, setting, options.plan()))
 }

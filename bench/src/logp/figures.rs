@@ -29,7 +29,7 @@ pub(super) struct Figures {
     pub(super) environment: std::collections::BTreeMap<String, String>,
     /// `None` where the network is simulated.
     pub(super) clock: Option<&'static str>,
-    /// `point_to_point` or `simulated`.
+    /// `point_to_point`, `one_sided` or `simulated`.
     pub(super) network: &'static str,
     /// Parameters of the simulated network.
     pub(super) simulated: Option<Simulated>,
@@ -169,6 +169,8 @@ pub(super) struct Setting {
     pub(super) clock: Option<ClockSource>,
     pub(super) processes: Vec<Process>,
     pub(super) simulated: Option<Simulated>,
+    /// What carried messages.
+    pub(super) network: &'static str,
     /// Bulk messages that arrived with other data than were sent.
     pub(super) n_damaged: u64,
 }
@@ -187,10 +189,7 @@ impl Figures {
                 ClockSource::MonotonicRaw => "raw",
                 ClockSource::Monotonic => "monotonic",
             }),
-            network: match setting.simulated {
-                None => "point_to_point",
-                Some(_) => "simulated",
-            },
+            network: setting.network,
             simulated: setting.simulated,
             hosts: setting.processes.into_iter().map(|one| one.host).collect(),
             batch: plan.precision.batch,

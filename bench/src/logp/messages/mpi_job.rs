@@ -7,19 +7,32 @@ use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Sour
 
 use super::endpoint::Endpoint;
 use super::job::Job;
-use super::point_to_point::PointToPoint;
+use super::network::Network;
 use super::program::{Program, Progress};
 use super::work::{ENCODED, Work};
 
+/// Messages over operations of MPI.
+pub(in crate::logp) trait MpiNetwork: Network {
+    /// Gets ready for bulk messages of at most this size; 0: for small messages only. All processes
+    /// call it together.
+    fn expect(&mut self, bytes: usize);
+
+    /// Bulk messages whose first or last byte was not the one that was sent.
+    fn n_damaged(&self) -> u64;
+
+    /// Its name in results.
+    fn name(&self) -> &'static str;
+}
+
 /// This process of the job; process 0 decides what is measured.
-pub(in crate::logp) struct MpiJob {
+pub(in crate::logp) struct MpiJob<N> {
     world: SimpleCommunicator,
-    endpoint: Endpoint<PointToPoint>,
+    endpoint: Endpoint<N>,
     begin: Instant,
 }
 
-impl MpiJob {
-    pub(in crate::logp) fn new(world: SimpleCommunicator, network: PointToPoint) -> Self {
+impl<N: MpiNetwork> MpiJob<N> {
+    pub(in crate::logp) fn new(world: SimpleCommunicator, network: N) -> Self {
         Self {
             world,
             endpoint: Endpoint::new(network),
@@ -78,7 +91,7 @@ impl MpiJob {
     }
 }
 
-impl Job for MpiJob {
+impl<N: MpiNetwork> Job for MpiJob<N> {
     fn n_processes(&self) -> usize {
         self.world.size() as usize
     }

@@ -24,6 +24,13 @@ pub(in crate::logp) struct Message {
     pub(in crate::logp) bytes: usize,
 }
 
+impl Message {
+    /// The byte that its bulk data begin and end with.
+    pub(in crate::logp) fn mark(&self) -> u8 {
+        self.words[0] as u8
+    }
+}
+
 /// A process on a network, with its clock.
 pub(in crate::logp) trait Network {
     /// Reads the clock, ns since any instant.

@@ -7,13 +7,14 @@
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-use collbench_instrument::exchange::TickLength;
-use collbench_instrument::{Clock, measure_clock};
+use collbench_instrument::Clock;
 use mpi::ffi;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::AsRaw;
 
+use super::mpi_job::MpiNetwork;
 use super::network::{Kind, Message, Network, WORDS};
+use super::ticks::Ticks;
 
 /// Bytes of the words of a message, with those that say what it is.
 const HEAD: usize = 8 * (WORDS + 2);
@@ -25,8 +26,6 @@ const SMALL_SENDS: usize = 1024;
 const BULK_RECEIVES: usize = 4;
 /// Buffers for bulk messages that are being sent.
 const BULK_SENDS: usize = 8;
-/// Time over which the rate of the clock is measured, ns: to within some 10 ppm.
-const RATE_NS: u64 = 20_000_000;
 /// Tag of small messages.
 const SMALL: c_int = 1;
 /// Tag of bulk messages.
@@ -125,9 +124,7 @@ impl Ring {
 /// This process, with a communicator of its own for messages.
 pub(in crate::logp) struct PointToPoint {
     comm: SimpleCommunicator,
-    clock: Clock,
-    ns_per_tick: f64,
-    clock_ns: f64,
+    ticks: Ticks,
     receives: Ring,
     sends: Ring,
     bulk: Option<Bulk>,
@@ -149,20 +146,9 @@ impl PointToPoint {
             receives.post(comm.as_raw(), SMALL);
             receives.advance();
         }
-        let identity = measure_clock(clock);
-        let now = || -> [u64; 5] { clock.anchor().into() };
-        let (begin, mut end) = (now(), now());
-        while end[1] - begin[1] < RATE_NS {
-            end = now();
-        }
-        let ticks = end[0] - begin[0];
-        let ns_per_tick =
-            TickLength::of(ticks, end[1] - begin[1]).ns(1 << 32) as f64 / (1u64 << 32) as f64;
         Self {
             comm,
-            clock,
-            ns_per_tick,
-            clock_ns: identity.read_cost_milliticks as f64 * ns_per_tick / 1e3,
+            ticks: Ticks::of(clock),
             receives,
             sends: Ring::new(SMALL_SENDS, HEAD),
             bulk: None,
@@ -171,34 +157,11 @@ impl PointToPoint {
         }
     }
 
-    /// Gets ready for bulk messages of at most this size; 0: for small messages only.
-    pub(in crate::logp) fn expect(&mut self, bytes: usize) {
-        self.expects_bulk = bytes > 0;
-        let size = HEAD + bytes;
-        let fits = |bulk: &Bulk| bulk.sends.size >= size;
-        if bytes == 0 || self.bulk.as_ref().is_some_and(fits) {
-            return;
-        }
-        self.end_bulk();
-        let mut receives = Ring::new(BULK_RECEIVES, size);
-        for _ in 0..BULK_RECEIVES {
-            receives.post(self.comm.as_raw(), BULK);
-            receives.advance();
-        }
-        let sends = Ring::new(BULK_SENDS, size);
-        self.bulk = Some(Bulk { receives, sends });
-    }
-
     fn end_bulk(&mut self) {
         if let Some(mut bulk) = self.bulk.take() {
             bulk.sends.wait();
             bulk.receives.cancel();
         }
-    }
-
-    /// Bulk messages that arrived with other data than were sent.
-    pub(in crate::logp) fn n_damaged(&self) -> u64 {
-        self.n_damaged
     }
 }
 
@@ -241,19 +204,14 @@ fn read_head(buffer: &[u8]) -> Message {
     }
 }
 
-/// The byte that bulk data begin and end with.
-fn mark(message: &Message) -> u8 {
-    message.words[0] as u8
-}
-
 impl Network for PointToPoint {
     #[inline]
     fn now_ns(&mut self) -> f64 {
-        self.clock.now() as f64 * self.ns_per_tick
+        self.ticks.now_ns()
     }
 
     fn clock_ns(&self) -> f64 {
-        self.clock_ns
+        self.ticks.reading_ns
     }
 
     #[inline]
@@ -267,8 +225,8 @@ impl Network for PointToPoint {
         let buffer = ring.buffer();
         write_head(message, buffer);
         if message.bytes > 0 {
-            buffer[HEAD] = mark(message);
-            buffer[HEAD + message.bytes - 1] = mark(message);
+            buffer[HEAD] = message.mark();
+            buffer[HEAD + message.bytes - 1] = message.mark();
         }
         let size = (HEAD + message.bytes) as c_int;
         let buffer = buffer.as_ptr();
@@ -302,7 +260,7 @@ impl Network for PointToPoint {
         let message = read_head(buffer);
         let data = &buffer[HEAD..][..message.bytes];
         let ends = [data.first(), data.last()];
-        if ends != [Some(&mark(&message)); 2] {
+        if ends != [Some(&message.mark()); 2] {
             self.n_damaged += 1;
         }
         bulk.receives.post(self.comm.as_raw(), BULK);
@@ -311,13 +269,37 @@ impl Network for PointToPoint {
     }
 
     fn compute(&mut self, ns: f64) {
-        let end = self.clock.now() + (ns / self.ns_per_tick) as u64;
-        while self.clock.now() < end {
-            std::hint::spin_loop();
-        }
+        self.ticks.compute(ns);
     }
 
     fn capacity(&self) -> usize {
         SMALL_SENDS
+    }
+}
+
+impl MpiNetwork for PointToPoint {
+    fn expect(&mut self, bytes: usize) {
+        self.expects_bulk = bytes > 0;
+        let size = HEAD + bytes;
+        let fits = |bulk: &Bulk| bulk.sends.size >= size;
+        if bytes == 0 || self.bulk.as_ref().is_some_and(fits) {
+            return;
+        }
+        self.end_bulk();
+        let mut receives = Ring::new(BULK_RECEIVES, size);
+        for _ in 0..BULK_RECEIVES {
+            receives.post(self.comm.as_raw(), BULK);
+            receives.advance();
+        }
+        let sends = Ring::new(BULK_SENDS, size);
+        self.bulk = Some(Bulk { receives, sends });
+    }
+
+    fn n_damaged(&self) -> u64 {
+        self.n_damaged
+    }
+
+    fn name(&self) -> &'static str {
+        "point_to_point"
     }
 }
