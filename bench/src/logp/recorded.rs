@@ -1,6 +1,6 @@
 //! Parameters of LogP from the messages that a trace recorded inside collectives.
 //!
-//! o_s is the median duration of a sending call, o_r that of the fastest tenth of receives, whose
+//! o_s is the median duration of a sending call, o_r that of the shortest few receives, whose
 //! messages had arrived before; half the shortest round trip less these is L. Nothing here compares
 //! clocks of different hosts.
 
@@ -20,8 +20,9 @@ use crate::overhead::empty_table;
 use read::Process;
 use samples::Samples;
 
-/// The part of receives whose messages had arrived before.
-const ARRIVED_BEFORE: f64 = 0.1;
+/// The part of receives that are shorter than what is taken for o_r: no receive is shorter than its
+/// overhead, and in programs that communicate much few messages have arrived before.
+const SHORTEST: f64 = 0.02;
 
 /// The document `collbench.bench.logp/1` of a recorded trace.
 #[derive(Debug, Serialize)]
@@ -99,7 +100,10 @@ impl OfClass {
             samples.add(process, |partner| partners.contains(&partner));
         }
         let send_overhead = robust::quantile(&samples.sends_ns, 0.5);
-        let receive_overhead = robust::quantile(&samples.receives_ns, ARRIVED_BEFORE);
+        // Longer ones waited for their messages.
+        let is_overhead = |received: &Estimate| received.ns < class.from_ns / 2.0;
+        let receive_overhead = robust::quantile(&samples.receives_ns, SHORTEST);
+        let receive_overhead = receive_overhead.filter(is_overhead);
         let latency = send_overhead.zip(receive_overhead).map(|(sent, received)| {
             let half = Estimate {
                 ns: class.from_ns / 2.0,
@@ -152,6 +156,12 @@ fn invalid(processes: &[Process], classes: &[OfClass], n_round_trips: usize) -> 
                 of_class.sends,
                 of_class.receives,
                 robust::LEAST
+            ));
+        } else if of_class.receive_overhead.is_none() {
+            invalid.push(format!(
+                "o_r of {}: next to none of {} receives is shorter than half the shortest round trip: \
+                 their messages had not arrived before",
+                of_class.class.name, of_class.receives
             ));
         }
     }
