@@ -95,6 +95,9 @@ pub struct Options {
     /// What the order of the points is drawn from [default: different for each launch]
     #[arg(long, value_name = "N", conflicts_with_all = ["merge", "compare"])]
     seed: Option<u64>,
+    /// Invalidate the caches before each repetition; what that takes in a loop is subtracted
+    #[arg(long, conflicts_with_all = ["merge", "compare"])]
+    cold_cache: bool,
     /// When processes arrive: sorted, random, late:PROCESS, or as the ranks of an analysis.json
     /// [default: together]
     #[arg(long, value_name = "PATTERN", value_parser = arrivals::Pattern::of_text)]

@@ -4,6 +4,7 @@
 //! [`estimate`], [`reduction`], [`change`], [`refinement`] and [`window`] are pure functions of times.
 
 pub mod change;
+pub(crate) mod cold_cache;
 pub mod estimate;
 pub mod global_clock;
 pub mod reduction;

@@ -15,6 +15,7 @@ use super::algorithms;
 use super::call::{Call, Element};
 use super::operation::Operation;
 use super::overlap::Overlap;
+use crate::measure::cold_cache::ColdCache;
 use crate::measure::global_clock::{ClockError, GlobalClock};
 use crate::measure::start::{Batch, Repetition};
 
@@ -94,14 +95,21 @@ pub(super) struct Job {
     clocks_measured: Instant,
     /// The largest clock errors of any process.
     clock_error: ClockError,
+    /// If caches are to be cold.
+    cold: Option<ColdCache>,
 }
 
 impl Job {
     /// Collective over all processes.
-    pub(super) fn new(world: SimpleCommunicator, global: GlobalClock) -> Self {
+    pub(super) fn new(
+        world: SimpleCommunicator,
+        global: GlobalClock,
+        has_cold_caches: bool,
+    ) -> Self {
         let clock_error = largest_error(&world, global.error());
         Self {
             clock_error,
+            cold: has_cold_caches.then(ColdCache::new),
             world,
             global,
             comms: BTreeMap::new(),
@@ -175,6 +183,21 @@ impl Job {
     /// The largest clock errors of any process.
     pub(super) fn clock_error(&self) -> ClockError {
         self.clock_error
+    }
+
+    /// Longest of some times that invalidating the caches of this process takes, ns; 0 if they are
+    /// not invalidated.
+    pub(super) fn invalidation_ns(&mut self) -> i64 {
+        const TIMES: usize = 3;
+        let Some(cold) = &mut self.cold else {
+            return 0;
+        };
+        let longest = (0..TIMES).map(|_| {
+            let begin = Instant::now();
+            cold.invalidate();
+            begin.elapsed().as_nanos() as i64
+        });
+        longest.max().unwrap_or(0)
     }
 
     /// Lets the other processes end; process 0.
@@ -339,7 +362,7 @@ impl Job {
         };
         let (mut worst, mut parts) = (0, Vec::with_capacity(batch.n));
         let (clock, line) = (self.global.clock(), self.global.line());
-        let mut own = batch.run(comm, &self.global, || {
+        let mut own = batch.run(comm, &self.global, self.cold.as_mut(), || {
             let code = match *overlap {
                 None => call.run(),
                 Some(of) => of.run(call, clock, &mut parts),

@@ -36,6 +36,7 @@ pub(super) struct OfJob {
     pub(super) mpi_library: Option<String>,
     /// Settings of the MPI library.
     pub(super) settings: BTreeMap<String, String>,
+    pub(super) has_cold_caches: bool,
 }
 
 /// The journal of a run: a file, or nothing if no folder for results was given.
@@ -229,6 +230,7 @@ mod tests {
             hosts: vec!["node1".to_owned()],
             mpi_library: None,
             settings: BTreeMap::new(),
+            has_cold_caches: false,
         }
     }
 

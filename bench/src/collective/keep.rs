@@ -82,6 +82,7 @@ mod tests {
             hosts: vec!["node/1".to_owned()],
             mpi_library: None,
             settings: BTreeMap::new(),
+            has_cold_caches: false,
         };
         let surroundings = Surroundings {
             date: Some("2026-11-23T22:40:05Z".to_owned()),

@@ -150,6 +150,7 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     let measured = in_job(
         source,
         None,
+        false,
         |limits, _| {
             if let Some(folder) = &options.output {
                 crate::folder::make(folder)?;

@@ -606,6 +606,12 @@ fn facts(runs: &[Named<'_>]) -> Vec<Fact> {
             add("load before the measurement", load.to_string());
         }
         add("clock", of.clock.clone());
+        let caches = if of.has_cold_caches {
+            "invalidated before each repetition"
+        } else {
+            ""
+        };
+        add("caches", caches.to_owned());
         add(
             "time of a point",
             format!("{} of the repetitions", of.figure),

@@ -66,6 +66,11 @@ fn calls(operation: Operation, start: StartScheme, method: &Method) -> usize {
     }
 }
 
+/// Whether an operation has messages that may lie in caches.
+fn uses_caches(operation: Operation) -> bool {
+    !matches!(operation, Operation::Simple(_))
+}
+
 /// How a repetition is reduced, when no reduction is asked for.
 fn usual_reduction(operation: Operation, start: StartScheme) -> Reduction {
     match (operation, start) {
@@ -105,6 +110,8 @@ struct Turn<'a> {
     /// Calls in a repetition of a loop.
     calls: usize,
     delays_ns: &'a [i64],
+    /// Whether caches are invalidated, if they are to be cold.
+    invalidates: bool,
     /// The time that is to be precise, ns.
     value: Value<'a>,
 }
@@ -209,20 +216,24 @@ pub(super) struct Measurement<'a> {
     pub(super) job: &'a mut Job,
     pub(super) method: &'a Method,
     pub(super) keeps_samples: bool,
-    /// By processes, operation and calls, what an empty measurement takes, ns.
-    empty: BTreeMap<(Members, &'static str, usize), f64>,
+    /// By processes, operation, calls, and whether caches are invalidated, what an empty measurement takes, ns.
+    empty: BTreeMap<(Members, &'static str, usize, bool), f64>,
     /// The partner of process 0 in ping-pongs.
     partner: Option<usize>,
+    /// What invalidating the caches takes before each repetition, ns.
+    invalidation_ns: i64,
 }
 
 impl<'a> Measurement<'a> {
     pub(super) fn new(job: &'a mut Job, method: &'a Method, keeps_samples: bool) -> Self {
+        let invalidation_ns = job.invalidation_ns();
         Self {
             job,
             method,
             keeps_samples,
             empty: BTreeMap::new(),
             partner: None,
+            invalidation_ns,
         }
     }
 
@@ -251,6 +262,7 @@ impl<'a> Measurement<'a> {
                 scheme: candidate.series.start,
                 calls: candidate.calls,
                 delays_ns: &candidate.delays_ns,
+                invalidates: uses_caches(candidate.operation),
                 value: Box::new(|times| candidate.value(times, candidate.reduction)),
             }
         });
@@ -287,7 +299,7 @@ impl<'a> Measurement<'a> {
         let calls = calls(operation, series.start, method);
         let subtracted_ns = match operation {
             Operation::Simple(Simple::Empty) => 0.0,
-            _ => self.empty_ns(members, series.start, calls)?,
+            _ => self.empty_ns(members, series.start, calls, uses_caches(operation))?,
         };
         Ok(Candidate {
             series,
@@ -329,6 +341,7 @@ impl<'a> Measurement<'a> {
         members: Members,
         scheme: StartScheme,
         calls: usize,
+        invalidates: bool,
     ) -> anyhow::Result<f64> {
         let (operation, reduction, scheme) = match scheme {
             StartScheme::BarrierSubtracted => {
@@ -337,7 +350,8 @@ impl<'a> Measurement<'a> {
             _ if calls > 1 => ("empty", Reduction::Median, StartScheme::LoopMpbench),
             _ => ("empty", Reduction::Median, StartScheme::None),
         };
-        if let Some(&known) = self.empty.get(&(members, operation, calls)) {
+        let key = (members, operation, calls, invalidates);
+        if let Some(&known) = self.empty.get(&key) {
             return Ok(known);
         }
         self.job.prepare(Setting {
@@ -355,10 +369,18 @@ impl<'a> Measurement<'a> {
             ..self.method.precision
         };
         let value = |times: &[Times]| reduction.of(times);
-        let (repetitions, _) = self.repeat(scheme, calls, &[], precision, value)?;
+        let turn = Turn {
+            ready: 0,
+            scheme,
+            calls,
+            delays_ns: &[],
+            invalidates,
+            value: Box::new(value),
+        };
+        let (repetitions, _) = self.repeat_turn(&turn, precision)?;
         let times = repetitions.valid.iter().map(|times| value(times));
         let found = Spread::of(times).map_or(0.0, |spread| spread.median);
-        self.empty.insert((members, operation, calls), found);
+        self.empty.insert(key, found);
         Ok(found)
     }
 
@@ -375,16 +397,27 @@ impl<'a> Measurement<'a> {
         precision: Precision,
         value: impl Fn(&[Times]) -> f64,
     ) -> anyhow::Result<(Repetitions, Window)> {
-        let turn = Turn {
-            ready: 0,
-            scheme,
-            calls,
-            delays_ns,
-            value: Box::new(value),
-        };
-        let mut course = Course::begin(self.warm_up(&turn)?);
+        self.repeat_turn(
+            &Turn {
+                ready: 0,
+                scheme,
+                calls,
+                delays_ns,
+                invalidates: true,
+                value: Box::new(value),
+            },
+            precision,
+        )
+    }
+
+    fn repeat_turn(
+        &mut self,
+        turn: &Turn<'_>,
+        precision: Precision,
+    ) -> anyhow::Result<(Repetitions, Window)> {
+        let mut course = Course::begin(self.warm_up(turn)?);
         while !course.has_ended {
-            self.add_batch(&turn, &mut course, precision)?;
+            self.add_batch(turn, &mut course, precision)?;
         }
         Ok((course.repetitions, course.window))
     }
@@ -453,6 +486,7 @@ impl<'a> Measurement<'a> {
             tolerance_ns: (self.method.tolerance_ns)
                 .max(self.job.clock_error().uncertainty_ns as i64),
             delays_ns: turn.delays_ns.to_vec(),
+            invalidates: turn.invalidates,
         };
         let batch = self.job.measure(turn.ready, batch)?;
         let added = course.repetitions.add(&batch, self.keeps_samples);
@@ -465,6 +499,8 @@ impl<'a> Measurement<'a> {
             ended_ns,
             ..
         } = added;
+        // Within a window caches are invalidated, too.
+        let ended_ns = ended_ns.map(|ended_ns| ended_ns + self.invalidation_ns);
         course.window.adapt(counted, overruns, ended_ns);
         course.spent += begin.elapsed();
         Ok(())
@@ -481,7 +517,7 @@ impl<'a> Measurement<'a> {
             .map(|one| one.times.leave - one.times.enter)
             .max();
         let delay = turn.delays_ns.iter().copied().max().unwrap_or(0);
-        Ok(longest.unwrap_or(0) + delay)
+        Ok(longest.unwrap_or(0) + delay + self.invalidation_ns)
     }
 }
 

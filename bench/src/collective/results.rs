@@ -53,6 +53,9 @@ pub(crate) struct Run {
     pub(crate) element: String,
     /// Number of runs of which the points are medians.
     pub(crate) runs: usize,
+    /// Whether caches were invalidated before each repetition.
+    #[serde(default)]
+    pub(crate) has_cold_caches: bool,
     /// What the order of the points was drawn from; `None` if it is unknown.
     #[serde(default)]
     pub(crate) seed: Option<u64>,
@@ -475,6 +478,7 @@ impl Results {
                 figure: "median".to_owned(),
                 element: "byte".to_owned(),
                 runs: 1,
+                has_cold_caches: false,
                 seed: None,
                 surroundings: Surroundings::default(),
             },

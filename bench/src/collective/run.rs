@@ -42,6 +42,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<(Results, Opti
     let measured = in_job(
         options.clock(),
         options.network.as_deref(),
+        options.cold_cache,
         |limits, surroundings| prepare(options, limits, surroundings),
         |job, mut prepared| {
             let points = measure_plan(
@@ -59,6 +60,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<(Results, Opti
             schema: SCHEMA.to_owned(),
             run: Run {
                 seed: Some(seed),
+                has_cold_caches: options.cold_cache,
                 ..Run::of(job, &prepared.plan.method)
             },
             points,
@@ -100,6 +102,7 @@ pub(super) struct Measured {
 pub(super) fn in_job<P, M>(
     source: ClockSource,
     network: Option<&str>,
+    has_cold_caches: bool,
     prepare: impl FnOnce(Limits, &Surroundings) -> anyhow::Result<P>,
     measure: impl FnOnce(&mut Job, P) -> anyhow::Result<M>,
 ) -> anyhow::Result<Option<(M, Measured)>> {
@@ -122,7 +125,7 @@ pub(super) fn in_job<P, M>(
         return Ok(None);
     };
     let n_clocks = global.n_clocks();
-    let mut job = Job::new(universe.world(), global);
+    let mut job = Job::new(universe.world(), global, has_cold_caches);
     let Some(ready) = ready else {
         let served = job.serve();
         if let Err(error) = &served {
@@ -170,6 +173,7 @@ impl Run {
             element: word(&method.element),
             runs: 1,
             seed: None,
+            has_cold_caches: false,
             surroundings: job.surroundings,
         }
     }
@@ -208,6 +212,7 @@ fn prepare(
          for blocking collectives, in its component coll_tuned"
     );
     let of_job = OfJob {
+        has_cold_caches: options.cold_cache,
         processes: limits.processes,
         hosts: surroundings
             .hosts()

@@ -5,6 +5,9 @@ use collbench_text::quantity::fine_duration;
 use super::compare::fastest;
 use super::results::{Key, MeasuredAlgorithm, Point, Results, Selected};
 
+/// Most algorithms that are named as not distinguishable; the JSON has all.
+const NAMED: usize = 3;
+
 /// Of all operations and lengths that were measured with several algorithms, in the order of the
 /// points.
 pub(super) fn of(results: &Results) -> Vec<Selected> {
@@ -75,8 +78,12 @@ impl Selected {
             (Some(fastest), _) => self.candidates[fastest].name().to_owned(),
             (None, several) => {
                 let names = several.iter().map(|&idx| self.candidates[idx].name());
-                let names: Vec<&str> = names.collect();
-                format!("not distinguishable: {}", names.join(", "))
+                let names: Vec<&str> = names.take(NAMED).collect();
+                let more = match several.len() - names.len() {
+                    0 => String::new(),
+                    n => format!(" and {n} more"),
+                };
+                format!("not distinguishable: {}{more}", names.join(", "))
             }
         }
     }

@@ -122,6 +122,9 @@ pub(super) fn write_run(heading: &str, run: &Run, output: &mut impl Write) -> io
         run.figure,
         percent(run.precision)
     )?;
+    if run.has_cold_caches {
+        writeln!(output, "  caches   invalidated before each repetition")?;
+    }
     write_surroundings(&run.surroundings, output)?;
     writeln!(output, "  command  {}\n", run.command.join(" "))
 }

@@ -11,6 +11,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 use serde::{Deserialize, Serialize};
 
+use super::cold_cache::ColdCache;
 use super::global_clock::{GlobalClock, Line};
 use super::reduction::Times;
 use super::window::StartState;
@@ -108,6 +109,8 @@ pub(crate) struct Batch {
     pub(crate) tolerance_ns: i64,
     /// By process, the delay of its start after the common instant, ns; empty for none.
     pub(crate) delays_ns: Vec<i64>,
+    /// Whether caches are invalidated, if they are to be cold.
+    pub(crate) invalidates: bool,
 }
 
 /// One repetition in one process.
@@ -171,17 +174,20 @@ impl Batch {
             window_ns: 0,
             tolerance_ns: 0,
             delays_ns: Vec::new(),
+            invalidates: false,
         }
     }
 
     /// Makes the repetitions of this process; `operation` is one call.
     ///
     /// Collective over `comm`. Nothing but the operation lies between the two readings of the clock,
-    /// save in loops, and in [`StartScheme::BarrierSubtracted`], which includes the barrier.
+    /// save in loops, and in [`StartScheme::BarrierSubtracted`], which includes the barrier. With a
+    /// `cold` cache, caches are invalidated before each start, and in loops before each operation.
     pub(crate) fn run(
         &self,
         comm: &SimpleCommunicator,
         global: &GlobalClock,
+        cold: Option<&mut ColdCache>,
         mut operation: impl FnMut(),
     ) -> Vec<Repetition> {
         let (clock, line) = (global.clock(), global.line());
@@ -190,6 +196,7 @@ impl Batch {
             .get(comm.rank() as usize)
             .copied()
             .unwrap_or(0) as f64;
+        let mut cold = cold.filter(|_| self.invalidates);
         let mut all = Vec::with_capacity(self.n);
         for i in 0..self.n {
             // With schemes without instants a start cannot be late.
@@ -200,6 +207,9 @@ impl Batch {
             } else {
                 1
             };
+            if let Some(cold) = cold.as_mut().filter(|_| !self.scheme.is_loop()) {
+                cold.invalidate();
+            }
             match self.scheme {
                 StartScheme::Window => {
                     start = self.first_ns + i as f64 * self.window_ns as f64 + delay;
@@ -222,6 +232,9 @@ impl Batch {
                 comm.barrier();
             }
             for _ in 0..calls {
+                if let Some(cold) = cold.as_mut().filter(|_| self.scheme.is_loop()) {
+                    cold.invalidate();
+                }
                 operation();
             }
             let leave = clock.now();

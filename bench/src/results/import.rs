@@ -222,6 +222,7 @@ fn results_of(points: Vec<Point>) -> Results {
             figure: "mean".to_owned(),
             element: "unknown".to_owned(),
             runs: 1,
+            has_cold_caches: false,
             seed: None,
             surroundings: Surroundings::default(),
         },

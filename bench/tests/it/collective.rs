@@ -212,6 +212,44 @@ fn all_start_schemes_are_compared_and_their_runs_are_merged() {
 }
 
 #[test]
+fn what_invalidating_the_caches_takes_is_no_part_of_the_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [
+        "collective",
+        "--cold-cache",
+        "--operation",
+        "MPI_Barrier,MPI_Wtime",
+        "--start",
+        "barrier,loop-imb",
+        "--repetitions",
+        "10",
+        "--seconds",
+        "0.2",
+        "--format",
+        "json",
+    ];
+    let output = launch(2, &arguments, folder.path());
+    assert!(output.status.success(), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["run"]["has_cold_caches"], true);
+    let of = |operation: &str, start: &str| {
+        let mut points = points(&document).iter();
+        let is_wanted = |point: &&Value| point["operation"] == operation && point["start"] == start;
+        points.find(is_wanted).unwrap().clone()
+    };
+    // A loop has the invalidations between its operations, and more is subtracted for them than for
+    // a measurement that has them before its begin.
+    let subtracted = |point: &Value| point["subtracted_ns"].as_f64().unwrap();
+    let (alone, in_loop) = (of("MPI_Barrier", "barrier"), of("MPI_Barrier", "loop-imb"));
+    assert!(
+        subtracted(&in_loop) > 100.0 * subtracted(&alone),
+        "{alone} {in_loop}"
+    );
+    // Calls without a partner have no messages.
+    assert!(subtracted(&of("MPI_Wtime", "loop-mpbench")) < subtracted(&in_loop));
+}
+
+#[test]
 fn algorithms_are_measured_in_turns_beside_the_choice_of_the_library() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = [
