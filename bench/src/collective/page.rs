@@ -16,7 +16,8 @@ use super::results::{Key, Point, Results, Varied};
 const PAGE: &str = "index.html";
 /// Most curves in one picture: more could not be distinguished.
 const DRAWN: usize = 6;
-/// Most operations that are named for taking longer than others; the JSON has all.
+/// Most operations that are named for taking longer than others, and most doubtful points; the JSON
+/// has all.
 const NAMED: usize = 20;
 
 /// Results with the name that they have in pictures and tables; of a single run the name is not
@@ -243,8 +244,16 @@ fn findings(runs: &[Named<'_>]) -> Vec<Findings> {
             format!("Slower than need be{added}"),
             sentences.map(|one| format!("{}.", one.words())).collect(),
         ));
-        let doubts = run.results.points.iter().filter_map(doubt);
-        all.push(of(format!("Doubtful{added}"), doubts.collect()));
+        let mut doubts: Vec<String> = run.results.points.iter().filter_map(doubt).collect();
+        if doubts.len() > NAMED {
+            let more = doubts.len() - NAMED;
+            doubts.truncate(NAMED);
+            doubts.push(format!(
+                "And {}, which the tables name.",
+                counted(more, "other point")
+            ));
+        }
+        all.push(of(format!("Doubtful{added}"), doubts));
     }
     all
 }
@@ -668,6 +677,14 @@ mod tests {
         let drawn = |bytes: u64| page.contains(&format!(">{bytes} bytes, root 0, window<"));
         let drawn: Vec<u64> = (0..40).filter(|bytes| drawn(*bytes)).collect();
         assert_eq!(drawn, [0, 7, 15, 23, 31, 39]);
+    }
+
+    #[test]
+    fn of_many_doubtful_points_some_are_named_and_the_others_counted() {
+        let points = (0..30).map(|bytes| Point::example("MPI_Bcast", bytes, None));
+        let page = page_of(points.collect());
+        assert_eq!(page.matches("none of 4 starts was valid").count(), NAMED);
+        assert!(page.contains("And 10 other points, which the tables name."));
     }
 
     #[test]
