@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use collbench_stats::spread::Spread;
 
 use super::job::{Job, Members, Setting};
-use super::operation::{Operation, Pattern, Simple};
+use super::operation::{Operation, Pattern, PingPong, Simple};
 use super::plan::{Method, Series};
 use super::results::{Point, Sample, words};
 use crate::measure::change::Change;
@@ -76,6 +76,8 @@ fn usual_reduction(operation: Operation, start: StartScheme) -> Reduction {
     match (operation, start) {
         // What is subtracted is the time of a barrier there.
         (_, StartScheme::BarrierSubtracted) => Reduction::Process0,
+        // Both send at once: the message of the other may be there before this one begins.
+        (Operation::PingPong(PingPong::Sendrecv | PingPong::SendrecvReplace), _) => Reduction::Max,
         // The partner's time is that of the one who measures; calls without a partner do not wait.
         (Operation::PingPong(_) | Operation::MasterWorker(_), _) => Reduction::Process0,
         (Operation::Simple(_), _) => Reduction::Median,
