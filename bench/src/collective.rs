@@ -38,7 +38,7 @@ use crate::measure::start::StartScheme;
 use crate::overhead::ClockName;
 use call::Element;
 use operation::Operation;
-use plan::{Arrivals, Given, Lengths, Method, Part};
+use plan::{Arrivals, Given, Lengths, Limits, Method, Part};
 
 pub(crate) use compare::Comparison;
 pub(crate) use journal::NAME as JOURNAL;
@@ -82,7 +82,8 @@ pub struct Options {
     /// Pieces for each worker, for operations of a master and workers [default: 10]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pieces: Vec<usize>,
-    /// How processes start together [default: window]
+    /// How processes start together [default: window; of the default plan barrier where there are
+    /// more processes than cores]
     #[arg(long, value_enum, value_name = "SCHEME", value_delimiter = ',')]
     start: Vec<StartScheme>,
     /// Measure with all start schemes
@@ -238,7 +239,7 @@ impl Options {
             tolerance_ns: (self.tolerance * 1e3).round() as i64,
             ..Method::default()
         };
-        if self.operation.is_empty() {
+        if self.operation.is_empty() && self.pattern.is_empty() {
             method.refinement.most = plan::MOST_BY_DEFAULT;
         }
         method.precision.relative = self.precision / 100.0;
@@ -248,9 +249,14 @@ impl Options {
     }
 
     /// What the options say, for a job of so many processes.
-    fn parts(&self, processes: usize) -> Vec<Part> {
+    fn parts(&self, limits: Limits) -> Vec<Part> {
+        let starts = if self.compare_schemes {
+            StartScheme::ALL.to_vec()
+        } else {
+            self.start.clone()
+        };
         if self.operation.is_empty() && self.pattern.is_empty() {
-            return plan::default_parts(processes);
+            return plan::default_parts(limits, &starts);
         }
         let of_patterns = Operation::all().filter(|operation| {
             self.pattern.contains(&operation.pattern()) && call::is_available(*operation)
@@ -262,11 +268,6 @@ impl Options {
             }
         }
         let given = |list: &[usize]| list.iter().copied().map(Given::by_option).collect();
-        let starts = if self.compare_schemes {
-            StartScheme::ALL.to_vec()
-        } else {
-            self.start.clone()
-        };
         vec![Part {
             operations: operations.into_iter().map(Given::by_option).collect(),
             lengths: Given::by_option(self.bytes.clone()),

@@ -63,6 +63,13 @@ impl Machine {
     }
 }
 
+/// Cores of this host, whether or not this process may use them.
+pub(crate) fn online_cores() -> usize {
+    // SAFETY: takes a number and touches no memory.
+    let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(cores).unwrap_or(1).max(1)
+}
+
 /// Type of the file system of `path`, and bytes that are free there for this user.
 pub(crate) fn file_system(path: &Path) -> std::io::Result<(String, u64)> {
     use std::os::unix::ffi::OsStrExt;

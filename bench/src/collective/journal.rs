@@ -43,7 +43,7 @@ pub(super) struct OfJob {
 #[derive(Debug)]
 pub(super) struct Journal {
     file: Option<(File, PathBuf)>,
-    /// Points of runs before this one, by key.
+    /// Points of this run and of runs before it, by key.
     measured: BTreeMap<String, Point>,
     /// Keys of points at which a run ended.
     crashing: HashSet<String>,
@@ -95,12 +95,12 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The point with this key, if it was measured before.
+    /// The point with this key, if it was measured, by this run or before.
     pub(super) fn measured(&self, key: &str) -> Option<&Point> {
         self.measured.get(key)
     }
 
-    /// Number of points that were measured before.
+    /// Number of points that were measured so far.
     pub(super) fn n_measured(&self) -> usize {
         self.measured.len()
     }

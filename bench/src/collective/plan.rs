@@ -112,6 +112,8 @@ pub(super) struct Limits {
     pub(super) processes: usize,
     /// Largest number of processes on one host.
     pub(super) per_host: usize,
+    /// Cores of the host of process 0.
+    pub(super) cores: usize,
     /// Memory that is available on the host that has least, bytes; `None` if it is not known.
     pub(super) memory: Option<u64>,
     /// Whether the library has this operation.
@@ -480,7 +482,15 @@ pub(super) const MOST_BY_DEFAULT: usize = 27;
 
 /// What the default plan measures: the operations that most programs use, over lengths and numbers
 /// of processes.
-pub(super) fn default_parts(processes: usize) -> Vec<Part> {
+///
+/// With more processes than cores hardly any process would meet an instant, so that they start by
+/// barriers there, unless `starts` says something else.
+pub(super) fn default_parts(limits: Limits, starts: &[StartScheme]) -> Vec<Part> {
+    let processes = limits.processes;
+    let starts = match starts {
+        [] if limits.per_host > limits.cores => vec![StartScheme::Barrier],
+        starts => starts.to_vec(),
+    };
     let given = |names: &[&str]| -> Vec<Given<String>> {
         names
             .iter()
@@ -493,7 +503,7 @@ pub(super) fn default_parts(processes: usize) -> Vec<Part> {
         processes: counts.into_iter().map(Given::by_option).collect(),
         roots: Vec::new(),
         pieces: Vec::new(),
-        starts: Vec::new(),
+        starts: starts.clone(),
         arrivals: None,
     };
     let mut parts = vec![part(
@@ -555,6 +565,7 @@ mod tests {
     const LIMITS: Limits = Limits {
         processes: 8,
         per_host: 4,
+        cores: 4,
         memory: Some(1 << 30),
         is_available: |operation| !matches!(operation, Operation::Persistent(_)),
         algorithms: |_| Vec::new(),
@@ -715,13 +726,38 @@ mod tests {
     }
 
     #[test]
+    fn with_more_processes_than_cores_the_default_plan_starts_by_barriers() {
+        let starts = |cores| {
+            let limits = Limits { cores, ..LIMITS };
+            let parts = default_parts(limits, &[]);
+            let plan = Plan::of(Method::default(), &parts, limits).unwrap();
+            let of_bcast = plan
+                .series
+                .into_iter()
+                .filter(|one| one.operation == "MPI_Bcast");
+            let mut starts: Vec<_> = of_bcast.map(|one| one.start).collect();
+            starts.dedup();
+            starts
+        };
+        assert_eq!(starts(4), [StartScheme::Window]);
+        assert_eq!(starts(3), [StartScheme::Barrier]);
+        // Unless something else is asked for.
+        let parts = default_parts(Limits { cores: 1, ..LIMITS }, &[StartScheme::RoundTime]);
+        assert!(
+            parts
+                .iter()
+                .all(|part| part.starts == [StartScheme::RoundTime])
+        );
+    }
+
+    #[test]
     fn the_default_plan_is_possible_for_any_number_of_processes() {
         for processes in [1, 2, 3, 8] {
             let limits = Limits {
                 processes,
                 ..LIMITS
             };
-            let plan = Plan::of(Method::default(), &default_parts(processes), limits).unwrap();
+            let plan = Plan::of(Method::default(), &default_parts(limits, &[]), limits).unwrap();
             assert!(plan.first_points() >= 4);
             let most = plan.series.iter().map(|series| match &series.lengths {
                 Lengths::List(list) => list.len(),

@@ -23,7 +23,7 @@ use super::point::Measurement;
 use super::progress::Progress;
 use super::results::{Point, Results, Run, SCHEMA};
 use super::surroundings::Surroundings;
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::measure::global_clock::{ClockError, GlobalClock};
 use crate::measure::refinement::Refinement;
 use crate::measure::start::StartScheme;
@@ -253,7 +253,7 @@ fn prepare(
 fn plan(options: &Options, limits: Limits) -> anyhow::Result<Plan> {
     let (name, given) = match &options.plan {
         None => {
-            let parts = options.parts(limits.processes);
+            let parts = options.parts(limits);
             (String::new(), Ok((options.method(), parts)))
         }
         Some(file) => {
@@ -296,6 +296,7 @@ fn limits(world: &SimpleCommunicator) -> Limits {
     let memory = all.chunks_exact(3).map(|of| of[2]).min();
     Limits {
         processes: world.size() as usize,
+        cores: machine::online_cores(),
         per_host: hosts.iter().map(|host| on_host(host)).max().unwrap_or(1),
         memory: memory.filter(|memory| *memory < u64::MAX),
         is_available,

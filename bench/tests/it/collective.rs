@@ -46,6 +46,7 @@ fn every_operation_is_measured_and_an_interrupted_run_goes_on_where_it_ended() {
          [[measure]]\noperations = {names:?}\nlengths = [9]\nroots = [2]\n\
          [[measure]]\noperations = [\"master-MPI_Waitsome\", \"master-MPI_Isend\"]\n\
          lengths = [100000]\npieces = [1, 40]\n\
+         [[measure]]\noperations = [\"MPI_Bcast\"]\nlengths = [9, 10]\nroots = [2]\n\
          [[measure]]\noperations = [\"MPI_Bcast\"]\nlengths = [0, 8]\nprocesses = [2]\n\
          starts = [\"window\"]\narrivals = \"late:1\"\ndelay_us = 30.0\n"
     );
@@ -59,6 +60,9 @@ fn every_operation_is_measured_and_an_interrupted_run_goes_on_where_it_ended() {
         .map(|point| point["operation"].as_str().unwrap())
         .collect();
     assert_eq!(found.len(), names.len());
+    // What two parts of the plan name is measured once.
+    let of_9 = |point: &&Value| point["operation"] == "MPI_Bcast" && point["bytes"] == 9;
+    assert_eq!(points(&first).iter().filter(of_9).count(), 1);
     for point in points(&first) {
         let number = |field: &str| point[field].as_u64().unwrap();
         assert!(number("made") >= 2, "{point}");
