@@ -1,5 +1,6 @@
 //! What is to be measured: a plan, from a TOML file or from the command line.
 
+mod default;
 mod file;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use crate::measure::reduction::Reduction;
 use crate::measure::refinement::Rule;
 use crate::measure::start::StartScheme;
 
+pub(super) use default::{MOST_BY_DEFAULT, default_parts};
 pub(super) use file::parse;
 
 /// How all points of a plan are measured.
@@ -476,88 +478,6 @@ fn too_long(operation: Operation, length: u64, processes: usize, limits: Limits)
     ))
 }
 
-/// Most lengths of a range in the default plan: with 3 s for each point it ends within 15 minutes on
-/// 8 processes.
-pub(super) const MOST_BY_DEFAULT: usize = 27;
-
-/// What the default plan measures: the operations that most programs use, over lengths and numbers
-/// of processes.
-///
-/// With more processes than cores hardly any process would meet an instant, so that they start by
-/// barriers there, unless `starts` says something else.
-pub(super) fn default_parts(limits: Limits, starts: &[StartScheme]) -> Vec<Part> {
-    let processes = limits.processes;
-    let starts = match starts {
-        [] if limits.per_host > limits.cores => vec![StartScheme::Barrier],
-        starts => starts.to_vec(),
-    };
-    let given = |names: &[&str]| -> Vec<Given<String>> {
-        names
-            .iter()
-            .map(|name| Given::by_option((*name).to_owned()))
-            .collect()
-    };
-    let part = |names: &[&str], lengths: Lengths, counts: Vec<usize>| Part {
-        operations: given(names),
-        lengths: Given::by_option(lengths),
-        processes: counts.into_iter().map(Given::by_option).collect(),
-        roots: Vec::new(),
-        pieces: Vec::new(),
-        starts: starts.clone(),
-        arrivals: None,
-    };
-    let mut parts = vec![part(
-        &["empty", "MPI_Wtime", "MPI_Comm_rank", "MPI_Iprobe"],
-        Lengths::List(vec![0]),
-        vec![1],
-    )];
-    if processes < 2 {
-        return parts;
-    }
-    let powers = (1..=processes.ilog2()).map(|exponent| 1 << exponent);
-    let mut counts: Vec<usize> = powers.collect();
-    if !processes.is_power_of_two() {
-        counts.push(processes);
-    }
-    parts.extend([
-        part(
-            &["MPI_Send-MPI_Recv", "MPI_Ssend-MPI_Recv", "MPI_Sendrecv"],
-            Lengths::Range(8, 1 << 20),
-            Vec::new(),
-        ),
-        part(
-            &["MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Scan"],
-            Lengths::Range(8, 1 << 20),
-            Vec::new(),
-        ),
-        part(
-            &["MPI_Allgather", "MPI_Alltoall"],
-            Lengths::Range(8, 1 << 16),
-            Vec::new(),
-        ),
-        part(
-            &[
-                "master-MPI_Waitsome",
-                "master-MPI_Waitany",
-                "master-MPI_Recv-any-source",
-            ],
-            Lengths::List(vec![256, 1 << 16]),
-            Vec::new(),
-        ),
-        part(
-            &["MPI_Barrier", "MPI_Comm_dup", "MPI_Comm_split"],
-            Lengths::List(vec![0]),
-            counts.clone(),
-        ),
-        part(
-            &["MPI_Bcast", "MPI_Allreduce", "MPI_Alltoall"],
-            Lengths::List(vec![256, 1 << 16]),
-            counts,
-        ),
-    ]);
-    parts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -723,48 +643,5 @@ mod tests {
         assert!(problem("start = \"wall\"\n").starts_with("plan.toml:1: unknown variant `wall`"));
         let text = format!("element = \"double\"\n{part}lengths = [8, 12]");
         assert!(problem(&text).contains("12 bytes: lengths of MPI_DOUBLE"));
-    }
-
-    #[test]
-    fn with_more_processes_than_cores_the_default_plan_starts_by_barriers() {
-        let starts = |cores| {
-            let limits = Limits { cores, ..LIMITS };
-            let parts = default_parts(limits, &[]);
-            let plan = Plan::of(Method::default(), &parts, limits).unwrap();
-            let of_bcast = plan
-                .series
-                .into_iter()
-                .filter(|one| one.operation == "MPI_Bcast");
-            let mut starts: Vec<_> = of_bcast.map(|one| one.start).collect();
-            starts.dedup();
-            starts
-        };
-        assert_eq!(starts(4), [StartScheme::Window]);
-        assert_eq!(starts(3), [StartScheme::Barrier]);
-        // Unless something else is asked for.
-        let parts = default_parts(Limits { cores: 1, ..LIMITS }, &[StartScheme::RoundTime]);
-        assert!(
-            parts
-                .iter()
-                .all(|part| part.starts == [StartScheme::RoundTime])
-        );
-    }
-
-    #[test]
-    fn the_default_plan_is_possible_for_any_number_of_processes() {
-        for processes in [1, 2, 3, 8] {
-            let limits = Limits {
-                processes,
-                ..LIMITS
-            };
-            let plan = Plan::of(Method::default(), &default_parts(limits, &[]), limits).unwrap();
-            assert!(plan.first_points() >= 4);
-            let most = plan.series.iter().map(|series| match &series.lengths {
-                Lengths::List(list) => list.len(),
-                Lengths::Range(..) => MOST_BY_DEFAULT,
-            });
-            let seconds = most.sum::<usize>() as f64 * plan.method.seconds;
-            assert!(seconds <= 15.0 * 60.0, "{processes}: {seconds} s");
-        }
     }
 }
