@@ -29,7 +29,8 @@ gsum() {
     shift
     while [ "$1" != -- ]; do launcher+=("$1"); shift; done
     shift
-    "${launcher[@]}" "$bench" gsum "$@" | tee "$name.txt"
+    # Hosts share the cores of this machine, so that some rank is preempted in most rounds.
+    "${launcher[@]}" "$bench" gsum --all-rounds "$@" | tee "$name.txt"
 }
 
 # compare NAME PROCESSES "OPTIONS" LAUNCHER... -- FILE...: a trace of Gsum over each tree, and what changed
@@ -52,7 +53,7 @@ compare() {
 cost_of_monitoring() {
     up --hosts 4 --slots 1 --latency-us 100 --rate 1gbit
     gsum monitoring "$cluster" mpirun -n 4 -- --trees "$files/all-to-root.toml" --collectors-cost --control \
-        --all-rounds --rounds 1000 --calls 10
+        --rounds 1000 --calls 10
 }
 
 sor_imbalance() {
@@ -99,7 +100,7 @@ sites() {
     local name=$1 topology=$2
     shift 2
     up --topology "$topology"
-    printf '%s slots=1\n' "$@" > "$name.hosts"
+    printf '%s\n' "$@" > "$name.hosts"
     gsum "$name" "$cluster" mpirun --mca rmaps seq --hostfile "$name.hosts" -n $# -- --library \
         --trees "$files/sites.toml" --trees "$files/one-root.toml" --control --rounds 100 --calls 10
 }

@@ -40,6 +40,8 @@ pub(crate) struct PassTimes {
     stamps: Vec<Option<Stamp>>,
     /// By station: when the last contributor to data that flow to the top arrived.
     last_arrivals: Vec<Option<At>>,
+    /// The station whose data arrived last at the top, and when.
+    last_to_top: Option<(u32, At)>,
     /// By station: its wait at its parent for those that arrive later, ns.
     arrival_waits: Vec<i64>,
     order: Order,
@@ -154,6 +156,7 @@ impl InstanceOnTree<'_> {
         let n = stations.links.len();
         times.last_arrivals.clear();
         times.last_arrivals.resize(n, None);
+        times.last_to_top = None;
         times.arrival_waits.clear();
         times.arrival_waits.resize(n, 0);
         let [goes_down, goes_up] = stations.flow.has();
@@ -262,6 +265,10 @@ impl InstanceOnTree<'_> {
             return;
         };
         times.last_arrivals[station as usize] = Some(last);
+        if station == self.stations.top {
+            let by = arrivals.iter().rev().max_by_key(|(_, at)| at.ns);
+            times.last_to_top = by.copied();
+        }
         for (child, at) in &arrivals {
             times.arrival_waits[*child as usize] = last.ns - at.ns;
         }
@@ -414,6 +421,9 @@ impl InstanceOnTree<'_> {
         let mut all = Vec::with_capacity(departures.len());
         for (child, departed, link) in departures {
             let mut departed = departed;
+            if is_top && let Some(last) = times.last_to_top {
+                self.hop_of_partners((last, child), departed, to);
+            }
             if let (Some(edge), Some(_)) = (link.hops[1], link.proxy) {
                 let received = self.up_at(times, link.at_child);
                 let enter = self.call(times, link.receivers[1], true);
@@ -463,6 +473,21 @@ impl InstanceOnTree<'_> {
                 Quantity::Up { node: station }
             };
             to.add(quantity, first.ns - base.ns);
+        }
+    }
+
+    /// From the last arrival at an exchange to the departure of a partner on another host.
+    fn hop_of_partners(
+        &self,
+        ((from, arrived), partner): ((u32, At), u32),
+        departed: At,
+        to: &mut impl Samples,
+    ) {
+        if let Some(edge) = self.stations.hop_of_partners(from, partner)
+            && let Some(transfer) = self.span(departed, arrived)
+        {
+            let is_last = true;
+            to.add(Quantity::Transfer { edge, is_last }, transfer);
         }
     }
 
@@ -544,6 +569,7 @@ impl InstanceOnTree<'_> {
         self.extent(&ends).ok_or(Doubt::NoCommonTime)?;
         let last = ends.iter().rev().max_by_key(|(_, at)| at.ns);
         let &(mut station, mut at) = last.ok_or(Doubt::NotSeen)?;
+        let mut left_by = station;
         while let (true, Some(link)) = (goes_up, &stations.links[station as usize]) {
             let received = self.up_at(times, link.at_child);
             let received = received.or(self.is_rank(station).then_some(at));
@@ -561,6 +587,7 @@ impl InstanceOnTree<'_> {
             if let (Some(hop), Some(_)) = (link.hops[1], link.proxy) {
                 path.hops.push((hop, received.ns - sent.ns));
             }
+            left_by = station;
             (station, at) = (link.parent, sent);
         }
         loop {
@@ -578,7 +605,10 @@ impl InstanceOnTree<'_> {
             let link = stations.links[child as usize]
                 .as_ref()
                 .ok_or(Doubt::NotSeen)?;
-            self.stay(station, (at, arrived), path);
+            match stations.hop_of_partners(child, left_by) {
+                Some(hop) if station == stations.top => path.hops.push((hop, at.ns - arrived.ns)),
+                _ => self.stay(station, (at, arrived), path),
+            }
             let begun = match (link.proxy, times.last_arrivals[child as usize]) {
                 (Some(_), _) => self.down_at(times, link.at_child).ok_or(Doubt::NotSeen)?,
                 (None, Some(begun)) if link.hops[0].is_some() => begun,

@@ -71,7 +71,8 @@ pub struct Stations {
     pub links: Vec<Option<Link>>,
     /// By station: those whose parent it is, ascending.
     pub children: Vec<Vec<u32>>,
-    /// Hops with times of their own, (from station, to station), ascending.
+    /// Hops with times of their own, (from station, to station), ascending: between a station and its
+    /// parent, and between partners of an exchange at the top that are on different hosts.
     pub hops: Vec<(u32, u32)>,
     /// Event collectors that a value passes in each call, ascending.
     pub collectors: Vec<u32>,
@@ -109,6 +110,9 @@ fn n_passed(tree: &Wrappers, flow: Flow) -> usize {
     }
     n
 }
+
+/// With more partners than this an exchange has no hops: nobody looks at so many pairs.
+const MAX_PARTNERS: usize = 32;
 
 impl Stations {
     /// The stations of a tree. A root that is none of its ranks is taken for rank 0.
@@ -193,7 +197,8 @@ impl Stations {
             wrappers,
         };
         this.orient(&connections);
-        this.number_hops();
+        let partners = this.hops_of_partners(tree);
+        this.number_hops(partners);
         let at = |connection: &Connection| [connection.at_above, connection.at_below];
         this.collectors = connections.iter().flat_map(at).flatten().collect();
         this.collectors.sort_unstable();
@@ -273,8 +278,34 @@ impl Stations {
             .for_each(|list| list.sort_unstable());
     }
 
-    /// Numbers the hops: proxies, and where a rank may be late to receive what flows one way.
-    fn number_hops(&mut self) {
+    /// The number of the hop between two partners of the exchange at the top; `None` if they are on
+    /// one host, or are none.
+    #[must_use]
+    pub fn hop_of_partners(&self, from: u32, to: u32) -> Option<u32> {
+        let at = self.hops.binary_search(&(from, to)).ok()?;
+        Some(at as u32)
+    }
+
+    /// The hops between partners of an exchange at the top.
+    fn hops_of_partners(&self, tree: &Wrappers) -> Vec<(u32, u32)> {
+        let is_exchange = |&at: &u32| tree.all()[at as usize].kind == WrapperKind::Exchange;
+        let partners = &self.children[self.top as usize];
+        if self.flow != Flow::Both
+            || partners.len() > MAX_PARTNERS
+            || !self.wrappers_of(self.top).iter().any(is_exchange)
+        {
+            return Vec::new();
+        }
+        let host = |partner: u32| tree.hosts()[self.owner(partner) as usize];
+        let pairs = partners
+            .iter()
+            .flat_map(|&from| partners.iter().map(move |&to| (from, to)));
+        pairs.filter(|&(from, to)| host(from) != host(to)).collect()
+    }
+
+    /// Numbers the hops: proxies, where a rank may be late to receive what flows one way, and those
+    /// of partners.
+    fn number_hops(&mut self, partners: Vec<(u32, u32)>) {
         let [down, up] = self.flow.has();
         let (n_ranks, top) = (self.n_ranks, self.top);
         let ways = |child: u32, link: &Link| match link.proxy {
@@ -294,6 +325,7 @@ impl Stations {
                     .zip(is_there)
                     .filter_map(|(hop, is)| is.then_some(hop))
             })
+            .chain(partners)
             .collect();
         hops.sort_unstable();
         let number = |hop: (u32, u32)| hops.binary_search(&hop).ok().map(|at| at as u32);
@@ -359,6 +391,17 @@ mod tests {
         let parents = stations.parents();
         assert_eq!(parents[..7], [5, 5, 4, 4, 5, 6, u32::MAX]);
         assert_eq!(parents[..7], parents[7..]);
+    }
+
+    #[test]
+    fn partners_of_an_exchange_have_hops_between_hosts_only() {
+        let exchange = wrapper(WrapperKind::Exchange, 0, &[Rank(0), Rank(1), Rank(2)], None);
+        let tree = Wrappers::new(vec![7, 7, 9], vec![exchange]).unwrap();
+        let stations = Stations::new(&tree, Flow::Both);
+        assert_eq!(stations.hops, [(0, 2), (1, 2), (2, 0), (2, 1)]);
+        assert_eq!(stations.hop_of_partners(2, 1), Some(3));
+        assert_eq!(stations.hop_of_partners(0, 1), None);
+        assert!(stations.links[0].unwrap().hops.iter().all(Option::is_none));
     }
 
     #[test]
