@@ -113,14 +113,18 @@ two_sites() {
 
 application() {
     up --topology "$files/two-sites-of-4.topology"
+    printf '%s\n' a-1 b-1 b-2 a-2 b-3 a-3 a-4 b-4 > mixed.hosts
+    local lammps=("$cluster" mpirun --mca rmaps seq --hostfile mixed.hosts -n 8 lmp -in "$files/in.minimize")
     for round in 1 2 3 4 5; do
-        "$cluster" mpirun -n 8 lmp -in "$files/in.minimize" > lammps-library-$round.txt
+        "${lammps[@]}" > lammps-library-$round.txt
         for tree in sites one-root; do
-            "$record" --trees "$files/$tree.toml" --no-trace -- \
-                "$cluster" mpirun -n 8 lmp -in "$files/in.minimize" > lammps-$tree-$round.txt
+            "$record" --trees "$files/$tree.toml" --no-trace -- "${lammps[@]}" > lammps-$tree-$round.txt
         done
         grep -H "Loop time" lammps-*-$round.txt
     done
+    "$record" --force -o lammps-library -- "${lammps[@]}" > lammps-recorded-library.txt
+    "$record" --force -o lammps-sites --trees "$files/sites.toml" -- "${lammps[@]}" > lammps-recorded-sites.txt
+    "$analyze" lammps-library lammps-sites --output lammps | tee lammps.txt
 }
 
 all="cost_of_monitoring sor_imbalance levels_within_a_host moved_gred load_and_links two_sites application"
