@@ -5,6 +5,7 @@
        around_trees many N          N communicators, created, used and freed
        around_trees errors          wrong arguments; each rank prints the classes of errors
        around_trees callbacks       collectives in attribute functions, and below MPI-IO
+       around_trees aliased         rank 0 alone receives where it sends from, which some libraries allow
        around_trees die             rank 1 is killed in the middle of endless collectives */
 #include <mpi.h>
 #include <pthread.h>
@@ -201,6 +202,21 @@ static void errors(void)
     MPI_Comm_free(&comm);
 }
 
+static void aliased(void)
+{
+    long all[64] = {0}, one = rank + 1, sum = 0;
+    for (int round = 0; round < 3; round++) {
+        /* The part of the first rank lies where all parts go. */
+        all[rank] = rank * 5;
+        MPI_Allgather(all + rank, 1, MPI_LONG, all, 1, MPI_LONG, MPI_COMM_WORLD);
+        for (int i = 0; i < size; i++)
+            check(all[i] == i * 5, "part of an allgather");
+        sum = rank == 0 ? 1 : 0;
+        MPI_Allreduce(rank == 0 ? &sum : &one, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+        check(sum == (long)size * (size + 1) / 2, "sum of an allreduce");
+    }
+}
+
 static int copied(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
 {
     (void)key, (void)extra;
@@ -268,6 +284,8 @@ int main(int argc, char **argv)
         errors();
     else if (strcmp(what, "callbacks") == 0)
         callbacks();
+    else if (strcmp(what, "aliased") == 0)
+        aliased();
     else if (strcmp(what, "die") == 0)
         die();
     printf("%d done\n", rank);

@@ -164,6 +164,16 @@ fn wrong_arguments_give_the_errors_of_the_library() {
 }
 
 #[test]
+fn a_rank_that_receives_where_it_sends_from_goes_the_way_of_the_others() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let job = Job::new(3, program("around_trees.c"), &["aliased"]);
+    let finished = unrecorded(&job, BINOMIAL).expect(0);
+    assert_eq!(finished.sorted_lines(), ["0 done", "1 done", "2 done"]);
+}
+
+#[test]
 fn what_is_under_way_goes_on_while_a_rank_waits_in_a_replaced_collective() {
     if !have(&["mpirun", "mpicc"]) {
         return;

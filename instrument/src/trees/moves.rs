@@ -127,7 +127,7 @@ pub(super) fn allgather<const LARGE: bool>(arguments: Parts) -> Option<c_int> {
         sendbuf if sendbuf == in_place => None,
         _ => Some(blocks::<LARGE>(&mut call, arguments.sent())?),
     };
-    if arguments.recvbuf == in_place || arguments.sendbuf == arguments.recvbuf {
+    if arguments.recvbuf == in_place {
         return None;
     }
     let mut scratch = std::mem::take(&mut call.of.scratch);

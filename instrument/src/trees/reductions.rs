@@ -74,7 +74,7 @@ fn reduction<const LARGE: bool>(arguments: Reduction, root: Option<usize>) -> Op
     let in_place = trees.library.in_place;
     let is_in_place = sendbuf == in_place;
     let is_wrong = if gets_result {
-        recvbuf == in_place || (root.is_none() && sendbuf == recvbuf)
+        recvbuf == in_place
     } else {
         is_in_place
     };
