@@ -6,6 +6,7 @@
        around_trees errors          wrong arguments; each rank prints the classes of errors
        around_trees callbacks       collectives in attribute functions, and below MPI-IO
        around_trees aliased         rank 0 alone receives where it sends from, which some libraries allow
+       around_trees freed           an error handler frees the communicator and takes all memory that is free then
        around_trees die             rank 1 is killed in the middle of endless collectives */
 #include <mpi.h>
 #include <pthread.h>
@@ -217,6 +218,74 @@ static void aliased(void)
     }
 }
 
+enum { KINDS = 256, OF_A_KIND = 12 };
+
+static unsigned char *taken[KINDS][OF_A_KIND];
+
+static void free_and_take(MPI_Comm *comm, int *code, ...)
+{
+    (void)code;
+    n_handled++;
+    MPI_Comm_free(comm);
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int i = 0; i < OF_A_KIND; i++) {
+            taken[kind][i] = malloc((kind + 1) * 16);
+            memset(taken[kind][i], 0xa5, (kind + 1) * 16);
+        }
+}
+
+static void freed(void)
+{
+    int values[64] = {rank, 1, 2, 3}, results[256] = {0};
+    MPI_Datatype pairs;
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(free_and_take, &handler);
+    MPI_Type_vector(2, 1, 2, MPI_INT, &pairs);
+    MPI_Type_commit(&pairs);
+    for (int which = 0; which < 6; which++) {
+        MPI_Comm comm;
+        int before = n_handled;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_errhandler(comm, handler);
+        /* So that memory for these calls is there. */
+        MPI_Bcast(results, 4, MPI_INT, 0, comm);
+        MPI_Allreduce(values, results, 1, MPI_INT, MPI_SUM, comm);
+        /* What comes is longer than the buffer for it. */
+        int n = rank == 0 ? 4 : 2;
+        switch (which) {
+        case 0:
+            MPI_Bcast(results, n, MPI_INT, 0, comm);
+            break;
+        case 1:
+            MPI_Bcast(results, n / 2, pairs, 0, comm);
+            break;
+        case 2:
+            MPI_Allreduce(values, results, n, MPI_INT, MPI_SUM, comm);
+            break;
+        case 3:
+            MPI_Allgather(values, n, MPI_INT, results, n, MPI_INT, comm);
+            break;
+        case 4:
+            MPI_Gather(values, rank == 0 ? 2 : 4, MPI_INT, results, 2, MPI_INT, 0, comm);
+            break;
+        default:
+            MPI_Scatter(results, n, MPI_INT, values, n, MPI_INT, 0, comm);
+        }
+        if (n_handled == before)
+            MPI_Comm_free(&comm);
+        for (int kind = 0; kind < KINDS && n_handled > before; kind++)
+            for (int i = 0; i < OF_A_KIND; i++) {
+                for (int at = 0; at < (kind + 1) * 16; at++)
+                    check(taken[kind][i][at] == 0xa5, "a byte of memory that was freed before");
+                free(taken[kind][i]);
+            }
+        collective(which, MPI_COMM_WORLD);
+    }
+    MPI_Type_free(&pairs);
+    MPI_Errhandler_free(&handler);
+    printf("%d handled %d\n", rank, n_handled);
+}
+
 static int copied(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
 {
     (void)key, (void)extra;
@@ -286,6 +355,8 @@ int main(int argc, char **argv)
         callbacks();
     else if (strcmp(what, "aliased") == 0)
         aliased();
+    else if (strcmp(what, "freed") == 0)
+        freed();
     else if (strcmp(what, "die") == 0)
         die();
     printf("%d done\n", rank);

@@ -164,6 +164,20 @@ fn wrong_arguments_give_the_errors_of_the_library() {
 }
 
 #[test]
+fn an_error_handler_may_free_the_communicator_whose_call_has_failed() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let job = Job::new(3, program("around_trees.c"), &["freed"]);
+    let finished = unrecorded(&job, BINOMIAL).expect(0);
+    let handled = |line: &&str| line.contains("handled ");
+    let lines = finished.sorted_lines();
+    let handled: Vec<_> = lines.into_iter().filter(handled).collect();
+    // Those to which nothing has come that is too long know of no error.
+    assert_eq!(handled, ["0 handled 3", "1 handled 5", "2 handled 5"]);
+}
+
+#[test]
 fn a_rank_that_receives_where_it_sends_from_goes_the_way_of_the_others() {
     if !have(&["mpirun", "mpicc"]) {
         return;

@@ -10,7 +10,7 @@ use collbench_formats::tree::Collective;
 use collbench_paths::{Buffers, Error, MpiTransport, Team};
 
 use super::active::Trees;
-use super::call::{Call, Reduction, count_of};
+use super::call::{Reduction, count_of, failed};
 use super::communicator::TreesOfCommunicator;
 use super::last_calls::LastAllreduce;
 use crate::mpi::MpiLibrary;
@@ -72,14 +72,13 @@ pub(super) fn find(collective: Collective, comm: usize) -> Option<Found> {
 #[inline(always)]
 fn execute(
     Found { trees, local, of }: Found,
-    (collective, comm): (Collective, usize),
     tree: usize,
     execute: impl FnOnce(&mut Team<MpiTransport>) -> Result<(), Error>,
 ) -> Option<c_int> {
     let team = of.team(tree);
     match local.inside(|| execute(team)) {
         Ok(()) => Some(0),
-        Err(error) => Call::on(trees, of, (collective, comm)).failed(error),
+        Err(error) => failed(&trees.world, &error),
     }
 }
 
@@ -99,10 +98,7 @@ pub(super) fn allreduce_again<const LARGE: bool>(
     }
     let buffers = last.buffers(arguments, library)?;
     let (mut kernel, tree) = (last.kernel, last.tree);
-    let call = (Collective::Allreduce, arguments.comm);
-    execute(found, call, tree, |team| {
-        team.allreduce(buffers, &mut kernel)
-    })
+    execute(found, tree, |team| team.allreduce(buffers, &mut kernel))
 }
 
 /// `MPI_Bcast`, if it is as the last one on its communicator; returns its code.
@@ -111,7 +107,6 @@ pub(super) fn bcast_again<const LARGE: bool>(
     found: Found,
     (buffer, count, datatype): (usize, usize, usize),
     root: usize,
-    comm: usize,
 ) -> Option<c_int> {
     let last = found.of.last_calls.bcast.as_ref()?;
     let is_same = count_of::<LARGE>(count) == Some(last.n)
@@ -123,14 +118,12 @@ pub(super) fn bcast_again<const LARGE: bool>(
     // SAFETY: MPI requires a buffer for these elements, which have no gaps.
     let bytes = unsafe { std::slice::from_raw_parts_mut(buffer as *mut u8, last.n_bytes) };
     let (root, tree) = (last.root, last.tree);
-    execute(found, (Collective::Bcast, comm), tree, |team| {
-        team.bcast(bytes, root)
-    })
+    execute(found, tree, |team| team.bcast(bytes, root))
 }
 
 /// `MPI_Barrier`, if it is not the first one on its communicator; returns its code.
 #[inline(always)]
-pub(super) fn barrier_again(found: Found, comm: usize) -> Option<c_int> {
+pub(super) fn barrier_again(found: Found) -> Option<c_int> {
     let tree = found.of.last_calls.barrier?;
-    execute(found, (Collective::Barrier, comm), tree, Team::barrier)
+    execute(found, tree, Team::barrier)
 }

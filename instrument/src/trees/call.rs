@@ -23,7 +23,6 @@ use crate::record::Local;
 pub(super) struct Call {
     pub(super) trees: &'static World,
     pub(super) of: &'static mut TreesOfCommunicator,
-    comm: Handle,
     collective: Collective,
     /// The payload of each rank.
     pub(super) bytes: usize,
@@ -126,27 +125,16 @@ pub(super) fn begin(collective: Collective, comm: usize) -> Option<Call> {
     // SAFETY: they exist until the program frees the communicator, which it does after this call, and
     // it makes no other collective call on the communicator meanwhile.
     let of = unsafe { &mut *trees.of_communicator(comm) };
-    of.has_rules(collective)
-        .then(|| Call::on(trees, of, (collective, comm)))
+    of.has_rules(collective).then(|| Call {
+        trees: &trees.world,
+        of,
+        collective,
+        bytes: 0,
+        tree: 0,
+    })
 }
 
 impl Call {
-    /// A call on a communicator, whose handle is as the program passes it, with these trees.
-    pub(super) fn on(
-        trees: &'static Trees,
-        of: &'static mut TreesOfCommunicator,
-        (collective, comm): (Collective, usize),
-    ) -> Self {
-        Self {
-            trees: &trees.world,
-            of,
-            comm: trees.world.library.handle(comm),
-            collective,
-            bytes: 0,
-            tree: 0,
-        }
-    }
-
     /// A datatype of the call; `None` if it is none, or has no size.
     #[inline]
     pub(super) fn data_type(&mut self, datatype: usize) -> Option<DataType> {
@@ -279,40 +267,49 @@ impl Call {
         let team = self.of.team(tree);
         match Local::of_this_thread().inside(|| execute(team)) {
             Ok(()) => Some(0),
-            Err(error) => self.failed(error),
+            Err(error) => failed(trees, &error),
         }
-    }
-
-    /// The code of a call that has failed on its tree, of which the program's error handler is told;
-    /// `None` if the MPI library makes the call.
-    #[cold]
-    pub(super) fn failed(&self, error: Error) -> Option<c_int> {
-        let trees = self.trees;
-        match error {
-            // Nothing was sent, and all processes find the same.
-            Error::Element { .. } | Error::Payload { .. } => None,
-            Error::Truncated => Some(self.raise(trees.constants.error_truncate)),
-            Error::Transport(error) => {
-                trees.tell_once(&error.to_string());
-                Some(self.raise(trees.constants.error_other))
-            }
-        }
-    }
-
-    /// Calls the program's error handler; returns the code.
-    #[cold]
-    pub(super) fn raise(&self, code: c_int) -> c_int {
-        call_mpi!(c"PMPI_Comm_call_errhandler"; self.comm, code as usize);
-        code
     }
 
     /// The code of a call whose result has come.
     pub(super) fn finished(&self, code: c_int, is_stored: bool) -> c_int {
         if code == 0 && !is_stored {
-            return self.raise(self.trees.constants.error_other);
+            return self.trees.constants.error_other;
         }
         code
     }
+}
+
+/// The code of a call that has failed on its tree; `None` if the MPI library makes the call.
+#[cold]
+pub(super) fn failed(trees: &World, error: &Error) -> Option<c_int> {
+    match error {
+        // Nothing was sent, and all processes find the same.
+        Error::Element { .. } | Error::Payload { .. } => None,
+        Error::Truncated => Some(trees.constants.error_truncate),
+        Error::Transport(error) => {
+            trees.tell_once(&error.to_string());
+            Some(trees.constants.error_other)
+        }
+    }
+}
+
+/// Tells the program's error handler of the communicator if a call has failed; returns its code.
+///
+/// The handler may free the communicator, or leave by an exception: nothing of a call that is under
+/// way may be needed after this, or be in use.
+#[inline]
+pub(super) fn raised(comm: usize, code: Option<c_int>) -> Option<c_int> {
+    match code {
+        None | Some(0) => code,
+        Some(error) => Some(raise(comm, error)),
+    }
+}
+
+#[cold]
+fn raise(comm: usize, error: c_int) -> c_int {
+    call_mpi!(c"PMPI_Comm_call_errhandler"; comm, error as usize);
+    error
 }
 
 /// Where the result of a call goes.

@@ -15,7 +15,7 @@ use super::last_calls::LastBcast;
 /// `MPI_Barrier`.
 pub(super) fn barrier(comm: usize) -> Option<c_int> {
     let found = find(Collective::Barrier, comm)?;
-    if let Some(code) = barrier_again(found, comm) {
+    if let Some(code) = barrier_again(found) {
         return Some(code);
     }
     let mut call = begin(Collective::Barrier, comm)?;
@@ -35,7 +35,7 @@ pub(super) fn bcast<const LARGE: bool>(
     comm: usize,
 ) -> Option<c_int> {
     let found = find(Collective::Bcast, comm)?;
-    if let Some(code) = bcast_again::<LARGE>(found, (buffer, count, datatype), root, comm) {
+    if let Some(code) = bcast_again::<LARGE>(found, (buffer, count, datatype), root) {
         return Some(code);
     }
     let mut call = begin(Collective::Bcast, comm)?;

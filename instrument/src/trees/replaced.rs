@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use collbench_formats::tree::Collective;
 
 use super::active::Trees;
-use super::call::Reduction;
+use super::call::{Reduction, raised};
 use super::moves::{Parts, allgather, barrier, bcast, gather, scatter};
 use super::reductions::{allreduce, reduce};
 
@@ -63,30 +63,32 @@ macro_rules! both_widths {
     };
 }
 
-replacement!(barrier_call(comm) barrier(comm));
+replacement!(barrier_call(comm) raised(comm, barrier(comm)));
 both_widths!(
     bcast_call,
     bcast_c_call(buffer, count, datatype, root, comm) | LARGE | {
-        bcast::<LARGE>(buffer, count, datatype, root, comm)
+        let code = bcast::<LARGE>(buffer, count, datatype, root, comm);
+        raised(comm, code)
     }
 );
 both_widths!(
     allreduce_call,
     allreduce_c_call(sendbuf, recvbuf, count, datatype, operation, comm) | LARGE | {
-        allreduce::<LARGE>(Reduction {
+        let code = allreduce::<LARGE>(Reduction {
             sendbuf,
             recvbuf,
             count,
             datatype,
             operation,
             comm,
-        })
+        });
+        raised(comm, code)
     }
 );
 both_widths!(
     reduce_call,
     reduce_c_call(sendbuf, recvbuf, count, datatype, operation, root, comm) | LARGE | {
-        reduce::<LARGE>(
+        let code = reduce::<LARGE>(
             Reduction {
                 sendbuf,
                 recvbuf,
@@ -96,7 +98,8 @@ both_widths!(
                 comm,
             },
             root,
-        )
+        );
+        raised(comm, code)
     }
 );
 both_widths!(
@@ -105,7 +108,7 @@ both_widths!(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm
     ) | LARGE
         | {
-            allgather::<LARGE>(Parts {
+            let code = allgather::<LARGE>(Parts {
                 sendbuf,
                 sendcount,
                 sendtype,
@@ -113,7 +116,8 @@ both_widths!(
                 recvcount,
                 recvtype,
                 comm,
-            })
+            });
+            raised(comm, code)
         }
 );
 both_widths!(
@@ -122,7 +126,7 @@ both_widths!(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm
     ) | LARGE
         | {
-            gather::<LARGE>(
+            let code = gather::<LARGE>(
                 Parts {
                     sendbuf,
                     sendcount,
@@ -133,7 +137,8 @@ both_widths!(
                     comm,
                 },
                 root,
-            )
+            );
+            raised(comm, code)
         }
 );
 both_widths!(
@@ -142,7 +147,7 @@ both_widths!(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm
     ) | LARGE
         | {
-            scatter::<LARGE>(
+            let code = scatter::<LARGE>(
                 Parts {
                     sendbuf,
                     sendcount,
@@ -153,7 +158,8 @@ both_widths!(
                     comm,
                 },
                 root,
-            )
+            );
+            raised(comm, code)
         }
 );
 replacement!(free_call(comm) forget_at(comm));
