@@ -6,6 +6,7 @@
        around_trees errors          wrong arguments; each rank prints the classes of errors
        around_trees callbacks       collectives in attribute functions, and below MPI-IO
        around_trees aliased         rank 0 alone receives where it sends from, which some libraries allow
+       around_trees empty           ranks give or take nothing where the others give or take something
        around_trees freed           an error handler frees the communicator
        around_trees die             rank 1 is killed in the middle of endless collectives */
 #include <mpi.h>
@@ -276,6 +277,31 @@ static void freed(void)
     printf("%d handled %d\n", rank, n_handled);
 }
 
+static void empty(void)
+{
+    int values[64] = {7, 8, 9}, results[256] = {0};
+    MPI_Datatype pairs;
+    MPI_Comm comm;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &pairs);
+    MPI_Type_commit(&pairs);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int round = 0; round < 3; round++) {
+        /* All give nothing, for which there would be room. */
+        MPI_Allgather(values, 0, pairs, results, 1, pairs, comm);
+        /* The root gives nothing. */
+        MPI_Gather(values, rank == 0 ? 0 : 1, pairs, results, 1, pairs, 0, comm);
+        /* It has no room for its own part. */
+        if (rank == 0)
+            MPI_Scatter(values, 1, MPI_INT, results, 0, pairs, 0, comm);
+        else
+            MPI_Scatter(NULL, 0, MPI_INT, results, 1, MPI_INT, 0, comm);
+        collective(round, comm);
+    }
+    MPI_Type_free(&pairs);
+    MPI_Comm_free(&comm);
+}
+
 static int copied(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
 {
     (void)key, (void)extra;
@@ -345,6 +371,8 @@ int main(int argc, char **argv)
         callbacks();
     else if (strcmp(what, "aliased") == 0)
         aliased();
+    else if (strcmp(what, "empty") == 0)
+        empty();
     else if (strcmp(what, "freed") == 0)
         freed();
     else if (strcmp(what, "die") == 0)

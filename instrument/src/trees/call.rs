@@ -213,7 +213,7 @@ impl Call {
         scratch.clear();
         scratch.resize(n_bytes, 0);
         for (nth, into) in scratch
-            .chunks_exact_mut(n_bytes / blocks.n_blocks)
+            .chunks_exact_mut((n_bytes / blocks.n_blocks).max(1))
             .enumerate()
         {
             // SAFETY: MPI requires a buffer with these elements.
@@ -336,7 +336,7 @@ impl Receiving<'_> {
         let Some(blocks) = self.unpacked else {
             return true;
         };
-        let each = self.bytes.len() / blocks.n_blocks;
+        let each = (self.bytes.len() / blocks.n_blocks).max(1);
         let mut parts = self.bytes.chunks_exact(each).enumerate();
         parts.all(|(nth, from)| {
             let elements = blocks.elements(nth);
