@@ -159,6 +159,7 @@ fn compile(name: &str) -> PathBuf {
             "many_sanitized".to_owned(),
         ),
         "other_preload.c" | "refuses.c" | "ahead.c" => ("gcc", &["-shared", "-fPIC"], stem + ".so"),
+        _ if name.ends_with(".cpp") => ("mpicxx", &["-pthread"], stem),
         "counter.c" | "tool.c" => ("mpicc", &["-shared", "-fPIC"], stem + ".so"),
         _ => ("mpicc", &["-pthread"], stem),
     };

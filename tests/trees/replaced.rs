@@ -178,6 +178,30 @@ fn an_error_handler_may_free_the_communicator_whose_call_has_failed() {
 }
 
 #[test]
+fn exceptions_of_cpp_leave_replaced_calls() {
+    if !have(&["mpirun", "mpicxx"]) {
+        return;
+    }
+    let trees = "[[tree]]\noperations = ['allreduce']\nshape = 'exchange'\n\
+                 [[tree]]\noperations = ['bcast']\nshape = 'linear'\n";
+    for what in ["handler", "operation"] {
+        let job = Job::new(2, program("throws.cpp"), &[what]);
+        let finished = unrecorded(&job, trees).expect(0);
+        assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
+    }
+}
+
+#[test]
+fn a_part_of_nothing_is_no_error() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let job = Job::new(3, program("around_trees.c"), &["empty"]);
+    let finished = unrecorded(&job, BINOMIAL).expect(0);
+    assert_eq!(finished.sorted_lines(), ["0 done", "1 done", "2 done"]);
+}
+
+#[test]
 fn a_rank_that_receives_where_it_sends_from_goes_the_way_of_the_others() {
     if !have(&["mpirun", "mpicc"]) {
         return;

@@ -293,7 +293,8 @@ fn replaced(name: &CStr, found: *mut c_void) -> *mut c_void {
 }
 
 /// Calls a function of the MPI library whose arguments are all words. Returns its return code, or
-/// an error if there is no such function.
+/// an error if there is no such function. A function of the program that it calls may leave by an
+/// exception of C++.
 macro_rules! call_mpi {
     ($name:literal; $($argument:expr),*) => {{
         static FUNCTION: $crate::mpi::RealFunction =
@@ -307,7 +308,7 @@ macro_rules! call_mpi {
             unsafe {
                 let function = std::mem::transmute::<
                     *mut std::ffi::c_void,
-                    unsafe extern "C" fn(
+                    unsafe extern "C-unwind" fn(
                         $($crate::mpi::call_mpi!(@word $argument)),*
                     ) -> std::ffi::c_int,
                 >(address);

@@ -19,7 +19,7 @@ macro_rules! functions {
         /// Functions of the MPI library. All arguments are machine words.
         #[derive(Debug, Clone, Copy)]
         pub struct MpiFunctions {
-            $($(#[$doc])* $field: unsafe extern "C" fn($(functions!(@word $argument)),*) -> c_int,)*
+            $($(#[$doc])* $field: unsafe extern "C-unwind" fn($(functions!(@word $argument)),*) -> c_int,)*
         }
 
         impl MpiFunctions {
@@ -46,7 +46,7 @@ macro_rules! functions {
                     Ok(Self {
                         $($field: std::mem::transmute::<
                             *mut c_void,
-                            unsafe extern "C" fn($(functions!(@word $argument)),*) -> c_int,
+                            unsafe extern "C-unwind" fn($(functions!(@word $argument)),*) -> c_int,
                         >($field),)*
                     })
                 }
