@@ -202,6 +202,32 @@ fn a_part_of_nothing_is_no_error() {
 }
 
 #[test]
+fn trees_that_are_gone_when_the_program_starts_mean_the_mpi_library() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let mut job = Job::new(2, program("around_trees.c"), &["callbacks"]);
+    let remove = "rm .collbench-trees-*; exec \"$@\"";
+    let folder = Workspace::new();
+    let file = tree_file(&folder, BINOMIAL);
+    let record = command("collbench-record");
+    let recorder = [
+        record.to_str().unwrap(),
+        "--trees",
+        &file,
+        "--no-trace",
+        "--",
+    ];
+    let gone = [&recorder[..], &["sh", "-c", remove, "sh"]].concat();
+    job.around = &gone;
+    let finished = job.plain(folder.path()).expect(0);
+    assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
+    let says = "no trees are used: ";
+    assert_eq!(finished.stderr.matches(says).count(), 1, "{finished}");
+    assert!(finished.stderr.contains("it is not there"), "{finished}");
+}
+
+#[test]
 fn a_rank_that_receives_where_it_sends_from_goes_the_way_of_the_others() {
     if !have(&["mpirun", "mpicc"]) {
         return;

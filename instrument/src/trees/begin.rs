@@ -193,7 +193,10 @@ fn send_out(library: &MpiLibrary, rank: u32, path: &Path) -> Result<Vec<u8>, NoT
     let mut n_bytes = (content.len() as u64).to_le_bytes();
     broadcast(library, &mut n_bytes)?;
     content.resize(u64::from_le_bytes(n_bytes) as usize, 0);
-    broadcast(library, &mut content)?;
+    // The address of nothing may be one that means something to the library: 1 is MPI_IN_PLACE.
+    if !content.is_empty() {
+        broadcast(library, &mut content)?;
+    }
     Ok(content)
 }
 
