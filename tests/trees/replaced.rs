@@ -228,6 +228,26 @@ fn trees_that_are_gone_when_the_program_starts_mean_the_mpi_library() {
 }
 
 #[test]
+fn a_limit_of_files_that_is_below_what_a_tree_shares_means_the_mpi_library() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    // Shared memory of Open MPI's own is in files, too.
+    let launcher = ["--mca", "btl", "tcp,self"];
+    let limited = "ulimit -f 8; exec \"$@\"";
+    let around = program("around_trees.c");
+    let words = ["-c", limited, "sh", around.to_str().unwrap(), "many", "3"];
+    let job = Job {
+        launcher_options: &launcher,
+        ..Job::new(2, "sh", &words)
+    };
+    let finished = unrecorded(&job, BINOMIAL).expect(0);
+    assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
+    let says = "cannot share memory on a host";
+    assert_eq!(finished.stderr.matches(says).count(), 1, "{finished}");
+}
+
+#[test]
 fn a_rank_that_receives_where_it_sends_from_goes_the_way_of_the_others() {
     if !have(&["mpirun", "mpicc"]) {
         return;

@@ -49,18 +49,10 @@ impl SharedMemory {
         }
         // SAFETY: the kernel has just opened it, and nobody else has it.
         let file = unsafe { File::from_raw_fd(descriptor) };
-        let bytes = bytes_of(n_lines)?;
-        // SAFETY: `fallocate` and `fcntl` touch no memory of this process.
-        let failed = unsafe {
-            let room = i64::try_from(bytes).map_err(io::Error::other)?;
-            libc::fallocate(descriptor, 0, 0, room) != 0
-                || libc::fcntl(
-                    descriptor,
-                    libc::F_ADD_SEALS,
-                    libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL,
-                ) != 0
-        };
-        if failed {
+        reserve(&file, bytes_of(n_lines)?)?;
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        // SAFETY: `fcntl` touches no memory of this process.
+        if unsafe { libc::fcntl(descriptor, libc::F_ADD_SEALS, seals) } != 0 {
             return Err(io::Error::last_os_error());
         }
         let memory = Self::map(&file, n_lines)?;
@@ -117,6 +109,44 @@ impl SharedMemory {
         // SAFETY: the mapping has one line more than `n_lines`, at page alignment.
         unsafe { self.begin.add(self.n_lines).as_ref() }.word()
     }
+}
+
+/// Reserves so much room for a file.
+fn reserve(file: &File, bytes: usize) -> io::Result<()> {
+    /// A signal that comes meanwhile undoes the call, which is made again: it must not take so long
+    /// that a timer of the program always interrupts it.
+    const BYTES_AT_A_TIME: usize = 1 << 20;
+    if exceeds_file_limit(bytes)? {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    let mut begin = 0;
+    while begin < bytes {
+        let length = BYTES_AT_A_TIME.min(bytes - begin);
+        let [from, room] = [begin, length].map(|of| of as libc::off_t);
+        // SAFETY: `fallocate` touches no memory of this process.
+        if unsafe { libc::fallocate(file.as_raw_fd(), 0, from, room) } == 0 {
+            begin += length;
+            continue;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// Whether this process may have no file as large as this. It would be sent SIGXFSZ, which ends it.
+fn exceeds_file_limit(bytes: usize) -> io::Result<bool> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the limit has an address to be stored at.
+    if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(bytes as u64 > limit.rlim_cur)
 }
 
 /// Bytes of a mapping of some lines and one more.
