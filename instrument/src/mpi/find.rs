@@ -231,7 +231,7 @@ impl RealFunction {
     #[inline]
     #[must_use]
     pub fn address(&self) -> *mut c_void {
-        let known = self.address.load(Ordering::Relaxed);
+        let known = self.address.load(Ordering::Acquire);
         if known > MISSING { known } else { self.find() }
     }
 
@@ -240,7 +240,7 @@ impl RealFunction {
     #[inline]
     #[must_use]
     pub fn address_if_any(&self) -> *mut c_void {
-        match self.address.load(Ordering::Relaxed) {
+        match self.address.load(Ordering::Acquire) {
             MISSING => std::ptr::null_mut(),
             _ => self.address(),
         }
@@ -248,7 +248,7 @@ impl RealFunction {
 
     #[cold]
     fn find(&self) -> *mut c_void {
-        if self.address.load(Ordering::Relaxed) == MISSING {
+        if self.address.load(Ordering::Acquire) == MISSING {
             return std::ptr::null_mut();
         }
         let _signals_wait = Uninterrupted::begin();
@@ -268,7 +268,8 @@ impl RealFunction {
         // A function is not missing as long as the library is not loaded.
         let is_missing = found.is_null() && !find_function(c"PMPI_Init").is_null();
         let known = if is_missing { MISSING } else { found };
-        self.address.store(known, Ordering::Relaxed);
+        // A thread that finds it here also finds what was stored for the function at that address.
+        self.address.store(known, Ordering::Release);
         found
     }
 }

@@ -41,7 +41,7 @@ macro_rules! replacement {
                     let function = std::mem::transmute::<
                         *mut c_void,
                         unsafe extern "C-unwind" fn($(replacement!(@word $argument)),*) -> c_int,
-                    >(LIBRARY.load(Ordering::Relaxed));
+                    >(LIBRARY.load(Ordering::Acquire));
                     function($($argument),*)
                 }
             }
@@ -232,6 +232,6 @@ pub(super) fn replace(name: &CStr, address: *mut c_void) -> *mut c_void {
         b"PMPI_Scatter" Scatter scatter_call;
         b"PMPI_Scatter_c" Scatter scatter_c_call;
     };
-    library.store(address, Ordering::Relaxed);
+    library.store(address, Ordering::Release);
     replacement
 }
