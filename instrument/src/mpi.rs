@@ -24,7 +24,8 @@ pub(crate) use abi::Constants;
 pub(crate) use caller::is_program;
 pub use find::{CalledAs, RealFunction};
 pub(crate) use find::{
-    address_of, call_mpi, find_datum, find_function, has_function, replace_functions,
+    address_of, await_replacements, call_mpi, end_of_replacements, find_datum, find_function,
+    has_function, replace_functions,
 };
 pub(crate) use handle::{Handle, HandleMap, SPARE_BITS};
 pub(crate) use inquiries::LibraryError;

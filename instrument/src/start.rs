@@ -26,7 +26,7 @@ use crate::file::{Limit, RankFile};
 use crate::hooks::find_messages;
 use crate::host::{Clock, all_on_this_host, host_identity, measure_clock};
 use crate::messages::{MessageSource, watch_endpoints};
-use crate::mpi::{MpiLibrary, ProcessModel, has_function};
+use crate::mpi::{MpiLibrary, ProcessModel, await_replacements, end_of_replacements, has_function};
 use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
 use crate::record::{Recorder, Thresholds, record_init};
 use crate::settings::{Form, Layers, Settings};
@@ -75,6 +75,9 @@ impl InitAnchor {
             if settings.layers.messages {
                 watch_endpoints();
             }
+            if settings.trees.is_some() && !WAS_TRIED.load(Ordering::Acquire) {
+                await_replacements();
+            }
             Some(Self {
                 settings,
                 clock,
@@ -105,11 +108,13 @@ enum StartError {
     File { path: PathBuf, error: String },
 }
 
+/// Whether recording was to start in this process.
+static WAS_TRIED: AtomicBool = AtomicBool::new(false);
+
 /// Starts to record, if settings ask for it; to be called when `MPI_Init`, `MPI_Init_thread` or
 /// `MPI_Session_init` (`operation`) has succeeded. Failures are reported on stderr, and the program
 /// runs on unrecorded. Only the first call in a process has an effect.
 pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
-    static WAS_TRIED: AtomicBool = AtomicBool::new(false);
     let Some(init) = init else { return };
     let _uncancelled = Uncancelled::begin();
     if WAS_TRIED.swap(true, Ordering::AcqRel) {
@@ -118,6 +123,7 @@ pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
     if let Some(trees) = &init.settings.trees {
         // As with recording, an error in it ends only this.
         let _ = catch_unwind(|| use_trees(operation, trees, init.settings.records));
+        end_of_replacements();
     }
     if !init.settings.records {
         return;

@@ -160,7 +160,7 @@ fn compile(name: &str) -> PathBuf {
         ),
         "other_preload.c" | "refuses.c" | "ahead.c" => ("gcc", &["-shared", "-fPIC"], stem + ".so"),
         _ if name.ends_with(".cpp") => ("mpicxx", &["-pthread"], stem),
-        "counter.c" | "tool.c" => ("mpicc", &["-shared", "-fPIC"], stem + ".so"),
+        "counter.c" | "early.c" | "tool.c" => ("mpicc", &["-shared", "-fPIC"], stem + ".so"),
         _ => ("mpicc", &["-pthread"], stem),
     };
     let source = source.with_file_name(name.split(' ').next().expect("a first word"));

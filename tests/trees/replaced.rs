@@ -248,6 +248,29 @@ fn a_limit_of_files_that_is_below_what_a_tree_shares_means_the_mpi_library() {
 }
 
 #[test]
+fn a_tool_that_uses_mpi_before_trees_are_agreed_on_gets_them_later() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let folder = Workspace::new();
+    let trees = "[[tree]]\noperations = ['allreduce', 'barrier']\nshape = 'exchange'\n";
+    let file = tree_file(&folder, trees);
+    let tool = program("early.c");
+    let variables = [("LD_PRELOAD", tool.to_str().unwrap())];
+    let options = ["--trees", &file];
+    let job = Job {
+        variables: &variables,
+        options: &options,
+        ..Job::new(3, program("around_trees.c"), &["aliased"])
+    };
+    let (finished, trace) = job.record(folder.path());
+    assert_eq!(finished.expect(0).sorted_lines().len(), 3);
+    // Three allreduces, in each of which all three pass two collectors at once.
+    let (_, n_passes, n_trees) = recorded(&trace);
+    assert_eq!((n_passes, n_trees), (3 * 3, 3));
+}
+
+#[test]
 fn a_rank_that_receives_where_it_sends_from_goes_the_way_of_the_others() {
     if !have(&["mpirun", "mpicc"]) {
         return;

@@ -4,7 +4,7 @@
 //! against one MPI can replace the application's MPI by it.
 
 use std::ffi::{CStr, CString, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::handle::Handle;
@@ -252,6 +252,7 @@ impl RealFunction {
             return std::ptr::null_mut();
         }
         let _signals_wait = Uninterrupted::begin();
+        let is_kept = !self.is_replaceable || !IS_UNDECIDED.load(Ordering::Acquire);
         let of_library = || match find_function(self.name) {
             found if self.is_replaceable => replaced(self.name, found),
             found => found,
@@ -265,6 +266,9 @@ impl RealFunction {
                 None => std::ptr::null_mut(),
             },
         };
+        if !is_kept {
+            return found;
+        }
         // A function is not missing as long as the library is not loaded.
         let is_missing = found.is_null() && !find_function(c"PMPI_Init").is_null();
         let known = if is_missing { MISSING } else { found };
@@ -280,10 +284,24 @@ pub(crate) type Replace = fn(&CStr, *mut c_void) -> *mut c_void;
 
 static REPLACE: OnceLock<Replace> = OnceLock::new();
 
+/// Whether it is still to be decided if functions are replaced.
+static IS_UNDECIDED: AtomicBool = AtomicBool::new(false);
+
+/// From here on, until [`end_of_replacements`], wrappers look up at each call what they call, since
+/// another function may stand in for it later: a tool calls functions of MPI inside its `MPI_Init`.
+pub(crate) fn await_replacements() {
+    IS_UNDECIDED.store(true, Ordering::Release);
+}
+
 /// From here on wrappers that are called for the first time call what `replace` returns.
 pub(crate) fn replace_functions(replace: Replace) {
     // This happens once, in `MPI_Init`.
     let _ = REPLACE.set(replace);
+}
+
+/// From here on wrappers keep what they have looked up.
+pub(crate) fn end_of_replacements() {
+    IS_UNDECIDED.store(false, Ordering::Release);
 }
 
 fn replaced(name: &CStr, found: *mut c_void) -> *mut c_void {
