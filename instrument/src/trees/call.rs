@@ -288,6 +288,7 @@ pub(super) fn failed(trees: &World, error: &Error) -> Option<c_int> {
         Error::Element { .. } | Error::Payload { .. } => None,
         Error::Truncated => Some(trees.constants.error_truncate),
         Error::Transport(error) => {
+            trees.tags().keep();
             trees.tell_once(&error.to_string());
             Some(trees.constants.error_other)
         }

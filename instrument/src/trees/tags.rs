@@ -3,17 +3,22 @@
 //! The processes of a communicator agree on a range of tags: on the highest that one of them
 //! proposes. It is free in all of them, unless another thread has agreed on the same meanwhile; then
 //! they try again, with higher ones.
+//!
+//! Tags of a communicator that was freed are used again: each process has received all messages of
+//! its trees then, since it has finished the calls that they were for.
 
 use std::ops::Range;
 
 /// The tags of this process.
 #[derive(Debug)]
 pub(super) struct Tags {
-    /// No tree has used this one or a higher one.
+    /// No tree uses this one or a higher one.
     next: u32,
     /// The largest tag that there is.
     most: u32,
     in_use: Vec<Range<u32>>,
+    /// Whether messages may be left of calls that have failed: tags are not used again then.
+    are_kept: bool,
 }
 
 impl Tags {
@@ -22,6 +27,7 @@ impl Tags {
             next: 0,
             most,
             in_use: Vec::new(),
+            are_kept: false,
         }
     }
 
@@ -45,10 +51,18 @@ impl Tags {
         Some(first..end)
     }
 
-    /// Gives back tags that no message has any more. They are not used again, so that a late message
-    /// cannot be taken for another one.
+    /// Gives back tags that no message has any more.
     pub(super) fn give_back(&mut self, tags: &Range<u32>) {
-        self.in_use.retain(|taken| taken != tags);
+        if !self.are_kept {
+            self.in_use.retain(|taken| taken != tags);
+            self.next = self.in_use.iter().map(|taken| taken.end).max().unwrap_or(0);
+        }
+    }
+
+    /// Never uses a tag again, so that a message of a call that has failed cannot be taken for
+    /// another one.
+    pub(super) fn keep(&mut self) {
+        self.are_kept = true;
     }
 }
 
@@ -71,5 +85,21 @@ mod tests {
         assert_eq!(tags.take(25, 10), Some(25..35));
         assert_eq!(tags.take(95, 10), None, "there are none so high");
         assert_eq!(tags.propose(60), None);
+    }
+
+    #[test]
+    fn communicators_created_and_freed_at_will_never_use_up_the_tags() {
+        let mut tags = Tags::new(100);
+        let kept = tags.take(0, 30).unwrap();
+        for _ in 0..10_000 {
+            let first = tags.propose(20).unwrap();
+            let taken = tags.take(first, 20).unwrap();
+            assert!(taken.start >= kept.end);
+            tags.give_back(&taken);
+        }
+        tags.keep();
+        let taken = tags.take(30, 20).unwrap();
+        tags.give_back(&taken);
+        assert_eq!(tags.propose(20), Some(50), "messages may be left");
     }
 }
