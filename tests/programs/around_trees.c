@@ -3,6 +3,7 @@
        around_trees outstanding     sends, one-sided and nonblocking operations are under way meanwhile
        around_trees threads         two threads at once on communicators of their own (MPI_THREAD_MULTIPLE)
        around_trees many N          N communicators, created, used and freed
+       around_trees alive N         N communicators that exist at once, each of which is used
        around_trees errors          wrong arguments; each rank prints the classes of errors
        around_trees callbacks       collectives in attribute functions, and below MPI-IO
        around_trees aliased         rank 0 alone receives where it sends from, which some libraries allow
@@ -143,6 +144,23 @@ static void many(int n)
     }
     for (int i = 0; i < (n < LIVING ? n : LIVING); i++)
         MPI_Comm_free(&living[i]);
+}
+
+static void alive(int n)
+{
+    MPI_Comm *all = malloc(n * sizeof *all);
+    for (int i = 0; i < n; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &all[i]);
+        collective(0, all[i]);
+    }
+    for (int i = 0; i < n; i++)
+        collective(i % 7, all[i]);
+    for (int i = 0; i < n; i++)
+        MPI_Comm_free(&all[i]);
+    free(all);
+    /* There is room for trees again. */
+    for (int which = 0; which < 7; which++)
+        collective(which, MPI_COMM_WORLD);
 }
 
 static void print_class(const char *what, int code)
@@ -365,6 +383,8 @@ int main(int argc, char **argv)
         threads();
     else if (strcmp(what, "many") == 0)
         many(argc > 2 ? atoi(argv[2]) : 100);
+    else if (strcmp(what, "alive") == 0)
+        alive(argc > 2 ? atoi(argv[2]) : 100);
     else if (strcmp(what, "errors") == 0)
         errors();
     else if (strcmp(what, "callbacks") == 0)

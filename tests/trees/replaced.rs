@@ -271,6 +271,20 @@ fn a_tool_that_uses_mpi_before_trees_are_agreed_on_gets_them_later() {
 }
 
 #[test]
+fn communicators_for_whose_trees_there_is_no_memory_use_the_mpi_library() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    // Each tree takes more than 100 KiB in a process, of 128 MiB.
+    let trees = "[[tree]]\noperations = ['allreduce', 'barrier']\nshape = 'exchange'\n";
+    let job = Job::new(2, program("around_trees.c"), &["alive", "1300"]);
+    let finished = unrecorded(&job, trees).expect(0);
+    assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
+    let says = "would take more memory than they may";
+    assert_eq!(finished.stderr.matches(says).count(), 1, "{finished}");
+}
+
+#[test]
 fn a_rank_that_receives_where_it_sends_from_goes_the_way_of_the_others() {
     if !have(&["mpirun", "mpicc"]) {
         return;

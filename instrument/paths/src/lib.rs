@@ -15,7 +15,7 @@
 //! | `values` | what values consist of, how they are combined ([`Combine`]), predefined operations on predefined types ([`Kernel`]) |
 //! | `transport` | what carries values between processes ([`Transport`]): threads with a simulated network ([`InProcess`]), or processes of an MPI library ([`MpiTransport`]), or threads of either ([`ThreadTransport`]); shared memory |
 //! | `tree` | a tree as it is executed: where paths join, where in memory which value lies, what each process does where data flow to a root or from it |
-//! | `run` | one process that executes operations ([`Team`]): waiting ([`WaitPolicy`]), taking and forwarding of values, event collectors ([`Pass`]), the operations themselves |
+//! | `run` | one process that executes operations ([`Team`]): waiting ([`WaitPolicy`]), taking and forwarding of values, event collectors ([`Pass`]), the operations themselves, the memory for all that ([`tree_bytes`]) |
 //!
 //! # How values are forwarded
 //!
@@ -58,6 +58,7 @@ mod run;
 pub use error::Error;
 pub use run::{
     Buffers, Collect, Idle, MAX_PROGRESS_INTERVAL, Pass, Team, TeamOptions, WaitPolicy, n_tags,
+    tree_bytes,
 };
 pub use transport::{
     InProcess, LINE_BYTES, Line, MpiConstants, MpiFunctions, MpiTransport, MpiWorld, Received,

@@ -1,4 +1,4 @@
-//! Operations in shared memory allocate nothing, once they have been used.
+//! What trees allocate: so much as was said, and nothing once all operations have been used.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::cell::Cell;
 use collbench_formats::tree::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};
 use collbench_paths::{
     Buffers, Elements, Error, Idle, InProcess, Kernel, Reduction, SimulatedCosts, Team,
-    TeamOptions, WaitPolicy,
+    TeamOptions, WaitPolicy, tree_bytes,
 };
 
 /// The allocator of the system, which counts what each thread allocates.
@@ -14,6 +14,8 @@ struct Counting;
 
 thread_local! {
     static N_ALLOCATED: Cell<usize> = const { Cell::new(0) };
+    /// What a thread has allocated less what it has given back.
+    static N_BYTES: Cell<isize> = const { Cell::new(0) };
 }
 
 // SAFETY: everything is done by the allocator of the system; a count in a thread's own cell, which
@@ -21,11 +23,13 @@ thread_local! {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         N_ALLOCATED.set(N_ALLOCATED.get() + 1);
+        N_BYTES.set(N_BYTES.get() + layout.size() as isize);
         // SAFETY: the caller's promises are those that `System` asks for.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        N_BYTES.set(N_BYTES.get() - layout.size() as isize);
         // SAFETY: as above.
         unsafe { System.dealloc(address, layout) }
     }
@@ -104,5 +108,46 @@ fn operations_allocate_nothing_at_their_second_use() {
             joined.collect()
         });
         assert_eq!(counts, [0; N_RANKS as usize], "{tree:?}");
+    }
+}
+
+#[test]
+fn trees_take_the_memory_that_is_said_beforehand() {
+    let options = TeamOptions::new(WaitPolicy::new(Idle::Yield));
+    for tree in trees() {
+        let processes = InProcess::processes(tree.hosts(), SimulatedCosts::default());
+        let all_have_measured = std::sync::Barrier::new(N_RANKS as usize);
+        let taken: Vec<usize> = std::thread::scope(|scope| {
+            let threads: Vec<_> = processes
+                .into_iter()
+                .map(|process| {
+                    let (tree, all_have_measured) = (&tree, &all_have_measured);
+                    scope.spawn(move || {
+                        let mut own = vec![0; BYTES];
+                        let mut all = vec![0; BYTES * N_RANKS as usize];
+                        let before = N_BYTES.get();
+                        let mut team = Team::new(process, tree, options).expect("memory");
+                        all_operations(&mut team, &mut own, &mut all).expect("equal lengths");
+                        let taken = N_BYTES.get() - before;
+                        // What is shared belongs to the thread that was first.
+                        all_have_measured.wait();
+                        usize::try_from(taken).expect("more than nothing")
+                    })
+                })
+                .collect();
+            let joined = threads
+                .into_iter()
+                .map(|thread| thread.join().expect("no panic"));
+            joined.collect()
+        });
+        let taken: usize = taken.iter().sum();
+        let said: usize = (0..N_RANKS)
+            .map(|rank| tree_bytes(&tree, rank, &options))
+            .sum();
+        let is_near = said / 10 * 9 <= taken && taken <= said / 10 * 11;
+        assert!(
+            is_near,
+            "{taken} bytes were taken, {said} were said: {tree:?}"
+        );
     }
 }

@@ -144,7 +144,7 @@ fn try_begin(library: MpiLibrary, world: NewWorld, path: &Path) -> Result<(), No
         hosts,
         ours,
         rank: world.rank,
-        shared_bytes: AtomicUsize::new(0),
+        bytes: AtomicUsize::new(0),
         was_told: AtomicBool::new(false),
     });
     replace_functions(replace);

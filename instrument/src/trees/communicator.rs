@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use collbench_formats::NO_RANK;
 use collbench_formats::tree::{Collective, Place, Wrappers};
-use collbench_paths::{Collect, Kernel, MpiTransport, Team, TeamOptions, n_tags};
+use collbench_paths::{Collect, Kernel, MpiTransport, Team, TeamOptions, n_tags, tree_bytes};
 use collbench_trees::wrappers::{Members, Order, resolve};
 
 use super::hosts::has_devices;
@@ -21,9 +21,9 @@ use super::world::World;
 use crate::mpi::{Handle, address_of, call_mpi};
 use crate::record::{Local, Recorder, define_tree, record_pass};
 
-/// The most memory that the trees of a process may share with others, bytes. Further communicators
-/// use the MPI library.
-const MOST_SHARED_BYTES: usize = 512 << 20;
+/// The most memory that the trees of a process may take, with its part of what it shares with
+/// others; bytes. Further communicators use the MPI library.
+const MOST_BYTES: usize = 128 << 20;
 
 /// The trees of a communicator.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ struct TreeInUse {
     key: Key,
     team: TeamOfProcesses,
     _tags: TakenTags,
-    _room: SharedRoom,
+    _memory: TakenMemory,
 }
 
 /// The processes that execute operations over a tree.
@@ -125,35 +125,29 @@ impl Drop for TakenTags {
     }
 }
 
-/// Shared memory that a tree has until this is dropped.
+/// Memory that a tree has until this is dropped.
 #[derive(Debug)]
-struct SharedRoom {
+struct TakenMemory {
     trees: &'static World,
     bytes: usize,
     /// Whether all trees together have more than they may.
     is_too_much: bool,
 }
 
-impl SharedRoom {
-    /// About as much as a tree shares on one host.
-    fn take(trees: &'static World, wrappers: &Wrappers) -> Self {
-        /// Cells of each value, with its header.
-        const BYTES_OF_A_VALUE: usize = 4 * (8 << 10);
-        let bytes = (wrappers.n_ranks() as usize + wrappers.all().len()) * BYTES_OF_A_VALUE;
-        let before = trees.shared_bytes.fetch_add(bytes, Ordering::Relaxed);
+impl TakenMemory {
+    fn take(trees: &'static World, bytes: usize) -> Self {
+        let before = trees.bytes.fetch_add(bytes, Ordering::Relaxed);
         Self {
             trees,
             bytes,
-            is_too_much: before + bytes > MOST_SHARED_BYTES,
+            is_too_much: before + bytes > MOST_BYTES,
         }
     }
 }
 
-impl Drop for SharedRoom {
+impl Drop for TakenMemory {
     fn drop(&mut self) {
-        self.trees
-            .shared_bytes
-            .fetch_sub(self.bytes, Ordering::Relaxed);
+        self.trees.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -314,10 +308,11 @@ impl TreesOfCommunicator {
         const NO_REASON: i64 = 0;
         let reasons = [DEVICES, NO_MEMORY, NO_TAGS, NO_SHARING];
         let n_tags = n_tags(wrappers) + 1;
-        let room = SharedRoom::take(trees, wrappers);
+        let options = TeamOptions::new(trees.hosts.policy(trees.rank));
+        let memory = TakenMemory::take(trees, tree_bytes(wrappers, self.rank, &options));
         let own_reason = if has_devices() {
             1
-        } else if room.is_too_much {
+        } else if memory.is_too_much {
             2
         } else {
             NO_REASON
@@ -344,7 +339,11 @@ impl TreesOfCommunicator {
                 _ => {}
             }
         };
-        let team = self.make_team(wrappers, &tags.range, trees);
+        let options = TeamOptions {
+            first_tag: tags.range.start,
+            ..options
+        };
+        let team = self.make_team(wrappers, options, tags.range.end - 1, trees);
         let has_failed = i64::from(team.is_none());
         match (team, self.agree(trees, [has_failed, 0, 0])) {
             (Some(mut team), Some([0, ..])) => {
@@ -354,7 +353,7 @@ impl TreesOfCommunicator {
                     key,
                     team: TeamOfProcesses(team),
                     _tags: tags,
-                    _room: room,
+                    _memory: memory,
                 })
             }
             _ => Err(NO_SHARING),
@@ -364,7 +363,8 @@ impl TreesOfCommunicator {
     fn make_team(
         &self,
         wrappers: &Wrappers,
-        tags: &Range<u32>,
+        options: TeamOptions,
+        share_tag: u32,
         trees: &'static World,
     ) -> Option<Team<MpiTransport>> {
         let transport = MpiTransport::new(
@@ -374,11 +374,7 @@ impl TreesOfCommunicator {
             self.rank,
             ticks,
         )
-        .with_share_tag(tags.end - 1);
-        let options = TeamOptions {
-            first_tag: tags.start,
-            ..TeamOptions::new(trees.hosts.policy(trees.rank))
-        };
+        .with_share_tag(share_tag);
         Team::new(transport, wrappers, options).ok()
     }
 

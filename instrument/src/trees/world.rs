@@ -25,8 +25,8 @@ pub(super) struct World {
     /// World rank of this process.
     pub(super) rank: u32,
     pub(super) tags: Mutex<Tags>,
-    /// Bytes of memory that the trees of this process share with others.
-    pub(super) shared_bytes: AtomicUsize,
+    /// Bytes of memory that the trees of this process take.
+    pub(super) bytes: AtomicUsize,
     /// Whether the user was told that a communicator has no trees.
     pub(super) was_told: AtomicBool,
 }

@@ -45,6 +45,12 @@ pub(crate) struct Worker<T: Transport> {
     collect: Option<Collect>,
 }
 
+/// Bytes of the buffers of a worker that puts at most `n_inputs` values together.
+pub(crate) fn buffer_bytes(segment_bytes: usize, n_inputs: usize) -> usize {
+    // The value, a message, and some blocks.
+    (3 + n_inputs) * segment_bytes
+}
+
 impl<T: Transport> Worker<T> {
     pub(crate) fn new(
         transport: T,
