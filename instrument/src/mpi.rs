@@ -31,5 +31,5 @@ pub(crate) use handle::{Handle, HandleMap, SPARE_BITS};
 pub(crate) use inquiries::LibraryError;
 pub use library::MpiLibrary;
 pub(crate) use library::ProcessModel;
-pub(crate) use objects::{own_object, symbol_of};
+pub(crate) use objects::{has_object, own_object, symbol_of};
 pub(crate) use topology::Neighbours;

@@ -25,6 +25,7 @@
 //! | `datatypes` | values from and to the layout of a datatype |
 //! | `reduce_local` | operations of the program, by `MPI_Reduce_local` |
 //! | `hosts` | where the processes run |
+//! | `devices` | whether buffers may be in the memory of other devices |
 //! | `tags` | tags of messages, which no two trees share |
 //! | `last_calls` | what the last calls on a communicator have found |
 //! | `world` | what all processes that were started together know |
@@ -48,6 +49,8 @@ mod call;
 mod communicator;
 #[allow(unsafe_code)]
 mod datatypes;
+#[allow(unsafe_code)]
+mod devices;
 #[allow(unsafe_code)]
 mod hosts;
 mod last_calls;

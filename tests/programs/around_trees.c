@@ -8,8 +8,10 @@
        around_trees callbacks       collectives in attribute functions, and below MPI-IO
        around_trees aliased         rank 0 alone receives where it sends from, which some libraries allow
        around_trees empty           ranks give or take nothing where the others give or take something
+       around_trees gpu LIBRARY     a library for GPUs is loaded when there are trees
        around_trees freed           an error handler frees the communicator
        around_trees die             rank 1 is killed in the middle of endless collectives */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -320,6 +322,22 @@ static void empty(void)
     MPI_Comm_free(&comm);
 }
 
+static void gpu(const char *library)
+{
+    MPI_Comm before, after;
+    MPI_Comm_dup(MPI_COMM_WORLD, &before);
+    collective(0, before);
+    /* On one process only. */
+    check(rank > 0 || dlopen(library, RTLD_NOW) != NULL, "no such library");
+    MPI_Comm_dup(MPI_COMM_WORLD, &after);
+    for (int which = 0; which < 7; which++) {
+        collective(which, before);
+        collective(which, after);
+    }
+    MPI_Comm_free(&before);
+    MPI_Comm_free(&after);
+}
+
 static int copied(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
 {
     (void)key, (void)extra;
@@ -393,6 +411,8 @@ int main(int argc, char **argv)
         aliased();
     else if (strcmp(what, "empty") == 0)
         empty();
+    else if (strcmp(what, "gpu") == 0 && argc > 2)
+        gpu(argv[2]);
     else if (strcmp(what, "freed") == 0)
         freed();
     else if (strcmp(what, "die") == 0)

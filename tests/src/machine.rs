@@ -158,7 +158,9 @@ fn compile(name: &str) -> PathBuf {
             &["-fsanitize=address"],
             "many_sanitized".to_owned(),
         ),
-        "other_preload.c" | "refuses.c" | "ahead.c" => ("gcc", &["-shared", "-fPIC"], stem + ".so"),
+        "other_preload.c" | "refuses.c" | "ahead.c" | "gpu.c" => {
+            ("gcc", &["-shared", "-fPIC"], stem + ".so")
+        }
         _ if name.ends_with(".cpp") => ("mpicxx", &["-pthread"], stem),
         "counter.c" | "early.c" | "tool.c" => ("mpicc", &["-shared", "-fPIC"], stem + ".so"),
         _ => ("mpicc", &["-pthread"], stem),

@@ -285,6 +285,33 @@ fn communicators_for_whose_trees_there_is_no_memory_use_the_mpi_library() {
 }
 
 #[test]
+fn a_library_for_gpus_means_the_mpi_library_whenever_it_is_loaded() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let folder = Workspace::new();
+    let library = folder.join("libcuda.so.1");
+    fs::copy(program("gpu.c"), &library).unwrap();
+    let library = library.to_str().unwrap();
+    let around = program("around_trees.c");
+    let job = Job::new(3, around.clone(), &["gpu", library]);
+    let later = unrecorded(&job, BINOMIAL).expect(0);
+    let says = "a communicator that has a tree uses the MPI library: a library for computing";
+    assert_eq!(later.stderr.matches(says).count(), 1, "{later}");
+    let variables = [("LD_PRELOAD", library)];
+    let job = Job {
+        variables: &variables,
+        ..Job::new(3, around, &["callbacks"])
+    };
+    let before = unrecorded(&job, BINOMIAL).expect(0);
+    let says = "no trees are used: buffers may be in the memory of GPUs";
+    assert_eq!(before.stderr.matches(says).count(), 1, "{before}");
+    for finished in [later, before] {
+        assert_eq!(finished.sorted_lines(), ["0 done", "1 done", "2 done"]);
+    }
+}
+
+#[test]
 fn a_rank_that_receives_where_it_sends_from_goes_the_way_of_the_others() {
     if !have(&["mpirun", "mpicc"]) {
         return;

@@ -163,6 +163,17 @@ pub(super) fn object_with(name: &CStr) -> Option<(*mut c_void, *mut c_void)> {
     None
 }
 
+/// Whether an object is loaded whose file name is one of these.
+pub(crate) fn has_object(is_one: impl Fn(&str) -> bool) -> bool {
+    let mut paths: Vec<CString> = Vec::new();
+    // SAFETY: as in `object_with`.
+    unsafe { libc::dl_iterate_phdr(Some(collect_path), (&raw mut paths).cast()) };
+    paths.iter().any(|path| {
+        let path = path.to_string_lossy();
+        is_one(path.rsplit('/').next().unwrap_or(&path))
+    })
+}
+
 unsafe extern "C" fn collect_path(
     info: *mut libc::dl_phdr_info,
     _size: usize,

@@ -16,6 +16,7 @@ use collbench_paths::{MpiConstants, MpiFunctions, MpiWorld, TransportError};
 
 use super::active::Trees;
 use super::datatypes::Layout;
+use super::devices::may_have_devices;
 use super::hosts::{ENTRY_BYTES, Hosts, Location};
 use super::predefined::{Predefined, TreeConstants};
 use super::replaced::replace;
@@ -60,6 +61,11 @@ enum NoTrees {
     File { path: PathBuf, error: String },
     #[error("another process could not use them")]
     Another,
+    #[error(
+        "buffers may be in the memory of GPUs: a library for them is loaded, or the MPI library takes \
+         such buffers and a host has GPUs"
+    )]
+    Devices,
     #[error("the MPI library's {0} has failed")]
     Failed(&'static str),
     #[error(transparent)]
@@ -75,7 +81,11 @@ pub(crate) fn begin_trees(library: MpiLibrary, world: NewWorld, path: &Path) {
         Err(NoTrees::Another) => {}
         Err(NoTrees::File { .. } | NoTrees::Registry { .. }) if world.rank > 0 => {}
         Err(
-            NoTrees::Sessions | NoTrees::UnknownAbi | NoTrees::NotAll { .. } | NoTrees::Failed(_),
+            NoTrees::Sessions
+            | NoTrees::UnknownAbi
+            | NoTrees::NotAll { .. }
+            | NoTrees::Devices
+            | NoTrees::Failed(_),
         ) if world.rank > 0 => {}
         Err(error) => say(world.rank, &format!("no trees are used: {error}")),
     }
@@ -100,12 +110,19 @@ fn try_begin(library: MpiLibrary, world: NewWorld, path: &Path) -> Result<(), No
         rules.iter_mut().for_each(without_collectors);
     }
     let functions = functions();
-    let is_ready = rules.is_some() && functions.is_ok();
-    let (locations, all_are_ready) = exchange(&library, world.size, &location, is_ready)?;
+    let own = match (&rules, &functions) {
+        (Some(_), Ok(_)) if may_have_devices() => Readiness::Devices,
+        (Some(_), Ok(_)) => Readiness::Ready,
+        _ => Readiness::NotReady,
+    };
+    let (locations, all) = exchange(&library, world.size, &location, own)?;
     if world.rank == 0 {
         registry.remove();
     }
-    let (Some(rules), Ok(functions), true) = (rules, functions, all_are_ready) else {
+    if all == Readiness::Devices {
+        return Err(NoTrees::Devices);
+    }
+    let (Some(rules), Ok(functions), Readiness::Ready) = (rules, functions, all) else {
         return Err(match world.rank {
             0 if content.is_empty() => NoTrees::File {
                 path: path.to_owned(),
@@ -228,15 +245,24 @@ fn without_collectors(rules: &mut TreeRules) {
     }
 }
 
-/// Where all processes run, by world rank, and whether all are ready.
+/// Whether a process can use trees. If they differ, the greatest is that of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Readiness {
+    Ready,
+    /// Buffers may be in memory that it cannot read.
+    Devices,
+    NotReady,
+}
+
+/// Where all processes run, by world rank, and whether all can use trees.
 fn exchange(
     library: &MpiLibrary,
     n_processes: u32,
     own: &Location,
-    is_ready: bool,
-) -> Result<(Vec<Location>, bool), NoTrees> {
+    readiness: Readiness,
+) -> Result<(Vec<Location>, Readiness), NoTrees> {
     const BYTES: usize = ENTRY_BYTES + 1;
-    let mut given = [u8::from(is_ready); BYTES];
+    let mut given = [readiness as u8; BYTES];
     given[..ENTRY_BYTES].copy_from_slice(&own.encoded());
     let mut all = vec![[0u8; BYTES]; n_processes as usize];
     let (from, to) = (address_of(&mut given), all.as_mut_ptr() as usize);
@@ -250,7 +276,13 @@ fn exchange(
         Some(Location::decoded(location))
     };
     let locations = all.iter().filter_map(location).collect();
-    Ok((locations, all.iter().all(|entry| entry[ENTRY_BYTES] == 1)))
+    let greatest = all.iter().map(|entry| entry[ENTRY_BYTES]).max();
+    let of_all = match greatest {
+        Some(0) => Readiness::Ready,
+        Some(1) => Readiness::Devices,
+        _ => Readiness::NotReady,
+    };
+    Ok((locations, of_all))
 }
 
 fn functions() -> Result<MpiFunctions, &'static std::ffi::CStr> {

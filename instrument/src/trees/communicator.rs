@@ -13,7 +13,7 @@ use collbench_formats::tree::{Collective, Place, Wrappers};
 use collbench_paths::{Collect, Kernel, MpiTransport, Team, TeamOptions, n_tags, tree_bytes};
 use collbench_trees::wrappers::{Members, Order, resolve};
 
-use super::hosts::has_devices;
+use super::devices::uses_devices;
 use super::last_calls::LastCalls;
 use super::predefined::NamedType;
 use super::reduce_local::AlignedMemory;
@@ -310,7 +310,7 @@ impl TreesOfCommunicator {
         let n_tags = n_tags(wrappers) + 1;
         let options = TeamOptions::new(trees.hosts.policy(trees.rank));
         let memory = TakenMemory::take(trees, tree_bytes(wrappers, self.rank, &options));
-        let own_reason = if has_devices() {
+        let own_reason = if uses_devices() {
             1
         } else if memory.is_too_much {
             2

@@ -193,28 +193,6 @@ fn described<'r>(rules: &'r TreeRules, host: &str) -> Option<&'r HostTopology> {
     found.map(|of| &of.topology)
 }
 
-/// Whether a library for computing on other devices is loaded: buffers may then be in their memory,
-/// which the processor cannot read.
-pub(super) fn has_devices() -> bool {
-    [
-        c"libcuda.so.1",
-        c"libamdhip64.so",
-        c"libamdhip64.so.5",
-        c"libamdhip64.so.6",
-        c"libamdhip64.so.7",
-        c"libze_loader.so.1",
-    ]
-    .iter()
-    .any(|name| {
-        // SAFETY: the name is a C string; RTLD_NOLOAD only returns a handle of an object that is
-        // loaded already, and it is given back.
-        unsafe {
-            let object = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-            !object.is_null() && libc::dlclose(object) == 0
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use collbench_formats::tree::{HostGroup, Level};
