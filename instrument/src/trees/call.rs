@@ -125,7 +125,7 @@ pub(super) fn begin(collective: Collective, comm: usize) -> Option<Call> {
     // SAFETY: they exist until the program frees the communicator, which it does after this call, and
     // it makes no other collective call on the communicator meanwhile.
     let of = unsafe { &mut *trees.of_communicator(comm) };
-    of.has_rules(collective).then(|| Call {
+    of.has_rules(collective).then_some(Call {
         trees: &trees.world,
         of,
         collective,
