@@ -10,7 +10,8 @@
        around_trees empty           ranks give or take nothing where the others give or take something
        around_trees gpu LIBRARY     a library for GPUs is loaded when there are trees
        around_trees freed           an error handler frees the communicator
-       around_trees die             rank 1 is killed in the middle of endless collectives */
+       around_trees die SEED        a rank is killed in the middle of endless collectives, at an instant
+                                    and after a number of new communicators that the seed says */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -372,20 +373,30 @@ static void callbacks(void)
     MPI_Comm_free(&one);
 }
 
-static void *kill_later(void *unused)
+static void *kill_later(void *microseconds)
 {
-    usleep(300000);
+    usleep(*(useconds_t *)microseconds);
     kill(getpid(), SIGKILL);
-    return unused;
+    return NULL;
 }
 
-static void die(void)
+static void die(unsigned seed)
 {
     pthread_t thread;
-    if (rank == 1)
-        pthread_create(&thread, NULL, kill_later, NULL);
-    for (int call = 0;; call++)
-        collective(call % 7, MPI_COMM_WORLD);
+    srand(seed);
+    int victim = rand() % size, calls_of_each = 1 + rand() % 200;
+    /* As often soon as late, on a scale of powers. */
+    useconds_t microseconds = rand() % (1 << rand() % 18);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == victim)
+        pthread_create(&thread, NULL, kill_later, &microseconds);
+    for (;;) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        for (int call = 0; call < calls_of_each; call++)
+            collective(call % 7, comm);
+        MPI_Comm_free(&comm);
+    }
 }
 
 int main(int argc, char **argv)
@@ -416,7 +427,7 @@ int main(int argc, char **argv)
     else if (strcmp(what, "freed") == 0)
         freed();
     else if (strcmp(what, "die") == 0)
-        die();
+        die(argc > 2 ? (unsigned)atoi(argv[2]) : 1);
     printf("%d done\n", rank);
     MPI_Finalize();
     return 0;

@@ -1,5 +1,6 @@
 //! Spanning trees under mpirun: those of MPI libraries, and our own.
 
+mod killed;
 mod of_libraries;
 mod own;
 mod replaced;

@@ -344,16 +344,6 @@ fn communicators_in_two_threads_and_many_one_after_the_other_have_trees_of_their
 }
 
 #[test]
-fn a_killed_rank_ends_the_job_and_leaves_no_file() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
-    let job = Job::new(3, program("around_trees.c"), &["die"]);
-    let finished = unrecorded(&job, BINOMIAL);
-    assert_eq!(finished.status, 128 + 9, "{finished}");
-}
-
-#[test]
 fn a_program_in_fortran_does_what_it_does_with_the_library() {
     if !have(&["mpirun", "mpifort"]) {
         return;

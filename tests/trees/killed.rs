@@ -1,0 +1,111 @@
+//! Ranks that are killed in collectives over trees.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use collbench_formats::RankTrace;
+use collbench_tests::{Cluster, Job, Workspace, command, have, long_or, program, run_ranks};
+
+const TREES: [&str; 2] = [
+    "[[tree]]\n\
+     operations = ['allreduce', 'reduce', 'bcast', 'barrier', 'gather', 'scatter', 'allgather']\n\
+     shape = { ranks = 'linear', hosts = 'binomial' }\n",
+    "[[tree]]\noperations = ['allreduce', 'barrier', 'allgather']\nshape = 'exchange'\n\
+     [[tree]]\noperations = ['bcast', 'reduce']\nshape = '2-ary'\n",
+];
+
+/// Waits until no process has this word in its command line.
+fn await_end_of(word: &str) {
+    /// Longer than the kernel takes on any machine to end a process that was killed.
+    const FOREVER: Duration = Duration::from_secs(120);
+    let begin = Instant::now();
+    loop {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+        let left: Vec<_> = lines
+            .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+            .filter(|line| line.contains(word))
+            .collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(begin.elapsed() < FOREVER, "processes are left: {left:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What shared memory with a name there is of ours.
+fn shared_memory() -> Vec<String> {
+    let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.contains("collbench")).collect()
+}
+
+#[test]
+fn nothing_is_left_of_ranks_when_one_is_killed_at_any_instant() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    for seed in 1..=long_or(100, 4) {
+        let folder = Workspace::new();
+        let file = folder.join("trees.toml");
+        fs::write(&file, TREES[seed / 2 % 2]).unwrap();
+        let options = ["--trees", file.to_str().unwrap(), "--no-trace"];
+        let is_recorded = seed % 2 == 0;
+        let word = format!("killed-{}-{seed}", std::process::id());
+        let job = Job {
+            options: &options[..if is_recorded { 2 } else { 3 }],
+            ..Job::new(
+                3,
+                program("around_trees.c"),
+                &["die", &seed.to_string(), &word],
+            )
+        };
+        let (finished, trace) = job.record(folder.path());
+        assert_eq!(finished.status, 128 + 9, "{finished}");
+        await_end_of(&word);
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
+        assert_eq!(left.len(), 1 + usize::from(is_recorded), "{left:?}");
+        for entry in fs::read_dir(&trace).into_iter().flatten().flatten() {
+            let is_of_rank = entry.file_name().to_string_lossy().ends_with(".trace");
+            let bytes = fs::read(entry.path()).unwrap();
+            assert!(!is_of_rank || RankTrace::parse(&bytes).is_ok(), "{entry:?}");
+        }
+    }
+    assert_eq!(shared_memory(), [""; 0]);
+}
+
+#[test]
+fn nothing_is_left_of_ranks_on_other_hosts_either() {
+    let Some(cluster) = Cluster::up("killed", &["--hosts", "2", "--latency-us", "100"]) else {
+        return;
+    };
+    let folder = Workspace::new();
+    let file = folder.join("trees.toml");
+    fs::write(&file, TREES[0]).unwrap();
+    command("libcollbench_preload.so");
+    let (record, around) = (command("collbench-record"), program("around_trees.c"));
+    for seed in 1..=long_or(60, 2) {
+        let word = format!("killed-on-hosts-{}-{seed}", std::process::id());
+        let seed = seed.to_string();
+        let line = [
+            record.to_str().unwrap(),
+            "--trees",
+            file.to_str().unwrap(),
+            "--no-trace",
+            "--",
+            cluster.script(),
+            "mpirun",
+            "-n",
+            "4",
+            around.to_str().unwrap(),
+            "die",
+            &seed,
+            &word,
+        ];
+        let finished = run_ranks(4, folder.path(), &[cluster.variable()], &line);
+        assert_eq!(finished.status, 128 + 9, "{finished}");
+        await_end_of(&word);
+    }
+    assert_eq!(shared_memory(), [""; 0]);
+}
