@@ -23,7 +23,7 @@ pub use calls::{Calls, Collective};
 pub use check::TreeError;
 pub use rules::{
     CollectorsOfKinds, Cpu, DescribedHost, Form, HostGroup, HostTopology, Node, Place, Rule, Shape,
-    Shaped, TreeRules,
+    Shaped, TreeRules, Waiting,
 };
 pub use wrapper::{Collectors, Contributor, Level, Wrapper, WrapperKind};
 pub use wrappers::Wrappers;

@@ -8,6 +8,7 @@
        around_trees callbacks       collectives in attribute functions, and below MPI-IO
        around_trees aliased         rank 0 alone receives where it sends from, which some libraries allow
        around_trees empty           ranks give or take nothing where the others give or take something
+       around_trees waits HOW       a rank sleeps while it waits in a barrier, or does not (HOW: sleep)
        around_trees gpu LIBRARY     a library for GPUs is loaded when there are trees
        around_trees freed           an error handler frees the communicator
        around_trees die SEED        a rank is killed in the middle of endless collectives, at an instant
@@ -323,6 +324,38 @@ static void empty(void)
     MPI_Comm_free(&comm);
 }
 
+/* How often a process has given up its processor since it had nothing to do. */
+static long sleeps_of(long process)
+{
+    char path[64], line[256];
+    long sleeps = -1;
+    snprintf(path, sizeof path, "/proc/%ld/status", process);
+    FILE *status = fopen(path, "r");
+    check(status != NULL, "no status of a process");
+    while (fgets(line, sizeof line, status) != NULL)
+        sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
+    fclose(status);
+    return sleeps;
+}
+
+static void waits(int sleeps)
+{
+    enum { OFTEN = 30 };
+    long process = getpid();
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Bcast(&process, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    if (rank == 1) {
+        /* Until it is in the barrier, and for as long as it takes to see it sleep. */
+        usleep(100000);
+        long before = sleeps_of(process);
+        do {
+            usleep(200000);
+        } while (sleeps && sleeps_of(process) < before + OFTEN);
+        check(sleeps || sleeps_of(process) < before + OFTEN, "rank 0 sleeps");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void gpu(const char *library)
 {
     MPI_Comm before, after;
@@ -424,6 +457,8 @@ int main(int argc, char **argv)
         empty();
     else if (strcmp(what, "gpu") == 0 && argc > 2)
         gpu(argv[2]);
+    else if (strcmp(what, "waits") == 0)
+        waits(argc > 2 && strcmp(argv[2], "sleep") == 0);
     else if (strcmp(what, "freed") == 0)
         freed();
     else if (strcmp(what, "die") == 0)

@@ -312,6 +312,18 @@ fn a_library_for_gpus_means_the_mpi_library_whenever_it_is_loaded() {
 }
 
 #[test]
+fn processes_wait_as_the_file_says() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    for how in ["spin", "yield", "sleep"] {
+        let job = Job::new(2, program("around_trees.c"), &["waits", how]);
+        let finished = unrecorded(&job, &format!("wait = '{how}'\n{BINOMIAL}")).expect(0);
+        assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
+    }
+}
+
+#[test]
 fn a_rank_that_receives_where_it_sends_from_goes_the_way_of_the_others() {
     if !have(&["mpirun", "mpicc"]) {
         return;

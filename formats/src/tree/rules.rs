@@ -14,6 +14,34 @@ pub struct TreeRules {
     pub hosts: Vec<DescribedHost>,
     /// The first one that fits a call is used.
     pub rules: Vec<Rule>,
+    /// How processes wait for one another; `None`: as there are cores for them.
+    pub wait: Option<Waiting>,
+}
+
+/// What a process does while it waits for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub enum Waiting {
+    /// It keeps its core.
+    Spin,
+    /// It offers its core to others.
+    Yield,
+    /// It sleeps for some microseconds at a time.
+    Sleep,
+}
+
+impl Waiting {
+    /// All ways to wait.
+    pub const ALL: [Self; 3] = [Self::Spin, Self::Yield, Self::Sleep];
+
+    /// Its name in tree files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::Yield => "yield",
+            Self::Sleep => "sleep",
+        }
+    }
 }
 
 /// Hosts that belong together.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use collbench_formats::tree::{Form, HostTopology, Place, TreeRules};
-use collbench_paths::WaitPolicy;
+use collbench_formats::tree::{Form, HostTopology, Place, TreeRules, Waiting};
+use collbench_paths::{Idle, WaitPolicy};
 use collbench_trees::topology::of_sys;
 use collbench_trees::wrappers::{group_hosts, host_fits, place_on};
 
@@ -158,7 +158,12 @@ impl Hosts {
         group_hosts(rules, &hosts.names, &mut hosts.places);
         let policy = |(mask, n_processes): &([u8; MASK_BYTES], usize)| {
             let n_cores: u32 = mask.iter().map(|byte| byte.count_ones()).sum();
-            WaitPolicy::for_cores(*n_processes, n_cores as usize)
+            match rules.wait {
+                None => WaitPolicy::for_cores(*n_processes, n_cores as usize),
+                Some(Waiting::Spin) => WaitPolicy::new(Idle::Spin),
+                Some(Waiting::Yield) => WaitPolicy::new(Idle::Yield),
+                Some(Waiting::Sleep) => WaitPolicy::new(Idle::Sleep),
+            }
         };
         hosts.policies = masks.iter().map(policy).collect();
         hosts
@@ -196,7 +201,6 @@ fn described<'r>(rules: &'r TreeRules, host: &str) -> Option<&'r HostTopology> {
 #[cfg(test)]
 mod tests {
     use collbench_formats::tree::{HostGroup, Level};
-    use collbench_paths::Idle;
 
     use super::*;
 
@@ -266,5 +270,16 @@ mod tests {
         // Two processes on one core, two on two.
         assert_eq!(hosts.policy(2).idle(), Idle::Yield);
         assert_eq!(hosts.policy(3).idle(), Idle::Spin);
+        for (wait, idle) in Waiting::ALL
+            .into_iter()
+            .zip([Idle::Spin, Idle::Yield, Idle::Sleep])
+        {
+            let rules = TreeRules {
+                wait: Some(wait),
+                ..rules.clone()
+            };
+            let hosts = Hosts::new(&locations, &rules);
+            assert_eq!([2, 3].map(|rank| hosts.policy(rank).idle()), [idle; 2]);
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use collbench_formats::tree::{DescribedHost, HostGroup, Level, TreeRules};
+use collbench_formats::tree::{DescribedHost, HostGroup, Level, TreeRules, Waiting};
 use collbench_text::inert;
 use collbench_trees::wrappers::host_fits;
 use toml::Spanned;
@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::document::{Reader, kind_of, shown};
 use crate::hosts::NamedHost;
-use crate::problem::{Lines, Problem, Problems, nearest};
+use crate::problem::{Lines, Problem, Problems, nearest, suggestion};
 use crate::rules::unused;
 use crate::topology;
 
@@ -20,7 +20,7 @@ use crate::topology;
 const MAX_BYTES: u64 = 16 << 20;
 /// The version of tree files that this crate reads.
 const VERSION: u64 = 1;
-const KEYS: [&str; 5] = ["version", "site", "switch", "host", "tree"];
+const KEYS: [&str; 6] = ["version", "wait", "site", "switch", "host", "tree"];
 
 /// A tree file that is right.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,6 +170,7 @@ impl Reader<'_> {
         for value in hosts.unwrap_or_default() {
             self.described(value, folder, &mut file);
         }
+        file.rules.wait = table.get("wait").and_then(|value| self.waiting(value));
         let mut rules = Vec::new();
         let trees = table.get("tree").map(|value| self.tables(value, "tree"));
         if trees.as_ref().is_none_or(Vec::is_empty) && self.problems.is_empty() {
@@ -185,6 +186,18 @@ impl Reader<'_> {
         file.remarks = unused(&self.text, &rules);
         file.rules.rules = rules.into_iter().map(|(rule, _)| rule).collect();
         file
+    }
+
+    /// How processes wait.
+    fn waiting(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Waiting> {
+        let given = self.string(value, "a way to wait")?;
+        let found = Waiting::ALL.into_iter().find(|of| of.name() == given.value);
+        if found.is_none() {
+            let what = format!("\"{}\" is no way to wait", shown(&given.value));
+            let names = Waiting::ALL.iter().map(|of| of.name());
+            self.wrong::<()>(given.span, what, suggestion(&given.value, names));
+        }
+        found
     }
 
     /// The tables of `[[key]]`.

@@ -67,6 +67,10 @@ fn what_is_no_toml_and_what_has_no_tree_is_said() {
     );
     assert!(said("version = 2\n").starts_with("1:11: version 2; this collbench reads version 1"));
     assert_eq!(
+        said("wait = \"yeild\"\n[[tree]]\noperations = \"bcast\"\nshape = \"linear\"\n"),
+        "1:8: \"yeild\" is no way to wait; did you mean \"yield\"?"
+    );
+    assert_eq!(
         said("tree = 3\n"),
         "1:8: 3 instead of a list of tables; write [[tree]]"
     );
@@ -321,7 +325,7 @@ fn names_are_shown_without_what_a_terminal_would_obey() {
 }
 
 /// A file that is right, for damage.
-const RIGHT: &str = "version = 1\n[[site]]\nname = \"x\"\nhosts = [\"a*\"]\n[[tree]]\n\
+const RIGHT: &str = "version = 1\nwait = \"sleep\"\n[[site]]\nname = \"x\"\nhosts = [\"a*\"]\n[[tree]]\n\
     operations = [\"allreduce\", \"barrier\"]\nsize = \"2-64\"\nbytes = \"0-4KiB\"\n\
     shape = { ranks = \"linear\", hosts = \"4-nomial\", sites = \"exchange\" }\n\
     collectors = { gred = \"before\" }\n[[tree]]\noperations = \"bcast\"\n[[tree.node]]\nname = \"a\"\n\
