@@ -141,8 +141,8 @@ fn invalid(processes: &[Process], classes: &[OfClass], n_round_trips: usize) -> 
     }
     if n_round_trips == 0 {
         invalid.push(
-            "round trips: no two ranks sent messages to each other whose ends were all recorded; \
-             were messages recorded (--layers +messages)?"
+            "round trips: no two ranks sent messages to each other whose ends were all recorded, on a \
+             communicator of the program; were messages recorded (--layers +messages)?"
                 .to_owned(),
         );
     }

@@ -1,10 +1,11 @@
 //! The messages of a trace, process by process.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
 use collbench_files::{Folder, Mapped};
-use collbench_formats::{Direction, RankTrace, Record, RecordKind};
+use collbench_formats::{Definition, Direction, RankTrace, Record, RecordKind};
 
 /// Most messages of a process that are read: parameters are known long before.
 pub(super) const MOST: usize = 1_000_000;
@@ -17,6 +18,9 @@ pub(super) struct End {
     pub(super) is_nonblocking: bool,
     /// Rank of the other process, where it is known.
     pub(super) partner: Option<usize>,
+    /// The number of the communicator on which its members agree; `None` if the library made it for
+    /// itself.
+    pub(super) communicator: Option<u64>,
     pub(super) bytes: u64,
     pub(super) tag: u16,
     /// When the library began to send, or posted the receive, ns.
@@ -96,11 +100,12 @@ impl Process {
         };
         let origin = readings.first().map_or(0, |first| first[0]);
         let ns = |ticks: u64| (i128::from(ticks) - i128::from(origin)) as f64 * ns_per_tick;
+        let communicators = communicators(&trace);
         let mut call = 0;
         let records = trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
         let mut ends = records.filter_map(|record| {
             call += usize::from(record.kind() == Some(RecordKind::Call));
-            End::of(&record, ns, call)
+            End::of(&record, ns, call, &communicators)
         });
         let read: Vec<End> = ends.by_ref().take(MOST).collect();
         Ok(Self {
@@ -116,14 +121,30 @@ impl Process {
     }
 }
 
+/// By the index that records of this process use, the number on which all members agree.
+fn communicators(trace: &RankTrace<'_>) -> BTreeMap<u32, u64> {
+    let definitions = trace.definitions.iter();
+    let communicators = definitions.filter_map(|definition| match definition {
+        Definition::Communicator(communicator) => Some((communicator.index, communicator.id)),
+        _ => None,
+    });
+    communicators.collect()
+}
+
 impl End {
-    fn of(record: &Record, ns: impl Fn(u64) -> f64, call: usize) -> Option<Self> {
+    fn of(
+        record: &Record,
+        ns: impl Fn(u64) -> f64,
+        call: usize,
+        communicators: &BTreeMap<u32, u64>,
+    ) -> Option<Self> {
         let message = record.message()?;
         let leave = record.leave.get();
         Some(Self {
             direction: message.direction,
             is_nonblocking: message.is_nonblocking,
             partner: message.known_partner().map(|rank| rank as usize),
+            communicator: communicators.get(&message.communicator).copied(),
             bytes: message.bytes,
             tag: message.tag,
             begin_ns: ns(record.enter.get()),

@@ -59,36 +59,39 @@ struct Crossing {
     received_ns: f64,
 }
 
-/// Ends of messages from one process to another, by tag.
-type Ends<'a> = BTreeMap<(usize, usize, u16), Vec<&'a End>>;
+/// Ends of messages from one process to another, by communicator and tag.
+type Ends<'a> = BTreeMap<(usize, usize, u64, u16), Vec<&'a End>>;
 
 /// The shortest round trip of each pair of processes that sent messages to each other, and the
 /// number of those seen.
 ///
-/// Messages from one process to another with one tag do not overtake one another, so sends and
-/// receives are paired in their order; where their numbers differ they are left out. A round trip
+/// Messages from one process to another with one tag on one communicator do not overtake one
+/// another, so sends and receives are paired in their order; where their numbers differ they are left
+/// out, as those are whose communicator is unknown. A round trip
 /// is `(t4 - t1) - (t3 - t2)`, from a send at t1, received at t2, to the next send back at t3,
 /// received at t4: no clock is compared with another.
 pub(super) fn round_trips(processes: &[Process]) -> (Vec<Pair>, usize) {
     let (mut sends, mut receives) = (Ends::new(), Ends::new());
     for process in processes.iter().filter(|process| !process.is_cut) {
         for end in &process.ends {
-            let Some(partner) = end.partner else { continue };
+            let Some((partner, communicator)) = end.partner.zip(end.communicator) else {
+                continue;
+            };
             match end.direction {
                 Direction::Send => {
-                    let of_tag = sends.entry((process.rank, partner, end.tag));
+                    let of_tag = sends.entry((process.rank, partner, communicator, end.tag));
                     of_tag.or_default().push(end);
                 }
                 Direction::Receive => {
-                    let of_tag = receives.entry((partner, process.rank, end.tag));
+                    let of_tag = receives.entry((partner, process.rank, communicator, end.tag));
                     of_tag.or_default().push(end);
                 }
             }
         }
     }
     let mut crossings: BTreeMap<(usize, usize), Vec<Crossing>> = BTreeMap::new();
-    for ((from, to, tag), sent) in &sends {
-        let received = receives.get(&(*from, *to, *tag));
+    for (key @ (from, to, ..), sent) in &sends {
+        let received = receives.get(key);
         let Some(received) = received.filter(|received| received.len() == sent.len()) else {
             continue;
         };
@@ -145,6 +148,7 @@ mod tests {
             direction,
             is_nonblocking: false,
             partner: Some(partner),
+            communicator: Some(17),
             bytes: 8,
             tag: 7,
             begin_ns: begin,
@@ -196,6 +200,34 @@ mod tests {
             round_trips(&[process(0, a), process(1, b)]),
             (Vec::new(), 0)
         );
+    }
+
+    #[test]
+    fn messages_of_two_communicators_may_overtake_one_another() {
+        use Direction::{Receive, Send};
+        let on = |communicator, of: End| End { communicator, ..of };
+        // Sent on 17 first and received on 18 first: 10 us there, 12 us back, 5 us in between.
+        let a = |second| {
+            vec![
+                on(Some(17), end(Send, 1, (0.0, 1.0))),
+                on(second, end(Send, 1, (1_000.0, 1_200.0))),
+                on(second, end(Receive, 1, (1_200.0, 28_000.0))),
+            ]
+        };
+        let b = |second| {
+            vec![
+                on(second, end(Receive, 0, (0.0, 11_000.0))),
+                on(second, end(Send, 0, (16_000.0, 16_300.0))),
+                on(Some(17), end(Receive, 0, (20_000.0, 90_000.0))),
+            ]
+        };
+        let of = |second| {
+            let (pairs, n) = round_trips(&[process(0, a(second)), process(1, b(second))]);
+            (pairs.first().map(|pair| pair.round_trip_ns), n)
+        };
+        assert_eq!(of(Some(18)), (Some(22_000.0), 1));
+        // Of hidden communicators nobody knows which is which.
+        assert_eq!(of(None), (None, 0));
     }
 
     #[test]
