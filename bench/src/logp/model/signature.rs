@@ -191,23 +191,21 @@ impl Parameters {
             estimate: issue.times(1.0 / n_sent as f64),
             from: read_at(curve, send_only).collect(),
         };
-        let receive_overhead = receive_overhead(signature, gap.estimate, send_overhead.estimate);
-        let latency = receive_overhead.as_ref().and_then(|receive_overhead| {
-            let terms = [
-                (0.5, signature.round_trip.mean),
-                (-1.0, send_overhead.estimate),
-                (-1.0, receive_overhead.estimate),
-            ];
-            Some(Estimate::sum(terms)).filter(|latency| latency.ns > 0.0)
+        let overheads = both_overheads(signature, gap.estimate);
+        let receive_overhead = overheads.as_ref().map(|both| Read {
+            estimate: both.estimate.minus(send_overhead.estimate),
+            from: both.from.clone(),
+        });
+        // Not from o_s and o_r, whose errors are not independent: o_r has that of o_s.
+        let latency = overheads.as_ref().and_then(|both| {
+            let half = signature.round_trip.mean.times(0.5);
+            Some(half.minus(both.estimate)).filter(|latency| latency.ns > 0.0)
         });
         let send_only_to = send_only.last().map_or(1, |point| point.m);
         let (begins, capacity) = begins(signature, send_only_to, send_overhead.estimate.ns);
         let allowed = capacity.unwrap_or(signature.window) as f64;
-        let both = receive_overhead.as_ref().map(|received| {
-            Estimate::sum([(1.0, send_overhead.estimate), (1.0, received.estimate)])
-        });
-        let is_busy = both.is_some_and(|both| {
-            let idle = gap.estimate.minus(both);
+        let is_busy = overheads.is_some_and(|both| {
+            let idle = gap.estimate.minus(both.estimate);
             idle.ns <= (EQUAL_WITHIN * gap.estimate.ns).max(idle.error_ns)
         });
         let limit = if is_busy {
@@ -234,9 +232,9 @@ impl Parameters {
     }
 }
 
-/// o_r = g' - o_s - D, the mean over all delays that are longer than the idle time of the processor,
-/// which is less than the gap.
-fn receive_overhead(signature: &Signature, gap: Estimate, send_overhead: Estimate) -> Option<Read> {
+/// o_s + o_r = g' - D, the mean over all delays that are longer than the idle time of the processor,
+/// which is less than the gap; `None` without such a delay.
+fn both_overheads(signature: &Signature, gap: Estimate) -> Option<Read> {
     let longer: Vec<(&Curve, Estimate)> = signature
         .curves
         .iter()
@@ -246,8 +244,7 @@ fn receive_overhead(signature: &Signature, gap: Estimate, send_overhead: Estimat
     let part = 1.0 / longer.len().checked_sub(1).map(|n| n + 1)? as f64;
     let terms = longer
         .iter()
-        .flat_map(|(curve, steady)| [(part, *steady), (-part, curve.delay)])
-        .chain([(-1.0, send_overhead)]);
+        .flat_map(|(curve, steady)| [(part, *steady), (-part, curve.delay)]);
     Some(Read {
         estimate: Estimate::sum(terms),
         from: longer
@@ -274,5 +271,61 @@ fn begins(
         (Begins::Window, None)
     } else {
         (Begins::Capacity, Some(send_only_to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(ns: f64, error_ns: f64) -> Cost {
+        Cost {
+            mean: Estimate { ns, error_ns },
+            min_ns: ns,
+            n: 100,
+            batches: 2,
+            is_precise: true,
+        }
+    }
+
+    /// Requests that take this long each in bursts of any length.
+    fn curve(delay: Estimate, each_ns: f64, error_ns: f64) -> Curve {
+        let point = |m: usize| Point {
+            m,
+            cost: cost(each_ns, error_ns / m as f64),
+        };
+        Curve {
+            delay,
+            points: [1, 100, 150, 200].map(point).to_vec(),
+        }
+    }
+
+    #[test]
+    fn an_uncertain_send_overhead_does_not_make_the_latency_uncertain() {
+        let delay = Estimate {
+            ns: 9_000.0,
+            error_ns: 3.0,
+        };
+        let signature = |error_of_one: f64| {
+            let mut without = curve(Estimate::ZERO, 8_000.0, 0.0);
+            // o_s is read from the burst of one only: longer ones take longer than a round trip.
+            without.points[0].cost = cost(1_000.0, error_of_one);
+            Signature {
+                round_trip: cost(30_000.0, 8.0),
+                window: 64,
+                curves: vec![without, curve(delay, 12_000.0, 0.0)],
+            }
+        };
+        let found = |error_of_one: f64| Parameters::of(&signature(error_of_one)).unwrap();
+        let (certain, uncertain) = (found(0.0), found(500.0));
+        assert_eq!(uncertain.send_overhead.estimate.error_ns, 500.0);
+        let received = uncertain.receive_overhead.unwrap().estimate;
+        assert_eq!(received.ns, 2_000.0);
+        assert!((received.error_ns - 500.0f64.hypot(3.0)).abs() < 1e-9);
+        // Half the round trip, less g' - D: 15 us - 3 us, of which neither depends on o_s.
+        let latency = uncertain.latency.unwrap();
+        assert_eq!(latency.ns, 12_000.0);
+        assert!((latency.error_ns - 5.0).abs() < 1e-9, "{latency:?}");
+        assert_eq!(certain.latency, Some(latency));
     }
 }
