@@ -3,10 +3,10 @@
 use collbench_formats::ClockSource;
 use serde::Serialize;
 
-use super::measurement::{Sampler, Subject};
+use super::measurement::{Sampler, Subject, not_checked};
 use super::messages::{Job, Parameters as Simulated, Pattern, Transfer};
 use super::model::{
-    Check, Class, Cost, Lines, OfSize, Pair, Parameters, Precision, RoundTrips, Signature,
+    Check, Class, Cost, Lines, Links, OfSize, Pair, Parameters, Precision, RoundTrips, Signature,
 };
 use crate::job::Process;
 use crate::machine::Machine;
@@ -16,6 +16,8 @@ use crate::overhead::settings;
 const DELAYS: [f64; 3] = [0.5, 1.0, 2.0];
 /// Requests without a reply at once, at first.
 const WINDOW: usize = 64;
+/// Bulk messages without a reply at once, at first.
+const BULK_WINDOW: usize = 4;
 /// Bytes of the bulk messages with which several senders and receivers are compared.
 const CHECKED: usize = 65_536;
 
@@ -76,6 +78,8 @@ pub(super) struct Measured {
     pairs: Vec<Pair>,
     pub(super) classes: Vec<OfClass>,
     checks: Vec<Check>,
+    /// Which checks were not made, and why.
+    not_checked: Vec<String>,
 }
 
 impl Measured {
@@ -91,17 +95,19 @@ impl Measured {
         };
         let pairs = sampler.pairs(is_on_one_host);
         let classes = Class::of(&pairs);
+        let links = Links::of(&pairs, &classes);
         let classes = classes
             .into_iter()
             .filter_map(|class| OfClass::measure(&mut sampler, class, &pairs, plan.sizes))
             .collect();
-        let mut checks = sampler.checks(Transfer::Small, WINDOW);
+        let mut checks = sampler.checks(Transfer::Small, WINDOW, &links);
         let [smallest, largest] = plan.sizes;
         if smallest <= largest {
             let bytes = CHECKED.min(largest);
-            checks.extend(sampler.checks(Transfer::Store(bytes), 4));
+            checks.extend(sampler.checks(Transfer::Store(bytes), BULK_WINDOW, &links));
         }
         Self {
+            not_checked: not_checked(sampler.job.n_processes(), &links),
             pairs,
             classes,
             checks,
@@ -242,6 +248,7 @@ fn invalid(measured: &Measured, setting: &Setting) -> Vec<String> {
             ));
         }
     }
+    invalid.extend(measured.not_checked.iter().cloned());
     let on_its_host = |a: &Process| {
         let others = setting.processes.iter();
         others.filter(|b| a.clock == b.clock).count()

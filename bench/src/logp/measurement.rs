@@ -6,5 +6,6 @@ mod pairs;
 mod sampler;
 mod signature;
 
+pub(super) use checks::not_checked;
 pub(super) use sampler::Sampler;
 pub(super) use signature::Subject;

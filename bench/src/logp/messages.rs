@@ -19,4 +19,4 @@ pub(super) use mpi_job::{MpiJob, MpiNetwork};
 pub(super) use one_sided::OneSided;
 pub(super) use point_to_point::PointToPoint;
 pub(super) use simulated::{Parameters, SimulatedJob};
-pub(super) use work::{Pattern, Timed, Transfer, Work};
+pub(super) use work::{Pattern, Ranks, Timed, Transfer, Work};

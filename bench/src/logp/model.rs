@@ -9,7 +9,7 @@ mod signature;
 
 pub(super) use bulk::{Lines, OfSize, RoundTrips};
 pub(super) use checks::{Arrangement, Check, Verdict};
-pub(super) use classes::{Class, Pair};
+pub(super) use classes::{Class, Links, Pair};
 pub(super) use estimate::{Cost, Estimate, Precision};
 pub(super) use line::Line;
 pub(super) use signature::{Begins, Curve, Limit, Parameters, Point, Read, STEADY, Signature};

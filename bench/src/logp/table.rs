@@ -105,7 +105,7 @@ fn write_parameters(of_class: &OfClass, output: &mut impl Write) -> io::Result<(
     let (estimate, from) = with(parameters.map(|found| &found.gap));
     add(if is_gap { "g" } else { "g, at most" }, estimate, from);
     let latency = parameters.and_then(|found| found.latency);
-    add("L", latency, "RTT / 2 - o_s - o_r".to_owned());
+    add("L", latency, "RTT / 2 - (o_s + o_r)".to_owned());
     if let Some(receipt) = &of_class.receipt {
         add("o_r, directly", Some(receipt.mean), repetitions(receipt));
     }
@@ -261,6 +261,7 @@ fn write_checks(checks: &[Check], output: &mut impl Write) -> io::Result<()> {
     )?;
     let mut table = empty_table(&[
         "arrangement",
+        "links",
         "bytes",
         "gap",
         "of a pair",
@@ -271,6 +272,7 @@ fn write_checks(checks: &[Check], output: &mut impl Write) -> io::Result<()> {
     for check in checks {
         table.add_row(vec![
             arrangement(check),
+            check.links.clone(),
             check.bytes.to_string(),
             time(check.gap.ns),
             time(check.gap_of_pair.ns),

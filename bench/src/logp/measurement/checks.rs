@@ -1,55 +1,156 @@
 //! Gaps of several senders and receivers.
+//!
+//! The model has one gap for all links, so only links of one class are compared: an arrangement whose
+//! links are of several classes would be measured against a pair that is like some of them only.
 
-use super::super::messages::{Job, Pattern, Transfer};
-use super::super::model::{Arrangement, Check, Estimate};
+use std::collections::BTreeMap;
+
+use super::super::messages::{Job, Pattern, Ranks, Timed, Transfer};
+use super::super::model::{Arrangement, Check, Estimate, Links};
 use super::sampler::Sampler;
 use super::signature::Subject;
 
+/// Senders and receivers all of whose links are of one class.
+#[derive(Debug, Clone, PartialEq)]
+struct Arranged {
+    arrangement: Arrangement,
+    /// Name of the class.
+    links: String,
+    /// Numbers of senders and receivers.
+    among: (usize, usize),
+    pattern: Pattern,
+    /// One of its links: from, to.
+    pair: (usize, usize),
+}
+
 impl<J: Job> Sampler<'_, J> {
-    /// All arrangements that the number of processes allows, compared with process 0 and the first
-    /// one that it sends to there.
-    pub(in crate::logp) fn checks(&mut self, transfer: Transfer, window: usize) -> Vec<Check> {
-        let n = self.job.n_processes();
-        let bytes = transfer.bytes();
-        let mut gap = |pattern: Pattern| -> Option<Estimate> {
-            self.gap(Subject {
-                pattern,
+    /// All arrangements of links of one class, compared with one of these links; `window` is that of
+    /// the first attempt to see the gap of that link.
+    pub(in crate::logp) fn checks(
+        &mut self,
+        transfer: Transfer,
+        window: usize,
+        links: &Links,
+    ) -> Vec<Check> {
+        let mut windows = BTreeMap::new();
+        let mut checks = Vec::new();
+        for one in Arranged::all(self.job.n_processes(), links) {
+            let (from, to) = one.pair;
+            let mut subject = Subject {
+                pattern: Pattern::Pair(from, to),
                 transfer,
                 window,
-            })
-        };
-        let mut checks = Vec::new();
-        let mut add = |arrangement, among: (usize, usize), pattern, pair| {
-            if let Some(gaps) = gap(pattern).zip(gap(pair)) {
-                checks.push(Check::of(arrangement, among, bytes, gaps.into()));
+            };
+            let known = windows.get(&one.pair).copied();
+            let Some(adapted) = known.or_else(|| self.window_of(subject)) else {
+                continue;
+            };
+            windows.insert(one.pair, adapted);
+            subject.window = adapted;
+            let of_pattern = Subject {
+                pattern: one.pattern,
+                ..subject
+            };
+            let gaps: Option<(Estimate, Estimate)> = self.gap(of_pattern).zip(self.gap(subject));
+            if let Some(gaps) = gaps {
+                let bytes = transfer.bytes();
+                let check = Check::of(one.arrangement, one.links, one.among, bytes, gaps.into());
+                checks.push(check);
             }
-        };
-        let half = n / 2;
-        if half >= 2 {
-            let pattern = Pattern::Halves(half);
-            let pair = Pattern::Pair(0, half);
-            add(Arrangement::ManyPairs, (half, half), pattern, pair);
-        }
-        if n < 3 {
-            return checks;
-        }
-        let pair = Pattern::Pair(0, 1);
-        add(
-            Arrangement::OneToMany,
-            (1, n - 1),
-            Pattern::OneToMany(n - 1),
-            pair,
-        );
-        let mut counts: Vec<usize> = (1..)
-            .map(|exponent| 1 << exponent)
-            .take_while(|k| *k < n)
-            .collect();
-        counts.push(n - 1);
-        counts.dedup();
-        for k in counts {
-            let pair = Pattern::Pair(1, 0);
-            add(Arrangement::ManyToOne, (k, 1), Pattern::ManyToOne(k), pair);
         }
         checks
     }
+
+    /// The least window with which the gap is visible, as far as there is one.
+    fn window_of(&mut self, subject: Subject) -> Option<usize> {
+        let round_trip = self.differing(subject.repeated(1), Timed::RoundTrip)?;
+        let (window, _) = self.window(subject, round_trip.mean.ns)?;
+        Some(window)
+    }
+}
+
+impl Arranged {
+    /// All of a job of `n` processes: several pairs at once, process 0 to others, others to process 0.
+    fn all(n: usize, links: &Links) -> Vec<Self> {
+        let mut all: Vec<Self> = Self::pairs(n, links).into_iter().collect();
+        let stars = stars(n, links);
+        for (class, ranks) in &stars {
+            all.push(Self {
+                arrangement: Arrangement::OneToMany,
+                links: (*class).to_owned(),
+                among: (1, ranks.count()),
+                pattern: Pattern::OneToMany(*ranks),
+                pair: (0, ranks.first()),
+            });
+        }
+        for (class, ranks) in &stars {
+            for k in counts(ranks.count()) {
+                all.push(Self {
+                    arrangement: Arrangement::ManyToOne,
+                    links: (*class).to_owned(),
+                    among: (k, 1),
+                    pattern: Pattern::ManyToOne(ranks.begin(k)),
+                    pair: (ranks.first(), 0),
+                });
+            }
+        }
+        all
+    }
+
+    /// Each process of the first half to one of the second half.
+    fn pairs(n: usize, links: &Links) -> Option<Self> {
+        let half = n / 2;
+        let class = links.class(0, half).filter(|_| half >= 2)?;
+        let is_alike = (0..half).all(|own| links.class(own, own + half) == Some(class));
+        is_alike.then(|| Self {
+            arrangement: Arrangement::ManyPairs,
+            links: class.to_owned(),
+            among: (half, half),
+            pattern: Pattern::Halves(half),
+            pair: (0, half),
+        })
+    }
+}
+
+/// Of each class with several links to process 0, in the order of their names: processes at the other
+/// ends, as many as stand at equal distances.
+fn stars(n: usize, links: &Links) -> BTreeMap<&str, Ranks> {
+    let mut others: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for other in 1..n {
+        if let Some(class) = links.class(0, other) {
+            others.entry(class).or_default().push(other);
+        }
+    }
+    let stars = others
+        .into_iter()
+        .filter_map(|(class, ranks)| Some((class, Ranks::most_of(&ranks)?)));
+    stars.filter(|(_, ranks)| ranks.count() >= 2).collect()
+}
+
+/// Numbers of senders: 2, 4, 8 ... and `most`.
+fn counts(most: usize) -> Vec<usize> {
+    let powers = (1..usize::BITS).map(|exponent| 1 << exponent);
+    powers.take_while(|k| *k < most).chain([most]).collect()
+}
+
+/// Which checks cannot be made with `n` processes because links are of several classes, as sentences
+/// without a full stop.
+pub(in crate::logp) fn not_checked(n: usize, links: &Links) -> Vec<String> {
+    let mut skipped = Vec::new();
+    let half = n / 2;
+    if half >= 2 && Arranged::pairs(n, links).is_none() {
+        skipped.push(format!(
+            "the gap of {half} pairs at once: links of processes 0 to {} to those {half} ranks higher \
+             are not of one class",
+            half - 1
+        ));
+    }
+    if n >= 3 && stars(n, links).is_empty() {
+        skipped.push(
+            "the gap of one process to several and of several to one: no two links of process 0 are \
+             of one class; start more processes, or place them in another order (--map-by)"
+                .to_owned(),
+        );
+    }
+    skipped
 }

@@ -80,7 +80,11 @@ impl<J: Job> Sampler<'_, J> {
 
     /// The least window with which the gap is visible, as far as there is one, with the points of
     /// the steady state.
-    fn window(&mut self, subject: Subject, round_trip_ns: f64) -> Option<(usize, Vec<Point>)> {
+    pub(super) fn window(
+        &mut self,
+        subject: Subject,
+        round_trip_ns: f64,
+    ) -> Option<(usize, Vec<Point>)> {
         let mut window = subject.window;
         let mut before: Option<f64> = None;
         loop {
@@ -116,7 +120,7 @@ impl<J: Job> Sampler<'_, J> {
         Some(Point { m, cost })
     }
 
-    /// The gap alone; `None` if nobody sends requests, and where noise hides it.
+    /// The gap alone, with the window of the subject; `None` if nobody sends requests, and where noise hides it.
     pub(in crate::logp) fn gap(&mut self, subject: Subject) -> Option<Estimate> {
         let repeated = subject.repeated(subject.window);
         let curve = Curve {

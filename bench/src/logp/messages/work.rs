@@ -7,10 +7,70 @@ pub(in crate::logp) enum Pattern {
     Pair(usize, usize),
     /// Each process of the first half of 2 n to one of the second half.
     Halves(usize),
-    /// Process 0 to processes 1 to k in turn.
-    OneToMany(usize),
-    /// Processes 1 to k to process 0.
-    ManyToOne(usize),
+    /// Process 0 to these in turn; it is none of them.
+    OneToMany(Ranks),
+    /// These to process 0; it is none of them.
+    ManyToOne(Ranks),
+}
+
+/// Ranks at equal distances, at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::logp) struct Ranks {
+    first: usize,
+    n: usize,
+    /// Distance of one to the next, > 0.
+    step: usize,
+}
+
+impl Ranks {
+    /// All ranks of `begin..begin + n`, where `n` is > 0.
+    #[cfg(test)]
+    pub(in crate::logp) fn beside_one_another(begin: usize, n: usize) -> Self {
+        Self {
+            first: begin,
+            n,
+            step: 1,
+        }
+    }
+
+    /// As many as possible of these ranks, which are ascending; of equally many the first ones with
+    /// the least distance. `None` for no ranks.
+    pub(in crate::logp) fn most_of(ranks: &[usize]) -> Option<Self> {
+        let last = *ranks.last()?;
+        let mut most: Option<Self> = None;
+        for step in 1..=(last - ranks[0]).max(1) {
+            for &first in ranks {
+                let is_there = |rank: &usize| ranks.binary_search(rank).is_ok();
+                let n = (first..=last).step_by(step).take_while(is_there).count();
+                if most.is_none_or(|most| most.n < n) {
+                    most = Some(Self { first, n, step });
+                }
+            }
+        }
+        most
+    }
+
+    /// The first of them.
+    pub(in crate::logp) fn first(self) -> usize {
+        self.first
+    }
+
+    /// How many there are.
+    pub(in crate::logp) fn count(self) -> usize {
+        self.n
+    }
+
+    /// The first `n` of them, where there are as many.
+    pub(in crate::logp) fn begin(self, n: usize) -> Self {
+        Self {
+            n: n.min(self.n),
+            ..self
+        }
+    }
+
+    fn all(self) -> Vec<usize> {
+        (0..self.n).map(|i| self.first + i * self.step).collect()
+    }
 }
 
 impl Pattern {
@@ -19,8 +79,8 @@ impl Pattern {
         match self {
             Self::Pair(from, to) if own == from => vec![to],
             Self::Halves(n) if own < n => vec![own + n],
-            Self::OneToMany(k) if own == 0 => (1..=k).collect(),
-            Self::ManyToOne(k) if (1..=k).contains(&own) => vec![0],
+            Self::OneToMany(ranks) if own == 0 => ranks.all(),
+            Self::ManyToOne(ranks) if ranks.all().contains(&own) => vec![0],
             _ => Vec::new(),
         }
     }
@@ -31,7 +91,7 @@ impl Pattern {
             Self::Pair(from, _) => vec![from],
             Self::Halves(n) => (0..n).collect(),
             Self::OneToMany(_) => vec![0],
-            Self::ManyToOne(k) => (1..=k).collect(),
+            Self::ManyToOne(ranks) => ranks.all(),
         }
     }
 
@@ -130,8 +190,8 @@ impl Work {
         let (pattern, a, b) = match self.pattern {
             Pattern::Pair(from, to) => (1, from, to),
             Pattern::Halves(n) => (2, n, 0),
-            Pattern::OneToMany(k) => (3, k, 0),
-            Pattern::ManyToOne(k) => (4, k, 0),
+            Pattern::OneToMany(ranks) => (3 | ranks.step << 8, ranks.first, ranks.n),
+            Pattern::ManyToOne(ranks) => (4 | ranks.step << 8, ranks.first, ranks.n),
         };
         let transfer = match self.transfer {
             Transfer::Small => 0,
@@ -150,7 +210,7 @@ impl Work {
             other => other.requests(),
         };
         [
-            pattern,
+            pattern as u64,
             a as u64,
             b as u64,
             transfer | timed << 8,
@@ -167,12 +227,17 @@ impl Work {
         let [pattern, a, b, kinds, bytes, m, delay, window, repetitions] = *numbers;
         let (a, b, bytes, m) = (a as usize, b as usize, bytes as usize, m as usize);
         let delay_ns = f64::from_bits(delay);
+        let ranks = Ranks {
+            first: a,
+            n: b,
+            step: (pattern >> 8) as usize,
+        };
         Some(Self {
-            pattern: match pattern {
+            pattern: match pattern & 0xff {
                 1 => Pattern::Pair(a, b),
                 2 => Pattern::Halves(a),
-                3 => Pattern::OneToMany(a),
-                4 => Pattern::ManyToOne(a),
+                3 => Pattern::OneToMany(ranks),
+                4 => Pattern::ManyToOne(ranks),
                 _ => return None,
             },
             transfer: match kinds & 0xff {
@@ -199,13 +264,37 @@ impl Work {
 mod tests {
     use super::*;
 
+    /// 2, 4 and 6.
+    fn apart() -> Ranks {
+        Ranks {
+            first: 2,
+            n: 3,
+            step: 2,
+        }
+    }
+
+    #[test]
+    fn ranks_at_equal_distances_are_found_among_others() {
+        let found = |ranks: &[usize]| Ranks::most_of(ranks).map(Ranks::all);
+        assert_eq!(found(&[]), None);
+        assert_eq!(found(&[5]), Some(vec![5]));
+        assert_eq!(found(&[1, 2, 3]), Some(vec![1, 2, 3]));
+        assert_eq!(found(&[1, 3, 5, 7]), Some(vec![1, 3, 5, 7]));
+        // Three hosts in turn, without those of the host of process 0.
+        assert_eq!(found(&[1, 2, 4, 5, 7, 8]), Some(vec![1, 4, 7]));
+        assert_eq!(found(&[2, 3, 9]), Some(vec![2, 3]));
+        assert_eq!(apart().begin(2).all(), [2, 4]);
+    }
+
     #[test]
     fn each_process_expects_the_requests_that_are_sent_to_it() {
         for (pattern, n_processes) in [
             (Pattern::Pair(2, 0), 4),
             (Pattern::Halves(3), 7),
-            (Pattern::OneToMany(3), 4),
-            (Pattern::ManyToOne(5), 6),
+            (Pattern::OneToMany(Ranks::beside_one_another(1, 3)), 4),
+            (Pattern::ManyToOne(Ranks::beside_one_another(1, 5)), 6),
+            (Pattern::ManyToOne(apart()), 8),
+            (Pattern::OneToMany(apart()), 7),
         ] {
             for n in [1, 2, 3, 50, 256] {
                 let mut sent = vec![0; n_processes];
@@ -232,8 +321,8 @@ mod tests {
         let patterns = [
             Pattern::Pair(3, 1),
             Pattern::Halves(2),
-            Pattern::OneToMany(3),
-            Pattern::ManyToOne(7),
+            Pattern::OneToMany(Ranks::beside_one_another(1, 3)),
+            Pattern::ManyToOne(apart()),
         ];
         let transfers = [Transfer::Small, Transfer::Store(9), Transfer::Get(65_536)];
         let (m, delay_ns) = (17, 1_234.5);

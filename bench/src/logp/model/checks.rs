@@ -41,6 +41,8 @@ const WITHIN: f64 = 0.15;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(in crate::logp) struct Check {
     pub(in crate::logp) arrangement: Arrangement,
+    /// Class of all its links, and of that of the pair.
+    pub(in crate::logp) links: String,
     /// Bytes of bulk data in each message; 0 for small messages.
     pub(in crate::logp) bytes: usize,
     /// Number of senders.
@@ -49,7 +51,7 @@ pub(in crate::logp) struct Check {
     pub(in crate::logp) receivers: usize,
     /// Gap of each sender, the mean.
     pub(in crate::logp) gap: Estimate,
-    /// Gap of one sender and one receiver.
+    /// Gap of one sender and one receiver, with as many requests without a reply at once.
     pub(in crate::logp) gap_of_pair: Estimate,
     /// The ratio of these.
     pub(in crate::logp) ratio: f64,
@@ -61,6 +63,7 @@ pub(in crate::logp) struct Check {
 impl Check {
     pub(in crate::logp) fn of(
         arrangement: Arrangement,
+        links: String,
         (senders, receivers): (usize, usize),
         bytes: usize,
         [gap, gap_of_pair]: [Estimate; 2],
@@ -85,6 +88,7 @@ impl Check {
         };
         Self {
             arrangement,
+            links,
             bytes,
             senders,
             receivers,
@@ -109,7 +113,14 @@ mod tests {
                 error_ns: 10.0,
             };
             let gap = Estimate { ns, error_ns };
-            Check::of(Arrangement::ManyToOne, (3, 1), 0, [gap, pair]).verdict
+            Check::of(
+                Arrangement::ManyToOne,
+                "LAN".to_owned(),
+                (3, 1),
+                0,
+                [gap, pair],
+            )
+            .verdict
         };
         assert_eq!(verdict(3_100.0, 30.0), Verdict::AsModel);
         assert_eq!(verdict(3_100.0, 900.0), Verdict::Undecided);

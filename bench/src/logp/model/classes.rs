@@ -1,5 +1,7 @@
 //! Classes of links, found from their latencies.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 /// The round trip between two processes.
@@ -72,6 +74,32 @@ impl Class {
     /// The pair with the median round trip, which represents the class.
     pub(in crate::logp) fn median_pair(&self) -> usize {
         self.pairs[(self.pairs.len() - 1) / 2]
+    }
+}
+
+/// The class of each link.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::logp) struct Links {
+    /// By both processes, the lower rank first.
+    names: BTreeMap<(usize, usize), String>,
+}
+
+impl Links {
+    /// Of the links that were measured.
+    pub(in crate::logp) fn of(pairs: &[Pair], classes: &[Class]) -> Self {
+        let mut names = BTreeMap::new();
+        for class in classes {
+            for &idx in &class.pairs {
+                let Pair { from, to, .. } = pairs[idx];
+                names.insert((from.min(to), from.max(to)), class.name.clone());
+            }
+        }
+        Self { names }
+    }
+
+    /// The name of the class of the link between two processes; `None` if it is unknown.
+    pub(in crate::logp) fn class(&self, a: usize, b: usize) -> Option<&str> {
+        self.names.get(&(a.min(b), a.max(b))).map(String::as_str)
     }
 }
 
