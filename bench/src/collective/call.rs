@@ -62,7 +62,12 @@ impl Element {
 }
 
 /// Bytes that a buffered message takes besides its own: more than MPI_BSEND_OVERHEAD of any library.
-pub(super) const BUFFERED_OVERHEAD: u64 = 4096;
+const BUFFERED_OVERHEAD: u64 = 4096;
+
+/// Space that so many buffered messages of this length take, bytes.
+pub(super) fn buffered_space(bytes: u64, messages: u64) -> u64 {
+    (bytes.saturating_add(BUFFERED_OVERHEAD)).saturating_mul(messages)
+}
 
 /// A cache line.
 #[derive(Clone)]
@@ -391,7 +396,7 @@ impl Call {
 
     /// Attaches space for so many buffered messages.
     fn attach(&mut self, bytes: u64, messages: u64) -> anyhow::Result<()> {
-        let mut space = vec![0; ((bytes + BUFFERED_OVERHEAD) * messages.max(1)) as usize];
+        let mut space = vec![0; buffered_space(bytes, messages.max(1)) as usize];
         let size = c_int::try_from(space.len()).context("too many bytes")?;
         // SAFETY: the space lives until it is detached, when this value is dropped.
         let code = unsafe { ffi::MPI_Buffer_attach(space.as_mut_ptr().cast(), size) };

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::algorithms::Algorithm;
 use super::arrivals;
-use super::call::{BUFFERED_OVERHEAD, Element};
-use super::operation::{MasterWorker, Operation, Simple};
+use super::call::{Element, buffered_space};
+use super::operation::{MasterWorker, Operation, Pattern, PingPong, Simple};
 use crate::measure::estimate::{Figure, Precision};
 use crate::measure::reduction::Reduction;
 use crate::measure::refinement::Rule;
@@ -297,7 +297,8 @@ impl Part {
                 self.check_pieces(kind, greatest, largest, problems);
             }
             if operation.has_length() {
-                let text = too_long(operation, greatest, largest, limits);
+                let pieces = self.pieces().iter().map(|given| given.value).max();
+                let text = too_long(operation, greatest, largest, pieces.unwrap_or(0), limits);
                 problems.extend(text.map(|text| self.lengths.problem(text)));
             }
         }
@@ -323,6 +324,17 @@ impl Part {
         }
     }
 
+    /// Numbers of pieces, the default if none is given; that is a matter of the lengths.
+    fn pieces(&self) -> Vec<Given<usize>> {
+        match &self.pieces[..] {
+            [] => vec![Given {
+                value: PIECES,
+                line: self.lengths.line,
+            }],
+            given => given.to_vec(),
+        }
+    }
+
     /// Whether pieces are a number that can be measured, and fit into the space for buffered sends.
     fn check_pieces(
         &self,
@@ -331,7 +343,7 @@ impl Part {
         processes: usize,
         problems: &mut Vec<Problem>,
     ) {
-        for pieces in &self.pieces {
+        for pieces in &self.pieces() {
             if !(1..=MOST_PIECES).contains(&pieces.value) {
                 let text = format!(
                     "{} pieces: expected 1 to {MOST_PIECES} for each worker",
@@ -339,9 +351,9 @@ impl Part {
                 );
                 problems.push(pieces.problem(text));
             }
-            let messages = (pieces.value * processes) as u64;
-            let space = (greatest + BUFFERED_OVERHEAD).saturating_mul(messages);
-            if kind == MasterWorker::Bsend && space > i32::MAX as u64 {
+            let operation = Operation::MasterWorker(kind);
+            let space = attached(operation, greatest, processes, pieces.value);
+            if space > i32::MAX as u64 {
                 problems.push(pieces.problem(format!(
                     "{} pieces: MPI_Bsend of {greatest} bytes to {processes} processes would need \
                      buffers beyond 2 GiB",
@@ -388,9 +400,11 @@ impl Part {
                 Lengths::List(vec![0])
             };
             let pieces: Vec<Option<usize>> = match operation {
-                Operation::MasterWorker(_) => {
-                    or(&self.pieces, PIECES).into_iter().map(Some).collect()
-                }
+                Operation::MasterWorker(_) => self
+                    .pieces()
+                    .iter()
+                    .map(|given| Some(given.value))
+                    .collect(),
                 _ => vec![None],
             };
             let mut algorithms = vec![None];
@@ -452,8 +466,26 @@ fn unknown_operation(name: &str) -> String {
     format!("{name}: unknown operation; {meant}")
 }
 
-/// Why messages of this length cannot be measured.
-fn too_long(operation: Operation, length: u64, processes: usize, limits: Limits) -> Option<String> {
+/// Space for buffered sends that one process attaches, bytes.
+fn attached(operation: Operation, length: u64, processes: usize, pieces: usize) -> u64 {
+    match operation {
+        Operation::PingPong(PingPong::Bsend) => buffered_space(length, 1),
+        Operation::MasterWorker(MasterWorker::Bsend) => {
+            let workers = processes.saturating_sub(1) as u64;
+            buffered_space(length, workers.saturating_mul(pieces as u64))
+        }
+        _ => 0,
+    }
+}
+
+/// Why messages of this length cannot be measured, with as many pieces for each worker.
+fn too_long(
+    operation: Operation,
+    length: u64,
+    processes: usize,
+    pieces: usize,
+    limits: Limits,
+) -> Option<String> {
     let name = operation.name();
     let blocks = operation.blocks(processes);
     let largest = blocks.into_iter().max().unwrap_or(0) as u64;
@@ -468,7 +500,17 @@ fn too_long(operation: Operation, length: u64, processes: usize, limits: Limits)
     }
     let of_process = length * (blocks[0] + blocks[1]) as u64;
     // The library may need as much again for messages that have arrived early.
-    let needed = 2 * of_process * processes.min(limits.per_host) as u64;
+    let for_all = 2 * of_process * processes.min(limits.per_host) as u64;
+    // Of a ping-pong both processes may be on one host.
+    let attach = if operation.pattern() == Pattern::PingPong {
+        2
+    } else {
+        1
+    };
+    // What MPI cannot attach at all is refused as such.
+    let space = attached(operation, length, processes, pieces);
+    let space = if space > i32::MAX as u64 { 0 } else { space };
+    let needed = for_all + space * attach;
     let memory = limits.memory.filter(|memory| needed > *memory)?;
     Some(format!(
         "{length} bytes: {name} of {processes} processes needs up to {} on a host, where {} are \
@@ -616,10 +658,43 @@ mod tests {
             said.contains("plan.toml:3") && said.contains("buffers beyond 2 GiB"),
             "{said}"
         );
+        // 864 MiB of messages on a host fit; 10 pieces for each of 7 workers do not beside them.
+        let lengths = "lengths = [12582912]";
+        let said = refused(&format!("operations = [\"master-MPI_Bsend\"]\n{lengths}"));
+        assert!(
+            said.starts_with("plan.toml:3: 12582912 bytes: master-MPI_Bsend of 8 processes needs")
+                && said.contains("up to 1704M"),
+            "{said}"
+        );
+        let fits = format!("{head}operations = [\"master-MPI_Send\"]\n{lengths}");
+        assert!(plan(&fits).is_ok());
         let said = refused(
             "operations = [\"MPI_Bcast\"]\nstarts = [\"barrier\"]\narrivals = \"sorted\"\ndelay_us = 5",
         );
         assert!(said.contains("window or round-time, not barrier"), "{said}");
+    }
+
+    #[test]
+    fn pieces_are_checked_if_the_plan_does_not_say_how_many_too() {
+        let text = "[[measure]]\noperations = [\"master-MPI_Bsend\"]\nlengths = [67108864]\n";
+        let (method, parts) = parse(text).unwrap();
+        let limits = Limits {
+            memory: None,
+            ..LIMITS
+        };
+        // 64 MiB, 10 times for each of 7 workers.
+        let problems = Plan::of(method.clone(), &parts, limits).unwrap_err();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        let said = problems[0].words("plan.toml");
+        assert!(
+            said.starts_with("plan.toml:3: 10 pieces: MPI_Bsend of 67108864 bytes"),
+            "{said}"
+        );
+        let one = Part {
+            pieces: vec![Given::by_option(1)],
+            ..parts[0].clone()
+        };
+        assert!(Plan::of(method, &[one], limits).is_ok());
     }
 
     #[test]
