@@ -43,7 +43,7 @@ use plan::{Arrivals, Given, Lengths, Limits, Method, Part};
 pub(crate) use compare::Comparison;
 pub(crate) use journal::NAME as JOURNAL;
 pub(crate) use keep::DOCUMENT;
-pub(crate) use merge::read_results;
+pub(crate) use merge::{ensure_kept, read_results};
 pub(crate) use page::{Named, write as write_page};
 pub(crate) use results::{Point, Results, Run, SCHEMA as RESULTS_SCHEMA};
 pub(crate) use sheet::Sheets;
@@ -311,6 +311,9 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     let results = if options.merge.is_empty() {
         run::measure(options)?
     } else {
+        if let Some(folder) = &options.output {
+            ensure_kept(&options.merge, folder)?;
+        }
         Some((merged(&options.merge)?, options.output.clone()))
     };
     let Some((mut results, folder)) = results else {

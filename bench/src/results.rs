@@ -67,6 +67,10 @@ enum Format {
 /// Names what cannot be read or written.
 pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     let kept = kept::find(&options.paths)?;
+    if let Some(folder) = &options.output {
+        let files: Vec<PathBuf> = kept.iter().map(|one| one.path.clone()).collect();
+        collective::ensure_kept(&files, folder)?;
+    }
     if options.merge {
         return merge(options, &kept, output);
     }
@@ -310,6 +314,20 @@ mod tests {
         ] {
             assert!(page.contains(expected), "{expected}");
         }
+    }
+
+    #[test]
+    fn the_result_of_a_run_is_not_overwritten() {
+        let folder = runs();
+        let first = folder.path().join("2026-11-22T10-00-00Z-a");
+        let before = fs::read(first.join("collective.json")).unwrap();
+        for action in [&["--merge"][..], &[]] {
+            let arguments = [action, &["--output", first.to_str().unwrap()]].concat();
+            let said = printed(&arguments, folder.path()).unwrap_err().to_string();
+            assert!(said.contains("would be overwritten"), "{said}");
+        }
+        assert_eq!(fs::read(first.join("collective.json")).unwrap(), before);
+        assert_eq!(fs::read_dir(&first).unwrap().count(), 1);
     }
 
     #[test]

@@ -37,6 +37,30 @@ pub(crate) fn read_results(file: &Path) -> anyhow::Result<Results> {
     Ok(results)
 }
 
+/// Checks that what is written into a folder replaces none of these results.
+///
+/// # Errors
+/// Names the folder and the result that lies there.
+pub(crate) fn ensure_kept(files: &[PathBuf], folder: &Path) -> anyhow::Result<()> {
+    let Ok(folder_itself) = folder.canonicalize() else {
+        // It is not there yet.
+        return Ok(());
+    };
+    let lies_there = |file: &&PathBuf| {
+        let itself = file.canonicalize();
+        itself.is_ok_and(|itself| itself.parent() == Some(&folder_itself))
+    };
+    match files.iter().find(lies_there) {
+        None => Ok(()),
+        Some(file) => bail!(
+            "--output {}: it holds {}, which is one of the results to be read and would be \
+             overwritten; choose another directory",
+            folder.display(),
+            file.display()
+        ),
+    }
+}
+
 /// Reads documents and merges them.
 ///
 /// # Errors
@@ -166,6 +190,26 @@ mod tests {
             "{error}"
         );
         assert_eq!(of_files(&files[..1]).unwrap().points.len(), 1);
+    }
+
+    #[test]
+    fn a_result_is_not_replaced_by_what_is_made_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+        for of in [&a, &b] {
+            std::fs::create_dir(of).unwrap();
+            std::fs::write(of.join("collective.json"), "{}").unwrap();
+        }
+        let files = [a.join("collective.json"), b.join("collective.json")];
+        let again = folder.path().join("again");
+        std::os::unix::fs::symlink(&b, &again).unwrap();
+        for refused in [&a, &b.join("../a"), &again] {
+            let said = ensure_kept(&files, refused).unwrap_err().to_string();
+            assert!(said.contains("choose another directory"), "{said}");
+        }
+        // The directory of all, and one that is not there yet.
+        ensure_kept(&files, folder.path()).unwrap();
+        ensure_kept(&files, &folder.path().join("merged")).unwrap();
     }
 
     #[test]
