@@ -2,7 +2,7 @@
 
 use collbench_viz::{CurveAxis, Curves, Quantity, Stroke};
 
-use super::results::{Point, Results};
+use super::results::{Key, Point, Results, Varied};
 
 /// Most curves in one picture: more could not be distinguished.
 const DRAWN: usize = 6;
@@ -10,42 +10,63 @@ const DRAWN: usize = 6;
 /// The pictures of these results, with the names of their files.
 pub(super) fn of_results(results: &Results) -> Vec<(String, Curves)> {
     let mut pictures = Vec::new();
-    let measured: Vec<&Point> = results
-        .points
-        .iter()
-        .filter(|point| point.time_ns.is_some())
-        .collect();
-    for (i, part) in by_curve(&measured, length_key).chunks(DRAWN).enumerate() {
-        let mut curves = Curves::new(
+    for (i, part) in curves(results, Varied::Bytes).chunks(DRAWN).enumerate() {
+        let picture = picture(
             "Time of operations over the length of messages",
-            subtitle(results),
-            CurveAxis::new("bytes", Quantity::Number).logarithmic(),
-            CurveAxis::new("time", Quantity::Time).logarithmic(),
+            "bytes",
+            results,
+            part,
         );
-        for (name, points) in part {
-            let points = points
-                .iter()
-                .filter_map(|point| Some((point.bytes? as f64, point.time_ns?)));
-            curves.push(name.as_str(), Stroke::Line, points);
-        }
-        pictures.push((file_name("time-over-bytes", i), curves));
+        pictures.push((file_name("time-over-bytes", i), picture));
     }
-    for (i, part) in by_curve(&measured, processes_key).chunks(DRAWN).enumerate() {
-        let mut curves = Curves::new(
+    for (i, part) in curves(results, Varied::Processes).chunks(DRAWN).enumerate() {
+        let picture = picture(
             "Time of operations over the number of processes",
-            subtitle(results),
-            CurveAxis::new("processes", Quantity::Number).logarithmic(),
-            CurveAxis::new("time", Quantity::Time).logarithmic(),
+            "processes",
+            results,
+            part,
         );
-        for (name, points) in part {
-            let points = points
-                .iter()
-                .filter_map(|point| Some((point.processes as f64, point.time_ns?)));
-            curves.push(name.as_str(), Stroke::Line, points);
-        }
-        pictures.push((file_name("time-over-processes", i), curves));
+        pictures.push((file_name("time-over-processes", i), picture));
     }
     pictures
+}
+
+/// A curve: its name, and its points as argument and time in ns, ascending.
+type Curve = (String, Vec<(f64, f64)>);
+
+/// A curve for each series of points that differ in nothing else.
+fn curves(results: &Results, varied: Varied) -> Vec<Curve> {
+    let measured = results.points.iter().filter(|one| one.time_ns.is_some());
+    let curve = |points: Vec<&Point>| {
+        let key = varied.key(points[0])?;
+        let name = Key {
+            // Root 0 is the usual one.
+            root: key.root.filter(|root| *root > 0),
+            ..key
+        };
+        let points = points
+            .iter()
+            .filter_map(|point| Some((varied.argument(point) as f64, point.time_ns?)));
+        Some((name.words(), points.collect()))
+    };
+    varied
+        .series(measured)
+        .into_iter()
+        .filter_map(curve)
+        .collect()
+}
+
+fn picture(title: &str, argument: &str, results: &Results, part: &[Curve]) -> Curves {
+    let mut curves = Curves::new(
+        title,
+        subtitle(results),
+        CurveAxis::new(argument, Quantity::Number).logarithmic(),
+        CurveAxis::new("time", Quantity::Time).logarithmic(),
+    );
+    for (name, points) in part {
+        curves.push(name.as_str(), Stroke::Line, points.iter().copied());
+    }
+    curves
 }
 
 fn file_name(name: &str, part: usize) -> String {
@@ -64,48 +85,60 @@ fn subtitle(results: &Results) -> String {
     )
 }
 
-/// The name of the curve over lengths on which a point lies.
-fn length_key(point: &Point) -> Option<String> {
-    point.bytes?;
-    Some(format!(
-        "{}, {} processes{}",
-        point.operation,
-        point.processes,
-        setting(point)
-    ))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The name of the curve over processes on which a point lies.
-fn processes_key(point: &Point) -> Option<String> {
-    let bytes = point
-        .bytes
-        .map_or(String::new(), |bytes| format!(", {bytes} bytes"));
-    (point.pair.is_none()).then(|| format!("{}{bytes}{}", point.operation, setting(point)))
-}
-
-fn setting(point: &Point) -> String {
-    let root = point.root.filter(|root| *root > 0);
-    let root = root.map_or(String::new(), |root| format!(", root {root}"));
-    let arrivals = point.arrivals.as_ref();
-    let arrivals = arrivals.map_or(String::new(), |arrivals| format!(", arrivals {arrivals}"));
-    format!("{root}, {}{arrivals}", point.start.word())
-}
-
-/// Points by curve, in the order in which the curves begin; curves with one point are left out.
-fn by_curve<'a>(
-    points: &[&'a Point],
-    key: impl Fn(&Point) -> Option<String>,
-) -> Vec<(String, Vec<&'a Point>)> {
-    let mut curves: Vec<(String, Vec<&Point>)> = Vec::new();
-    for &point in points {
-        let Some(name) = key(point) else {
-            continue;
-        };
-        match curves.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, of)) => of.push(point),
-            None => curves.push((name, vec![point])),
-        }
+    fn names(points: Vec<Point>) -> Vec<String> {
+        let results = Results::example(points);
+        let curves = curves(&results, Varied::Bytes).into_iter();
+        curves.map(|(name, _)| name).collect()
     }
-    curves.retain(|(_, points)| points.len() > 1);
-    curves
+
+    #[test]
+    fn points_that_differ_in_more_than_the_length_are_different_curves() {
+        let mut points = Vec::new();
+        for bytes in [8, 64] {
+            for pieces in [1, 100] {
+                points.push(Point {
+                    pieces: Some(pieces),
+                    root: None,
+                    ..Point::example("master-MPI_Waitsome", bytes, Some(1_000.0))
+                });
+            }
+            for algorithm in [None, Some("linear".to_owned())] {
+                points.push(Point {
+                    algorithm,
+                    ..Point::example("MPI_Bcast", bytes, Some(1_000.0))
+                });
+            }
+            for root in [1, 2] {
+                points.push(Point {
+                    root: Some(root),
+                    arrivals: Some("late:1 50 us".to_owned()),
+                    ..Point::example("MPI_Reduce", bytes, Some(1_000.0))
+                });
+            }
+        }
+        let expected = [
+            "master-MPI_Waitsome, 4 processes, 1 pieces, window",
+            "master-MPI_Waitsome, 4 processes, 100 pieces, window",
+            "MPI_Bcast, 4 processes, window",
+            "MPI_Bcast, 4 processes, algorithm linear, window",
+            "MPI_Reduce, 4 processes, root 1, window, arrivals late:1 50 us",
+            "MPI_Reduce, 4 processes, root 2, window, arrivals late:1 50 us",
+        ];
+        assert_eq!(names(points), expected);
+        let alone = Point::example("MPI_Bcast", 8, Some(1_000.0));
+        let unknown = Point::example("MPI_Bcast", 64, None);
+        assert_eq!(names(vec![alone, unknown]), [""; 0]);
+    }
+
+    #[test]
+    fn a_curve_ascends_whatever_the_order_of_its_points() {
+        let points = [64, 8, 512].map(|bytes| Point::example("MPI_Bcast", bytes, Some(2e3)));
+        let results = Results::example(points.to_vec());
+        let (_, points) = &curves(&results, Varied::Bytes)[0];
+        assert_eq!(points, &[(8.0, 2e3), (64.0, 2e3), (512.0, 2e3)]);
+    }
 }

@@ -345,7 +345,7 @@ pub(super) fn csv(results: &Results) -> String {
             known(skew.map(|skew| skew.max)),
             known(point.window_ns),
             known(point.pieces),
-            known(point.algorithm.clone()),
+            quoted(point.algorithm.as_deref().unwrap_or_default()),
         ];
         text += &fields.join(",");
         text.push('\n');
@@ -359,18 +359,22 @@ pub(super) fn samples_csv(results: &Results) -> String {
     for point in &results.points {
         for (i, sample) in point.samples.iter().flatten().enumerate() {
             if text.is_empty() {
-                text += "operation,bytes,processes,root,start,repetition,valid,rank,enter_ns,leave_ns\n";
+                text += "operation,bytes,processes,root,start,repetition,valid,rank,enter_ns,leave_ns,\
+                         arrivals,pieces,algorithm\n";
             }
             for (rank, (enter, leave)) in sample.enter_ns.iter().zip(&sample.leave_ns).enumerate() {
                 let _ = writeln!(
                     text,
-                    "{},{},{},{},{},{i},{},{rank},{enter},{leave}",
+                    "{},{},{},{},{},{i},{},{rank},{enter},{leave},{},{},{}",
                     point.operation,
                     known(point.bytes),
                     point.processes,
                     known(point.root),
                     point.start.word(),
                     sample.is_valid,
+                    quoted(point.arrivals.as_deref().unwrap_or_default()),
+                    known(point.pieces),
+                    quoted(point.algorithm.as_deref().unwrap_or_default()),
                 );
             }
         }
@@ -407,6 +411,7 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collective::results::Sample;
     use crate::measure::change::Change;
 
     fn results() -> Results {
@@ -506,6 +511,36 @@ mod tests {
             lines[4]
         );
         assert_eq!(samples_csv(&results()), "");
+    }
+
+    #[test]
+    fn samples_say_all_that_distinguishes_their_point() {
+        let samples = |point: Point| Point {
+            samples: Some(vec![Sample {
+                enter_ns: vec![0, 5],
+                leave_ns: vec![9, 7],
+                is_valid: true,
+            }]),
+            ..point
+        };
+        let of_pieces = |pieces| {
+            samples(Point {
+                pieces: Some(pieces),
+                root: None,
+                ..Point::example("master-MPI_Waitsome", 8, Some(9.0))
+            })
+        };
+        let chosen = samples(Point {
+            algorithm: Some("linear, or so".to_owned()),
+            ..Point::example("MPI_Bcast", 8, Some(9.0))
+        });
+        let results = Results::example(vec![of_pieces(1), of_pieces(100), chosen]);
+        let text = samples_csv(&results);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with("leave_ns,arrivals,pieces,algorithm"));
+        assert_eq!(lines[2], "master-MPI_Waitsome,8,4,,window,0,true,1,5,7,,1,");
+        assert!(lines[3].ends_with(",100,"), "{text}");
+        assert!(lines[5].ends_with(",,,\"linear, or so\""), "{text}");
     }
 
     #[test]
