@@ -10,7 +10,7 @@ use super::operation::{Operation, Pattern, PingPong, Simple};
 use super::plan::{Method, Series};
 use super::results::{Point, Sample, words};
 use crate::measure::change::Change;
-use crate::measure::estimate::{Next, Precision, Summary};
+use crate::measure::estimate::{ErrorOf, Next, Precision, Summary, TrimmedMean};
 use crate::measure::reduction::{Reduction, Times, start_skew_ns};
 use crate::measure::start::{Batch, Parts, Repetition, StartScheme};
 use crate::measure::window::{StartState, Window};
@@ -97,8 +97,39 @@ struct Candidate<'s> {
     is_fixed: bool,
     delays_ns: Vec<i64>,
     calls: usize,
-    subtracted_ns: f64,
+    subtracted: Subtracted,
     setting: Setting,
+}
+
+/// What an empty measurement takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Subtracted {
+    /// The median over repetitions, ns.
+    ns: f64,
+    /// Half the width of the 95 % interval, ns; infinite if it is unknown.
+    error_ns: f64,
+}
+
+impl Subtracted {
+    const NOTHING: Self = Self {
+        ns: 0.0,
+        error_ns: 0.0,
+    };
+
+    /// Of the times of empty repetitions, ns.
+    fn of(times: &[f64], error: ErrorOf) -> Self {
+        let Some(found) = Summary::of(times) else {
+            return Self {
+                error_ns: f64::INFINITY,
+                ..Self::NOTHING
+            };
+        };
+        let half_width = found.trimmed.map(|of| of.half_width_ns(error));
+        Self {
+            ns: found.median,
+            error_ns: half_width.unwrap_or(f64::INFINITY),
+        }
+    }
 }
 
 /// The time of a repetition by the times of its processes.
@@ -114,6 +145,8 @@ struct Turn<'a> {
     delays_ns: &'a [i64],
     /// Whether caches are invalidated, if they are to be cold.
     invalidates: bool,
+    /// Half the width of the interval of what was subtracted in that time, ns.
+    given_ns: f64,
     /// The time that is to be precise, ns.
     value: Value<'a>,
 }
@@ -145,7 +178,19 @@ impl Course {
 impl Candidate<'_> {
     /// The time of one repetition, ns.
     fn value(&self, times: &[Times], reduction: Reduction) -> f64 {
-        (reduction.of(times) - self.subtracted_ns) / self.calls as f64
+        (reduction.of(times) - self.subtracted.ns) / self.calls as f64
+    }
+
+    /// Half the width of the interval of what is subtracted from the time of one call, ns.
+    fn given_ns(&self) -> f64 {
+        self.subtracted.error_ns / self.calls as f64
+    }
+
+    /// Half the width of the interval of the times and of what was subtracted from them, over the
+    /// time; `None` if it is unknown.
+    fn relative_error(&self, times: TrimmedMean, error: ErrorOf) -> Option<f64> {
+        let half_ns = times.half_width_ns(error).hypot(self.given_ns());
+        Some(half_ns / times.mean_ns.abs()).filter(|error| error.is_finite())
     }
 
     /// The point that its repetitions are.
@@ -168,9 +213,7 @@ impl Candidate<'_> {
             .collect();
         let chosen = reductions.get(self.reduction.word());
         let trimmed = chosen.and_then(|summary| summary.trimmed);
-        let relative_error = trimmed
-            .map(|of| of.half_width_ns(method.precision.error) / of.mean_ns.abs())
-            .filter(|error| error.is_finite());
+        let relative_error = trimmed.and_then(|of| self.relative_error(of, method.precision.error));
         let skews = repetitions.valid.iter();
         let skews = skews.map(|times| start_skew_ns(times, &self.delays_ns) as f64);
         Point {
@@ -197,7 +240,8 @@ impl Candidate<'_> {
             time_ns: chosen.map(|summary| summary.figure(method.figure)),
             relative_error,
             is_precise: relative_error.is_some_and(|error| error <= method.precision.relative),
-            subtracted_ns: self.subtracted_ns,
+            subtracted_ns: self.subtracted.ns,
+            subtracted_error_ns: Some(self.subtracted.error_ns).filter(|ns| ns.is_finite()),
             made: repetitions.made,
             missed: repetitions.missed,
             delayed: repetitions.delayed,
@@ -218,8 +262,8 @@ pub(super) struct Measurement<'a> {
     pub(super) job: &'a mut Job,
     pub(super) method: &'a Method,
     pub(super) keeps_samples: bool,
-    /// By processes, operation, calls, and whether caches are invalidated, what an empty measurement takes, ns.
-    empty: BTreeMap<(Members, &'static str, usize, bool), f64>,
+    /// By processes, operation, calls, and whether caches are invalidated.
+    empty: BTreeMap<(Members, &'static str, usize, bool), Subtracted>,
     /// The partner of process 0 in ping-pongs.
     partner: Option<usize>,
     /// What invalidating the caches takes before each repetition, ns.
@@ -265,6 +309,7 @@ impl<'a> Measurement<'a> {
                 calls: candidate.calls,
                 delays_ns: &candidate.delays_ns,
                 invalidates: uses_caches(candidate.operation),
+                given_ns: candidate.given_ns(),
                 value: Box::new(|times| candidate.value(times, candidate.reduction)),
             }
         });
@@ -299,9 +344,9 @@ impl<'a> Measurement<'a> {
             None => Vec::new(),
         };
         let calls = calls(operation, series.start, method);
-        let subtracted_ns = match operation {
-            Operation::Simple(Simple::Empty) => 0.0,
-            _ => self.empty_ns(members, series.start, calls, uses_caches(operation))?,
+        let subtracted = match operation {
+            Operation::Simple(Simple::Empty) => Subtracted::NOTHING,
+            _ => self.empty(members, series.start, calls, uses_caches(operation))?,
         };
         Ok(Candidate {
             series,
@@ -311,7 +356,7 @@ impl<'a> Measurement<'a> {
             is_fixed,
             delays_ns,
             calls,
-            subtracted_ns,
+            subtracted,
             setting: Setting {
                 operation: series.operation.clone(),
                 bytes: bytes.unwrap_or(0),
@@ -336,15 +381,15 @@ impl<'a> Measurement<'a> {
         Ok(Members::Pair(partner))
     }
 
-    /// What the measurement itself takes, ns: the median over repetitions of an empty operation, and
+    /// What the measurement itself takes: the median over repetitions of an empty operation, and
     /// over processes; for barrier-subtracted that of a barrier at process 0.
-    fn empty_ns(
+    fn empty(
         &mut self,
         members: Members,
         scheme: StartScheme,
         calls: usize,
         invalidates: bool,
-    ) -> anyhow::Result<f64> {
+    ) -> anyhow::Result<Subtracted> {
         let (operation, reduction, scheme) = match scheme {
             StartScheme::BarrierSubtracted => {
                 ("MPI_Barrier", Reduction::Process0, StartScheme::None)
@@ -368,6 +413,8 @@ impl<'a> Measurement<'a> {
         })?;
         let precision = Precision {
             least: LEAST_EMPTY,
+            // Its error is part of that of all times from which it is subtracted.
+            relative: self.method.precision.relative / 2.0,
             ..self.method.precision
         };
         let value = |times: &[Times]| reduction.of(times);
@@ -377,11 +424,13 @@ impl<'a> Measurement<'a> {
             calls,
             delays_ns: &[],
             invalidates,
+            given_ns: 0.0,
             value: Box::new(value),
         };
         let (repetitions, _) = self.repeat_turn(&turn, precision)?;
         let times = repetitions.valid.iter().map(|times| value(times));
-        let found = Spread::of(times).map_or(0.0, |spread| spread.median);
+        let times: Vec<f64> = times.collect();
+        let found = Subtracted::of(&times, self.method.precision.error);
         self.empty.insert(key, found);
         Ok(found)
     }
@@ -406,6 +455,7 @@ impl<'a> Measurement<'a> {
                 calls,
                 delays_ns,
                 invalidates: true,
+                given_ns: 0.0,
                 value: Box::new(value),
             },
             precision,
@@ -466,7 +516,8 @@ impl<'a> Measurement<'a> {
         let valid = course.repetitions.valid.iter();
         let times: Vec<f64> = valid.map(|times| (turn.value)(times)).collect();
         let made = course.repetitions.made;
-        let next = precision.next(&times, made, self.job.global().step_ns());
+        let step_ns = self.job.global().step_ns();
+        let next = precision.next(&times, made, step_ns, turn.given_ns);
         let is_late = course.spent.as_secs_f64() > self.method.seconds && made > 0;
         let Next::Repeat(n) = next else {
             course.has_ended = true;
@@ -615,5 +666,54 @@ mod tests {
         let valid = repetitions.samples.iter().filter(|sample| sample.is_valid);
         assert_eq!(valid.count(), 2);
         assert_eq!(repetitions.samples[1].leave_ns, [10, 30]);
+    }
+
+    #[test]
+    fn the_error_of_what_is_subtracted_is_part_of_that_of_the_time() {
+        let barrier: Vec<f64> = (0..100).map(|i| 900.0 + 2.0 * f64::from(i)).collect();
+        let subtracted = Subtracted::of(&barrier, ErrorOf::Winsorized);
+        assert_eq!(subtracted.ns, 999.0);
+        assert!((5.0..50.0).contains(&subtracted.error_ns), "{subtracted:?}");
+        let series = Series {
+            operation: "MPI_Bcast".to_owned(),
+            lengths: crate::collective::plan::Lengths::List(vec![8]),
+            processes: 2,
+            root: Some(0),
+            pieces: None,
+            algorithm: None,
+            start: StartScheme::BarrierSubtracted,
+            arrivals: None,
+        };
+        let candidate = |subtracted, calls| Candidate {
+            series: &series,
+            operation: Operation::of_name("MPI_Bcast").unwrap(),
+            bytes: Some(8),
+            reduction: Reduction::Process0,
+            is_fixed: true,
+            delays_ns: Vec::new(),
+            calls,
+            subtracted,
+            setting: Setting {
+                operation: "MPI_Bcast".to_owned(),
+                bytes: 8,
+                members: Members::First(2),
+                root: 0,
+                element: Default::default(),
+                pieces: 0,
+                algorithm: None,
+                overlap: None,
+            },
+        };
+        // Of 100 ns that are left, no repetition differs from the others.
+        let times = TrimmedMean::of(&[100.0; 20]).unwrap();
+        let error = |of: Candidate<'_>| of.relative_error(times, ErrorOf::Winsorized);
+        let expected = subtracted.error_ns / 100.0;
+        assert_eq!(error(candidate(subtracted, 1)), Some(expected));
+        // In a loop it is divided among all calls.
+        let found = error(candidate(subtracted, 20)).unwrap();
+        assert!((found - expected / 20.0).abs() < 1e-12);
+        assert_eq!(error(candidate(Subtracted::NOTHING, 1)), Some(0.0));
+        let unknown = Subtracted::of(&[5.0], ErrorOf::Winsorized);
+        assert_eq!(error(candidate(unknown, 1)), None);
     }
 }

@@ -91,7 +91,8 @@ pub(crate) struct Point {
     /// The time: figure over repetitions of the reduction over processes, less `subtracted_ns`; of
     /// loops divided by `loop_length`. `None` if no repetition was valid.
     pub(crate) time_ns: Option<f64>,
-    /// Half width of the 95 % interval of the trimmed mean over that mean; `None` if unknown.
+    /// Half width of the 95 % interval of the trimmed mean over that mean, with the error of what was
+    /// subtracted; of merged launches as [`Comparison`](super::Comparison) says. `None` if unknown.
     pub(crate) relative_error: Option<f64>,
     /// Whether that is within the precision asked for.
     pub(crate) is_precise: bool,
@@ -99,6 +100,10 @@ pub(crate) struct Point {
     pub(crate) reductions: BTreeMap<String, Summary>,
     /// What an empty measurement takes, ns; for barrier-subtracted, a barrier.
     pub(crate) subtracted_ns: f64,
+    /// Half the width of the 95 % interval of that, which `relative_error` includes; `None` if it is
+    /// unknown.
+    #[serde(default)]
+    pub(crate) subtracted_error_ns: Option<f64>,
     /// Repetitions made, valid or not.
     pub(crate) made: usize,
     /// Invalid: a process came to the start when it had passed.
@@ -324,6 +329,7 @@ impl Point {
             is_precise: false,
             reductions: BTreeMap::new(),
             subtracted_ns: 0.0,
+            subtracted_error_ns: None,
             made: 0,
             missed: 0,
             delayed: 0,
@@ -434,6 +440,7 @@ impl Point {
                 .map(|of| ("span".to_owned(), of))
                 .collect(),
             subtracted_ns: 20.0,
+            subtracted_error_ns: Some(0.5),
             made: 4,
             missed: if time_ns.is_some() { 1 } else { 4 },
             delayed: 0,

@@ -116,6 +116,10 @@ impl Default for Precision {
     }
 }
 
+/// Of an error that cannot be changed, a part that does not matter beside it: both together are 6 %
+/// larger.
+const SMALL_PART: f64 = 1.0 / 3.0;
+
 /// What follows from the repetitions so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
@@ -131,19 +135,30 @@ impl Precision {
     /// What follows from `valid` times (ns) of `n_made` repetitions, on a clock of this step (ns).
     ///
     /// Besides the error, the total time must be at least the step of the clock over the precision.
+    /// `given_ns` is half the width of the interval of what was subtracted from all times, which more
+    /// repetitions do not change: where it leaves no room, they are given up when it is most of the
+    /// error.
     #[must_use]
-    pub fn next(&self, valid: &[f64], n_made: usize, step_ns: f64) -> Next {
+    pub fn next(&self, valid: &[f64], n_made: usize, step_ns: f64, given_ns: f64) -> Next {
         let left = self.most.saturating_sub(n_made);
         let n = valid.len();
         let wanted = match TrimmedMean::of(valid) {
             None => self.least,
             Some(_) if n < self.least => self.least - n,
             Some(found) => {
-                let ratio = found.half_width_ns(self.error) / (self.relative * found.mean_ns.abs());
+                let wanted_ns = self.relative * found.mean_ns.abs();
+                let room_ns = (wanted_ns.powi(2) - given_ns.powi(2)).max(0.0).sqrt();
+                let goal_ns = room_ns.max(given_ns * SMALL_PART);
+                let ratio = found.half_width_ns(self.error) / goal_ns;
                 let total_ns = found.mean_ns.abs() * n as f64;
                 let for_step = step_ns / self.relative / total_ns;
                 if ratio <= 1.0 && for_step <= 1.0 {
-                    return Next::Precise;
+                    let is_precise = goal_ns <= room_ns;
+                    return if is_precise {
+                        Next::Precise
+                    } else {
+                        Next::GivenUp
+                    };
                 }
                 // The error falls with the square root of the number.
                 let factor = ratio.powi(2).max(for_step).min(2.0);
@@ -327,34 +342,63 @@ mod tests {
         let precision = Precision::default();
         let mut random = Random::from_state(9);
         let mut times: Vec<f64> = Vec::new();
-        while let Next::Repeat(more) = precision.next(&times, times.len(), 1.0) {
+        while let Next::Repeat(more) = precision.next(&times, times.len(), 1.0, 0.0) {
             times.extend((0..more).map(|_| draw(&mut random)));
         }
         let found = TrimmedMean::of(&times).unwrap();
         assert!(found.half_width_ns(ErrorOf::Winsorized) <= 0.03 * found.mean_ns);
         assert!((10..200).contains(&times.len()), "{}", times.len());
         let noisy: Vec<f64> = (0..20).map(|i| f64::from(1 << i)).collect();
-        assert_eq!(precision.next(&noisy, 2_000, 1.0), Next::GivenUp);
-        assert_eq!(precision.next(&noisy, 1_998, 1.0), Next::Repeat(2));
+        assert_eq!(precision.next(&noisy, 2_000, 1.0, 0.0), Next::GivenUp);
+        assert_eq!(precision.next(&noisy, 1_998, 1.0, 0.0), Next::Repeat(2));
     }
 
     #[test]
     fn without_a_valid_repetition_the_attempts_are_bounded_too() {
         let precision = Precision::default();
-        assert_eq!(precision.next(&[], 0, 1.0), Next::Repeat(10));
-        assert_eq!(precision.next(&[], 2_000, 1.0), Next::GivenUp);
-        assert_eq!(precision.next(&[5.0; 3], 40, 1.0), Next::Repeat(7));
+        assert_eq!(precision.next(&[], 0, 1.0, 0.0), Next::Repeat(10));
+        assert_eq!(precision.next(&[], 2_000, 1.0, 0.0), Next::GivenUp);
+        assert_eq!(precision.next(&[5.0; 3], 40, 1.0, 0.0), Next::Repeat(7));
     }
 
     #[test]
     fn a_coarse_clock_needs_a_longer_total() {
         let precision = Precision::default();
         let same = [100.0; 20];
-        assert_eq!(precision.next(&same, 20, 1.0), Next::Precise);
+        assert_eq!(precision.next(&same, 20, 1.0, 0.0), Next::Precise);
         // 1,000 ns / 0.03 is 33 us, and 20 times 100 ns are 2 us.
-        assert!(matches!(precision.next(&same, 20, 1_000.0), Next::Repeat(n) if n > 0));
+        assert!(matches!(precision.next(&same, 20, 1_000.0, 0.0), Next::Repeat(n) if n > 0));
         let long = [100_000.0; 20];
-        assert_eq!(precision.next(&long, 20, 1_000.0), Next::Precise);
+        assert_eq!(precision.next(&long, 20, 1_000.0, 0.0), Next::Precise);
+    }
+
+    #[test]
+    fn what_was_subtracted_leaves_less_room_for_the_error_of_repetitions() {
+        let precision = Precision::default();
+        let mut random = Random::from_state(4);
+        let mut repetitions = |given_ns: f64| {
+            let mut times: Vec<f64> = Vec::new();
+            let ended = loop {
+                match precision.next(&times, times.len(), 1.0, given_ns) {
+                    Next::Repeat(more) => times.extend((0..more).map(|_| draw(&mut random))),
+                    ended => break ended,
+                }
+            };
+            let found = TrimmedMean::of(&times).unwrap();
+            let half_ns = found.half_width_ns(ErrorOf::Winsorized);
+            (ended, times.len(), half_ns / found.mean_ns, found.mean_ns)
+        };
+        let (ended, few, error, mean_ns) = repetitions(0.0);
+        assert_eq!(ended, Next::Precise);
+        assert!(error <= 0.03, "{error}");
+        // 0.027 of the mean leave 0.013.
+        let (ended, many, error, _) = repetitions(0.027 * mean_ns);
+        assert_eq!(ended, Next::Precise);
+        assert!(error <= 0.014 && many > 2 * few, "{error} {many}");
+        // More repetitions cannot help, and are not made to no end.
+        let (ended, n, ..) = repetitions(0.1 * mean_ns);
+        assert_eq!(ended, Next::GivenUp);
+        assert!(n < precision.most / 2, "{n}");
     }
 
     #[test]
