@@ -142,7 +142,7 @@ fn by_fastest<'a>(point: &Point, others: impl Iterator<Item = &'a Point>) -> Opt
 /// If the intervals of both sides do not overlap, and no time is doubtful.
 fn violation(point: &Point, instead: &[&Point]) -> Option<Violation> {
     let mut all = instead.iter().copied().chain([point]);
-    if all.any(|one| one.is_mostly_disturbed() || one.change.is_some()) {
+    if all.any(Point::is_doubtful) {
         return None;
     }
     let time_ns = point.time_ns?;

@@ -366,6 +366,11 @@ impl Point {
         (self.missed + self.delayed) * 4 > self.made
     }
 
+    /// Whether a disturbance or a change while it was measured may have made its time.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.is_mostly_disturbed() || self.change.is_some()
+    }
+
     /// Bytes of a message, of master and workers of all pieces, over the time, bytes/s.
     pub(crate) fn bandwidth(&self) -> Option<f64> {
         let (bytes, time_ns) = self.bytes.zip(self.time_ns)?;

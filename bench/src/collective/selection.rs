@@ -38,12 +38,14 @@ impl Selected {
             .map(|point| MeasuredAlgorithm {
                 algorithm: point.algorithm.clone(),
                 time_ns: point.time_ns,
-                relative_error: point
-                    .relative_error
-                    .filter(|_| !point.is_mostly_disturbed() && point.change.is_none()),
+                relative_error: point.relative_error.filter(|_| !point.is_doubtful()),
             })
             .collect();
         let times: Vec<Option<f64>> = candidates.iter().map(|one| one.time_ns).collect();
+        let sound: Vec<Option<f64>> = points
+            .iter()
+            .map(|point| point.time_ns.filter(|_| !point.is_doubtful()))
+            .collect();
         let errors: Vec<Option<f64>> = candidates.iter().map(|one| one.relative_error).collect();
         let not_distinguishable = as_fast_as_the_fastest(&candidates);
         let shortest = not_distinguishable.first().copied();
@@ -63,7 +65,7 @@ impl Selected {
             root: first.root,
             start: first.start.word().to_owned(),
             arrivals: first.arrivals.clone(),
-            fastest: fastest(&times, &errors),
+            fastest: fastest(&sound, &errors),
             not_distinguishable,
             own_choice_ratio,
             is_own_choice_slower,
