@@ -45,6 +45,8 @@ pub(super) struct Journal {
     file: Option<(File, PathBuf)>,
     /// Points of this run and of runs before it, by key.
     measured: BTreeMap<String, Point>,
+    /// How many of them this run has measured.
+    n_new: usize,
     /// Keys of points at which a run ended.
     crashing: HashSet<String>,
 }
@@ -58,6 +60,7 @@ impl Journal {
         Self {
             file: None,
             measured: BTreeMap::new(),
+            n_new: 0,
             crashing: HashSet::new(),
         }
     }
@@ -84,6 +87,7 @@ impl Journal {
         let mut journal = Self {
             file: Some((file, path)),
             measured,
+            n_new: 0,
             crashing,
         };
         if text.is_empty() {
@@ -103,6 +107,11 @@ impl Journal {
     /// Number of points that were measured so far.
     pub(super) fn n_measured(&self) -> usize {
         self.measured.len()
+    }
+
+    /// Number of points that this run has measured.
+    pub(super) fn n_new(&self) -> usize {
+        self.n_new
     }
 
     /// The lengths of a series at which a run ended.
@@ -137,6 +146,7 @@ impl Journal {
             ..point.clone()
         };
         self.measured.insert(point.key(), known);
+        self.n_new += 1;
         Ok(())
     }
 
@@ -267,11 +277,12 @@ mod tests {
         journal.write_text("{\"point\": {\"oper").unwrap();
         drop(journal);
         let mut journal = open(4).unwrap();
-        assert_eq!(journal.n_measured(), 1);
+        assert_eq!((journal.n_measured(), journal.n_new()), (1, 0));
         let known = journal.measured(&point.key()).unwrap();
         assert_eq!((known.time_ns, known.missed), (point.time_ns, point.missed));
         assert_eq!(journal.crashing(series), [Some(64)]);
         journal.end(&Point::example("MPI_Bcast", 64, None)).unwrap();
+        assert_eq!((journal.n_measured(), journal.n_new()), (2, 1));
         drop(journal);
         let journal = open(4).unwrap();
         assert_eq!(journal.n_measured(), 2);

@@ -6,11 +6,25 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::journal::{OfJob, can_go_on};
+use super::merge::read_results;
 use super::plan::Plan;
+use super::results::Results;
 use super::surroundings::Surroundings;
 
 /// Name of the document in the folder of a run.
 pub(crate) const DOCUMENT: &str = "collective.json";
+
+/// The results of a run that has ended in this folder; `None` if none has.
+///
+/// # Errors
+/// Names the document if it cannot be read.
+pub(super) fn ended(folder: &Path) -> anyhow::Result<Option<Results>> {
+    let document = folder.join(DOCUMENT);
+    if !document.exists() {
+        return Ok(None);
+    }
+    read_results(&document).map(Some)
+}
 
 /// The folder of a run in `all`: that of a run with the same plan in a job like this one that has
 /// not ended, else a new one.

@@ -113,6 +113,7 @@ fn merge(all: &[Results]) -> Results {
     }
     let mut merged = all[0].clone();
     merged.run.runs = all.iter().map(|results| results.run.runs).sum();
+    merged.run.points_before = all.iter().map(|results| results.run.points_before).sum();
     if all.len() > 1 {
         // Each launch has an order of its own.
         merged.run.seed = None;

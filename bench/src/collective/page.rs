@@ -376,6 +376,7 @@ fn facts(runs: &[Named<'_>]) -> Vec<Fact> {
             ""
         };
         add("caches", caches.to_owned());
+        add("points", of.points_before_in_words().unwrap_or_default());
         add(
             "time of a point",
             format!("{} of the repetitions", of.figure),

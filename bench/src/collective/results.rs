@@ -56,6 +56,10 @@ pub(crate) struct Run {
     /// Whether caches were invalidated before each repetition.
     #[serde(default)]
     pub(crate) has_cold_caches: bool,
+    /// How many of the points a launch before this one had measured, which ended too early: date,
+    /// clock error and load are not theirs.
+    #[serde(default)]
+    pub(crate) points_before: usize,
     /// What the order of the points was drawn from; `None` if it is unknown.
     #[serde(default)]
     pub(crate) seed: Option<u64>,
@@ -184,8 +188,23 @@ pub(crate) struct MeasuredAlgorithm {
     /// `None`: the library's own choice.
     pub(crate) algorithm: Option<String>,
     pub(crate) time_ns: Option<f64>,
-    /// Half width of the 95 % interval over the time.
+    /// Half width of the interval over the time, as that of a point.
     pub(crate) relative_error: Option<f64>,
+}
+
+impl Run {
+    /// That some points were measured by launches before, as a sentence without a full stop; `None`
+    /// if none were.
+    pub(crate) fn points_before_in_words(&self) -> Option<String> {
+        let words = || {
+            format!(
+                "{} measured before, by launches that were interrupted: date, clock error and load \
+                 are those of the last launch",
+                collbench_text::quantity::counted(self.points_before, "point")
+            )
+        };
+        (self.points_before > 0).then(words)
+    }
 }
 
 impl Violation {
@@ -491,6 +510,7 @@ impl Results {
                 element: "byte".to_owned(),
                 runs: 1,
                 has_cold_caches: false,
+                points_before: 0,
                 seed: None,
                 surroundings: Surroundings::default(),
             },

@@ -55,20 +55,36 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<(Results, Opti
             Ok((points, prepared))
         },
     )?;
-    Ok(measured.map(|((points, prepared), job)| {
-        let results = Results {
-            schema: SCHEMA.to_owned(),
-            run: Run {
-                seed: Some(seed),
-                has_cold_caches: options.cold_cache,
-                ..Run::of(job, &prepared.plan.method)
-            },
-            points,
-            guidelines: Vec::new(),
-            selection: Vec::new(),
-        };
-        (results, prepared.folder)
-    }))
+    let Some(((points, prepared), job)) = measured else {
+        return Ok(None);
+    };
+    if prepared.journal.n_new() == 0
+        && let Some(folder) = &prepared.folder
+        && let Some(before) = keep::ended(folder)?
+    {
+        let date = before.run.surroundings.date.as_deref();
+        eprintln!(
+            "collbench-bench: nothing is left to measure in {}: this is the result of {}; to measure \
+             again, choose another directory",
+            folder.display(),
+            date.unwrap_or("the run before")
+        );
+        return Ok(Some((before, prepared.folder)));
+    }
+    let n_before = points.len().saturating_sub(prepared.journal.n_new());
+    let results = Results {
+        schema: SCHEMA.to_owned(),
+        run: Run {
+            seed: Some(seed),
+            has_cold_caches: options.cold_cache,
+            points_before: n_before,
+            ..Run::of(job, &prepared.plan.method)
+        },
+        points,
+        guidelines: Vec::new(),
+        selection: Vec::new(),
+    };
+    Ok(Some((results, prepared.folder)))
 }
 
 /// A seed that differs from launch to launch.
@@ -174,6 +190,7 @@ impl Run {
             runs: 1,
             seed: None,
             has_cold_caches: false,
+            points_before: 0,
             surroundings: job.surroundings,
         }
     }

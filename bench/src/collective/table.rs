@@ -126,6 +126,9 @@ pub(super) fn write_run(heading: &str, run: &Run, output: &mut impl Write) -> io
         writeln!(output, "  caches   invalidated before each repetition")?;
     }
     write_surroundings(&run.surroundings, output)?;
+    if let Some(words) = run.points_before_in_words() {
+        writeln!(output, "  before   {words}")?;
+    }
     writeln!(output, "  command  {}\n", run.command.join(" "))
 }
 

@@ -223,6 +223,7 @@ fn results_of(points: Vec<Point>) -> Results {
             element: "unknown".to_owned(),
             runs: 1,
             has_cold_caches: false,
+            points_before: 0,
             seed: None,
             surroundings: Surroundings::default(),
         },

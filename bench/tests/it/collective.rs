@@ -118,6 +118,19 @@ fn every_operation_is_measured_and_an_interrupted_run_goes_on_where_it_ended() {
         last.iter().any(|line| line.contains("MPI_Scan")),
         "{last:?}"
     );
+    assert_eq!(first["run"]["points_before"], 0);
+    assert_eq!(second["run"]["points_before"], points(&first).len() - 2);
+
+    // When all is measured, the same command has nothing to add: neither a date nor a clock error.
+    let document = fs::read(results.join("collective.json")).unwrap();
+    let third = measured(&arguments, folder);
+    assert_eq!(third["run"], second["run"]);
+    assert!(document == fs::read(results.join("collective.json")).unwrap());
+    let text = launch(3, &[&["collective"], &arguments[..]].concat(), folder);
+    let said = String::from_utf8_lossy(&text.stderr);
+    assert!(said.contains("nothing is left to measure"), "{said}");
+    let printed = String::from_utf8_lossy(&text.stdout);
+    assert!(printed.contains("points measured before"), "{printed}");
 }
 
 #[test]
