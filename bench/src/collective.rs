@@ -367,9 +367,6 @@ pub(crate) fn write_run(results: &Results, output: &mut impl Write) -> std::io::
 /// Names the file.
 pub(crate) fn write_files(results: &Results, folder: &Path) -> anyhow::Result<()> {
     let write = |name: &str, content: &[u8]| crate::folder::write_file(folder, name, content);
-    let mut json = serde_json::to_vec_pretty(results)?;
-    json.push(b'\n');
-    write(keep::DOCUMENT, &json)?;
     write("collective.csv", table::csv(results).as_bytes())?;
     let samples = table::samples_csv(results);
     if !samples.is_empty() {
@@ -389,7 +386,10 @@ pub(crate) fn write_files(results: &Results, folder: &Path) -> anyhow::Result<()
             Picture::from(curves).to_svg().as_bytes(),
         )?;
     }
-    Ok(())
+    // Last: where it is, the run has ended, and nothing is missing.
+    let mut json = serde_json::to_vec_pretty(results)?;
+    json.push(b'\n');
+    write(keep::DOCUMENT, &json)
 }
 
 /// Results of two processes on two hosts, with two points that take this long and four times as

@@ -29,7 +29,7 @@ use crate::measure::refinement::Refinement;
 use crate::measure::start::StartScheme;
 use crate::overhead::settings;
 
-/// Measures; returns the results, and the folder for them, in process 0 only.
+/// Measures; returns the results, and the folder that they are to be written to, in process 0 only.
 ///
 /// # Errors
 /// States what is wrong with the plan, or which file could not be written.
@@ -69,7 +69,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<(Results, Opti
             folder.display(),
             date.unwrap_or("the run before")
         );
-        return Ok(Some((before, prepared.folder)));
+        return Ok(Some((before, None)));
     }
     let n_before = points.len().saturating_sub(prepared.journal.n_new());
     let results = Results {
