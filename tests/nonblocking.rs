@@ -337,8 +337,10 @@ fn exposed_time_is_what_the_program_itself_measures() {
                 .collect();
             assert_eq!(found.len(), 1, "{found:?}");
             check_times(found[0], "exposed_ns", &exposed);
-            let total = found[0]["exposed_ns"]["total"].as_i64().unwrap();
-            assert!(total <= exposed.iter().sum(), "{operation}: {total}");
+            // The clock of the program may be slewed, by up to 500 ppm; that of the recorder is not.
+            let total = found[0]["exposed_ns"]["total"].as_i64().unwrap() as f64;
+            let own = exposed.iter().sum::<i64>() as f64;
+            assert!(total <= 1.0006 * own, "{operation}: {total} of {own}");
             // The short times between tests are longer by what the recorder takes in them.
             if tests == 0 {
                 check_times(found[0], "overlap_bound_ns", &between);
