@@ -70,6 +70,9 @@ pub struct Options {
     /// Most batches of 50 repetitions per time, if its interval is not narrow enough before
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(4..=10_000))]
     batches: u32,
+    /// Longest time for one time, once there are two batches of it
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    seconds: f64,
     /// Operations of MPI that carry messages
     #[arg(long, value_enum, value_name = "OPERATIONS", default_value_t = Over::PointToPoint)]
     over: Over,
@@ -85,7 +88,7 @@ pub struct Options {
     #[arg(
         long,
         value_name = "TRACE",
-        conflicts_with_all = ["smallest", "largest", "batches", "over", "clock", "simulate", "links", "output"]
+        conflicts_with_all = ["smallest", "largest", "batches", "seconds", "over", "clock", "simulate", "links", "output"]
     )]
     trace: Option<PathBuf>,
     /// What to print to stdout
@@ -125,6 +128,13 @@ fn bytes(text: &str, least: usize) -> Result<usize, String> {
     }
 }
 
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.001..=1e5).contains(&seconds) => Ok(seconds),
+        _ => Err("expected seconds, from 0.001 to 100000".to_owned()),
+    }
+}
+
 impl Options {
     fn source(&self) -> ClockSource {
         match self.clock {
@@ -140,6 +150,7 @@ impl Options {
                 relative: RELATIVE,
                 least: LEAST_BATCHES,
                 most: self.batches as usize,
+                longest_ns: self.seconds * 1e9,
             },
             sizes: [self.smallest, self.largest],
         }

@@ -14,6 +14,7 @@ const PRECISION: Precision = Precision {
     relative: 0.05,
     least: 2,
     most: 4,
+    longest_ns: 1e9,
 };
 
 /// A network of `n` processes with o_s, o_r, g and L, ns.

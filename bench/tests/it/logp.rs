@@ -90,7 +90,6 @@ fn two_processes_exchange_small_and_large_messages_undamaged() {
 }
 
 #[test]
-#[ignore = "each operation yields the core: minutes on a busy machine"]
 fn one_sided_operations_carry_the_same_messages() {
     exchange("one-sided", "one_sided");
 }
@@ -105,7 +104,16 @@ fn exchange(over: &str, network: &str) {
     let output = mpirun
         .args(["--oversubscribe", "-n", "2"])
         .arg(env!("CARGO_BIN_EXE_collbench-bench"))
-        .args(["logp", "--batches", "4", "--over", over])
+        // What matters is what arrives, not how long it takes: each operation may yield the core.
+        .args([
+            "logp",
+            "--batches",
+            "4",
+            "--seconds",
+            "0.01",
+            "--over",
+            over,
+        ])
         .args(["--smallest", "16384", "--largest", "16384"])
         .args(["--format", "json", "--output", "pictures"])
         .env("OMPI_MCA_mpi_yield_when_idle", "1")
@@ -120,8 +128,7 @@ fn exchange(over: &str, network: &str) {
     let sizes = document["classes"][0]["sizes"].as_array().unwrap();
     assert_eq!(sizes.len(), 1);
     for size in sizes {
-        let time = number(size, "/signature/round_trip/ns");
-        assert!(time > 0.0 && time < 1e9, "{size}");
+        assert!(number(size, "/signature/round_trip/ns") > 0.0, "{size}");
         assert!(number(size, "/get/ns") > 0.0);
         // On a busy machine a point may be interrupted in all its batches: then there is no signature
         // to read parameters from.

@@ -9,8 +9,8 @@ const FIRST: usize = 3;
 const FEWEST: usize = 3;
 /// Time that a batch may take, ns: of long bursts it has fewer repetitions.
 const LONGEST_BATCH_NS: f64 = 1e8;
-/// Time that all batches of one measurement may take, ns, once there is the least number of them.
-const LONGEST_NS: f64 = 1e9;
+/// Fewest batches, of which there is an interval.
+const FEWEST_BATCHES: usize = 2;
 
 /// Of costs that are subtracted from one another, intervals are narrower by this factor.
 const NARROWER: f64 = 5.0;
@@ -47,7 +47,8 @@ impl<J: Job> Sampler<'_, J> {
         let begin_ns = self.job.elapsed_ns();
         let n_requesters = self.job.execute(&work).len();
         let repetition_ns = (self.job.elapsed_ns() - begin_ns) / work.made() as f64;
-        let fitting = (LONGEST_BATCH_NS / repetition_ns.max(1.0)) as usize;
+        let longest_ns = LONGEST_BATCH_NS.min(precision.longest_ns);
+        let fitting = (longest_ns / repetition_ns.max(1.0)) as usize;
         work.repetitions = fitting.clamp(FEWEST.min(precision.batch), precision.batch);
         let mut batches: Vec<Vec<Vec<f64>>> = vec![Vec::new(); n_requesters];
         loop {
@@ -55,14 +56,19 @@ impl<J: Job> Sampler<'_, J> {
                 of_one.push(times);
             }
             let n = batches.first().map_or(precision.most, Vec::len);
-            if n < precision.least {
+            let is_long = self.job.elapsed_ns() - begin_ns > precision.longest_ns;
+            let least = if is_long {
+                FEWEST_BATCHES
+            } else {
+                precision.least
+            };
+            if n < least {
                 continue;
             }
             let costs = batches
                 .iter()
                 .filter_map(|of_one| Cost::of(of_one, precision));
             let costs: Vec<Cost> = costs.collect();
-            let is_long = self.job.elapsed_ns() - begin_ns > LONGEST_NS;
             if n >= precision.most || is_long || costs.iter().all(|cost| cost.is_precise) {
                 return costs;
             }

@@ -103,6 +103,8 @@ pub(in crate::logp) struct Precision {
     pub(in crate::logp) least: usize,
     /// Greatest number of batches.
     pub(in crate::logp) most: usize,
+    /// Time, ns, after which there are no more batches than an interval needs.
+    pub(in crate::logp) longest_ns: f64,
 }
 
 impl Cost {
@@ -176,6 +178,7 @@ mod tests {
             relative: 0.05,
             least: 2,
             most: 4,
+            longest_ns: f64::INFINITY,
         };
         let batches = [vec![10.0, 10.0, 10.0, 10.0, 1e6], vec![10.0; 5]];
         let cost = Cost::of(&batches, precision).unwrap();
