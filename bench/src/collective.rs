@@ -13,6 +13,7 @@ mod merge;
 pub mod nonblocking;
 mod operation;
 mod overlap;
+mod own_trees;
 mod page;
 mod pictures;
 mod plan;
@@ -93,6 +94,10 @@ pub struct Options {
     /// (Open MPI's coll_tuned)
     #[arg(long, conflicts_with_all = ["merge", "compare"])]
     algorithms: bool,
+    /// Measure the trees of this tree file beside the library's own choice, in turns, where one fits;
+    /// may be given several times
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["merge", "compare"])]
+    trees: Vec<PathBuf>,
     /// What the order of the points is drawn from [default: different for each launch]
     #[arg(long, value_name = "N", conflicts_with_all = ["merge", "compare"])]
     seed: Option<u64>,

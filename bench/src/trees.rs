@@ -32,7 +32,9 @@ pub(crate) use comparisons::{ComparisonFigures, comparisons, median_in_words};
 pub(crate) use configuration::Call;
 #[cfg(test)]
 pub(crate) use configuration::{Against, Comparison};
+pub(crate) use hosts::Hosts;
 pub(crate) use leaf::Leaf;
+pub(crate) use library::engine_world;
 pub(crate) use operation::{Operate, Values};
 pub(crate) use options::TreeOptions;
 pub(crate) use pictures::rounds_picture;

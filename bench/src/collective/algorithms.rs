@@ -16,11 +16,32 @@ use super::operation::Operation;
 /// Environment variable that lets communicators read the control variables.
 pub(super) const SWITCH: (&str, &str) = ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
 
-/// An algorithm, as the library numbers and names it.
+/// An algorithm that is measured beside the library's own choice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Algorithm {
-    pub(super) number: i32,
+    /// As the library names it.
     pub(super) name: String,
+    pub(super) by: By,
+}
+
+/// What executes an algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum By {
+    /// The library, which has given it this number.
+    Library(i32),
+    /// Trees of the tree file with this index.
+    TreeFile(usize),
+}
+
+impl By {
+    /// The number that the library is told; `None` for trees.
+    pub(super) fn number(self) -> Option<i32> {
+        match self {
+            Self::Library(number) => Some(number),
+            Self::TreeFile(_) => None,
+        }
+    }
 }
 
 /// A control variable.
@@ -38,7 +59,10 @@ pub(super) fn of(operation: Operation) -> Vec<Algorithm> {
     // Variables of operations that cannot be chosen can be read, and not be written.
     let variable = Variable::of(operation).filter(|variable| variable.write(0).is_ok());
     variable.map_or(Vec::new(), |variable| {
-        let numbered = variable.values.iter().filter(|value| value.number > 0);
+        let numbered = variable
+            .values
+            .iter()
+            .filter(|value| value.by != By::Library(0));
         numbered.cloned().collect()
     })
 }
@@ -150,8 +174,8 @@ unsafe fn values_of(idx: c_int) -> Option<Vec<Algorithm>> {
             if code == 0 {
                 let name = CStr::from_ptr(name.as_ptr());
                 all.push(Algorithm {
-                    number,
                     name: name.to_string_lossy().into_owned(),
+                    by: By::Library(number),
                 });
             }
         }

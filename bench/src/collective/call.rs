@@ -1,6 +1,7 @@
 //! Operations with their buffers, ready to be called again and again.
 
 mod master_worker;
+mod own_tree;
 
 use std::ffi::{CString, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -16,6 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::operation::{Collective, MasterWorker, Operation, PingPong, Simple};
 use master_worker::Team;
+
+pub(super) use own_tree::OverTree;
 
 /// What the messages consist of.
 #[derive(
@@ -94,6 +97,13 @@ impl Buffer {
     fn address(&self) -> *mut c_void {
         self.lines.as_ptr().cast_mut().cast()
     }
+
+    /// The first so many bytes, or all if there are fewer.
+    fn bytes(&mut self, n: usize) -> &mut [u8] {
+        let n = n.min(size_of_val(&self.lines[..]));
+        // SAFETY: lines are numbers without space between them, and any bytes are numbers.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), n) }
+    }
 }
 
 /// An operation on a communicator, with its arguments.
@@ -120,6 +130,12 @@ pub(super) struct Call {
     attached: Option<Vec<u8>>,
     /// Of master and workers.
     team: Option<Team>,
+    /// What executes it instead of the library.
+    over_tree: Option<OverTree>,
+    /// Bytes of an element, of a block, and of all blocks sent and received.
+    n_element_bytes: u64,
+    block_bytes: usize,
+    all_bytes: [usize; 2],
 }
 
 macro_rules! blocking {
@@ -273,6 +289,10 @@ impl Call {
             made: Vec::new(),
             attached: None,
             team: None,
+            over_tree: None,
+            n_element_bytes: element.size(),
+            block_bytes: bytes as usize,
+            all_bytes: [sent, received].map(|blocks| blocks * bytes as usize),
         };
         if let Operation::Persistent(collective) = operation {
             let mut request = MaybeUninit::uninit();
@@ -298,6 +318,11 @@ impl Call {
         Ok(call)
     }
 
+    /// Executes it over a tree from now on.
+    pub(super) fn use_tree(&mut self, tree: OverTree) {
+        self.over_tree = Some(tree);
+    }
+
     /// What it calls.
     pub(super) fn operation(&self) -> Operation {
         self.operation
@@ -307,6 +332,9 @@ impl Call {
     #[inline]
     pub(super) fn run(&mut self) -> c_int {
         match self.operation {
+            Operation::Blocking(collective) if self.over_tree.is_some() => {
+                self.over_tree(collective)
+            }
             Operation::Blocking(collective) => self.blocking(collective),
             Operation::Nonblocking(collective) => {
                 let mut request = MaybeUninit::uninit();
@@ -364,6 +392,26 @@ impl Call {
             // SAFETY: made by this process, and not freed yet.
             unsafe { ffi::MPI_Comm_free(&mut comm) };
         }
+    }
+
+    /// Over the tree. Returns 0, or the code of an error that it has reported.
+    #[inline]
+    fn over_tree(&mut self, of: Collective) -> c_int {
+        let Some(tree) = &mut self.over_tree else {
+            return self.blocking(of);
+        };
+        let [sent, received] = self.all_bytes;
+        let buffers = (self.sent.bytes(sent), self.received.bytes(received));
+        let why = match tree.run(of, self.root as u32, self.block_bytes, buffers) {
+            Some(Ok(())) => return 0,
+            Some(Err(error)) => error.to_string(),
+            None => "there are no trees for it".to_owned(),
+        };
+        eprintln!(
+            "collbench-bench: {} over a tree: {why}",
+            self.operation.name()
+        );
+        ffi::MPI_ERR_OTHER as c_int
     }
 
     #[inline]

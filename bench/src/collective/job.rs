@@ -5,6 +5,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use collbench_formats::decode_meta;
+use collbench_formats::tree::Wrappers;
 use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{
     Communicator, CommunicatorCollectives, Destination, MatchedReceiveVec, Root, Source,
@@ -12,9 +14,10 @@ use mpi::traits::{
 use serde::{Deserialize, Serialize};
 
 use super::algorithms;
-use super::call::{Call, Element};
+use super::call::{Call, Element, OverTree};
 use super::operation::Operation;
 use super::overlap::Overlap;
+use super::own_trees::TreeEngine;
 use crate::measure::cold_cache::ColdCache;
 use crate::measure::global_clock::{ClockError, GlobalClock};
 use crate::measure::start::{Batch, Repetition};
@@ -44,6 +47,8 @@ pub(super) struct Setting {
     pub(super) pieces: usize,
     /// Number of the algorithm that the library is told to use; `None`: its own choice.
     pub(super) algorithm: Option<i32>,
+    /// The tree over which it is executed instead, encoded.
+    pub(super) tree: Option<(Vec<u8>, u32)>,
     /// What is computed while a nonblocking operation is under way.
     pub(super) overlap: Option<Overlap>,
 }
@@ -97,6 +102,8 @@ pub(super) struct Job {
     clock_error: ClockError,
     /// If caches are to be cold.
     cold: Option<ColdCache>,
+    /// If operations are executed over trees.
+    trees: Option<TreeEngine>,
 }
 
 impl Job {
@@ -105,11 +112,13 @@ impl Job {
         world: SimpleCommunicator,
         global: GlobalClock,
         has_cold_caches: bool,
+        trees: Option<TreeEngine>,
     ) -> Self {
         let clock_error = largest_error(&world, global.error());
         Self {
             clock_error,
             cold: has_cold_caches.then(ColdCache::new),
+            trees,
             world,
             global,
             comms: BTreeMap::new(),
@@ -131,7 +140,7 @@ impl Job {
         loop {
             let command = self.receive()?;
             if matches!(command, Command::Finish) {
-                return Ok(());
+                return self.end();
             }
             self.carry_out(&command)?;
         }
@@ -204,8 +213,15 @@ impl Job {
     ///
     /// # Errors
     /// If the command cannot be encoded.
-    pub(super) fn finish(&self) -> anyhow::Result<()> {
-        self.send(&Command::Finish, 1..self.world.size() as usize)
+    pub(super) fn finish(&mut self) -> anyhow::Result<()> {
+        self.send(&Command::Finish, 1..self.world.size() as usize)?;
+        self.end()
+    }
+
+    /// Frees what trees have used; all processes.
+    fn end(&mut self) -> anyhow::Result<()> {
+        self.ready.clear();
+        self.trees.take().map_or(Ok(()), TreeEngine::end)
     }
 
     /// The process, other than 0, with the longest shortest ping-pong of 8 bytes with process 0.
@@ -223,6 +239,7 @@ impl Job {
                 element: Element::Byte,
                 pieces: 0,
                 algorithm: None,
+                tree: None,
                 overlap: None,
             })?;
             let repetitions = self.measure(0, Batch::unsynchronized(100))?;
@@ -298,8 +315,9 @@ impl Job {
         let operation = Operation::of_name(&setting.operation)
             .with_context(|| format!("{}: unknown operation", setting.operation))?;
         let comm = self.communicator(operation, setting)?;
+        let over_tree = self.over_tree(setting)?;
         if let Some(comm) = comm {
-            let call = Call::new(
+            let mut call = Call::new(
                 operation,
                 Rc::clone(&comm),
                 setting.root,
@@ -307,6 +325,16 @@ impl Job {
                 setting.element,
                 setting.pieces,
             )?;
+            if let (Some(tree), Some(collective)) = (over_tree, operation.collective()) {
+                call.use_tree(tree);
+                ensure!(
+                    call.agrees_with_library(collective),
+                    "{} of {} bytes over a tree has failed, or has another result than the MPI \
+                     library's; that is an error of collbench",
+                    setting.operation,
+                    setting.bytes
+                );
+            }
             self.ready.push(Ready {
                 call,
                 comm,
@@ -314,6 +342,18 @@ impl Job {
             });
         }
         Ok(())
+    }
+
+    /// What executes a setting over its tree, if it has one and this process takes part. Collective
+    /// over all processes.
+    fn over_tree(&mut self, setting: &Setting) -> anyhow::Result<Option<OverTree>> {
+        let Some((encoded, checksum)) = &setting.tree else {
+            return Ok(None);
+        };
+        let tree: Wrappers = decode_meta(encoded, *checksum)?;
+        let engine = self.trees.as_mut().context("no trees were begun with")?;
+        let team = engine.team(&setting.members.ranks(), &tree)?;
+        Ok(team.map(|team| OverTree::new(team, setting.element)))
     }
 
     /// The communicator for a setting. Collective over all processes when it is first used.

@@ -37,6 +37,8 @@ pub(super) struct OfJob {
     /// Settings of the MPI library.
     pub(super) settings: BTreeMap<String, String>,
     pub(super) has_cold_caches: bool,
+    /// The content of tree files.
+    pub(super) tree_files: Vec<String>,
 }
 
 /// The journal of a run: a file, or nothing if no folder for results was given.
@@ -241,6 +243,7 @@ mod tests {
             mpi_library: None,
             settings: BTreeMap::new(),
             has_cold_caches: false,
+            tree_files: Vec::new(),
         }
     }
 

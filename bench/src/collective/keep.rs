@@ -97,6 +97,7 @@ mod tests {
             mpi_library: None,
             settings: BTreeMap::new(),
             has_cold_caches: false,
+            tree_files: Vec::new(),
         };
         let surroundings = Surroundings {
             date: Some("2026-11-23T22:40:05Z".to_owned()),

@@ -151,11 +151,12 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
         source,
         None,
         false,
-        |limits, _| {
+        false,
+        |here| {
             if let Some(folder) = &options.output {
                 crate::folder::make(folder)?;
             }
-            options.plan(limits)
+            options.plan(here.limits)
         },
         |job, plan| {
             let points = measure::measure(&plan, &options.interval, job)?;

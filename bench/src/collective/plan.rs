@@ -579,8 +579,8 @@ mod tests {
             algorithms: |operation| match operation.name().as_str() {
                 "MPI_Bcast" => [(1, "linear"), (6, "binomial")]
                     .map(|(number, name)| Algorithm {
-                        number,
                         name: name.to_owned(),
+                        by: super::super::algorithms::By::Library(number),
                     })
                     .to_vec(),
                 _ => Vec::new(),

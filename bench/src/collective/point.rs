@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use collbench_formats::encode_meta;
+use collbench_formats::tree::Wrappers;
 use collbench_stats::spread::Spread;
 
+use super::algorithms::{Algorithm, By};
 use super::job::{Job, Members, Setting};
 use super::operation::{Operation, Pattern, PingPong, Simple};
+use super::own_trees::TreeFiles;
 use super::plan::{Method, Series};
 use super::results::{Point, Sample, words};
 use crate::measure::change::Change;
@@ -268,10 +272,17 @@ pub(super) struct Measurement<'a> {
     partner: Option<usize>,
     /// What invalidating the caches takes before each repetition, ns.
     invalidation_ns: i64,
+    /// The tree files of series that are measured over trees.
+    trees: Option<&'a TreeFiles>,
 }
 
 impl<'a> Measurement<'a> {
-    pub(super) fn new(job: &'a mut Job, method: &'a Method, keeps_samples: bool) -> Self {
+    pub(super) fn new(
+        job: &'a mut Job,
+        method: &'a Method,
+        trees: Option<&'a TreeFiles>,
+        keeps_samples: bool,
+    ) -> Self {
         let invalidation_ns = job.invalidation_ns();
         Self {
             job,
@@ -280,6 +291,7 @@ impl<'a> Measurement<'a> {
             empty: BTreeMap::new(),
             partner: None,
             invalidation_ns,
+            trees,
         }
     }
 
@@ -344,6 +356,7 @@ impl<'a> Measurement<'a> {
             None => Vec::new(),
         };
         let calls = calls(operation, series.start, method);
+        let tree = self.tree(series, bytes);
         let subtracted = match operation {
             Operation::Simple(Simple::Empty) => Subtracted::NOTHING,
             _ => self.empty(members, series.start, calls, uses_caches(operation))?,
@@ -364,10 +377,21 @@ impl<'a> Measurement<'a> {
                 root: series.root.unwrap_or(0),
                 element: method.element,
                 pieces: series.pieces.unwrap_or(0),
-                algorithm: series.algorithm.as_ref().map(|algorithm| algorithm.number),
+                algorithm: series.algorithm.as_ref().and_then(|of| of.by.number()),
+                tree: tree.map(|tree| encode_meta(&tree)).transpose()?,
                 overlap: None,
             },
         })
+    }
+
+    /// Whether a series can be measured with this length: of one over trees, whether a tree fits.
+    pub(super) fn can_measure(&self, series: &Series, bytes: Option<u64>) -> bool {
+        let of_trees = |of: &Algorithm| matches!(of.by, By::TreeFile(_));
+        !series.algorithm.as_ref().is_some_and(of_trees) || self.tree(series, bytes).is_some()
+    }
+
+    fn tree(&self, series: &Series, bytes: Option<u64>) -> Option<Wrappers> {
+        self.trees.as_ref()?.tree(series, bytes.unwrap_or(0))
     }
 
     fn members(&mut self, operation: Operation, processes: usize) -> anyhow::Result<Members> {
@@ -409,6 +433,7 @@ impl<'a> Measurement<'a> {
             element: self.method.element,
             pieces: 0,
             algorithm: None,
+            tree: None,
             overlap: None,
         })?;
         let precision = Precision {
@@ -701,6 +726,7 @@ mod tests {
                 element: Default::default(),
                 pieces: 0,
                 algorithm: None,
+                tree: None,
                 overlap: None,
             },
         };

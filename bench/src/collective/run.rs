@@ -18,6 +18,7 @@ use super::job::Job;
 use super::journal::{Journal, OfJob};
 use super::keep;
 use super::operation::Operation;
+use super::own_trees::{TreeEngine, TreeFiles};
 use super::plan::{Lengths, Limits, Method, Plan, Problem, Series, parse};
 use super::point::Measurement;
 use super::progress::Progress;
@@ -28,6 +29,7 @@ use crate::measure::global_clock::{ClockError, GlobalClock};
 use crate::measure::refinement::Refinement;
 use crate::measure::start::StartScheme;
 use crate::overhead::settings;
+use crate::trees::Hosts;
 
 /// Measures; returns the results, and the folder that they are to be written to, in process 0 only.
 ///
@@ -43,15 +45,12 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<(Results, Opti
         options.clock(),
         options.network.as_deref(),
         options.cold_cache,
-        |limits, surroundings| prepare(options, limits, surroundings),
+        !options.trees.is_empty(),
+        |here| prepare(options, here),
         |job, mut prepared| {
-            let points = measure_plan(
-                &prepared.plan,
-                seed,
-                options.samples,
-                job,
-                &mut prepared.journal,
-            )?;
+            let (method, trees) = (&prepared.plan.method, prepared.trees.as_ref());
+            let measurement = Measurement::new(job, method, trees, options.samples);
+            let points = measure_plan(&prepared.plan, seed, measurement, &mut prepared.journal)?;
             Ok((points, prepared))
         },
     )?;
@@ -98,6 +97,15 @@ struct Prepared {
     plan: Plan,
     journal: Journal,
     folder: Option<PathBuf>,
+    trees: Option<TreeFiles>,
+}
+
+/// Where something is about to be measured.
+pub(super) struct Here<'a> {
+    pub(super) limits: Limits,
+    surroundings: &'a Surroundings,
+    /// If operations are measured over trees.
+    hosts: Option<&'a Hosts>,
 }
 
 /// The job in which something was measured.
@@ -119,7 +127,8 @@ pub(super) fn in_job<P, M>(
     source: ClockSource,
     network: Option<&str>,
     has_cold_caches: bool,
-    prepare: impl FnOnce(Limits, &Surroundings) -> anyhow::Result<P>,
+    uses_trees: bool,
+    prepare: impl FnOnce(Here<'_>) -> anyhow::Result<P>,
     measure: impl FnOnce(&mut Job, P) -> anyhow::Result<M>,
 ) -> anyhow::Result<Option<(M, Measured)>> {
     let machine = Machine::here();
@@ -127,8 +136,13 @@ pub(super) fn in_job<P, M>(
     let world = universe.world();
     let limits = limits(&world);
     let mut surroundings = Surroundings::gather(&world, network);
+    let hosts = hosts(&world, source, uses_trees)?;
     let ready = match world.rank() {
-        0 => Some(prepare(limits, &surroundings)),
+        0 => Some(prepare(Here {
+            limits,
+            surroundings: &surroundings,
+            hosts: hosts.as_ref(),
+        })),
         _ => None,
     };
     let mut goes_on = ready.as_ref().is_none_or(Result::is_ok);
@@ -141,7 +155,9 @@ pub(super) fn in_job<P, M>(
         return Ok(None);
     };
     let n_clocks = global.n_clocks();
-    let mut job = Job::new(universe.world(), global, has_cold_caches);
+    let begin = |hosts| TreeEngine::begin(hosts, world.rank() as u32);
+    let trees = hosts.map(begin).transpose()?;
+    let mut job = Job::new(universe.world(), global, has_cold_caches, trees);
     let Some(ready) = ready else {
         let served = job.serve();
         if let Err(error) = &served {
@@ -209,11 +225,12 @@ fn word(value: &impl clap::ValueEnum) -> String {
 }
 
 /// The plan, the journal of its points, and the folder in which it lies.
-fn prepare(
-    options: &Options,
-    limits: Limits,
-    surroundings: &Surroundings,
-) -> anyhow::Result<Prepared> {
+fn prepare(options: &Options, here: Here<'_>) -> anyhow::Result<Prepared> {
+    let Here {
+        limits,
+        surroundings,
+        hosts,
+    } = here;
     let limits = Limits {
         algorithms: if options.algorithms {
             algorithms::of
@@ -222,13 +239,19 @@ fn prepare(
         },
         ..limits
     };
-    let plan = plan(options, limits)?;
+    let mut plan = plan(options, limits)?;
     ensure!(
         !options.algorithms || plan.series.iter().any(|series| series.algorithm.is_some()),
         "--algorithms: this MPI library has none to choose from for these operations; Open MPI has, \
          for blocking collectives, in its component coll_tuned"
     );
+    let trees = hosts.map(|hosts| TreeFiles::read(&options.trees, hosts));
+    let trees = trees.transpose()?;
+    if let Some(trees) = &trees {
+        trees.add_to(&mut plan)?;
+    }
     let of_job = OfJob {
+        tree_files: texts(&options.trees)?,
         has_cold_caches: options.cold_cache,
         processes: limits.processes,
         hosts: surroundings
@@ -264,7 +287,29 @@ fn prepare(
         plan,
         journal,
         folder,
+        trees,
     })
+}
+
+/// The content of files.
+fn texts(files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
+    let text = |file: &PathBuf| {
+        std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))
+    };
+    files.iter().map(text).collect()
+}
+
+/// The hosts of all processes, if they are asked for; collective.
+fn hosts(
+    world: &SimpleCommunicator,
+    source: ClockSource,
+    uses_trees: bool,
+) -> anyhow::Result<Option<Hosts>> {
+    if !uses_trees {
+        return Ok(None);
+    }
+    let gathered = crate::job::gather(world, source, Ok(()))?;
+    Ok(gathered.map(|(processes, ())| Hosts::gather(world, &processes)))
 }
 
 fn plan(options: &Options, limits: Limits) -> anyhow::Result<Plan> {
@@ -339,12 +384,10 @@ fn available_memory() -> Option<u64> {
 fn measure_plan(
     plan: &Plan,
     seed: u64,
-    keeps_samples: bool,
-    job: &mut Job,
+    mut measurement: Measurement<'_>,
     journal: &mut Journal,
 ) -> anyhow::Result<Vec<Point>> {
     let mut progress = Progress::of(plan.first_points());
-    let mut measurement = Measurement::new(job, &plan.method, keeps_samples);
     let mut random = Random::of(&[seed]);
     let mut groups = plan.groups();
     shuffle(&mut groups, &mut random);
@@ -468,6 +511,7 @@ impl GroupCourse<'_, '_, '_> {
             .iter()
             .copied()
             .filter(|series| self.journal.measured(&series.key(bytes)).is_none())
+            .filter(|series| self.measurement.can_measure(series, bytes))
             .collect();
         for series in &missing {
             self.journal.begin(series.key(bytes))?;

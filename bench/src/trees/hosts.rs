@@ -72,7 +72,7 @@ impl Hosts {
 
     /// Some processes on hosts with these names, whose cores are not known.
     #[cfg(test)]
-    pub(super) fn named(of_processes: &[&str]) -> Self {
+    pub(crate) fn named(of_processes: &[&str]) -> Self {
         let processes = of_processes.iter().map(|name| Process {
             clock: [0; 16],
             host: (*name).to_owned(),
@@ -82,7 +82,7 @@ impl Hosts {
 
     /// How many leaves run on the host of a process, and on how many cores: all of the host, unless
     /// the process is bound to fewer.
-    pub(super) fn leaves_and_cores(&self, process: usize, n_threads: u32) -> (usize, usize) {
+    pub(crate) fn leaves_and_cores(&self, process: usize, n_threads: u32) -> (usize, usize) {
         let host = self.of_process[process];
         let n_processes = self.of_process.iter().filter(|of| **of == host).count();
         // SAFETY: `sysconf` only asks.
@@ -97,7 +97,7 @@ impl Hosts {
     }
 
     /// The places of all processes, with what a tree file says about their hosts.
-    pub(super) fn places(&self, rules: &TreeRules) -> Vec<Place> {
+    pub(crate) fn places(&self, rules: &TreeRules) -> Vec<Place> {
         let place = |(process, &host): (usize, &u32)| {
             let name = &self.names[host as usize];
             let is_described = |names: &[String]| names.iter().any(|named| host_fits(named, name));
@@ -120,7 +120,7 @@ impl Hosts {
     }
 
     /// The processes at these places, for making trees.
-    pub(super) fn members<'m>(&'m self, places: &'m [Place]) -> Members<'m> {
+    pub(crate) fn members<'m>(&'m self, places: &'m [Place]) -> Members<'m> {
         Members {
             hosts: &self.names,
             places,

@@ -35,7 +35,7 @@ pub(super) fn comm_world() -> Word {
 ///
 /// # Errors
 /// What the library lacks, or which of its functions has failed.
-pub(super) fn engine_world() -> anyhow::Result<MpiWorld> {
+pub(crate) fn engine_world() -> anyhow::Result<MpiWorld> {
     // SAFETY: the constants are never changed.
     let constants = unsafe {
         MpiConstants {

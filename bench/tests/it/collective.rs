@@ -318,6 +318,69 @@ fn algorithms_are_measured_in_turns_beside_the_choice_of_the_library() {
 }
 
 #[test]
+fn trees_of_a_file_are_measured_in_turns_beside_the_choice_of_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = "[\"allreduce\", \"reduce\", \"bcast\", \"barrier\", \"gather\", \"scatter\", \"allgather\"]";
+    let text = format!(
+        "[[tree]]\noperations = {all}\nbytes = \"0-4096\"\nshape = \"linear\"\n\
+         [[tree]]\noperations = \"bcast\"\nshape = \"binomial\"\n"
+    );
+    fs::write(folder.path().join("t.toml"), text).unwrap();
+    let names = "MPI_Allreduce,MPI_Reduce,MPI_Bcast,MPI_Barrier,MPI_Gather,MPI_Scatter,MPI_Allgather,MPI_Scan";
+    let arguments = |element: &'static str| {
+        let mut arguments = vec!["--trees", "t.toml", "--operation", names];
+        arguments.extend(["--bytes", "0,24,20000", "--root", "1", "--processes", "2,3"]);
+        arguments.extend([
+            "--start",
+            "barrier",
+            "--repetitions",
+            "10",
+            "--seconds",
+            "0.05",
+        ]);
+        arguments.extend(["--element", element]);
+        arguments
+    };
+    for element in ["byte", "double"] {
+        let document = measured(&arguments(element), folder.path());
+        let is_over_trees = |point: &&Value| point["algorithm"] == "trees of t.toml";
+        let mut found: Vec<(&str, u64)> = points(&document)
+            .iter()
+            .filter(is_over_trees)
+            .filter(|point| point["processes"] == 3)
+            .map(|point| {
+                assert!(point["time_ns"].is_number(), "{point}");
+                let bytes = point["bytes"].as_u64().unwrap_or(0);
+                (point["operation"].as_str().unwrap(), bytes)
+            })
+            .collect();
+        found.sort_unstable();
+        let mut expected = vec![("MPI_Barrier", 0), ("MPI_Bcast", 20_000)];
+        for name in names.split(',') {
+            if name != "MPI_Barrier" && name != "MPI_Scan" {
+                expected.extend([(name, 0), (name, 24)]);
+            }
+        }
+        expected.sort_unstable();
+        assert_eq!(
+            found, expected,
+            "no tree is for MPI_Scan, nor for other long messages"
+        );
+        let selection = document["selection"].as_array().unwrap();
+        assert_eq!(selection.len(), 2 * expected.len());
+        for selected in selection {
+            assert_eq!(selected["candidates"].as_array().unwrap().len(), 2);
+        }
+    }
+    let output = launch(2, &["collective", "--trees", "none.toml"], folder.path());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !output.status.success() && said.contains("none.toml"),
+        "{said}"
+    );
+}
+
+#[test]
 fn overheads_of_nonblocking_operations_add_up() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = [

@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 40;
 /// States which operation cannot be called.
 pub(super) fn measure(plan: &Plan, intervals: &[u64], job: &mut Job) -> anyhow::Result<Vec<Point>> {
     let mut progress = Progress::of(plan.first_points() * intervals.len());
-    let mut measurement = Measurement::new(job, &plan.method, false);
+    let mut measurement = Measurement::new(job, &plan.method, None, false);
     let mut points = Vec::new();
     for series in &plan.series {
         let Lengths::List(list) = &series.lengths else {
@@ -75,6 +75,7 @@ fn setting(series: &Series, bytes: u64, overlap: Option<Overlap>) -> Setting {
         element: Default::default(),
         pieces: 0,
         algorithm: None,
+        tree: None,
         overlap,
     }
 }
