@@ -285,6 +285,8 @@ steps = [
             other_calls: _,
             operation_costs: _,
             causes: _,
+            // All of them, or those that are chosen among all.
+            instances: _,
             communicators,
             totals,
             ranks,

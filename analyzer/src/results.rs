@@ -21,6 +21,7 @@ pub(crate) mod other_calls;
 pub(crate) mod over_time;
 pub(crate) mod overlap;
 pub(crate) mod process;
+pub(crate) mod shown_instances;
 pub(crate) mod trace;
 pub(crate) mod trees;
 
@@ -62,6 +63,7 @@ pub use over_time::{
 };
 pub use overlap::{OverlapDiagnosis, OverlapSummary, SentSummary};
 pub use process::{CommunicatorSummary, RankClass, RankSummary};
+pub use shown_instances::{ShownInstance, ShownInstances};
 pub use trace::{
     DamageSummary, InFlightSummary, LayerSummary, MessageEndCounts, RankWindow, TraceSummary,
     WindowSummary,
@@ -75,4 +77,7 @@ pub use crate::calls::algorithms::AlgorithmSummary;
 pub use crate::calls::running::RunningSummary;
 pub use crate::measure::critical_path::Doubt;
 pub use crate::remark::{Remark, UnclosedTriangle, UnpairedMessages, UnrecordedAccess};
+pub use crate::sums::instances::instance_times::{
+    CallTimes, CompletionTimes, Dearness, InstanceTimes, MessageTimes,
+};
 pub use crate::sums::serialization::SerializationPoint;

@@ -53,7 +53,7 @@ pub struct MatchFindings {
     pub n_before_windows: u64,
     /// Largest number of calls that waited for those of others after a round.
     pub largest_window: u64,
-    /// What the waits cost, by cause; operations by the [hash](crate::sums::operation::OperationKey::stable_hash)
+    /// What the waits cost, by cause; operations by the [hash](crate::sums::instances::operation_key::OperationKey::stable_hash)
     /// of their key.
     pub wait_causes: Attributed,
     /// By process of the run.

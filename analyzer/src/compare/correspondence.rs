@@ -6,7 +6,7 @@ use crate::results::analysis::Analysis;
 use crate::results::code::Code;
 use crate::results::operation::OperationSummary;
 use crate::results::process::CommunicatorSummary;
-use crate::sums::operation::ByteClass;
+use crate::sums::instances::operation_key::ByteClass;
 
 /// Which communicators of two traces, by id, correspond.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use crate::results::course::{Course, CourseKind};
 use crate::results::imbalance::ImbalanceSummary;
 use crate::results::operation_costs::{CausePlace, Confidence, OperationCauseKind, OperationCosts};
 use crate::results::over_time::{ChangeKind, Culprit, DisturbanceSummary};
-use crate::sums::operation::OperationKey;
+use crate::sums::instances::operation_key::OperationKey;
 
 /// How many times the average of the others a rank costs that stands out.
 const STANDS_OUT: i128 = 2;

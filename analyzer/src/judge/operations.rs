@@ -1,6 +1,7 @@
 //! From sums to results: the operations, with their distributions, orders and stages.
 
 mod overlap;
+pub(crate) mod shown_instances;
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ use crate::results::code::Code;
 use crate::results::operation::{
     BeyondDocument, OperationSummary, ProcessTimes, Spread, Stage, Stages,
 };
-use crate::sums::operation::{OperationKey, OperationTally, OverlapTally, wait_state_names};
+use crate::sums::instances::operation_key::OperationKey;
+use crate::sums::operation::{OperationTally, OverlapTally, wait_state_names};
 use crate::sums::serialization::SerializationPoint;
 
 /// The operations of a run.

@@ -14,9 +14,10 @@ use crate::results::over_time::{
     ChangeKind, ChangeSummary, Culprit, GrowthSummary, LatenessSectionSummary,
     OperationSectionSummary, OutlierSummary, PhaseSummary,
 };
+use crate::sums::instances::operation_key::OperationKey;
+use crate::sums::instances::outliers::LongInstance;
 use crate::sums::lateness::Lateness;
-use crate::sums::operation::{OperationKey, OperationTally};
-use crate::sums::outliers::LongInstance;
+use crate::sums::operation::OperationTally;
 use crate::sums::sections::{LatenessSections, MAX_SECTIONS, TimesLast};
 
 /// Fewest instances for which sections and outliers are shown.

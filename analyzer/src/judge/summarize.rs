@@ -22,6 +22,7 @@ use crate::judge::hang::Hang;
 use crate::judge::imbalances::imbalances;
 use crate::judge::inputs::Inputs;
 use crate::judge::marked_phases::marked_phases;
+use crate::judge::operations::shown_instances::shown_instances;
 use crate::judge::operations::{Operations, operations};
 use crate::judge::other_calls::other_calls;
 use crate::judge::remarks::{RemarkFacts, remarks};
@@ -97,6 +98,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         imbalance,
         disturbances,
         timeline: timeline(inputs),
+        instances: shown_instances(inputs),
         classes: rank_classes(inputs),
         algorithms: algorithms(inputs.run, of_processes().map(|found| &found.algorithms)),
         running,

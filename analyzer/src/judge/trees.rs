@@ -21,7 +21,8 @@ use crate::results::trace::MessageEndCounts;
 use crate::results::trees::{EdgeSummary, OutsideTrees, TreeSummary};
 use crate::sums::graphs::figures::EdgeFigures;
 use crate::sums::graphs::{EdgeTally, GraphTally, InsideTally};
-use crate::sums::operation::{OperationKey, OperationTally};
+use crate::sums::instances::operation_key::OperationKey;
+use crate::sums::operation::OperationTally;
 use crate::trace::rank_file::RankFile;
 
 /// Messages between processes, over all graphs; `None` where no message was seen.

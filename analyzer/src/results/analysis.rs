@@ -24,6 +24,7 @@ use crate::results::operation_costs::OperationCosts;
 use crate::results::other_calls::OtherCalls;
 use crate::results::over_time::{DisturbanceSummary, Timeline};
 use crate::results::process::{CommunicatorSummary, RankClass, RankSummary};
+use crate::results::shown_instances::ShownInstances;
 use crate::results::trace::TraceSummary;
 use crate::selection::Selection;
 
@@ -60,6 +61,8 @@ pub struct Analysis {
     pub disturbances: Vec<DisturbanceSummary>,
     /// Activity of each process over time.
     pub timeline: Timeline,
+    /// Single instances in detail. They are in no document.
+    pub instances: ShownInstances,
     /// Processes that behave alike.
     pub classes: Vec<RankClass>,
     /// Which algorithms the MPI library ran for which operation, in the whole trace; `None` where

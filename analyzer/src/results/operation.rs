@@ -13,7 +13,7 @@ use crate::results::detail::Detail;
 use crate::results::over_time::{OperationSectionSummary, OutlierSummary};
 use crate::results::overlap::OverlapSummary;
 use crate::results::trees::{EdgeSummary, OutsideTrees, TreeSummary};
-use crate::sums::operation::ByteClass;
+use crate::sums::instances::operation_key::ByteClass;
 use crate::sums::serialization::SerializationPoint;
 
 /// One operation, as distinguished by communicator, root, payload and algorithm.

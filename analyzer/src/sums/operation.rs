@@ -1,12 +1,9 @@
 //! Sums of each operation.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use collbench_formats::{Operation, Semantics};
 use collbench_stats::batches::Batches;
 use collbench_stats::distribution::Distribution;
 use collbench_stats::integers::add_ns;
-use collbench_trees::algorithm::Algorithm;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::call::Call;
@@ -14,64 +11,14 @@ use crate::calls::outstanding::OverlapTimes;
 use crate::sums::graphs::InsideTally;
 use crate::sums::graphs::own_trees;
 use crate::sums::graphs::own_trees::OwnTreeTallies;
+use crate::sums::instances::outliers::Longest;
+use crate::sums::instances::shown_instances::DearestByDuration;
 use crate::sums::lags_and_waits::LagsAndWaits;
 use crate::sums::members::MemberTally;
 use crate::sums::orders::OrderCounts;
-use crate::sums::outliers::Longest;
 use crate::sums::sections::OperationSections;
 use crate::sums::send_times::SendTimes;
 use crate::sums::serialization::Serialization;
-use crate::trace::algorithm_names::AlgorithmNames;
-
-/// Class of payloads: the largest of any process in the instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum ByteClass {
-    /// Nothing.
-    Zero,
-    /// From 2^k up to, not including, 2^(k + 1).
-    PowerOfTwo(u32),
-    /// No process's payload is known.
-    Unknown,
-}
-
-impl ByteClass {
-    /// The class of a largest payload.
-    #[must_use]
-    pub fn of(largest: Option<u64>) -> Self {
-        match largest {
-            None => Self::Unknown,
-            Some(0) => Self::Zero,
-            Some(bytes) => Self::PowerOfTwo(bytes.ilog2()),
-        }
-    }
-}
-
-/// What makes an entry of `operations`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct OperationKey {
-    /// Index in [`Communicators::entries`](crate::communicators::Communicators::entries); `None` if not known.
-    pub entry: Option<usize>,
-    /// The operation.
-    pub operation: Operation,
-    /// World rank of the root.
-    pub root: Option<u32>,
-    /// Class of payloads.
-    pub class: ByteClass,
-    /// The algorithm, of instances for which the library reported it, or whose messages were seen.
-    pub algorithm: Option<Algorithm>,
-    /// The names that the library reported.
-    pub reported: Option<AlgorithmNames>,
-}
-
-impl OperationKey {
-    /// A hash that is the same for every worker, and in every analysis of the trace.
-    #[must_use]
-    pub fn stable_hash(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.hash(&mut hasher);
-        hasher.finish()
-    }
-}
 
 /// Waits and departure waits, inside the own host and across hosts, ns per call.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -199,6 +146,8 @@ pub struct OperationTally {
     pub sections: OperationSections,
     /// The few instances that took longest.
     pub longest: Longest,
+    /// The dearest instance of each doubling of durations.
+    pub dearest: DearestByDuration,
     /// Batches of consecutive instances, for the errors of the means.
     pub batches: Batches,
     /// Where processes on several hosts have a common time.
@@ -236,6 +185,7 @@ impl OperationTally {
             serialization: Serialization::default(),
             sections: OperationSections::default(),
             longest: Longest::default(),
+            dearest: DearestByDuration::default(),
             batches: Batches::default(),
             split: None,
             overlap: None,
@@ -297,6 +247,7 @@ impl OperationTally {
         self.serialization.merge(&other.serialization);
         self.sections.merge(other.sections);
         self.longest.merge(&other.longest);
+        self.dearest.merge(&other.dearest);
         self.batches.merge(&other.batches);
         if let Some(split) = other.split {
             self.split.get_or_insert_default().merge(&split);

@@ -12,10 +12,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::instances::outcome::Merge;
 use crate::sums::counts::Counts;
+use crate::sums::instances::operation_key::OperationKey;
+use crate::sums::instances::shown_instances::ShownInstances;
 use crate::sums::lateness::Lateness;
 use crate::sums::mismatch::Mismatches;
 use crate::sums::never_completed::AllNeverCompleted;
-use crate::sums::operation::{OperationKey, OperationTally};
+use crate::sums::operation::OperationTally;
 use crate::sums::process::{PhaseTally, ProcessTally};
 use crate::sums::unfinished::AllUnfinished;
 
@@ -30,6 +32,8 @@ pub struct Sums {
     pub lateness: BTreeMap<(usize, Operation), Lateness>,
     /// By level of the phase that the program marked.
     pub phases: BTreeMap<i32, PhaseTally>,
+    /// Instances that are kept in detail.
+    pub shown: ShownInstances,
     /// Instances that someone was in at the end.
     pub unfinished: AllUnfinished,
     /// Instances that were begun and not completed by processes that ended in order.
@@ -55,6 +59,7 @@ impl Sums {
             processes: vec![ProcessTally::default(); n_processes],
             lateness: BTreeMap::new(),
             phases: BTreeMap::new(),
+            shown: ShownInstances::default(),
             unfinished: AllUnfinished::default(),
             never_completed: AllNeverCompleted::default(),
             mismatches: Mismatches::default(),
@@ -106,6 +111,7 @@ impl Merge for Sums {
             let own = self.phases.entry(level).or_default();
             own.add(phase.n_calls, phase.call_ns, phase.wait_ns);
         }
+        self.shown.merge(other.shown);
         self.unfinished.merge(other.unfinished);
         self.never_completed.merge(other.never_completed);
         self.mismatches.merge(other.mismatches);

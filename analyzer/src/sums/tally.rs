@@ -26,9 +26,10 @@ use crate::sums::graphs::figures::GraphScratch;
 use crate::sums::graphs::graph_rows::GraphRows;
 use crate::sums::graphs::own_trees;
 use crate::sums::graphs::own_trees::OwnTreeScratch;
+use crate::sums::instances::operation_key::{ByteClass, OperationKey};
 use crate::sums::members::MemberColumns;
 use crate::sums::mismatch::has_sizes_apart;
-use crate::sums::operation::{ByteClass, OperationKey, OperationTally};
+use crate::sums::operation::OperationTally;
 use crate::sums::run_sums::Sums;
 use crate::sums::shown_at::ShownAt;
 use crate::time::clocks::Clocks;
@@ -234,11 +235,13 @@ impl<'a> Tally<'a> {
                 called.algorithm
             }
         };
-        let number = self.number_of(OperationKey { algorithm, ..key });
+        let key = OperationKey { algorithm, ..key };
+        let number = self.number_of(key);
         let mut figures = self.scratch.figures.take().unwrap_or_default();
         figures.measure(instance, &self.context.resolution);
         let measured = Measured {
             instance,
+            key,
             number,
             shown_at,
             figures: &figures,

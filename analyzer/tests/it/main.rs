@@ -15,6 +15,7 @@ mod partition;
 mod refused;
 mod rhythms;
 mod seeds;
+mod shown_instances;
 mod stamps;
 mod uneven_clocks;
 mod verdicts;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use collbench_analyzer::results::{
-    Analysis, ClockSummary, DetailsSummary, OperationCosts, Timeline, TraceSummary, Violations,
+    Analysis, ClockSummary, DetailsSummary, OperationCosts, ShownInstances, Timeline, TraceSummary,
+    Violations,
 };
 
 /// The analysis of a run without ranks or calls.
@@ -50,6 +51,7 @@ pub(super) fn nothing() -> Analysis {
         imbalance: Vec::new(),
         disturbances: Vec::new(),
         timeline: Timeline::default(),
+        instances: ShownInstances::default(),
         classes: Vec::new(),
         phases: Vec::new(),
         unfinished: Vec::new(),

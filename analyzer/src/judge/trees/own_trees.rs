@@ -23,7 +23,7 @@ use crate::results::trees::{
     TreeSummary,
 };
 use crate::sums::graphs::own_trees::{OwnTreeTallies, OwnTreeTally};
-use crate::sums::operation::OperationKey;
+use crate::sums::instances::operation_key::OperationKey;
 
 /// Characters of the name of a tree, which comes from a file.
 const MAX_NAME: usize = 120;

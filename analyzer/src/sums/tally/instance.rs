@@ -10,15 +10,18 @@ use super::Tally;
 use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::Figures;
 use crate::sums::graphs::figures::Measuring;
+use crate::sums::instances::instance_times::{Dearness, InstanceTimes};
+use crate::sums::instances::operation_key::OperationKey;
+use crate::sums::instances::outliers::{LateTogether, LongInstance};
 use crate::sums::late_arrivals::LateArrival;
 use crate::sums::lateness::Lateness;
-use crate::sums::outliers::{LateTogether, LongInstance};
 use crate::sums::sections::OperationSection;
 use crate::sums::shown_at::ShownAt;
 
 /// A complete instance with its figures, and where they are added up.
 pub(super) struct Measured<'m, 'i> {
     pub(super) instance: &'m CompleteInstance<'i>,
+    pub(super) key: OperationKey,
     /// Number of its operation.
     pub(super) number: usize,
     pub(super) shown_at: ShownAt<'m>,
@@ -100,6 +103,21 @@ impl Tally<'_> {
         };
         tally.batches.add(instance.position, &sums);
         tally.sections.add(at_ns, section);
+        let dearness = Dearness::of(instance, at_ns, (section.wait_ns, section.call_ns));
+        let selection = self.context.selection;
+        let in_detail = || {
+            let is_selected = |rank| selection.has_rank(rank);
+            InstanceTimes::of(instance, figures, of.key, dearness, is_selected)
+        };
+        let is_of_several = instance.n_calls() > 1;
+        if is_of_several {
+            if tally.dearest.may_keep(figures.duration, &dearness) {
+                tally.dearest.add(figures.duration, in_detail());
+            }
+            if self.sums.shown.may_keep(shown_at.entry, &dearness) {
+                self.sums.shown.add(shown_at.entry, in_detail());
+            }
+        }
         if tally.longest.may_keep(figures.duration) {
             // Otherwise lags are against some of its processes only.
             let has_one_time = instance.communicator.times.len() == 1;
@@ -112,6 +130,7 @@ impl Tally<'_> {
                 last: figures.last.map(|slot| shown_at.positions[slot]),
                 excess_ns: figures.excess,
                 late: has_one_time.then(|| LateTogether::of(lags)),
+                times: is_of_several.then(|| Box::new(in_detail())),
             });
         }
         tally.instances += 1;

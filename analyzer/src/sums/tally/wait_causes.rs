@@ -11,7 +11,7 @@ use crate::calls::call::{Call, Candidate};
 use crate::calls::gap::Gap;
 use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::Figures;
-use crate::sums::operation::OperationKey;
+use crate::sums::instances::operation_key::OperationKey;
 
 impl Tally<'_> {
     /// Hands over what a process did between two calls.

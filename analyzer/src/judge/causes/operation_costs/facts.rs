@@ -14,7 +14,8 @@ use crate::measure::critical_path::Doubt;
 use crate::results::operation_costs::UntoldReason;
 use crate::sums::graphs::GraphTally;
 use crate::sums::graphs::figures::EdgeFigures;
-use crate::sums::operation::{OperationKey, OperationTally};
+use crate::sums::instances::operation_key::OperationKey;
+use crate::sums::operation::OperationTally;
 
 /// Classes of links by the distance of their ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

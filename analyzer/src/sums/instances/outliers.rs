@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use std::cmp::Reverse;
 
+use crate::sums::instances::instance_times::InstanceTimes;
+
 /// Most instances kept of one operation.
 const MAX_KEPT: usize = 8;
 
@@ -22,6 +24,8 @@ pub struct LongInstance {
     pub excess_ns: i64,
     /// Who arrived late together; `None` where stamps of its processes cannot be compared.
     pub late: Option<LateTogether>,
+    /// The instance in detail; `None` for one of a single call.
+    pub times: Option<Box<InstanceTimes>>,
 }
 
 /// The processes that arrived after the longest gap between arrivals.
@@ -136,6 +140,7 @@ mod tests {
                 last: None,
                 excess_ns: 0,
                 late: None,
+                times: None,
             };
             let mut all: Vec<LongInstance> = durations.iter().enumerate().map(instance).collect();
             let (mut first, mut second) = (Longest::default(), Longest::default());

@@ -1,0 +1,6 @@
+//! Single instances: the longest, the dearest, and what is kept of them.
+
+pub(crate) mod instance_times;
+pub(crate) mod operation_key;
+pub(crate) mod outliers;
+pub(crate) mod shown_instances;
