@@ -16,13 +16,28 @@ pub struct Bar {
     from_ns: i64,
     to_ns: i64,
     n: u64,
+    leads_to: Option<usize>,
 }
 
 impl Bar {
     /// A bar of positive width and count, else `None`. Durations below 1 ns are drawn at the lower
     /// end of the axis.
     pub fn new(from_ns: i64, to_ns: i64, n: u64) -> Option<Bar> {
-        (from_ns < to_ns && n > 0).then_some(Bar { from_ns, to_ns, n })
+        (from_ns < to_ns && n > 0).then_some(Bar {
+            from_ns,
+            to_ns,
+            n,
+            leads_to: None,
+        })
+    }
+
+    /// This bar, leading to an instance of the page by its number.
+    #[must_use]
+    pub fn leading_to(self, instance: Option<usize>) -> Bar {
+        Bar {
+            leads_to: instance,
+            ..self
+        }
     }
 
     /// The ends on the axis, in steps.

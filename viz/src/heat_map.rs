@@ -60,6 +60,8 @@ pub(crate) struct Row {
     /// Whether the row is separate from the others, above them.
     pub(crate) is_apart: bool,
     pub(crate) tooltip: String,
+    /// Its ranks, for scripts: `16-31`.
+    pub(crate) ranks: String,
     pub(crate) cells: Vec<Cell>,
     pub(crate) bar: Bar,
 }
@@ -70,6 +72,8 @@ pub(crate) struct Cell {
     /// The number in the cell, if there is room.
     pub(crate) number: String,
     pub(crate) tooltip: String,
+    /// Number of the instance of the page that it leads to.
+    pub(crate) leads_to: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

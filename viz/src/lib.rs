@@ -20,6 +20,7 @@ mod frame;
 mod heat_map;
 mod hops;
 mod imbalance;
+mod instance_timeline;
 mod labels;
 mod message_matrix;
 mod order_map;
@@ -39,11 +40,15 @@ pub use clock_offsets::{ClockOffsets, OffsetPoint};
 pub use curves::{CurveAxis, Curves, Quantity, Stroke};
 pub use durations::{Bar, DurationMarks, Durations};
 pub use imbalance::{Blame, Imbalance, LateRank};
+pub use instance_timeline::{InstanceTimeline, TimelineCall, TimelineInstance, TimelineMessage};
 pub use message_matrix::{MessageMatrix, Traffic};
 pub use order_map::{Order, OrderMap, Positions};
 pub use picture::Picture;
 pub use ratios::{Palette, RatioAxis, RatioBars, RatioCell, RatioMap, RatioScale};
-pub use report::{Align, Cell, Column, Fact, Figure, FigureGroup, Findings, Remark, Report, Table};
+pub use report::{
+    Align, Cell, Column, Fact, Figure, FigureGroup, Findings, InstanceFigure, InstanceLink, Remark,
+    Report, Table,
+};
 pub use serialization::{Departure, Serialization, StraightLine};
 pub use stacked_bars::{BarPart, StackedBars};
 pub use text::Text;

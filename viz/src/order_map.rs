@@ -257,6 +257,7 @@ impl OrderMap {
         let n_instances = total(members, |member| member.n_instances);
         let n_undecided = total(members, |member| member.n_undecided);
         Row {
+            ranks: band::numbers(&ranks),
             tooltip: self.row_tooltip(&name, members, columns),
             group: band::host(&ranks),
             is_apart: false,
@@ -284,6 +285,7 @@ impl OrderMap {
                 shade: Shade::Blank,
                 number: String::new(),
                 tooltip: String::new(),
+                leads_to: None,
             };
         };
         let n = total(members, |member| member.at(column));
@@ -313,6 +315,7 @@ impl OrderMap {
                 0 => String::new(),
                 _ => shown.trim_end_matches(" %").to_owned(),
             },
+            leads_to: None,
             tooltip,
         }
     }

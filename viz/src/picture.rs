@@ -1,8 +1,9 @@
 //! Any picture, for a file of its own or for the report.
 
 use crate::{
-    ClockOffsets, Comparison, Curves, Durations, Imbalance, MessageMatrix, OrderMap, RatioBars,
-    RatioMap, Serialization, SideBySide, StackedBars, Timemap, Tree, WaitsOverTime,
+    ClockOffsets, Comparison, Curves, Durations, Imbalance, InstanceTimeline, MessageMatrix,
+    OrderMap, RatioBars, RatioMap, Serialization, SideBySide, StackedBars, Timemap, Tree,
+    WaitsOverTime,
 };
 
 /// A picture as data, before it is drawn.
@@ -19,6 +20,8 @@ pub enum Picture {
     OrderMap(OrderMap),
     /// Waiting of each rank over time.
     WaitsOverTime(WaitsOverTime),
+    /// Single instances.
+    InstanceTimeline(InstanceTimeline),
     /// Where the last rank to arrive is.
     Imbalance(Imbalance),
     /// One thread in several configurations.
@@ -57,6 +60,7 @@ impl Picture {
             Picture::Durations(durations) => durations.draw(id),
             Picture::OrderMap(order_map) => order_map.draw(id),
             Picture::WaitsOverTime(waits) => waits.draw(id),
+            Picture::InstanceTimeline(timeline) => timeline.draw(id),
             Picture::Imbalance(imbalance) => imbalance.draw(id),
             Picture::Comparison(comparison) => comparison.draw(id),
             Picture::ClockOffsets(clocks) => clocks.draw(id),
@@ -104,6 +108,12 @@ impl From<ClockOffsets> for Picture {
 impl From<WaitsOverTime> for Picture {
     fn from(waits: WaitsOverTime) -> Self {
         Picture::WaitsOverTime(waits)
+    }
+}
+
+impl From<InstanceTimeline> for Picture {
+    fn from(timeline: InstanceTimeline) -> Self {
+        Picture::InstanceTimeline(timeline)
     }
 }
 

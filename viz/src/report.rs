@@ -14,7 +14,8 @@ use std::ops::RangeFrom;
 
 use askama::Template;
 
-use crate::{Picture, Text};
+use crate::instance_timeline::page_style;
+use crate::{InstanceTimeline, Picture, Text};
 
 mod table;
 
@@ -26,7 +27,7 @@ const SCRIPT: &str = include_str!("../templates/report.js");
 
 /// What the policy of the page allows to run: [`SCRIPT`] and nothing else. When the script changes,
 /// a test prints the new value.
-const SCRIPT_HASH: &str = "sha256-IaUYRWUkSrXaTlKmVzbeaTyG4vDjU8xjWOdd8PCPLhc=";
+const SCRIPT_HASH: &str = "sha256-VqEhZfCIStwPv+QKFT+QbiO9njmXmLEqLKXYIECVMNE=";
 
 /// Content of the page.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +54,16 @@ pub struct Report {
     pub ranks: Table,
     /// Pictures of the whole run.
     pub figures: Vec<Figure>,
+    /// Single instances, the most important first.
+    pub instances: Vec<InstanceFigure>,
+    /// How to read their timelines.
+    pub instances_caption: Text,
+    /// Lines of the verdict, from 0, and the number of the instance that shows it best.
+    pub worst: Vec<(usize, usize)>,
+    /// Links beside the pictures of operations to single instances.
+    pub links: Vec<InstanceLink>,
+    /// Findings on a single instance: index in `findings`, index of the sentence, number of the instance.
+    pub on_instances: Vec<(usize, usize, usize)>,
     /// Pictures of single operations, the most important first.
     pub groups: Vec<FigureGroup>,
     /// Pictures at the end of the page, on how the data were made.
@@ -100,6 +111,65 @@ pub struct FigureGroup {
     pub facts: Vec<Fact>,
     /// Its pictures.
     pub figures: Vec<Figure>,
+}
+
+/// A link beside the pictures of an operation to one of its instances.
+#[derive(Debug, Clone)]
+pub struct InstanceLink {
+    /// Index in [`Report::groups`].
+    pub group: usize,
+    /// Number of the instance.
+    pub instance: usize,
+    /// A few words on it.
+    pub words: Text,
+}
+
+/// A single instance with its timeline, and what it is chosen by.
+#[derive(Debug, Clone)]
+pub struct InstanceFigure {
+    /// Its number, by which pictures lead to it.
+    pub number: usize,
+    /// What it is, in a line.
+    pub heading: Text,
+    /// Its operation.
+    pub operation: Text,
+    /// Its communicator.
+    pub communicator: Text,
+    /// The phase in which it was called; empty if none.
+    pub phase: Text,
+    /// Ranges of its world ranks.
+    pub ranks: Vec<(u32, u32)>,
+    /// The hosts of these.
+    pub hosts: Vec<Text>,
+    /// Its timeline.
+    pub timeline: InstanceTimeline,
+}
+
+impl InstanceFigure {
+    fn id(&self) -> String {
+        format!("instance-{}", self.number)
+    }
+
+    /// Its ranks for scripts: `0-3,7`.
+    fn rank_ranges(&self) -> String {
+        let ranges = self.ranks.iter().map(|(first, last)| {
+            if first == last {
+                first.to_string()
+            } else {
+                format!("{first}-{last}")
+            }
+        });
+        ranges.collect::<Vec<_>>().join(",")
+    }
+
+    /// Its hosts for scripts, one per line.
+    fn host_list(&self) -> String {
+        let hosts = self
+            .hosts
+            .iter()
+            .map(|host| host.as_str().replace('\n', " "));
+        hosts.collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// A picture with its texts.
@@ -165,7 +235,11 @@ impl Report {
             findings: (1..)
                 .zip(&self.findings)
                 .filter(|(_, findings)| !findings.sentences.is_empty())
-                .map(|(n, findings)| (format!("findings-{n}"), findings))
+                .map(|(n, findings)| ListedFindings {
+                    id: format!("findings-{n}"),
+                    heading: &findings.heading,
+                    sentences: self.sentences(n - 1).collect(),
+                })
                 .collect(),
             figures: draw(&self.figures, &mut numbers),
             groups: (1..)
@@ -175,13 +249,35 @@ impl Report {
                     heading: &group.heading,
                     finding: &group.finding,
                     facts: &group.facts,
+                    links: (self.links.iter())
+                        .filter(|link| link.group + 1 == n)
+                        .collect(),
                     figures: draw(&group.figures, &mut numbers),
                 })
                 .collect(),
             closing: draw(&self.closing, &mut numbers),
+            instances: (self.instances.iter())
+                .map(|of| DrawnInstance {
+                    of,
+                    svg: of.timeline.draw_plain(&format!("timeline-{}", of.number)),
+                })
+                .collect(),
+            instance_style: page_style(),
         };
         // Writing to a String cannot fail, and the template calls nothing that can.
         page.render().unwrap_or_default()
+    }
+}
+
+impl Report {
+    /// Sentences of the findings with an index, each with the number of the instance that it is on.
+    fn sentences(&self, findings: usize) -> impl Iterator<Item = (&Text, Option<usize>)> {
+        let sentences = self.findings[findings].sentences.iter().enumerate();
+        sentences.map(move |(at, sentence)| {
+            let mut links = self.on_instances.iter();
+            let link = links.find(|(of, sentence, _)| (*of, *sentence) == (findings, at));
+            (sentence, link.map(|(.., instance)| *instance))
+        })
     }
 }
 
@@ -225,19 +321,32 @@ struct Page<'a> {
     stages: TableView<'a>,
     paths: TableView<'a>,
     ranks: TableView<'a>,
-    /// Each with its id.
-    findings: Vec<(String, &'a Findings)>,
+    findings: Vec<ListedFindings<'a>>,
     figures: Vec<DrawnFigure<'a>>,
     groups: Vec<DrawnGroup<'a>>,
     closing: Vec<DrawnFigure<'a>>,
+    instances: Vec<DrawnInstance<'a>>,
+    /// Style rules of their pictures.
+    instance_style: String,
 }
 
 impl Page<'_> {
-    /// The statements of the verdict.
-    fn statements(&self) -> impl Iterator<Item = &str> {
-        let lines = self.report.verdict.as_str().lines();
-        lines.filter(|line| !line.trim().is_empty())
+    /// The statements of the verdict, and the number of the instance that shows each best.
+    fn statements(&self) -> impl Iterator<Item = (&str, Option<usize>)> {
+        let lines = self.report.verdict.as_str().lines().enumerate();
+        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+        lines.map(|(number, line)| {
+            let worst = self.report.worst.iter().find(|(of, _)| *of == number);
+            (line, worst.map(|(_, instance)| *instance))
+        })
     }
+}
+
+struct ListedFindings<'a> {
+    id: String,
+    heading: &'a Text,
+    /// Each with the number of the instance that it is on.
+    sentences: Vec<(&'a Text, Option<usize>)>,
 }
 
 struct DrawnGroup<'a> {
@@ -245,7 +354,14 @@ struct DrawnGroup<'a> {
     heading: &'a Text,
     finding: &'a Text,
     facts: &'a [Fact],
+    links: Vec<&'a InstanceLink>,
     figures: Vec<DrawnFigure<'a>>,
+}
+
+struct DrawnInstance<'a> {
+    of: &'a InstanceFigure,
+    /// Markup drawn by this crate.
+    svg: String,
 }
 
 struct DrawnFigure<'a> {

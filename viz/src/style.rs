@@ -91,7 +91,7 @@ pub(crate) const CHART_LIGHT: &str = "\
 .fit polyline,polyline.fit-line{stroke:#4d4d4d;stroke-width:1px;stroke-dasharray:5 4;fill:none}
 .slow{fill:#d55e00;stroke:#d55e00;stroke-width:1px}
 .ring{fill:none;stroke:#1a1a1a;stroke-width:1.2px}
-.mark{fill:none;stroke:#1a1a1a;stroke-width:1.4px}
+.mark{fill:none;stroke:#1a1a1a;stroke-width:1.4px;pointer-events:none}
 .bar:hover rect{fill-opacity:.6}
 ";
 
@@ -168,6 +168,39 @@ pub(crate) const TREE_DARK: &str = "\
 .field3{fill:#f07d22}
 .node{stroke:#b8b8b8}
 .unknown{fill:#161616}
+";
+
+/// Rules that timelines of instances add to [`LIGHT`]: what is waiting is pale.
+pub(crate) const TIMELINE_LIGHT: &str = "\
+.wait{fill:#f2b880}
+.work{fill:#0072b2}
+.pending{fill:#8c8c8c}
+.call:hover .work{fill:#004c78}
+.call:hover .wait{fill:#e08a3c}
+.beside{opacity:.35}
+.frame{fill:none;stroke:#a6a6a6;stroke-width:1px}
+.arrival{stroke:#d55e00;stroke-width:1.6px;stroke-dasharray:5 3;fill:none;vector-effect:non-scaling-stroke}
+.message polyline{stroke:#1a1a1a;stroke-width:1px;stroke-opacity:.6;fill:none;vector-effect:non-scaling-stroke}
+.message:hover polyline{stroke:#d55e00;stroke-width:3px;stroke-opacity:1}
+.head{fill:#1a1a1a}
+.slow polyline{stroke:#d55e00;stroke-width:2px;stroke-opacity:1}
+.slow .head{fill:#d55e00}
+.label{font-weight:600}
+";
+
+/// Differences of [`TIMELINE_LIGHT`] on a dark screen.
+pub(crate) const TIMELINE_DARK: &str = "\
+.wait{fill:#8a5a24}
+.work{fill:#56b4e9}
+.call:hover .work{fill:#a8dcff}
+.call:hover .wait{fill:#c98a4a}
+.frame{stroke:#666}
+.arrival{stroke:#f07d22}
+.message polyline{stroke:#e6e6e6}
+.message:hover polyline{stroke:#f07d22}
+.head{fill:#e6e6e6}
+.slow polyline{stroke:#f07d22}
+.slow .head{fill:#f07d22}
 ";
 
 /// Rules that graphs add to [`LIGHT`].

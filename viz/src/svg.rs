@@ -178,36 +178,70 @@ impl Sheet {
         style: &str,
         dark: &str,
     ) -> String {
+        let style = format!(
+            "<style>\n{}</style>\n",
+            rules_below(&format!("#{id}"), style, dark)
+        );
+        self.document((id, "picture"), title, desc, &style)
+    }
+
+    /// The whole document, an `svg` element of some classes without style rules: the page has those of all of
+    /// them, by [`rules_below`] one of the classes.
+    pub(crate) fn finish_without_style(
+        &self,
+        (id, classes): (&str, &str),
+        title: &str,
+        desc: &str,
+    ) -> String {
+        self.document((id, classes), title, desc, "")
+    }
+
+    fn document(
+        &self,
+        (id, classes): (&str, &str),
+        title: &str,
+        desc: &str,
+        style: &str,
+    ) -> String {
         let (width, height) = (self.width, self.height);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"{id}\" class=\"picture\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"{id}\" class=\"{classes}\" \
              width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
              role=\"img\" aria-labelledby=\"{id}-title {id}-desc\">\n\
              <title id=\"{id}-title\">{title}</title>\n\
              <desc id=\"{id}-desc\">{desc}</desc>\n\
-             <style>\n{style}@media screen and (prefers-color-scheme:dark){{\n{dark}}}\n</style>\n\
-             <defs><pattern id=\"{id}-hatch\" width=\"8\" height=\"8\" \
+             {style}<defs><pattern id=\"{id}-hatch\" width=\"8\" height=\"8\" \
              patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
              <path class=\"hatch\" d=\"M0,0V8\"/></pattern></defs>\n\
              <rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n\
              {body}</svg>\n",
             title = escape(title),
             desc = escape(desc),
-            style = scoped(id, style),
-            dark = scoped(id, dark),
             body = self.body.borrow(),
         )
     }
 }
 
-/// The rules, one per line, with every selector below `id`.
-fn scoped(id: &str, rules: &str) -> String {
-    let mut under_id = String::new();
+/// The rules of a style sheet and its dark scheme, with every selector below another.
+pub(crate) fn rules_below(selector: &str, style: &str, dark: &str) -> String {
+    format!(
+        "{}@media screen and (prefers-color-scheme:dark){{\n{}}}\n",
+        scoped(selector, style),
+        scoped(selector, dark)
+    )
+}
+
+/// The rules, one per line, with every selector below another.
+fn scoped(below: &str, rules: &str) -> String {
+    let mut all_below = String::new();
     for (selectors, body) in rules.lines().filter_map(|rule| rule.split_once('{')) {
-        let selectors: Vec<String> = selectors.split(',').map(|s| format!("#{id} {s}")).collect();
-        let _ = writeln!(under_id, "{}{{{body}", selectors.join(","));
+        let selectors: Vec<String> = selectors
+            .split(',')
+            .map(|s| format!("{below} {s}"))
+            .collect();
+        let _ = writeln!(all_below, "{}{{{body}", selectors.join(","));
     }
-    under_id
+    all_below
 }
 
 /// Logical units in px with at most one decimal.

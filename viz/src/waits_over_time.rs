@@ -27,6 +27,8 @@ pub struct TimeBin {
     pub n_calls: u64,
     /// Number of these calls whose wait is not known: `wait_ns` is then a lower bound.
     pub n_unknown: u64,
+    /// Number of the instance of the page that the rank waited in most, if it is shown.
+    pub leads_to: Option<usize>,
 }
 
 /// The waits of each rank in each interval of the run.
@@ -71,6 +73,8 @@ struct Mean {
     call_ns: u64,
     n_calls: u64,
     n_unknown: u64,
+    /// Where that of the rank that waits most leads to.
+    leads_to: Option<usize>,
 }
 
 fn mean(ranks: &[&RankWaits], bin_idx: usize) -> Mean {
@@ -82,6 +86,12 @@ fn mean(ranks: &[&RankWaits], bin_idx: usize) -> Mean {
         call_ns: sum(bins().map(|bin| bin.call_ns)).unwrap_or(0) / n,
         n_calls: sum(bins().map(|bin| bin.n_calls)).unwrap_or(0),
         n_unknown: sum(bins().map(|bin| bin.n_unknown)).unwrap_or(0),
+        leads_to: {
+            let leading = bins().filter(|bin| bin.leads_to.is_some());
+            leading
+                .max_by_key(|bin| bin.wait_ns)
+                .and_then(|bin| bin.leads_to)
+        },
     }
 }
 
@@ -189,6 +199,7 @@ impl WaitsOverTime {
         let wait_ns = row.wait_ns();
         let bins = cells.iter().enumerate();
         Row {
+            ranks: band::numbers(&ranks),
             tooltip: self.row_tooltip(&name, &host, row, cells),
             is_apart: row.apart.is_some(),
             group: row.apart.map_or(host, Text::from),
@@ -226,6 +237,7 @@ impl WaitsOverTime {
             },
         };
         Cell {
+            leads_to: mean.leads_to,
             shade,
             number: match (shade, part) {
                 (Shade::Step(_), Some(part)) => part_in_percent(part),
@@ -463,6 +475,7 @@ mod tests {
                 host: "h".into(),
             },
             bins: vec![TimeBin {
+                leads_to: None,
                 wait_ns,
                 call_ns: 10,
                 n_calls: 1,

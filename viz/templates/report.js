@@ -33,6 +33,52 @@
   };
   const hideTip = () => { tip.hidden = true; };
 
+  // Ranks as ranges: of `0-3,8` 0 to 3 and 8.
+  const rangesOf = (text) => text.split(/[ ,]+/).filter(Boolean).map((part) => {
+    const [first, last = first] = part.split('-').map(Number);
+    return [first, last];
+  });
+  const meet = (some, others) => some.some(([first, last]) => (
+    others.some(([from, to]) => first <= to && from <= last)
+  ));
+
+  // A rank that is marked in one picture is marked in all that are in sight. Ranks that were chosen stay marked.
+  const marking = {
+    chosen: [],
+    parsed: new WeakMap(),
+
+    rangesOf(element) {
+      if (!this.parsed.has(element)) this.parsed.set(element, rangesOf(element.dataset.ranks));
+      return this.parsed.get(element);
+    },
+
+    show(pointed = []) {
+      for (const svg of document.querySelectorAll('svg.picture')) {
+        const is_seen = svg.getClientRects().length > 0;
+        svg.classList.toggle('chosen', is_seen && this.chosen.length > 0);
+        if (!is_seen) continue;
+        for (const mark of svg.querySelectorAll('[data-ranks]')) {
+          const ranks = this.rangesOf(mark);
+          mark.classList.toggle('same', meet(ranks, pointed));
+          mark.classList.toggle('picked', meet(ranks, this.chosen));
+        }
+      }
+    },
+
+    // Of a mark, or of none.
+    point(mark) {
+      const of = mark?.closest('[data-ranks]') ?? null;
+      if (of === this.of) return;
+      this.of = of;
+      this.show(of ? this.rangesOf(of) : []);
+    },
+
+    choose(ranges) {
+      this.chosen = ranges;
+      this.show();
+    },
+  };
+
   class Picture {
     constructor(svg) {
       this.svg = svg;
@@ -86,7 +132,7 @@
 
     // Keeps the point (x, y) of the picture, its middle by default, where it is.
     zoom(factor, x = this.view.x + this.view.width / 2, y = this.view.y + this.view.height / 2) {
-      const least = this.whole.width / 40;
+      const least = this.whole.width / (this.deepest ?? 40);
       const width = Math.max(least, Math.min(this.view.width / factor, this.whole.width));
       const scale = width / this.view.width;
       this.place(x - (x - this.view.x) * scale, y - (y - this.view.y) * scale, width);
@@ -130,6 +176,22 @@
       const text = this.marks.get(mark);
       showTip(text, box.left + box.width / 2, box.top + box.height / 2);
       spoken.textContent = text;
+      marking.point(mark);
+    }
+
+    // The instance that a mark leads to, there or at a point of the picture; `undefined` if none.
+    targetOf(mark, x = null) {
+      const own = mark?.dataset.to;
+      const columns = mark?.dataset.columns?.split(',');
+      if (own || !columns) return own;
+      const { left, right } = this.axis ?? {};
+      const column = x === null ? columns.findIndex(Boolean) : Math.floor(((x - left) / (right - left)) * columns.length);
+      return columns[column] || undefined;
+    }
+
+    follow(mark, x) {
+      const target = this.targetOf(mark, x);
+      if (target) window.location.hash = `#instance-${target}`;
     }
 
     bringIntoView(mark) {
@@ -151,16 +213,21 @@
       const mark = this.markAt(event.target);
       if (mark) showTip(this.marks.get(mark), event.clientX, event.clientY);
       else hideTip();
+      marking.point(mark);
+      const target = this.targetOf(mark, this.pointOf(event).x);
+      this.svg.classList.toggle('leading', target !== undefined);
     }
 
     leave() {
       this.svg.querySelector('.current')?.classList.remove('current');
       hideTip();
+      marking.point(null);
     }
 
     listen() {
       const { svg, frame } = this;
       let grip = null;
+      let pressed = null;
       svg.addEventListener('pointermove', (event) => {
         if (grip) {
           const { scale } = this;
@@ -171,8 +238,16 @@
         }
         this.pointAt(event);
       });
-      svg.addEventListener('pointerleave', hideTip);
+      svg.addEventListener('pointerleave', () => {
+        hideTip();
+        marking.point(null);
+      });
+      svg.addEventListener('click', (event) => {
+        const way = pressed ? Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) : 0;
+        if (way < 5) this.follow(this.markAt(event.target), this.pointOf(event).x);
+      });
       svg.addEventListener('pointerdown', (event) => {
+        pressed = { x: event.clientX, y: event.clientY };
         this.pointAt(event);
         if (event.button !== 0 || this.view.width === this.whole.width) return;
         grip = { x: event.clientX, y: event.clientY, view: this.view };
@@ -200,6 +275,7 @@
         Home: () => this.go(-Infinity),
         End: () => this.go(Infinity),
         Escape: () => this.leave(),
+        Enter: () => this.follow([...this.marks.keys()][this.at]),
         '+': () => this.zoom(1.5),
         '=': () => this.zoom(1.5),
         '-': () => this.zoom(1 / 1.5),
@@ -234,7 +310,7 @@
       const { width } = svg.viewBox.baseVal;
       const ticks = svg.querySelector('.ticks');
       const axis = Object.fromEntries(Object.entries(ticks.dataset).map(([name, value]) => [name, Number(value)]));
-      Object.assign(this, { ticks, axis, width, plot: svg.querySelector('.plot') });
+      Object.assign(this, { ticks, axis, width, plot: svg.querySelector('.plot'), deepest: axis.deepest });
       this.whole = { x: axis.left, y: axis.top, width: axis.right - axis.left, height: axis.bottom - axis.top };
       this.view = this.whole;
       this.clip();
@@ -267,9 +343,9 @@
       const factor = whole.width / width;
       this.view = { ...whole, x, width };
       this.plot.setAttribute('transform', `translate(${whole.x - x * factor} 0) scale(${factor} 1)`);
-      // Letters keep their width.
-      for (const text of this.plot.querySelectorAll('text')) {
-        const middle = Number(text.getAttribute('x'));
+      // Letters and heads of arrows keep their width.
+      for (const text of this.plot.querySelectorAll('text, .head')) {
+        const middle = Number(text.dataset.x ?? text.getAttribute('x'));
         text.setAttribute('transform', `translate(${middle} 0) scale(${1 / factor} 1) translate(${-middle} 0)`);
       }
       this.drawTicks(factor);
@@ -279,13 +355,14 @@
 
     // At 1, 2 or 5 times a power of ten, about eight of them.
     drawTicks(factor) {
-      const { left, right, bottom, end } = this.axis;
-      const perUnit = ((right - left) / end) * factor;
-      const rough = end / factor / 8;
+      const { left, right, bottom, end, start = 0 } = this.axis;
+      const extent = end - start;
+      const perUnit = ((right - left) / extent) * factor;
+      const rough = extent / factor / 8;
       const decade = 10 ** Math.floor(Math.log10(rough));
       const step = [1, 2, 5, 10].map((times) => times * decade).find((one) => one >= rough * 0.999);
       const n_decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-      const from = ((this.view.x - left) / (right - left)) * end;
+      const from = start + ((this.view.x - left) / (right - left)) * extent;
       const made = [];
       for (let idx = Math.ceil(from / step - 1e-9); left + (idx * step - from) * perUnit <= right + 0.01; idx += 1) {
         const x = (left + (idx * step - from) * perUnit).toFixed(1);
@@ -326,11 +403,6 @@
     constructor(groups) {
       this.groups = groups;
       this.select = make('select', { id: 'choice' });
-      this.select.append(...groups.map((group) => {
-        const heading = group.querySelector('h3');
-        return make('option', { value: heading.id }, heading.textContent);
-      }));
-      this.select.append(make('option', { value: 'by-operation' }, 'all operations'));
       const label = make('label', { for: 'choice' }, 'Operation');
       const bar = make('div', { class: 'choice' });
       bar.append(label, this.select);
@@ -339,16 +411,201 @@
         this.choose(this.select.value);
         window.history.replaceState(null, '', `#${this.select.value}`);
       });
-      this.choose(this.select.value);
+      this.filter(() => true);
+    }
+
+    // Lists those that are wanted, and shows the first of them unless the one shown is among them.
+    filter(is_wanted) {
+      const headings = this.groups.filter(is_wanted).map((group) => group.querySelector('h3'));
+      this.wanted = headings.map(({ id }) => id);
+      this.select.replaceChildren(...headings.map(({ id, textContent }) => make('option', { value: id }, textContent)));
+      if (headings.length > 1) this.select.append(make('option', { value: 'by-operation' }, 'all operations'));
+      this.choose(this.wanted.includes(this.chosen) ? this.chosen : this.wanted[0]);
     }
 
     choose(id) {
-      this.select.value = id;
+      this.chosen = id;
+      // A link may lead to one that the filter has left out.
+      if (id && ![...this.select.options].some((option) => option.value === id)) {
+        this.select.append(make('option', { value: id }, document.getElementById(id).textContent));
+      }
+      this.select.value = id ?? '';
       for (const group of this.groups) {
-        const is_chosen = id === 'by-operation' || group.querySelector('h3').id === id;
+        const own = group.querySelector('h3').id;
+        const is_chosen = own === id || (id === 'by-operation' && this.wanted.includes(own));
         group.hidden = !is_chosen;
       }
       hideTip();
+    }
+  }
+
+  // One instance at a time: its picture is prepared when it is shown.
+  class Instances {
+    constructor(section) {
+      this.figures = [...section.querySelectorAll('details.instance')];
+      this.shown = new Set();
+      this.select = make('select', { id: 'instance' });
+      this.count = make('output');
+      const label = make('label', { for: 'instance' }, 'Instance');
+      const bar = make('div', { class: 'choice' });
+      const step = (way) => () => {
+        const options = [...this.select.options];
+        const at = options.findIndex((option) => option.selected) + way;
+        if (options[at]) this.go(options[at].value);
+      };
+      bar.append(
+        label,
+        this.select,
+        button('‹', 'previous instance', step(-1)),
+        button('›', 'next instance', step(1)),
+        this.count,
+      );
+      this.figures[0].before(bar);
+      this.select.addEventListener('change', () => this.go(this.select.value));
+      this.filter(() => true);
+    }
+
+    static idOf(figure) {
+      return figure.querySelector('h3').id;
+    }
+
+    go(id) {
+      this.choose(id);
+      window.history.replaceState(null, '', `#${id}`);
+    }
+
+    // Lists those that are wanted, and shows the first of them unless the one shown is among them.
+    filter(is_wanted) {
+      this.wanted = this.figures.filter(is_wanted);
+      this.select.replaceChildren(...this.wanted.map((figure) => (
+        make('option', { value: Instances.idOf(figure) }, figure.querySelector('h3').textContent)
+      )));
+      const n = this.wanted.length;
+      this.count.textContent = n < this.figures.length ? `${n} of ${this.figures.length}` : '';
+      const still = this.wanted.find((figure) => Instances.idOf(figure) === this.chosen);
+      const next = still ?? this.wanted[0];
+      this.choose(next ? Instances.idOf(next) : null);
+    }
+
+    choose(id) {
+      this.chosen = id;
+      for (const figure of this.figures) {
+        const is_chosen = Instances.idOf(figure) === id;
+        figure.hidden = !is_chosen;
+        figure.open = is_chosen;
+        const svg = figure.querySelector('svg.picture');
+        if (is_chosen && !this.shown.has(svg)) {
+          this.shown.add(svg);
+          new PictureOverTime(svg);
+        }
+      }
+      // A link may lead to one that the filter has left out.
+      if (id && ![...this.select.options].some((option) => option.value === id)) {
+        const figure = this.figures.find((one) => Instances.idOf(one) === id);
+        this.select.append(make('option', { value: id }, figure.querySelector('h3').textContent));
+      }
+      this.select.value = id ?? '';
+      hideTip();
+      marking.show();
+    }
+  }
+
+  // Shows only what is on some operations, communicators, phases or ranks.
+  class Filters {
+    constructor({ instances, choice }) {
+      this.instances = instances;
+      this.choice = choice;
+      this.operations = Filters.rowsOf('operations');
+      this.ranks = Filters.rowsOf('ranks');
+      const figures = instances?.figures ?? [];
+      const names = (column, key) => [...new Set([
+        ...this.operations.map((row) => row[column]),
+        ...figures.map((figure) => figure.dataset[key]),
+      ])].filter(Boolean);
+      this.wanted = {};
+      this.bar = make('div', { class: 'filters', role: 'group', 'aria-label': 'Show only' });
+      this.bar.append(make('b', {}, 'Show only'));
+      this.addSelect('operation', 'Operation', names('operation', 'operation'));
+      this.addSelect('communicator', 'Communicator', names('communicator', 'communicator'));
+      this.addSelect('phase', 'Phase', names('', 'phase'));
+      this.addRanks();
+      this.bar.append(button('everything', 'Show everything', () => this.reset()));
+      this.count = make('output');
+      this.bar.append(this.count);
+      (document.querySelector('.verdict') ?? document.querySelector('main > section h2')).after(this.bar);
+    }
+
+    // The rows of a table, with what stands in each column.
+    static rowsOf(id) {
+      const table = document.getElementById(id)?.closest('section').querySelector('table.data');
+      if (!table) return [];
+      const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
+      return [...table.tBodies[0].rows].map((row) => ({
+        row,
+        link: row.querySelector('a')?.hash.slice(1),
+        ...Object.fromEntries(heads.map((head, at) => [head, row.cells[at].textContent])),
+      }));
+    }
+
+    addSelect(key, name, values) {
+      if (values.length < (key === 'phase' ? 1 : 2)) return;
+      const select = make('select');
+      select.append(make('option', { value: '' }, 'all'));
+      select.append(...values.map((value) => make('option', { value }, value)));
+      this.add(name, select, 'change', () => { this.wanted[key] = select.value; });
+    }
+
+    addRanks() {
+      const input = make('input', {
+        type: 'search', autocomplete: 'off', spellcheck: 'false', size: 12, placeholder: '0-3,8 or n01',
+      });
+      this.add('Ranks or host', input, 'input', () => { this.wanted.ranks = this.rangesOf(input.value.trim()); });
+    }
+
+    add(name, field, event, note) {
+      const label = make('label', {}, `${name} `);
+      label.append(field);
+      this.bar.append(label);
+      field.addEventListener(event, () => {
+        note();
+        this.apply();
+      });
+    }
+
+    // Of `0-3,8` these ranks; else the ranks on hosts whose name has these letters.
+    rangesOf(text) {
+      if (!text) return null;
+      if (/^\d+(-\d+)?([ ,]+\d+(-\d+)?)*,?$/.test(text)) return rangesOf(text);
+      const on_host = this.ranks.filter(({ host }) => host.toLowerCase().includes(text.toLowerCase()));
+      return on_host.map(({ rank }) => [Number(rank), Number(rank)]);
+    }
+
+    reset() {
+      for (const field of this.bar.querySelectorAll('select, input')) field.value = '';
+      this.wanted = {};
+      this.apply();
+    }
+
+    apply() {
+      const {
+        operation, communicator, phase, ranks,
+      } = this.wanted;
+      const is_of = (own) => (
+        (!operation || own.operation === operation) && (!communicator || own.communicator === communicator)
+      );
+      for (const own of this.operations) own.row.classList.toggle('out', !is_of(own));
+      const shown = this.operations.filter(is_of);
+      const links = shown.map(({ link }) => link);
+      this.choice?.filter((group) => links.includes(group.querySelector('h3').id));
+      this.instances?.filter(({ dataset }) => (
+        is_of(dataset) && (!phase || dataset.phase === phase) && (!ranks || meet(rangesOf(dataset.members), ranks))
+      ));
+      for (const { row, rank } of this.ranks) {
+        row.classList.toggle('out', Boolean(ranks) && !meet([[Number(rank), Number(rank)]], ranks));
+      }
+      marking.choose(ranks ?? []);
+      const n = this.operations.length;
+      this.count.textContent = shown.length < n ? `${shown.length} of ${n} operations` : '';
     }
   }
 
@@ -405,7 +662,8 @@
     }
   }
 
-  const pictures = [...document.querySelectorAll('svg.picture')].map((svg) => (
+  const drawn = [...document.querySelectorAll('svg.picture')].filter((svg) => !svg.closest('details.instance'));
+  const pictures = drawn.map((svg) => (
     PictureOverTime.fits(svg) ? new PictureOverTime(svg) : new Picture(svg)
   ));
   if (pictures.length > 0) {
@@ -414,12 +672,16 @@
       'p',
       { class: 'hint' },
       'Pictures: point at a mark, or step through the marks with the arrow keys, to see its values. '
-        + 'Zoom with Ctrl + wheel or with + and -. Move by dragging or with Shift + arrow keys. 0 shows the whole picture.',
+        + 'Zoom with Ctrl + wheel or with + and -. Move by dragging or with Shift + arrow keys. 0 shows the whole picture. '
+        + 'A click on a bar of durations or on a wait over time, or Enter at such a mark, leads to an instance of it.',
     ));
   }
   for (const table of document.querySelectorAll('table.data')) new SortableTable(table);
   const groups = [...document.querySelectorAll('section.group')];
   const choice = groups.length > 1 ? new Choice(groups) : null;
+  const timelines = document.querySelector('section.timelines');
+  const instances = timelines ? new Instances(timelines) : null;
+  if (instances) new Filters({ instances, choice });
 
   // An address leads to what it names also where that is folded or not chosen.
   const reveal = () => {
@@ -429,7 +691,8 @@
     if (choice && (group || target.id === 'by-operation')) {
       choice.choose(group ? group.querySelector('h3').id : target.id);
     }
-    target.closest('section')?.querySelector(':scope > details')?.setAttribute('open', '');
+    if (instances && target.closest('details.instance')) instances.choose(target.id);
+    else target.closest('section')?.querySelector(':scope > details:not(.instance)')?.setAttribute('open', '');
     target.scrollIntoView();
   };
   window.addEventListener('hashchange', reveal);

@@ -86,15 +86,17 @@ fn write_into(
             }
         })
     };
-    let of_run = pictures::of_run(analysis);
+    let instances = pictures::instances(analysis, top);
+    let of_run = pictures::of_run(analysis, &instances);
     write_pictures(&of_run)?;
     let inside = words::inside::paragraphs(analysis);
     let mut groups = Vec::new();
-    for (operation, shown) in pictures::of_operations(analysis, top) {
+    for (operation, shown) in pictures::of_operations(analysis, top, &instances) {
         write_pictures(&shown)?;
         groups.push(analysis::group(analysis, &inside, operation, shown));
     }
-    let page = analysis::page(analysis, &inside, of_run, groups);
+    write_pictures(&pictures::timelines(analysis, top, &instances))?;
+    let page = analysis::page(analysis, (&inside, &instances), of_run, groups);
     write("index.html", &page.to_html())?;
     write("analysis.json", &to_json(&Document::of(analysis)))
 }

@@ -5,12 +5,14 @@ use collbench_analyzer::results::OperationSummary;
 use collbench_formats::Operation;
 use collbench_viz::{Figure, Order, Picture};
 
+use crate::pictures::instances::Instances;
 use crate::words;
 
 mod clocks;
 pub(crate) mod comparison;
 mod durations;
 mod imbalance;
+pub(crate) mod instances;
 mod messages;
 mod orders;
 mod serialization;
@@ -19,7 +21,8 @@ mod tree;
 mod waits;
 
 /// Prefixes of the file names of pictures of one operation.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
+    "timeline",
     "timemap",
     "arrival-order",
     "departure-order",
@@ -34,7 +37,8 @@ const KINDS: [&str; 10] = [
 /// Suffix of the file name of a timemap without waits.
 const WITHOUT_WAITS: &str = "-without-waits";
 /// File names of pictures of the whole run.
-const OF_RUN: [&str; 2] = [WAITS, CLOCK];
+const OF_RUN: [&str; 3] = [WAITS, CLOCK, TIMELINE];
+const TIMELINE: &str = "timeline.svg";
 const WAITS: &str = "waits-over-time.svg";
 const CLOCK: &str = "clock.svg";
 
@@ -83,12 +87,30 @@ impl PictureFile {
 }
 
 /// The first `top` operations, each with its pictures in reading order.
-pub(crate) fn of_operations(
-    analysis: &Analysis,
+pub(crate) fn of_operations<'a>(
+    analysis: &'a Analysis,
     top: usize,
-) -> impl Iterator<Item = (&OperationSummary, Vec<PictureFile>)> {
+    instances: &'a Instances<'a>,
+) -> impl Iterator<Item = (&'a OperationSummary, Vec<PictureFile>)> {
     let drawn = drawn(analysis, top).zip(1..);
-    drawn.map(|(operation, number)| (operation, of_operation(analysis, number, operation)))
+    drawn.map(|(operation, number)| {
+        let pictures = of_operation(analysis, number, operation, instances);
+        (operation, pictures)
+    })
+}
+
+/// The instances that the page has, whose operations with pictures are the first `top`.
+pub(crate) fn instances(analysis: &Analysis, top: usize) -> Instances<'_> {
+    let drawn: Vec<usize> = drawn(analysis, top)
+        .filter_map(|operation| index_of(analysis, operation))
+        .collect();
+    Instances::of(analysis, &drawn)
+}
+
+/// Index of an operation in the results.
+pub(crate) fn index_of(analysis: &Analysis, operation: &OperationSummary) -> Option<usize> {
+    let mut operations = analysis.operations.iter();
+    operations.position(|other| std::ptr::eq(other, operation))
 }
 
 /// The operations with pictures: the first by time among those with a complete instance.
@@ -102,6 +124,7 @@ fn of_operation(
     analysis: &Analysis,
     number: usize,
     operation: &OperationSummary,
+    instances: &Instances<'_>,
 ) -> Vec<PictureFile> {
     let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| {
         PictureFile::of(
@@ -155,10 +178,12 @@ fn of_operation(
         let heading = "Serialization at the nodes of this tree";
         shown("node-serialization", heading, messages::NODES, nodes.into())
     }));
-    pictures.extend(durations::durations(analysis, operation).map(|durations| {
-        let heading = "Durations of the instances";
-        shown("durations", heading, durations::CAPTION, durations.into())
-    }));
+    pictures.extend(
+        durations::durations(analysis, operation, instances).map(|durations| {
+            let heading = "Durations of the instances";
+            shown("durations", heading, durations::CAPTION, durations.into())
+        }),
+    );
     // What seldom says more than the others is shown on demand.
     pictures.extend(without_waits.map(|timemap| {
         let heading = "Timemap without the waits";
@@ -178,9 +203,34 @@ fn of_operation(
     pictures
 }
 
+/// The timeline of the instance of each of the first `top` operations that its links name first.
+pub(crate) fn timelines(
+    analysis: &Analysis,
+    top: usize,
+    instances: &Instances<'_>,
+) -> Vec<PictureFile> {
+    let drawn = drawn(analysis, top).zip(1..);
+    let timelines = drawn.filter_map(|(operation, number)| {
+        let timeline = instances.first_of(index_of(analysis, operation)?)?;
+        let name = (number, &*operation.operation);
+        Some(PictureFile::of(name, "timeline", "", "", timeline))
+    });
+    timelines.collect()
+}
+
 /// Pictures of the whole run.
-pub(crate) fn of_run(analysis: &Analysis) -> Vec<PictureFile> {
-    let waits = waits::waits_over_time(analysis).map(|waits| PictureFile {
+pub(crate) fn of_run(analysis: &Analysis, instances: &Instances<'_>) -> Vec<PictureFile> {
+    let all = instances::of_all(analysis).map(|timeline| PictureFile {
+        file: TIMELINE.to_owned(),
+        figure: Figure {
+            heading: "Timeline of all collectives".into(),
+            caption: instances::CAPTION_OF_ALL.into(),
+            on_demand: false,
+            picture: timeline.into(),
+        },
+        dot: None,
+    });
+    let waits = waits::waits_over_time(analysis, instances).map(|waits| PictureFile {
         file: WAITS.to_owned(),
         figure: Figure {
             heading: "Waits over time".into(),
@@ -200,7 +250,7 @@ pub(crate) fn of_run(analysis: &Analysis) -> Vec<PictureFile> {
         },
         dot: None,
     });
-    waits.into_iter().chain(clocks).collect()
+    waits.into_iter().chain(all).chain(clocks).collect()
 }
 
 /// Whether a file has the name of a picture: `timemap-3-MPI_Bcast.svg`.

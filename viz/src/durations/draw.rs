@@ -145,7 +145,9 @@ impl Durations {
                 (left + gap, bottom),
                 (right - gap, top.min(bottom - LEAST_HEIGHT * UNIT)),
             );
-            sheet.group("bar", &[], &self.tooltip(bar), || {
+            let leads_to = bar.leads_to.map(|number| number.to_string());
+            let data: Vec<(&str, &str)> = leads_to.iter().map(|to| ("to", to.as_str())).collect();
+            sheet.group("bar", &data, &self.tooltip(bar), || {
                 if self.is_slow(bar) {
                     sheet.rectangle("slow", corners.0, corners.1);
                     sheet.hatched(id, corners.0, corners.1);

@@ -65,6 +65,22 @@ pub(crate) fn name(band: &[&RankOnHost]) -> String {
     }
 }
 
+/// The ranks of a band for scripts: `5`, `16-31`, `16-20,22`.
+pub(crate) fn numbers(band: &[&RankOnHost]) -> String {
+    let mut ranks: Vec<u32> = band.iter().map(|member| member.rank).collect();
+    ranks.sort_unstable();
+    let runs = ranks.chunk_by(|a, b| a + 1 == *b);
+    let runs = runs.filter_map(|run| Some((run.first()?, run.last()?)));
+    let runs = runs.map(|(first, last)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
+    });
+    runs.collect::<Vec<_>>().join(",")
+}
+
 /// The host of all ranks of a band; the number of hosts if there are several.
 pub(crate) fn host(band: &[&RankOnHost]) -> Text {
     let Some(first) = band.first() else {

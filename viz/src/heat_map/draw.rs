@@ -83,7 +83,9 @@ impl HeatMap {
         let has_tooltips = n_shapes <= MAX_CELL_TOOLTIPS;
         sheet.group("plot", &[], "", || {
             for (row, &place) in self.rows.iter().zip(&layout.rows) {
-                let data = [("row", row.name.as_str())];
+                let targets = targets(row, has_tooltips);
+                let mut data = vec![("row", row.name.as_str()), ("ranks", row.ranks.as_str())];
+                data.extend(targets.iter().map(|targets| ("columns", targets.as_str())));
                 sheet.group("ranks", &data, &row.tooltip, || {
                     if has_tooltips {
                         draw_cells(&sheet, row, &layout, place, id)
@@ -242,11 +244,23 @@ impl HeatMap {
     }
 }
 
+/// Where the columns of a row lead to, unless its cells say that themselves: `,3,3,`.
+fn targets(row: &Row, do_cells_say: bool) -> Option<String> {
+    let is_any = row.cells.iter().any(|cell| cell.leads_to.is_some());
+    (is_any && !do_cells_say).then(|| {
+        let cells = row.cells.iter();
+        let targets = cells.map(|cell| cell.leads_to.map_or_else(String::new, |to| to.to_string()));
+        targets.collect::<Vec<_>>().join(",")
+    })
+}
+
 /// A group for each cell with its tooltip, and with its number if there is room.
 fn draw_cells(sheet: &Sheet, row: &Row, layout: &Layout, place: Place, id: &str) {
     for (column, cell) in row.cells.iter().enumerate() {
         let (from, to) = cell_corners(layout, place, column, column + 1);
-        sheet.group("cell", &[], &cell.tooltip, || {
+        let leads_to = cell.leads_to.map(|number| number.to_string());
+        let data: Vec<(&str, &str)> = leads_to.iter().map(|to| ("to", to.as_str())).collect();
+        sheet.group("cell", &data, &cell.tooltip, || {
             if cell.shade != Shade::Unknown {
                 sheet.rectangle(&class(cell.shade), from, to);
             }

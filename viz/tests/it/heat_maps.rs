@@ -64,12 +64,14 @@ fn waits(n_ranks: u64, ranks_per_host: u64, late: u64, unknown: Option<u64>) -> 
                     call_ns: 9_000_000,
                     n_calls: 20,
                     n_unknown: 20,
+                    leads_to: None,
                 },
                 _ => TimeBin {
                     wait_ns: Some(wait_ns),
                     call_ns: wait_ns + 200_000,
                     n_calls: 20,
                     n_unknown: 0,
+                    leads_to: (rank == 2).then_some(bin),
                 },
             }
         });
@@ -186,6 +188,7 @@ fn a_wait_that_is_known_in_part_is_hatched_over_its_shade() {
         call_ns: 900,
         n_calls: 10,
         n_unknown: 9,
+        leads_to: Some(4),
     };
     let few = TimeBin {
         n_calls: 1_000,
@@ -342,6 +345,7 @@ prop_compose! {
                 call_ns,
                 n_calls,
                 n_unknown: n_calls / 2,
+                leads_to: None,
             });
         }
         map

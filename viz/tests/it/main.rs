@@ -7,6 +7,7 @@ mod durations;
 mod examples;
 mod heat_maps;
 mod imbalance;
+mod instance_timeline;
 mod ratios;
 mod report;
 mod serialization;

@@ -94,6 +94,7 @@ fn report() -> Report {
         figures: Vec::new(),
         groups: vec![group(4, 2), group(64, 16)],
         closing: vec![figure(4, 2)],
+        ..Report::default()
     }
 }
 

@@ -4,9 +4,10 @@ use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
 use collbench_text::quantity;
 use collbench_viz as viz;
-use collbench_viz::{Align, Cell, Column, Fact, FigureGroup, Findings};
+use collbench_viz::{Align, Cell, Column, Fact, FigureGroup, Findings, InstanceLink};
 
 use crate::page::own_trees;
+use crate::pictures::instances::Instances;
 use crate::pictures::{self, PictureFile};
 use crate::words;
 use crate::words::findings;
@@ -25,7 +26,7 @@ const MAX_AT_END: usize = 8;
 /// time.
 pub(super) fn page(
     analysis: &Analysis,
-    inside: &[Paragraph],
+    (inside, instances): (&[Paragraph], &Instances<'_>),
     of_run: Vec<PictureFile>,
     groups: Vec<FigureGroup>,
 ) -> viz::Report {
@@ -34,6 +35,8 @@ pub(super) fn page(
     let command = analysis.trace.command.join(" ");
     let remarks = analysis.remarks.iter();
     let remarks = remarks.filter(|remark| !findings::is_said_elsewhere(analysis, remark));
+    let verdict = verdict(analysis);
+    let findings = all_findings(analysis, inside, &groups);
     viz::Report {
         title: format!("collbench: {}", collbench_text::inert::line(&command, 200)).into(),
         lead: format!(
@@ -43,8 +46,10 @@ pub(super) fn page(
         )
         .into(),
         facts: facts_of_run(analysis),
-        verdict: verdict(analysis).join("\n").into(),
-        findings: all_findings(analysis, inside, &groups),
+        worst: worst(analysis, &verdict, instances),
+        verdict: verdict.join("\n").into(),
+        on_instances: on_instances(&findings, instances),
+        findings,
         remarks: remarks
             .map(|remark| viz::Remark {
                 code: remark.code().into(),
@@ -56,6 +61,9 @@ pub(super) fn page(
         paths: own_trees::paths(analysis),
         ranks: ranks(analysis),
         figures: of_run.into_iter().map(|shown| shown.figure).collect(),
+        links: links(&groups, instances),
+        instances: instances.figures(),
+        instances_caption: pictures::instances::CAPTION.into(),
         groups,
         closing: closing.into_iter().map(|shown| shown.figure).collect(),
     }
@@ -116,6 +124,28 @@ fn verdict(analysis: &Analysis) -> Vec<String> {
     verdict
 }
 
+/// Lines of the verdict that name a cause, and the instance that shows best what it costs.
+fn worst(
+    analysis: &Analysis,
+    verdict: &[String],
+    instances: &Instances<'_>,
+) -> Vec<(usize, usize)> {
+    let causes = analysis.causes.iter().filter(|cause| cause.matters);
+    let worst: Vec<(String, usize)> = causes
+        .filter_map(|cause| {
+            let instance = instances.worst_of(cause)?;
+            Some((words::causes::sentence(analysis, cause), instance))
+        })
+        .collect();
+    let lines = verdict.iter().enumerate().filter_map(|(line, words)| {
+        let found = worst
+            .iter()
+            .find(|(sentence, _)| words.contains(sentence))?;
+        Some((line, found.1))
+    });
+    lines.collect()
+}
+
 /// The first sentences, and how many others there are.
 fn limited(mut sentences: Vec<String>) -> impl Iterator<Item = String> {
     let n_more = sentences.len().saturating_sub(MAX_AT_END);
@@ -170,6 +200,33 @@ fn hosts(names: &[String]) -> String {
     }
 }
 
+/// Sentences on a single instance that the page has.
+fn on_instances(findings: &[Findings], instances: &Instances<'_>) -> Vec<(usize, usize, usize)> {
+    let findings = findings.iter().enumerate();
+    let sentences = findings.flat_map(|(of, findings)| {
+        let sentences = findings.sentences.iter().enumerate();
+        sentences.map(move |(at, sentence)| (of, at, sentence))
+    });
+    let on_instances = sentences
+        .filter_map(|(of, at, words)| Some((of, at, instances.outlier_in(words.as_str())?)));
+    on_instances.collect()
+}
+
+/// Links to instances of the operations with pictures.
+fn links(groups: &[FigureGroup], instances: &Instances<'_>) -> Vec<InstanceLink> {
+    let groups = groups.iter().enumerate();
+    let of_operation = groups.filter_map(|(group, figures)| Some((group, figures.row?)));
+    let links = of_operation.flat_map(|(group, operation)| {
+        let links = instances.links(operation).into_iter();
+        links.map(move |(instance, words)| InstanceLink {
+            group,
+            instance,
+            words,
+        })
+    });
+    links.collect()
+}
+
 /// The section of the page on one operation.
 pub(super) fn group(
     analysis: &Analysis,
@@ -177,8 +234,7 @@ pub(super) fn group(
     operation: &OperationSummary,
     shown: Vec<PictureFile>,
 ) -> FigureGroup {
-    let mut operations = analysis.operations.iter();
-    let row = operations.position(|other| std::ptr::eq(other, operation));
+    let row = pictures::index_of(analysis, operation);
     let paragraph = inside
         .iter()
         .find(|paragraph| row.is_some() && paragraph.operation == row);

@@ -6,7 +6,7 @@ use collbench_stats::distribution::Summary;
 use collbench_text::quantity;
 use collbench_viz::{Bar, DurationMarks, Durations, Heading};
 
-use super::title;
+use super::{Instances, index_of, title};
 use crate::words::uncertainty;
 
 /// Caption of the picture.
@@ -21,7 +21,11 @@ pub(super) const CAPTION: &str = "How many instances took how long, from the fir
 const MIN_FOR_HUNDREDTH: u64 = 100;
 
 /// The picture; `None` if no duration is known.
-pub(super) fn durations(analysis: &Analysis, operation: &OperationSummary) -> Option<Durations> {
+pub(super) fn durations(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+    instances: &Instances<'_>,
+) -> Option<Durations> {
     let summary = operation.duration_ns.as_ref()?;
     let heading = Heading {
         finding: finding(summary).into(),
@@ -35,7 +39,12 @@ pub(super) fn durations(analysis: &Analysis, operation: &OperationSummary) -> Op
         max_ns: summary.max,
     };
     let buckets = operation.duration_histogram.iter();
-    let bars = buckets.filter_map(|bucket| Bar::new(bucket.from_ns, bucket.to_ns, bucket.n));
+    let index = index_of(analysis, operation);
+    let bars = buckets.filter_map(|bucket| {
+        let bar = Bar::new(bucket.from_ns, bucket.to_ns, bucket.n)?;
+        let leads_to = instances.that_took(index?, bucket.from_ns, bucket.to_ns);
+        Some(bar.leading_to(leads_to))
+    });
     Durations::new(heading, marks, bars)
 }
 

@@ -8,6 +8,8 @@ use collbench_analyzer::results::Timeline;
 use collbench_text::quantity;
 use collbench_viz::{TimeBin, WaitsOverTime};
 
+use super::Instances;
+
 /// Caption of the picture.
 pub(super) const CAPTION: &str = "One row per rank (or band of ranks), time from left to right. \
      The darker a cell (on a dark screen, the brighter), the larger the share of that interval that \
@@ -19,7 +21,10 @@ pub(super) const CAPTION: &str = "One row per rank (or band of ranks), time from
      each rank.";
 
 /// The picture; `None` without times or ranks.
-pub(super) fn waits_over_time(analysis: &Analysis) -> Option<WaitsOverTime> {
+pub(super) fn waits_over_time(
+    analysis: &Analysis,
+    instances: &Instances<'_>,
+) -> Option<WaitsOverTime> {
     let timeline = &analysis.timeline;
     let bin_ns = u64::try_from(timeline.bin_ns)
         .ok()
@@ -30,6 +35,7 @@ pub(super) fn waits_over_time(analysis: &Analysis) -> Option<WaitsOverTime> {
         .iter()
         .map(|rank| (rank.rank, rank.host.as_str()))
         .collect();
+    let waited_in = instances.waited_in(timeline.bin_ns);
     let mut map = WaitsOverTime::new(finding(timeline, error_ns(analysis)).into(), bin_ns, n_bins);
     for rank in &timeline.ranks {
         let host = hosts.get(&rank.rank).copied().unwrap_or_default();
@@ -44,6 +50,7 @@ pub(super) fn waits_over_time(analysis: &Analysis) -> Option<WaitsOverTime> {
                 .map_or(0, |ns| (*ns).max(0).cast_unsigned()),
             n_calls: rank.calls.get(bin).copied().unwrap_or(0),
             n_unknown: rank.waits_unknown.get(bin).copied().unwrap_or(0),
+            leads_to: waited_in.get(&(rank.rank, bin as i64)).copied(),
         });
     }
     Some(map)

@@ -211,7 +211,8 @@ pub(crate) fn outliers(analysis: &Analysis) -> Vec<String> {
     sentences.collect()
 }
 
-fn outlier_words(
+/// What is known of an outlier, as a sentence without its end.
+pub(crate) fn outlier_words(
     analysis: &Analysis,
     operation: &OperationSummary,
     outlier: &OutlierSummary,

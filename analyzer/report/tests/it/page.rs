@@ -326,3 +326,63 @@ fn a_rank_for_which_nobody_waits_is_not_named_however_often_it_arrives_last() {
     assert!(row(&much).ends_with(" rank 3 (30 %)"), "{}", row(&much));
     assert!(page_of(&much).contains("Rank 3 arrives last in 30 %"));
 }
+
+/// What follows a beginning up to an end, wherever it is on a page.
+fn between<'p>(page: &'p str, begin: &str, end: char) -> Vec<&'p str> {
+    let found = page.split(begin).skip(1);
+    found
+        .filter_map(|after| Some(after.split_once(end)?.0))
+        .collect()
+}
+
+#[test]
+fn whatever_leads_to_an_instance_leads_to_one_that_is_there() {
+    let mut n_links = 0;
+    for (what, analysis) in runs() {
+        let page = page_of(&analysis);
+        let there: BTreeSet<&str> = between(&page, "<h3 id=\"instance-", '"')
+            .into_iter()
+            .collect();
+        let lists = between(&page, "data-columns=\"", '"').into_iter();
+        let columns = lists
+            .flat_map(|list| list.split(','))
+            .filter(|to| !to.is_empty());
+        let single = [" data-to=\"", "href=\"#instance-"];
+        let single = single
+            .into_iter()
+            .flat_map(|begin| between(&page, begin, '"'));
+        for to in single.chain(columns) {
+            assert!(there.contains(to), "{what}: {to}");
+            n_links += 1;
+        }
+        let n_shown = there.len();
+        assert_eq!(n_shown == 0, analysis.instances.list.is_empty(), "{what}");
+    }
+    assert!(n_links > 1_000, "{n_links}");
+}
+
+#[test]
+fn the_verdict_and_outliers_lead_to_an_instance() {
+    let whole = Selection::default();
+    let page = page_of(&of_scenario("tests/browser/scenarios/four.toml", &whole));
+    let verdict = page.split("<ul class=\"verdict\">").nth(1).unwrap();
+    let first = verdict.split("</li>").next().unwrap();
+    let number = between(first, "href=\"#instance-", '"');
+    let heading = page
+        .split(&format!("<h3 id=\"instance-{}\">", number[0]))
+        .nth(1)
+        .unwrap();
+    let heading = heading.split("</h3>").next().unwrap();
+    assert!(heading.ends_with("rank 2 last"), "{heading}");
+    let file = "analyzer/tests/scenarios/verdicts/noise-on-one.toml";
+    let page = page_of(&of_scenario(file, &whole));
+    let also = page.split("<h2 id=\"findings-3\">").nth(1).unwrap();
+    let outliers = also.split("</ul>").next().unwrap().split("<li>");
+    let outliers: Vec<&str> = outliers
+        .filter(|sentence| sentence.contains("unusually long"))
+        .collect();
+    assert!(!outliers.is_empty(), "{also:.2000}");
+    for outlier in outliers {
+        assert!(outlier.contains("its timeline</a>"), "{outlier}");
+    }
+}

@@ -1,0 +1,613 @@
+//! Drawing of a timeline of instances.
+
+use std::cmp::Reverse;
+
+use collbench_text::quantity::{TimeUnit, counted_grouped, duration, grouped, tick};
+use plotters::coord::ranged1d::Ranged;
+use plotters::coord::types::RangedCoordf64;
+use plotters_backend::BackendCoord;
+
+use super::rows::RowGroup;
+use super::{InstanceTimeline, TimelineCall, TimelineInstance, TimelineMessage};
+use crate::frame::{Head, MARGIN, WIDTH};
+use crate::hops::{Grade, Kind, Medians};
+use crate::style;
+use crate::svg::{Anchor, Sheet, UNIT, fit, rules_below, text_width};
+use crate::timemap::StageTime;
+
+// All in px.
+const LEFT: f64 = 160.0;
+const RIGHT: f64 = WIDTH as f64 - MARGIN as f64;
+const NAME_WIDTH: f64 = 84.0;
+const HOST_WIDTH: f64 = 58.0;
+const ABOVE: f64 = 20.0;
+const AXIS: f64 = 44.0;
+const LEGEND_ROW: f64 = 20.0;
+const TEXT_LINE: f64 = 13.0;
+const SMALL: f64 = 11.0;
+const SWATCH: f64 = 30.0;
+/// Length and half the width of the head of an arrow.
+const HEAD: (f64, f64) = (6.0, 3.0);
+
+/// With more calls only rows have a tooltip, to keep the picture small.
+const MAX_CALLS_WITH_TOOLTIPS: usize = 1_500;
+
+/// Locations of the parts.
+struct Layout {
+    top: f64,
+    bottom: f64,
+    rows: Vec<RowGroup>,
+    height: u32,
+}
+
+/// A part of a call: whether it is low, and from when until when, ns.
+struct Part {
+    class: &'static str,
+    from_ns: i64,
+    to_ns: i64,
+}
+
+impl InstanceTimeline {
+    /// The picture; see [`Picture::draw`](crate::Picture::draw).
+    pub(crate) fn draw(&self, id: &str) -> String {
+        let (style, dark) = styles();
+        let (finding, description) = (self.finding.as_str(), self.description());
+        self.sheet(id)
+            .finish(id, finding, &description, &style, &dark)
+    }
+
+    /// The picture without its style, for a page with many of them.
+    pub(crate) fn draw_plain(&self, id: &str) -> String {
+        let classes = format!("picture {CLASS}");
+        let (finding, description) = (self.finding.as_str(), self.description());
+        let sheet = self.sheet(id);
+        sheet.finish_without_style((id, &classes), finding, &description)
+    }
+
+    fn sheet(&self, id: &str) -> Sheet {
+        let arrows = self.arrows();
+        let medians = self.medians();
+        let has_slow = arrows.iter().any(|message| self.is_slow(&medians, message));
+        let head = Head::new(&self.finding, &self.full_subtitle(arrows.len()));
+        let layout = self.layout(&head);
+        let sheet = Sheet::new(WIDTH, layout.height);
+        head.draw(&sheet);
+        self.draw_rows(&sheet, &layout);
+        sheet.group("plot", &[], "", || {
+            self.draw_calls(&sheet, &layout, id);
+            self.draw_last(&sheet, &layout);
+            for message in &arrows {
+                let is_slow = self.is_slow(&medians, message);
+                self.draw_arrow(&sheet, &layout, message, is_slow);
+            }
+        });
+        self.draw_names(&sheet, &layout);
+        self.draw_axis(&sheet, &layout);
+        self.draw_legend(&sheet, &layout, id, (!arrows.is_empty(), has_slow));
+        sheet
+    }
+
+    fn layout(&self, head: &Head) -> Layout {
+        let top = f64::from(head.bottom()) + ABOVE;
+        let rows = self.rows(top);
+        let bottom = rows.last().map_or(top, RowGroup::bottom).max(top + 26.0);
+        Layout {
+            top,
+            bottom,
+            rows,
+            height: (bottom + AXIS + LEGEND_ROW + 6.0).ceil() as u32,
+        }
+    }
+
+    fn full_subtitle(&self, n_arrows: usize) -> String {
+        let n_messages: usize = self.messages().count();
+        let shown = match n_messages {
+            0 => String::new(),
+            n if n == n_arrows => format!("; {}", counted_grouped(n as u64, "message")),
+            n => format!(
+                "; the {} messages that took longest, of {}",
+                grouped(n_arrows as u64),
+                grouped(n as u64)
+            ),
+        };
+        format!("{}{shown}", self.subtitle)
+    }
+
+    fn description(&self) -> String {
+        let calls = self
+            .instances
+            .iter()
+            .map(|instance| instance.calls.len() as u64);
+        format!(
+            "Timeline of {} of {}, {} long.",
+            counted_grouped(calls.sum(), "call"),
+            counted_grouped(self.ranks.len() as u64, "rank"),
+            duration(self.stretch_ns.1.saturating_sub(self.stretch_ns.0)),
+        )
+    }
+
+    /// Place of a time, within the plot.
+    fn x(&self, ns: i64) -> f64 {
+        let (begin, end) = self.stretch_ns;
+        let part = (ns as f64 - begin as f64) / (end as f64 - begin as f64);
+        LEFT + part.clamp(0.0, 1.0) * (RIGHT - LEFT)
+    }
+
+    /// A time on the axis: `1.20 ms`, or before 0 `-3.00 us`.
+    fn when(&self, ns: i64) -> String {
+        match ns.saturating_sub(self.origin.0) {
+            before @ ..0 => format!("-{}", duration(before.saturating_neg())),
+            after => duration(after),
+        }
+    }
+
+    /// Every other row has a background.
+    fn draw_rows(&self, sheet: &Sheet, layout: &Layout) {
+        for (number, row) in layout.rows.iter().enumerate() {
+            if number % 2 == 0 {
+                sheet.rectangle("row", at(LEFT, row.top), at(RIGHT, row.bottom()));
+            }
+        }
+    }
+
+    fn draw_calls(&self, sheet: &Sheet, layout: &Layout, id: &str) {
+        let n_calls: usize = self.instances.iter().map(|of| of.calls.len()).sum();
+        let is_by_call = self.has_row_for_each() && n_calls <= MAX_CALLS_WITH_TOOLTIPS;
+        // Those that happened beside it do not hide it.
+        let mut instances: Vec<&TimelineInstance> = self.instances.iter().collect();
+        instances.sort_by_key(|instance| !instance.is_beside);
+        for row in &layout.rows {
+            let calls = instances.iter().flat_map(|instance| {
+                let calls = instance.calls.iter();
+                calls.filter_map(|call| Some((*instance, call, self.index_of(call.rank)?)))
+            });
+            let calls: Vec<_> = calls
+                .filter(|(.., rank)| row.ranks.contains(rank))
+                .collect();
+            if is_by_call || row.is_apart {
+                for (instance, call, rank) in calls {
+                    let words = self.words(instance, call);
+                    let data = [("ranks", row.numbers.as_str())];
+                    sheet.group(class_of(instance), &data, &words, || {
+                        let drawn = [(call, rank)];
+                        self.draw_parts(sheet, row, &drawn, id);
+                    });
+                }
+                continue;
+            }
+            let words = self.band_words(row, &calls);
+            for is_beside in [true, false] {
+                let of_kind = calls.iter().filter(|(of, ..)| of.is_beside == is_beside);
+                let drawn: Vec<(&TimelineCall, usize)> =
+                    of_kind.map(|&(_, call, rank)| (call, rank)).collect();
+                if drawn.is_empty() {
+                    continue;
+                }
+                let class = if is_beside { "call beside" } else { "call" };
+                let words = if is_beside { "" } else { words.as_str() };
+                sheet.group(class, &[("ranks", &row.numbers)], words, || {
+                    self.draw_parts(sheet, row, &drawn, id);
+                });
+            }
+        }
+    }
+
+    /// The parts of some calls in a row, one shape for each kind.
+    fn draw_parts(
+        &self,
+        sheet: &Sheet,
+        row: &RowGroup,
+        calls: &[(&TimelineCall, usize)],
+        id: &str,
+    ) {
+        let mut shapes: Vec<(&str, Vec<(BackendCoord, BackendCoord)>)> = Vec::new();
+        for &(call, rank) in calls {
+            let top = row.top_of(rank);
+            for part in parts(call) {
+                let (begin, end) = self.stretch_ns;
+                if part.to_ns < begin || part.from_ns > end {
+                    continue;
+                }
+                let (from, to) = (self.x(part.from_ns), self.x(part.to_ns));
+                // Narrow ones must remain visible.
+                let to = to.max(from + 0.4);
+                let share = match part.class {
+                    "wait" => 0.3,
+                    "pending" => 0.42,
+                    _ => 0.12,
+                };
+                let margin = if row.height < 3.0 {
+                    0.0
+                } else {
+                    row.height * share
+                };
+                let corners = (at(from, top + margin), at(to, top + row.height - margin));
+                match shapes.iter_mut().find(|(class, _)| *class == part.class) {
+                    Some((_, shapes)) => shapes.push(corners),
+                    None => shapes.push((part.class, vec![corners])),
+                }
+            }
+        }
+        for (class, corners) in &shapes {
+            if *class == "unknown" {
+                sheet.rectangles("wait", corners);
+                sheet.hatched_all(id, corners);
+            } else {
+                sheet.rectangles(class, corners);
+            }
+        }
+    }
+
+    /// Who arrives last: a line through all rows, and words before its call.
+    fn draw_last(&self, sheet: &Sheet, layout: &Layout) {
+        let about = self.instances.iter().filter(|instance| !instance.is_beside);
+        let mut about = about.filter_map(|instance| Some((instance, instance.last?)));
+        let (Some((instance, (rank, excess_ns))), None) = (about.next(), about.next()) else {
+            return;
+        };
+        let call = instance.calls.iter().find(|call| call.rank == rank);
+        let (Some(call), Some(index)) = (call, self.index_of(rank)) else {
+            return;
+        };
+        let x = self.x(call.enter_ns);
+        let ends = [at(x, layout.top - 4.0), at(x, layout.bottom)];
+        sheet.polyline("arrival", &ends);
+        let Some(row) = layout.rows.iter().find(|row| row.ranks.contains(&index)) else {
+            return;
+        };
+        if row.height < TEXT_LINE - 4.0 {
+            return;
+        }
+        let words = format!("arrives last, {} after the next", duration(excess_ns));
+        let y = row.top_of(index) + row.height / 2.0 + 4.0;
+        let room = text_width(&words, SMALL) + 8.0;
+        if x - room > LEFT {
+            sheet.text(at(x - 4.0, y), Anchor::End, "label", &words);
+        }
+    }
+
+    /// The messages that are drawn, the longest on top.
+    fn arrows(&self) -> Vec<TimelineMessage> {
+        let (begin, end) = self.stretch_ns;
+        let is_inside =
+            |message: &TimelineMessage| message.sent_ns <= end && message.received_ns >= begin;
+        let mut arrows: Vec<TimelineMessage> = self.messages().filter(is_inside).collect();
+        arrows.sort_by_key(|message| {
+            let transfer_ns = message.received_ns.saturating_sub(message.sent_ns);
+            (
+                Reverse(transfer_ns),
+                message.sent_ns,
+                message.from,
+                message.to,
+            )
+        });
+        arrows.truncate(self.max_arrows);
+        arrows.reverse();
+        arrows
+    }
+
+    /// The median transfer times within hosts and between them.
+    fn medians(&self) -> Medians {
+        let known: Vec<(Kind, StageTime)> = self
+            .messages()
+            .filter_map(|message| self.transfer(&message))
+            .collect();
+        Medians::of(known.into_iter())
+    }
+
+    /// Whether a message takes far longer than others of its kind.
+    fn is_slow(&self, medians: &Medians, message: &TimelineMessage) -> bool {
+        let transfer = self.transfer(message);
+        transfer.is_some_and(|(kind, time)| medians.grade(kind, Some(time)) >= Grade::Above(1))
+            && transfer.is_some_and(|(_, time)| time.is_resolved())
+    }
+
+    /// Kind and transfer time of a message.
+    fn transfer(&self, message: &TimelineMessage) -> Option<(Kind, StageTime)> {
+        let host = |rank| Some(&self.ranks[self.index_of(rank)?].host);
+        let kind = Kind::of(host(message.from)?, host(message.to)?);
+        let transfer_ns = message.received_ns.saturating_sub(message.sent_ns);
+        Some((kind, StageTime::new(transfer_ns, 1)?))
+    }
+
+    /// Messages of the instances that the picture is about.
+    fn messages(&self) -> impl Iterator<Item = TimelineMessage> {
+        let about = self.instances.iter().filter(|instance| !instance.is_beside);
+        about.flat_map(|instance| instance.messages.iter().copied())
+    }
+
+    fn draw_arrow(&self, sheet: &Sheet, layout: &Layout, message: &TimelineMessage, is_slow: bool) {
+        let middle = |rank: u32| {
+            let index = self.index_of(rank)?;
+            let mut rows = layout.rows.iter().filter(|row| !row.is_apart);
+            let row = rows.find(|row| row.ranks.contains(&index))?;
+            Some(row.top_of(index) + row.height / 2.0)
+        };
+        let (Some(from), Some(to)) = (middle(message.from), middle(message.to)) else {
+            return;
+        };
+        let (x, end) = (self.x(message.sent_ns), self.x(message.received_ns));
+        let ranks = format!("{} {}", message.from, message.to);
+        let words = self.message_words(message);
+        let class = if is_slow { "message slow" } else { "message" };
+        sheet.group(class, &[("ranks", &ranks)], &words, || {
+            sheet.polyline("", &[at(x, from), at(end, to)]);
+            // Upright, since a picture that is zoomed in time keeps heads as they are.
+            let back = to + if from < to { -HEAD.0 } else { HEAD.0 };
+            let mark = [at(end, to), at(end - HEAD.1, back), at(end + HEAD.1, back)];
+            let data = format!("{:.1}", end);
+            sheet.group("head", &[("x", &data)], "", || sheet.polygon(&mark));
+        });
+    }
+
+    /// What a call says.
+    fn words(&self, instance: &TimelineInstance, call: &TimelineCall) -> String {
+        let host = self
+            .index_of(call.rank)
+            .map_or("", |index| self.ranks[index].host.as_str());
+        let waits = match (call.wait_ns, call.released_by) {
+            (None, _) => "wait not known".to_owned(),
+            (Some(ns @ 1..), Some(rank)) => format!("waits {} for rank {rank}", duration(ns)),
+            (Some(ns @ 1..), None) => format!("waits {}", duration(ns)),
+            (Some(_), _) => "does not wait".to_owned(),
+        };
+        let last = match instance.last {
+            Some((rank, excess_ns)) if rank == call.rank => {
+                format!("\narrives last, {} after the next", duration(excess_ns))
+            }
+            _ => String::new(),
+        };
+        let through = match call.completion_ns {
+            Some((_, completion_ns)) => {
+                format!(
+                    "initiated at {}, completed from {}",
+                    self.when(call.enter_ns),
+                    self.when(completion_ns)
+                )
+            }
+            None => format!("from {}", self.when(call.enter_ns)),
+        };
+        format!(
+            "rank {} ({host}), {}\n{through} to {}: {waits}{last}",
+            call.rank,
+            instance.name,
+            self.when(call.leave_ns),
+        )
+    }
+
+    /// What the calls of a band say.
+    fn band_words(
+        &self,
+        row: &RowGroup,
+        calls: &[(&TimelineInstance, &TimelineCall, usize)],
+    ) -> String {
+        let about = || {
+            calls
+                .iter()
+                .filter(|(of, ..)| !of.is_beside)
+                .map(|(_, call, _)| *call)
+        };
+        let enters = || about().map(|call| call.enter_ns);
+        let leaves = about().map(|call| call.leave_ns);
+        let (Some(first), Some(last), Some(leave)) = (enters().min(), enters().max(), leaves.max())
+        else {
+            return format!("{} ({})", row.name, row.host);
+        };
+        let longest = about().filter_map(|call| call.wait_ns).max();
+        let waits = longest.map_or_else(
+            || "waits not known".to_owned(),
+            |ns| format!("wait at most {}", duration(ns)),
+        );
+        format!(
+            "{} ({}): enter from {} to {}, {waits}, leave until {}",
+            row.name,
+            row.host,
+            self.when(first),
+            self.when(last),
+            self.when(leave)
+        )
+    }
+
+    fn message_words(&self, message: &TimelineMessage) -> String {
+        let transfer_ns = message.received_ns.saturating_sub(message.sent_ns);
+        format!(
+            "rank {} to rank {}: {}\nsent at {}, received {} later",
+            message.from,
+            message.to,
+            counted_grouped(message.bytes, "byte"),
+            self.when(message.sent_ns),
+            if transfer_ns < 0 {
+                format!("-{}", duration(transfer_ns.saturating_neg()))
+            } else {
+                duration(transfer_ns)
+            },
+        )
+    }
+
+    /// Names of rows and hosts, as many as there is room for.
+    fn draw_names(&self, sheet: &Sheet, layout: &Layout) {
+        let (mut free, mut free_host) = (layout.top - TEXT_LINE, layout.top - TEXT_LINE);
+        let mut host = None;
+        for row in &layout.rows {
+            let middle = (row.top + row.bottom()) / 2.0;
+            if middle - TEXT_LINE / 2.0 >= free - 0.5 {
+                let name = fit(&row.name, NAME_WIDTH, SMALL);
+                sheet.text(at(LEFT - 8.0, middle + 4.0), Anchor::End, "minor", &name);
+                free = middle + TEXT_LINE / 2.0;
+            }
+            if host != Some(&row.host) && middle - TEXT_LINE / 2.0 >= free_host - 0.5 {
+                let name = fit(&row.host, HOST_WIDTH, SMALL);
+                sheet.text(
+                    at(f64::from(MARGIN), middle + 4.0),
+                    Anchor::Start,
+                    "minor",
+                    &name,
+                );
+                free_host = middle + TEXT_LINE / 2.0;
+                host = Some(&row.host);
+            }
+        }
+    }
+
+    fn draw_axis(&self, sheet: &Sheet, layout: &Layout) {
+        let bottom = layout.bottom;
+        sheet.rectangle("frame", at(LEFT, layout.top), at(RIGHT, bottom));
+        let (begin, end) = self.stretch_ns;
+        let origin = self.origin.0 as f64;
+        let (from_ns, to_ns) = (begin as f64 - origin, end as f64 - origin);
+        let unit = TimeUnit::for_axis(to_ns - from_ns);
+        let (from, to) = (from_ns / unit.ns, to_ns / unit.ns);
+        let numbers = [LEFT, RIGHT, layout.top, bottom, from, to, DEEPEST];
+        let numbers = numbers.map(|number| number.to_string());
+        let names = ["left", "right", "top", "bottom", "start", "end", "deepest"];
+        let data: Vec<(&str, &str)> = names
+            .into_iter()
+            .zip(numbers.iter().map(String::as_str))
+            .collect();
+        sheet.group("ticks", &data, "", || {
+            for value in RangedCoordf64::from(from..to).key_points(9) {
+                let x = LEFT + (value - from) / (to - from) * (RIGHT - LEFT);
+                let ends = [at(x, bottom), at(x, bottom + 4.0)];
+                sheet.group("axis", &[], "", || sheet.polyline("", &ends));
+                sheet.text(at(x, bottom + 16.0), Anchor::Middle, "tick", &tick(value));
+            }
+        });
+        let name = format!("time since {}, in {}", self.origin.1, unit.name);
+        let middle = at((LEFT + RIGHT) / 2.0, bottom + 34.0);
+        sheet.text(middle, Anchor::Middle, "minor", &name);
+    }
+
+    fn draw_legend(
+        &self,
+        sheet: &Sheet,
+        layout: &Layout,
+        id: &str,
+        (has_messages, has_slow): (bool, bool),
+    ) {
+        let calls = || self.instances.iter().flat_map(|instance| &instance.calls);
+        let y = layout.bottom + AXIS + LEGEND_ROW / 2.0;
+        let entries = [
+            ("wait", "waiting", true),
+            ("work", "in the operation", true),
+            (
+                "unknown",
+                "wait not known",
+                calls().any(|call| call.wait_ns.is_none()),
+            ),
+            (
+                "pending",
+                "initiated",
+                calls().any(|call| call.completion_ns.is_some()),
+            ),
+            (
+                "beside",
+                "other collectives",
+                self.instances.iter().any(|of| of.is_beside),
+            ),
+            ("message", "message", has_messages),
+            (
+                "message slow",
+                "more than 3 times the median of its kind",
+                has_slow,
+            ),
+            (
+                "arrival",
+                "the last arrives",
+                self.instances
+                    .iter()
+                    .filter(|of| !of.is_beside && of.last.is_some())
+                    .count()
+                    == 1,
+            ),
+        ];
+        let mut x = f64::from(MARGIN);
+        for (class, words, _) in entries.into_iter().filter(|(.., is_there)| *is_there) {
+            let half = match class {
+                "wait" => 3.0,
+                "pending" => 1.5,
+                _ => 6.0,
+            };
+            let (from, to) = (at(x, y - half), at(x + SWATCH, y + half));
+            match class {
+                "unknown" => {
+                    sheet.rectangle("wait", from, to);
+                    sheet.hatched(id, from, to);
+                }
+                "beside" => {
+                    sheet.group("call beside", &[], "", || sheet.rectangle("work", from, to))
+                }
+                "message" | "message slow" => sheet.group(class, &[], "", || {
+                    sheet.polyline("", &[at(x, y - 5.0), at(x + SWATCH, y + 5.0)]);
+                }),
+                "arrival" => {
+                    let middle = x + SWATCH / 2.0;
+                    sheet.polyline("arrival", &[at(middle, y - 8.0), at(middle, y + 8.0)]);
+                }
+                class => sheet.rectangle(class, from, to),
+            }
+            sheet.text(at(x + SWATCH + 6.0, y + 4.0), Anchor::Start, "minor", words);
+            x += SWATCH + 24.0 + text_width(words, SMALL);
+        }
+    }
+}
+
+/// The class of timelines in a page.
+const CLASS: &str = "instances";
+
+/// The rules of timelines, on light paper and on a dark screen.
+fn styles() -> (String, String) {
+    (
+        [style::LIGHT, style::TIMELINE_LIGHT].concat(),
+        [style::DARK, style::TIMELINE_DARK].concat(),
+    )
+}
+
+/// The rules of all timelines of a page.
+pub(crate) fn page_style() -> String {
+    let (style, dark) = styles();
+    rules_below(&format!(".{CLASS}"), &style, &dark)
+}
+
+/// How far the page zooms in.
+const DEEPEST: f64 = 4_000.0;
+
+fn class_of(instance: &TimelineInstance) -> &'static str {
+    if instance.is_beside {
+        "call beside"
+    } else {
+        "call"
+    }
+}
+
+/// The parts of a call: what it waits, and the rest.
+fn parts(call: &TimelineCall) -> Vec<Part> {
+    let part = |class, from_ns, to_ns| Part {
+        class,
+        from_ns,
+        to_ns,
+    };
+    let mut parts = Vec::with_capacity(4);
+    let mut from_ns = call.enter_ns;
+    if let Some((initiated_ns, completion_ns)) = call.completion_ns {
+        parts.push(part("work", call.enter_ns, initiated_ns));
+        parts.push(part("pending", initiated_ns, completion_ns));
+        from_ns = completion_ns;
+    }
+    match call.wait_ns {
+        None => parts.push(part("unknown", from_ns, call.leave_ns)),
+        Some(wait_ns) => {
+            let released_ns = from_ns.saturating_add(wait_ns).min(call.leave_ns);
+            if released_ns > from_ns {
+                parts.push(part("wait", from_ns, released_ns));
+            }
+            parts.push(part("work", released_ns, call.leave_ns));
+        }
+    }
+    parts
+}
+
+/// px in logical units.
+fn at(x: f64, y: f64) -> BackendCoord {
+    let unit = f64::from(UNIT);
+    ((x * unit).round() as i32, (y * unit).round() as i32)
+}

@@ -1,0 +1,231 @@
+//! Timelines of instances: examples, and properties of all.
+
+use crate::examples::{HOSTILE, assert_inert, assert_well_formed, scattered};
+use collbench_viz::{InstanceTimeline, Picture, TimelineCall, TimelineInstance, TimelineMessage};
+use proptest::prelude::*;
+use roxmltree::{Document, Node};
+
+fn svg(timeline: InstanceTimeline) -> String {
+    Picture::from(timeline).to_svg()
+}
+
+/// An allreduce of so many ranks, of which one comes late, in two rounds of messages.
+fn allreduce(n_ranks: u32, late: u32, begin_ns: i64) -> TimelineInstance {
+    let last_ns = begin_ns + 100_000;
+    let calls = (0..n_ranks).map(|rank| {
+        let early_ns = 20_000 + scattered(u64::from(rank), 60_000) as i64;
+        let enter_ns = if rank == late {
+            last_ns
+        } else {
+            last_ns - early_ns
+        };
+        TimelineCall {
+            rank,
+            enter_ns,
+            leave_ns: last_ns + 30_000 + scattered(u64::from(rank) + 77, 9_000) as i64,
+            wait_ns: Some(last_ns - enter_ns),
+            released_by: (rank != late).then_some(late),
+            completion_ns: None,
+        }
+    });
+    let rounds = [1, 2].map(|distance| {
+        (0..n_ranks).map(move |rank| TimelineMessage {
+            from: rank,
+            to: (rank + distance) % n_ranks,
+            bytes: 8,
+            sent_ns: last_ns + i64::from(distance - 1) * 12_000 + 1_000,
+            received_ns: last_ns + i64::from(distance) * 12_000 + i64::from(rank) * 10,
+        })
+    });
+    TimelineInstance {
+        name: "MPI_Allreduce (call 7)".into(),
+        is_beside: false,
+        last: Some((late, 20_000)),
+        calls: calls.collect(),
+        messages: rounds.into_iter().flatten().collect(),
+    }
+}
+
+fn timeline(n_ranks: u32, ranks_per_host: u32, stretch_ns: (i64, i64)) -> InstanceTimeline {
+    let mut timeline = InstanceTimeline::new(
+        "Rank 2 arrives last, 20.0 us after the next".into(),
+        "MPI_Allreduce, MPI_COMM_WORLD, 8 bytes, call 7".into(),
+        stretch_ns,
+        (1_000_000, "the first enter".into()),
+    );
+    for rank in 0..n_ranks {
+        timeline.push_rank(rank, format!("n{:02}", rank / ranks_per_host + 1).into());
+    }
+    timeline
+}
+
+/// With a barrier before it.
+fn late_among(n_ranks: u32, ranks_per_host: u32) -> InstanceTimeline {
+    let mut timeline = timeline(n_ranks, ranks_per_host, (980_000, 1_180_000));
+    let late = 2 * n_ranks / 4;
+    timeline.push(TimelineInstance {
+        name: "MPI_Barrier (call 6)".into(),
+        is_beside: true,
+        last: Some((0, 1_000)),
+        messages: Vec::new(),
+        ..allreduce(n_ranks, 0, 870_000)
+    });
+    timeline.push(allreduce(n_ranks, late, 1_020_000));
+    timeline
+}
+
+/// A nonblocking call that was completed late, and one of unknown wait.
+fn nonblocking() -> InstanceTimeline {
+    let mut timeline = timeline(2, 2, (0, 100_000));
+    let call = |rank, wait_ns, completion_ns| TimelineCall {
+        rank,
+        enter_ns: 10_000,
+        leave_ns: 90_000,
+        wait_ns,
+        released_by: None,
+        completion_ns,
+    };
+    timeline.push(TimelineInstance {
+        name: "MPI_Iallreduce (call 0)".into(),
+        calls: vec![
+            call(0, Some(15_000), Some((14_000, 60_000))),
+            call(1, None, None),
+        ],
+        ..TimelineInstance::default()
+    });
+    timeline
+}
+
+fn classed<'a>(document: &'a Document<'a>, class: &'a str) -> Vec<Node<'a, 'a>> {
+    let nodes = document.descendants();
+    let has_class = |node: &Node<'_, '_>| {
+        let classes = node.attribute("class").unwrap_or_default();
+        classes.split(' ').any(|of| of == class)
+    };
+    nodes.filter(has_class).collect()
+}
+
+/// Corners of the rectangles of a path.
+fn rectangles(path: &str) -> Vec<[f64; 4]> {
+    let shapes = path.split('M').filter(|shape| !shape.is_empty());
+    let rectangle = |shape: &str| {
+        let numbers = shape
+            .split(['h', 'v', ',', 'z'])
+            .filter(|number| !number.is_empty());
+        let numbers: Vec<f64> = numbers.map(|number| number.parse().unwrap()).collect();
+        [
+            numbers[0],
+            numbers[1],
+            numbers[0] + numbers[2],
+            numbers[1] + numbers[3],
+        ]
+    };
+    shapes.map(rectangle).collect()
+}
+
+#[test]
+fn four_ranks_wait_for_one() {
+    insta::assert_binary_snapshot!("four.svg", svg(late_among(4, 2)).into());
+}
+
+#[test]
+fn of_many_ranks_each_has_a_line_and_the_last_a_row() {
+    insta::assert_binary_snapshot!("many.svg", svg(late_among(256, 16)).into());
+}
+
+#[test]
+fn a_nonblocking_call_has_its_time_between_the_calls() {
+    insta::assert_binary_snapshot!("nonblocking.svg", svg(nonblocking()).into());
+}
+
+#[test]
+fn every_part_of_a_call_is_where_the_axis_says_and_no_time_is_lost() {
+    let svg = svg(late_among(4, 2));
+    let document = Document::parse(&svg).unwrap();
+    let ticks = classed(&document, "ticks")[0];
+    let number = |name: &str| ticks.attribute(name).unwrap().parse::<f64>().unwrap();
+    let (left, right) = (number("data-left"), number("data-right"));
+    let us = |x: f64| {
+        let (start, end) = (number("data-start"), number("data-end"));
+        start + (x - left) / (right - left) * (end - start)
+    };
+    let instance = allreduce(4, 2, 1_020_000);
+    let about = classed(&document, "call").into_iter().filter(|call| {
+        call.attribute("class") == Some("call") && call.attribute("data-ranks").is_some()
+    });
+    for (call, drawn) in instance.calls.iter().zip(about) {
+        let parts = drawn.descendants().filter_map(|part| part.attribute("d"));
+        let mut parts: Vec<[f64; 4]> = parts.flat_map(rectangles).collect();
+        parts.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        assert_eq!(parts.len(), if call.rank == 2 { 1 } else { 2 });
+        let at = |ns: i64| (ns - 1_000_000) as f64 / 1_000.0;
+        // Pictures have a tenth of a px: here 25 ns.
+        let is_near = |x: f64, ns: i64| assert!((us(x) - at(ns)).abs() < 0.03, "{x} {ns}");
+        is_near(parts[0][0], call.enter_ns);
+        is_near(parts.last().unwrap()[2], call.leave_ns);
+        if let [wait, work] = parts[..] {
+            is_near(wait[2], call.enter_ns + call.wait_ns.unwrap());
+            assert!((wait[2] - work[0]).abs() < 0.11);
+            assert!(wait[3] - wait[1] < work[3] - work[1], "waiting is lower");
+        }
+    }
+}
+
+#[test]
+fn arrows_go_from_sender_to_receiver_and_only_the_longest_are_drawn() {
+    let mut some = late_among(4, 2);
+    let drawn = svg(some.clone());
+    let document = Document::parse(&drawn).unwrap();
+    let arrows = |document: &Document<'_>| {
+        let marks = classed(document, "message");
+        let marks = marks.iter().filter_map(|mark| mark.attribute("data-ranks"));
+        marks.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(arrows(&document).len(), 8);
+    some = some.with_arrows(3);
+    let drawn = svg(some);
+    let document = Document::parse(&drawn).unwrap();
+    // Those that rank 3 sends take longest; the longest are on top.
+    assert_eq!(arrows(&document), ["2 3", "3 1", "3 0"]);
+    assert!(drawn.contains("the 3 messages that took longest, of 8"));
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_the_picture_is_well_formed_and_nothing_leaves_the_plot(
+        calls in prop::collection::vec(
+            (0u32..200, any::<i64>(), any::<i64>(), any::<Option<i64>>(), any::<Option<(i64, i64)>>()),
+            0..60,
+        ),
+        messages in prop::collection::vec((0u32..200, 0u32..200, any::<i64>(), any::<i64>()), 0..40),
+        stretch in any::<(i64, i64)>(),
+        n_ranks in 0u32..150,
+    ) {
+        let mut timeline = InstanceTimeline::new(HOSTILE.into(), HOSTILE.into(), stretch, (stretch.0, HOSTILE.into()));
+        for rank in 0..n_ranks {
+            timeline.push_rank(rank, HOSTILE.into());
+        }
+        let calls = calls.into_iter().map(|(rank, enter_ns, leave_ns, wait_ns, completion_ns)| TimelineCall {
+            rank, enter_ns, leave_ns, wait_ns, released_by: wait_ns.map(|_| rank), completion_ns,
+        });
+        let messages = messages.into_iter().map(|(from, to, sent_ns, received_ns)| TimelineMessage {
+            from, to, bytes: 8, sent_ns, received_ns,
+        });
+        timeline.push(TimelineInstance {
+            name: HOSTILE.into(),
+            is_beside: false,
+            last: Some((n_ranks / 2, i64::MIN)),
+            calls: calls.collect(),
+            messages: messages.collect(),
+        });
+        let svg = svg(timeline);
+        assert_well_formed(&svg);
+        assert_inert(&svg);
+        let document = Document::parse(&svg).unwrap();
+        for path in document.descendants().filter_map(|node| node.attribute("d").filter(|_| node.tag_name().name() == "path" && node.attribute("class") != Some("hatch"))) {
+            for [from, _, to, _] in rectangles(path) {
+                prop_assert!(from >= 159.9 && to <= 945.0, "{} {}", from, to);
+            }
+        }
+    }
+}
