@@ -54,9 +54,10 @@ async function withReport(name, options, check) {
 }
 
 const visible = (page, selector) => page.locator(selector).filter({ visible: true }).count();
-// The first picture is over time, the second one is the first of an operation.
-const viewBox = (page) => page.locator('svg.picture').nth(1).getAttribute('viewBox');
-const frame = (page) => page.locator('[role=application]').nth(1);
+// The first picture is over time; this one is the first of an operation.
+const OF_OPERATION = 'section.group';
+const viewBox = (page) => page.locator(`${OF_OPERATION} svg.picture`).first().getAttribute('viewBox');
+const frame = (page) => page.locator(`${OF_OPERATION} [role=application]`).first();
 const tip = (page) => page.locator('.tip');
 
 // What the marks of the first picture say, in order.
@@ -113,9 +114,9 @@ for (const name of NAMES) {
       assert.match(await page.locator('.verdict').innerText(), /rank|host|known|nobody/i);
       const pictures = await page.locator('svg.picture').count();
       assert.ok(pictures >= 2);
-      const folded = await page.locator('details svg.picture').count();
+      const folded = await page.locator('details:not([open]) svg.picture').count();
       assert.equal(await visible(page, 'svg.picture'), pictures - folded);
-      await page.locator('details > summary').evaluateAll((all) => all.forEach((one) => one.click()));
+      await page.locator('details:not([open]) > summary').evaluateAll((all) => all.forEach((one) => one.click()));
       assert.equal(await visible(page, 'svg.picture'), pictures);
       assert.equal(await visible(page, 'table.data'), 2);
       assert.equal(await page.locator('button, select, input').count(), 0);
@@ -267,8 +268,9 @@ test('a picture zooms and moves by button, key, wheel and drag', async () => {
     const whole = await viewBox(page);
     const width = async () => Number((await viewBox(page)).split(' ')[2]);
     const full = await width();
-    const zoomIn = page.getByRole('button', { name: 'Zoom in' }).nth(1);
-    const back = page.getByRole('button', { name: 'reset zoom' }).nth(1);
+    const tool = (name) => page.locator(OF_OPERATION).getByRole('button', { name }).first();
+    const zoomIn = tool('Zoom in');
+    const back = tool('reset zoom');
     await zoomIn.click();
     assert.ok(await width() < full);
     await back.click();
@@ -290,7 +292,9 @@ test('a picture zooms and moves by button, key, wheel and drag', async () => {
     await page.keyboard.down('Control');
     await page.mouse.wheel(0, -300);
     await page.keyboard.up('Control');
-    await page.waitForFunction((was) => document.querySelectorAll('svg.picture')[1].getAttribute('viewBox') !== was, whole);
+    await page.waitForFunction((was) => (
+      document.querySelector('section.group svg.picture').getAttribute('viewBox') !== was
+    ), whole);
     assert.ok(await width() < full);
 
     const before = await viewBox(page);

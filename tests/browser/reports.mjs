@@ -16,11 +16,11 @@ function command(name, ...words) {
 }
 
 // Makes the report of a scenario; returns the path of its page. `editCommand` changes the command
-// that the trace says was run.
-export function makeReport(name, editCommand) {
+// that the trace says was run. Files of tests run at the same time: each names its folders.
+export function makeReport(name, editCommand, folderName = name) {
   mkdirSync(folder, { recursive: true });
   const scenario = fileURLToPath(new URL(`scenarios/${name}.toml`, import.meta.url));
-  const trace = join(folder, name);
+  const trace = join(folder, folderName);
   command('generate', '--force', scenario, trace);
   if (editCommand) {
     const path = join(trace, 'run.json');

@@ -1,0 +1,278 @@
+// Single instances on the report page: every way that leads to one, their timelines, and the filters.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+import { launch } from './browser.mjs';
+import { makeReport } from './reports.mjs';
+
+const NAMES = ['four', 'sixty-four', 'thousand', 'inside'];
+
+let browser;
+const pages = {};
+
+before(async () => {
+  for (const name of NAMES) pages[name] = makeReport(name, null, `instances-${name}`);
+  browser = await launch();
+});
+
+after(() => browser?.close());
+
+// Opens a report and runs `check` on it; nothing may be said in the console.
+async function withReport(name, check, { hash = '', ...options } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  try {
+    const page = await context.newPage();
+    const said = [];
+    page.on('console', (message) => said.push(message.text()));
+    page.on('pageerror', (error) => said.push(String(error)));
+    await page.goto(pathToFileURL(pages[name]).href + hash);
+    await check(page);
+    assert.deepEqual(said, []);
+  } finally {
+    await context.close();
+  }
+}
+
+const inSight = (page) => page.locator('details.instance').filter({ visible: true });
+const heading = (page) => inSight(page).locator('h3');
+// The page hears of its new address some time after a click.
+const arrive = async (page, number) => {
+  await page.waitForURL(new RegExp(`#instance-${number}$`));
+  await page.waitForFunction((id) => !document.getElementById(id).closest('details').hidden, `instance-${number}`);
+  assert.equal(await inSight(page).count(), 1);
+  assert.equal(await heading(page).getAttribute('id'), `instance-${number}`);
+  const box = await heading(page).boundingBox();
+  assert.ok(box.y >= 0 && box.y < 900, `in sight: ${box.y}`);
+};
+
+// What the calls of a rank in the timeline in sight say.
+const callsOf = (page, rank) => page.evaluate((wanted) => {
+  const svg = document.querySelector('details.instance:not([hidden]) svg.picture');
+  const groups = [...svg.querySelectorAll(`.plot > [data-ranks="${wanted}"]:not(.beside)`)];
+  return groups.map((group) => ({
+    waits: group.querySelector('.wait') !== null,
+    works: group.querySelector('.work') !== null,
+  }));
+}, rank);
+
+// A point of a mark, in sight.
+const pointOn = async (page, selector, nth = 0) => {
+  const mark = page.locator(selector).nth(nth);
+  await mark.scrollIntoViewIfNeeded();
+  const { x, y, width, height } = await mark.boundingBox();
+  return { x: x + width / 2, y: y + height / 2 };
+};
+
+test('one instance is shown at a time, the dearest first', async () => {
+  await withReport('four', async (page) => {
+    assert.equal(await inSight(page).count(), 1);
+    assert.equal(await heading(page).getAttribute('id'), 'instance-1');
+    const waits = await page.locator('details.instance h3').evaluateAll((all) => all.map(({ textContent }) => {
+      const [, figure, unit] = /ranks wait ([\d.,]+) (ns|us|ms)/.exec(textContent) ?? [null, '0', 'ns'];
+      return Number(figure.replace(',', '')) * { ns: 1, us: 1e3, ms: 1e6 }[unit];
+    }));
+    assert.ok(waits.length > 20);
+    assert.deepEqual(waits, [...waits].sort((a, b) => b - a));
+    const choice = page.getByLabel('Instance', { exact: true });
+    await choice.selectOption({ index: 4 });
+    await page.waitForURL(/#instance-5$/);
+    assert.equal(await heading(page).getAttribute('id'), 'instance-5');
+    await page.getByRole('button', { name: 'previous instance' }).click();
+    assert.equal(await heading(page).getAttribute('id'), 'instance-4');
+    await page.getByRole('button', { name: 'next instance' }).click();
+    assert.equal(await heading(page).getAttribute('id'), 'instance-5');
+  });
+  await withReport('four', (page) => arrive(page, 3), { hash: '#instance-3' });
+});
+
+test('without script all instances are there, folded but for the first', async () => {
+  await withReport('four', async (page) => {
+    const all = await page.locator('details.instance').count();
+    assert.ok(all > 20);
+    assert.equal(await page.locator('details.instance[open]').count(), 1);
+    await page.locator('details.instance summary').nth(1).click();
+    assert.ok(await page.locator('details.instance svg.picture').nth(1).isVisible());
+  }, { javaScriptEnabled: false });
+});
+
+test('a wait over time leads to an instance in which that rank waited then', async () => {
+  await withReport('four', async (page) => {
+    const cell = await page.evaluate(() => {
+      const row = document.querySelector('svg.picture [data-ranks="1"]');
+      const cells = [...row.querySelectorAll('.cell[data-to]')];
+      row.querySelectorAll('.cell').forEach((one) => one.removeAttribute('id'));
+      cells[3].id = 'wanted';
+      return { to: cells[3].dataset.to, n: cells.length };
+    });
+    assert.ok(cell.n > 10);
+    const { x, y } = await pointOn(page, '#wanted');
+    await page.mouse.click(x, y);
+    await arrive(page, cell.to);
+    assert.ok((await callsOf(page, '1')).some(({ waits }) => waits));
+  });
+});
+
+test('a wait over time in a band of ranks leads on, too', async () => {
+  await withReport('thousand', async (page) => {
+    const wanted = await page.evaluate(() => {
+      const row = document.querySelector('svg.picture [data-columns]');
+      row.id = 'wanted';
+      const targets = row.dataset.columns.split(',');
+      const { left, right } = document.querySelector('svg.picture .ticks').dataset;
+      const at = targets.findIndex(Boolean);
+      const box = row.ownerSVGElement.getBoundingClientRect();
+      const scale = box.width / row.ownerSVGElement.viewBox.baseVal.width;
+      const step = (Number(right) - Number(left)) / targets.length;
+      return { to: targets[at], x: (Number(left) + step * (at + 0.5)) * scale };
+    });
+    const { y } = await pointOn(page, '#wanted');
+    const { x } = await page.locator('svg.picture').first().boundingBox();
+    await page.mouse.click(x + wanted.x, y);
+    await arrive(page, wanted.to);
+  });
+});
+
+test('a bar of durations leads to an instance that took about so long', async () => {
+  await withReport('four', async (page) => {
+    const bars = page.locator('section.group:not([hidden]) .bar[data-to]');
+    assert.ok(await bars.count() > 2);
+    // One that is high enough to be in sight with the bar above.
+    const heights = await bars.evaluateAll((all) => all.map((bar) => bar.querySelector('rect').getBoundingClientRect().height));
+    const highest = bars.nth(heights.indexOf(Math.max(...heights)));
+    const operation = await page.locator('section.group:not([hidden]) h3').innerText();
+    const to = await highest.getAttribute('data-to');
+    await highest.locator('rect').first().click();
+    await arrive(page, to);
+    assert.equal((await heading(page).innerText()).split(' ')[0], operation.split(',')[0]);
+  });
+});
+
+test('the keyboard leads from a mark to its instance', async () => {
+  await withReport('four', async (page) => {
+    const to = await page.evaluate(() => document.querySelector('svg.picture .cell[data-to]').dataset.to);
+    const steps = await page.evaluate(() => {
+      const marks = [...document.querySelectorAll('svg.picture')][0].querySelectorAll(':scope > * title');
+      return [...marks].findIndex((title) => title.parentElement.dataset.to);
+    });
+    await page.locator('[role=application]').first().focus();
+    await page.keyboard.press('Home');
+    for (let step = 0; step < steps; step += 1) await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await arrive(page, to);
+  });
+});
+
+test('from the verdict to the messages of the worst instance in two clicks', async () => {
+  await withReport('inside', async (page) => {
+    const link = page.locator('.verdict a.worst').first();
+    const to = (await link.getAttribute('href')).replace('#instance-', '');
+    await link.click();
+    await arrive(page, to);
+    assert.ok(await inSight(page).locator('.message polyline').count() > 20);
+  });
+  await withReport('four', async (page) => {
+    await page.locator('.verdict a.worst').first().click();
+    await page.waitForURL(/#instance-/);
+    assert.match(await heading(page).innerText(), /rank 2 last/);
+  });
+});
+
+test('links beside the pictures of an operation lead to its instances', async () => {
+  await withReport('four', async (page) => {
+    const link = page.locator('section.group:not([hidden]) .single a').first();
+    const to = (await link.getAttribute('href')).replace('#instance-', '');
+    await link.click();
+    await arrive(page, to);
+  });
+});
+
+test('a timeline zooms in time alone: rows and axis stay, bars are where the axis says', async () => {
+  await withReport('inside', async (page) => {
+    const look = () => page.evaluate(() => {
+      const svg = document.querySelector('details.instance:not([hidden]) svg.picture');
+      const middle = (box) => (box.left + box.right) / 2;
+      const ticks = [...svg.querySelectorAll('.ticks text')].map((tick) => (
+        { at: middle(tick.getBoundingClientRect()), value: Number(tick.textContent) }
+      ));
+      const words = [...svg.querySelectorAll('text')].filter((text) => !text.closest('.ticks, .plot'));
+      const head = svg.querySelector('.head').getBoundingClientRect();
+      const line = svg.querySelector('.arrival').getBoundingClientRect();
+      return { ticks, words: words.map((text) => text.textContent), head: head.width, last: middle(line) };
+    });
+    const timeOf = ({ ticks, last }) => {
+      const [one, other] = ticks;
+      return one.value + ((last - one.at) * (other.value - one.value)) / (other.at - one.at);
+    };
+    const whole = await look();
+    const tools = page.locator('details.instance:not([hidden])');
+    for (let click = 0; click < 2; click += 1) await tools.getByRole('button', { name: 'Zoom in' }).click();
+    const zoomed = await look();
+    assert.deepEqual(zoomed.words, whole.words);
+    assert.ok(Math.abs(zoomed.head - whole.head) < 0.5, 'heads of arrows keep their width');
+    const step = ({ ticks }) => ticks[1].value - ticks[0].value;
+    assert.ok(step(zoomed) < step(whole));
+    assert.ok(Math.abs(timeOf(zoomed) - timeOf(whole)) < 0.02 * step(whole), `${timeOf(zoomed)} ${timeOf(whole)}`);
+    await tools.getByRole('button', { name: 'reset zoom' }).click();
+    assert.ok(Math.abs((await look()).last - whole.last) < 0.5);
+  });
+});
+
+test('a rank that is pointed at is marked in the other pictures in sight', async () => {
+  await withReport('four', async (page) => {
+    const marked = () => page.evaluate(() => {
+      const marks = [...document.querySelectorAll('svg.picture .same')];
+      return [...new Set(marks.map((mark) => mark.dataset.ranks))];
+    });
+    const pictures = () => page.evaluate(() => (
+      new Set([...document.querySelectorAll('svg.picture .same')].map((mark) => mark.ownerSVGElement.id)).size
+    ));
+    const { x, y } = await pointOn(page, 'details.instance:not([hidden]) [data-ranks="1"] .wait');
+    await page.mouse.move(x, y);
+    const all = await marked();
+    assert.ok(all.includes('1'));
+    // A row of several ranks is marked for each of them.
+    const has = (ranks) => {
+      const [first, last = first] = ranks.split('-').map(Number);
+      return first <= 1 && last >= 1;
+    };
+    assert.ok(all.every(has), all.join(' '));
+    assert.ok(await pictures() >= 3, 'timeline, waits over time, order of arrival');
+    await page.mouse.move(1, 1);
+    assert.deepEqual(await marked(), []);
+  });
+});
+
+test('filters leave operations, communicators and ranks out everywhere', async () => {
+  await withReport('sixty-four', async (page) => {
+    const filters = page.getByRole('group', { name: 'Show only' });
+    const rows = '#operations ~ .wide tbody tr';
+    const visible = (selector) => page.locator(selector).filter({ visible: true }).count();
+    const all = await visible(rows);
+    await filters.getByLabel('Operation').selectOption('MPI_Scan');
+    const few = await visible(rows);
+    assert.ok(few > 0 && few < all);
+    assert.equal(await filters.locator('output').innerText(), `${few} of ${all} operations`);
+    assert.match(await heading(page).innerText(), /^MPI_Scan/);
+    const offered = await page.getByLabel('Instance', { exact: true }).locator('option').allInnerTexts();
+    assert.ok(offered.length > 0 && offered.every((text) => text.startsWith('MPI_Scan')));
+    assert.match(await page.locator('section.group').filter({ visible: true }).locator('h3').innerText(), /^MPI_Scan/);
+    await filters.getByRole('button', { name: 'Show everything' }).click();
+    assert.equal(await visible(rows), all);
+
+    await filters.getByLabel('Ranks or host').fill('5,9-10');
+    await page.locator('#ranks ~ details').evaluate((details) => details.setAttribute('open', ''));
+    assert.equal(await visible('#ranks ~ details tbody tr'), 3);
+    const picked = await page.evaluate(() => {
+      const svg = document.querySelector('svg.picture.chosen');
+      return [...svg.querySelectorAll('.picked')].map((mark) => mark.dataset.ranks);
+    });
+    assert.deepEqual(picked, ['5', '9', '10']);
+    await filters.getByLabel('Ranks or host').fill('no such host');
+    assert.equal(await visible('#ranks ~ details tbody tr'), 0);
+    assert.equal(await inSight(page).count(), 0);
+    await filters.getByLabel('Ranks or host').fill('');
+    assert.equal(await inSight(page).count(), 1);
+  });
+});
