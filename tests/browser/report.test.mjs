@@ -131,7 +131,7 @@ for (const name of ['four', 'sixty-four', 'inside']) {
       const faults = await page.evaluate(() => {
         const SLACK = 2;
         return [...document.querySelectorAll('svg.picture')].flatMap((picture) => {
-          const heading = picture.closest('figure').querySelector('h3, h4').textContent;
+          const heading = picture.closest('figure, details').querySelector('h3, h4').textContent;
           const { width, height } = picture.viewBox.baseVal;
           const boxes = [...picture.querySelectorAll('text')].map((text) => {
             // Where it is after all that moves or turns it.
