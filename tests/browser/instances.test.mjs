@@ -244,6 +244,17 @@ test('a rank that is pointed at is marked in the other pictures in sight', async
   });
 });
 
+test('a node of a tree marks its rank in the matrix of messages and in the timeline', async () => {
+  await withReport('inside', async (page) => {
+    const { x, y } = await pointOn(page, 'section.group:not([hidden]) .process[data-ranks="8"] rect');
+    await page.mouse.move(x, y);
+    const marked = await page.evaluate(() => [...document.querySelectorAll('svg.picture .same')].map((mark) => (
+      [...mark.classList].find((name) => name !== 'same')
+    )));
+    for (const kind of ['process', 'cell', 'call', 'ranks']) assert.ok(marked.includes(kind), `${kind}: ${marked}`);
+  });
+});
+
 test('filters leave operations, communicators and ranks out everywhere', async () => {
   await withReport('sixty-four', async (page) => {
     const filters = page.getByRole('group', { name: 'Show only' });

@@ -113,7 +113,9 @@ impl MessageMatrix {
             let class = class(*grade);
             let draw = || sheet.rectangle(&class, at(x, y), at(x + cell, y + cell));
             if has_tooltips {
-                sheet.group("cell", &[], &self.words(traffic), draw)
+                let ends = [traffic.from, traffic.to].map(|end| self.processes[end].0.rank());
+                let ranks = ends.into_iter().flatten().collect::<Vec<_>>().join(" ");
+                sheet.group("cell", &[("ranks", &ranks)], &self.words(traffic), draw)
             } else {
                 draw()
             }

@@ -31,6 +31,12 @@ impl Text {
         &self.0
     }
 
+    /// The rank that it names, for scripts: of `rank 5` 5.
+    pub(crate) fn rank(&self) -> Option<&str> {
+        let rank = self.0.strip_prefix("rank ")?;
+        rank.parse::<u32>().ok().map(|_| rank)
+    }
+
     /// The text cut to `n_chars` characters; if cut, an ellipsis replaces the last one.
     pub(crate) fn cut(&self, n_chars: usize) -> String {
         cut(&self.0, n_chars)

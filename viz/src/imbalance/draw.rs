@@ -249,7 +249,10 @@ impl Imbalance {
         let who = if is_culprit { "waited for: " } else { "" };
         let often = often(leaf.last(), self.resolved);
         let first = format!("{who}{}, {often}", leaf.title());
-        sheet.group("leaf", &[], &leaf.tooltip(self.resolved), || {
+        let ranks = leaf.ranks.iter().map(|late| late.rank.to_string());
+        let ranks = ranks.collect::<Vec<_>>().join(",");
+        let data = [("ranks", ranks.as_str())];
+        sheet.group("leaf", &data, &leaf.tooltip(self.resolved), || {
             sheet.rectangle(class, from, to);
             if leaf.ranks.len() > 1 {
                 sheet.hatched(id, from, to);

@@ -389,11 +389,13 @@ impl Timemap {
         let thread = single.thread;
         let class = format!("line {}", single.class);
         let borders: Vec<String> = thread.borders_ns.iter().map(i64::to_string).collect();
-        let data = [
+        let borders = borders.join(" ");
+        let mut data = vec![
             ("name", thread.line.name.as_str()),
             ("group", thread.line.group().as_str()),
-            ("ns", &borders.join(" ")),
+            ("ns", &borders),
         ];
+        data.extend(thread.line.name.rank().map(|rank| ("ranks", rank)));
         let point = |border: usize| {
             (
                 thread.borders_ns[border] as f64 / layout.unit.ns,

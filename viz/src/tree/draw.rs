@@ -104,7 +104,8 @@ impl Tree {
                 None if self.is_plan => "node step0".to_owned(),
                 None => "node unknown".to_owned(),
             };
-            let data = [("node", node.name.as_str())];
+            let mut data = vec![("node", node.name.as_str())];
+            data.extend(node.name.rank().map(|rank| ("ranks", rank)));
             sheet.group("process", &data, &self.node_words(node), || {
                 let ends = (at(x - radius, y - radius), at(x + radius, y + radius));
                 sheet.rectangle(&class, ends.0, ends.1);
