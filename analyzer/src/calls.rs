@@ -7,6 +7,7 @@ pub(crate) mod findings;
 pub(crate) mod gap;
 pub(crate) mod last_seen;
 pub(crate) mod message_owner;
+pub(crate) mod noted_sites;
 pub(crate) mod outstanding;
 pub(crate) mod phases;
 pub(crate) mod process;

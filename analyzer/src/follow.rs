@@ -284,6 +284,7 @@ steps = [
             efficiencies: _,
             other_calls: _,
             operation_costs: _,
+            sites: _,
             causes: _,
             // All of them, or those that are chosen among all.
             instances: _,

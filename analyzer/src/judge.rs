@@ -1,6 +1,7 @@
 //! From sums to results: verdicts, hangs, trees, operations.
 
 pub(crate) mod behaviour;
+pub(crate) mod call_sites;
 pub(crate) mod causes;
 pub(crate) mod change;
 pub(crate) mod classes;

@@ -20,6 +20,13 @@ pub enum Remark {
         /// What is wrong with it.
         error: String,
     },
+    /// Calls were made from a file whose lines are not known.
+    LinesUnknown {
+        /// Path of the file, as the program saw it.
+        module: String,
+        /// Why not.
+        why: String,
+    },
     /// Files of which something was cut off while they were read.
     BecameShorter {
         /// Their names.
@@ -324,6 +331,7 @@ impl Remark {
             Self::Incomplete { .. } => "incomplete",
             Self::ManifestMissing => "run_json_missing",
             Self::ManifestUnreadable { .. } => "run_json_unreadable",
+            Self::LinesUnknown { .. } => "lines_unknown",
             Self::BecameShorter { .. } => "became_shorter",
             Self::SpawnedSetAside { .. } => "spawned_set_aside",
             Self::ClocksNotAligned { .. } => "clocks_not_aligned",

@@ -6,6 +6,7 @@
 //! figures.
 
 pub(crate) mod analysis;
+pub(crate) mod call_sites;
 pub(crate) mod causes;
 pub(crate) mod clock;
 pub(crate) mod code;
@@ -30,6 +31,7 @@ pub use collbench_stats::buckets::Bucket;
 pub use collbench_stats::distribution::Summary;
 
 pub use analysis::{Analysis, DetailsSummary, MarkedPhase, Total};
+pub use call_sites::{CallSiteSummary, FrameSummary, OperationSite};
 pub use causes::{CauseKind, CostOf, FoundCause, LateBy};
 pub use clock::{
     ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSites, HostSummary, PairErrors,

@@ -22,6 +22,7 @@ pub(crate) mod sections;
 pub(crate) mod send_times;
 pub(crate) mod serialization;
 pub(crate) mod shown_at;
+pub(crate) mod sites;
 pub(crate) mod tally;
 pub(crate) mod timeline;
 pub(crate) mod unfinished;

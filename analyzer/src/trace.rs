@@ -1,6 +1,7 @@
 //! A directory of rank files: what is in it, and where its records stand.
 
 pub(crate) mod algorithm_names;
+pub(crate) mod call_sites;
 pub(crate) mod error;
 pub(crate) mod files;
 pub(crate) mod manifest;

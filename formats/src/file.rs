@@ -5,6 +5,7 @@ mod definition;
 mod header;
 mod layer;
 mod meta;
+mod site;
 
 pub use chunk::{
     Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, PLACE_MAGIC, ProcessState,
@@ -20,3 +21,4 @@ pub use header::{
 };
 pub use layer::{Layer, LayerState};
 pub use meta::{MAX_META_BYTES, MetaError, decode_meta, encode_meta};
+pub use site::{CallSite, Module, NO_MODULE, SiteFrame};

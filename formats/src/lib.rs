@@ -31,19 +31,20 @@ mod trace;
 pub mod write;
 
 pub use file::{
-    Abi, Anchor, CHUNK_ALIGN, CHUNK_MAGIC, COMPACT_VERSION, ChunkHeader, ChunkKind, ClockIdentity,
-    ClockSource, Communicator, CommunicatorKind, Definition, EndDamaged, FILE_MAGIC,
+    Abi, Anchor, CHUNK_ALIGN, CHUNK_MAGIC, COMPACT_VERSION, CallSite, ChunkHeader, ChunkKind,
+    ClockIdentity, ClockSource, Communicator, CommunicatorKind, Definition, EndDamaged, FILE_MAGIC,
     FORMAT_VERSION, FileHeader, HostIdentity, Identity, Layer, LayerState, MAX_META_BYTES,
-    MetaError, MpiIdentity, NO_COMMUNICATOR, OffsetSample, PLACE_MAGIC, PersistentCollective,
-    ProcessState, STOP_TEXT_BYTES, SequenceEntry, SequenceOf, SpanningTree, StopReason, Topology,
-    decode_meta, encode_meta,
+    MetaError, Module, MpiIdentity, NO_COMMUNICATOR, NO_MODULE, OffsetSample, PLACE_MAGIC,
+    PersistentCollective, ProcessState, STOP_TEXT_BYTES, SequenceEntry, SequenceOf, SiteFrame,
+    SpanningTree, StopReason, Topology, decode_meta, encode_meta,
 };
 pub use read::{Damage, FormatError};
 pub use record::{
-    Activity, AlgorithmStart, CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CollectorPass,
-    CommunicatorWord, CompletingCall, Completion, Creation, Direction, FENCE_NO_PRECEDE, GapTime,
-    Initiation, MAX_PAYLOAD_BYTES, Message, NO_RANK, NO_TAG, Note, Operation, PassedWays,
-    PersistentStart, ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, RecordWord,
-    Running, Semantics, UNKNOWN_COMMUNICATOR, UnsuccessfulTests, phase_words,
+    Activity, AlgorithmStart, CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CallSiteChange,
+    CollectorPass, CommunicatorWord, CompletingCall, Completion, Creation, Direction,
+    FENCE_NO_PRECEDE, GapTime, Initiation, MAX_PAYLOAD_BYTES, Message, NO_CALL_SITE, NO_RANK,
+    NO_TAG, Note, Operation, PassedWays, PersistentStart, ROOT_IS_ME, ROOT_NONE,
+    ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, RecordWord, Running, Semantics,
+    UNKNOWN_COMMUNICATOR, UnsuccessfulTests, phase_words,
 };
 pub use trace::{Chunk, Definitions, RankTrace, Records, Window};

@@ -18,7 +18,7 @@ pub use completion::{
 };
 pub use gap::{Activity, GapTime};
 pub use message::{Direction, Message};
-pub use note::{AlgorithmStart, Creation, NO_TAG, Note, Running};
+pub use note::{AlgorithmStart, CallSiteChange, Creation, NO_CALL_SITE, NO_TAG, Note, Running};
 pub use operation::Operation;
 pub use pass::{CollectorPass, PassedWays};
 pub use record::{

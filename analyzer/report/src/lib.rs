@@ -6,6 +6,7 @@
 //! the command collbench-tree.
 #![forbid(unsafe_code)]
 
+mod call_sites;
 mod document;
 mod page;
 mod pictures;
@@ -13,6 +14,7 @@ mod screen;
 pub mod trees;
 mod words;
 
+pub use call_sites::find_lines;
 pub use document::{
     CauseDocument, ComparedTraceDocument, ComparisonDocument, Document, EndDocument, HangDocument,
     PlaceDocument, RemarkDocument, to_json,
@@ -20,6 +22,7 @@ pub use document::{
 pub use page::comparison::write_comparison;
 pub use page::{ReportError, report_name, write_report, write_report_of_trace};
 pub use screen::analysis::{to_text, to_text_within};
+pub use screen::by_site_to_text_within;
 pub use screen::comparison::{comparison_to_text, comparison_to_text_within};
 pub use screen::lines::DEFAULT_COLUMNS;
 pub use screen::running::{running_to_text, running_to_text_within};

@@ -3,6 +3,7 @@
 pub(crate) mod advice;
 pub(crate) mod algorithms;
 pub(crate) mod arrivals;
+pub(crate) mod call_sites;
 pub(crate) mod causes;
 mod communicators;
 pub(crate) mod comparison;

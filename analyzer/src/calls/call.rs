@@ -30,6 +30,8 @@ pub struct Call {
     pub overlap: Option<OverlapTimes>,
     /// Level of the phase in which it was called.
     pub phase: Option<i32>,
+    /// Number of the place in the program from which it was made.
+    pub site: Option<u32>,
 }
 
 impl Call {

@@ -85,4 +85,6 @@ pub struct ProcessFindings {
     pub running: RunningCounts,
     /// Time in point-to-point communication, MPI-IO and RMA.
     pub besides: TimeBesides,
+    /// Number of the place in the program from which it made the last call that had not returned.
+    pub site_in_flight: Option<u32>,
 }

@@ -26,6 +26,8 @@ pub(crate) struct Initiated {
     pub(crate) is_possible: bool,
     /// The phase in which it was called.
     pub(crate) phase: Option<i32>,
+    /// Number of the place from which it was called.
+    pub(crate) site: Option<u32>,
     /// The names of algorithms reported in the initiating call.
     names_in_call: NamesInCall,
     /// The call that completed it.
@@ -59,12 +61,14 @@ impl Initiated {
         location: RecordAt,
         is_possible: bool,
         phase: Option<i32>,
+        site: Option<u32>,
     ) -> Self {
         Self {
             record: *record,
             location,
             is_possible,
             phase,
+            site,
             names_in_call: NamesInCall::default(),
             end: None,
             tests: None,

@@ -19,6 +19,7 @@ use crate::calls::findings::ProcessFindings;
 use crate::calls::gap::Gaps;
 use crate::calls::last_seen::is_own;
 use crate::calls::message_owner::Owners;
+use crate::calls::noted_sites::NotedSites;
 use crate::calls::outstanding::Initiated;
 use crate::calls::phases::PhaseClock;
 use crate::calls::queue::{Alike, Queue};
@@ -29,6 +30,7 @@ use crate::calls::time_in_mpi::RecentCalls;
 use crate::calls::unqueued::Unqueued;
 use crate::communicators::persistent::{OwnPersistent, local_of};
 use crate::time::clocks::Clocks;
+use crate::trace::call_sites::NO_SITE;
 use crate::trace::rank_file::RankFile;
 use crate::trace::record_at::{CALL_ORDERS, CallOrder, CallPosition, RecordAt};
 use crate::trace::records::RecordReader;
@@ -93,6 +95,8 @@ pub(crate) struct Process<'a> {
     pub(crate) has_trees: bool,
     /// The numbers of their names, by index of the definition.
     names: &'a [u16],
+    /// From where its threads make their calls.
+    pub(crate) call_sites: NotedSites<'a>,
     /// The collectives that messages belong to.
     owners: Owners,
     /// By thread: its last call of the application, and the last one of the MPI library itself, if
@@ -138,6 +142,7 @@ impl<'a> Process<'a> {
         index: usize,
         file: &'a RankFile<'a>,
         names: &'a [u16],
+        sites: &'a [u32],
         clocks: &Clocks,
         context: MatchContext<'a>,
         limits: StampLimits,
@@ -175,6 +180,7 @@ impl<'a> Process<'a> {
             has_algorithms: !names.is_empty(),
             has_trees: context.communicators.trees.are_of(index),
             names,
+            call_sites: NotedSites::new(sites),
             owners: Owners::new(
                 Tags::of(&file.trace.identity.mpi),
                 persistents.iter().map(|own| own.on),
@@ -252,6 +258,9 @@ impl<'a> Process<'a> {
             self.within_window.insert(thread);
         }
         self.found.n_before_window += n as u64;
+        if self.call_sites.has_any() {
+            self.call_sites.pass_over(thread, &batch.records[..n]);
+        }
         let own = batch.records[..n].iter().rposition(is_own);
         if let Some(at) = own
             && let last = &batch.records[at]
@@ -431,6 +440,7 @@ impl<'a> Process<'a> {
             leave: initiated.leave_ticks().filter(|_| has_begun).map(at),
             overlap: has_begun.then(|| initiated.overlap(&self.clock)),
             phase: initiated.phase,
+            site: initiated.site,
             ..call
         })
     }
@@ -465,6 +475,7 @@ impl<'a> Process<'a> {
             is_timed: is_possible,
             overlap: None,
             phase: None,
+            site: None,
         })
     }
 
@@ -525,6 +536,7 @@ impl<'a> Process<'a> {
             };
             if let Some(start) = batch.chunk {
                 self.has_lost_starts |= start.is_behind_gap;
+                self.call_sites.begin_chunk(self.thread_of(batch.location));
                 self.check_sequences(&start);
             }
             self.route(&batch, unqueued);
@@ -542,12 +554,24 @@ impl<'a> Process<'a> {
         self.chunks()[location.chunk as usize].thread
     }
 
-    /// What the next calls have in common.
+    /// What the calls at a location and behind it have in common.
     #[inline]
-    fn alike(&self, is_possible: bool) -> Alike {
+    fn alike(&self, location: RecordAt, is_possible: bool) -> Alike {
         Alike {
             is_possible,
             phase: self.phases.number(),
+            site: self.site_at(location),
+        }
+    }
+
+    /// Number of the place from which the call at a location was made, or
+    /// [`NO_SITE`](crate::trace::call_sites::NO_SITE).
+    #[inline]
+    fn site_at(&self, location: RecordAt) -> u32 {
+        if self.call_sites.has_any() {
+            self.call_sites.of_thread(self.thread_of(location))
+        } else {
+            NO_SITE
         }
     }
 

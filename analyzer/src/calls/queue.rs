@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use collbench_formats::Record;
 
 use crate::calls::outstanding::Outstanding;
+use crate::trace::call_sites::NO_SITE;
 use crate::trace::record_at::{RecordAt, RecordRun};
 
 /// What consecutive calls have in common.
@@ -19,6 +20,16 @@ pub(crate) struct Alike {
     pub(crate) is_possible: bool,
     /// Number of the phase in which they were called.
     pub(crate) phase: u16,
+    /// Number of the place from which they were made, or
+    /// [`NO_SITE`](crate::trace::call_sites::NO_SITE).
+    pub(crate) site: u32,
+}
+
+impl Alike {
+    /// Number of the place from which they were made; `None` where that is not known.
+    pub(crate) fn known_site(self) -> Option<u32> {
+        (self.site != NO_SITE).then_some(self.site)
+    }
 }
 
 /// The waiting calls, by position, and the position of the next call.
@@ -48,7 +59,7 @@ impl Queue {
         if let Some(last) = self.runs.back_mut()
             && alike.is_possible
             && last.is_possible
-            && last.phase == alike.phase
+            && (last.phase, last.site) == (alike.phase, alike.site)
             && last.end() == position
             && last.location.chunk == location.chunk
             && last.location.record + last.n == location.record
@@ -62,6 +73,7 @@ impl Queue {
             n,
             is_possible: alike.is_possible,
             phase: alike.phase,
+            site: alike.site,
         });
     }
 
@@ -158,7 +170,11 @@ mod tests {
     }
 
     fn alike(is_possible: bool, phase: u16) -> Alike {
-        Alike { is_possible, phase }
+        Alike {
+            is_possible,
+            phase,
+            site: NO_SITE,
+        }
     }
 
     #[test]
@@ -169,6 +185,20 @@ mod tests {
         queue.push(location(0, 4), 2, alike(true, 2));
         let found: Vec<_> = queue.within(0, 9).map(|run| (run.n, run.phase)).collect();
         assert_eq!(found, [(4, 1), (2, 2)]);
+    }
+
+    #[test]
+    fn another_call_site_begins_a_run() {
+        let mut queue = Queue::default();
+        for (record, site) in [(0, 7), (1, 7), (2, NO_SITE), (3, 7)] {
+            let alike = Alike {
+                site,
+                ..alike(true, 0)
+            };
+            queue.push(location(0, record), 1, alike);
+        }
+        let found: Vec<_> = queue.within(0, 9).map(|run| (run.n, run.site)).collect();
+        assert_eq!(found, [(2, 7), (1, NO_SITE), (1, 7)]);
     }
 
     #[test]

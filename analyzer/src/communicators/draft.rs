@@ -83,7 +83,9 @@ impl Communicators {
                     | Definition::ClockApart { .. }
                     | Definition::Pause { .. }
                     | Definition::Algorithm { .. }
-                    | Definition::SpanningTree(_) => {}
+                    | Definition::SpanningTree(_)
+                    | Definition::Module(_)
+                    | Definition::CallSite(_) => {}
                 }
             }
             let predefined = [

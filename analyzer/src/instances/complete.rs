@@ -43,6 +43,9 @@ pub struct CompleteInstance<'m> {
     pub time_in_mpi: Option<&'m TimeInMpi>,
     /// Level of the phase in which all calls were made; `None`: not one.
     pub phase: Option<i32>,
+    /// By slot the number of the place in the program from which the call was made, or
+    /// [`NO_SITE`](crate::trace::call_sites::NO_SITE); empty where none is known.
+    pub sites: &'m [u32],
     /// How many of the calls returned an error code.
     pub n_failed: u64,
     /// Whether it is a fence with the assertion that it ends no epoch: then nobody has to wait in

@@ -26,6 +26,7 @@ use crate::instances::member_calls::{
 use crate::instances::outcome::Outcome;
 use crate::messages::gather::Gatherer;
 use crate::messages::recurrence::RecurrenceKey;
+use crate::trace::call_sites::NO_SITE;
 use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 use crate::trace::records::LastBlock;
 
@@ -78,6 +79,8 @@ pub(crate) struct Decoder {
     /// Filled only where payloads differ within instances: see [`Decoder::decode_columns`].
     words: Vec<RecordWord>,
     keeps_words: bool,
+    /// From where calls were made, by cell; empty where that was not recorded.
+    sites: Vec<u32>,
     payloads: Vec<Option<u64>>,
     calls: Vec<Option<Call>>,
     n_begun: Vec<u64>,
@@ -334,6 +337,11 @@ impl Decoder {
             overlaps: None,
             time_in_mpi: None,
             phase: i32::try_from(row.phase).ok(),
+            sites: if self.sites.is_empty() {
+                &[]
+            } else {
+                &self.sites[at * stride(n)..][..n]
+            },
             n_failed: if row.word.has(CODE_FAILED) {
                 n as u64
             } else {
@@ -374,6 +382,12 @@ impl Decoder {
         // What is left of another block is overwritten wherever a call is, and not read
         // elsewhere.
         let n_cells = n_rows * stride;
+        let mut of_any = sources.iter().flatten();
+        let has_sites = of_any.any(|s| s.process.call_sites.has_any());
+        self.sites.clear();
+        if has_sites {
+            self.sites.resize(n_cells, NO_SITE);
+        }
         if self.enters.len() < n_cells {
             self.enters.resize(n_cells, Timestamp::from_ns(0));
             self.leaves.resize(n_cells, Timestamp::from_ns(0));
@@ -415,6 +429,11 @@ impl Decoder {
                 if !run.is_possible {
                     let rows = &mut self.rows[first..first + n];
                     rows.iter_mut().for_each(|row| row.is_irregular = true);
+                }
+                if has_sites {
+                    for at in first..first + n {
+                        self.sites[at * stride + slot] = run.site;
+                    }
                 }
                 if has_phases {
                     let level = process.phases.level(run.phase).map_or(NO_PHASE, i64::from);
@@ -483,7 +502,12 @@ impl Decoder {
                         location.record += i as u32;
                         let call = process.call(record, location, part.is_possible);
                         let phase = process.phases.level(part.phase);
-                        let call = call.map(|call| Call { phase, ..call });
+                        let site = (part.site != NO_SITE).then_some(part.site);
+                        let call = call.map(|call| Call {
+                            phase,
+                            site,
+                            ..call
+                        });
                         calls[(first + i) * n + slot] = call;
                         if block.call_order == CallOrder::Creation && called_on[first + i].is_none()
                         {
@@ -616,6 +640,11 @@ impl Decoder {
         let enters: Vec<_> = calls().map(|call| call.enter).collect();
         let leaves: Vec<_> = calls().filter_map(|call| call.leave).collect();
         let payloads: Vec<_> = calls().map(|call| call.payload).collect();
+        let sites: Vec<u32> = if calls().any(|call| call.site.is_some()) {
+            calls().map(|call| call.site.unwrap_or(NO_SITE)).collect()
+        } else {
+            Vec::new()
+        };
         self.overlaps.clear();
         self.overlaps
             .extend(calls().filter_map(|call| call.overlap));
@@ -664,6 +693,7 @@ impl Decoder {
             overlaps: is_nonblocking.then_some(&self.overlaps[..]),
             time_in_mpi: (is_nonblocking && has_time_in_mpi).then_some(&self.time_in_mpi),
             phase: instance.phase(),
+            sites: &sites,
             n_failed: calls().filter(|call| call.has_failed).count() as u64,
             is_open_fence: calls().any(|call| is_open_fence(operation, call.root)),
             reported,

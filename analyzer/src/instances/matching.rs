@@ -75,7 +75,8 @@ pub fn match_calls<A: Adder>(
         processes: processes
             .map(|(index, (file, limits))| {
                 let names = run.names.of_process(index);
-                Process::new(index, file, names, clocks, context, limits)
+                let sites = run.sites.of_process(index);
+                Process::new(index, file, names, sites, clocks, context, limits)
             })
             .collect(),
         call_orders: Vec::new(),

@@ -263,6 +263,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             partner: None,
             operation: operation.map(|(index, _)| *index),
             communicator: operation.and_then(|(_, key)| key.entry),
+            site: None,
             cost_ns: cost.ns(),
             of: CostOf::Waiting,
             direct_ns: cost.direct_ns,
@@ -591,6 +592,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                     .values()
                     .find(|(index, _)| *index == reason.operation)
                     .and_then(|(_, key)| key.entry),
+                site: None,
                 cost_ns: reason.cost_ns,
                 of: CostOf::OperationTime,
                 direct_ns: reason.cost_ns,

@@ -33,6 +33,8 @@ struct ProcessAtEnd<'a> {
     end_ns: i64,
     in_flight: &'a [InFlight],
     returned: Option<LastCall>,
+    /// Number of the place in the program from which it made the call that it was in.
+    site: Option<u32>,
     /// Indexes of the instances that it was inside of.
     instances: Vec<usize>,
 }
@@ -215,6 +217,7 @@ impl ProcessAtEnd<'_> {
             last_seen_ns: self.last_seen_ns,
             unfinished: self.instances.clone(),
             last_call: in_flight.or(returned),
+            site: self.site.map(|site| site as usize),
         }
     }
 }
@@ -243,6 +246,7 @@ fn processes_at_end<'a>(inputs: &'a Inputs<'_>) -> Vec<ProcessAtEnd<'a>> {
             end_ns: end_ns[group_of(process)],
             in_flight: &found.in_flight,
             returned: last.returned,
+            site: found.site_in_flight.filter(|_| !found.in_flight.is_empty()),
             instances: Vec::new(),
         })
     });

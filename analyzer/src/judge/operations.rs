@@ -9,6 +9,7 @@ use collbench_formats::Operation;
 use collbench_stats::distribution::{Distribution, Summary};
 use collbench_stats::estimate::Evidence;
 
+use crate::judge::call_sites;
 use crate::judge::details::Chooser;
 use crate::judge::inputs::Inputs;
 use crate::judge::over_time::{operation_sections, outliers};
@@ -130,6 +131,7 @@ fn operation_summary(
         departure_deciles: by_decile(tally.departures.rows()).into(),
         serialization: serialization(tally).into(),
         sections: operation_sections(inputs, tally).into(),
+        sites: call_sites::of_operation(tally),
         outliers: outliers(inputs, key, tally, apart_ns(inputs, uncertainty_ns)),
         edges: trees::edges(inputs, key, tally).into(),
         trees,

@@ -8,6 +8,7 @@ use crate::calls::algorithms::algorithms;
 use crate::calls::running::running;
 use crate::communicators::Communicators;
 use crate::judge::behaviour::{rank_classes, timeline};
+use crate::judge::call_sites;
 use crate::judge::causes::operation_costs::operation_costs;
 use crate::judge::causes::sites::Sites;
 use crate::judge::causes::{Findings, acquit, causes};
@@ -28,6 +29,7 @@ use crate::judge::other_calls::other_calls;
 use crate::judge::remarks::{RemarkFacts, remarks};
 use crate::judge::trace::{message_ends, trace_summary};
 use crate::results::analysis::{Analysis, Total};
+use crate::results::causes::CostOf;
 use crate::results::code::Code;
 use crate::results::process::{CommunicatorSummary, RankSummary};
 use crate::results::trace::TraceSummary;
@@ -69,7 +71,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     let rank_ns = i128::from(trace.ranks) * i128::from(trace.duration_ns);
     let operation_costs = operation_costs(inputs, sites.as_ref(), rank_ns);
     let disturbances = disturbances(inputs);
-    let causes = causes(
+    let mut causes = causes(
         inputs,
         &Findings {
             imbalance: &imbalance,
@@ -80,6 +82,11 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
             looked_at_ns: looked_at_ns(inputs, &trace, &ranks),
         },
     );
+    for cause in &mut causes {
+        let operation = cause.operation.and_then(|index| operations.get(index));
+        let in_operation = cause.of == CostOf::OperationTime;
+        cause.site = operation.and_then(|of| call_sites::dearest(of, in_operation));
+    }
     acquit(&causes, &host_names(inputs), &mut imbalance);
     let n_verdicts_listed = details::choose_verdicts(inputs.details, &mut imbalance);
     Analysis {
@@ -95,6 +102,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         ranks,
         details: details::summary((&operations, n_listed), (&imbalance, n_verdicts_listed)),
         operations,
+        sites: call_sites::of_run(inputs),
         imbalance,
         disturbances,
         timeline: timeline(inputs),

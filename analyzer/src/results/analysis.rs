@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::algorithms::AlgorithmSummary;
 use crate::calls::running::RunningSummary;
 use crate::remark::Remark;
+use crate::results::call_sites::CallSiteSummary;
 use crate::results::causes::FoundCause;
 use crate::results::clock::ClockSummary;
 use crate::results::code::Code;
@@ -55,6 +56,9 @@ pub struct Analysis {
     pub operation_costs: OperationCosts,
     /// Why ranks wait, and why collectives take long, by cost, the largest first.
     pub causes: Vec<FoundCause>,
+    /// The places in the program from which collectives were called; `id` is the index. Empty where
+    /// they were not recorded.
+    pub sites: Vec<CallSiteSummary>,
     /// Who is late, for each operation on each communicator, most waiting caused first.
     pub imbalance: Vec<ImbalanceSummary>,
     /// Periodic disturbances, most waiting caused first.

@@ -21,6 +21,10 @@ pub struct FoundCause {
     pub operation: Option<usize>,
     /// Id of the communicator of that operation.
     pub communicator: Option<usize>,
+    /// Id of the place in the program from which that operation is called where it waits the most (or,
+    /// if the cost is operation time, takes the longest); `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<usize>,
     /// Direct and propagated cost, ns.
     pub cost_ns: i64,
     /// Whether `cost_ns` is waiting or operation time.

@@ -86,6 +86,10 @@ pub struct RankEndSummary {
     pub unfinished: Vec<usize>,
     /// The call that it was in, else the one that returned last.
     pub last_call: Option<LastCallSummary>,
+    /// Id of the place in the program from which it made the call that it was in; `None` where that is
+    /// not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<usize>,
 }
 
 /// Where a process was at the end of its file.

@@ -8,6 +8,7 @@ use collbench_stats::distribution::Summary;
 use collbench_stats::estimate::Evidence;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::results::call_sites::OperationSite;
 use crate::results::code::Code;
 use crate::results::detail::Detail;
 use crate::results::over_time::{OperationSectionSummary, OutlierSummary};
@@ -109,6 +110,10 @@ pub struct OperationSummary {
     pub serialization: Detail<Option<Vec<SerializationPoint>>>,
     /// Times section by section of the run; `None` for fewer than 32 instances.
     pub sections: Detail<Option<Vec<OperationSectionSummary>>>,
+    /// The places from which it was called, by time, the longest first; empty where they were not
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<OperationSite>,
     /// Outliers: the few longest instances, the longest first.
     #[serde(default)]
     pub outliers: Vec<OutlierSummary>,

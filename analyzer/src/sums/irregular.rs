@@ -274,6 +274,7 @@ impl Tally<'_> {
             is_timed: true,
             overlap: None,
             phase: None,
+            site: None,
         };
         let calls = (0..instance.n_calls()).map(|slot| (slot, call(slot)));
         let kind = MismatchKind::Sizes;

@@ -19,6 +19,7 @@ use crate::sums::orders::OrderCounts;
 use crate::sums::sections::OperationSections;
 use crate::sums::send_times::SendTimes;
 use crate::sums::serialization::Serialization;
+use crate::sums::sites::SiteTallies;
 
 /// Waits and departure waits, inside the own host and across hosts, ns per call.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -158,6 +159,8 @@ pub struct OperationTally {
     pub inside: Option<Box<InsideTally>>,
     /// By spanning tree of our own, where event collectors recorded passes.
     pub own_trees: OwnTreeTallies,
+    /// By the place in the program from which it was called, where that was recorded.
+    pub sites: SiteTallies,
 }
 
 impl OperationTally {
@@ -191,6 +194,7 @@ impl OperationTally {
             overlap: None,
             inside: None,
             own_trees: OwnTreeTallies::new(),
+            sites: SiteTallies::default(),
         }
     }
 
@@ -259,6 +263,7 @@ impl OperationTally {
             self.inside.get_or_insert_default().merge(*inside);
         }
         own_trees::merge(&mut self.own_trees, &other.own_trees);
+        self.sites.merge(other.sites);
     }
 
     pub(crate) fn see_bytes(&mut self, least: u64, most: u64) {

@@ -252,6 +252,9 @@ impl<'a> Tally<'a> {
             Some(section) => section,
             None => self.add_calls(&measured),
         };
+        if !instance.sites.is_empty() {
+            self.add_sites(&measured);
+        }
         self.add_to_phase(&measured, section);
         self.add_instance(&measured, section);
         if !instance.passes.is_empty() {

@@ -24,6 +24,9 @@ pub(crate) struct RecordRun {
     pub(crate) is_possible: bool,
     /// Number of the phase in which they were called, of those of the process; 0: none.
     pub(crate) phase: u16,
+    /// Number of the place from which they were made, or
+    /// [`NO_SITE`](crate::trace::call_sites::NO_SITE).
+    pub(crate) site: u32,
 }
 
 impl RecordRun {

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use crate::remark::Remark;
 use crate::trace::algorithm_names::NameTable;
+use crate::trace::call_sites::RunSites;
 use crate::trace::error::RunError;
 use crate::trace::files::RunFiles;
 use crate::trace::manifest::RunManifest;
@@ -48,6 +49,8 @@ pub struct Run<'a> {
     pub remarks: Vec<Remark>,
     /// What the MPI library calls its algorithms.
     pub(crate) names: NameTable,
+    /// From where calls were made.
+    pub(crate) sites: RunSites,
 }
 
 /// Rank files by whether their world was spawned, and its number.
@@ -171,6 +174,7 @@ impl<'a> Run<'a> {
             command,
             world_size,
             names: NameTable::new(&processes),
+            sites: RunSites::of(&processes),
             processes,
             unreadable,
             remarks,

@@ -2,6 +2,7 @@
 
 mod alignment;
 mod built;
+mod call_sites;
 mod cut;
 mod gaps;
 mod innocence;

@@ -2,6 +2,7 @@
 
 use bincode::{Decode, Encode};
 
+use crate::file::site::{CallSite, Module};
 use crate::record::Operation;
 use crate::tree::Wrappers;
 
@@ -193,4 +194,8 @@ pub enum Definition {
     },
     /// A spanning tree of our own that records refer to from here on.
     SpanningTree(SpanningTree),
+    /// An executable or library that call sites refer to from here on.
+    Module(Module),
+    /// A place in the program that records refer to from here on.
+    CallSite(CallSite),
 }

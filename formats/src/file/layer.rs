@@ -23,11 +23,13 @@ pub enum Layer {
     Switches,
     /// Point-to-point communication between the calls: sums, [`GapTime`](crate::GapTime).
     PointToPoint,
+    /// From where in the program calls are made: [`CallSite`](crate::CallSite).
+    Sites,
 }
 
 impl Layer {
     /// All layers of this version.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Calls,
         Self::Io,
         Self::Rma,
@@ -35,6 +37,7 @@ impl Layer {
         Self::Algorithms,
         Self::Switches,
         Self::PointToPoint,
+        Self::Sites,
     ];
 
     /// Its name on the command line and in the trace.
@@ -48,6 +51,7 @@ impl Layer {
             Self::Algorithms => "algorithms",
             Self::Switches => "switches",
             Self::PointToPoint => "p2p",
+            Self::Sites => "sites",
         }
     }
 
@@ -74,6 +78,7 @@ impl Layer {
             Self::PointToPoint => {
                 "Time in sends, receives, waits and polls before each call, in sums"
             }
+            Self::Sites => "From where in the program each call is made",
         }
     }
 }

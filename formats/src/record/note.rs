@@ -7,6 +7,8 @@ use super::{CommunicatorWord, Record, RecordKind, RecordWord, UNKNOWN_COMMUNICAT
 const ALGORITHM: u16 = 1;
 const RUNNING: u16 = 2;
 const CREATION: u16 = 3;
+// 4 to 7 are activities: see `gap`.
+const CALL_SITE: u16 = 8;
 
 /// More about a call than its own record holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +22,21 @@ pub enum Note {
     Creation(Creation),
     /// Calls without records of their own.
     Gap(GapTime),
+    /// From where in the program the calls that follow were made.
+    CallSite(CallSiteChange),
 }
+
+/// From where in the program the next calls are made. It holds for the calls and completions of the
+/// application that follow the note in its thread, up to the next such note or the end of the chunk.
+/// The `enter` of the record is not after that of the next call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallSiteChange {
+    /// Index of its [`CallSite`](crate::CallSite), or [`NO_CALL_SITE`].
+    pub index: u32,
+}
+
+/// In [`CallSiteChange::index`]: it is not known from where the calls are made.
+pub const NO_CALL_SITE: u32 = u32::MAX;
 
 /// The start of an algorithm of the MPI library. The `enter` of the record is the `enter` of the
 /// call, or later.
@@ -77,6 +93,28 @@ impl AlgorithmStart {
             RecordWord::note(ALGORITHM, 0).bits(),
             CommunicatorWord::new(UNKNOWN_COMMUNICATOR, self.index.cast_signed()).bits(),
         ]
+    }
+}
+
+impl CallSiteChange {
+    /// Bytes 8 to 23 of its record, as two little-endian words.
+    #[must_use]
+    #[inline]
+    pub const fn words(self) -> [u64; 2] {
+        [
+            RecordWord::note(CALL_SITE, 0).bits(),
+            CommunicatorWord::new(UNKNOWN_COMMUNICATOR, self.index.cast_signed()).bits(),
+        ]
+    }
+
+    /// The index of the call site; `None` where it is not known.
+    #[must_use]
+    pub const fn known(self) -> Option<u32> {
+        if self.index == NO_CALL_SITE {
+            None
+        } else {
+            Some(self.index)
+        }
     }
 }
 
@@ -137,6 +175,9 @@ impl Record {
                 tag: word.creation_tag(),
                 on: self.root.get() as u32,
                 position: word.creation_position(),
+            })),
+            CALL_SITE => Some(Note::CallSite(CallSiteChange {
+                index: self.root.get() as u32,
             })),
             sort => Some(Note::Gap(GapTime::of_fields(
                 Activity::of_sort(sort)?,
@@ -210,6 +251,33 @@ mod tests {
                 0, 0, 0, 0, 0, 0, 0, 0, // nothing
             ]
         );
+    }
+
+    #[test]
+    fn a_change_of_the_call_site_has_the_bytes_of_the_format_page() {
+        let change = CallSiteChange { index: 5 };
+        let written = record(change.words(), 0x1122);
+        assert_eq!(
+            written.as_bytes(),
+            [
+                0x22, 0x11, 0, 0, 0, 0, 0, 0, // at the latest
+                0, 0, 0, 0, 0, 0, // nothing
+                8, 0xc4, // kind 6, internal, a call site
+                0xff, 0xff, 0xff, 0xff, // nothing
+                5, 0, 0, 0, // index
+                0, 0, 0, 0, 0, 0, 0, 0, // nothing
+            ]
+        );
+        assert_eq!(written.note(), Some(Note::CallSite(change)));
+        assert_eq!(change.known(), Some(5));
+        let unknown = CallSiteChange {
+            index: NO_CALL_SITE,
+        };
+        assert_eq!(
+            record(unknown.words(), 1).note(),
+            Some(Note::CallSite(unknown))
+        );
+        assert_eq!(unknown.known(), None);
     }
 
     proptest! {

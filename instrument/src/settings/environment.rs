@@ -217,6 +217,7 @@ mod tests {
                 algorithms: true,
                 switches: true,
                 p2p: true,
+                sites: true,
                 by_default: false,
             },
             keep_bytes: Some(1 << 21),

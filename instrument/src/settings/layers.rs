@@ -17,6 +17,8 @@ pub struct Layers {
     pub switches: bool,
     /// Time in point-to-point communication between the calls, in sums.
     pub p2p: bool,
+    /// From where in the program calls are made.
+    pub sites: bool,
     /// Whether those of [`Layers::BY_DEFAULT`] that are on are so by default. Then it is not
     /// reported if an MPI library does not support one of them.
     pub by_default: bool,
@@ -53,6 +55,7 @@ impl Layers {
         algorithms: true,
         switches: false,
         p2p: true,
+        sites: false,
         by_default: true,
     };
 
@@ -130,6 +133,7 @@ impl Layers {
             Layer::Algorithms => self.algorithms,
             Layer::Switches => self.switches,
             Layer::PointToPoint => self.p2p,
+            Layer::Sites => self.sites,
         }
     }
 
@@ -148,6 +152,7 @@ impl Layers {
             Layer::Algorithms => self.algorithms = is_on,
             Layer::Switches => self.switches = is_on,
             Layer::PointToPoint => self.p2p = is_on,
+            Layer::Sites => self.sites = is_on,
         }
     }
 }

@@ -14,9 +14,9 @@ use collbench_analyzer::{
 };
 use collbench_files::guard_mappings;
 use collbench_report::{
-    ComparisonDocument, DEFAULT_COLUMNS, Document, comparison_to_text_within, report_name,
-    running_to_text_within, to_json, to_text_within, write_comparison, write_report,
-    write_report_of_trace,
+    ComparisonDocument, DEFAULT_COLUMNS, Document, by_site_to_text_within,
+    comparison_to_text_within, find_lines, report_name, running_to_text_within, to_json,
+    to_text_within, write_comparison, write_report, write_report_of_trace,
 };
 use collbench_text::man;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -84,6 +84,10 @@ struct Options {
     /// matters, sums of the rest]
     #[arg(long)]
     full: bool,
+
+    /// Show the places in the program from which collectives are called, by time
+    #[arg(long, conflicts_with = "follow")]
+    by_site: bool,
 
     /// Only this operation, such as MPI_Allreduce; several: separated by commas, or repeat the
     /// option
@@ -266,6 +270,9 @@ fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
         Format::Text => {
             let shown = report.as_deref().filter(|_| written.is_ok());
             print(to_text_within(&analysis, shown, columns()).as_bytes())?;
+            if options.by_site {
+                print(by_site_to_text_within(&analysis, columns()).as_bytes())?;
+            }
         }
     }
     written?;
@@ -368,7 +375,9 @@ fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
             collbench_analyzer::analyze(&files, &how, &mut |progress| show(&bar, progress))
         });
     bar.finish_and_clear();
-    Ok(analysis?)
+    let mut analysis = analysis?;
+    find_lines(&mut analysis);
+    Ok(analysis)
 }
 
 fn details(options: &Options) -> Details {

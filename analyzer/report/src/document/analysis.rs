@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use collbench_analyzer::results::{
-    AlgorithmSummary, ClockSummary, Code, CommunicatorSummary, CycleSummary, DetailsSummary,
-    DisturbanceSummary, Efficiencies, HangSummary, ImbalanceSummary, MarkedPhase, MismatchSummary,
-    NeverCompletedSummary, OperationSummary, OtherCalls, RankClass, RankEndSummary, RankSummary,
-    RunningSummary, Timeline, Total, TraceSummary, UnfinishedSummary,
+    AlgorithmSummary, CallSiteSummary, ClockSummary, Code, CommunicatorSummary, CycleSummary,
+    DetailsSummary, DisturbanceSummary, Efficiencies, HangSummary, ImbalanceSummary, MarkedPhase,
+    MismatchSummary, NeverCompletedSummary, OperationSummary, OtherCalls, RankClass,
+    RankEndSummary, RankSummary, RunningSummary, Timeline, Total, TraceSummary, UnfinishedSummary,
 };
 use collbench_analyzer::{Analysis, Selection};
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,10 @@ pub struct Document<'a> {
     /// The operations, the longest total time first; of thousands only the first ones, the others in
     /// sums in `details`.
     pub operations: Cow<'a, [OperationSummary]>,
+    /// The places in the program from which collectives were called; `id` is the index. Left out if they
+    /// were not recorded.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub sites: Cow<'a, [CallSiteSummary]>,
     /// Why ranks wait, and why collectives take long, by cost, the largest first. The costs of waiting add
     /// up to all waits.
     #[serde(default)]
@@ -117,6 +121,7 @@ impl<'a> Document<'a> {
             efficiencies: analysis.efficiencies.as_ref().map(Cow::Borrowed),
             other_calls: (&analysis.other_calls[..]).into(),
             operations: first(&analysis.operations, analysis.details.operations_listed),
+            sites: (&analysis.sites[..]).into(),
             causes: CauseDocument::all(analysis),
             imbalance: first(&analysis.imbalance, analysis.details.imbalance_listed),
             disturbances: (&analysis.disturbances[..]).into(),

@@ -24,8 +24,9 @@ pub struct CauseDocument {
     pub operation: Option<usize>,
     /// Id of the communicator of that operation.
     pub communicator: Option<usize>,
-    /// Place in the source; always `None` in this version.
-    pub site: Option<u64>,
+    /// Id of the place from which that operation is called where it costs the most; `None` where that is not
+    /// known.
+    pub site: Option<usize>,
     /// Direct and propagated cost, ns of all ranks together.
     pub cost_ns: i64,
     /// Whether `cost_ns` is waiting or operation time.
@@ -99,7 +100,7 @@ impl CauseDocument {
                 .operation
                 .filter(|&index| index < analysis.details.operations_listed),
             communicator: cause.communicator,
-            site: None,
+            site: cause.site,
             cost_ns: cause.cost_ns,
             of: cause.of,
             direct_ns: cause.direct_ns,

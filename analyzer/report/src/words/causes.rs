@@ -14,7 +14,7 @@ use collbench_text::{
 
 use crate::words::advice::ordinal;
 use crate::words::operation_costs::{operation_cause, operation_cause_next, untold_operation};
-use crate::words::{communicator, slow_operation, why_late};
+use crate::words::{call_sites, communicator, slow_operation, why_late};
 
 /// Most causes that are named.
 const MOST: usize = 4;
@@ -293,8 +293,9 @@ fn operation(analysis: &Analysis, cause: &FoundCause) -> Option<String> {
     let operation = analysis.operations.get(cause.operation?)?;
     let name = &operation.operation;
     Some(format!(
-        "{name} on {}",
-        communicator(analysis, operation.communicator, 30)
+        "{name} on {}{}",
+        communicator(analysis, operation.communicator, 30),
+        call_sites::at(analysis, cause.site)
     ))
 }
 

@@ -607,6 +607,7 @@ mod tests {
             by: Some(LateBy::Computing),
             place: Some(CausePlace::Rank(rank)),
             partner: None,
+            site: None,
             operation: None,
             communicator: None,
             cost_ns: 9_000_000,

@@ -13,12 +13,16 @@ use collbench_text::{
     quantity::{counted, duration, instant},
 };
 
+use crate::words::call_sites;
+
 /// Columns for the name of a communicator.
 const NAME: usize = 40;
 /// Groups of ranks that never arrived at an instance, by what they did instead, that are listed.
 const MAX_WHEREABOUTS: usize = 4;
 /// Steps of a circular wait that are listed.
 const MAX_STEPS: usize = 8;
+/// Places in the program that are listed of one instance.
+const MAX_PLACES: usize = 3;
 /// Kinds of calls that are listed of one mismatch.
 const MAX_CALLS: usize = 4;
 /// Mismatches, and instances, that are listed; the JSON has all.
@@ -273,15 +277,42 @@ impl Described<'_> {
         words + ")"
     }
 
+    /// ` at solver.f90:312`: where in the program these ranks made the calls that they are in; of several
+    /// places the first ones, with their ranks; nothing where they are not known.
+    fn places(&self, ranks: &[u32]) -> String {
+        let mut places: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for &rank in ranks {
+            let site = self.ending(rank).and_then(|(ending, _)| ending.site);
+            if let Some(place) = call_sites::place(self.analysis, site) {
+                places.entry(place).or_default().push(rank);
+            }
+        }
+        let is_one = places.len() == 1 && places.values().all(|of| of.len() == ranks.len());
+        let shown = places.iter().take(MAX_PLACES).map(|(place, of)| {
+            if is_one {
+                place.clone()
+            } else {
+                format!("{place} ({})", inert::ranks(of))
+            }
+        });
+        let shown: Vec<String> = shown.collect();
+        match (shown.is_empty(), places.len() > MAX_PLACES) {
+            (true, _) => String::new(),
+            (false, false) => format!(" at {}", shown.join(", ")),
+            (false, true) => format!(" at {} and other places", shown.join(", ")),
+        }
+    }
+
     fn instance(&self, instance: &UnfinishedSummary) -> String {
         let since = instance.inside_since_ns.iter().copied();
         let (first, last) = (since.clone().min(), since.max());
         let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
         let mut sentence = format!(
-            "{} {} been waiting in {} since t = {}",
+            "{} {} been waiting in {}{} since t = {}",
             inert::ranks(&instance.inside),
             has(instance.inside.len()),
             self.call(instance),
+            self.places(&instance.inside),
             instant(first),
         );
         if instant(last) != instant(first) {
@@ -372,11 +403,14 @@ impl Described<'_> {
             let mut inside = instance.inside.iter().zip(&instance.inside_since_ns);
             let since = inside.find(|(rank, _)| **rank == ending.rank);
             let since = since.map_or(ending.last_seen_ns, |(_, since)| *since);
-            return (Whereabouts::In(self.call(instance)), since);
+            let call = self.call(instance) + &self.places(&[ending.rank]);
+            return (Whereabouts::In(call), since);
         }
         match &ending.last_call {
             Some(call) if call.leave_ns.is_none() => (
-                Whereabouts::In(self.call_under_way(ending.rank, call)),
+                Whereabouts::In(
+                    self.call_under_way(ending.rank, call) + &self.places(&[ending.rank]),
+                ),
                 call.enter_ns,
             ),
             last if ending.state == RankState::Finished => {

@@ -44,6 +44,7 @@ pub(super) fn nothing() -> Analysis {
         totals: BTreeMap::new(),
         ranks: Vec::new(),
         operations: Vec::new(),
+        sites: Vec::new(),
         efficiencies: None,
         other_calls: Vec::new(),
         operation_costs: OperationCosts::default(),

@@ -36,6 +36,7 @@ pub(crate) fn remark(analysis: &Analysis, remark: &Remark) -> String {
             n_instances,
         } => trace::ring(*n_calls, *n_calls_made, *n_instances),
         Restricted => trace::restricted(analysis),
+        LinesUnknown { module, why } => trace::lines_unknown(module, why),
         UnrecordedAccess(of) => trace::unrecorded_access(of),
 
         ClocksNotAligned {

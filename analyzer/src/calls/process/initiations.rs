@@ -49,7 +49,13 @@ impl Process<'_> {
     /// A nonblocking call.
     pub(super) fn initiated(&self, record: &Record, location: RecordAt, alike: Alike) -> Initiated {
         let phase = self.phases.level(alike.phase);
-        Initiated::new(record, location, alike.is_possible, phase)
+        Initiated::new(
+            record,
+            location,
+            alike.is_possible,
+            phase,
+            alike.known_site(),
+        )
     }
 
     /// The start of a persistent collective: its number, and call order; `None` if that is not
@@ -70,12 +76,13 @@ impl Process<'_> {
             return None;
         }
         let call_order = CallOrder::Persistent(self.persistents[local].persistent);
-        let alike = self.alike(is_possible);
+        let alike = self.alike(location, is_possible);
         let initiated = Initiated::new(
             record,
             location,
             is_possible,
             self.phases.level(alike.phase),
+            alike.known_site(),
         );
         let queue = self.touch(local, call_order);
         let number = queue.next;

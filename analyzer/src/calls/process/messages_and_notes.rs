@@ -37,6 +37,10 @@ impl Process<'_> {
             self.gaps.add(thread, gap, record.enter.get(), before);
             return;
         }
+        if let Note::CallSite(change) = note {
+            self.call_sites.take(thread, change);
+            return;
+        }
         if let Note::Creation(making) = note {
             if self.has_messages && !self.owners.is_looked_at(thread, location) {
                 self.begin_for(&making);
@@ -52,7 +56,7 @@ impl Process<'_> {
                 self.found.of_process.running.count(running, record, &call);
                 return;
             }
-            Note::Creation(_) | Note::Gap(_) => return,
+            Note::Creation(_) | Note::Gap(_) | Note::CallSite(_) => return,
             Note::Algorithm(begun) => begun,
         };
         let begun_at = record.enter.get();

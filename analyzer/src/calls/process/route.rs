@@ -10,6 +10,7 @@ use crate::calls::process::class::{RecordClass, class_of, is_message, is_pass};
 use crate::calls::stream::Batch;
 use crate::calls::unqueued::Unqueued;
 use crate::communicators::persistent::local_of;
+use crate::trace::call_sites::NO_SITE;
 use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 
 /// Consecutive records that go to one queue; at least one.
@@ -56,6 +57,10 @@ impl Process<'_> {
             let is_call = class.is_call();
             if self.has_messages && (is_call || class == RecordClass::Completion) {
                 self.keep_recent(part.records);
+            }
+            if first.leave.get() == 0 && (is_call || class == RecordClass::Completion) {
+                let site = self.site_at(part.location);
+                self.found.of_process.site_in_flight = (site != NO_SITE).then_some(site);
             }
             if first.leave.get() == 0 && is_call {
                 self.note_under_way(first, part.location, part.is_possible, position);
@@ -205,7 +210,7 @@ impl Process<'_> {
         };
         let is_nonblocking =
             class == RecordClass::Initiation && call_order == CallOrder::Application;
-        let alike = self.alike(is_possible);
+        let alike = self.alike(location, is_possible);
         let initiated = is_nonblocking.then(|| self.initiated(first, location, alike));
         let queue = self.touch(local_comm, call_order);
         let position = queue.next;
@@ -244,7 +249,7 @@ impl Process<'_> {
             // A second one (a damaged file) is not matched.
             && self.next_on(made, CallOrder::Creation) == 0
         {
-            let alike = self.alike(part.is_possible);
+            let alike = self.alike(part.location, part.is_possible);
             self.touch(made, CallOrder::Creation)
                 .push(part.location, 1, alike);
             self.n_queued += 1;
@@ -277,6 +282,7 @@ impl Process<'_> {
                 let call = Call {
                     payload: local.map_or(call.payload, |local| self.persistents[local].payload),
                     phase: self.phases.level(self.phases.number()),
+                    site: self.alike(location, true).known_site(),
                     ..call
                 };
                 unqueued(Unqueued::Unmatched {

@@ -78,6 +78,18 @@ impl Tally<'_> {
         }
     }
 
+    /// What its calls add to the places from which they were made, after their times were found.
+    pub(super) fn add_sites(&mut self, of: &Measured<'_, '_>) {
+        let tally = self.sums.operations.get_mut(of.number);
+        let n_positions = tally.members.len();
+        tally.sites.add(
+            of.instance,
+            (of.figures, &self.scratch.times),
+            (&of.shown_at.positions, n_positions),
+            self.context.selection,
+        );
+    }
+
     /// Figures of the instance as a whole.
     pub(super) fn add_instance(&mut self, of: &Measured<'_, '_>, section: OperationSection) {
         let Measured {

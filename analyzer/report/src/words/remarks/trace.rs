@@ -14,6 +14,13 @@ pub(super) fn incomplete(n_findings: usize) -> String {
     )
 }
 
+pub(super) fn lines_unknown(module: &str, why: &str) -> String {
+    format!(
+        "{} {why}: calls from it have no lines of the source",
+        inert::line(module, 120)
+    )
+}
+
 pub(super) fn manifest_missing() -> String {
     "run.json is missing; the command shown is that of the lowest rank".to_owned()
 }

@@ -1,0 +1,77 @@
+//! The places in the program from which collectives are called.
+
+use std::cmp::Reverse;
+
+use collbench_stats::integers::add_ns;
+
+use crate::judge::inputs::Inputs;
+use crate::results::call_sites::{CallSiteSummary, FrameSummary, OperationSite};
+use crate::results::operation::OperationSummary;
+use crate::sums::operation::OperationTally;
+
+/// All places, by number; functions and lines are not known yet.
+pub(crate) fn of_run(inputs: &Inputs<'_>) -> Vec<CallSiteSummary> {
+    let sites = &inputs.run.sites;
+    let summary = |(id, site): (usize, &crate::trace::call_sites::RunSite)| CallSiteSummary {
+        id,
+        frames: (site.way.iter())
+            .map(|at| {
+                let module = at.module.map(|module| &sites.modules[module as usize]);
+                FrameSummary {
+                    module: module.map(|module| module.path.clone()),
+                    build_id: module
+                        .filter(|module| !module.build_id.is_empty())
+                        .map(|module| hexadecimal(&module.build_id)),
+                    offset: at.address,
+                    ..FrameSummary::default()
+                }
+            })
+            .collect(),
+        whole: site.is_whole,
+    };
+    sites.list.iter().enumerate().map(summary).collect()
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The places from which an operation was called, by time, the longest first.
+pub(crate) fn of_operation(tally: &OperationTally) -> Vec<OperationSite> {
+    let sites = tally.sites.iter().map(|(site, members)| {
+        let called = members.iter().filter(|member| member.calls > 0);
+        let mut summary = OperationSite {
+            site: site as usize,
+            ranks: called.clone().count() as u64,
+            calls: called.clone().map(|member| member.calls).sum(),
+            call_time_ns: 0,
+            wait_ns: None,
+        };
+        for member in called {
+            add_ns(&mut summary.call_time_ns, member.call_ns);
+            if member.n_waits > 0 {
+                add_ns(summary.wait_ns.get_or_insert(0), member.wait_ns);
+            }
+        }
+        summary
+    });
+    let mut sites: Vec<OperationSite> = sites.filter(|site| site.calls > 0).collect();
+    sites.sort_by_key(|site| Reverse(site.call_time_ns));
+    sites
+}
+
+/// The place where an operation waits the most, or, if `in_operation`, takes the longest besides
+/// that.
+pub(crate) fn dearest(operation: &OperationSummary, in_operation: bool) -> Option<usize> {
+    let cost = |site: &&OperationSite| {
+        let wait = site.wait_ns.unwrap_or(0);
+        if in_operation {
+            site.call_time_ns.saturating_sub(wait)
+        } else {
+            wait
+        }
+    };
+    // The first of several: that with the longer calls.
+    let sites = operation.sites.iter().rev();
+    sites.max_by_key(cost).map(|site| site.site)
+}

@@ -1,0 +1,102 @@
+//! From where in the program collectives are called.
+
+use serde::{Deserialize, Serialize};
+
+/// A place in the program: a way up the stack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallSiteSummary {
+    /// Its index in the list.
+    pub id: usize,
+    /// The functions on the way, the innermost first: libraries that only wrap MPI, then the one that
+    /// called them, or MPI. A function that was inlined stands before the one that it was inlined
+    /// into.
+    pub frames: Vec<FrameSummary>,
+    /// Whether the way could be followed out of all libraries that only wrap MPI.
+    pub whole: bool,
+}
+
+/// One function on a way up the stack, and where it made its call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameSummary {
+    /// Its name; `None` where it is not known.
+    pub function: Option<String>,
+    /// The source file, as its compiler named it; `None` where it is not known.
+    pub file: Option<String>,
+    /// The line there; `None` where it is not known.
+    pub line: Option<u32>,
+    /// Path of the executable or library, as the program saw it; `None` for code that is in none.
+    pub module: Option<String>,
+    /// The build id of that file in hexadecimal digits; `None` if it has none.
+    pub build_id: Option<String>,
+    /// The return address in that file; in none, the address in memory.
+    pub offset: u64,
+    /// Whether it was inlined into the next one.
+    pub inlined: bool,
+}
+
+/// The calls of an operation from one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationSite {
+    /// Id of the place.
+    pub site: usize,
+    /// Ranks that called from there.
+    pub ranks: u64,
+    /// Calls of complete instances.
+    pub calls: u64,
+    /// Time in them, ns.
+    pub call_time_ns: i64,
+    /// Their known waits, ns; `None` where none is known.
+    pub wait_ns: Option<i64>,
+}
+
+/// Parts of the paths of header files whose functions wrap MPI, and are inlined into programs.
+const WRAPPING_HEADERS: [&str; 4] = ["/boost/mpi/", "/mpi/cxx/", "/mpicxx.h", "/mpi.h"];
+
+impl FrameSummary {
+    fn is_of_wrapping_header(&self) -> bool {
+        let file = self.file.as_deref().unwrap_or_default();
+        self.inlined && WRAPPING_HEADERS.iter().any(|part| file.contains(part))
+    }
+
+    /// The line, or what is known instead of it, as one word: `solver.f90:312`, `halo() in libhalo.so`,
+    /// `lmp+0x51c3f2`. Names are those of files, as they are.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let last = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+        let module = self.module.as_deref().map(last);
+        match (&self.file, self.line, &self.function) {
+            (Some(file), Some(line), _) => format!("{}:{line}", last(file)),
+            (Some(file), None, _) => last(file),
+            (None, _, Some(function)) => match module {
+                Some(module) => format!("{function}() in {module}"),
+                None => format!("{function}()"),
+            },
+            (None, _, None) => match module {
+                Some(module) => format!("{module}+{:#x}", self.offset),
+                None => format!("generated code at {:#x}", self.offset),
+            },
+        }
+    }
+}
+
+impl CallSiteSummary {
+    /// The function that people look for: the innermost one that is in no library that only wraps
+    /// MPI; `None` if the way could not be followed that far.
+    #[must_use]
+    pub fn own_frame(&self) -> Option<&FrameSummary> {
+        let last = self.frames.last().filter(|_| self.whole)?;
+        // What was inlined into it is as much of the program, but for what wraps MPI in header files.
+        let is_inlined = |frame: &&FrameSummary| {
+            (frame.offset, &frame.module) == (last.offset, &last.module)
+                && !frame.is_of_wrapping_header()
+        };
+        self.frames.iter().find(is_inlined).or(Some(last))
+    }
+
+    /// Where that is, as one word; of a way that could not be followed, its last known place.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let frame = self.own_frame().or(self.frames.last());
+        frame.map_or_else(|| "an unknown place".to_owned(), FrameSummary::place)
+    }
+}

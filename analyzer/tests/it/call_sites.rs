@@ -1,0 +1,211 @@
+//! Calls by the places in the program from which they were made.
+
+use collbench_formats::{
+    CallSite, CallSiteChange, CompletingCall, Definition, Initiation, Layer, LayerState, Module,
+    NO_CALL_SITE, NO_MODULE, Operation, Record, SiteFrame,
+};
+
+use crate::built::{START, TestChunk, TestProcess, TestTrace, begin, call, complete, only};
+
+fn site(index: u32) -> Record {
+    site_at(index, 1)
+}
+
+/// A note, at a time since the start.
+fn site_at(index: u32, at: u64) -> Record {
+    Record::of_words(CallSiteChange { index }.words(), START + at, 0)
+}
+
+fn barrier(stamps: (u64, u64)) -> Record {
+    call(Operation::Barrier, 0, -1, 0, stamps)
+}
+
+/// Two processes, with `modules` in this order and call sites at these addresses of the module of this
+/// name.
+fn process(rank: u32, modules: &[&str], sites: &[(&str, u64)]) -> TestProcess {
+    let mut process = TestProcess::new(rank, 2);
+    let layers = &mut process.identity.layers;
+    layers.push(LayerState::new(Layer::Sites, true, ""));
+    for (index, path) in (0..).zip(modules) {
+        process.definitions.push(Definition::Module(Module {
+            index,
+            path: (*path).to_owned(),
+            build_id: vec![index as u8 ^ rank as u8; usize::from(!path.starts_with("/tmp"))],
+        }));
+    }
+    for (index, (path, address)) in (0..).zip(sites) {
+        let module = modules.iter().position(|module| module == path);
+        let frame = SiteFrame {
+            module: module.map_or(NO_MODULE, |at| at as u32),
+            address: *address,
+        };
+        process.definitions.push(Definition::CallSite(CallSite {
+            index,
+            frames: vec![frame],
+            is_whole: true,
+        }));
+    }
+    process
+}
+
+/// (address, ranks, calls, time, wait) of the places of an operation.
+fn places(trace: &TestTrace, operation: &str) -> Vec<(u64, u64, u64, i64, Option<i64>)> {
+    let analysis = trace.analyze();
+    let sites = only(&analysis, operation).sites.iter();
+    sites
+        .map(|of| {
+            let address = analysis.sites[of.site].frames[0].offset;
+            (address, of.ranks, of.calls, of.call_time_ns, of.wait_ns)
+        })
+        .collect()
+}
+
+#[test]
+fn calls_are_those_of_the_last_note_and_places_of_several_ranks_are_one() {
+    // The second rank has met its modules and places in another order.
+    let (app, library) = ("/tmp/app", "/tmp/libx.so");
+    let mut first = process(0, &[app, library], &[(app, 16), (library, 32)]);
+    let mut second = process(1, &[library, app], &[(library, 32), (app, 16)]);
+    first
+        .call(site(0))
+        .call(barrier((100, 200)))
+        .call(barrier((300, 410)))
+        .call(site_at(1, 410))
+        .call(barrier((500, 600)));
+    second
+        .call(site(1))
+        .call(barrier((150, 200)))
+        .call(barrier((300, 400)))
+        .call(site_at(0, 400))
+        .call(barrier((580, 600)));
+    let trace = TestTrace {
+        processes: vec![first, second],
+    };
+    assert_eq!(
+        places(&trace, "MPI_Barrier"),
+        [
+            (16, 2, 4, 100 + 110 + 50 + 100, Some(50)),
+            (32, 2, 2, 120, Some(80))
+        ]
+    );
+    let analysis = trace.analyze();
+    assert_eq!(analysis.sites.len(), 2);
+    let frame = &analysis.sites[0].frames[0];
+    assert_eq!(frame.module.as_deref(), Some(app));
+    assert_eq!(
+        (&frame.build_id, &frame.function, frame.line),
+        (&None, &None, None)
+    );
+    assert_eq!(analysis.sites[0].place(), "app+0x10");
+}
+
+#[test]
+fn other_builds_are_other_places_and_generated_code_is_in_no_file() {
+    let mut processes: Vec<TestProcess> = (0..2)
+        .map(|rank| process(rank, &["/opt/app"], &[("/opt/app", 16), ("", 0x7f00)]))
+        .collect();
+    for process in &mut processes {
+        process.call(site(0)).call(barrier((100, 200)));
+        process.call(site_at(1, 200)).call(barrier((300, 400)));
+    }
+    let analysis = TestTrace { processes }.analyze();
+    let mut shown: Vec<String> = analysis.sites.iter().map(|site| site.place()).collect();
+    shown.sort();
+    assert_eq!(shown, ["app+0x10", "app+0x10", "generated code at 0x7f00"]);
+    let sites = &only(&analysis, "MPI_Barrier").sites;
+    let ranks: Vec<u64> = sites.iter().map(|site| site.ranks).collect();
+    assert_eq!(ranks.iter().sum::<u64>(), 4);
+}
+
+#[test]
+fn a_chunk_begins_at_an_unknown_place_and_so_does_what_a_note_does_not_know() {
+    let mut processes: Vec<TestProcess> = (0..2)
+        .map(|rank| process(rank, &["/tmp/app"], &[("/tmp/app", 16)]))
+        .collect();
+    for process in &mut processes {
+        process.call(site(0)).call(barrier((100, 200)));
+        process
+            .call(site_at(NO_CALL_SITE, 200))
+            .call(barrier((300, 400)));
+        // No call site has this index: damage.
+        process.call(site_at(7, 400)).call(barrier((500, 600)));
+        process.call(site_at(0, 600)).call(barrier((700, 800)));
+        process.chunks.push(TestChunk {
+            ordinal: 1,
+            first_record: 8,
+            sequences: vec![(0, 0, 4)],
+            records: vec![
+                barrier((900, 1000)),
+                site_at(0, 1000),
+                barrier((1100, 1200)),
+            ],
+            ..TestChunk::default()
+        });
+    }
+    let trace = TestTrace { processes };
+    assert_eq!(places(&trace, "MPI_Barrier"), [(16, 2, 6, 600, Some(0))]);
+    let analysis = trace.analyze();
+    assert_eq!(only(&analysis, "MPI_Barrier").calls, 12);
+}
+
+#[test]
+fn a_nonblocking_operation_is_called_where_it_is_initiated() {
+    let mut processes: Vec<TestProcess> = (0..2)
+        .map(|rank| process(rank, &["/tmp/app"], &[("/tmp/app", 16), ("/tmp/app", 32)]))
+        .collect();
+    for process in &mut processes {
+        let of = Initiation::Nonblocking {
+            communicator: 0,
+            position: 0,
+        };
+        process.call(site(0));
+        process.call(begin(Operation::Ibarrier, 0, -1, 0, (100, 110)));
+        process.call(site_at(1, 110));
+        process.call(complete(of, CompletingCall::Wait, 1, (200, 230)));
+    }
+    let trace = TestTrace { processes };
+    assert_eq!(places(&trace, "MPI_Ibarrier"), [(16, 2, 2, 80, Some(0))]);
+}
+
+#[test]
+fn a_rank_that_hangs_is_at_the_place_of_its_call() {
+    let mut processes: Vec<TestProcess> = (0..2)
+        .map(|rank| process(rank, &["/tmp/app"], &[("/tmp/app", 16), ("/tmp/app", 32)]))
+        .collect();
+    for process in &mut processes {
+        process.is_finalized = false;
+        process.call(site(0)).call(barrier((100, 200)));
+    }
+    processes[1].call(site_at(1, 200)).call(barrier((300, 0)));
+    let analysis = TestTrace { processes }.analyze();
+    let hang = analysis.hang.unwrap();
+    let at = |rank: usize| hang.ranks[rank].site;
+    assert_eq!(at(0), None, "it is in no call");
+    assert_eq!(analysis.sites[at(1).unwrap()].frames[0].offset, 32);
+}
+
+#[test]
+fn places_do_not_depend_on_the_window_nor_on_what_is_selected_beside_them() {
+    let mut processes: Vec<TestProcess> = (0..2)
+        .map(|rank| process(rank, &["/tmp/app"], &[("/tmp/app", 16), ("/tmp/app", 32)]))
+        .collect();
+    for (process, late) in processes.iter_mut().zip([0, 7]) {
+        for i in 1..300u64 {
+            process.call(site_at((i % 7 == 0).into(), i * 100 - 50));
+            process.call(barrier((i * 100 + late, i * 100 + 40)));
+        }
+    }
+    let trace = TestTrace { processes };
+    let directory = trace.in_directory();
+    let sites = |window| {
+        let analysis = crate::built::analyze_in_windows(directory.path(), window);
+        only(&analysis, "MPI_Barrier").sites.clone()
+    };
+    let all = sites(1 << 19);
+    let calls: Vec<u64> = all.iter().map(|site| site.calls).collect();
+    assert_eq!(calls, [2 * (299 - 42), 2 * 42]);
+    assert_eq!(all[0].wait_ns, Some(7 * (299 - 42)));
+    for window in [1, 2, 64] {
+        assert_eq!(sites(window), all, "{window}");
+    }
+}
