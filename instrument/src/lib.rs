@@ -15,6 +15,7 @@
 //! | [`directory`], `file` | the trace directory; the file of a rank, and the slots of records in it |
 //! | [`exchange`] | measuring the clocks of hosts against one another |
 //! | `messages` | data about the messages that the MPI library sends |
+//! | `sites` | from where in the program a call is made |
 //! | `record` | from a call to a record: the [`Recorder`](record::Recorder) and what wrappers do |
 //! | `hooks` | functions that the MPI library calls: from a message to a record |
 //! | `trees` | collectives over spanning trees of our own, in place of the library's |
@@ -54,6 +55,7 @@ mod mpi;
 mod process;
 mod record;
 mod settings;
+mod sites;
 #[allow(unsafe_code)]
 mod start;
 mod trees;

@@ -40,6 +40,8 @@ mod sequences;
 #[allow(unsafe_code)]
 mod session;
 #[allow(unsafe_code)]
+mod sites;
+#[allow(unsafe_code)]
 mod thread;
 
 pub use algorithms::{Algorithm, algorithm_call};

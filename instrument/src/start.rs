@@ -26,10 +26,13 @@ use crate::file::{Limit, RankFile};
 use crate::hooks::find_messages;
 use crate::host::{Clock, all_on_this_host, host_identity, measure_clock};
 use crate::messages::{MessageSource, watch_endpoints};
-use crate::mpi::{MpiLibrary, ProcessModel, await_replacements, end_of_replacements, has_function};
+use crate::mpi::{
+    MpiLibrary, ProcessModel, await_replacements, end_of_replacements, has_function, own_object,
+};
 use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
 use crate::record::{Recorder, Thresholds, record_init};
 use crate::settings::{Form, Layers, Settings};
+use crate::sites::{CallSites, ObjectFinder};
 use crate::trees::{NewWorld, begin_trees};
 use process_in_world::ProcessInWorld;
 
@@ -192,7 +195,13 @@ fn start(
         entered: anchor,
         left: clock.anchor(),
     };
-    let layers = layer_states(settings.layers, messages.as_ref().err(), algorithms);
+    let sites = call_sites(&settings);
+    let layers = layer_states(
+        settings.layers,
+        messages.as_ref().err(),
+        algorithms,
+        sites.as_ref().err().copied(),
+    );
     let identity = identity(&library, &world, &host, measure_clock(clock), layers, &init);
     let file = create_file(&settings, &identity).inspect_err(|_| library.release())?;
     let recorder = Recorder::new(
@@ -204,6 +213,7 @@ fn start(
         settings.layers,
         Thresholds::between(&init.entered, &init.left),
     );
+    let recorder = recorder.with_sites(sites.ok());
     let recorder = recorder.activate();
     // SAFETY: the handler only does system calls and atomic stores, which are allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
@@ -422,9 +432,28 @@ fn why_no_algorithms(layers: Layers) -> Option<&'static str> {
     (!is_named).then_some("this MPI library does not name its algorithms (Open MPI does)")
 }
 
-/// The states of layers for the trace. `opaque` is why messages are not seen, and `unnamed` why
-/// algorithms are not.
-fn layer_states(layers: Layers, opaque: Option<&String>, unnamed: Option<&str>) -> Vec<LayerState> {
+/// What finds out from where calls are made; otherwise why that is not recorded.
+fn call_sites(settings: &Settings) -> Result<CallSites, &'static str> {
+    if !settings.layers.sites {
+        return Err("not requested (--layers +sites)");
+    }
+    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        return Err("not supported on this processor (but on x86-64 and AArch64)");
+    }
+    let finder = ObjectFinder::find();
+    let finder = finder.ok_or("the C library is too old for it (glibc 2.35 is needed)")?;
+    let own = own_object().ok_or("the preloaded library was not found in memory")?;
+    Ok(CallSites::new(finder, own, &settings.wrappers))
+}
+
+/// The states of layers for the trace. `opaque` is why messages are not seen, `unnamed` why
+/// algorithms are not, and `placeless` why call sites are not.
+fn layer_states(
+    layers: Layers,
+    opaque: Option<&String>,
+    unnamed: Option<&str>,
+    placeless: Option<&str>,
+) -> Vec<LayerState> {
     [
         (Layer::Calls, true, ""),
         (
@@ -448,6 +477,11 @@ fn layer_states(layers: Layers, opaque: Option<&String>, unnamed: Option<&str>) 
             Layer::PointToPoint,
             layers.p2p,
             "not requested (--layers +p2p)",
+        ),
+        (
+            Layer::Sites,
+            placeless.is_none(),
+            placeless.unwrap_or_default(),
         ),
     ]
     .into_iter()

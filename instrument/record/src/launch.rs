@@ -93,13 +93,18 @@ struct Options {
     /// Layers to record, separated by commas: +NAME and -NAME change the default; NAMES alone are the
     /// whole list, and begin with calls. calls (always), messages and algorithms (of the MPI library,
     /// within collectives), p2p (time in point-to-point communication), io (MPI-IO), rma (windows),
-    /// switches (whether threads were running), all
+    /// switches (whether threads were running), sites (from where calls are made), all
     /// [default: calls,messages,algorithms,p2p, as far as the MPI library allows]
     #[arg(
         long, value_name = "LIST", value_delimiter = ',', value_parser = LayerWord,
         allow_hyphen_values = true, help_heading = CONTENT,
     )]
     layers: Option<Vec<String>>,
+    /// Libraries that only wrap MPI: begins of their file names, such as libcomm., separated by
+    /// commas. With the layer sites, a call through them is made where they were called (the bindings
+    /// of MPI, Boost.MPI, PETSc, SLEPc, mpi4py and Rmpi are known)
+    #[arg(long, value_name = "NAMES", help_heading = CONTENT)]
+    wrappers: Option<String>,
     /// Clock for time stamps [default: tsc where it is invariant, otherwise raw]
     #[arg(
         long, value_name = "CLOCK", value_parser = ["tsc", "raw", "monotonic"],
@@ -246,6 +251,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         clock: chosen_clock(options.clock.as_deref())?,
         max_bytes: options.max_size,
         layers,
+        wrappers: options.wrappers.unwrap_or_default(),
         keep_bytes: options.keep,
         exchange: options.exchange,
         trees: None,

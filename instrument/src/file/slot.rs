@@ -188,6 +188,19 @@ impl Slot {
         (!self.0.is_null()).then(|| unsafe { self.0.cast::<Record>().read() })
     }
 
+    /// The latest time in the slot before this one, ticks; 0 if it has none. Only for a slot that is
+    /// not the first of its chunk.
+    #[inline]
+    pub(crate) fn time_before(self) -> u64 {
+        if self.0.is_null() {
+            return 0;
+        }
+        // SAFETY: there is a slot before it; even at the begin of a chunk there are words, its
+        // header and table.
+        let before = Self(unsafe { self.0.sub(4) });
+        before.enter_ticks().max(before.leave_ticks())
+    }
+
     /// When the call in the slot before this one was entered, ticks, if it is still under way;
     /// `None` if there is no such call.
     pub(crate) fn entered_before(self) -> Option<u64> {
@@ -253,6 +266,27 @@ impl SlotCursor {
             self.next.store(slot + SLOT, Ordering::Relaxed);
             Slot(slot as *mut u64)
         })
+    }
+
+    /// Takes the next two slots; `None` if there are not as many, or recording has ended. Only for
+    /// the thread that the cursor belongs to.
+    #[inline]
+    pub(crate) fn take_two(&self) -> Option<[Slot; 2]> {
+        let first = self.next.load(Ordering::Relaxed);
+        self.has_two().then(|| {
+            self.next.store(first + 2 * SLOT, Ordering::Relaxed);
+            [first, first + SLOT].map(|slot| Slot(slot as *mut u64))
+        })
+    }
+
+    /// Whether [`take_two`](Self::take_two) returns two slots.
+    pub(crate) fn has_two(&self) -> bool {
+        self.next.load(Ordering::Relaxed) + SLOT < self.end.load(Ordering::Relaxed)
+    }
+
+    /// Leaves the rest of the chunk unused. Only for the thread that the cursor belongs to.
+    pub(crate) fn skip_rest(&self) {
+        self.end.store(self.next(), Ordering::Relaxed);
     }
 
     /// Takes the first slot of a chunk that was just opened, even if recording has ended since.

@@ -120,7 +120,7 @@ impl Local {
         let mut flags = self.internal_flag();
         // The slot must be taken first: the table of a chunk that is opened for it must not count
         // this call.
-        let slot = self.take_slot(recorder);
+        let slot = self.take_slot_of_call(recorder, flags != 0);
         let mut own_position = None;
         let mut is_measuring_point = false;
         let (communicator, bytes) = match entry {

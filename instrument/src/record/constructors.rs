@@ -32,7 +32,7 @@ pub fn constructor_call(
     };
     let local = Local::of_this_thread();
     let flags = local.internal_flag();
-    let slot = local.take_slot(recorder);
+    let slot = local.take_slot_of_call(recorder, flags != 0);
     let parent = local.communicator(recorder, comm);
     // Internal calls of the library have an order of their own on the parent.
     let position = match parent {
@@ -190,7 +190,7 @@ impl Local {
         let entry = self.entry(recorder, handle);
         // The slot must be taken first: the table of a chunk that is opened for it must have this
         // communicator.
-        let slot = self.take_slot(recorder);
+        let slot = self.take_slot_of_call(recorder, flags != 0);
         // Before the call: as soon as the library has freed the communicator, another thread may
         // get the same handle for a new one.
         if entry.is_some() {

@@ -165,13 +165,27 @@ impl Local {
         }
     }
 
-    /// Takes the next slot of this thread for a call; null if recording has ended. Then the call is
-    /// counted as not recorded, if it is the application's.
-    #[inline]
+    /// Takes the next slot of this thread for a call of the application; null if recording has
+    /// ended. Then the call is counted as not recorded.
+    #[inline(always)]
     pub(super) fn take_slot(&self, recorder: &'static Recorder) -> Slot {
+        match self.next_slot_of_own_call(recorder) {
+            Some(slot) => slot,
+            None => self.take_later_slot_of_call(recorder, false),
+        }
+    }
+
+    /// Takes the next slot of this thread for a call; null if recording has ended. Then the call is
+    /// counted as not recorded, if it is the application's, and not one `is_internal` to the MPI
+    /// library.
+    #[inline(always)]
+    pub(super) fn take_slot_of_call(&self, recorder: &'static Recorder, is_internal: bool) -> Slot {
+        if !is_internal {
+            return self.take_slot(recorder);
+        }
         match self.next_slot() {
             Some(slot) => slot,
-            None => self.take_later_slot_of_call(recorder),
+            None => self.take_later_slot_of_call(recorder, true),
         }
     }
 
@@ -179,9 +193,12 @@ impl Local {
     /// recording has ended.
     #[inline]
     pub(super) fn take_slot_of_completion(&self, recorder: &'static Recorder) -> Slot {
-        match self.next_slot() {
+        match self.next_slot_of_own_call(recorder) {
             Some(slot) => slot,
-            None => self.take_later_slot(recorder, true),
+            None => {
+                let site = self.own_site(recorder);
+                self.take_later_slot(recorder, true, Some(site))
+            }
         }
     }
 
@@ -190,7 +207,7 @@ impl Local {
     pub(crate) fn take_slot_of_part(&self, recorder: &'static Recorder) -> Slot {
         match self.next_slot() {
             Some(slot) => slot,
-            None => self.take_later_slot(recorder, false),
+            None => self.take_later_slot(recorder, false, None),
         }
     }
 
@@ -201,9 +218,10 @@ impl Local {
     }
 
     #[cold]
-    fn take_later_slot_of_call(&self, recorder: &'static Recorder) -> Slot {
+    fn take_later_slot_of_call(&self, recorder: &'static Recorder, is_internal: bool) -> Slot {
+        let site = (!is_internal).then(|| self.own_site(recorder));
         // Inside a call that has no record, the sums go on.
-        let slot = self.take_later_slot(recorder, !self.has_entered());
+        let slot = self.take_later_slot(recorder, !self.has_entered(), site);
         if slot.is_null() && self.is_own_call() {
             recorder.file.count_unrecorded();
         }
@@ -211,9 +229,15 @@ impl Local {
     }
 
     /// Takes a slot where the cursor has none: it is held, at its end, or there is no chunk yet.
-    /// `ends_gap`: the time in calls without records is noted before it.
+    /// `ends_gap`: the time in calls without records is noted before it. `site`: the call site of a
+    /// call of the application, which is noted before it where it differs from that of the last one.
     #[cold]
-    fn take_later_slot(&self, recorder: &'static Recorder, ends_gap: bool) -> Slot {
+    fn take_later_slot(
+        &self,
+        recorder: &'static Recorder,
+        ends_gap: bool,
+        site: Option<u32>,
+    ) -> Slot {
         if recorder.file.is_stopped() || self.is_silent.get() {
             return Slot::NONE;
         }
@@ -224,6 +248,9 @@ impl Local {
                 self.write_gap(recorder, thread)?;
             }
             self.make_room(recorder, thread)?;
+            if let Some(site) = site {
+                self.note_site(recorder, thread, site)?;
+            }
             let slot = thread.cursor.take_first();
             // Another thread may have ended recording meanwhile.
             if recorder.file.is_stopped() {
@@ -276,6 +303,30 @@ impl Local {
         if thread.cursor.is_at_end() {
             let posted = self.outstanding_receives(thread);
             thread.open_next_chunk(recorder, &posted)?;
+            thread.noted_site.forget();
+        }
+        Ok(())
+    }
+
+    /// Stores a note on the call site of the call for which a slot is taken next, if it needs one;
+    /// only on a guarded path, and where there is a free slot.
+    fn note_site(
+        &self,
+        recorder: &'static Recorder,
+        thread: &'static Thread,
+        site: u32,
+    ) -> Result<(), GrowError> {
+        if !thread.needs_note_of(site) {
+            return Ok(());
+        }
+        // The note would not hold for a call in the next chunk.
+        if !thread.cursor.has_two() {
+            thread.cursor.skip_rest();
+            self.make_room(recorder, thread)?;
+        }
+        if thread.needs_note_of(site) && !recorder.file.is_stopped() {
+            let note = thread.cursor.take_first();
+            thread.note_site(recorder, note, site, 0);
         }
         Ok(())
     }

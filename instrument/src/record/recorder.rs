@@ -22,6 +22,7 @@ use crate::messages::{Contexts, Endpoints, MessageSource, Partners};
 use crate::mpi::{Handle, MpiLibrary, own_object};
 use crate::process::{ReservedMemory, Uncancelled, say};
 use crate::settings::Layers;
+use crate::sites::{CallSites, SiteRegistry};
 
 const _: () = assert!(
     cfg!(target_pointer_width = "64"),
@@ -54,6 +55,8 @@ pub(crate) struct Recorder {
     /// How far apart polls in a row may be.
     pub(super) poll_ticks: u64,
     pub(super) algorithms: Algorithms,
+    /// From where calls are made, if that is recorded.
+    pub(super) sites: Option<SiteRegistry>,
     /// Number of spanning trees of our own that were defined.
     pub(super) n_trees: AtomicU32,
     pub(crate) partners: Partners,
@@ -107,6 +110,7 @@ impl Recorder {
             thresholds: layers.switches.then_some(thresholds),
             poll_ticks: thresholds.poll_ticks,
             algorithms: Algorithms::default(),
+            sites: None,
             n_trees: AtomicU32::new(0),
             partners: Partners::default(),
             contexts: Contexts::default(),
@@ -118,6 +122,14 @@ impl Recorder {
             idle: Mutex::new(Vec::new()),
             exchanges: OnceLock::new(),
             at_thread_exit: thread_exit_key(),
+        }
+    }
+
+    /// With what finds out from where calls are made, if that is to be recorded.
+    pub(crate) fn with_sites(self, sites: Option<CallSites>) -> Self {
+        Self {
+            sites: sites.map(SiteRegistry::new),
+            ..self
         }
     }
 

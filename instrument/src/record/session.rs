@@ -118,7 +118,8 @@ pub fn phase_call(level: usize, real: impl FnOnce() -> c_int) -> c_int {
 /// Records the call of `MPI_Init` that has just ended, and in which recording started.
 pub(crate) fn record_init(recorder: &'static Recorder, operation: Operation, enter: u64) {
     LOCAL.with(|local| {
-        let slot = local.take_slot(recorder);
+        // Recording began inside the call: no note can be before it.
+        let slot = local.take_slot_of_call(recorder, true);
         if slot.is_null() {
             return;
         }

@@ -12,6 +12,8 @@ const FORM: &str = "COLLBENCH_FORM";
 const CLOCK: &str = "COLLBENCH_CLOCK";
 const MAX_SIZE: &str = "COLLBENCH_MAX_SIZE";
 const LAYERS: &str = "COLLBENCH_LAYERS";
+/// Libraries that only wrap MPI.
+const WRAPPERS: &str = "COLLBENCH_WRAPPERS";
 const KEEP: &str = "COLLBENCH_KEEP";
 const EXCHANGE: &str = "COLLBENCH_EXCHANGE";
 const TREES: &str = "COLLBENCH_TREES";
@@ -42,6 +44,9 @@ pub struct Settings {
     pub keep_bytes: Option<u64>,
     /// What is recorded besides calls on communicators.
     pub layers: Layers,
+    /// Libraries that only wrap MPI, besides those that are known: begins of their file names,
+    /// separated by commas. The call site of a call is outside of them.
+    pub wrappers: String,
     /// How hosts exchange stamps.
     pub exchange: ExchangeSettings,
     /// The file with the encoded [`TreeRules`](collbench_formats::tree::TreeRules) by which
@@ -140,6 +145,7 @@ impl Settings {
             max_bytes: bytes_in(MAX_SIZE)?,
             keep_bytes: bytes_in(KEEP)?,
             layers,
+            wrappers: get(WRAPPERS).unwrap_or_default(),
             exchange,
             trees: get(TREES)
                 .filter(|path| !path.is_empty())
@@ -172,7 +178,7 @@ pub fn name_of_clock(clock: ClockSource) -> &'static str {
 
 /// The variables that hold `settings`; those with `None` must not be set.
 #[must_use]
-pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 9] {
+pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 10] {
     let form = match settings.form {
         Form::Outer => "outer",
         Form::Inner => "inner",
@@ -189,6 +195,10 @@ pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::O
             settings.max_bytes.map(|bytes| bytes.to_string().into()),
         ),
         (LAYERS, Some(settings.layers.list().into())),
+        (
+            WRAPPERS,
+            (!settings.wrappers.is_empty()).then(|| settings.wrappers.clone().into()),
+        ),
         (
             KEEP,
             settings.keep_bytes.map(|bytes| bytes.to_string().into()),
@@ -220,6 +230,7 @@ mod tests {
                 sites: true,
                 by_default: false,
             },
+            wrappers: "libcomm,libhal.".into(),
             keep_bytes: Some(1 << 21),
             exchange: ExchangeSettings::of_word("linear:2.5").unwrap(),
             trees: Some("/tmp/x.trees".into()),

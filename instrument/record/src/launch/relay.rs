@@ -31,6 +31,7 @@ struct Relayed {
     clock: Option<String>,
     max_bytes: Option<u64>,
     layers: String,
+    wrappers: String,
     keep_bytes: Option<u64>,
     exchange: String,
     trees: Option<Vec<u8>>,
@@ -50,6 +51,7 @@ pub(super) fn relay_agent(settings: &Settings, preload: &Path) -> anyhow::Result
         clock: settings.clock.map(|clock| name_of_clock(clock).to_owned()),
         max_bytes: settings.max_bytes,
         layers: settings.layers.list(),
+        wrappers: settings.wrappers.clone(),
         keep_bytes: settings.keep_bytes,
         exchange: settings.exchange.word(),
         trees: (settings.trees.as_ref()).map(|path| path.as_os_str().as_bytes().to_vec()),
@@ -73,6 +75,7 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
         clock: relayed.clock.as_deref().and_then(clock_of_name),
         max_bytes: relayed.max_bytes,
         layers: Layers::of_list(&relayed.layers).unwrap_or_default(),
+        wrappers: relayed.wrappers,
         keep_bytes: relayed.keep_bytes,
         exchange: ExchangeSettings::of_word(&relayed.exchange).unwrap_or_default(),
         trees: relayed

@@ -1,0 +1,150 @@
+//! From where calls are made: the call site of a call, found before its slot is taken, and the note
+//! before it where the thread's previous call was made from elsewhere.
+
+use std::sync::PoisonError;
+
+use collbench_formats::{CallSite, CallSiteChange, Definition, NO_CALL_SITE, SiteFrame};
+
+use super::local::Local;
+use super::recorder::Recorder;
+use super::thread::Thread;
+use crate::file::{GrowError, Slot};
+use crate::sites::{DefinedSites, Registers, SiteRegistry, UsedStack, Way};
+
+/// Call sites that are defined, at most: calls from others are made from an unknown place.
+const MAX_SITES: u32 = 1 << 16;
+
+impl Local {
+    /// The next slot of the chunk, for a call of the application that is entered now; `None` if
+    /// there is no room for it and the note before it, or recording has ended.
+    #[inline(always)]
+    pub(super) fn next_slot_of_own_call(&self, recorder: &'static Recorder) -> Option<Slot> {
+        let Some(sites) = &recorder.sites else {
+            return self.next_slot();
+        };
+        self.next_slot_from(recorder, sites, Registers::here())
+    }
+
+    #[inline(never)]
+    fn next_slot_from(
+        &self,
+        recorder: &'static Recorder,
+        sites: &SiteRegistry,
+        from: Registers,
+    ) -> Option<Slot> {
+        let thread = self.thread.get()?;
+        let index = self.site_from(recorder, sites, from);
+        if index == thread.noted_site.get() {
+            return thread.cursor.take();
+        }
+        let [note, slot] = thread.cursor.take_two()?;
+        let before = note.time_before();
+        thread.note_site(recorder, note, index, before);
+        Some(slot)
+    }
+
+    /// The call site of a call of the application that is entered now, where it may not be known
+    /// yet; only outside of guarded paths.
+    #[cold]
+    pub(super) fn own_site(&self, recorder: &'static Recorder) -> u32 {
+        let Some(sites) = &recorder.sites else {
+            return NO_CALL_SITE;
+        };
+        // The stack must be known.
+        if self.thread.get().is_none() {
+            recorder.guarded(|| {
+                self.thread_of(recorder);
+                Ok(())
+            });
+        }
+        self.site_from(recorder, sites, Registers::here())
+    }
+
+    #[inline]
+    fn site_from(&self, recorder: &'static Recorder, sites: &SiteRegistry, from: Registers) -> u32 {
+        // SAFETY: this is the thread's own stack, and the function with these registers, which
+        // called this one, does not return meanwhile.
+        let stack = unsafe { UsedStack::from(from.stack, self.stack.get()) };
+        let Some(stack) = stack else {
+            return NO_CALL_SITE;
+        };
+        match sites.sites.known(from, stack) {
+            Some(index) => index,
+            None => self.new_site(recorder, sites, from, stack),
+        }
+    }
+
+    /// A way that was not met before.
+    #[cold]
+    fn new_site(
+        &self,
+        recorder: &'static Recorder,
+        sites: &SiteRegistry,
+        from: Registers,
+        stack: UsedStack,
+    ) -> u32 {
+        // A signal handler has interrupted the recorder.
+        if self.is_on_cold_path.get() || recorder.file.is_stopped() {
+            return NO_CALL_SITE;
+        }
+        let Some(way) = sites.sites.way(from, stack) else {
+            return NO_CALL_SITE;
+        };
+        let defined = recorder.guarded(|| recorder.define_site(sites, &way));
+        defined.flatten().unwrap_or(NO_CALL_SITE)
+    }
+}
+
+impl Thread {
+    /// Stores a note on the call site of the calls behind it; `before` is a time before the call,
+    /// ticks, or 0.
+    #[inline]
+    pub(super) fn note_site(&self, recorder: &Recorder, note: Slot, index: u32, before: u64) {
+        note.write(CallSiteChange { index }.words());
+        // Reading the clock would cost more than all the rest of this.
+        let at = if before == 0 {
+            recorder.clock.now()
+        } else {
+            before
+        };
+        note.stamp(at);
+        self.noted_site.set(index);
+    }
+
+    /// Whether a call from there needs a note before it.
+    pub(super) fn needs_note_of(&self, index: u32) -> bool {
+        self.noted_site.get() != index
+    }
+}
+
+impl Recorder {
+    /// The index of a call site, which is defined if it was not yet; `None` if there is no room.
+    fn define_site(&self, sites: &SiteRegistry, way: &Way) -> Result<Option<u32>, GrowError> {
+        let Some(entry) = sites.sites.entry(way) else {
+            return Ok(None);
+        };
+        let defined = sites.defined.lock();
+        let mut defined = defined.unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have been first.
+        if let Some(index) = entry.site() {
+            return Ok(Some(index));
+        }
+        let DefinedSites { modules, n } = &mut *defined;
+        if *n >= MAX_SITES {
+            return Ok(None);
+        }
+        let define = |module| self.write(&Definition::Module(module));
+        let frames = way.addresses().iter();
+        let frames: Result<Vec<SiteFrame>, GrowError> = frames
+            .map(|&behind| modules.frame(&sites.sites, behind, define))
+            .collect();
+        self.write(&Definition::CallSite(CallSite {
+            index: *n,
+            frames: frames?,
+            is_whole: way.is_whole,
+        }))?;
+        entry.set_site(*n);
+        *n += 1;
+        Ok(Some(*n - 1))
+    }
+}

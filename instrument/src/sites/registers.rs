@@ -1,0 +1,163 @@
+//! The registers that are needed to find the caller of a function, and the words of a stack.
+
+/// Where a function is, or goes on, and where its frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Registers {
+    /// The address right behind an instruction of the function: the instruction itself decides what
+    /// its frame looks like.
+    pub(crate) behind: usize,
+    /// The stack pointer.
+    pub(crate) stack: usize,
+    /// The register that may hold the address of the frame (rbp, x29).
+    pub(crate) frame: usize,
+}
+
+impl Registers {
+    /// Those of the function that this is inlined into.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn here() -> Self {
+        let (behind, stack, frame);
+        // SAFETY: the instructions only read registers.
+        unsafe {
+            std::arch::asm!(
+                "lea {behind}, [rip]",
+                "mov {stack}, rsp",
+                "mov {frame}, rbp",
+                behind = out(reg) behind,
+                stack = out(reg) stack,
+                frame = out(reg) frame,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        Self {
+            behind,
+            stack,
+            frame,
+        }
+    }
+
+    /// Those of the function that this is inlined into.
+    #[cfg(target_arch = "aarch64")]
+    #[inline(always)]
+    pub(crate) fn here() -> Self {
+        let (at, stack, frame): (usize, usize, usize);
+        // SAFETY: the instructions only read registers.
+        unsafe {
+            std::arch::asm!(
+                "adr {at}, .",
+                "mov {stack}, sp",
+                "mov {frame}, x29",
+                at = out(reg) at,
+                stack = out(reg) stack,
+                frame = out(reg) frame,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        Self {
+            behind: at + 4,
+            stack,
+            frame,
+        }
+    }
+
+    /// Not known on other processors: no stack holds address 0.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[inline(always)]
+    pub(crate) fn here() -> Self {
+        Self {
+            behind: 0,
+            stack: 0,
+            frame: 0,
+        }
+    }
+}
+
+/// The part of the calling thread's stack that is in use: from a stack pointer of a function that
+/// has not returned to the end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsedStack {
+    from: usize,
+    end: usize,
+}
+
+impl UsedStack {
+    /// From a stack pointer on; `None` if it is not on the thread's stack, whose lowest address and
+    /// end are given. (A signal handler or a coroutine may run on another one.)
+    ///
+    /// # Safety
+    /// The stack is that of the calling thread, and the function with this stack pointer does not
+    /// return as long as the value is used.
+    #[inline]
+    pub(crate) unsafe fn from(pointer: usize, (lowest, end): (usize, usize)) -> Option<Self> {
+        (lowest < pointer && pointer < end).then_some(Self { from: pointer, end })
+    }
+
+    /// The word at an address; `None` if that is not in the stack, or not the address of a word.
+    #[inline]
+    pub(super) fn word(self, address: usize) -> Option<usize> {
+        const WORD: usize = size_of::<usize>();
+        let is_within = address >= self.from && address <= self.end - WORD;
+        if !is_within || !address.is_multiple_of(WORD) {
+            return None;
+        }
+        // SAFETY: the used part of a stack is mapped from the stack pointer to its end, and only
+        // its own thread stores there, which is here meanwhile.
+        Some(unsafe { std::ptr::with_exposed_provenance::<usize>(address).read_volatile() })
+    }
+
+    /// Whether the frames of functions further out may begin at an address.
+    #[inline]
+    pub(super) fn has_frames_from(self, address: usize) -> bool {
+        address > self.from && address <= self.end
+    }
+
+    /// The part further out.
+    #[inline]
+    pub(super) fn beyond(self, address: usize) -> Self {
+        Self {
+            from: address,
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A stack of some words, which must exist as long as it is used, and the address of the first of
+    /// them.
+    pub(in super::super) fn stack_of(words: &[usize]) -> (UsedStack, usize) {
+        let begin = words.as_ptr().expose_provenance();
+        let end = begin + size_of_val(words);
+        // SAFETY: the test has the words as long as it uses the stack.
+        let stack = unsafe { UsedStack::from(begin, (begin - 1, end)) };
+        (stack.unwrap(), begin)
+    }
+
+    #[test]
+    fn words_are_read_within_the_stack_only() {
+        let words = [1usize, 2, 3];
+        let begin = words.as_ptr().expose_provenance();
+        let end = begin + size_of_val(&words);
+        // SAFETY: the words exist as long as the value is used.
+        let stack = unsafe { UsedStack::from(begin + 8, (begin, end)) }.unwrap();
+        assert_eq!(stack.word(begin + 8), Some(2));
+        assert_eq!(stack.word(begin + 16), Some(3));
+        for outside in [begin, begin + 17, end, end + 8, usize::MAX, 0] {
+            assert_eq!(stack.word(outside), None, "{outside}");
+        }
+        // SAFETY: nothing is read.
+        assert!(unsafe { UsedStack::from(end, (begin, end)) }.is_none());
+    }
+
+    #[test]
+    fn the_registers_are_those_of_this_function() {
+        let here = Registers::here();
+        let function = the_registers_are_those_of_this_function as *const () as usize;
+        assert!((function..function + 4096).contains(&here.behind));
+        let local = 0u8;
+        assert!(std::ptr::from_ref(&local).addr().abs_diff(here.stack) < 4096);
+    }
+}
