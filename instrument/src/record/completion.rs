@@ -139,7 +139,7 @@ fn index_of(of: Initiation) -> u32 {
 impl Found {
     /// Takes the slots, and stores all words but the times. Must be inside a call, so that the
     /// chunk stays mapped.
-    #[inline]
+    #[inline(always)]
     fn reserve(
         &mut self,
         recorder: &'static Recorder,

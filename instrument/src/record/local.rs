@@ -169,10 +169,7 @@ impl Local {
     /// ended. Then the call is counted as not recorded.
     #[inline(always)]
     pub(super) fn take_slot(&self, recorder: &'static Recorder) -> Slot {
-        match self.next_slot_of_own_call(recorder) {
-            Some(slot) => slot,
-            None => self.take_later_slot_of_call(recorder, false),
-        }
+        self.take_slot_of_call(recorder, false)
     }
 
     /// Takes the next slot of this thread for a call; null if recording has ended. Then the call is
@@ -180,26 +177,23 @@ impl Local {
     /// library.
     #[inline(always)]
     pub(super) fn take_slot_of_call(&self, recorder: &'static Recorder, is_internal: bool) -> Slot {
-        if !is_internal {
-            return self.take_slot(recorder);
+        let slot = self.next_slot_of_call(recorder, is_internal);
+        if slot.is_null() {
+            return self.take_later_slot_of_call(recorder, is_internal);
         }
-        match self.next_slot() {
-            Some(slot) => slot,
-            None => self.take_later_slot_of_call(recorder, true),
-        }
+        slot
     }
 
     /// Takes the next slot of this thread for a completion, within the call that completes; null if
     /// recording has ended.
     #[inline]
     pub(super) fn take_slot_of_completion(&self, recorder: &'static Recorder) -> Slot {
-        match self.next_slot_of_own_call(recorder) {
-            Some(slot) => slot,
-            None => {
-                let site = self.own_site(recorder);
-                self.take_later_slot(recorder, true, Some(site))
-            }
+        let slot = self.next_slot_of_call(recorder, false);
+        if slot.is_null() {
+            let site = self.own_site(recorder);
+            return self.take_later_slot(recorder, true, Some(site));
         }
+        slot
     }
 
     /// Takes the next slot of this thread for a record that belongs to a call, such as a message.

@@ -15,18 +15,36 @@ use crate::sites::{DefinedSites, Registers, SiteRegistry, UsedStack, Way};
 const MAX_SITES: u32 = 1 << 16;
 
 impl Local {
-    /// The next slot of the chunk, for a call of the application that is entered now; `None` if
-    /// there is no room for it and the note before it, or recording has ended.
+    /// The next slot of the chunk, for a call that is entered now; none if there is no room for it
+    /// and the note before it, or recording has ended.
     #[inline(always)]
-    pub(super) fn next_slot_of_own_call(&self, recorder: &'static Recorder) -> Option<Slot> {
-        let Some(sites) = &recorder.sites else {
-            return self.next_slot();
-        };
-        self.next_slot_from(recorder, sites, Registers::here())
+    pub(super) fn next_slot_of_call(&self, recorder: &'static Recorder, is_internal: bool) -> Slot {
+        // Looked at first, and alone, so that other calls take no longer.
+        match &recorder.sites {
+            None => self.next_slot().unwrap_or(Slot::NONE),
+            Some(sites) => self.next_slot_from(recorder, sites, Registers::here(), is_internal),
+        }
     }
 
+    /// Marked as cold so that what it needs costs nothing where call sites are not recorded.
+    #[cold]
     #[inline(never)]
     fn next_slot_from(
+        &self,
+        recorder: &'static Recorder,
+        sites: &SiteRegistry,
+        from: Registers,
+        is_internal: bool,
+    ) -> Slot {
+        let slot = if is_internal {
+            self.next_slot()
+        } else {
+            self.next_slot_behind_site(recorder, sites, from)
+        };
+        slot.unwrap_or(Slot::NONE)
+    }
+
+    fn next_slot_behind_site(
         &self,
         recorder: &'static Recorder,
         sites: &SiteRegistry,
