@@ -62,7 +62,7 @@ pub use run::{
 };
 pub use transport::{
     InProcess, LINE_BYTES, Line, MpiConstants, MpiFunctions, MpiTransport, MpiWorld, Received,
-    SharedMemory, SimulatedCosts, SimulatedMemory, ThreadMemory, ThreadTransport, Transport,
-    TransportError, Word,
+    Reference, SharedMemory, SimulatedCosts, SimulatedMemory, ThreadMemory, ThreadTransport,
+    Transport, TransportError, Word,
 };
 pub use values::{Combine, Elements, Kernel, Reduction};

@@ -2,6 +2,8 @@
 
 mod wait;
 
+mod options;
+
 mod buffers;
 
 mod collectors;
@@ -9,6 +11,8 @@ mod collectors;
 mod worker;
 
 mod direct;
+
+mod direct_broadcast;
 
 mod execution;
 
@@ -23,5 +27,6 @@ mod operations;
 pub use buffers::Buffers;
 pub use collectors::{Collect, Pass};
 pub use memory::tree_bytes;
-pub use team::{Team, TeamOptions, n_tags};
+pub use options::TeamOptions;
+pub use team::{Team, n_tags};
 pub use wait::{Idle, MAX_PROGRESS_INTERVAL, WaitPolicy};

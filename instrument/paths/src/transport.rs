@@ -7,6 +7,9 @@ mod copy;
 
 mod memory;
 
+#[allow(unsafe_code)]
+mod reference;
+
 mod process;
 
 mod in_process;
@@ -28,5 +31,7 @@ pub(crate) use memory::{
 };
 pub use mpi::{MpiConstants, MpiFunctions, MpiTransport, MpiWorld, Word};
 pub use process::{Received, Transport, TransportError};
+pub use reference::Reference;
+pub(crate) use reference::{Mark, REFERENCE_BYTES};
 pub use shared::SharedMemory;
 pub use threads::{ThreadMemory, ThreadTransport};

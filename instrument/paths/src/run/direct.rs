@@ -1,5 +1,5 @@
-//! Operations among processes of one host that need nothing between the buffers of the program and
-//! shared memory: the most frequent ones, in a fraction of the instructions.
+//! Exchanges of small values among processes of one host that need nothing between the buffers of the
+//! program and shared memory: the most frequent operations, in a fraction of the instructions.
 //!
 //! Each process decides by itself: in shared memory there is the same as if it executed the operation
 //! in the general way. Where others have given another length, it goes on in that way, which begins
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::transport::{
     INLINE_WORDS, Transport, WORD_BYTES, is_inline, publish_small, read_small, small,
 };
-use crate::tree::{Heads, Input, Output, Paths, Place, Plan, Step, Value, head_of};
+use crate::tree::{Heads, Paths, Place, head_of};
 use crate::values::{Combine, Header, Position};
 
 /// An exchange of processes of one host, without event collectors.
@@ -50,58 +50,6 @@ impl DirectExchange {
                 .collect::<Option<_>>()?,
             own: value(&own)?,
         })
-    }
-}
-
-/// What a process does in a broadcast in which it only gives or only takes, in the memory of its host
-/// and without event collectors.
-#[derive(Debug)]
-pub(crate) enum DirectBroadcast {
-    /// It publishes what the program has as each of these.
-    Give(Vec<Value>),
-    /// It takes this.
-    Take(Value),
-}
-
-impl DirectBroadcast {
-    /// `None` if it does something else.
-    pub(crate) fn of<T: Transport>(plan: &Plan, worker: &Worker<T>) -> Option<Self> {
-        let [step] = &plan.steps[..] else {
-            return None;
-        };
-        let Step {
-            inputs,
-            passings,
-            outputs,
-            ..
-        } = step;
-        let [
-            Input {
-                from,
-                passing: None,
-            },
-        ] = inputs[..]
-        else {
-            return None;
-        };
-        let is_whole = |output: &Output| output.blocks.is_none() && output.passing.is_none();
-        if !passings.is_empty() || !outputs.iter().all(is_whole) {
-            return None;
-        }
-        if from == Place::Program {
-            let others = outputs.iter().filter(|output| output.to != Place::Program);
-            let values = others.map(|output| worker.shared_value(output.to));
-            return values.collect::<Option<_>>().map(Self::Give);
-        }
-        let is_for_program = matches!(
-            outputs[..],
-            [Output {
-                to: Place::Program,
-                ..
-            }]
-        );
-        let value = worker.shared_value(from).filter(|_| is_for_program);
-        value.map(Self::Take)
     }
 }
 
@@ -145,6 +93,7 @@ impl DirectExchange {
             writer: worker.me,
             is_last: true,
             is_truncated: false,
+            is_reference: false,
         };
         let header = header.words();
         worker.begin(at);
@@ -169,94 +118,5 @@ impl DirectExchange {
         worker.finish(Position::end(call));
         worker.all_have_finished(Position::end(call - 1));
         Ok(true)
-    }
-}
-
-impl DirectBroadcast {
-    /// Gives all others what the root has, in the operation with this number. Returns whether that
-    /// was done.
-    #[inline]
-    pub(crate) fn execute<T: Transport>(
-        &self,
-        worker: &mut Worker<T>,
-        call: u64,
-        segment_bytes: usize,
-        buffer: &mut [u8],
-    ) -> Result<bool, Error> {
-        let is_done = match self {
-            Self::Give(values) => {
-                give(worker, values, call, segment_bytes, buffer)?;
-                true
-            }
-            Self::Take(value) => take_all(worker, *value, call, segment_bytes, buffer)?,
-        };
-        if is_done {
-            worker.finish(Position::end(call));
-        }
-        Ok(is_done)
-    }
-}
-
-/// Publishes all segments of what the program has.
-fn give<T: Transport>(
-    worker: &mut Worker<T>,
-    values: &[Value],
-    call: u64,
-    segment_bytes: usize,
-    given: &[u8],
-) -> Result<(), Error> {
-    let mut rest = given;
-    let mut at = Position::new(call, 0);
-    loop {
-        let (part, later) = rest.split_at(rest.len().min(segment_bytes));
-        let header = Header {
-            total: given.len() as u64,
-            n_bytes: part.len(),
-            writer: worker.me,
-            is_last: later.is_empty(),
-            is_truncated: false,
-        };
-        worker.begin(at);
-        worker.make_room(at, part.len())?;
-        for &value in values {
-            worker.publish_given(value, at, &header, part);
-        }
-        if header.is_last {
-            return Ok(());
-        }
-        worker.finish(at);
-        rest = later;
-        at = at.next_segment();
-    }
-}
-
-/// Takes all segments, where there are as many bytes of them as there is room for. Returns whether
-/// there are.
-fn take_all<T: Transport>(
-    worker: &mut Worker<T>,
-    value: Value,
-    call: u64,
-    segment_bytes: usize,
-    buffer: &mut [u8],
-) -> Result<bool, Error> {
-    let total = buffer.len() as u64;
-    let mut rest = buffer;
-    let mut at = Position::new(call, 0);
-    loop {
-        worker.begin(at);
-        let header = worker.await_header(worker.heads(value), at)?;
-        let header = Header::from_words(header);
-        // That is the same in all segments.
-        if header.total != total || header.is_truncated {
-            return Ok(false);
-        }
-        let (part, later) = rest.split_at_mut(rest.len().min(segment_bytes));
-        worker.read_into(value, at, &header, part);
-        if header.is_last {
-            return Ok(true);
-        }
-        worker.finish(at);
-        rest = later;
-        at = at.next_segment();
     }
 }

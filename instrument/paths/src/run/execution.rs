@@ -1,6 +1,6 @@
 //! Executing what was planned for operations in which data flow one way.
 
-use super::direct::DirectBroadcast;
+use super::direct_broadcast::DirectBroadcast;
 use super::worker::Worker;
 use crate::error::Error;
 use crate::transport::Transport;

@@ -2,7 +2,7 @@
 
 use collbench_formats::tree::Wrappers;
 
-use super::team::TeamOptions;
+use super::options::TeamOptions;
 use super::worker::buffer_bytes;
 use crate::transport::LINE_BYTES;
 use crate::tree::{Layout, Paths};

@@ -102,12 +102,9 @@ impl<T: Transport> Team<T> {
         let Some(broadcast) = &self.executions[nth].broadcast else {
             return Ok(false);
         };
-        let call = self.call + 1;
-        let is_done = broadcast.execute(&mut self.worker, call, segment_bytes, buffer)?;
-        if is_done {
-            self.call = call;
-        }
-        Ok(is_done)
+        self.call += 1;
+        broadcast.execute(&mut self.worker, self.call, segment_bytes, buffer)?;
+        Ok(true)
     }
 
     fn shape_of(&self, combine: &dyn Combine) -> Shape {

@@ -3,38 +3,16 @@
 use collbench_formats::tree::Wrappers;
 
 use super::collectors::Collect;
-use super::direct::{DirectBroadcast, DirectExchange};
+use super::direct::DirectExchange;
+use super::direct_broadcast::DirectBroadcast;
 use super::execution::{Execution, Part, bring_value};
+use super::options::TeamOptions;
 use super::two_way::{Merges, TwoWay};
-use super::wait::WaitPolicy;
 use super::worker::Worker;
 use crate::error::Error;
 use crate::transport::Transport;
 use crate::tree::{Flow, Paths, Plan};
 use crate::values::{Combine, Header, MAX_RANKS, MAX_SEGMENTS, Position, Shape, blocks};
-
-/// How a tree is executed. All processes of a communicator use the same, but for the policy.
-#[derive(Debug, Clone, Copy)]
-pub struct TeamOptions {
-    /// How this process waits.
-    pub policy: WaitPolicy,
-    /// Payloads are divided into segments of at most this many bytes, at least 64.
-    pub segment_bytes: usize,
-    /// The first of the tags of messages; [`n_tags`] are used.
-    pub first_tag: u32,
-}
-
-impl TeamOptions {
-    /// Segments of 8 KiB, tags from 0 on.
-    #[must_use]
-    pub const fn new(policy: WaitPolicy) -> Self {
-        Self {
-            policy,
-            segment_bytes: 8 << 10,
-            first_tag: 0,
-        }
-    }
-}
 
 /// Number of different tags of messages over a tree.
 #[must_use]
@@ -80,13 +58,7 @@ impl<T: Transport> Team<T> {
         assert!(options.segment_bytes >= 64);
         let paths = Paths::new(tree);
         let segment_bytes = options.segment_bytes;
-        let mut worker = Worker::new(
-            transport,
-            &paths,
-            options.policy,
-            segment_bytes,
-            options.first_tag,
-        )?;
+        let mut worker = Worker::new(transport, &paths, &options)?;
         let contributors = paths.joins.iter().map(|join| join.contributors.len());
         worker.reserve_inputs(contributors.max().unwrap_or(0));
         Ok(Self {
@@ -259,7 +231,9 @@ impl<T: Transport> Team<T> {
             self.worker.reserve_inputs(plan.max_inputs);
             self.execution_of[key] = self.executions.len();
             let broadcast = match (flow, shape) {
-                (Flow::FromRoot, Shape::Whole) => DirectBroadcast::of(&plan, &self.worker),
+                (Flow::FromRoot, Shape::Whole) => {
+                    DirectBroadcast::of(&plan, &self.paths, &self.worker)
+                }
                 _ => None,
             };
             self.executions.push(Execution::new(plan, broadcast));

@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::collectors::{Collect, Pass};
+use super::options::TeamOptions;
 use super::wait::WaitPolicy;
 use crate::error::Error;
-use crate::transport::{Line, Transport, TransportError, peek, peek_words, publish, read};
+use crate::transport::{Line, Mark, Transport, TransportError, peek, peek_words, publish, read};
 use crate::tree::{Heads, Layout, Paths, Place, Value, earlier_use, head_of};
 use crate::values::{Combine, Header, MESSAGE_HEADER_BYTES, Merge, Position};
 
@@ -43,6 +44,12 @@ pub(crate) struct Worker<T: Transport> {
     /// Some blocks of the value.
     selected: Vec<u8>,
     collect: Option<Collect>,
+    /// By which others know the memory of this process.
+    pub(crate) mark: Mark,
+    /// Values of so many bytes and more are copied from where the program has them.
+    pub(crate) copy_once_from: usize,
+    /// Whether nobody of this host was refused that so far, as this process knows.
+    pub(crate) is_copying_granted: bool,
 }
 
 /// Bytes of the buffers of a worker that puts at most `n_inputs` values together.
@@ -52,13 +59,13 @@ pub(crate) fn buffer_bytes(segment_bytes: usize, n_inputs: usize) -> usize {
 }
 
 impl<T: Transport> Worker<T> {
-    pub(crate) fn new(
-        transport: T,
-        paths: &Paths,
-        policy: WaitPolicy,
-        segment_bytes: usize,
-        tag: u32,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(transport: T, paths: &Paths, options: &TeamOptions) -> Result<Self, Error> {
+        let &TeamOptions {
+            policy,
+            segment_bytes,
+            first_tag: tag,
+            copy_once_from,
+        } = options;
         let me = transport.rank();
         let layout = Layout::new(paths, paths.hosts[me as usize], segment_bytes);
         let mate = layout.mates.partition_point(|&rank| rank < me);
@@ -85,6 +92,9 @@ impl<T: Transport> Worker<T> {
             message: vec![0; MESSAGE_HEADER_BYTES + segment_bytes],
             selected: vec![0; segment_bytes],
             collect: None,
+            mark: Mark::new(),
+            copy_once_from,
+            is_copying_granted: true,
             transport,
         })
     }
@@ -151,6 +161,39 @@ impl<T: Transport> Worker<T> {
     pub(crate) fn finish(&self, at: Position) {
         let line = self.layout.finished(self.mate);
         self.memory[line].word().store(at.bits(), Ordering::Release);
+    }
+
+    /// This process could not copy the value of this segment from where it is.
+    pub(crate) fn refuse_copy(&self, at: Position) {
+        let line = self.layout.finished(self.mate);
+        let refused = self.memory[line].third_word();
+        refused.store(at.bits(), Ordering::Release);
+    }
+
+    /// Waits until all processes of this host have copied the value of this segment, and finished
+    /// its operation, or say that they could not. Returns whether all have.
+    pub(crate) fn await_copies(&mut self, at: Position) -> Result<bool, Error> {
+        let end = Position::end(at.call());
+        let mut is_granted = true;
+        // Those before this one need not be looked at again.
+        let mut mate = 0;
+        self.wait(|worker| {
+            while mate < worker.layout.mates.len() {
+                let line = &worker.memory[worker.layout.finished(mate)];
+                let has_refused = line.third_word().load(Ordering::Acquire) == at.bits();
+                let finished = Position::from_bits(line.word().load(Ordering::Acquire));
+                if mate != worker.mate && !has_refused && finished < end {
+                    return Ok(None);
+                }
+                is_granted &= !has_refused;
+                mate += 1;
+            }
+            Ok(Some(()))
+        })?;
+        if is_granted {
+            self.all_have_finished(end);
+        }
+        Ok(is_granted)
     }
 
     /// All processes have finished this segment, as this one knows from what it has received.

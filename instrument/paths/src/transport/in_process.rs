@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::line::Line;
 use super::process::{Received, Transport, TransportError};
+use super::reference::{Reference, copy_from_process};
 
 /// What things cost in a simulated network.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +62,9 @@ pub struct InProcess {
     rank: u32,
     n_shared: Cell<u32>,
     n_progressed: Cell<u64>,
+    /// Copies from other processes that are granted, and those that were asked for.
+    n_granted: u64,
+    n_asked: Cell<u64>,
 }
 
 /// Memory of a simulated host.
@@ -97,6 +101,8 @@ impl InProcess {
                 rank,
                 n_shared: Cell::new(0),
                 n_progressed: Cell::new(0),
+                n_granted: u64::MAX,
+                n_asked: Cell::new(0),
             })
             .collect()
     }
@@ -105,6 +111,21 @@ impl InProcess {
     #[must_use]
     pub fn n_progressed(&self) -> u64 {
         self.n_progressed.get()
+    }
+}
+
+impl InProcess {
+    /// Grants so many copies from other processes, and then no more.
+    #[must_use]
+    pub fn granting(mut self, n_copies: u64) -> Self {
+        self.n_granted = n_copies;
+        self
+    }
+
+    /// How often a copy from another process was asked for.
+    #[must_use]
+    pub fn n_asked_to_copy(&self) -> u64 {
+        self.n_asked.get()
     }
 }
 
@@ -173,6 +194,11 @@ impl Transport for InProcess {
     fn progress(&self) -> Result<(), TransportError> {
         self.n_progressed.set(self.n_progressed.get() + 1);
         Ok(())
+    }
+
+    fn copy_from(&self, reference: &Reference, into: &mut [u8]) -> bool {
+        let n_before = self.n_asked.replace(self.n_asked.get() + 1);
+        n_before < self.n_granted && copy_from_process(reference, into)
     }
 
     fn woken(&self, by: u32) {

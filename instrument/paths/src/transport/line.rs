@@ -28,4 +28,9 @@ impl Line {
     pub(crate) fn second_word(&self) -> &AtomicU64 {
         &self.0[1]
     }
+
+    /// The third word of the line.
+    pub(crate) fn third_word(&self) -> &AtomicU64 {
+        &self.0[2]
+    }
 }

@@ -184,6 +184,7 @@ mod tests {
                 writer: n_bytes as u32,
                 is_last: n_bytes % 2 == 0,
                 is_truncated: n_bytes % 3 == 0,
+                is_reference: n_bytes % 5 == 0,
             };
             let at = Position::new(n_bytes as u64 + 1, 3);
             publish(cell, at, &header, &value);

@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
 
 use super::process::{Received, Transport, TransportError};
+use super::reference::{Reference, copy_from_process};
 use super::shared::{Address, SharedMemory};
 
 /// A handle or an argument of an MPI function.
@@ -512,6 +513,10 @@ impl Transport for MpiTransport {
         // SAFETY: signal 0 is none, it only asks.
         let is_there = unsafe { libc::kill(pid, 0) } == 0;
         !is_there && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+    }
+
+    fn copy_from(&self, reference: &Reference, into: &mut [u8]) -> bool {
+        copy_from_process(reference, into)
     }
 
     fn now(&self) -> u64 {

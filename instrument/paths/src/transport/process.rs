@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use super::line::Line;
+use super::reference::Reference;
 
 /// Why a transport fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +87,14 @@ pub trait Transport {
     /// Whether a process of this host has ended, as far as that can be told.
     fn has_ended(&self, process: u64) -> bool {
         let _ = process;
+        false
+    }
+
+    /// Copies what lies in the memory of another process of this host, which does not change it
+    /// meanwhile. Returns whether the kernel has granted it, and it was all of that; otherwise
+    /// `into` may have been changed.
+    fn copy_from(&self, reference: &Reference, into: &mut [u8]) -> bool {
+        let _ = (reference, into);
         false
     }
 

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::line::Line;
 use super::process::{Received, Transport, TransportError};
+use super::reference::Reference;
 
 /// One thread of a process, as a rank.
 ///
@@ -160,6 +161,10 @@ impl<T: Transport> Transport for ThreadTransport<T> {
 
     fn has_ended(&self, process: u64) -> bool {
         self.process.has_ended(process)
+    }
+
+    fn copy_from(&self, reference: &Reference, into: &mut [u8]) -> bool {
+        self.process.copy_from(reference, into)
     }
 
     /// Without cost: a simulated host knows processes, and no threads.

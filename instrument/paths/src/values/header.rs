@@ -15,6 +15,8 @@ pub(crate) struct Header {
     pub(crate) is_last: bool,
     /// Whether contributors have given different lengths.
     pub(crate) is_truncated: bool,
+    /// Whether it is no value, but says where one lies in the memory of the process that has it.
+    pub(crate) is_reference: bool,
 }
 
 /// Bits of the second word: length, writer, flags.
@@ -22,6 +24,7 @@ const LENGTH_BITS: u32 = 32;
 const WRITER_BITS: u32 = 24;
 const LAST: u64 = 1 << (LENGTH_BITS + WRITER_BITS);
 const TRUNCATED: u64 = LAST << 1;
+const REFERENCE: u64 = LAST << 2;
 /// The bits of the writer.
 const WRITER: u64 = (MAX_RANKS as u64 - 1) << LENGTH_BITS;
 
@@ -41,6 +44,9 @@ impl Header {
         if self.is_truncated {
             word |= TRUNCATED;
         }
+        if self.is_reference {
+            word |= REFERENCE;
+        }
         [self.total, word]
     }
 
@@ -52,6 +58,7 @@ impl Header {
             writer: (word >> LENGTH_BITS) as u32 & (MAX_RANKS - 1),
             is_last: word & LAST != 0,
             is_truncated: word & TRUNCATED != 0,
+            is_reference: word & REFERENCE != 0,
         }
     }
 
@@ -65,6 +72,7 @@ impl Header {
             writer: self.writer,
             is_last: self.is_last && other.is_last,
             is_truncated: self.is_truncated || other.is_truncated || self.total != other.total,
+            is_reference: false,
         }
     }
 

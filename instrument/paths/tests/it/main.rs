@@ -5,6 +5,7 @@ mod collectors;
 mod course;
 mod kernels;
 mod lengths;
+mod one_copy;
 mod progress;
 mod random;
 mod reference;

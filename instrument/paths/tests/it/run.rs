@@ -38,6 +38,16 @@ pub(crate) fn on_all<T: Transport + Send + 'static, R: Send + 'static>(
         first_tag: 7,
         ..TeamOptions::new(WaitPolicy::new(Idle::Yield))
     };
+    on_all_with(transports, tree, options, rank)
+}
+
+/// As [`on_all`], with these options.
+pub(crate) fn on_all_with<T: Transport + Send + 'static, R: Send + 'static>(
+    transports: Vec<T>,
+    tree: &Wrappers,
+    options: TeamOptions,
+    rank: impl Fn(&mut Team<T>, u32) -> R + Clone + Send + 'static,
+) -> Vec<R> {
     let (done, results) = mpsc::channel();
     let n_ranks = transports.len();
     for (me, transport) in (0..).zip(transports) {

@@ -1,0 +1,36 @@
+//! What the user of a tree decides.
+
+use super::wait::{Idle, WaitPolicy};
+
+/// How a tree is executed. All processes of a communicator use the same, but for the policy.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamOptions {
+    /// How this process waits.
+    pub policy: WaitPolicy,
+    /// Payloads are divided into segments of at most this many bytes, at least 64.
+    pub segment_bytes: usize,
+    /// The first of the tags of messages; [`n_tags`](crate::n_tags) are used.
+    pub first_tag: u32,
+    /// Where all processes are on one host and meet in one place, broadcasts of so many bytes and
+    /// more are not divided: each process copies the value from where the root has it, if the kernel
+    /// grants that to all.
+    pub copy_once_from: usize,
+}
+
+impl TeamOptions {
+    /// Segments of 8 KiB, tags from 0 on. One copy from 64 KiB on where processes share cores: they
+    /// would take turns for each segment. Where each has its own, they copy segments at the same time,
+    /// which takes half as long.
+    #[must_use]
+    pub const fn new(policy: WaitPolicy) -> Self {
+        Self {
+            policy,
+            segment_bytes: 8 << 10,
+            first_tag: 0,
+            copy_once_from: match policy.idle() {
+                Idle::Spin => usize::MAX,
+                Idle::Yield | Idle::Sleep => 64 << 10,
+            },
+        }
+    }
+}
