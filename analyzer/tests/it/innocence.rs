@@ -4,7 +4,7 @@
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{CauseKind, CausePlace, CostOf, FoundCause};
 
-use crate::seeds::analysis_of;
+use crate::seeds::{SEEDS, analysis_of};
 
 /// The ranks and hosts that are named as late.
 pub(crate) fn named(analysis: &Analysis) -> Vec<&FoundCause> {
@@ -64,6 +64,32 @@ fn in_programs_of_many_kinds_of_calls_only_those_are_named_that_do_more() {
             let analysis = analysis_of(&format!("tests/scenarios/{scenario}"), Some(seed));
             let of = format!("{scenario}, seed {seed}");
             only_these_are_named(&guilty, &of, &analysis);
+        }
+    }
+}
+
+#[test]
+fn in_the_traces_of_the_page_only_those_are_named_that_do_more() {
+    for (scenario, guilty, n_seeds) in [
+        ("four.toml", ranks(&[2]), SEEDS),
+        ("hostile.toml", ranks(&[2]), SEEDS),
+        ("sixty-four.toml", ranks(&[37]), SEEDS),
+        ("thousand.toml", ranks(&[777]), SEEDS / 5),
+        // Only a link between two hosts is slow.
+        ("inside.toml", Vec::new(), SEEDS),
+    ] {
+        for seed in 0..n_seeds {
+            let path = format!("../tests/browser/scenarios/{scenario}");
+            let analysis = analysis_of(&path, Some(seed));
+            let of = format!("{scenario}, seed {seed}");
+            only_these_are_named(&guilty, &of, &analysis);
+            let places = named(&analysis).into_iter().map(|cause| &cause.place);
+            let places: Vec<_> = places.flatten().collect();
+            assert!(guilty.iter().all(|place| places.contains(&place)), "{of}");
+            if guilty.is_empty() {
+                let first = analysis.causes.first().map(|cause| cause.kind);
+                assert_eq!(first, Some(CauseKind::SlowLink), "{of}");
+            }
         }
     }
 }
