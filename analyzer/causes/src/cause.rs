@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use collbench_stats::student::two_sided_p;
 use rustc_hash::FxHashMap;
 
 use crate::instance::{Instance, Part};
@@ -57,6 +58,9 @@ pub struct Cost {
     /// The largest of their direct costs, and when, ns since the start.
     pub largest: Option<(i64, i64)>,
 }
+
+/// How many times the variance of others is much more than that, and no matter of chance.
+const MUCH_MORE: f64 = 3.0;
 
 /// By how much earlier instances would have gone on since the last one of all processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -135,20 +139,42 @@ impl Excess {
             })
     }
 
-    /// How many standard deviations the mean is above that of others; 0 where that is not known.
+    /// The chance that its mean is so far above that of `others` if all do the same (Student, one-sided); 1 where
+    /// it is not above, and in fewer than three instances. `self` is of `n_own` processes together, `others` of
+    /// `n_others`.
+    ///
+    /// Two tests, of which the smaller chance is given: by its own scatter, and, where that is about the same as that
+    /// of the others, by the larger one of both. The first does not mind how disturbed the others are; the second
+    /// knows the scatter better, by as many times more values as there are others, which is what few instances need.
+    ///
+    /// An excess is measured from the mean of all `n_own` + `n_others` members, to which the process itself belongs:
+    /// its distance from the others varies by that much more. Processes of one host are not independent of each
+    /// other, so that instances count, not processes times instances.
     #[must_use]
-    pub fn deviations_above(&self, others: &Self) -> f64 {
-        if self.n == 0 || others.n == 0 {
-            return 0.0;
-        }
-        let variance = |of: &Self| of.squares / (of.n as f64).powi(2);
+    pub fn chance_above(&self, others: &Self, n_own: usize, n_others: usize) -> f64 {
+        let n_instances = self.n / n_own.max(1) as u64;
         let mean_ns = |of: &Self| of.sum_ns / of.n as f64;
-        let variance = variance(self) + variance(others);
-        if variance > 0.0 {
-            (mean_ns(self) - mean_ns(others)) / variance.sqrt()
-        } else {
-            0.0
+        if n_instances < 3 || others.n < 2 || n_others == 0 || mean_ns(self) <= mean_ns(others) {
+            return 1.0;
         }
+        // Times are whole nanoseconds: nothing varies by less.
+        let variance = |of: &Self| {
+            let squares = of.squares - of.sum_ns * mean_ns(of);
+            (squares / (of.n as f64 - 1.0)).max(1.0)
+        };
+        let (own, theirs) = (variance(self), variance(others));
+        let n = n_instances as f64;
+        let chance = |variance: f64, df: f64| {
+            let of_difference = (variance / n).sqrt() * (n_own + n_others) as f64 / n_others as f64;
+            let t = (mean_ns(self) - mean_ns(others)) / of_difference;
+            0.5 * two_sided_p(t, df)
+        };
+        let by_own = chance(own, n - 1.0);
+        if own > MUCH_MORE * theirs {
+            return by_own;
+        }
+        let as_many = (n_others / n_own.max(1)).max(1) as f64;
+        by_own.min(chance(own.max(theirs), (n - 1.0) * as_many))
     }
 
     /// How many equal events have the sum and the squares of those in which a process did the most.

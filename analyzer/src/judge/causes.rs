@@ -28,8 +28,8 @@ use crate::sums::instances::operation_key::OperationKey;
 const STANDS_OUT: i128 = 2;
 /// Largest probability that one of them stands out by chance, and in how many ways that is tested. Where one does,
 /// the chance is mostly smaller by many orders of magnitude.
-const MAX_P: f64 = 0.0001;
-const TESTS: usize = 3;
+const MAX_P: f64 = 0.001;
+const TESTS: usize = 4;
 /// Part of the time of all collectives from which on a rank or host is found, and of the time of all ranks from
 /// which on a cost matters: one in so many.
 const MATTERS: i128 = 100;
@@ -425,12 +425,9 @@ impl<'f, 'a> Finder<'f, 'a> {
         if self.is_disturbed(processes) || self.is_off_core(processes, operation, more_ns) {
             return true;
         }
-        // What disturbs a host may disturb all of its ranks at once.
-        let deviations = own.deviations_above(&others) / (n_own as f64).sqrt();
         let n_tried =
             (TESTS * self.inputs.run.processes.len() * self.operations.len().max(1)) as f64;
-        // No normal distribution is further off with this probability.
-        let is_far = deviations > (2.0 * (n_tried / MAX_P).ln()).sqrt();
+        let is_far = own.chance_above(&others, n_own, n_others) * n_tried <= MAX_P;
         // A few interruptions hide a mean: how often it did the most, and how much that was, is another
         // evidence.
         let both = Excess::of_all([own, others]);

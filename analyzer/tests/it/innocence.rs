@@ -93,3 +93,25 @@ fn in_the_traces_of_the_page_only_those_are_named_that_do_more() {
         }
     }
 }
+
+#[test]
+fn few_instances_are_enough_for_a_rank_that_is_clearly_late_and_for_nobody_else() {
+    let late = ranks(&[2]);
+    for seed in 0..SEEDS {
+        let analysis = analysis_of("tests/scenarios/verdicts/few-late.toml", Some(seed));
+        only_these_are_named(&late, &format!("late, seed {seed}"), &analysis);
+        let first = analysis.causes.first().map(|cause| &cause.place);
+        assert_eq!(first, Some(&Some(CausePlace::Rank(2))), "seed {seed}");
+    }
+    for seed in 0..10 * SEEDS {
+        let analysis = analysis_of("tests/scenarios/verdicts/few-nobody.toml", Some(seed));
+        let one_event = |cause: &&&FoundCause| {
+            cause
+                .largest
+                .is_some_and(|(ns, _)| 2 * ns >= cause.direct_ns)
+        };
+        let named = named(&analysis);
+        let by_rule: Vec<_> = named.iter().filter(|cause| !one_event(cause)).collect();
+        assert!(by_rule.is_empty(), "nobody, seed {seed}: {by_rule:#?}");
+    }
+}
