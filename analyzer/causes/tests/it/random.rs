@@ -47,8 +47,14 @@ fn program(seed: u64, n_steps: usize) -> (usize, Vec<Vec<u32>>, Vec<Step>) {
     (n, communicators, steps)
 }
 
+/// How many random programs are tried: `COLLBENCH_RANDOM_PROGRAMS` in the environment, or 300.
+fn n_programs() -> u32 {
+    let given = std::env::var("COLLBENCH_RANDOM_PROGRAMS");
+    given.ok().and_then(|n| n.parse().ok()).unwrap_or(300)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(n_programs()))]
 
     #[test]
     fn costs_add_up_to_the_waits_and_do_not_depend_on_when_instances_are_added(seed: u64) {
