@@ -255,7 +255,9 @@ impl<'f, 'a> Finder<'f, 'a> {
     /// A cause of waits with a cost; of a late rank or nobody.
     fn found(&self, kind: CauseKind, place: Option<CausePlace>, of: &Late) -> FoundCause {
         let cost = of.cost();
-        let dearest = of.operations.iter().max_by_key(|(_, cost)| cost.ns());
+        // Where it arises: what was late there is late for later operations, too.
+        let of_operations = of.operations.iter();
+        let dearest = of_operations.max_by_key(|(_, cost)| (cost.direct_ns, cost.ns()));
         let operation = dearest.and_then(|(hash, _)| self.operations.get(hash));
         FoundCause {
             kind,

@@ -17,7 +17,7 @@ pub struct FoundCause {
     pub place: Option<CausePlace>,
     /// World rank with which a late rank communicated, where that is known.
     pub partner: Option<u32>,
-    /// Index of the operation in which it costs the most; `None`: not one of those shown.
+    /// Index of the operation in which most of the cost arises; `None`: not one of those shown.
     pub operation: Option<usize>,
     /// Id of the communicator of that operation.
     pub communicator: Option<usize>,
