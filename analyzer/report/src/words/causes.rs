@@ -121,11 +121,11 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
     }
     let run_ns = analysis.trace.duration_ns;
     if let Some(ns) = cause.run_shorter_ns.filter(|&ns| ns > 0 && run_ns > 0) {
-        let part = (ns.min(run_ns) as f64) / run_ns as f64;
-        words += &format!(
-            ", without it the run could be up to {} shorter",
-            share(part)
-        );
+        let part = share((ns.min(run_ns) as f64) / run_ns as f64);
+        words += &match part.strip_prefix('<') {
+            Some(less) => format!(", without it the run would be less than {less} shorter"),
+            None => format!(", without it the run could be up to {part} shorter"),
+        };
     }
     if cause.kind != CauseKind::Imbalance && cause.confidence == Confidence::Likely {
         words += " (likely)";
@@ -271,6 +271,11 @@ fn period(course: &Course) -> Option<String> {
     })
 }
 
+/// Whether something recurs in time, and not in steps of the program.
+fn in_time(course: Course) -> bool {
+    course.kind == CourseKind::Period && course.basis == Some(PeriodBasis::Time)
+}
+
 /// Where a cause is.
 fn place(analysis: &Analysis, cause: &FoundCause) -> String {
     match &cause.place {
@@ -329,6 +334,13 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
         }
         (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::Sleeping | LateBy::Preempted)) => {
             format!("look at what keeps {who} off its cores: other processes, binding, file I/O")
+        }
+        (CauseKind::LateRank | CauseKind::LateHost, _) if cause.course.is_some_and(in_time) => {
+            let every = (cause.course.and_then(|course| course.period_ns))
+                .map_or_else(String::new, |ns| format!(" every {}", duration(ns)));
+            format!(
+                "look for what stops {who}{every}: another process, a timer, a thread that runs now and then"
+            )
         }
         (CauseKind::LateHost, _) => format!(
             "compare {who} with the others: other processes on it, clock frequency, memory, its share of the work"
