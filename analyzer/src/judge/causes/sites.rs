@@ -27,7 +27,9 @@ impl Sites {
     /// The sites of a run; `None` where round trips do not divide the hosts.
     pub(crate) fn of(inputs: &Inputs<'_>) -> Option<Self> {
         let n_hosts = inputs.clocks.hosts.len();
-        let found = sites::Sites::find(n_hosts, &round_trips(inputs))?;
+        let found = find(n_hosts, &inputs.clocks.round_trips_ns, || {
+            round_trips(inputs)
+        })?;
         Some(Self {
             summary: HostSites {
                 n: found.n,
@@ -41,7 +43,19 @@ impl Sites {
     }
 }
 
-/// Round trips between hosts: of the exchanges that measured the clocks, and where there are none,
+/// The sites of hosts by the exchanges that measured the clocks; where these are not enough, also by messages.
+///
+/// Messages inside of collectives may take much longer than their way, and have the error of the clocks.
+fn find(
+    n_hosts: usize,
+    measured: &BTreeMap<(usize, usize), i64>,
+    with_messages: impl FnOnce() -> BTreeMap<(usize, usize), i64>,
+) -> Option<sites::Sites> {
+    let found = sites::Sites::find(n_hosts, measured).filter(|found| found.is_sure);
+    found.or_else(|| sites::Sites::find(n_hosts, &with_messages()))
+}
+
+/// Round trips between hosts: of the exchanges that measured the clocks, and between hosts without one,
 /// of messages inside collectives.
 fn round_trips(inputs: &Inputs<'_>) -> BTreeMap<(usize, usize), i64> {
     let mut round_trips = inputs.clocks.round_trips_ns.clone();
@@ -110,4 +124,39 @@ pub(crate) fn is_ready(late_receiver: &Distribution) -> bool {
 /// The median, where there are enough samples.
 fn usual(transfer: &Distribution) -> Option<i64> {
     (transfer.n() >= MIN_MESSAGES).then(|| transfer.quantile(50))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_messages_do_not_divide_a_site_that_exchanges_have_found() {
+        // Host by host in turn on two sites, and exchanges as in recursive doubling.
+        let pairs = (0..8_usize).flat_map(|a| [1, 2, 4].map(|bit| (a, a ^ bit)));
+        let measured = pairs.filter(|(a, b)| a < b).map(|(a, b)| {
+            let ns = if (a ^ b) & 1 == 1 { 4_000_000 } else { 120_000 };
+            ((a, b), ns + 1000 * (a + b) as i64)
+        });
+        let measured: BTreeMap<(usize, usize), i64> = measured.collect();
+        // All other pairs: seven times as long as in a site, and a third of what it takes to the other.
+        let mut with_messages = measured.clone();
+        for (a, b) in (0..8).flat_map(|b| (0..b).map(move |a| (a, b))) {
+            with_messages.entry((a, b)).or_insert(1_100_000);
+        }
+        let found = find(8, &measured, || with_messages.clone()).unwrap();
+        assert_eq!(found.of_host, [0, 1, 0, 1, 0, 1, 0, 1]);
+        // Exchanges of all with one host leave open which of the far ones are together.
+        let far = |host: usize| if host % 2 == 1 { 4_000_000 } else { 120_000 };
+        let star = (1..8).map(|host| ((0, host), far(host) + 1000 * host as i64));
+        let star: BTreeMap<(usize, usize), i64> = star.collect();
+        let found = find(8, &star, || {
+            let mut all = star.clone();
+            all.extend([((1, 3), 120_000), ((3, 5), 121_000), ((5, 7), 122_000)]);
+            all
+        });
+        let found = found.unwrap();
+        assert_eq!(found.of_host, [0, 1, 0, 1, 0, 1, 0, 1]);
+        assert!(found.is_sure);
+    }
 }
