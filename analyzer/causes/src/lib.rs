@@ -21,6 +21,7 @@
 //! of delays. Carried over from messages to collectives.
 #![forbid(unsafe_code)]
 
+mod amounts;
 mod attribution;
 mod blocking_calls;
 mod cause;
@@ -30,6 +31,7 @@ mod instance;
 mod log;
 mod process;
 mod shares;
+mod spent;
 mod synchronizations;
 
 pub use attribution::Attribution;

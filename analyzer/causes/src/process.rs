@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::blocking_calls::{BlockingCall, BlockingCalls};
 use crate::cause::Cause;
-use crate::instance::{Call, Calls, Part, PartOfProcess, Wait};
+use crate::instance::{Call, Calls, Part, PartOfProcess};
 use crate::log::{Entry, Log};
 
 /// What is retained of a process.
@@ -65,7 +65,7 @@ impl Process {
     fn called_besides(&mut self, operation: u64, call: &Call) {
         if let Some(wait) = call.wait {
             let completion = (call.completion_ns, call.leave_ns, call.n_together);
-            self.parts.push(waiting_time(completion, wait).on(None));
+            self.parts.push(waiting_time(completion, wait.ns).on(None));
         }
         let operation = Some(Part::Operation(operation));
         let wait_ns = call.wait.map_or(0, |wait| wait.ns);
@@ -150,19 +150,34 @@ impl Process {
 
 /// The time of a wait in a call that was completed from a time on, left at another, ns, and completed so
 /// many operations.
+#[inline]
 pub(crate) fn waiting_time(
     (completion_ns, leave_ns, n_together): (i64, i64, u32),
-    wait: Wait,
+    wait_ns: i64,
 ) -> Entry<()> {
     let (end_ns, span_ns) = match n_together {
-        1 => (completion_ns.saturating_add(wait.ns), wait.ns),
+        1 => (completion_ns.saturating_add(wait_ns), wait_ns),
         _ => (leave_ns, leave_ns - completion_ns),
     };
     Entry {
         end_ns,
         span_ns,
-        ns: wait.ns,
+        ns: wait_ns,
         what: (),
+    }
+}
+
+/// What a process did in a span that is its own, of which so much was in collectives, ns; -1 where the
+/// span is empty.
+#[inline]
+pub(crate) fn did_ns([from_ns, to_ns]: [i64; 2], in_calls_ns: i64) -> i64 {
+    if to_ns > from_ns {
+        to_ns
+            .saturating_sub(from_ns)
+            .saturating_sub(in_calls_ns)
+            .max(0)
+    } else {
+        -1
     }
 }
 
