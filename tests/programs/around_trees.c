@@ -382,19 +382,33 @@ static int copied(MPI_Comm comm, int key, void *extra, void *in, void *out, int 
     return MPI_SUCCESS;
 }
 
+static int deleted(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    /* The other processes are in no other call. */
+    collective(0, *(MPI_Comm *)value);
+    return MPI_SUCCESS;
+}
+
 static void callbacks(void)
 {
-    int key;
+    int key, own_key;
     MPI_Comm one, two;
     MPI_Comm_dup(MPI_COMM_WORLD, &one);
     MPI_Comm_create_keyval(copied, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &own_key, NULL);
     MPI_Comm_set_attr(one, key, NULL);
     for (int i = 0; i < 20; i++) {
         collective(i % 7, one);
         MPI_Comm_dup(one, &two);
         collective(i % 7, two);
+        if (rank == 0)
+            MPI_Comm_set_attr(two, own_key, &one);
+        else
+            collective(0, one);
         MPI_Comm_free(&two);
     }
+    MPI_Comm_free_keyval(&own_key);
     MPI_File file;
     char name[] = "callbacks.out", byte = (char)('a' + rank);
     MPI_File_open(one, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);

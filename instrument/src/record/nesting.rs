@@ -18,7 +18,7 @@ use super::recorder::Recorder;
 use super::thread::Thread;
 use crate::file::Slot;
 use crate::file::is_forked;
-use crate::mpi::{find_datum, own_object};
+use crate::mpi::{find_datum, is_program, own_object};
 use crate::process::{Uncancelled, Uninterrupted};
 
 /// While this exists, a wrapped call is under way in this thread. It also ends correctly if an
@@ -71,14 +71,16 @@ pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
 }
 
 impl Local {
-    /// Whether the function of the MPI library that a wrapper calls now is called inside another
-    /// call. The wrapper itself is only known as a call if it records.
+    /// Whether the MPI library itself makes the call for which a wrapper calls a function of it
+    /// now, inside another call. What a callback of the program calls is the program's. The wrapper
+    /// itself is only known as a call if it records.
     #[inline]
-    pub(crate) fn is_nested(&self) -> bool {
-        match Recorder::active() {
+    pub(crate) fn is_internal(&self) -> bool {
+        let is_nested = match Recorder::active() {
             Some(_) => self.outermost.get() & NESTED != 0,
             None => self.is_inside(),
-        }
+        };
+        is_nested && !is_program()
     }
 
     /// Notes that a further call is entered inside the outermost one.

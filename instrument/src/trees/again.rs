@@ -52,13 +52,13 @@ pub(super) struct Found {
     of: &'static mut TreesOfCommunicator,
 }
 
-/// The trees of a communicator for an operation; `None` if it has none, or the call is made inside
-/// another one.
+/// The trees of a communicator for an operation; `None` if it has none, or the MPI library itself
+/// makes the call, inside another one.
 #[inline(always)]
 pub(super) fn find(collective: Collective, comm: usize) -> Option<Found> {
     let trees = Trees::active()?;
     let local = Local::of_this_thread();
-    if local.is_nested() {
+    if local.is_internal() {
         return None;
     }
     // SAFETY: they exist until the program frees the communicator, which it does after this call, and

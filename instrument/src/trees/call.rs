@@ -119,7 +119,7 @@ pub(super) fn count_of<const LARGE: bool>(count: usize) -> Option<usize> {
 #[inline]
 pub(super) fn begin(collective: Collective, comm: usize) -> Option<Call> {
     let trees = Trees::active()?;
-    if Local::of_this_thread().is_nested() {
+    if Local::of_this_thread().is_internal() {
         return None;
     }
     // SAFETY: they exist until the program frees the communicator, which it does after this call, and
