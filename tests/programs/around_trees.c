@@ -209,6 +209,7 @@ static void errors(void)
         print_class("negative root", MPI_Reduce(values, results, 1, MPI_INT, MPI_SUM, -7, comm));
         print_class("receive in place",
                     MPI_Allreduce(values, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm));
+        print_class("broadcast in place", MPI_Bcast(MPI_IN_PLACE, 1, MPI_INT, 0, comm));
         print_class("nothing", MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, comm));
         /* Between these the communicator is used as it should be. */
         collective(round, comm);

@@ -108,11 +108,12 @@ pub(super) fn bcast_again<const LARGE: bool>(
     (buffer, count, datatype): (usize, usize, usize),
     root: usize,
 ) -> Option<c_int> {
+    let library = &found.trees.world.library;
     let last = found.of.last_calls.bcast.as_ref()?;
     let is_same = count_of::<LARGE>(count) == Some(last.n)
-        && found.trees.world.library.handle(datatype) == last.datatype
+        && library.handle(datatype) == last.datatype
         && root as u32 == last.root;
-    if !is_same || buffer == 0 {
+    if !is_same || buffer == 0 || buffer == library.in_place {
         return None;
     }
     // SAFETY: MPI requires a buffer for these elements, which have no gaps.

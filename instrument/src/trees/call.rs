@@ -188,6 +188,13 @@ impl Call {
         self.trees.ours.comm()
     }
 
+    /// Whether some blocks cannot be at their address: it is null, which is that of `MPI_BOTTOM` for
+    /// types with addresses of their own, or `MPI_IN_PLACE` where MPI does not take that.
+    fn is_no_buffer(&self, blocks: &Blocks) -> bool {
+        let address = blocks.address;
+        address == self.trees.library.in_place || (address == 0 && blocks.datatype.is_dense())
+    }
+
     /// Some blocks as they are on their way, which do not overlap `apart`.
     pub(super) fn given<'s>(
         &self,
@@ -195,11 +202,11 @@ impl Call {
         apart: Range<usize>,
         scratch: &'s mut Vec<u8>,
     ) -> Option<&'s [u8]> {
+        if self.is_no_buffer(&blocks) {
+            return None;
+        }
         let n_bytes = blocks.n_bytes();
         if blocks.datatype.is_dense() {
-            if blocks.address == 0 {
-                return None;
-            }
             // SAFETY: MPI requires a buffer with these elements, which have no gaps.
             let bytes = unsafe { std::slice::from_raw_parts(blocks.address as *const u8, n_bytes) };
             let end = blocks.address + n_bytes;
@@ -230,11 +237,11 @@ impl Call {
         blocks: Blocks,
         scratch: &'s mut Vec<u8>,
     ) -> Option<Receiving<'s>> {
+        if self.is_no_buffer(&blocks) {
+            return None;
+        }
         let n_bytes = blocks.n_bytes();
         if blocks.datatype.is_dense() {
-            if blocks.address == 0 {
-                return None;
-            }
             // SAFETY: MPI requires a buffer for these elements, which have no gaps.
             let bytes =
                 unsafe { std::slice::from_raw_parts_mut(blocks.address as *mut u8, n_bytes) };
