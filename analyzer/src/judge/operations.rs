@@ -61,6 +61,13 @@ pub(crate) fn by_time<'a>(inputs: &Inputs<'a>) -> Vec<(&'a OperationKey, &'a Ope
     tallies
 }
 
+/// What executed an operation: the tree of our own that values passed, or what the library did.
+fn algorithm(inputs: &Inputs<'_>, key: &OperationKey) -> Option<String> {
+    let own = (key.tree).and_then(|tree| inputs.communicators.trees.list.get(tree as usize));
+    let name = own.map(|own| format!("tree of {}", own.name));
+    name.or_else(|| key.algorithm.map(|algorithm| algorithm.to_string()))
+}
+
 fn operation_summary(
     inputs: &Inputs<'_>,
     key: &OperationKey,
@@ -99,7 +106,7 @@ fn operation_summary(
         root: key.root,
         bytes_min: tally.bytes.map(|(least, _)| least),
         bytes_max: tally.bytes.map(|(_, most)| most),
-        algorithm: key.algorithm.map(|algorithm| algorithm.to_string()),
+        algorithm: algorithm(inputs, key),
         library_name: trees::library_name(inputs, key),
         contradicted: (tally.inside.as_ref()).map_or(0, |inside| inside.n_contradicted),
         calls: tally.calls,

@@ -53,6 +53,7 @@ impl Tally<'_> {
                 root: None,
                 class: ByteClass::of(call.payload),
                 algorithm: None,
+                tree: None,
                 reported: None,
             };
             let number = self.number_of(key);
@@ -126,6 +127,7 @@ impl Tally<'_> {
                 root: stated_root(instance.communicator, slot, call),
                 class: ByteClass::of(call.payload),
                 algorithm: None,
+                tree: None,
                 reported: None,
             };
             self.hand_over_call(instance, slot, call, &key);
@@ -184,6 +186,7 @@ impl Tally<'_> {
                 }),
                 class: ByteClass::of(alike.filter_map(|call| call.payload).max()),
                 algorithm: None,
+                tree: None,
                 reported: None,
             };
             self.hand_over_call(instance, slot, call, &key);

@@ -143,6 +143,7 @@ impl<'a> Tally<'a> {
             class: ByteClass::of(payloads.range.map(|(_, greatest)| greatest)),
             algorithm: None,
             reported: instance.reported,
+            tree: None,
         };
         let first_enter = instance.extent.first_enter;
         let selection = self.context.selection;
@@ -235,7 +236,12 @@ impl<'a> Tally<'a> {
                 called.algorithm
             }
         };
-        let key = OperationKey { algorithm, ..key };
+        let tree = instance.passes.first().map(|pass| pass.tree);
+        let key = OperationKey {
+            algorithm,
+            tree,
+            ..key
+        };
         let number = self.number_of(key);
         let mut figures = self.scratch.figures.take().unwrap_or_default();
         figures.measure(instance, &self.context.resolution);

@@ -2,7 +2,7 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{OperationSummary, SerializationPoint};
-use collbench_text::quantity;
+use collbench_text::{inert, quantity};
 use collbench_viz as viz;
 use collbench_viz::{Departure, Heading, StageTime, StraightLine};
 
@@ -43,20 +43,77 @@ pub(super) fn serialization(
         operation: title(analysis, operation).into(),
         n_instances: operation.instances,
     };
-    let departures = points.iter().filter_map(|point| {
-        Some(Departure {
-            position: u32::try_from(point.position).ok()?,
-            time: StageTime::new(point.mean_ns, point.n)?,
-            rank: None,
-        })
-    });
     let line = line.and_then(|line| StraightLine::new(line.at_first_ns, line.per_rank_ns));
     let mut curve = viz::Serialization::new(heading, u32::try_from(n_ranks).ok()?);
     if let Some(error_ns) = error_ns {
         curve = curve.with_clock_error(error_ns);
     }
-    curve.push((&*operation.operation).into(), departures, line);
+    let others = on_other_trees(analysis, operation, n_ranks);
+    let name = if others.is_empty() {
+        String::from(&*operation.operation)
+    } else {
+        configuration(operation)
+    };
+    curve.push(name.into(), departures(&points), line);
+    for other in others {
+        let Some(points) = other.serialization.as_ref() else {
+            continue;
+        };
+        let points = middles(points, n_ranks);
+        curve.push(configuration(other).into(), departures(&points), None);
+    }
     Some(curve)
+}
+
+/// Curves beside the one of an operation, at most.
+const MAX_OTHERS: usize = 5;
+/// Characters of the name of a configuration.
+const MAX_NAME: usize = 40;
+
+/// The same operation over other spanning trees of our own, or over the library where it ran over
+/// such trees, too.
+fn on_other_trees<'a>(
+    analysis: &'a Analysis,
+    operation: &OperationSummary,
+    n_ranks: usize,
+) -> Vec<&'a OperationSummary> {
+    let of = |operation: &OperationSummary| {
+        let name = operation.operation.clone();
+        let place = (operation.communicator, operation.root);
+        (name, place, operation.bytes_max.map(u64::checked_ilog2))
+    };
+    let is_own = |operation: &OperationSummary| {
+        let mut trees = operation.trees.iter().flatten();
+        trees.any(|tree| tree.own.is_some())
+    };
+    let alike = analysis.operations.iter();
+    let alike = alike.filter(|other| of(other) == of(operation));
+    let others = alike.filter(|other| {
+        let has_curve = |points: &Vec<SerializationPoint>| points.iter().any(|point| point.n > 0);
+        !std::ptr::eq(*other, operation)
+            && (is_own(other) || is_own(operation))
+            && other.last_arrivals.len() == n_ranks
+            && other.serialization.as_ref().is_some_and(has_curve)
+    });
+    others.take(MAX_OTHERS).collect()
+}
+
+/// What a configuration is called.
+fn configuration(operation: &OperationSummary) -> String {
+    match &operation.algorithm {
+        Some(algorithm) => inert::line(algorithm, MAX_NAME),
+        None => "the MPI library".to_owned(),
+    }
+}
+
+fn departures(points: &[SerializationPoint]) -> impl Iterator<Item = Departure> {
+    points.iter().filter_map(|point| {
+        Some(Departure {
+            position: u32::try_from(point.position).ok()?,
+            time: StageTime::new(point.mean_ns, point.n)?,
+            rank: None,
+        })
+    })
 }
 
 /// The points; one that stands for a step of the order is moved to the middle of the step.

@@ -28,5 +28,6 @@ mod ring;
 mod said;
 mod tree_comparison;
 mod trees;
+mod trees_of_one_trace;
 mod verdict;
 mod way_back;

@@ -46,14 +46,30 @@ pub struct OperationKey {
     pub algorithm: Option<Algorithm>,
     /// The names that the library reported.
     pub reported: Option<AlgorithmNames>,
+    /// The spanning tree of our own whose event collectors values passed: an index in
+    /// [`OwnTrees::list`](crate::communicators::spanning_trees::OwnTrees).
+    pub tree: Option<u32>,
 }
 
 impl OperationKey {
     /// A hash that is the same for every worker, and in every analysis of the trace.
     #[must_use]
     pub fn stable_hash(&self) -> u64 {
+        let Self {
+            entry,
+            operation,
+            root,
+            class,
+            algorithm,
+            reported,
+            tree,
+        } = self;
         let mut hasher = DefaultHasher::new();
-        self.hash(&mut hasher);
+        (entry, operation, root, class, algorithm, reported).hash(&mut hasher);
+        // Most operations have none, and keep the hash that they have always had.
+        if let Some(tree) = tree {
+            tree.hash(&mut hasher);
+        }
         hasher.finish()
     }
 }
