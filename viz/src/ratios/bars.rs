@@ -12,6 +12,8 @@ const AXIS: f64 = 44.0;
 const LEGEND_ROW: f64 = 18.0;
 const WIDEST_BAR: f64 = 60.0;
 const SMALL: f64 = 11.0;
+/// From a bar to the upper edge of its number.
+const NUMBER_HEIGHT: f64 = 16.0;
 
 /// Rules that bars of ratios add on light paper.
 const LIGHT: &str = "\
@@ -102,7 +104,11 @@ impl RatioBars {
                 );
             }
             if text_width(&number, SMALL) <= width + 6.0 {
-                let middle = at(x + width / 2.0, top - 4.0);
+                // The line at 1 does not go through a number, which stands above it then.
+                let above = y(1.0);
+                let is_crossed = (above..above + NUMBER_HEIGHT).contains(&top);
+                let base = if is_crossed { above } else { top };
+                let middle = at(x + width / 2.0, base - 4.0);
                 sheet.text(middle, Anchor::Middle, "tick", &number);
             }
         });
