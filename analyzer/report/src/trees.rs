@@ -4,6 +4,7 @@
 //! them. From these follow the [text], the [document], and the [pictures].
 
 mod document;
+mod links;
 mod pictures;
 mod ranks;
 mod rows;
@@ -11,6 +12,7 @@ mod rule_trees;
 mod text;
 
 pub use document::trees_to_json;
+pub use links::LinksError;
 pub use pictures::{tree_to_dot, tree_to_svg};
 pub use ranks::{Ranks, RanksError};
 pub use rule_trees::{RuleTree, rule_trees};

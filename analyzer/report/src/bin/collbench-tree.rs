@@ -88,12 +88,17 @@ enum Action {
 #[derive(Debug, Args)]
 struct Of {
     /// Hosts with their numbers of ranks, in the order of ranks: A:4,B:4
-    #[arg(long, value_name = "LIST", conflicts_with = "trace")]
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["trace", "links"])]
     hosts: Option<String>,
 
     /// Hosts and ranks of a recorded run
-    #[arg(long, value_name = "TRACE")]
+    #[arg(long, value_name = "TRACE", conflicts_with = "links")]
     trace: Option<PathBuf>,
+
+    /// Hosts and ranks of a links file of collbench-bench logp, at the sites that its round trips
+    /// show
+    #[arg(long, value_name = "FILE")]
+    links: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -319,7 +324,9 @@ fn one_tree(
     draw: impl Fn(&RuleTree<'_>, &Ranks) -> Option<String>,
 ) -> anyhow::Result<String> {
     let Some((ranks, trees)) = of else {
-        return Err(Usage("a picture needs ranks; add --hosts or --trace".to_owned()).into());
+        return Err(
+            Usage("a picture needs ranks; add --hosts, --trace or --links".to_owned()).into(),
+        );
     };
     let fitting: Vec<&RuleTree<'_>> = trees.iter().filter(|tree| tree.tree.is_ok()).collect();
     let Some(first) = fitting.first() else {
@@ -351,14 +358,16 @@ fn make(options: &Make) -> anyhow::Result<()> {
         .into());
     }
     let Some(ranks) = ranks(&options.of)? else {
-        return Err(
-            Usage("hosts are missing; add --hosts LIST or --trace TRACE".to_owned()).into(),
-        );
+        return Err(Usage(
+            "hosts are missing; add --hosts LIST, --trace TRACE or --links FILE".to_owned(),
+        )
+        .into());
     };
     let sites = ranks.sites();
-    let given = match &options.of.trace {
-        Some(trace) => format!("--trace {}", inert::path(trace)),
-        None => inert::line(&ranks.as_option(), 200),
+    let given = match (&options.of.trace, &options.of.links) {
+        (Some(trace), _) => format!("--trace {}", inert::path(trace)),
+        (None, Some(links)) => format!("--links {}", inert::path(links)),
+        (None, None) => inert::line(&ranks.as_option(), 200),
     };
     let beginning = Beginning {
         hosts: &ranks.hosts,
@@ -429,6 +438,11 @@ fn read(path: &Path, of: &Of) -> anyhow::Result<(TreeFile, Option<Ranks>)> {
 fn ranks(of: &Of) -> anyhow::Result<Option<Ranks>> {
     if let Some(list) = &of.hosts {
         return Ok(Some(Ranks::of_list(list)?));
+    }
+    if let Some(path) = &of.links {
+        let shown = || format!("--links {}", inert::path(path));
+        let text = fs::read_to_string(path).with_context(shown)?;
+        return Ok(Some(Ranks::of_links(&text).with_context(shown)?));
     }
     let Some(trace) = &of.trace else {
         return Ok(None);

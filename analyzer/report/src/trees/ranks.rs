@@ -6,7 +6,7 @@ use collbench_text::inert;
 use collbench_trees::wrappers::{Members, group_hosts, host_fits, place_on};
 
 /// Most ranks that trees are made for.
-const MAX_RANKS: u64 = 1 << 20;
+pub(super) const MAX_RANKS: u64 = 1 << 20;
 
 /// The ranks of a communicator, and where each of them runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
