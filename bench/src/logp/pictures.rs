@@ -1,8 +1,12 @@
 //! Pictures of the figures.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use collbench_viz::{BarPart, CurveAxis, Curves, Picture, Quantity, StackedBars, Stroke};
+use collbench_viz::{
+    BarPart, CurveAxis, Curves, Palette, Picture, Quantity, RatioAxis, RatioCell, RatioMap,
+    RatioScale, StackedBars, Stroke,
+};
 
 use super::figures::{Figures, OfClass};
 use super::model::{Cost, Curve, Estimate, Limit, OfSize};
@@ -26,6 +30,7 @@ pub(super) fn write(figures: &Figures, folder: &Path) -> anyhow::Result<()> {
         write("signature", signature(figures, of_class).into())?;
         if !of_class.sizes.is_empty() {
             write("bulk-signature", bulk_signature(figures, of_class).into())?;
+            write("bulk-surface", bulk_surface(figures, of_class).into())?;
             write("times", times(figures, of_class).into())?;
             write("bandwidth", bandwidth(figures, of_class).into())?;
             write("overhead", overhead(figures, of_class).into())?;
@@ -151,6 +156,63 @@ fn bulk_signature(figures: &Figures, of_class: &OfClass) -> Curves {
         }
     }
     curves
+}
+
+/// The signature as a surface over the length of bursts and the size of messages: the time of a
+/// request without a delay, by the gap of that size.
+fn bulk_surface(figures: &Figures, of_class: &OfClass) -> RatioMap {
+    let gap_ns = |size: &OfSize| Some(size.parameters.as_ref()?.gap.estimate.ns);
+    let sizes: Vec<(&OfSize, f64)> = of_class
+        .sizes
+        .iter()
+        .filter_map(|size| Some((size, gap_ns(size)?)))
+        .collect();
+    let points = |size: &OfSize| {
+        let curve = size.signature.curves.first();
+        curve.map_or(Vec::new(), |curve| curve.points.clone())
+    };
+    let lengths: BTreeSet<usize> = sizes
+        .iter()
+        .flat_map(|(size, _)| points(size))
+        .map(|point| point.m)
+        .filter(|m| m.is_power_of_two())
+        .collect();
+    let lengths: Vec<usize> = lengths.into_iter().collect();
+    let axis = |title: &str, names: Vec<String>| RatioAxis {
+        title: title.into(),
+        names: names.into_iter().map(Into::into).collect(),
+    };
+    let mut map = RatioMap::new(
+        "Bulk messages: below 1 the processor is faster than the network",
+        subtitle(figures, of_class),
+        axis(
+            "M: requests in a burst",
+            lengths.iter().map(ToString::to_string).collect(),
+        ),
+        axis(
+            "n: bytes of a message",
+            sizes
+                .iter()
+                .map(|(size, _)| size.bytes.to_string())
+                .collect(),
+        ),
+        Palette::Lightness,
+    );
+    let title = "time of a request, by the gap g(n)";
+    map.push(title, RatioScale::FromZero, |column, row| {
+        let (size, gap_ns) = sizes[row];
+        let m = lengths[column];
+        let point = points(size).into_iter().find(|point| point.m == m);
+        let cost_ns = point.map(|point| point.cost.mean.ns);
+        let cost = cost_ns.map_or_else(|| "not measured".to_owned(), table::time);
+        let bytes = size.bytes;
+        RatioCell {
+            value: cost_ns.map(|ns| ns / gap_ns),
+            is_doubtful: false,
+            tooltip: format!("{bytes} bytes, M = {m}: {cost}").into(),
+        }
+    });
+    map
 }
 
 fn size_axis() -> CurveAxis {

@@ -69,6 +69,7 @@ fn the_network_of_the_command_line_is_found_again() {
         "summary",
         "signature-lan",
         "bulk-signature-lan",
+        "bulk-surface-lan",
         "times-lan",
         "bandwidth-lan",
         "overhead-lan",
