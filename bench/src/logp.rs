@@ -36,6 +36,7 @@ use crate::job;
 use crate::job::Process;
 use crate::overhead::{ClockName, Format};
 use figures::{Figures, Measured, Plan, Setting};
+use measurement::Progress;
 use messages::{MpiJob, MpiNetwork, OneSided, Parameters, PointToPoint, SimulatedJob};
 use model::Precision;
 use recorded::Recorded;
@@ -71,7 +72,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(4..=10_000))]
     batches: u32,
     /// Longest time for one time, once there are two batches of it
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.3, value_parser = seconds)]
     seconds: f64,
     /// Operations of MPI that carry messages
     #[arg(long, value_enum, value_name = "OPERATIONS", default_value_t = Over::PointToPoint)]
@@ -203,7 +204,7 @@ fn simulated(parameters: &Parameters, plan: Plan) -> Figures {
         },
         ..plan
     };
-    let measured = Measured::of(&mut job, plan, |_, _| false);
+    let measured = Measured::of(&mut job, plan, |_, _| false, Progress::default());
     let setting = Setting {
         mpi_library: None,
         clock: None,
@@ -262,7 +263,7 @@ fn measure_over(
         return None;
     }
     let is_on_one_host = |a: usize, b: usize| processes[a].clock == processes[b].clock;
-    let measured = Measured::of(&mut job, options.plan(), is_on_one_host);
+    let measured = Measured::of(&mut job, options.plan(), is_on_one_host, Progress::shown());
     let n_damaged = job.finish();
     let version = mpi::environment::library_version().ok();
     let setting = Setting {

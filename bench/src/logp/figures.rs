@@ -3,7 +3,9 @@
 use collbench_formats::ClockSource;
 use serde::Serialize;
 
-use super::measurement::{Sampler, Subject, not_checked};
+use super::measurement::{
+    COSTS_OF_SIZE, Progress, Sampler, Subject, bulk_sizes, checked, not_checked,
+};
 use super::messages::{Job, Parameters as Simulated, Pattern, Transfer};
 use super::model::{
     Check, Class, Cost, Lines, Links, OfSize, Pair, Parameters, Precision, RoundTrips, Signature,
@@ -16,6 +18,8 @@ use crate::overhead::settings;
 const DELAYS: [f64; 3] = [0.5, 1.0, 2.0];
 /// Requests without a reply at once, at first.
 const WINDOW: usize = 64;
+/// Costs that small messages on one link are expected to need.
+const COSTS_OF_SMALL: usize = 52;
 /// Bulk messages without a reply at once, at first.
 const BULK_WINDOW: usize = 4;
 /// Bytes of the bulk messages with which several senders and receivers are compared.
@@ -88,14 +92,26 @@ impl Measured {
         job: &mut J,
         plan: Plan,
         is_on_one_host: impl Fn(usize, usize) -> bool,
+        progress: Progress,
     ) -> Self {
         let mut sampler = Sampler {
             job,
             precision: plan.precision,
+            progress,
         };
+        let n = sampler.job.n_processes();
+        let n_pairs = n * n.saturating_sub(1) / 2;
+        sampler.progress.plan(n_pairs);
+        let part = "round trips of all pairs".to_owned();
+        sampler.progress.begin(part, n_pairs, 0.0);
         let pairs = sampler.pairs(is_on_one_host);
         let classes = Class::of(&pairs);
         let links = Links::of(&pairs, &classes);
+        let n_sizes = bulk_sizes(plan.sizes).count();
+        let of_class = COSTS_OF_SMALL + n_sizes * COSTS_OF_SIZE;
+        let n_kinds = 1 + usize::from(n_sizes > 0);
+        let of_checks = n_kinds * checked(n, &links);
+        sampler.progress.plan(classes.len() * of_class + of_checks);
         let classes = classes
             .into_iter()
             .filter_map(|class| OfClass::measure(&mut sampler, class, &pairs, plan.sizes))
@@ -128,14 +144,19 @@ impl OfClass {
             transfer: Transfer::Small,
             window: WINDOW,
         };
+        let part = format!("{}, small messages", class.name);
+        let elapsed_ns = sampler.job.elapsed_ns();
+        sampler.progress.begin(part, COSTS_OF_SMALL, elapsed_ns);
         let signature = sampler.signature(subject, &DELAYS)?;
-        let sizes = sampler.sizes(subject.pattern, sizes);
+        let receipt = sampler.receipt(subject.repeated(1), signature.round_trip.mean);
+        let round_trips = sampler.round_trips(subject.pattern, Transfer::Small);
+        let sizes = sampler.sizes(subject.pattern, sizes, &class.name);
         Some(Self {
             class,
             between: [from, to],
             parameters: Parameters::of(&signature),
-            receipt: sampler.receipt(subject.repeated(1), signature.round_trip.mean),
-            round_trips: sampler.round_trips(subject.pattern, Transfer::Small),
+            receipt,
+            round_trips,
             lines: Lines::of(&sizes),
             signature,
             sizes,

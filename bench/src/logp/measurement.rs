@@ -3,9 +3,12 @@
 mod bulk;
 mod checks;
 mod pairs;
+mod progress;
 mod sampler;
 mod signature;
 
-pub(super) use checks::not_checked;
+pub(super) use bulk::{COSTS_OF_SIZE, bulk_sizes};
+pub(super) use checks::{checked, not_checked};
+pub(super) use progress::Progress;
 pub(super) use sampler::Sampler;
 pub(super) use signature::Subject;

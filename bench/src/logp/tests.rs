@@ -4,7 +4,7 @@ mod bulk;
 mod checks;
 mod small;
 
-use super::measurement::Sampler;
+use super::measurement::{Progress, Sampler};
 use super::messages::{Parameters, SimulatedJob};
 use super::model::Precision;
 
@@ -36,6 +36,7 @@ fn sampler(job: &mut SimulatedJob) -> Sampler<'_, SimulatedJob> {
     Sampler {
         job,
         precision: PRECISION,
+        progress: Progress::default(),
     }
 }
 

@@ -11,28 +11,42 @@ const WINDOW: usize = 4;
 const MESSAGES: usize = 16;
 /// The delay of stores, in gaps.
 const DELAYS: [f64; 1] = [1.0];
+/// Costs that a size is expected to need.
+pub(in crate::logp) const COSTS_OF_SIZE: usize = 26;
 /// A reply has arrived after so many round trips.
 const AFTER: f64 = 2.0;
 
+/// `smallest` (> 0), twice, four times ... as many bytes, up to `largest`.
+pub(in crate::logp) fn bulk_sizes([smallest, largest]: [usize; 2]) -> impl Iterator<Item = usize> {
+    let sizes = (0..smallest.leading_zeros()).map(move |exponent| smallest << exponent);
+    sizes.take_while(move |bytes| *bytes <= largest)
+}
+
 impl<J: Job> Sampler<'_, J> {
-    /// Messages of `smallest` (> 0), twice, four times ... as many bytes, up to `largest`.
+    /// Messages of all [`bulk_sizes`] on a link of the class `links`.
     pub(in crate::logp) fn sizes(
         &mut self,
         pattern: Pattern,
-        [smallest, largest]: [usize; 2],
+        range: [usize; 2],
+        links: &str,
     ) -> Vec<OfSize> {
-        let sizes = (0..smallest.leading_zeros()).map(|exponent| smallest << exponent);
-        let sizes = sizes.take_while(|bytes| *bytes <= largest);
+        let mut sizes: Vec<OfSize> = Vec::new();
+        for bytes in bulk_sizes(range) {
+            let part = format!("{links}, messages of {bytes} bytes");
+            self.progress
+                .begin(part, COSTS_OF_SIZE, self.job.elapsed_ns());
+            // Larger messages need no larger windows, but often smaller ones.
+            let last = sizes.last().map_or(0, |size| size.signature.window);
+            sizes.extend(self.size(pattern, bytes, WINDOW.max(last / 2)));
+        }
         sizes
-            .filter_map(|bytes| self.size(pattern, bytes))
-            .collect()
     }
 
-    fn size(&mut self, pattern: Pattern, bytes: usize) -> Option<OfSize> {
+    fn size(&mut self, pattern: Pattern, bytes: usize, window: usize) -> Option<OfSize> {
         let subject = Subject {
             pattern,
             transfer: Transfer::Store(bytes),
-            window: WINDOW,
+            window,
         };
         let signature = self.signature(subject, &DELAYS)?;
         let get = Repeated {

@@ -10,6 +10,9 @@ use super::super::model::{Arrangement, Check, Estimate, Links};
 use super::sampler::Sampler;
 use super::signature::Subject;
 
+/// Costs that an arrangement is expected to need: those of two gaps, and of a window.
+const COSTS: usize = 10;
+
 /// Senders and receivers all of whose links are of one class.
 #[derive(Debug, Clone, PartialEq)]
 struct Arranged {
@@ -35,6 +38,8 @@ impl<J: Job> Sampler<'_, J> {
         let mut windows = BTreeMap::new();
         let mut checks = Vec::new();
         for one in Arranged::all(self.job.n_processes(), links) {
+            let part = one.words(transfer);
+            self.progress.begin(part, COSTS, self.job.elapsed_ns());
             let (from, to) = one.pair;
             let mut subject = Subject {
                 pattern: Pattern::Pair(from, to),
@@ -64,12 +69,29 @@ impl<J: Job> Sampler<'_, J> {
     /// The least window with which the gap is visible, as far as there is one.
     fn window_of(&mut self, subject: Subject) -> Option<usize> {
         let round_trip = self.differing(subject.repeated(1), Timed::RoundTrip)?;
-        let (window, _) = self.window(subject, round_trip.mean.ns)?;
-        Some(window)
+        Some(self.window(subject, round_trip.mean.ns)?.window)
     }
 }
 
+/// How many costs all arrangements of processes are expected to need, for one kind of transfer.
+pub(in crate::logp) fn checked(n: usize, links: &Links) -> usize {
+    COSTS * Arranged::all(n, links).len()
+}
+
 impl Arranged {
+    /// What is measured, for the person who waits.
+    fn words(&self, transfer: Transfer) -> String {
+        let (senders, receivers) = self.among;
+        let messages = match transfer.bytes() {
+            0 => "small messages".to_owned(),
+            bytes => format!("messages of {bytes} bytes"),
+        };
+        format!(
+            "{}, {messages} of {senders} to {receivers} processes",
+            self.links
+        )
+    }
+
     /// All of a job of `n` processes: several pairs at once, process 0 to others, others to process 0.
     fn all(n: usize, links: &Links) -> Vec<Self> {
         let mut all: Vec<Self> = Self::pairs(n, links).into_iter().collect();

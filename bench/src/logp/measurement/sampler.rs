@@ -2,6 +2,7 @@
 
 use super::super::messages::{Job, Pattern, Timed, Transfer, Work};
 use super::super::model::{Cost, Precision};
+use super::progress::Progress;
 
 /// Repetitions by which the length of batches is chosen.
 const FIRST: usize = 3;
@@ -11,6 +12,8 @@ const FEWEST: usize = 3;
 const LONGEST_BATCH_NS: f64 = 1e8;
 /// Fewest batches, of which there is an interval.
 const FEWEST_BATCHES: usize = 2;
+/// Fewest batches of bursts so long that there is one in each: intervals of two are wide.
+const FEWEST_BURSTS: usize = 3;
 
 /// Of costs that are subtracted from one another, intervals are narrower by this factor.
 const NARROWER: f64 = 5.0;
@@ -19,6 +22,8 @@ const NARROWER: f64 = 5.0;
 pub(in crate::logp) struct Sampler<'a, J> {
     pub(in crate::logp) job: &'a mut J,
     pub(in crate::logp) precision: Precision,
+    /// Told of each cost that was measured.
+    pub(in crate::logp) progress: Progress,
 }
 
 /// What is repeated: [`Work`] without the number of repetitions.
@@ -42,25 +47,42 @@ impl<J: Job> Sampler<'_, J> {
             transfer: repeated.transfer,
             timed,
             window: repeated.window,
-            repetitions: FIRST,
+            repetitions: 1,
+            warms_up: true,
         };
         let begin_ns = self.job.elapsed_ns();
-        let n_requesters = self.job.execute(&work).len();
-        let repetition_ns = (self.job.elapsed_ns() - begin_ns) / work.made() as f64;
         let longest_ns = LONGEST_BATCH_NS.min(precision.longest_ns);
+        let mut times = self.job.execute(&work);
+        let mut repetition_ns = (self.job.elapsed_ns() - begin_ns) / work.made() as f64;
+        let is_long = repetition_ns > longest_ns;
+        if !is_long {
+            // The first ones set up connections, and say little about how long others take.
+            work.repetitions = FIRST;
+            let begin_ns = self.job.elapsed_ns();
+            times = self.job.execute(&work);
+            repetition_ns = (self.job.elapsed_ns() - begin_ns) / work.made() as f64;
+        }
         let fitting = (longest_ns / repetition_ns.max(1.0)) as usize;
-        work.repetitions = fitting.clamp(FEWEST.min(precision.batch), precision.batch);
-        let mut batches: Vec<Vec<Vec<f64>>> = vec![Vec::new(); n_requesters];
+        let fewest = if is_long { 1 } else { FEWEST };
+        work.repetitions = fitting.clamp(fewest.min(precision.batch), precision.batch);
+        let mut batches: Vec<Vec<Vec<f64>>> = vec![Vec::new(); times.len()];
+        if is_long {
+            // So long a burst counts as a batch of its own, the first one, too.
+            work.warms_up = false;
+            for (of_one, times) in batches.iter_mut().zip(times) {
+                of_one.push(times);
+            }
+        }
         loop {
             for (of_one, times) in batches.iter_mut().zip(self.job.execute(&work)) {
                 of_one.push(times);
             }
             let n = batches.first().map_or(precision.most, Vec::len);
-            let is_long = self.job.elapsed_ns() - begin_ns > precision.longest_ns;
-            let least = if is_long {
-                FEWEST_BATCHES
-            } else {
-                precision.least
+            let has_no_time_left = self.job.elapsed_ns() - begin_ns > precision.longest_ns;
+            let least = match (work.repetitions, has_no_time_left) {
+                (1, true) => FEWEST_BURSTS,
+                (_, true) => FEWEST_BATCHES,
+                (_, false) => precision.least,
             };
             if n < least {
                 continue;
@@ -69,10 +91,31 @@ impl<J: Job> Sampler<'_, J> {
                 .iter()
                 .filter_map(|of_one| Cost::of(of_one, precision));
             let costs: Vec<Cost> = costs.collect();
-            if n >= precision.most || is_long || costs.iter().all(|cost| cost.is_precise) {
+            let is_precise = costs.iter().all(|cost| cost.is_precise);
+            if n >= precision.most || has_no_time_left || is_precise {
+                self.progress.measured(self.job.elapsed_ns());
                 return costs;
             }
         }
+    }
+
+    /// The shortest of so many repetitions, ns, in any process that sends requests; `None` where none
+    /// sends any.
+    pub(in crate::logp) fn shortest_ns(
+        &mut self,
+        repeated: Repeated,
+        timed: Timed,
+        repetitions: usize,
+    ) -> Option<f64> {
+        let times = self.job.execute(&Work {
+            pattern: repeated.pattern,
+            transfer: repeated.transfer,
+            timed,
+            window: repeated.window,
+            repetitions,
+            warms_up: true,
+        });
+        times.into_iter().flatten().reduce(f64::min)
     }
 
     /// The mean cost of all processes that send requests, at the wanted precision of the whole

@@ -13,8 +13,23 @@ const FASTER: f64 = 1.05;
 /// The steady state begins with bursts of so many windows. The window fills up by the idle time of
 /// the processor with each request: where that is a tenth of the gap, after ten windows.
 const WINDOWS: usize = 8;
-/// Fewest requests in the longest bursts with a delay.
+/// Where bursts are long and the processor is idle, with bursts of so many windows.
+const FEW_WINDOWS: usize = 2;
+/// Repetitions that show roughly how long it takes to send one message.
+const ROUGH: usize = 5;
+/// Bursts that take longer are long, ns.
+const LONG_NS: f64 = 1e8;
+/// Fewest requests in the longest bursts with a delay, and in long ones.
 const FEWEST: usize = 32;
+const FEWEST_OF_LONG: usize = 8;
+
+/// The steady state of bursts without a delay.
+pub(super) struct Steady {
+    pub(super) window: usize,
+    /// Requests in its shortest bursts.
+    from: usize,
+    points: Vec<Point>,
+}
 
 /// Between which processes, and with what, a signature is measured.
 #[derive(Debug, Clone, Copy)]
@@ -46,10 +61,14 @@ impl<J: Job> Sampler<'_, J> {
     ) -> Option<Signature> {
         let round_trip = self.differing(subject.repeated(1), Timed::RoundTrip)?;
         let round_trip_ns = round_trip.mean.ns;
-        let (window, last) = self.window(subject, round_trip_ns)?;
+        let Steady {
+            window,
+            from,
+            points: last,
+        } = self.window(subject, round_trip_ns)?;
         let repeated = subject.repeated(window);
         let mut points = Vec::new();
-        for m in powers_of_two(WINDOWS * window) {
+        for m in powers_of_two(from) {
             points.push(self.point(repeated, m, 0.0)?);
         }
         points.extend(last);
@@ -65,7 +84,7 @@ impl<J: Job> Sampler<'_, J> {
             let delay_ns = part * gap_ns;
             // Shorter delays than the idle time of the processor lead to the gap, in long bursts only.
             let half = if *part < 1.0 {
-                WINDOWS * window
+                from
             } else {
                 half_of_bursts(round_trip_ns, send_ns + delay_ns)
             };
@@ -78,31 +97,54 @@ impl<J: Job> Sampler<'_, J> {
         })
     }
 
-    /// The least window with which the gap is visible, as far as there is one, with the points of
-    /// the steady state.
-    pub(super) fn window(
-        &mut self,
-        subject: Subject,
-        round_trip_ns: f64,
-    ) -> Option<(usize, Vec<Point>)> {
+    /// The steady state with the least window with which the gap is visible, as far as there is one.
+    pub(super) fn window(&mut self, subject: Subject, round_trip_ns: f64) -> Option<Steady> {
         let mut window = subject.window;
         let mut before: Option<f64> = None;
         loop {
-            let repeated = subject.repeated(window);
-            let steady = self.steady(repeated, WINDOWS * window, 0.0)?;
-            let curve = Curve {
-                delay: Estimate::ZERO,
-                points: steady,
-            };
-            let gap_ns = curve.roughly_steady_ns()?;
+            let steady = self.steady_with(subject, window)?;
+            let gap_ns = Curve::without_delay(&steady.points).roughly_steady_ns()?;
             let is_visible = gap_ns * window as f64 > ROUND_TRIPS * round_trip_ns;
             let is_no_faster = before.is_some_and(|before| before < FASTER * gap_ns);
             if is_visible || is_no_faster || window >= LARGEST_WINDOW {
-                return Some((window, curve.points));
+                return Some(steady);
             }
             before = Some(gap_ns);
             window *= 2;
         }
+    }
+
+    /// The steady state with a window.
+    fn steady_with(&mut self, subject: Subject, window: usize) -> Option<Steady> {
+        let repeated = subject.repeated(window);
+        let from = WINDOWS * window;
+        let few = FEW_WINDOWS * window;
+        let rough_ns = self.rough_ns(repeated, few, 1)?;
+        if rough_ns * (2 * from) as f64 > LONG_NS {
+            let points = self.steady(repeated, few, 0.0)?;
+            let gap_ns = Curve::without_delay(&points).roughly_steady_ns()?;
+            let send_ns = self.rough_ns(repeated, 1, ROUGH)?;
+            // After this many requests the window is full, at the latest.
+            let full = window as f64 / (1.0 - send_ns / gap_ns).max(0.01);
+            if full < few as f64 {
+                return Some(Steady {
+                    window,
+                    from: few,
+                    points,
+                });
+            }
+        }
+        Some(Steady {
+            window,
+            from,
+            points: self.steady(repeated, from, 0.0)?,
+        })
+    }
+
+    /// The time of a request in bursts of `m`, ns: the shortest of so many repetitions.
+    fn rough_ns(&mut self, repeated: Repeated, m: usize, repetitions: usize) -> Option<f64> {
+        let timed = Timed::Issue { m, delay_ns: 0.0 };
+        self.shortest_ns(repeated, timed, repetitions)
     }
 
     /// Points of the steady state, from bursts of `m` to those of twice as many requests.
@@ -122,12 +164,8 @@ impl<J: Job> Sampler<'_, J> {
 
     /// The gap alone, with the window of the subject; `None` if nobody sends requests, and where noise hides it.
     pub(in crate::logp) fn gap(&mut self, subject: Subject) -> Option<Estimate> {
-        let repeated = subject.repeated(subject.window);
-        let curve = Curve {
-            delay: Estimate::ZERO,
-            points: self.steady(repeated, WINDOWS * subject.window, 0.0)?,
-        };
-        curve.steady()
+        let steady = self.steady_with(subject, subject.window)?;
+        Curve::without_delay(&steady.points).steady()
     }
 
     /// Adds points to a curve until the longest bursts that are only sent are known exactly.
@@ -154,7 +192,7 @@ impl<J: Job> Sampler<'_, J> {
     /// The curve with a delay; its longest bursts have twice `half` requests.
     fn delayed(&mut self, repeated: Repeated, delay_ns: f64, half: usize) -> Option<Curve> {
         let timed = Timed::Computation {
-            m: FEWEST,
+            m: fewest(delay_ns),
             delay_ns,
         };
         let delay = self.differing(repeated, timed)?;
@@ -176,7 +214,16 @@ fn half_of_bursts(round_trip_ns: f64, each_ns: f64) -> usize {
     let requests = 2.0 * round_trip_ns / each_ns;
     (requests.ceil() as usize)
         .next_power_of_two()
-        .clamp(FEWEST / 2, 2 * LARGEST_WINDOW)
+        .clamp(fewest(each_ns) / 2, 2 * LARGEST_WINDOW)
+}
+
+/// Fewest requests in the longest bursts with a delay, where a request is issued every `each_ns`.
+fn fewest(each_ns: f64) -> usize {
+    if each_ns * FEWEST as f64 > LONG_NS {
+        FEWEST_OF_LONG
+    } else {
+        FEWEST
+    }
 }
 
 /// 1, 2, 4 ... below `end`.

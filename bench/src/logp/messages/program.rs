@@ -62,7 +62,7 @@ impl Program {
             stage: Stage::Begin,
             issued: 0,
             begin_ns: 0.0,
-            has_warmed_up: false,
+            has_warmed_up: !work.warms_up,
         }
     }
 

@@ -167,16 +167,18 @@ pub(in crate::logp) struct Work {
     /// Requests of a process without a reply at once, at most.
     pub(in crate::logp) window: usize,
     pub(in crate::logp) repetitions: usize,
+    /// Whether a first repetition, which sets up connections and fills caches, is made and not
+    /// counted.
+    pub(in crate::logp) warms_up: bool,
 }
 
 /// Numbers by which processes are told what to do.
 pub(in crate::logp) const ENCODED: usize = 9;
 
 impl Work {
-    /// Repetitions that are made; the first sets up connections and fills caches, and is not
-    /// counted.
+    /// Repetitions that are made.
     pub(in crate::logp) fn made(&self) -> usize {
-        self.repetitions + 1
+        self.repetitions + usize::from(self.warms_up)
     }
 
     /// The requests that process `own` has to handle.
@@ -218,7 +220,7 @@ impl Work {
             m as u64,
             delay_ns.to_bits(),
             self.window as u64,
-            self.repetitions as u64,
+            (self.repetitions as u64) << 1 | u64::from(self.warms_up),
         ]
     }
 
@@ -255,7 +257,8 @@ impl Work {
                 _ => return None,
             },
             window: window as usize,
-            repetitions: repetitions as usize,
+            repetitions: (repetitions >> 1) as usize,
+            warms_up: repetitions & 1 == 1,
         })
     }
 }
@@ -336,14 +339,17 @@ mod tests {
         for pattern in patterns {
             for transfer in transfers {
                 for timed in all_timed {
-                    let work = Work {
-                        pattern,
-                        transfer,
-                        timed,
-                        window: 64,
-                        repetitions: 50,
-                    };
-                    assert_eq!(Work::decode(&work.encode()), Some(work));
+                    for warms_up in [true, false] {
+                        let work = Work {
+                            pattern,
+                            transfer,
+                            timed,
+                            window: 64,
+                            repetitions: 50,
+                            warms_up,
+                        };
+                        assert_eq!(Work::decode(&work.encode()), Some(work));
+                    }
                 }
             }
         }

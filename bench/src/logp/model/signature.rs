@@ -44,6 +44,14 @@ const STEADY_WITHIN: f64 = 0.1;
 const EQUAL_WITHIN: f64 = 0.05;
 
 impl Curve {
+    /// The curve through these points, which have no delay.
+    pub(in crate::logp) fn without_delay(points: &[Point]) -> Self {
+        Self {
+            delay: Estimate::ZERO,
+            points: points.to_vec(),
+        }
+    }
+
     /// Time from one request to the next in steady state; `None` for fewer than two points, and
     /// where noise hides it.
     pub(in crate::logp) fn steady(&self) -> Option<Estimate> {

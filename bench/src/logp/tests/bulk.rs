@@ -1,15 +1,15 @@
 //! Bulk messages, and classes of links.
 
 use super::super::figures::{Measured, Plan};
-use super::super::messages::{Pattern, SimulatedJob};
-use super::super::model::{Lines, OfSize};
+use super::super::messages::{Job, Pattern, SimulatedJob};
+use super::super::model::{Limit, Lines, OfSize};
 use super::*;
 
 const SIZES: [usize; 2] = [8, 65_536];
 
 fn sizes(parameters: &Parameters) -> Vec<OfSize> {
     let mut job = SimulatedJob::new(parameters.clone());
-    sampler(&mut job).sizes(Pattern::Pair(0, 1), SIZES)
+    sampler(&mut job).sizes(Pattern::Pair(0, 1), SIZES, "LAN")
 }
 
 /// 100 Mbit/s: 80 ns per byte.
@@ -78,6 +78,37 @@ fn a_rendezvous_is_found_where_it_begins() {
 }
 
 #[test]
+fn the_largest_messages_of_a_slow_link_take_seconds_and_not_minutes() {
+    // A message of 256 KiB takes 21 ms: eight windows of four of them are two thirds of a second.
+    let mut job = SimulatedJob::new(fast_ethernet());
+    let range = [1 << 18, 1 << 18];
+    let sizes = sampler(&mut job).sizes(Pattern::Pair(0, 1), range, "LAN");
+    let elapsed_s = job.elapsed_ns() / 1e9;
+    assert!(elapsed_s < 20.0, "{elapsed_s} s");
+    let found = sizes[0].parameters.as_ref().unwrap();
+    let gap_ns = 6_000.0 + 80.0 * f64::from(1 << 18);
+    is_within(5.0, found.gap.estimate.ns, gap_ns);
+    assert_eq!(found.regimes.limit, Limit::Gap);
+    is_within(5.0, found.send_overhead.estimate.ns, 2_000.0);
+}
+
+#[test]
+fn a_slow_processor_needs_the_long_bursts_until_the_window_is_full() {
+    // The processor is busy for nine tenths of the gap: the window fills up after ten windows.
+    let parameters = Parameters {
+        overhead_per_byte_ns: 72.0,
+        ..fast_ethernet()
+    };
+    let mut job = SimulatedJob::new(parameters);
+    let range = [1 << 17, 1 << 17];
+    let sizes = sampler(&mut job).sizes(Pattern::Pair(0, 1), range, "LAN");
+    let found = sizes[0].parameters.as_ref().unwrap();
+    let bytes = f64::from(1 << 17);
+    is_within(5.0, found.gap.estimate.ns, 6_000.0 + 80.0 * bytes);
+    is_within(5.0, found.send_overhead.estimate.ns, 2_000.0 + 72.0 * bytes);
+}
+
+#[test]
 fn links_of_two_sites_are_measured_class_by_class() {
     let mut parameters = network(4, [1_000.0, 2_000.0, 9_000.0, 20_000.0]);
     // Two processes at each of two sites, 5 ms apart.
@@ -87,7 +118,7 @@ fn links_of_two_sites_are_measured_class_by_class() {
         precision: PRECISION,
         sizes: [8, 0],
     };
-    let measured = Measured::of(&mut job, plan, |_, _| false);
+    let measured = Measured::of(&mut job, plan, |_, _| false, Progress::default());
     let names: Vec<&str> = measured
         .classes
         .iter()
