@@ -35,17 +35,22 @@ const OFFERS: [(&str, &str); 4] = [
 /// The name of a configuration: by whether a progress thread is switched on, and whether the
 /// computation leaves it a core.
 pub(super) fn label(settings: &BTreeMap<String, String>, leaves_cores: bool) -> &'static str {
+    match (has_progress_thread(settings), leaves_cores) {
+        (false, _) => "basic",
+        (true, false) => "progress thread",
+        (true, true) => "dedicated core",
+    }
+}
+
+/// Whether these settings start a progress thread.
+pub(super) fn has_progress_thread(settings: &BTreeMap<String, String>) -> bool {
     let is_on = |name: &str| {
         let value = settings.get(name).map(|value| value.to_ascii_lowercase());
         value.is_some_and(|value| {
             !["", "0", "no", "off", "false", "n", "disable"].contains(&&*value)
         })
     };
-    match (PROGRESS_THREAD.iter().any(|name| is_on(name)), leaves_cores) {
-        (false, _) => "basic",
-        (true, false) => "progress thread",
-        (true, true) => "dedicated core",
-    }
+    PROGRESS_THREAD.iter().any(|name| is_on(name))
 }
 
 /// What the library offers for progress; `None` for a library that is not known.
@@ -71,6 +76,12 @@ pub(super) struct Share {
 }
 
 impl Share {
+    /// Whether threads share cores: those that compute with one another, or with the progress thread
+    /// that these settings start.
+    pub(super) fn is_oversubscribed(&self, settings: &BTreeMap<String, String>) -> bool {
+        self.shares_cores || has_progress_thread(settings) && !self.leaves_cores
+    }
+
     /// The share of this process. Collective.
     pub(super) fn of(
         world: &SimpleCommunicator,
@@ -179,6 +190,22 @@ mod tests {
             label_of("MPIR_CVAR_ASYNC_PROGRESS", "true", true),
             "dedicated core"
         );
+    }
+
+    #[test]
+    fn a_progress_thread_without_a_core_of_its_own_shares_one() {
+        let share = |leaves_cores| Share {
+            cores: vec![0],
+            threads: vec![1, 1],
+            memory: 1 << 20,
+            shares_cores: false,
+            leaves_cores,
+        };
+        let settings =
+            |value: &str| BTreeMap::from([("MPICH_ASYNC_PROGRESS".to_owned(), value.to_owned())]);
+        assert!(share(false).is_oversubscribed(&settings("1")));
+        assert!(!share(true).is_oversubscribed(&settings("1")));
+        assert!(!share(false).is_oversubscribed(&settings("0")));
     }
 
     #[test]

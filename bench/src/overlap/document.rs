@@ -29,8 +29,7 @@ pub(super) struct Surroundings {
     /// Largest error of a time on the common clock, ns: half the shortest round trip to a host. 0
     /// with one clock.
     pub(super) clock_error_ns: f64,
-    /// Whether processes shared cores: a process has fewer cores than it has threads and its share
-    /// of the host.
+    /// Whether threads that compute share cores with one another, or with a progress thread.
     pub(super) shares_cores: bool,
     /// Number of cores of the host of the first process.
     pub(super) host_cores: usize,
