@@ -24,7 +24,6 @@ mod processes;
 mod search;
 #[cfg(test)]
 mod simulated;
-#[cfg(test)]
 mod stub;
 mod subject;
 mod summary;
@@ -32,6 +31,7 @@ mod table;
 mod without_mpi;
 mod workload;
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -55,6 +55,7 @@ use driver::Progress;
 use journal::{Journal, Plan};
 use operation::Operation;
 use processes::{Job, Member};
+use stub::{Progression, Stub};
 use without_mpi::WithoutMpi;
 use workload::Workload;
 
@@ -120,10 +121,17 @@ pub struct Options {
         long, value_name = "FILE", num_args = 1..,
         conflicts_with_all = [
             "operation", "communication", "computation", "factor", "runs", "threads", "memory",
-            "configuration",
+            "configuration", "simulate",
         ],
     )]
     compare: Vec<PathBuf>,
+    /// Measure a simulated library that makes progress in this way, without a launcher: background,
+    /// in-wait, first-step=SHARE, slowing=FACTOR or contending=COMPUTATION,COMMUNICATION (factors)
+    #[arg(
+        long, value_name = "PROGRESS", value_parser = Progression::of_text,
+        conflicts_with_all = ["threads", "memory"],
+    )]
+    simulate: Option<Progression>,
     /// Compute on request of this process, without MPI
     #[arg(long, hide = true, value_name = "PROCESS")]
     worker: Option<i32>,
@@ -225,7 +233,9 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if let Some(parent) = options.worker {
         return without_mpi::serve(parent);
     }
-    let documents = if options.compare.is_empty() {
+    let documents = if let Some(progression) = options.simulate {
+        vec![simulate(options, progression)?]
+    } else if options.compare.is_empty() {
         match measure(options)? {
             None => return Ok(()),
             Some(document) => vec![document],
@@ -270,6 +280,59 @@ fn read(path: &Path) -> anyhow::Result<Document> {
         "{}: this is not a result of collbench-bench overlap",
         shown()
     );
+    Ok(document)
+}
+
+/// Memory of the processes of a simulated library.
+const SIMULATED_MEMORY: u64 = 1 << 34;
+
+/// Measures a library with known progress, in simulated time.
+fn simulate(options: &Options, progression: Progression) -> anyhow::Result<Document> {
+    let mut stub = Stub::new(progression);
+    let plan = Plan {
+        operations: options.operations(),
+        communication_ns: options.communication.list(options.factor),
+        computation_ns: options.computation.list(options.factor),
+        runs: usize::from(options.runs),
+        memory: SIMULATED_MEMORY,
+        threads: vec![1; stub.n],
+        hosts: vec!["simulated".to_owned(); stub.n],
+        mpi_library: format!("simulated library ({progression})"),
+        environment: BTreeMap::new(),
+        configuration: options
+            .configuration
+            .clone()
+            .unwrap_or_else(|| progression.to_string()),
+    };
+    let mut journal = match &options.output {
+        Some(folder) => {
+            folder::make(folder)?;
+            Journal::open(folder, &plan)?
+        }
+        None => Journal::default(),
+    };
+    driver::measure(&plan, &mut stub, &mut journal, |_| ())?;
+    let surroundings = Surroundings {
+        machine: Machine {
+            load: None,
+            ..Machine::here()
+        },
+        command: std::env::args().collect(),
+        has_one_clock: true,
+        clock_error_ns: 0.0,
+        shares_cores: false,
+        host_cores: configuration::host_cores(),
+    };
+    written(options, Document::of(&plan, &journal, surroundings))
+}
+
+/// The document, which is also in the output directory now, if there is one.
+fn written(options: &Options, document: Document) -> anyhow::Result<Document> {
+    if let Some(folder) = &options.output {
+        let mut text = Vec::new();
+        write_json(&document, &mut text)?;
+        folder::write_file(folder, DOCUMENT, &text)?;
+    }
     Ok(document)
 }
 
@@ -355,30 +418,31 @@ fn measure_in(
         command: std::env::args().collect(),
         has_one_clock,
         clock_error_ns: job.clock_error_ns(),
-        shares_cores: share.shares_cores,
+        shares_cores: share.is_oversubscribed(&settings()),
         host_cores: configuration::host_cores(),
     };
     job.end();
-    let document = Document::of(&plan, &journal, surroundings);
-    if let Some(folder) = &options.output {
-        let mut text = Vec::new();
-        write_json(&document, &mut text)?;
-        folder::write_file(folder, DOCUMENT, &text)?;
+    written(options, Document::of(&plan, &journal, surroundings)).map(Some)
+}
+
+impl Options {
+    /// The operations to measure, each once.
+    fn operations(&self) -> Vec<Operation> {
+        let mut operations: Vec<Operation> = Vec::new();
+        for &operation in self.operation.iter().copied().flatten() {
+            if !operations.contains(&operation) {
+                operations.push(operation);
+            }
+        }
+        operations
     }
-    Ok(Some(document))
 }
 
 fn plan(options: &Options, processes: &[Process], memory: u64, share: &Share) -> Plan {
     let library = mpi::environment::library_version();
     let library = library.unwrap_or_else(|_| "unknown".to_owned());
-    let mut operations: Vec<Operation> = Vec::new();
-    for &operation in options.operation.iter().copied().flatten() {
-        if !operations.contains(&operation) {
-            operations.push(operation);
-        }
-    }
     Plan {
-        operations,
+        operations: options.operations(),
         communication_ns: options.communication.list(options.factor),
         computation_ns: options.computation.list(options.factor),
         runs: usize::from(options.runs),

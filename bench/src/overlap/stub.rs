@@ -1,11 +1,13 @@
 //! A library with known progress, in virtual time.
 
+use std::fmt::{self, Display, Formatter};
+
 use super::metrics::Stamps;
 use super::operation::Operation;
 use super::subject::{Load, Part, Run, Subject};
 
 /// How the library makes progress while the program computes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Progression {
     /// All the time, at no cost.
     Background,
@@ -17,6 +19,46 @@ pub(super) enum Progression {
     Slowing(f64),
     /// In the wait alone; computation and communication take this many times as long.
     Contending(f64, f64),
+}
+
+impl Progression {
+    /// As on the command line: `background`, `in-wait`, `first-step=0.4`, `slowing=2` or
+    /// `contending=1.5,1.6`.
+    pub(super) fn of_text(text: &str) -> Result<Self, String> {
+        let (name, numbers) = text.split_once('=').unwrap_or((text, ""));
+        let numbers: Vec<f64> = (numbers.split(',').filter(|number| !number.is_empty()))
+            .map_while(|number| number.parse().ok())
+            .filter(|number| (0.0..=1_000.0).contains(number))
+            .collect();
+        match (name, &numbers[..]) {
+            ("background", []) => Ok(Self::Background),
+            ("in-wait", []) => Ok(Self::InWait),
+            ("first-step", &[share]) if share <= 1.0 => Ok(Self::FirstStep(share)),
+            ("slowing", &[factor]) if factor >= 1.0 => Ok(Self::Slowing(factor)),
+            ("contending", &[slowdown, slower]) if slowdown.min(slower) >= 1.0 => {
+                Ok(Self::Contending(slowdown, slower))
+            }
+            _ => Err(
+                "expected background, in-wait, first-step=0.4, slowing=2 or \
+                      contending=1.5,1.6"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+impl Display for Progression {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Background => formatter.write_str("background"),
+            Self::InWait => formatter.write_str("in-wait"),
+            Self::FirstStep(share) => write!(formatter, "first-step={share}"),
+            Self::Slowing(factor) => write!(formatter, "slowing={factor}"),
+            Self::Contending(slowdown, slower) => {
+                write!(formatter, "contending={slowdown},{slower}")
+            }
+        }
+    }
 }
 
 /// A job of `n` processes on virtual time.
@@ -159,6 +201,35 @@ impl Stub {
             (Part::Overlap, Progression::Contending(slowdown, slower)) => {
                 [call, computation * slowdown, communication * slower - call]
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_progression_is_read_as_it_is_written() {
+        for text in [
+            "background",
+            "in-wait",
+            "first-step=0.4",
+            "slowing=2",
+            "contending=1.5,1.6",
+        ] {
+            let progression = Progression::of_text(text).unwrap();
+            assert_eq!(progression.to_string(), text);
+        }
+        for wrong in [
+            "",
+            "slowing",
+            "slowing=0.5",
+            "first-step=2",
+            "in-wait=1",
+            "contending=2",
+        ] {
+            assert!(Progression::of_text(wrong).is_err(), "{wrong}");
         }
     }
 }

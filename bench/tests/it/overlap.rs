@@ -104,3 +104,44 @@ fn operations_are_measured_and_results_are_shown_again_without_a_launcher() {
     let shown = String::from_utf8_lossy(&shown.get_output().stdout).into_owned();
     assert_eq!(shown.matches("MPI_Iscan").count(), 2, "{shown}");
 }
+
+/// The document of a simulated library, which needs no launcher.
+fn simulated(progress: &str, configuration: &str, folder: &Path) -> Value {
+    let mut bench = assert_cmd::Command::new(env!("CARGO_BIN_EXE_collbench-bench"));
+    let measured = bench
+        .args(["overlap", "--simulate", progress, "--operation", "ibcast"])
+        .args(["--communication", "1ms..16ms", "--computation", "1ms..16ms"])
+        .args(["--configuration", configuration, "--format", "json"])
+        .args(["--output", configuration])
+        .current_dir(folder)
+        .assert()
+        .success();
+    serde_json::from_slice(&measured.get_output().stdout).unwrap()
+}
+
+#[test]
+fn configurations_of_a_simulated_library_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    for (progress, configuration, diagnosis) in [
+        ("in-wait", "basic", "no_progression"),
+        ("slowing=2", "shared", "computation_slowed"),
+        ("background", "dedicated", "good_overlap"),
+    ] {
+        let document = simulated(progress, configuration, folder.path());
+        let cells = document["grids"][0]["cells"].as_array().unwrap();
+        assert_eq!(cells.len(), 25);
+        let has = |cell: &&Value| cell["measured"]["diagnosis"] == diagnosis;
+        let n = cells.iter().filter(has).count();
+        // A communication that is long enough hides a slowed computation.
+        assert!(n >= 15, "{configuration}: {n} cells are {diagnosis}");
+    }
+    let mut bench = assert_cmd::Command::new(env!("CARGO_BIN_EXE_collbench-bench"));
+    bench
+        .args(["overlap", "--compare", "basic", "shared", "dedicated"])
+        .args(["--output", "all"])
+        .current_dir(folder.path())
+        .assert()
+        .success();
+    let picture = std::fs::read_to_string(folder.path().join("all/overhead-ibcast-1.svg"));
+    assert!(picture.unwrap().contains("dedicated: overhead ratio"));
+}
