@@ -1,6 +1,6 @@
 //! Blocking collectives of a run: who waits for whom, and what is written.
 
-use collbench_formats::{CODE_INTERNAL, ROOT_NONE, Semantics};
+use collbench_formats::{CODE_INTERNAL, CallSiteChange, ROOT_NONE, Semantics};
 
 use super::group::Members;
 use super::rank_file::{Body, NewRecord};
@@ -206,6 +206,16 @@ impl Simulation<'_> {
                 payload: self.scratch.payloads[caller.i],
             },
         };
+        // Each call has its own note: one may be the first of its chunk.
+        if let Some(index) = call.called_at {
+            let note = CallSiteChange { index };
+            let note = NewRecord {
+                leave: None,
+                body: Body::Words(note.words()),
+                ..record
+            };
+            self.write(rank, note)?;
+        }
         if !self.write(rank, record)? {
             return Ok(false);
         }

@@ -285,6 +285,8 @@ fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
     let host_at = scenario.host_of[rank as usize];
     let host = &scenario.hosts[host_at];
     let world = random::hash(&[seed, scenario.n_ranks() as u64]);
+    let has_sites = !scenario.call_sites.is_empty();
+    let sites = has_sites.then(|| LayerState::new(Layer::Sites, true, ""));
     let gaps = (scenario.has_gaps).then(|| LayerState::new(Layer::PointToPoint, true, ""));
     let boot = random::hash(&[seed, 2, host_at as u64]);
     let init = [0, scenario.init_ns.next_multiple_of(scenario.grid_ns)];
@@ -326,6 +328,7 @@ fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
         ]
         .into_iter()
         .chain(gaps)
+        .chain(sites)
         .collect(),
         command: command(scenario),
         anchors: (1..)

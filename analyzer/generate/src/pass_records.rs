@@ -1,6 +1,6 @@
 //! What event collectors record of an instance over a spanning tree of our own.
 
-use collbench_formats::{Definition, Semantics, SpanningTree};
+use collbench_formats::{CallSite, Definition, Module, Semantics, SiteFrame, SpanningTree};
 
 use super::group::Members;
 use super::own_trees;
@@ -21,6 +21,31 @@ impl Simulation<'_> {
                     wrappers: (rank == 0).then(|| tree.wrappers.clone()),
                 });
                 self.define(rank, definition, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Defines the places in the program from which steps are called.
+    pub(super) fn define_call_sites(&mut self, at: u64) -> Result<(), FileError> {
+        for rank in 0..self.ranks.len() as u32 {
+            for (index, place) in (0..).zip(&self.scenario.call_sites) {
+                let module = Definition::Module(Module {
+                    index,
+                    path: place.module.clone(),
+                    build_id: Vec::new(),
+                });
+                self.define(rank, module, at)?;
+                let frame = SiteFrame {
+                    module: index,
+                    address: place.address,
+                };
+                let site = Definition::CallSite(CallSite {
+                    index,
+                    frames: vec![frame],
+                    is_whole: true,
+                });
+                self.define(rank, site, at)?;
             }
         }
         Ok(())

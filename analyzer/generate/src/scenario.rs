@@ -55,6 +55,8 @@ pub(crate) struct Scenario {
     pub(crate) has_gaps: bool,
     /// Spanning trees of our own.
     pub(crate) trees: Vec<OwnTree>,
+    /// The places in the program from which steps are called; empty if no step says it.
+    pub(crate) call_sites: Vec<CalledAt>,
     pub(crate) program: Vec<Step>,
     /// By world rank.
     pub(crate) faults: Vec<Fault>,
@@ -119,6 +121,8 @@ pub(crate) struct Call {
     pub(crate) makes: Option<String>,
     pub(crate) split: Split,
     pub(crate) internal: bool,
+    /// From where it is called: an index in [`Scenario::call_sites`].
+    pub(crate) called_at: Option<u32>,
     pub(crate) kind: StepKind,
     pub(crate) grid: Grid,
     pub(crate) work: Vec<Delay>,
@@ -127,6 +131,16 @@ pub(crate) struct Call {
     pub(crate) model: Option<MessageModel>,
     /// The spanning tree of our own that replaces it: an index in [`Scenario::trees`].
     pub(crate) over: Option<usize>,
+}
+
+/// A place in the program.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CalledAt {
+    /// Path of the executable or library.
+    pub(crate) module: String,
+    /// The address in it to which the call returns.
+    pub(crate) address: u64,
 }
 
 /// What a step does after the work.

@@ -53,7 +53,8 @@ impl<'a> Simulation<'a> {
             }
             self.add_named(name, groups);
         }
-        self.define_trees(leave)
+        self.define_trees(leave)?;
+        self.define_call_sites(leave)
     }
 
     fn add_named(&mut self, name: String, groups: Vec<Group>) {

@@ -46,6 +46,7 @@ impl Scenario {
                 jitter: None,
             },
             own_trees: Vec::new(),
+            call_sites: Vec::new(),
             n_calls: 0,
             n_delays: 0,
         }
@@ -127,6 +128,7 @@ impl Check<'_> {
             has_messages,
             has_gaps,
             trees,
+            call_sites: self.call_sites,
             program,
             faults,
         })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Bytes, Grid, Split};
+use super::{Bytes, CalledAt, Grid, Split};
 use crate::summary::TruthDetail;
 
 #[derive(Debug, Deserialize)]
@@ -117,6 +117,7 @@ pub(super) struct WrittenStep {
     pub(super) split: Option<Spanned<Split>>,
     #[serde(default)]
     pub(super) internal: bool,
+    pub(super) called_at: Option<Spanned<CalledAt>>,
     pub(super) begin_ns: Option<Spanned<u64>>,
     pub(super) grid: Option<Spanned<Grid>>,
     pub(super) complete: Option<Spanned<String>>,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::super::{Host, Latency, ScenarioError};
+use super::super::{CalledAt, Host, Latency, ScenarioError};
 
 /// Times in a scenario, ns, are below 285 years.
 pub(super) const MAX_NS: u64 = 1 << 53;
@@ -26,6 +26,8 @@ pub(super) struct Check<'a> {
     pub(super) latency: Latency,
     /// Names of the spanning trees of our own.
     pub(super) own_trees: Vec<String>,
+    /// The places in the program from which steps are called.
+    pub(super) call_sites: Vec<CalledAt>,
     pub(super) n_calls: usize,
     pub(super) n_delays: u64,
 }

@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::file::{Check, MAX_DELAY_NS, line_of};
 use crate::scenario::written::{RotatingWord, WrittenRoot, WrittenStep};
 use crate::scenario::{
-    Action, Begin, Bytes, Call, CompleteStep, Root, ScenarioError, Split, Step, StepKind,
+    Action, Begin, Bytes, Call, CalledAt, CompleteStep, Root, ScenarioError, Split, Step, StepKind,
 };
 
 impl Check<'_> {
@@ -56,6 +56,7 @@ impl Check<'_> {
                 && step.latency.is_none()
                 && step.tree.is_none()
                 && step.over.is_none()
+                && step.called_at.is_none()
                 && !step.internal;
             if !is_plain {
                 let expected = "only repeat and steps; fields of calls belong in the steps";
@@ -118,6 +119,16 @@ impl Check<'_> {
             }
             Some(tree) => Some(self.read_tree(tree, operation, &bytes, &kind)?),
         };
+        let called_at = match step.called_at {
+            None => None,
+            Some(_) if matches!(kind, StepKind::Call) && operation.is_some() => step
+                .called_at
+                .map(|place| self.number_of_site(place.into_inner())),
+            Some(place) => {
+                let expected = "a step that calls a blocking operation";
+                return self.wrong(place.span(), "called_at", expected);
+            }
+        };
         let latency = match step.latency {
             None => self.latency.clone(),
             Some(latency) => self.read_latency(latency)?,
@@ -132,6 +143,7 @@ impl Check<'_> {
             makes: step.makes.map(Spanned::into_inner),
             split: step.split.map(Spanned::into_inner).unwrap_or_default(),
             internal: step.internal,
+            called_at,
             kind,
             grid: step.grid.map(Spanned::into_inner).unwrap_or_default(),
             work,
@@ -139,6 +151,16 @@ impl Check<'_> {
             model,
             over,
         })
+    }
+
+    /// The number of a place in the program, which may be a new one.
+    fn number_of_site(&mut self, place: CalledAt) -> u32 {
+        let known = self.call_sites.iter().position(|known| *known == place);
+        let number = known.unwrap_or(self.call_sites.len());
+        if known.is_none() {
+            self.call_sites.push(place);
+        }
+        number as u32
     }
 
     fn check_makes(
