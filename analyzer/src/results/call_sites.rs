@@ -52,6 +52,28 @@ pub struct OperationSite {
 /// Parts of the paths of header files whose functions wrap MPI, and are inlined into programs.
 const WRAPPING_HEADERS: [&str; 4] = ["/boost/mpi/", "/mpi/cxx/", "/mpicxx.h", "/mpi.h"];
 
+/// The name of a function of C++ without the types of its arguments: of `A::f(int) const` it is `A::f`. Other names
+/// stay as they are.
+fn without_arguments(name: &str) -> &str {
+    let end = name.strip_suffix(" const").unwrap_or(name);
+    if !end.ends_with(')') {
+        return name;
+    }
+    let mut depth = 0;
+    for (at, letter) in end.char_indices().rev() {
+        match letter {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        // Not the whole name: `(anonymous namespace)` begins some.
+        if depth == 0 {
+            return if at > 0 { &end[..at] } else { name };
+        }
+    }
+    name
+}
+
 impl FrameSummary {
     fn is_of_wrapping_header(&self) -> bool {
         let file = self.file.as_deref().unwrap_or_default();
@@ -67,10 +89,13 @@ impl FrameSummary {
         match (&self.file, self.line, &self.function) {
             (Some(file), Some(line), _) => format!("{}:{line}", last(file)),
             (Some(file), None, _) => last(file),
-            (None, _, Some(function)) => match module {
-                Some(module) => format!("{function}() in {module}"),
-                None => format!("{function}()"),
-            },
+            (None, _, Some(function)) => {
+                let function = without_arguments(function);
+                match module {
+                    Some(module) => format!("{function}() in {module}"),
+                    None => format!("{function}()"),
+                }
+            }
             (None, _, None) => match module {
                 Some(module) => format!("{module}+{:#x}", self.offset),
                 None => format!("generated code at {:#x}", self.offset),
@@ -98,5 +123,37 @@ impl CallSiteSummary {
     pub fn place(&self) -> String {
         let frame = self.own_frame().or(self.frames.last());
         frame.map_or_else(|| "an unknown place".to_owned(), FrameSummary::place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_named_without_the_types_of_their_arguments() {
+        let place = |function: &str| {
+            let frame = FrameSummary {
+                function: Some(function.to_owned()),
+                module: Some("/opt/lib.so".to_owned()),
+                ..FrameSummary::default()
+            };
+            frame.place()
+        };
+        let names = [
+            ("halo", "halo() in lib.so"),
+            ("A::f()", "A::f() in lib.so"),
+            ("A::f(int (*) [2], B<int>) const", "A::f() in lib.so"),
+            (
+                "(anonymous namespace)::f(int)",
+                "(anonymous namespace)::f() in lib.so",
+            ),
+            ("A::operator()(int)", "A::operator()() in lib.so"),
+            ("solver_mod_MOD_step", "solver_mod_MOD_step() in lib.so"),
+            ("odd)", "odd)() in lib.so"),
+        ];
+        for (function, expected) in names {
+            assert_eq!(place(function), expected);
+        }
     }
 }

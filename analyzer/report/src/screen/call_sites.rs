@@ -1,11 +1,7 @@
 //! The table of places from which collectives are called.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-
 use collbench_analyzer::Analysis;
-use collbench_stats::integers::add_ns;
-use collbench_text::quantity;
+use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::screen::lines::{Screen, lines_of};
@@ -13,15 +9,10 @@ use crate::words;
 
 /// Rows shown; the JSON has all.
 const MAX_ROWS: usize = 20;
-
-/// One operation, called from one place.
-#[derive(Debug, Clone, Copy, Default)]
-struct Row {
-    ranks: u64,
-    calls: u64,
-    time_ns: i64,
-    wait_ns: Option<i64>,
-}
+/// Heads of the columns after the place.
+const HEADS: [&str; 5] = ["operation", "ranks", "calls", "time", "wait"];
+/// Least columns of a place.
+const MIN_PLACE: usize = 16;
 
 /// The places from which collectives are called, by time in the calls from there, on a terminal of so many
 /// columns; a sentence where they were not recorded.
@@ -38,19 +29,33 @@ fn call_sites(screen: &mut Screen, analysis: &Analysis) {
         screen.item("call sites were not recorded; record with --layers +sites");
         return;
     }
-    let rows = rows(analysis);
+    let rows = words::call_sites::rows(analysis);
     let mut table = Table::new();
     table.load_style(TableStyle::new());
-    table.set_header(["called at", "operation", "ranks", "calls", "time", "wait"]);
-    for ((place, operation), row) in rows.iter().take(MAX_ROWS) {
-        table.add_row([
-            (*place).clone(),
+    table.set_header(std::iter::once("called at").chain(HEADS));
+    let shown = &rows[..rows.len().min(MAX_ROWS)];
+    let cells = shown.iter().map(|((_, operation), row)| {
+        [
             operation.to_string(),
             row.ranks.to_string(),
             quantity::short_count(row.calls),
             quantity::duration(row.time_ns),
             row.wait_ns.map_or("-".to_owned(), quantity::duration),
-        ]);
+        ]
+    });
+    let cells: Vec<[String; 5]> = cells.collect();
+    // What the other columns leave, with the gaps between all; figures are never cut.
+    let widths = HEADS.iter().enumerate().map(|(column, head)| {
+        let widest = cells
+            .iter()
+            .map(|cells| cells[column].chars().count())
+            .max();
+        1 + widest.unwrap_or(0).max(head.len())
+    });
+    let room = screen.columns().saturating_sub(2 + widths.sum::<usize>());
+    for (((place, _), _), cells) in shown.iter().zip(cells) {
+        let place = inert::line(place, room.max(MIN_PLACE));
+        table.add_row(std::iter::once(place).chain(cells));
     }
     for column in 2..6 {
         if let Some(column) = table.column_mut(column) {
@@ -64,26 +69,4 @@ fn call_sites(screen: &mut Screen, analysis: &Analysis) {
         let n = (rows.len() - MAX_ROWS) as u64;
         screen.row(&format!("  and {}", quantity::counted(n, "other row")));
     }
-}
-
-/// By place and operation, the longest time first. Ways that end at one line are one place.
-fn rows(analysis: &Analysis) -> Vec<((String, &str), Row)> {
-    let mut rows: BTreeMap<(String, &str), Row> = BTreeMap::new();
-    for operation in &analysis.operations {
-        for of in &operation.sites {
-            let place = words::call_sites::place(analysis, Some(of.site));
-            let place = place.unwrap_or_else(|| "an unknown place".to_owned());
-            let row = rows.entry((place, &*operation.operation)).or_default();
-            row.ranks = row.ranks.max(of.ranks);
-            row.calls += of.calls;
-            add_ns(&mut row.time_ns, of.call_time_ns);
-            if let Some(wait_ns) = of.wait_ns {
-                add_ns(row.wait_ns.get_or_insert(0), wait_ns);
-            }
-        }
-    }
-    let mut rows: Vec<_> = rows.into_iter().collect();
-    // Stable: rows of equal time stay in the order of their places.
-    rows.sort_by_key(|(_, row)| Reverse(row.time_ns));
-    rows
 }
