@@ -288,7 +288,8 @@ pub(crate) fn names_by_library(analysis: &Analysis, columns: usize) -> Vec<Strin
             let words: Vec<String> = of[..n].iter().map(algorithm).collect();
             let more = match of.len() - n {
                 0 => String::new(),
-                n_more => format!(" and {n_more} more"),
+                1 => " and another".to_owned(),
+                n_more => format!(" and {n_more} others"),
             };
             format!("{} uses {}{more}", of[0].operation, words.join(", "))
         };

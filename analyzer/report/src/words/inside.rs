@@ -421,7 +421,10 @@ fn costliest_hop(
         " The most expensive hop is {}: {}{on_average}{}, {} of the time",
         edge(analysis, hop.from, hop.to),
         duration(hop.total_ns / hop.instances.max(1).cast_signed()),
-        in_so_many(hop.instances, n),
+        match n {
+            1 => String::new(),
+            _ => format!("{} instances", in_so_many(hop.instances, n)),
+        },
         percent(hop.total_ns, path.duration_ns),
     );
     let Some(messages) = HopMessages::of(tree, hop, n) else {

@@ -240,7 +240,7 @@ fn names_of_algorithms_are_told_whole_and_the_others_counted() {
     );
     assert_eq!(
         line(4),
-        "  names MPI_Reduce uses reduce_intra_number_0 (10 calls of 8 bytes) and 3 more"
+        "  names MPI_Reduce uses reduce_intra_number_0 (10 calls of 8 bytes) and 3 others"
     );
 }
 
