@@ -33,5 +33,5 @@ if ! cmp -s package-lock.json node_modules/.installed; then
         --cache "${npm_config_cache:-$target/npm}" || skip "npm could not install its packages"
     cp package-lock.json node_modules/.installed
 fi
-COLLBENCH_TARGET=$target timeout 300 node --test .
+COLLBENCH_TARGET=$target timeout 900 node --test .
 echo "browser.sh: screenshots are in $target/browser"

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { launch } from './browser.mjs';
 import { makeReport } from './reports.mjs';
 
-const NAMES = ['four', 'sixty-four', 'thousand', 'inside'];
+const NAMES = ['four', 'sixty-four', 'thousand', 'inside', 'sites'];
 
 let browser;
 const pages = {};
@@ -285,5 +285,140 @@ test('filters leave operations, communicators and ranks out everywhere', async (
     assert.equal(await inSight(page).count(), 0);
     await filters.getByLabel('Ranks or host').fill('');
     assert.equal(await inSight(page).count(), 1);
+  });
+});
+
+test('filters leave places in the program, communicators, phases and hosts out', async () => {
+  await withReport('sites', async (page) => {
+    const filters = page.getByRole('group', { name: 'Show only' });
+    const visible = (selector) => page.locator(selector).filter({ visible: true }).count();
+    const operations = '#operations ~ .wide tbody tr';
+    const sites = '#sites ~ .wide tbody tr';
+    assert.equal(await visible(sites), 3);
+    const headings = () => page.getByLabel('Instance', { exact: true }).locator('option').allInnerTexts();
+    const n = (await headings()).length;
+
+    await filters.getByLabel('Called at').selectOption('solver+0x2000');
+    assert.equal(await visible(sites), 1);
+    assert.equal(await visible(operations), 1);
+    const left = (await headings()).length;
+    assert.ok(left > 0 && left < n, `${left} of ${n}`);
+    assert.match(await inSight(page).locator('svg.picture').textContent(), /called at solver\+0x2000/);
+    await filters.getByLabel('Called at').selectOption('');
+    assert.equal(await visible(sites), 3);
+
+    await filters.getByLabel('Phase').selectOption('2');
+    assert.ok((await headings()).every((text) => text.startsWith('MPI_Bcast')));
+    assert.ok((await headings()).length > 0);
+    await filters.getByLabel('Phase').selectOption('');
+
+    await filters.getByLabel('Ranks or host').fill('n02');
+    const ranks = await page.locator('#ranks ~ .wide tbody tr').filter({ visible: true }).locator('th').allInnerTexts();
+    assert.deepEqual(ranks, ['4', '5', '6', '7']);
+    const picked = await page.evaluate(() => (
+      [...document.querySelector('svg.picture.chosen').querySelectorAll('.picked')].map((mark) => mark.dataset.ranks)
+    ));
+    assert.deepEqual(picked, ['4', '5', '6', '7']);
+  });
+  await withReport('sixty-four', async (page) => {
+    const filters = page.getByRole('group', { name: 'Show only' });
+    const column = await page.locator('#operations ~ .wide thead th').allInnerTexts();
+    const at = column.indexOf('communicator');
+    const names = () => page.locator('#operations ~ .wide tbody tr').filter({ visible: true })
+      .evaluateAll((rows, cell) => [...new Set(rows.map((row) => row.cells[cell].textContent))], at);
+    const [wanted] = (await names()).filter((name) => name !== 'MPI_COMM_WORLD');
+    await filters.getByLabel('Communicator').selectOption(wanted);
+    assert.deepEqual(await names(), [wanted]);
+  });
+});
+
+test('names of places in the program are text', async () => {
+  await withReport('sites', async (page) => {
+    const filters = page.getByRole('group', { name: 'Show only' });
+    const hostile = await filters.getByLabel('Called at').locator('option', { hasText: 'onerror' }).innerText();
+    assert.match(hostile, /^<img src=x onerror=/);
+    await filters.getByLabel('Called at').selectOption(hostile);
+    assert.match(await heading(page).innerText(), /^MPI_Bcast/);
+    assert.equal(await page.evaluate(() => globalThis.broken), undefined);
+    assert.equal(await page.locator('img').count(), 0);
+  });
+});
+
+test('the one that is late is marked where the others wait for it', async () => {
+  await withReport('sites', async (page) => {
+    await page.locator('.verdict a.worst').first().click();
+    await page.waitForURL(/#instance-/);
+    assert.match(await heading(page).innerText(), /rank 5 last/);
+    const svg = inSight(page).locator('svg.picture');
+    const [late, arrival] = await Promise.all([svg.locator('.plot .late'), svg.locator('.arrival').first()].map(
+      (mark) => mark.boundingBox(),
+    ));
+    assert.ok(Math.abs(late.x + late.width - (arrival.x + arrival.width / 2)) < 2, 'up to its arrival');
+    const row = await svg.locator('.plot [data-ranks="5"]:not(.beside)').boundingBox();
+    assert.ok(late.y > row.y && late.y < row.y + 26, 'in its row');
+    assert.match(await svg.textContent(), /late: a cause of waiting/);
+  });
+});
+
+test('waits over time get shorter intervals when they are zoomed, and still lead to instances', async () => {
+  for (const name of ['four', 'thousand']) {
+    // eslint-disable-next-line no-await-in-loop
+    await withReport(name, async (page) => {
+      const tools = page.getByRole('group', { name: 'Zoom' }).first();
+      const length = async () => {
+        const [, figure, unit] = /intervals of ([\d.]+) (\w+)/.exec(await tools.locator('output').innerText());
+        return Number(figure) * { us: 1, ms: 1e3, s: 1e6 }[unit];
+      };
+      const whole = await length();
+      assert.equal(await page.locator('svg.picture .fine').count(), 0);
+      const label = await page.locator('svg.picture').first().locator('text', { hasText: 'rank' }).allTextContents();
+      for (let click = 0; click < 5; click += 1) await tools.getByRole('button', { name: 'Zoom in' }).click();
+      assert.equal(whole / await length(), 4);
+      assert.deepEqual(
+        await page.locator('svg.picture').first().locator('text', { hasText: 'rank' }).allTextContents(),
+        label,
+        'names of rows stay',
+      );
+      // Shades of all columns in sight, on each row, within the plot.
+      const drawn = await page.evaluate(() => {
+        const svg = document.querySelector('svg.picture');
+        const rows = [...svg.querySelectorAll('[data-finer]')];
+        return rows.map((row) => [...row.querySelectorAll('.fine path')].map((path) => path.getAttribute('d')).join('').split('M').length - 1);
+      });
+      assert.ok(drawn.every((n) => n > 4), drawn.join(' '));
+      const row = page.locator('svg.picture [data-finer]').last();
+      await row.evaluate((one) => one.scrollIntoView({ block: 'center' }));
+      const { y, height } = await row.boundingBox();
+      const frame = await page.locator('svg.picture').first().locator('.frame').last().boundingBox();
+      let to = null;
+      for (let part = 0.05; part < 1 && !to; part += 0.05) {
+        const point = { x: frame.x + frame.width * part, y: y + height / 2 };
+        await page.mouse.move(point.x, point.y);
+        assert.match(
+          await page.locator('.tip').innerText(),
+          /[\d.]+ \ws to [\d.]+ \ws: ((at least )?[\d.]+ % of the time waiting|no call|wait not known)$/,
+        );
+        if (await page.locator('svg.picture').first().evaluate((svg) => svg.classList.contains('leading'))) to = point;
+      }
+      assert.ok(to, 'a wait that leads on');
+      await page.mouse.click(to.x, to.y);
+      await page.waitForURL(/#instance-\d+$/);
+      await page.waitForFunction(() => !document.querySelector(window.location.hash).closest('details').hidden);
+      await tools.getByRole('button', { name: 'reset zoom' }).click();
+      assert.equal(await length(), whole);
+      assert.equal(await page.locator('svg.picture .fine').count(), 0);
+    });
+  }
+});
+
+test('an outlier that is told of leads to its timeline', async () => {
+  await withReport('sites', async (page) => {
+    const told = page.locator('main li', { has: page.getByRole('link', { name: 'its timeline' }) }).first();
+    const [operation] = /MPI_\w+/.exec(await told.innerText());
+    const link = told.getByRole('link', { name: 'its timeline' });
+    const to = (await link.getAttribute('href')).replace('#instance-', '');
+    await link.click();
+    await arrive(page, to);
+    assert.match(await heading(page).innerText(), new RegExp(`^${operation} .*rank 0 last, outlier$`));
   });
 });

@@ -402,3 +402,21 @@ test('a long table shows only the rows asked for', async () => {
     assert.equal(await visible(page, rows), all);
   });
 });
+
+test('the axes of a chart that is magnified stay in sight', async () => {
+  await withReport('four', {}, async (page) => {
+    const figure = page.locator('section.group:not([hidden]) figure').filter({ hasText: 'Durations of the instances' });
+    const kept = () => figure.locator('.kept text').evaluateAll((all) => all.map(({ textContent }) => textContent));
+    assert.deepEqual(await kept(), []);
+    for (let click = 0; click < 3; click += 1) await figure.getByRole('button', { name: 'Zoom in' }).click();
+    const words = await kept();
+    const times = words.filter((text) => /\d [mu]s$/.test(text))
+      .map((text) => Number(text.split(' ')[0]) * (text.endsWith('ms') ? 1e3 : 1));
+    assert.ok(times.length >= 2, words.join(' '));
+    // Both ends of the view: of 20 to 450 us a bit more than a quarter of the doublings.
+    assert.ok(times[0] > 20 && times[1] < 450 && times[1] > 1.5 * times[0] && times[1] < 4 * times[0], words.join(' '));
+    assert.ok(words.some((text) => /^\d+(\.\d+)?$/.test(text)), 'numbers of instances, too');
+    await figure.getByRole('button', { name: 'reset zoom' }).click();
+    assert.deepEqual(await kept(), []);
+  });
+});

@@ -55,6 +55,8 @@ pub struct TimelineInstance {
     pub is_beside: bool,
     /// World rank that arrived last, and how long after the one before it, ns.
     pub last: Option<(u32, i64)>,
+    /// Whether that this one is late is a cause of waiting in the run.
+    pub is_late: bool,
     /// Its calls.
     pub calls: Vec<TimelineCall>,
     /// Messages among them.
@@ -74,6 +76,8 @@ pub struct InstanceTimeline {
     ranks: Vec<RankOnHost>,
     instances: Vec<TimelineInstance>,
     max_arrows: usize,
+    /// The part of the stretch that a message must take to have an arrow.
+    shortest_arrow: f64,
 }
 
 /// Most arrows by default; of more messages those that took longest.
@@ -97,6 +101,7 @@ impl InstanceTimeline {
             ranks: Vec::new(),
             instances: Vec::new(),
             max_arrows: MAX_ARROWS,
+            shortest_arrow: f64::NEG_INFINITY,
         }
     }
 
@@ -104,6 +109,16 @@ impl InstanceTimeline {
     #[must_use]
     pub fn with_arrows(self, max_arrows: usize) -> InstanceTimeline {
         InstanceTimeline { max_arrows, ..self }
+    }
+
+    /// This timeline with arrows only of messages that take so large a part of the stretch: shorter ones would be upright
+    /// lines that hide the calls.
+    #[must_use]
+    pub fn with_shortest_arrow(self, part: f64) -> InstanceTimeline {
+        InstanceTimeline {
+            shortest_arrow: part,
+            ..self
+        }
     }
 
     /// Adds a rank, which has a row.

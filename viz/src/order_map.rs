@@ -151,6 +151,7 @@ impl OrderMap {
             blank: "never",
             hatching: "unresolved",
             bars: ["position", "unresolved"],
+            finer: None,
         }
     }
 
@@ -229,7 +230,7 @@ impl OrderMap {
         Axis {
             name,
             ticks: shown.into_iter().map(tick).collect(),
-            end: None,
+            ends: None,
         }
     }
 
@@ -265,6 +266,7 @@ impl OrderMap {
                 .iter()
                 .map(|column| self.cell(&name, members, column))
                 .collect(),
+            finer: None,
             bar: Bar {
                 length: (!members.is_empty())
                     .then(|| n_undecided as f64 / n_instances.max(1) as f64),

@@ -19,15 +19,21 @@ use crate::{InstanceTimeline, Picture, Text};
 
 mod table;
 
-use table::TableView;
 pub use table::{Align, Cell, Column, Table};
+use table::{TableView, by_line};
 
 /// The page's script. Its first and last line make HTML and XML parsers treat it alike.
-const SCRIPT: &str = include_str!("../templates/report.js");
+const SCRIPT: &str = concat!(
+    "//<![CDATA[\n'use strict';\n(() => {\n",
+    include_str!("../templates/finer.js"),
+    include_str!("../templates/axes.js"),
+    include_str!("../templates/report.js"),
+    "})();\n//]]>\n"
+);
 
 /// What the policy of the page allows to run: [`SCRIPT`] and nothing else. When the script changes,
 /// a test prints the new value.
-const SCRIPT_HASH: &str = "sha256-VqEhZfCIStwPv+QKFT+QbiO9njmXmLEqLKXYIECVMNE=";
+const SCRIPT_HASH: &str = "sha256-YWOTFkZSGe5jAx98gHyyap552vV3gTxz61fQaJ2J8jU=";
 
 /// Content of the page.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +52,8 @@ pub struct Report {
     pub remarks: Vec<Remark>,
     /// The operations, by time.
     pub operations: Table,
+    /// The places in the program from which collectives are called.
+    pub sites: Table,
     /// The stages of spanning trees.
     pub stages: Table,
     /// The paths of ranks, or of their threads, through spanning trees.
@@ -141,6 +149,8 @@ pub struct InstanceFigure {
     pub ranks: Vec<(u32, u32)>,
     /// The hosts of these.
     pub hosts: Vec<Text>,
+    /// The places in the program from which it was called; none if that is not known.
+    pub sites: Vec<Text>,
     /// Its timeline.
     pub timeline: InstanceTimeline,
 }
@@ -164,11 +174,12 @@ impl InstanceFigure {
 
     /// Its hosts for scripts, one per line.
     fn host_list(&self) -> String {
-        let hosts = self
-            .hosts
-            .iter()
-            .map(|host| host.as_str().replace('\n', " "));
-        hosts.collect::<Vec<_>>().join("\n")
+        by_line(&self.hosts)
+    }
+
+    /// The places from which it was called, for scripts, one per line.
+    fn site_list(&self) -> String {
+        by_line(&self.sites)
     }
 }
 
@@ -200,6 +211,14 @@ impl Report {
             folds: false,
             links,
         };
+        let sites = TableView {
+            id: "sites",
+            title: "Call sites",
+            caption: "From where in the program collectives are called. Times are sums over all ranks.",
+            table: &self.sites,
+            folds: true,
+            links: Vec::new(),
+        };
         let ranks = TableView {
             id: "ranks",
             title: "Ranks",
@@ -229,6 +248,7 @@ impl Report {
             script: SCRIPT,
             script_hash: SCRIPT_HASH,
             operations,
+            sites,
             stages,
             paths,
             ranks,
@@ -257,9 +277,13 @@ impl Report {
                 .collect(),
             closing: draw(&self.closing, &mut numbers),
             instances: (self.instances.iter())
-                .map(|of| DrawnInstance {
-                    of,
-                    svg: of.timeline.draw_plain(&format!("timeline-{}", of.number)),
+                .map(|of| {
+                    let svg = of.timeline.draw_plain(&format!("timeline-{}", of.number));
+                    DrawnInstance {
+                        of,
+                        finding: title_of(&svg).to_owned(),
+                        svg,
+                    }
                 })
                 .collect(),
             instance_style: page_style(),
@@ -318,6 +342,7 @@ struct Page<'a> {
     script: &'static str,
     script_hash: &'static str,
     operations: TableView<'a>,
+    sites: TableView<'a>,
     stages: TableView<'a>,
     paths: TableView<'a>,
     ranks: TableView<'a>,
@@ -360,6 +385,8 @@ struct DrawnGroup<'a> {
 
 struct DrawnInstance<'a> {
     of: &'a InstanceFigure,
+    /// Markup: its title, for screens on which the picture does not fit.
+    finding: String,
     /// Markup drawn by this crate.
     svg: String,
 }

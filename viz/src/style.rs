@@ -178,6 +178,7 @@ pub(crate) const TIMELINE_LIGHT: &str = "\
 .call:hover .work{fill:#004c78}
 .call:hover .wait{fill:#e08a3c}
 .beside{opacity:.35}
+.late{fill:#d55e00}
 .frame{fill:none;stroke:#a6a6a6;stroke-width:1px}
 .arrival{stroke:#d55e00;stroke-width:1.6px;stroke-dasharray:5 3;fill:none;vector-effect:non-scaling-stroke}
 .message polyline{stroke:#1a1a1a;stroke-width:1px;stroke-opacity:.6;fill:none;vector-effect:non-scaling-stroke}
@@ -196,6 +197,7 @@ pub(crate) const TIMELINE_DARK: &str = "\
 .call:hover .wait{fill:#c98a4a}
 .frame{stroke:#666}
 .arrival{stroke:#f07d22}
+.late{fill:#f07d22}
 .message polyline{stroke:#e6e6e6}
 .message:hover polyline{stroke:#f07d22}
 .head{fill:#e6e6e6}

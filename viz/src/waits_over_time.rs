@@ -14,7 +14,7 @@ use plotters::coord::types::RangedCoordf64;
 use crate::Text;
 use crate::frame::Head;
 use crate::heat_map::band::{self, RankOnHost, bands};
-use crate::heat_map::{Axis, Bar, Cell, HeatMap, MAX_ROWS, N_STEPS, Row, Shade};
+use crate::heat_map::{Axis, Bar, Cell, Finer, HeatMap, MAX_ROWS, N_STEPS, Row, Shade, Value};
 
 /// What one rank did in one interval of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,7 +40,11 @@ pub struct TimeBin {
 pub struct WaitsOverTime {
     finding: Text,
     bin_ns: NonZeroU64,
+    /// How many intervals of the run come before the first one.
+    n_before: usize,
     n_bins: usize,
+    /// How many shorter intervals make one, if they are known.
+    n_parts: usize,
     ranks: Vec<RankWaits>,
 }
 
@@ -49,6 +53,8 @@ pub struct WaitsOverTime {
 struct RankWaits {
     rank: RankOnHost,
     bins: Vec<TimeBin>,
+    /// The shorter intervals; empty if they are not known.
+    finer: Vec<TimeBin>,
 }
 
 impl RankWaits {
@@ -78,9 +84,13 @@ struct Mean {
 }
 
 fn mean(ranks: &[&RankWaits], bin_idx: usize) -> Mean {
-    let bins = || ranks.iter().map(|rank| rank.bins[bin_idx]);
+    mean_of(ranks.len(), || ranks.iter().map(|rank| rank.bins[bin_idx]))
+}
+
+/// The mean of `n` ranks.
+fn mean_of<I: Iterator<Item = TimeBin>>(n: usize, bins: impl Fn() -> I) -> Mean {
     let known = bins().filter(|bin| bin.wait_ns.is_some()).count() as u64;
-    let n = ranks.len().max(1) as u64;
+    let n = n.max(1) as u64;
     Mean {
         wait_ns: sum(bins().filter_map(|bin| bin.wait_ns)).map(|ns| ns / known.max(1)),
         call_ns: sum(bins().map(|bin| bin.call_ns)).unwrap_or(0) / n,
@@ -102,18 +112,36 @@ impl WaitsOverTime {
         WaitsOverTime {
             finding,
             bin_ns,
+            n_before: 0,
             n_bins,
+            n_parts: 1,
             ranks: Vec::new(),
         }
     }
 
-    /// Adds a rank. `bin(idx)` is called once per interval, from the start of the run on.
+    /// This picture of a part of the run, before whose first interval there are so many others.
+    #[must_use]
+    pub fn after(self, n_before: usize) -> WaitsOverTime {
+        WaitsOverTime { n_before, ..self }
+    }
+
+    /// Adds a rank. `bin(idx)` is called once per interval, from the first on.
     pub fn push(&mut self, rank: u32, host: Text, bin: impl FnMut(usize) -> TimeBin) {
         let bins = (0..self.n_bins).map(bin).collect();
         self.ranks.push(RankWaits {
             rank: RankOnHost { rank, host },
             bins,
+            finer: Vec::new(),
         });
+    }
+
+    /// Adds the shorter intervals of the rank that was added last, which the page shows when it zooms: `n_parts` of
+    /// them make one, for all ranks. `bin(idx)` is called once for each, from the first on.
+    pub fn push_finer(&mut self, n_parts: usize, bin: impl FnMut(usize) -> TimeBin) {
+        self.n_parts = n_parts.max(1);
+        if let Some(rank) = self.ranks.last_mut() {
+            rank.finer = (0..self.n_bins * self.n_parts).map(bin).collect();
+        }
     }
 
     /// The picture; see [`Picture::draw`](crate::Picture::draw).
@@ -129,6 +157,16 @@ impl WaitsOverTime {
             .collect();
         let longest = cells.iter().flatten().filter_map(|mean| mean.wait_ns).max();
         let limits = limits(self.part(longest.unwrap_or(0)));
+        let finer: Vec<Vec<Value>> = rows.iter().map(|row| self.finer(row)).collect();
+        let highest = finer.iter().flatten().filter_map(|value| value.known());
+        let highest = highest.max().unwrap_or(0);
+        let finer_rows = Finer {
+            n_parts: self.n_parts,
+            highest,
+            limits,
+            column_ns: self.bin_ns.get(),
+            n_before: self.n_before,
+        };
         let longest_sum = rows
             .iter()
             .filter_map(SharedRow::wait_ns)
@@ -140,19 +178,56 @@ impl WaitsOverTime {
             finding: self.finding.clone(),
             description: self.description(),
             rows: drawn
-                .map(|(row, cells)| self.row(row, cells, &limits, longest_sum))
+                .zip(&finer)
+                .map(|((row, cells), finer)| {
+                    let encoded = || finer_rows.encoded(finer.iter().copied());
+                    Row {
+                        finer: (!finer.is_empty()).then(encoded),
+                        ..self.row(row, cells, &limits, longest_sum)
+                    }
+                })
                 .collect(),
             n_columns: self.n_bins,
             axis: self.axis(),
             steps: {
                 let mut steps = limits.map(|limit| format!("to {}", part_in_percent(limit)));
+                // A short interval may have more than any of those that are drawn first.
+                if highest > limits[N_STEPS - 1] {
+                    steps[N_STEPS - 1] = "more".to_owned();
+                }
                 steps[N_STEPS - 1].push_str(" of the time waiting");
                 steps
             },
             blank: "no call",
             hatching: "not known, or at least the shade below",
             bars: ["waits", "in total"],
+            finer: finer
+                .iter()
+                .any(|row| !row.is_empty())
+                .then_some(finer_rows),
         }
+    }
+
+    /// The values of a row in the shorter intervals, as parts per billion of these; none if they are not known.
+    fn finer(&self, row: &SharedRow<'_>) -> Vec<Value> {
+        let n = if row.ranks.iter().all(|rank| !rank.finer.is_empty()) {
+            self.n_bins * self.n_parts
+        } else {
+            0
+        };
+        let n_parts = self.n_parts as u64;
+        let value = |idx: usize| {
+            let bins = || row.ranks.iter().map(|rank| rank.finer[idx]);
+            let mean = mean_of(row.ranks.len(), bins);
+            let part = mean.wait_ns.map(|ns| self.part(ns.saturating_mul(n_parts)));
+            match part {
+                None => Value::Unknown,
+                Some(0) if mean.n_calls == 0 && mean.call_ns == 0 => Value::Blank,
+                Some(part) if is_least(&mean) => Value::Least(part),
+                Some(part) => Value::Known(part),
+            }
+        };
+        (0..n).map(value).collect()
     }
 
     /// `ns` as parts per billion of an interval.
@@ -215,6 +290,7 @@ impl WaitsOverTime {
                 },
                 is_hatched: false,
             },
+            finer: None,
             name,
         }
     }
@@ -250,7 +326,10 @@ impl WaitsOverTime {
 
     /// `1.02 s to 1.05 s`.
     fn when(&self, bins: Range<usize>) -> String {
-        let time = |idx: usize| clipped(self.bin_ns.get().saturating_mul(idx as u64));
+        let time = |idx: usize| {
+            let bins = (self.n_before + idx) as u64;
+            clipped(self.bin_ns.get().saturating_mul(bins))
+        };
         format!("{} to {}", time(bins.start), time(bins.end))
     }
 
@@ -291,19 +370,21 @@ impl WaitsOverTime {
     }
 
     fn axis(&self) -> Axis {
-        let end_ns = self.bin_ns.get() as f64 * self.n_bins as f64;
-        let unit = TimeUnit::for_axis(end_ns);
-        let end = end_ns / unit.ns;
-        let times = if end > 0.0 {
-            RangedCoordf64::from(0.0..end).key_points(9)
+        let ns = |n_bins: usize| self.bin_ns.get() as f64 * n_bins as f64;
+        let unit = TimeUnit::for_axis(ns(self.n_before + self.n_bins));
+        let start = ns(self.n_before) / unit.ns;
+        let end = ns(self.n_before + self.n_bins) / unit.ns;
+        let times = if end > start {
+            RangedCoordf64::from(start..end).key_points(9)
         } else {
             Vec::new()
         };
-        let at = |time: f64| (time / end * self.n_bins as f64, tick(time));
+        let columns = self.n_bins as f64;
+        let at = |time: f64| ((time - start) / (end - start) * columns, tick(time));
         Axis {
             name: format!("time since the start of the run, in {}", unit.name),
             ticks: times.into_iter().map(at).collect(),
-            end: (end > 0.0).then_some(end),
+            ends: (end > start).then_some((start, end)),
         }
     }
 
@@ -481,6 +562,7 @@ mod tests {
                 n_calls: 1,
                 n_unknown: 0,
             }],
+            finer: Vec::new(),
         };
         let ranks = [rank(Some(4)), rank(None), rank(Some(8))];
         let all = mean(&ranks.iter().collect::<Vec<_>>(), 0);

@@ -15,7 +15,7 @@ pub(crate) mod hang;
 mod host_links;
 pub(crate) mod inside;
 #[cfg(test)]
-mod nothing;
+pub(crate) mod nothing;
 pub(crate) mod operation_costs;
 pub(crate) mod other_calls;
 pub(crate) mod overlap;

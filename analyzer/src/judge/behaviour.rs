@@ -10,7 +10,7 @@ use crate::judge::inputs::Inputs;
 use crate::results::over_time::{RankTimeline, Timeline};
 use crate::results::process::RankClass;
 use crate::sums::behaviour::Behaviour;
-use crate::sums::timeline::{ActivityOverTime, MAX_BINS, Stretch};
+use crate::sums::timeline::{ActivityOverTime, MAX_BINS, MAX_FINE_BINS, Stretch};
 
 /// Smallest difference between classes, as a share of the mean time that a process spends.
 const MIN_DIFFERENCE: f64 = 0.1;
@@ -19,11 +19,27 @@ const MAX_RANGES: usize = 3;
 
 /// Activity of each process over time, in stretches that are equal for all.
 pub(crate) fn timeline(inputs: &Inputs<'_>) -> Timeline {
+    timeline_of(inputs, MAX_BINS)
+}
+
+/// The same in shorter stretches.
+pub(crate) fn fine_timeline(inputs: &Inputs<'_>) -> Timeline {
+    timeline_of(inputs, MAX_FINE_BINS)
+}
+
+/// Activity of each process over time, in so many stretches at most.
+fn timeline_of(inputs: &Inputs<'_>, most: u32) -> Timeline {
     let Inputs { run, sums, .. } = inputs;
-    let activities = sums.processes.iter().map(|process| &process.activity);
-    let widest = activities.map(|activity| activity.0.doublings()).max();
+    let activities = || sums.processes.iter().map(|process| &process.activity.0);
+    let widest = activities().map(|bins| bins.doublings()).max();
+    // A call outside of complete instances may begin after the last accepted stamp.
+    let last_ns = activities().filter_map(|bins| {
+        let (bin, _) = bins.iter().last()?;
+        Some(bins.bin_ns().saturating_mul(bin as i64))
+    });
     let end_ns = sums.end_ns.max(0);
-    let doublings = doublings_to_cover(end_ns, MAX_BINS).max(widest.unwrap_or(0));
+    let to_cover_ns = last_ns.max().unwrap_or(0).max(end_ns);
+    let doublings = doublings_to_cover(to_cover_ns, most).max(widest.unwrap_or(0));
     let n_bins = (end_ns / bin_ns(doublings)) as usize + 1;
     Timeline {
         bin_ns: bin_ns(doublings),

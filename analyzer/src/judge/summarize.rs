@@ -7,7 +7,7 @@ use collbench_formats::{CommunicatorKind, Layer};
 use crate::calls::algorithms::algorithms;
 use crate::calls::running::running;
 use crate::communicators::Communicators;
-use crate::judge::behaviour::{rank_classes, timeline};
+use crate::judge::behaviour::{fine_timeline, rank_classes, timeline};
 use crate::judge::call_sites;
 use crate::judge::causes::operation_costs::operation_costs;
 use crate::judge::causes::sites::Sites;
@@ -106,6 +106,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         imbalance,
         disturbances,
         timeline: timeline(inputs),
+        fine_timeline: fine_timeline(inputs),
         instances: shown_instances(inputs),
         classes: rank_classes(inputs),
         algorithms: algorithms(inputs.run, of_processes().map(|found| &found.algorithms)),

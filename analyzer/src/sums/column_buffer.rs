@@ -14,7 +14,7 @@ use collbench_stats::moments::Moments;
 use crate::communicators::{Communicator, Scope};
 use crate::sums::columns::CallColumns;
 use crate::sums::process::ProcessTally;
-use crate::sums::timeline::{MAX_BINS, Stretch};
+use crate::sums::timeline::{MAX_FINE_BINS, Stretch};
 
 /// Instances that last this long or longer, ns (18 minutes), are added call by call: below, no sum
 /// over as many calls as are added here can overflow.
@@ -100,8 +100,8 @@ impl ColumnBuffer {
         debug_assert_eq!(self.n_instances, 0);
         let (begin, end) = (span.0.max(0), span.1.max(0));
         let mut doublings = self.doublings;
-        if end / bin_ns(doublings) >= i64::from(MAX_BINS) {
-            doublings = doublings_to_cover(end, MAX_BINS);
+        if end / bin_ns(doublings) >= i64::from(MAX_FINE_BINS) {
+            doublings = doublings_to_cover(end, MAX_FINE_BINS);
         }
         let bin = begin / bin_ns(doublings);
         self.from_ns = bin * bin_ns(doublings);

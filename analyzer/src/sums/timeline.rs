@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::calls::call::Call;
 use crate::calls::outstanding::OverlapTimes;
 
-/// Most stretches; at least half as many unless the run is shorter than 64 us.
+/// Most stretches in results; at least half as many unless the run is shorter than 64 us.
 pub(crate) const MAX_BINS: u32 = 128;
+/// Most stretches that are summed, for pictures that can be zoomed.
+pub(crate) const MAX_FINE_BINS: u32 = 512;
 
 /// What one process did in one stretch of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +40,7 @@ impl Sum for Stretch {
 
 /// The activity of one process over time.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct ActivityOverTime(pub(crate) Bins<Stretch, MAX_BINS>);
+pub struct ActivityOverTime(pub(crate) Bins<Stretch, MAX_FINE_BINS>);
 
 impl ActivityOverTime {
     /// Adds a call at `enter_ns..leave_ns` that waited so long; `None`: not known.

@@ -2,7 +2,7 @@
 
 use plotters_backend::BackendCoord;
 
-use super::{Bar, HeatMap, Row, Shade};
+use super::{Bar, Finer, HeatMap, Row, Shade};
 use crate::frame::{MARGIN, WIDTH};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT, fit, text_width};
@@ -81,11 +81,17 @@ impl HeatMap {
         let cells = self.rows.iter().flat_map(|row| &row.cells);
         let n_shapes: usize = cells.map(|cell| n_shapes(cell.shade)).sum();
         let has_tooltips = n_shapes <= MAX_CELL_TOOLTIPS;
-        sheet.group("plot", &[], "", || {
+        let finer = self.finer.as_ref().map(finer_data).unwrap_or_default();
+        let data: Vec<(&str, &str)> = finer
+            .iter()
+            .map(|(name, value)| (*name, &**value))
+            .collect();
+        sheet.group("plot", &data, "", || {
             for (row, &place) in self.rows.iter().zip(&layout.rows) {
                 let targets = targets(row, has_tooltips);
                 let mut data = vec![("row", row.name.as_str()), ("ranks", row.ranks.as_str())];
                 data.extend(targets.iter().map(|targets| ("columns", targets.as_str())));
+                data.extend(row.finer.iter().map(|values| ("finer", values.as_str())));
                 sheet.group("ranks", &data, &row.tooltip, || {
                     if has_tooltips {
                         draw_cells(&sheet, row, &layout, place, id)
@@ -213,11 +219,11 @@ impl HeatMap {
         let bottom = layout.bottom;
         let ends = [at(LEFT, bottom), at(LEFT + PLOT_WIDTH, bottom)];
         sheet.group("axis", &[], "", || sheet.polyline("", &ends));
-        let place = self.axis.end.map(|end| {
-            let numbers = [LEFT, LEFT + PLOT_WIDTH, layout.top, bottom, end];
+        let place = self.axis.ends.map(|(start, end)| {
+            let numbers = [LEFT, LEFT + PLOT_WIDTH, layout.top, bottom, start, end];
             numbers.map(|number| number.to_string())
         });
-        let names = ["left", "right", "top", "bottom", "end"];
+        let names = ["left", "right", "top", "bottom", "start", "end"];
         let place = place.iter().flatten().map(String::as_str);
         let data: Vec<(&str, &str)> = names.into_iter().zip(place).collect();
         sheet.group("ticks", &data, "", || {
@@ -242,6 +248,20 @@ impl HeatMap {
             sheet.text(at(bars, y), Anchor::Start, "minor", text);
         }
     }
+}
+
+/// What the page has to know to show shorter columns.
+fn finer_data(finer: &Finer) -> Vec<(&'static str, String)> {
+    vec![
+        ("parts", finer.n_parts.to_string()),
+        ("highest", finer.highest.to_string()),
+        (
+            "limits",
+            finer.limits.map(|limit| limit.to_string()).join(" "),
+        ),
+        ("column", finer.column_ns.to_string()),
+        ("before", finer.n_before.to_string()),
+    ]
 }
 
 /// Where the columns of a row lead to, unless its cells say that themselves: `,3,3,`.

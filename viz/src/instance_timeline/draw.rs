@@ -16,16 +16,18 @@ use crate::svg::{Anchor, Sheet, UNIT, fit, rules_below, text_width};
 use crate::timemap::StageTime;
 
 // All in px.
-const LEFT: f64 = 160.0;
+const LEFT: f64 = 172.0;
 const RIGHT: f64 = WIDTH as f64 - MARGIN as f64;
-const NAME_WIDTH: f64 = 84.0;
-const HOST_WIDTH: f64 = 58.0;
+const NAME_WIDTH: f64 = 96.0;
+const HOST_WIDTH: f64 = 50.0;
 const ABOVE: f64 = 20.0;
 const AXIS: f64 = 44.0;
 const LEGEND_ROW: f64 = 20.0;
 const TEXT_LINE: f64 = 13.0;
 const SMALL: f64 = 11.0;
 const SWATCH: f64 = 30.0;
+/// Height of the bar by which one is late.
+const LATE: f64 = 4.0;
 /// Length and half the width of the head of an arrow.
 const HEAD: (f64, f64) = (6.0, 3.0);
 
@@ -37,7 +39,16 @@ struct Layout {
     top: f64,
     bottom: f64,
     rows: Vec<RowGroup>,
+    legend: Vec<Entry>,
     height: u32,
+}
+
+/// An entry of the legend: its left end, px, and its row.
+struct Entry {
+    class: &'static str,
+    words: &'static str,
+    x: f64,
+    row: usize,
 }
 
 /// A part of a call: whether it is low, and from when until when, ns.
@@ -69,7 +80,8 @@ impl InstanceTimeline {
         let medians = self.medians();
         let has_slow = arrows.iter().any(|message| self.is_slow(&medians, message));
         let head = Head::new(&self.finding, &self.full_subtitle(arrows.len()));
-        let layout = self.layout(&head);
+        let legend = self.legend((!arrows.is_empty(), has_slow));
+        let layout = self.layout(&head, legend);
         let sheet = Sheet::new(WIDTH, layout.height);
         head.draw(&sheet);
         self.draw_rows(&sheet, &layout);
@@ -83,19 +95,21 @@ impl InstanceTimeline {
         });
         self.draw_names(&sheet, &layout);
         self.draw_axis(&sheet, &layout);
-        self.draw_legend(&sheet, &layout, id, (!arrows.is_empty(), has_slow));
+        self.draw_legend(&sheet, &layout, id);
         sheet
     }
 
-    fn layout(&self, head: &Head) -> Layout {
+    fn layout(&self, head: &Head, legend: Vec<Entry>) -> Layout {
         let top = f64::from(head.bottom()) + ABOVE;
         let rows = self.rows(top);
         let bottom = rows.last().map_or(top, RowGroup::bottom).max(top + 26.0);
+        let n_legend_rows = legend.last().map_or(1, |entry| entry.row + 1);
         Layout {
             top,
             bottom,
             rows,
-            height: (bottom + AXIS + LEGEND_ROW + 6.0).ceil() as u32,
+            height: (bottom + AXIS + LEGEND_ROW * n_legend_rows as f64 + 6.0).ceil() as u32,
+            legend,
         }
     }
 
@@ -104,6 +118,10 @@ impl InstanceTimeline {
         let shown = match n_messages {
             0 => String::new(),
             n if n == n_arrows => format!("; {}", counted_grouped(n as u64, "message")),
+            n if n_arrows == 0 => format!(
+                "; {}, too short to be shown at this scale",
+                counted_grouped(n as u64, "message")
+            ),
             n => format!(
                 "; the {} messages that took longest, of {}",
                 grouped(n_arrows as u64),
@@ -255,7 +273,15 @@ impl InstanceTimeline {
         let Some(row) = layout.rows.iter().find(|row| row.ranks.contains(&index)) else {
             return;
         };
-        if row.height < TEXT_LINE - 4.0 {
+        let has_text = row.height >= TEXT_LINE - 4.0;
+        if instance.is_late && excess_ns > 0 {
+            // Below the words, as long as they say.
+            let next = self.x(call.enter_ns.saturating_sub(excess_ns));
+            let bottom = row.top_of(index) + row.height;
+            let height = if has_text { LATE } else { row.height };
+            sheet.rectangle("late", at(next, bottom - height), at(x, bottom));
+        }
+        if !has_text {
             return;
         }
         let words = format!("arrives last, {} after the next", duration(excess_ns));
@@ -269,8 +295,11 @@ impl InstanceTimeline {
     /// The messages that are drawn, the longest on top.
     fn arrows(&self) -> Vec<TimelineMessage> {
         let (begin, end) = self.stretch_ns;
-        let is_inside =
-            |message: &TimelineMessage| message.sent_ns <= end && message.received_ns >= begin;
+        let shortest_ns = (end.saturating_sub(begin) as f64 * self.shortest_arrow) as i64;
+        let is_inside = |message: &TimelineMessage| {
+            let transfer_ns = message.received_ns.saturating_sub(message.sent_ns);
+            message.sent_ns <= end && message.received_ns >= begin && transfer_ns >= shortest_ns
+        };
         let mut arrows: Vec<TimelineMessage> = self.messages().filter(is_inside).collect();
         arrows.sort_by_key(|message| {
             let transfer_ns = message.received_ns.saturating_sub(message.sent_ns);
@@ -477,15 +506,9 @@ impl InstanceTimeline {
         sheet.text(middle, Anchor::Middle, "minor", &name);
     }
 
-    fn draw_legend(
-        &self,
-        sheet: &Sheet,
-        layout: &Layout,
-        id: &str,
-        (has_messages, has_slow): (bool, bool),
-    ) {
+    /// The entries of the legend: class, words and place.
+    fn legend(&self, (has_messages, has_slow): (bool, bool)) -> Vec<Entry> {
         let calls = || self.instances.iter().flat_map(|instance| &instance.calls);
-        let y = layout.bottom + AXIS + LEGEND_ROW / 2.0;
         let entries = [
             ("wait", "waiting", true),
             ("work", "in the operation", true),
@@ -520,10 +543,43 @@ impl InstanceTimeline {
                     == 1,
             ),
         ];
-        let mut x = f64::from(MARGIN);
-        for (class, words, _) in entries.into_iter().filter(|(.., is_there)| *is_there) {
+        let is_late = |of: &TimelineInstance| !of.is_beside && of.is_late && of.last.is_some();
+        let late = (
+            "late",
+            "late: a cause of waiting",
+            self.instances.iter().any(is_late),
+        );
+        let entries = entries.into_iter().chain([late]);
+        let (mut x, mut row) = (f64::from(MARGIN), 0);
+        let mut placed = Vec::new();
+        for (class, words, _) in entries.filter(|(.., is_there)| *is_there) {
+            let width = SWATCH + 6.0 + text_width(words, SMALL);
+            if x + width > RIGHT {
+                (x, row) = (f64::from(MARGIN), row + 1);
+            }
+            placed.push(Entry {
+                class,
+                words,
+                x,
+                row,
+            });
+            x += width + 18.0;
+        }
+        placed
+    }
+
+    fn draw_legend(&self, sheet: &Sheet, layout: &Layout, id: &str) {
+        for &Entry {
+            class,
+            words,
+            x,
+            row,
+        } in &layout.legend
+        {
+            let y = layout.bottom + AXIS + LEGEND_ROW * (row as f64 + 0.5);
             let half = match class {
                 "wait" => 3.0,
+                "late" => LATE / 2.0,
                 "pending" => 1.5,
                 _ => 6.0,
             };
@@ -546,7 +602,6 @@ impl InstanceTimeline {
                 class => sheet.rectangle(class, from, to),
             }
             sheet.text(at(x + SWATCH + 6.0, y + 4.0), Anchor::Start, "minor", words);
-            x += SWATCH + 24.0 + text_width(words, SMALL);
         }
     }
 }

@@ -53,6 +53,8 @@ pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
     caption: Option<Text>,
+    /// By row the places in the program that the page filters by; empty if no row has any.
+    sites: Vec<Vec<Text>>,
 }
 
 impl Table {
@@ -65,6 +67,7 @@ impl Table {
             columns: columns.into(),
             rows: rows.into_iter().map(Vec::from).collect(),
             caption: None,
+            sites: Vec::new(),
         }
     }
 
@@ -75,6 +78,23 @@ impl Table {
             caption: Some(caption.into()),
             ..self
         }
+    }
+
+    /// This table with another column at its right end, with a cell for each row.
+    #[must_use]
+    pub fn with_column(mut self, column: Column, cells: impl IntoIterator<Item = Cell>) -> Table {
+        self.columns.push(column);
+        let mut cells = cells.into_iter();
+        for row in &mut self.rows {
+            row.push(cells.next().unwrap_or_else(|| Cell::words("")));
+        }
+        self
+    }
+
+    /// This table with places in the program for each row, by which the page can filter.
+    #[must_use]
+    pub fn with_sites(self, sites: Vec<Vec<Text>>) -> Table {
+        Table { sites, ..self }
     }
 }
 
@@ -127,9 +147,12 @@ impl TableView<'_> {
         columns.map(|column| (column.align.class(), &column.name))
     }
 
-    /// Rows: the link of each, and its cells.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (Option<&str>, Vec<CellView<'_>>)> {
+    /// Rows: the link of each, its places in the program, and its cells.
+    pub(super) fn rows(
+        &self,
+    ) -> impl Iterator<Item = (Option<&str>, Option<String>, Vec<CellView<'_>>)> {
         self.table.rows.iter().enumerate().map(|(idx, row)| {
+            let sites = self.table.sites.get(idx).map(|sites| by_line(sites));
             let link = self.links.iter().find(|(row, _)| *row == idx);
             let cells = self.table.columns.iter().zip(row);
             let cells = cells.map(|(column, cell)| CellView {
@@ -137,7 +160,7 @@ impl TableView<'_> {
                 key: cell.key,
                 text: &cell.text,
             });
-            (link.map(|(_, id)| id.as_str()), cells.collect())
+            (link.map(|(_, id)| id.as_str()), sites, cells.collect())
         })
     }
 }
@@ -146,6 +169,12 @@ pub(super) struct CellView<'a> {
     pub(super) class: &'static str,
     pub(super) key: Option<i64>,
     pub(super) text: &'a Text,
+}
+
+/// Names for scripts, one per line.
+pub(super) fn by_line(names: &[Text]) -> String {
+    let names = names.iter().map(|name| name.as_str().replace('\n', " "));
+    names.collect::<Vec<_>>().join("\n")
 }
 
 impl Align {

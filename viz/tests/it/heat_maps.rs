@@ -119,6 +119,58 @@ fn the_waits_of_a_thousand_ranks_are_in_bands_under_the_extremes() {
     );
 }
 
+#[test]
+fn the_shorter_intervals_of_a_part_of_the_run() {
+    let bin_ns = NonZeroU64::new(10_000_000).unwrap();
+    let mut map = WaitsOverTime::new("Rank 1 waits".into(), bin_ns, 8).after(100);
+    for rank in 0..2u32 {
+        let waits = |wait_ns| TimeBin {
+            wait_ns,
+            call_ns: 2_500_000,
+            n_calls: 1,
+            n_unknown: u64::from(wait_ns.is_none()),
+            leads_to: None,
+        };
+        map.push(rank, "n01".into(), |bin| {
+            waits(Some(bin as u64 * 10_000 * u64::from(rank)))
+        });
+        // All of the wait of an interval is in its last quarter.
+        map.push_finer(4, |part| match (part % 4, part) {
+            (_, 8) => TimeBin {
+                wait_ns: Some(0),
+                ..TimeBin::default()
+            },
+            (_, 9) => waits(None),
+            (3, _) => waits(Some(part as u64 / 4 * 10_000 * u64::from(rank))),
+            _ => waits(Some(0)),
+        });
+    }
+    let svg = svg(map);
+    let document = Document::parse(&svg).unwrap();
+    let rows = rows(&document);
+    let finer = rows[1].attribute("data-finer").unwrap();
+    assert_eq!(finer.len(), 2 * 8 * 4);
+    // The longest is 70 us of 2.5 ms, the number 2,000.
+    assert_eq!((&finer[62..], &finer[54..56]), ("fQ", "ay"));
+    assert_eq!((&finer[16..18], &finer[18..20]), ("__", "_-"));
+    let plot = document
+        .descendants()
+        .find(|node| node.attribute("class") == Some("plot"));
+    let data = |name| plot.unwrap().attribute(name).unwrap().to_owned();
+    assert_eq!(
+        (data("data-parts"), data("data-before")),
+        ("4".into(), "100".into())
+    );
+    assert_eq!(data("data-highest"), "28000000");
+    // They reach further than the shades of the intervals that are drawn.
+    assert!(svg.contains("more of the time waiting"));
+    assert!(
+        titles(rows[1])
+            .iter()
+            .any(|title| title.contains("1.01 s to 1.02 s"))
+    );
+}
+
 // Content of the pictures.
 
 fn rows<'a>(document: &'a Document<'a>) -> Vec<Node<'a, 'a>> {

@@ -41,6 +41,7 @@ fn allreduce(n_ranks: u32, late: u32, begin_ns: i64) -> TimelineInstance {
         name: "MPI_Allreduce (call 7)".into(),
         is_beside: false,
         last: Some((late, 20_000)),
+        is_late: true,
         calls: calls.collect(),
         messages: rounds.into_iter().flatten().collect(),
     }
@@ -190,6 +191,43 @@ fn arrows_go_from_sender_to_receiver_and_only_the_longest_are_drawn() {
     assert!(drawn.contains("the 3 messages that took longest, of 8"));
 }
 
+#[test]
+fn by_how_much_one_is_late_is_a_bar_up_to_its_arrival() {
+    for (n_ranks, ranks_per_host) in [(4, 2), (256, 16)] {
+        let drawn = svg(late_among(n_ranks, ranks_per_host));
+        let document = Document::parse(&drawn).unwrap();
+        // In the plot, and in the legend.
+        let bars = classed(&document, "late");
+        assert_eq!(bars.len(), 2, "{n_ranks}");
+        let number = |name| bars[0].attribute(name).unwrap().parse::<f64>().unwrap();
+        let arrival = classed(&document, "arrival")[0]
+            .attribute("points")
+            .unwrap();
+        let at: f64 = arrival.split(',').next().unwrap().parse().unwrap();
+        assert!(
+            (number("x") + number("width") - at).abs() < 0.2,
+            "{arrival}"
+        );
+        // 20 us of the 200 us that the plot shows.
+        let plot = 944.0 - 172.0;
+        assert!(
+            (number("width") - plot / 10.0).abs() < 1.0,
+            "{}",
+            number("width")
+        );
+        assert!(drawn.contains("late: a cause of waiting"));
+    }
+}
+
+#[test]
+fn messages_that_are_short_at_the_scale_have_no_arrows_if_so_asked() {
+    let some = late_among(4, 2).with_shortest_arrow(0.5);
+    let drawn = svg(some);
+    let document = Document::parse(&drawn).unwrap();
+    assert!(classed(&document, "message").is_empty());
+    assert!(drawn.contains("8 messages, too short to be shown at this scale"));
+}
+
 proptest! {
     #[test]
     fn whatever_happens_the_picture_is_well_formed_and_nothing_leaves_the_plot(
@@ -200,6 +238,7 @@ proptest! {
         messages in prop::collection::vec((0u32..200, 0u32..200, any::<i64>(), any::<i64>()), 0..40),
         stretch in any::<(i64, i64)>(),
         n_ranks in 0u32..150,
+        excess_ns in any::<i64>(),
     ) {
         let mut timeline = InstanceTimeline::new(HOSTILE.into(), HOSTILE.into(), stretch, (stretch.0, HOSTILE.into()));
         for rank in 0..n_ranks {
@@ -214,7 +253,8 @@ proptest! {
         timeline.push(TimelineInstance {
             name: HOSTILE.into(),
             is_beside: false,
-            last: Some((n_ranks / 2, i64::MIN)),
+            last: Some((n_ranks / 2, excess_ns)),
+            is_late: true,
             calls: calls.collect(),
             messages: messages.collect(),
         });
@@ -224,7 +264,7 @@ proptest! {
         let document = Document::parse(&svg).unwrap();
         for path in document.descendants().filter_map(|node| node.attribute("d").filter(|_| node.tag_name().name() == "path" && node.attribute("class") != Some("hatch"))) {
             for [from, _, to, _] in rectangles(path) {
-                prop_assert!(from >= 159.9 && to <= 945.0, "{} {}", from, to);
+                prop_assert!(from >= 171.9 && to <= 945.0, "{} {}", from, to);
             }
         }
     }

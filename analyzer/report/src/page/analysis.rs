@@ -57,6 +57,7 @@ pub(super) fn page(
             })
             .collect(),
         operations: operations(analysis),
+        sites: sites(analysis),
         stages: own_trees::stages(analysis),
         paths: own_trees::paths(analysis),
         ranks: ranks(analysis),
@@ -363,7 +364,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
         column("median call", Align::Right),
         column("algorithm", Align::Left),
     ];
-    viz::Table::new(
+    let table = viz::Table::new(
         columns,
         shown_operations(analysis).iter().map(|operation| {
             let time = operation.call_time_ns.as_ref();
@@ -391,7 +392,56 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 }),
             ]
         }),
-    )
+    );
+    if analysis.sites.is_empty() {
+        return table;
+    }
+    let of_rows = shown_operations(analysis).iter();
+    let of_rows: Vec<Vec<String>> = of_rows
+        .map(|operation| words::call_sites::of_operation(analysis, operation))
+        .collect();
+    let cells = of_rows.iter().map(|places| match &places[..] {
+        [] => Cell::words("-"),
+        [place] => Cell::words(&**place),
+        [place, others @ ..] => Cell::words(format!("{place} and {} more", others.len())),
+    });
+    let table = table.with_column(column("called at", Align::Left), cells);
+    let texts = |places: &Vec<String>| places.iter().map(|place| place.as_str().into()).collect();
+    table.with_sites(of_rows.iter().map(texts).collect())
+}
+
+/// The places from which collectives are called; no table where that was not recorded.
+fn sites(analysis: &Analysis) -> viz::Table {
+    if analysis.sites.is_empty() {
+        return viz::Table::default();
+    }
+    let columns = [
+        column("called at", Align::Left),
+        column("operation", Align::Left),
+        column("ranks", Align::Right),
+        column("calls", Align::Right),
+        column("total time", Align::Right),
+        column("wait", Align::Right),
+    ];
+    let rows = words::call_sites::rows(analysis);
+    let places = rows
+        .iter()
+        .map(|((place, _), _)| vec![place.as_str().into()]);
+    let places = places.collect();
+    let table = viz::Table::new(
+        columns,
+        rows.iter().map(|((place, operation), row)| {
+            [
+                Cell::words(&**place),
+                Cell::words(*operation),
+                count(row.ranks),
+                count(row.calls),
+                duration(row.time_ns),
+                known(row.wait_ns, duration),
+            ]
+        }),
+    );
+    table.with_sites(places)
 }
 
 fn ranks(analysis: &Analysis) -> viz::Table {

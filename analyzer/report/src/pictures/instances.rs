@@ -15,13 +15,14 @@ use crate::words;
 
 /// How to read the timelines.
 pub(crate) const CAPTION: &str = "When each rank was in an instance. Low and pale: it waits for others; high and dark: \
-     it is in the operation itself. The dashed line is the arrival of the last. Arrows are messages from sender to \
+     it is in the operation itself. The dashed line is the arrival of the last; the bar before it, \
+     in its colour, is by how much that one is late, where this is a cause of waiting. Arrows are messages from sender to \
      receiver, where these were recorded. Other collectives of the same ranks at that time are faint, as far as they \
      are known.";
 /// How to read the timeline of all instances.
 pub(crate) const CAPTION_OF_ALL: &str = "All collective calls, a row for each rank: what lies between is the time outside \
      of collectives. Low and pale: the rank waits for others; high and dark: it is in the operation itself. Arrows \
-     are messages, where these were recorded.";
+     are messages that take long enough to be seen, where messages were recorded.";
 
 /// Most instances on a page, and about how many bytes their pictures take.
 const MAX_INSTANCES: usize = 96;
@@ -36,6 +37,8 @@ const MAX_ROWS: usize = 64;
 const MAX_LINKS: usize = 8;
 /// Most calls in the timeline of all instances.
 const MAX_CALLS_OF_ALL: usize = 4_000;
+/// The part of the run that a message must take to have an arrow in it: some 2 px.
+const SHORTEST_ARROW: f64 = 1.0 / 400.0;
 /// Most calls beside an instance, for each call of it.
 const MAX_BESIDE: usize = 4;
 
@@ -233,6 +236,7 @@ impl<'a> Instances<'a> {
                 .into_iter()
                 .map(|host| inert::line(host, 60).into())
                 .collect(),
+            sites: sites(analysis, times).into_iter().map(Text::from).collect(),
             timeline: self.timeline(number, shown),
         }
     }
@@ -247,7 +251,19 @@ impl<'a> Instances<'a> {
             begin_ns.saturating_sub(margin_ns),
             end_ns.saturating_add(margin_ns),
         );
-        let subtitle = format!("{}, call {}", title(analysis, operation), times.sequence);
+        let called_at = match &sites(analysis, times)[..] {
+            [] => String::new(),
+            [place] => format!(", called at {place}"),
+            [place, others @ ..] => format!(
+                ", called at {place} and {}",
+                quantity::counted(others.len(), "other place")
+            ),
+        };
+        let subtitle = format!(
+            "{}, call {}{called_at}",
+            title(analysis, operation),
+            times.sequence
+        );
         let origin = format!(
             "the first enter, which is at {} of the run",
             quantity::instant(begin_ns)
@@ -320,10 +336,11 @@ pub(crate) fn of_all(analysis: &Analysis) -> Option<InstanceTimeline> {
     );
     let subtitle = format!(
         "All collectives of two ranks or more, {}",
-        quantity::counted(n_calls, "call")
+        quantity::counted_grouped(n_calls as u64, "call")
     );
     let origin = (0, "the start of the run".into());
-    let mut timeline = InstanceTimeline::new(finding.into(), subtitle.into(), stretch_ns, origin);
+    let mut timeline = InstanceTimeline::new(finding.into(), subtitle.into(), stretch_ns, origin)
+        .with_shortest_arrow(SHORTEST_ARROW);
     let hosts = hosts(analysis);
     let calls = shown.list.iter().flat_map(|shown| &shown.times.calls);
     let ranks: BTreeSet<u32> = calls.map(|call| call.rank).collect();
@@ -395,6 +412,23 @@ fn hosts(analysis: &Analysis) -> BTreeMap<u32, &str> {
     ranks.map(|rank| (rank.rank, rank.host.as_str())).collect()
 }
 
+/// The places in the program from which an instance was called, each once, by call.
+fn sites(analysis: &Analysis, times: &InstanceTimes) -> Vec<String> {
+    let mut sites = Vec::new();
+    for site in (0..times.calls.len()).filter_map(|call| times.site_of(call)) {
+        if !sites.contains(&site) {
+            sites.push(site);
+        }
+    }
+    // Ways that end at one line are one place.
+    let mut places: Vec<String> = Vec::new();
+    for site in sites {
+        let place = words::call_sites::place(analysis, Some(site));
+        places.extend(place.filter(|place| !places.contains(place)));
+    }
+    places
+}
+
 fn host<'h>(hosts: &BTreeMap<u32, &'h str>, rank: u32) -> &'h str {
     hosts.get(&rank).copied().unwrap_or_default()
 }
@@ -438,11 +472,7 @@ fn finding(analysis: &Analysis, shown: &ShownInstance) -> String {
             quantity::duration(ns)
         )
     });
-    let is_mostly_waiting = 2 * times.dearness.wait_ns >= times.dearness.call_ns;
-    let Some(last) = times
-        .last
-        .filter(|_| times.dearness.wait_ns > 0 && is_mostly_waiting)
-    else {
+    let Some(last) = times.last.filter(|_| is_mostly_waiting(times)) else {
         return format!(
             "It takes {}, and {waiting} of the time in its calls is waiting{}",
             quantity::duration(times.duration_ns),
@@ -450,8 +480,7 @@ fn finding(analysis: &Analysis, shown: &ShownInstance) -> String {
         );
     };
     let rank = times.calls[last].rank;
-    let cause = words::causes::costliest_at(analysis, &Culprit::Rank(rank));
-    let cause = cause.filter(|cause| cause.matters);
+    let cause = late_rank(analysis, shown);
     let cause = cause.map_or_else(String::new, |cause| {
         format!(". The cause: {}", words::causes::what(analysis, cause))
     });
@@ -459,6 +488,19 @@ fn finding(analysis: &Analysis, shown: &ShownInstance) -> String {
         "Rank {rank} arrives last, {} after the next; {waiting} of the time in the calls is waiting{cause}",
         quantity::duration(times.excess_ns)
     )
+}
+
+fn is_mostly_waiting(times: &InstanceTimes) -> bool {
+    times.dearness.wait_ns > 0 && 2 * times.dearness.wait_ns >= times.dearness.call_ns
+}
+
+/// The cause of waiting that arises at the one that arrives last, if it matters and the instance shows it.
+fn late_rank<'a>(analysis: &'a Analysis, shown: &ShownInstance) -> Option<&'a FoundCause> {
+    let times = &shown.times;
+    let last = times.last.filter(|_| is_mostly_waiting(times))?;
+    let rank = Culprit::Rank(times.calls[last].rank);
+    let cause = words::causes::costliest_at(analysis, &rank);
+    cause.filter(|cause| cause.matters)
 }
 
 fn instance(analysis: &Analysis, shown: &ShownInstance, is_beside: bool) -> TimelineInstance {
@@ -491,6 +533,7 @@ fn instance(analysis: &Analysis, shown: &ShownInstance, is_beside: bool) -> Time
         name: format!("{} (call {})", operation.operation, times.sequence).into(),
         is_beside,
         last: times.last.map(|last| (rank_of(last), times.excess_ns)),
+        is_late: !is_beside && late_rank(analysis, shown).is_some(),
         calls: calls.collect(),
         messages: messages.collect(),
     }

@@ -1,10 +1,12 @@
 //! Waits over time, over all operations.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
+use std::ops::Range;
 
 use collbench_analyzer::Analysis;
-use collbench_analyzer::results::Timeline;
+use collbench_analyzer::results::{RankTimeline, Timeline};
 use collbench_text::quantity;
 use collbench_viz::{TimeBin, WaitsOverTime};
 
@@ -16,8 +18,8 @@ pub(super) const CAPTION: &str = "One row per rank (or band of ranks), time from
      the rank spends waiting in collectives. If one row stays pale while the others are dark, the \
      others wait for that rank. If a column is dark in all rows, all ranks wait at that time. \
      Hatched: the waits of calls that began there are not known, or only in part; what is known is \
-     the shade below. Zooming shows a part of the time under its own axis; its intervals do not become \
-     shorter, since a run has at most 128 of them. The bars show the total wait of \
+     the shade below. Zooming shows a part of the time under its own axis, in intervals down to a \
+     quarter as long. The bars show the total wait of \
      each rank.";
 
 /// The picture; `None` without times or ranks.
@@ -25,7 +27,8 @@ pub(super) fn waits_over_time(
     analysis: &Analysis,
     instances: &Instances<'_>,
 ) -> Option<WaitsOverTime> {
-    let timeline = &analysis.timeline;
+    let part = Part::of(analysis);
+    let timeline = &part.timeline;
     let bin_ns = u64::try_from(timeline.bin_ns)
         .ok()
         .and_then(NonZeroU64::new)?;
@@ -36,24 +39,123 @@ pub(super) fn waits_over_time(
         .map(|rank| (rank.rank, rank.host.as_str()))
         .collect();
     let waited_in = instances.waited_in(timeline.bin_ns);
-    let mut map = WaitsOverTime::new(finding(timeline, error_ns(analysis)).into(), bin_ns, n_bins);
-    for rank in &timeline.ranks {
+    let finding = finding(&part, error_ns(analysis));
+    let mut map = WaitsOverTime::new(finding.into(), bin_ns, n_bins).after(part.n_before);
+    for (at, rank) in timeline.ranks.iter().enumerate() {
         let host = hosts.get(&rank.rank).copied().unwrap_or_default();
         map.push(rank.rank, host.into(), |bin| TimeBin {
-            wait_ns: match rank.wait_ns.get(bin) {
-                Some(wait_ns) => wait_ns.map(|ns| ns.max(0).cast_unsigned()),
-                None => Some(0),
-            },
-            call_ns: rank
-                .call_time_ns
-                .get(bin)
-                .map_or(0, |ns| (*ns).max(0).cast_unsigned()),
-            n_calls: rank.calls.get(bin).copied().unwrap_or(0),
-            n_unknown: rank.waits_unknown.get(bin).copied().unwrap_or(0),
-            leads_to: waited_in.get(&(rank.rank, bin as i64)).copied(),
+            leads_to: waited_in
+                .get(&(rank.rank, (part.n_before + bin) as i64))
+                .copied(),
+            ..time_bin(rank, bin)
         });
+        if let Some((n_parts, finer)) = &part.finer {
+            let first = part.n_before * n_parts;
+            map.push_finer(*n_parts, |bin| time_bin(&finer.ranks[at], first + bin));
+        }
     }
     Some(map)
+}
+
+/// The stretch of the run that the picture shows.
+struct Part<'a> {
+    /// Its intervals.
+    timeline: Cow<'a, Timeline>,
+    /// How many come before them.
+    n_before: usize,
+    /// The shorter intervals of the whole run, and how many of them make one.
+    finer: Option<(usize, &'a Timeline)>,
+}
+
+/// Most intervals.
+const MAX_BINS: usize = 128;
+
+impl<'a> Part<'a> {
+    /// All of the run, or what `--from` and `--to` leave of it.
+    fn of(analysis: &'a Analysis) -> Self {
+        let (whole, fine) = (&analysis.timeline, &analysis.fine_timeline);
+        let n_parts = usize::try_from(whole.bin_ns / fine.bin_ns.max(1)).unwrap_or(1);
+        let finer =
+            (n_parts > 1 && fine.ranks.len() == whole.ranks.len()).then_some((n_parts, fine));
+        let of_run = Self {
+            timeline: Cow::Borrowed(whole),
+            n_before: 0,
+            finer,
+        };
+        let ends = analysis.restriction.as_ref();
+        let ends = ends.map_or((None, None), |part| (part.from_ns, part.to_ns));
+        let (from_ns, to_ns) = match ends {
+            (None, None) => return of_run,
+            (from_ns, to_ns) => (from_ns.unwrap_or(0).max(0), to_ns.unwrap_or(i64::MAX)),
+        };
+        let bins_of = |timeline: &Timeline| {
+            let bin_ns = timeline.bin_ns.max(1);
+            let n = timeline.ranks.iter().map(|rank| rank.calls.len()).max();
+            let n = n.unwrap_or(0);
+            // An instance that begins there may end later.
+            let is_met = |bin: usize| {
+                let mut ranks = timeline.ranks.iter();
+                ranks.any(|rank| rank.call_time_ns.get(bin).is_some_and(|ns| *ns > 0))
+            };
+            let last = (0..n).rev().find(|&bin| is_met(bin)).unwrap_or(0);
+            let to = usize::try_from(to_ns / bin_ns)
+                .unwrap_or(usize::MAX)
+                .max(last);
+            let first = (0..n).find(|&bin| is_met(bin)).unwrap_or(0);
+            let from = usize::try_from(from_ns / bin_ns).unwrap_or(0).min(first);
+            from..to.saturating_add(1).min(n)
+        };
+        let bins = bins_of(fine);
+        if finer.is_some() && bins.len() <= MAX_BINS {
+            return Self {
+                timeline: Cow::Owned(cropped(fine, &bins)),
+                n_before: bins.start,
+                finer: None,
+            };
+        }
+        let bins = bins_of(whole);
+        Self {
+            timeline: Cow::Owned(cropped(whole, &bins)),
+            n_before: bins.start,
+            finer,
+        }
+    }
+}
+
+/// Some intervals of all ranks.
+fn cropped(timeline: &Timeline, bins: &Range<usize>) -> Timeline {
+    fn within<T: Clone>(values: &[T], bins: &Range<usize>) -> Vec<T> {
+        let end = bins.end.min(values.len());
+        values[bins.start.min(end)..end].to_vec()
+    }
+    let ranks = timeline.ranks.iter().map(|rank| RankTimeline {
+        rank: rank.rank,
+        wait_ns: within(&rank.wait_ns, bins),
+        call_time_ns: within(&rank.call_time_ns, bins),
+        calls: within(&rank.calls, bins),
+        waits_unknown: within(&rank.waits_unknown, bins),
+    });
+    Timeline {
+        bin_ns: timeline.bin_ns,
+        ranks: ranks.collect(),
+    }
+}
+
+/// What a rank did in an interval; nothing where there is none.
+fn time_bin(rank: &RankTimeline, bin: usize) -> TimeBin {
+    TimeBin {
+        wait_ns: match rank.wait_ns.get(bin) {
+            Some(wait_ns) => wait_ns.map(|ns| ns.max(0).cast_unsigned()),
+            None => Some(0),
+        },
+        call_ns: rank
+            .call_time_ns
+            .get(bin)
+            .map_or(0, |ns| (*ns).max(0).cast_unsigned()),
+        n_calls: rank.calls.get(bin).copied().unwrap_or(0),
+        n_unknown: rank.waits_unknown.get(bin).copied().unwrap_or(0),
+        leads_to: None,
+    }
 }
 
 /// How wrong the total wait of a rank can be: the clocks are wrong by the same in every instance. ns.
@@ -68,7 +170,8 @@ fn error_ns(analysis: &Analysis) -> i128 {
 
 /// How much ranks wait, when the most, and which ranks wait least and most, as a sentence. `error_ns`:
 /// uncertainty of the total wait of a rank.
-fn finding(timeline: &Timeline, error_ns: i128) -> String {
+fn finding(part: &Part<'_>, error_ns: i128) -> String {
+    let timeline = &part.timeline;
     let waits = || timeline.ranks.iter().flat_map(|rank| &rank.wait_ns);
     let call_ns = sum(timeline.ranks.iter().flat_map(|rank| &rank.call_time_ns));
     let wait_ns = sum(waits().flatten());
@@ -92,7 +195,7 @@ fn finding(timeline: &Timeline, error_ns: i128) -> String {
         "Waiting is {at_least}{} of the time in collectives",
         quantity::percent(clipped(wait_ns), clipped(call_ns))
     );
-    if let Some(when) = peak(timeline) {
+    if let Some(when) = peak(timeline, part.n_before) {
         sentence += &format!(", {when}");
     }
     // The least of partly unknown waits would be a guess.
@@ -124,7 +227,7 @@ fn finding(timeline: &Timeline, error_ns: i128) -> String {
 
 /// The part of the run in which ranks wait the most above the mean of the run, if they wait at
 /// least twice as much there as in the rest of it.
-fn peak(timeline: &Timeline) -> Option<String> {
+fn peak(timeline: &Timeline, n_before: usize) -> Option<String> {
     let n_bins = timeline.ranks.iter().map(|rank| rank.wait_ns.len()).max()?;
     let column = |bin: usize| {
         let ranks = timeline.ranks.iter();
@@ -140,7 +243,10 @@ fn peak(timeline: &Timeline) -> Option<String> {
     if n_bins < 8 || n_within == 0 || n_rest == 0 || !is_high {
         return None;
     }
-    let time = |bin: usize| quantity::duration(timeline.bin_ns.saturating_mul(bin as i64));
+    let time = |bin: usize| {
+        let bins = (n_before + bin) as i64;
+        quantity::duration(timeline.bin_ns.saturating_mul(bins))
+    };
     // Share of the time of all ranks in the picture.
     let all = i128::from(timeline.bin_ns) * timeline.ranks.len() as i128 * n_within;
     let when = match (from, to == n_bins) {
@@ -149,7 +255,9 @@ fn peak(timeline: &Timeline) -> Option<String> {
         (_, false) => format!("from {} to {}", time(from), time(to)),
     };
     let share = quantity::percent(clipped(within), clipped(all));
-    Some(format!("most of all {when} ({share} of that time)"))
+    Some(format!(
+        "most of all {when} ({share} of the time of all ranks there)"
+    ))
 }
 
 /// Begin and end of the part of a list with the largest sum of differences from the list's mean,
@@ -181,10 +289,12 @@ fn clipped(ns: i128) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use collbench_analyzer::results::RankTimeline;
+    use collbench_analyzer::Selection;
 
-    fn timeline(waits: &[&[Option<i64>]]) -> Timeline {
+    use super::*;
+    use crate::words::nothing::nothing;
+
+    fn timeline(waits: &[&[Option<i64>]]) -> Part<'static> {
         let ranks = waits.iter().zip(0..).map(|(waits, rank)| RankTimeline {
             rank,
             wait_ns: waits.to_vec(),
@@ -192,10 +302,51 @@ mod tests {
             calls: vec![1; waits.len()],
             waits_unknown: waits.iter().map(|wait| u64::from(wait.is_none())).collect(),
         });
-        Timeline {
+        let timeline = Timeline {
             bin_ns: 1_000,
             ranks: ranks.collect(),
+        };
+        Part {
+            timeline: Cow::Owned(timeline),
+            n_before: 0,
+            finer: None,
         }
+    }
+
+    fn in_one(ranks: &[&[i64]], bin_ns: i64) -> Timeline {
+        let ranks = (0..).zip(ranks).map(|(rank, calls)| RankTimeline {
+            rank,
+            wait_ns: calls.iter().map(|ns| Some(ns / 2)).collect(),
+            call_time_ns: calls.to_vec(),
+            calls: calls.iter().map(|ns| u64::from(*ns > 0)).collect(),
+            waits_unknown: vec![0; calls.len()],
+        });
+        Timeline {
+            bin_ns,
+            ranks: ranks.collect(),
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_run_is_shown_in_the_shorter_intervals_that_it_has() {
+        let mut analysis = nothing();
+        analysis.timeline = in_one(&[&[0, 60, 0]], 4_000);
+        analysis.fine_timeline = in_one(&[&[0, 0, 0, 0, 0, 20, 40, 0, 0, 0, 0, 0]], 1_000);
+        let whole = Part::of(&analysis);
+        assert_eq!(
+            (whole.n_before, whole.timeline.ranks[0].calls.len()),
+            (0, 3)
+        );
+        assert_eq!(whole.finer.map(|(n_parts, _)| n_parts), Some(4));
+        analysis.restriction = Some(Selection {
+            from_ns: Some(4_500),
+            to_ns: Some(6_100),
+            ..Selection::default()
+        });
+        let part = Part::of(&analysis);
+        assert_eq!(part.n_before, 4);
+        assert_eq!(part.timeline.ranks[0].call_time_ns, [0, 20, 40]);
+        assert_eq!(peak(&part.timeline, part.n_before), None);
     }
 
     #[test]
@@ -207,7 +358,7 @@ mod tests {
         assert_eq!(
             finding(&timeline(&[&late, &waiting]), 0),
             "Waiting is 88 % of the time in collectives, most of all from 4.00 us to 6.00 us (35 % \
-             of that time); rank 0 waits the least (10 ns), rank 1 the most (1.48 us)"
+             of the time of all ranks there); rank 0 waits the least (10 ns), rank 1 the most (1.48 us)"
         );
     }
 

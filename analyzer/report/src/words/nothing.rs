@@ -8,7 +8,7 @@ use collbench_analyzer::results::{
 };
 
 /// The analysis of a run without ranks or calls.
-pub(super) fn nothing() -> Analysis {
+pub(crate) fn nothing() -> Analysis {
     Analysis {
         algorithms: None,
         running: None,
@@ -52,6 +52,7 @@ pub(super) fn nothing() -> Analysis {
         imbalance: Vec::new(),
         disturbances: Vec::new(),
         timeline: Timeline::default(),
+        fine_timeline: Timeline::default(),
         instances: ShownInstances::default(),
         classes: Vec::new(),
         phases: Vec::new(),

@@ -9,6 +9,7 @@ use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::Figures;
 use crate::messages::message::InstanceMessage;
 use crate::sums::instances::operation_key::OperationKey;
+use crate::trace::call_sites::NO_SITE;
 use crate::trace::record_at::CallOrder;
 
 /// Most messages of one instance that are kept; of more those that took longest.
@@ -73,6 +74,8 @@ pub struct InstanceTimes {
     pub calls: Vec<CallTimes>,
     /// Times of nonblocking calls, one for each of `calls`; empty for blocking ones.
     pub completions: Vec<CompletionTimes>,
+    /// By call the number of the place in the program from which it was made; empty where that was not recorded.
+    sites: Vec<u32>,
     /// Messages among these calls of which both ends are known; of more than 1,024 those that took longest. By the
     /// time at which they were sent.
     pub messages: Vec<MessageTimes>,
@@ -195,9 +198,21 @@ impl InstanceTimes {
             has_one_time: instance.communicator.times.len() == 1,
             calls: calls.collect(),
             completions: completions.unwrap_or_default(),
+            sites: if instance.sites.is_empty() {
+                Vec::new()
+            } else {
+                slots.iter().map(|&slot| instance.sites[slot]).collect()
+            },
             n_messages: paired.is_some().then_some(messages.len() as u64),
             messages: longest(messages),
         }
+    }
+
+    /// The place in the program from which one of its calls was made, by id; `None` where that is not known.
+    #[must_use]
+    pub fn site_of(&self, call: usize) -> Option<usize> {
+        let site = self.sites.get(call).filter(|site| **site != NO_SITE);
+        site.map(|site| *site as usize)
     }
 
     /// Its first enter and its last leave, ns.
