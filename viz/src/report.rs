@@ -33,7 +33,7 @@ const SCRIPT: &str = concat!(
 
 /// What the policy of the page allows to run: [`SCRIPT`] and nothing else. When the script changes,
 /// a test prints the new value.
-const SCRIPT_HASH: &str = "sha256-YWOTFkZSGe5jAx98gHyyap552vV3gTxz61fQaJ2J8jU=";
+const SCRIPT_HASH: &str = "sha256-GLyRWSrIpsXsFIgQLG89AOwv/nR4LLHNP0vIy+pD6yI=";
 
 /// Content of the page.
 #[derive(Debug, Clone, Default)]

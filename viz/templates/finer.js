@@ -65,6 +65,8 @@ class Finer {
 
   // So many make a column in a view.
   sizeFor(width) {
+    // The whole is as it was drawn.
+    if (width > 0.999 * this.picture.whole.width) return this.parts;
     const in_sight = (width / this.picture.whole.width) * this.n;
     let size = this.parts;
     while (size % 2 === 0 && in_sight / size <= Finer.MOST / 2) size /= 2;
