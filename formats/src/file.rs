@@ -21,4 +21,4 @@ pub use header::{
 };
 pub use layer::{Layer, LayerState};
 pub use meta::{MAX_META_BYTES, MetaError, decode_meta, encode_meta};
-pub use site::{CallSite, Module, NO_MODULE, SiteFrame};
+pub use site::{CallSite, Module, NO_MODULE, SCRIPT, ScriptFunction, SiteFrame};

@@ -35,8 +35,8 @@ pub use file::{
     ClockIdentity, ClockSource, Communicator, CommunicatorKind, Definition, EndDamaged, FILE_MAGIC,
     FORMAT_VERSION, FileHeader, HostIdentity, Identity, Layer, LayerState, MAX_META_BYTES,
     MetaError, Module, MpiIdentity, NO_COMMUNICATOR, NO_MODULE, OffsetSample, PLACE_MAGIC,
-    PersistentCollective, ProcessState, STOP_TEXT_BYTES, SequenceEntry, SequenceOf, SiteFrame,
-    SpanningTree, StopReason, Topology, decode_meta, encode_meta,
+    PersistentCollective, ProcessState, SCRIPT, STOP_TEXT_BYTES, ScriptFunction, SequenceEntry,
+    SequenceOf, SiteFrame, SpanningTree, StopReason, Topology, decode_meta, encode_meta,
 };
 pub use read::{Damage, FormatError};
 pub use record::{

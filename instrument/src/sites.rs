@@ -11,11 +11,20 @@
 //! `_dl_find_object(3)`) and allocates nothing. Nothing is ever read outside of the thread's stack,
 //! between the stack pointer and its end, nor outside of the segments that the loader has mapped:
 //! damaged tables or a smashed stack give a way that ends early, or a wrong one.
+//!
+//! On request, a way that ends in the interpreter of Python goes on to the line of the script
+//! ([`Python`]).
 
 mod frame_rule;
 #[allow(unsafe_code)]
+mod guarded;
+#[allow(unsafe_code)]
 mod loaded_object;
 mod places;
+#[allow(unsafe_code)]
+mod python;
+mod python_lines;
+mod recent;
 #[allow(unsafe_code)]
 mod registers;
 mod registry;
@@ -25,6 +34,8 @@ mod walk;
 mod wrappers;
 
 pub(crate) use loaded_object::ObjectFinder;
+pub(crate) use python::Python;
+pub(crate) use recent::RecentSites;
 pub(crate) use registers::{Registers, UsedStack};
 pub(crate) use registry::{DefinedSites, NotedSite, SiteRegistry};
 pub(crate) use walk::{CallSites, Way};

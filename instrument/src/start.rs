@@ -32,7 +32,7 @@ use crate::mpi::{
 use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
 use crate::record::{Recorder, Thresholds, record_init};
 use crate::settings::{Form, Layers, Settings};
-use crate::sites::{CallSites, ObjectFinder};
+use crate::sites::{CallSites, ObjectFinder, Python};
 use crate::trees::{NewWorld, begin_trees};
 use process_in_world::ProcessInWorld;
 
@@ -196,11 +196,13 @@ fn start(
         left: clock.anchor(),
     };
     let sites = call_sites(&settings);
+    let python = python(settings.layers, sites.is_ok());
     let layers = layer_states(
         settings.layers,
         messages.as_ref().err(),
         algorithms,
         sites.as_ref().err().copied(),
+        python.as_ref().err().copied(),
     );
     let identity = identity(&library, &world, &host, measure_clock(clock), layers, &init);
     let file = create_file(&settings, &identity).inspect_err(|_| library.release())?;
@@ -213,7 +215,7 @@ fn start(
         settings.layers,
         Thresholds::between(&init.entered, &init.left),
     );
-    let recorder = recorder.with_sites(sites.ok());
+    let recorder = recorder.with_sites(sites.ok().map(|sites| sites.with_python(python.ok())));
     let recorder = recorder.activate();
     // SAFETY: the handler only does system calls and atomic stores, which are allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
@@ -446,13 +448,26 @@ fn call_sites(settings: &Settings) -> Result<CallSites, &'static str> {
     Ok(CallSites::new(finder, own, &settings.wrappers))
 }
 
+/// What finds lines of scripts; otherwise why these are not recorded.
+fn python(layers: Layers, has_sites: bool) -> Result<Python, &'static str> {
+    if !layers.scripts {
+        Err("not requested (--layers +scripts)")
+    } else if !has_sites {
+        Err("call sites are not recorded")
+    } else {
+        Python::find()
+    }
+}
+
 /// The states of layers for the trace. `opaque` is why messages are not seen, `unnamed` why
-/// algorithms are not, and `placeless` why call sites are not.
+/// algorithms are not, `placeless` why call sites are not, and `scriptless` why lines of scripts are
+/// not.
 fn layer_states(
     layers: Layers,
     opaque: Option<&String>,
     unnamed: Option<&str>,
     placeless: Option<&str>,
+    scriptless: Option<&str>,
 ) -> Vec<LayerState> {
     [
         (Layer::Calls, true, ""),
@@ -482,6 +497,11 @@ fn layer_states(
             Layer::Sites,
             placeless.is_none(),
             placeless.unwrap_or_default(),
+        ),
+        (
+            Layer::Scripts,
+            scriptless.is_none(),
+            scriptless.unwrap_or_default(),
         ),
     ]
     .into_iter()

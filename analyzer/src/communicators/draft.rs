@@ -85,7 +85,8 @@ impl Communicators {
                     | Definition::Algorithm { .. }
                     | Definition::SpanningTree(_)
                     | Definition::Module(_)
-                    | Definition::CallSite(_) => {}
+                    | Definition::CallSite(_)
+                    | Definition::ScriptFunction(_) => {}
                 }
             }
             let predefined = [

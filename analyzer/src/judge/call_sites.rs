@@ -8,28 +8,46 @@ use crate::judge::inputs::Inputs;
 use crate::results::call_sites::{CallSiteSummary, FrameSummary, OperationSite};
 use crate::results::operation::OperationSummary;
 use crate::sums::operation::OperationTally;
+use crate::trace::call_sites::{RunSites, SiteAddress};
 
 /// All places, by number; functions and lines are not known yet.
 pub(crate) fn of_run(inputs: &Inputs<'_>) -> Vec<CallSiteSummary> {
     let sites = &inputs.run.sites;
     let summary = |(id, site): (usize, &crate::trace::call_sites::RunSite)| CallSiteSummary {
         id,
-        frames: (site.way.iter())
-            .map(|at| {
-                let module = at.module.map(|module| &sites.modules[module as usize]);
-                FrameSummary {
-                    module: module.map(|module| module.path.clone()),
-                    build_id: module
-                        .filter(|module| !module.build_id.is_empty())
-                        .map(|module| hexadecimal(&module.build_id)),
-                    offset: at.address,
-                    ..FrameSummary::default()
-                }
-            })
-            .collect(),
+        frames: (site.way.iter()).map(|at| frame(sites, at)).collect(),
         whole: site.is_whole,
     };
     sites.list.iter().enumerate().map(summary).collect()
+}
+
+fn frame(sites: &RunSites, at: &SiteAddress) -> FrameSummary {
+    match *at {
+        SiteAddress::InNoFile(offset) => FrameSummary {
+            offset,
+            ..FrameSummary::default()
+        },
+        SiteAddress::InModule { module, address } => {
+            let module = &sites.modules[module as usize];
+            let has_id = !module.build_id.is_empty();
+            FrameSummary {
+                module: Some(module.path.clone()),
+                build_id: has_id.then(|| hexadecimal(&module.build_id)),
+                offset: address,
+                ..FrameSummary::default()
+            }
+        }
+        SiteAddress::InScript { function, line } => {
+            let script = &sites.scripts[function as usize];
+            let has_name = !script.function.is_empty();
+            FrameSummary {
+                function: has_name.then(|| script.function.clone()),
+                file: Some(script.file.clone()),
+                line: (line > 0).then_some(line),
+                ..FrameSummary::default()
+            }
+        }
+    }
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{CallSite, Definition, Layer, NO_MODULE};
+use collbench_formats::{CallSite, Definition, Layer, NO_MODULE, SCRIPT, SiteFrame};
 use rayon::prelude::*;
 
 use crate::trace::rank_file::RankFile;
@@ -27,11 +27,32 @@ pub(crate) struct SiteModule {
 
 /// One function on the way up the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SiteAddress {
-    /// Index in [`RunSites::modules`]; `None`: code in no file.
-    pub(crate) module: Option<u32>,
-    /// The return address in that file.
-    pub(crate) address: u64,
+pub(crate) enum SiteAddress {
+    /// In an executable or library.
+    InModule {
+        /// Index in [`RunSites::modules`].
+        module: u32,
+        /// The return address in that file.
+        address: u64,
+    },
+    /// In no file; the address in memory.
+    InNoFile(u64),
+    /// In a script.
+    InScript {
+        /// Index in [`RunSites::scripts`].
+        function: u32,
+        /// The line, 0 where it is not known.
+        line: u32,
+    },
+}
+
+/// A function of a script.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ScriptName {
+    /// The file, as the interpreter named it.
+    pub(crate) file: String,
+    /// Its name; empty if it is not known.
+    pub(crate) function: String,
 }
 
 /// A place in the program.
@@ -47,6 +68,7 @@ pub(crate) struct RunSite {
 #[derive(Debug, Default)]
 pub(crate) struct RunSites {
     pub(crate) modules: Vec<SiteModule>,
+    pub(crate) scripts: Vec<ScriptName>,
     /// By number.
     pub(crate) list: Vec<RunSite>,
     /// By process: the number of each of its call sites, by its own index.
@@ -57,6 +79,7 @@ pub(crate) struct RunSites {
 #[derive(Debug, Default)]
 struct Defined {
     modules: Vec<SiteModule>,
+    scripts: Vec<ScriptName>,
     sites: Vec<CallSite>,
 }
 
@@ -75,6 +98,14 @@ impl Defined {
                         build_id: module.build_id,
                     });
                 }
+                Definition::ScriptFunction(script)
+                    if script.index as usize == this.scripts.len() =>
+                {
+                    this.scripts.push(ScriptName {
+                        file: script.file,
+                        function: script.name,
+                    });
+                }
                 Definition::CallSite(site) if site.index as usize == this.sites.len() => {
                     this.sites.push(site);
                 }
@@ -85,30 +116,57 @@ impl Defined {
     }
 }
 
+/// The numbers of some things of one process in a list of all, to which new ones are added.
+fn numbered<T: Clone + Ord>(
+    of_process: Vec<T>,
+    known: &mut BTreeMap<T, u32>,
+    all: &mut Vec<T>,
+) -> Vec<u32> {
+    let numbers = of_process.into_iter().map(|thing| {
+        *known.entry(thing).or_insert_with_key(|thing| {
+            all.push(thing.clone());
+            (all.len() - 1) as u32
+        })
+    });
+    numbers.collect()
+}
+
+impl SiteAddress {
+    /// That of a frame of a process, whose modules and functions of scripts have these numbers.
+    fn of(frame: &SiteFrame, modules: &[u32], scripts: &[u32]) -> Self {
+        let address = frame.address;
+        let number = |of: &[u32], index: u64| of.get(usize::try_from(index).ok()?).copied();
+        let found = match frame.module {
+            NO_MODULE => None,
+            SCRIPT => number(scripts, address >> 32).map(|function| Self::InScript {
+                function,
+                line: address as u32,
+            }),
+            index => number(modules, index.into()).map(|module| Self::InModule { module, address }),
+        };
+        found.unwrap_or(Self::InNoFile(address))
+    }
+}
+
 impl RunSites {
     /// The call sites of some processes.
     pub(crate) fn of(processes: &[RankFile<'_>]) -> Self {
         let defined: Vec<Defined> = processes.par_iter().map(Defined::of).collect();
         let mut this = Self::default();
         let mut known_modules = BTreeMap::new();
+        let mut known_scripts = BTreeMap::new();
         let mut known = BTreeMap::new();
-        for Defined { modules, sites } in defined {
-            let modules: Vec<u32> = modules
-                .into_iter()
-                .map(|module| {
-                    *known_modules.entry(module).or_insert_with_key(|module| {
-                        this.modules.push(module.clone());
-                        (this.modules.len() - 1) as u32
-                    })
-                })
-                .collect();
+        for Defined {
+            modules,
+            scripts,
+            sites,
+        } in defined
+        {
+            let modules = numbered(modules, &mut known_modules, &mut this.modules);
+            let scripts = numbered(scripts, &mut known_scripts, &mut this.scripts);
             let numbers = sites.into_iter().map(|site| {
-                let way = site.frames.iter().map(|frame| SiteAddress {
-                    module: (frame.module != NO_MODULE)
-                        .then(|| modules.get(frame.module as usize).copied())
-                        .flatten(),
-                    address: frame.address,
-                });
+                let frames = site.frames.iter();
+                let way = frames.map(|frame| SiteAddress::of(frame, &modules, &scripts));
                 let site = RunSite {
                     way: way.collect(),
                     is_whole: site.is_whole,

@@ -2,7 +2,7 @@
 
 use bincode::{Decode, Encode};
 
-use crate::file::site::{CallSite, Module};
+use crate::file::site::{CallSite, Module, ScriptFunction};
 use crate::record::Operation;
 use crate::tree::Wrappers;
 
@@ -198,4 +198,6 @@ pub enum Definition {
     Module(Module),
     /// A place in the program that records refer to from here on.
     CallSite(CallSite),
+    /// A function of a script that call sites refer to from here on.
+    ScriptFunction(ScriptFunction),
 }

@@ -25,11 +25,13 @@ pub enum Layer {
     PointToPoint,
     /// From where in the program calls are made: [`CallSite`](crate::CallSite).
     Sites,
+    /// The lines of scripts among them: [`ScriptFunction`](crate::ScriptFunction).
+    Scripts,
 }
 
 impl Layer {
     /// All layers of this version.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Calls,
         Self::Io,
         Self::Rma,
@@ -38,6 +40,7 @@ impl Layer {
         Self::Switches,
         Self::PointToPoint,
         Self::Sites,
+        Self::Scripts,
     ];
 
     /// Its name on the command line and in the trace.
@@ -52,6 +55,7 @@ impl Layer {
             Self::Switches => "switches",
             Self::PointToPoint => "p2p",
             Self::Sites => "sites",
+            Self::Scripts => "scripts",
         }
     }
 
@@ -79,6 +83,7 @@ impl Layer {
                 "Time in sends, receives, waits and polls before each call, in sums"
             }
             Self::Sites => "From where in the program each call is made",
+            Self::Scripts => "The same with the line of a Python script (2 us for each call)",
         }
     }
 }

@@ -5,6 +5,20 @@ use bincode::{Decode, Encode};
 /// In [`SiteFrame::module`]: code in no file, such as code that was generated at run time.
 pub const NO_MODULE: u32 = u32::MAX;
 
+/// In [`SiteFrame::module`]: a line of a script, which an interpreter runs.
+pub const SCRIPT: u32 = u32::MAX - 1;
+
+/// A function of a script, which an interpreter runs.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct ScriptFunction {
+    /// The number that the [`SiteFrame`]s of this process use.
+    pub index: u32,
+    /// The file of the script, as the interpreter names it.
+    pub file: String,
+    /// The name of the function; empty if it is not known.
+    pub name: String,
+}
+
 /// An executable or library that the loader has mapped into the process.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Module {
@@ -19,10 +33,11 @@ pub struct Module {
 /// One function on a way up the stack: where it goes on when the call inside it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
 pub struct SiteFrame {
-    /// Index of its [`Module`], or [`NO_MODULE`].
+    /// Index of its [`Module`], [`NO_MODULE`], or [`SCRIPT`].
     pub module: u32,
     /// The return address, as an address in the file of the module (where the linker put it); in no
-    /// module, the address itself. The call instruction ends right before it.
+    /// module, the address itself. The call instruction ends right before it. In a script: in the upper
+    /// half the index of its [`ScriptFunction`], in the lower half the line, 0 where it is not known.
     pub address: u64,
 }
 

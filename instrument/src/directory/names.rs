@@ -14,6 +14,8 @@ pub(super) const REFUSED_PREFIX: &str = "refused.";
 /// Suffix of files while collbench-compact writes them; a complete trace has none.
 pub const UNFINISHED_SUFFIX: &str = ".compacting";
 pub(super) const TRUTH_FILE: &str = "truth.json";
+/// Functions and lines of the program, which collbench-analyze keeps.
+pub(super) const SYMBOLS_FILE: &str = "symbols.json";
 
 /// Whether this is the folder of a report: of the whole run, or of a part of it, which its name says.
 pub(super) fn is_report(name: &str) -> bool {

@@ -9,8 +9,8 @@ use collbench_formats::FILE_MAGIC;
 
 use super::error::DirectoryError;
 use super::names::{
-    REFUSED_PREFIX, RUN_FILE, TRUTH_FILE, UNFINISHED_SUFFIX, WORLD_FILE, is_agreement,
-    is_rank_file, is_report,
+    REFUSED_PREFIX, RUN_FILE, SYMBOLS_FILE, TRUTH_FILE, UNFINISHED_SUFFIX, WORLD_FILE,
+    is_agreement, is_rank_file, is_report,
 };
 use super::run::is_run;
 
@@ -59,7 +59,7 @@ impl Parts {
             match name.as_str() {
                 RUN_FILE if is_run(folder) => has_run = true,
                 WORLD_FILE if is_world(folder) => {}
-                TRUTH_FILE => {}
+                TRUTH_FILE | SYMBOLS_FILE => {}
                 _ if is_rank_file(&name) => match first_bytes(folder, &name)?.as_slice() {
                     // Its rank ended before it wrote anything.
                     [] => n_empty += 1,

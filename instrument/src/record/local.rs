@@ -12,6 +12,7 @@ use crate::communicators::CommunicatorEntry;
 use crate::file::{GrowError, Slot};
 use crate::messages::Route;
 use crate::mpi::Handle;
+use crate::sites::RecentSites;
 
 /// Entries of a thread's cache of communicators.
 const CACHED: usize = 16;
@@ -47,6 +48,8 @@ pub(crate) struct Local {
     pub(super) gaps: ThreadGaps,
     pub(super) creation: ThreadCreation,
     pub(super) cache: UnsafeCell<[Cached; CACHED]>,
+    /// From where it has called last.
+    pub(super) recent_sites: RecentSites,
 }
 
 thread_local! {
@@ -65,6 +68,7 @@ thread_local! {
             gaps: ThreadGaps::new(),
             creation: ThreadCreation::new(),
             cache: UnsafeCell::new([Cached { handle: 0, entry: None }; CACHED]),
+            recent_sites: RecentSites::new(),
         }
     };
 }

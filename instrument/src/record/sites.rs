@@ -86,7 +86,7 @@ impl Local {
         let Some(stack) = stack else {
             return NO_CALL_SITE;
         };
-        match sites.sites.known(from, stack) {
+        match sites.sites.known(from, stack, &self.recent_sites) {
             Some(index) => index,
             None => self.new_site(recorder, sites, from, stack),
         }
@@ -156,9 +156,12 @@ impl Recorder {
         let frames: Result<Vec<SiteFrame>, GrowError> = frames
             .map(|&behind| modules.frame(&sites.sites, behind, define))
             .collect();
+        let mut frames = frames?;
+        let define = |function| self.write(&Definition::ScriptFunction(function));
+        frames.extend(modules.script_frame(&sites.sites, way, define)?);
         self.write(&Definition::CallSite(CallSite {
             index: *n,
-            frames: frames?,
+            frames,
             is_whole: way.is_whole,
         }))?;
         entry.set_site(*n);

@@ -19,6 +19,8 @@ pub struct Layers {
     pub p2p: bool,
     /// From where in the program calls are made.
     pub sites: bool,
+    /// From which lines of scripts; only with `sites`.
+    pub scripts: bool,
     /// Whether those of [`Layers::BY_DEFAULT`] that are on are so by default. Then it is not
     /// reported if an MPI library does not support one of them.
     pub by_default: bool,
@@ -56,6 +58,7 @@ impl Layers {
         switches: false,
         p2p: true,
         sites: false,
+        scripts: false,
         by_default: true,
     };
 
@@ -134,6 +137,7 @@ impl Layers {
             Layer::Switches => self.switches,
             Layer::PointToPoint => self.p2p,
             Layer::Sites => self.sites,
+            Layer::Scripts => self.scripts,
         }
     }
 
@@ -153,6 +157,11 @@ impl Layers {
             Layer::Switches => self.switches = is_on,
             Layer::PointToPoint => self.p2p = is_on,
             Layer::Sites => self.sites = is_on,
+            Layer::Scripts => {
+                self.scripts = is_on;
+                // They are parts of it.
+                self.sites |= is_on;
+            }
         }
     }
 }
@@ -187,6 +196,7 @@ mod tests {
         assert_eq!(of("-messages,+io"), other);
         let all = of("all");
         assert!(Layer::ALL.iter().all(|&layer| all.has(layer)) && !all.by_default);
+        assert!(of("+scripts").sites && !of("-scripts").sites && !of("all,-sites").sites);
         assert!(!of("all,-rma").rma && of("all,-rma").io);
         assert_eq!(of("calls,messages,+io,-messages").list(), "calls,+io");
     }
@@ -211,6 +221,8 @@ mod tests {
             "-messages",
             "all",
             "all,-p2p",
+            "+scripts",
+            "calls,scripts",
         ];
         for list in lists {
             assert_eq!(of(&of(list).list()), of(list), "{list}");

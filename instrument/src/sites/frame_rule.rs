@@ -82,6 +82,18 @@ impl FrameRule {
         self.0 & flag != 0
     }
 
+    /// Where the return address is, from the stack pointer; `None` where that does not follow from the stack
+    /// pointer alone.
+    pub(super) fn return_from_stack(self) -> Option<usize> {
+        if self.0 & BASE != Base::Stack as u64 {
+            return None;
+        }
+        let offset = (self.0.cast_signed() >> OFFSET_SHIFT) as isize;
+        let words = (self.0 >> RETURN_SHIFT) as u16;
+        let from_begin = isize::from(words.cast_signed()) * WORD as isize;
+        usize::try_from(offset + from_begin).ok()
+    }
+
     /// The registers of the caller; `None` where there is no way, or what the stack has there
     /// cannot be.
     #[inline]
@@ -149,12 +161,14 @@ mod tests {
             frame: 77,
         };
         assert_eq!(by_stack.caller_of(at, stack), Some(expected));
+        assert_eq!(by_stack.return_from_stack(), Some(24));
         let by_frame = FrameRule::new(Base::Frame, 24, -8, None).unwrap();
         let expected = Registers {
             frame: at.frame,
             ..expected
         };
         assert_eq!(by_frame.caller_of(at, stack), Some(expected));
+        assert_eq!(by_frame.return_from_stack(), None);
         assert_eq!(FrameRule::NONE.caller_of(at, stack), None);
         let flagged = by_frame.with_flags(FLAGS);
         assert_eq!(flagged.caller_of(at, stack), Some(expected));

@@ -1,12 +1,15 @@
 //! The way up the stack.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use collbench_formats::{Module, NO_MODULE, SiteFrame};
+use collbench_formats::{Module, NO_MODULE, SCRIPT, ScriptFunction, SiteFrame};
 
 use super::frame_rule::FrameRule;
 use super::loaded_object::{LoadedFile, ObjectFinder};
 use super::places::{Known, Table};
+use super::python::{Python, ScriptPlace};
+use super::recent::RecentSites;
 use super::registers::{Registers, UsedStack};
 use super::unwind_table::rule_at;
 use super::wrappers::Wrappers;
@@ -22,6 +25,8 @@ const MAX_FRAMES: usize = 48;
 const OWN: u64 = 1 << 2;
 /// Flag of a rule: the way ends here, since it need not go on: the function is no wrapper of MPI.
 const LAST: u64 = 1 << 3;
+/// Flag of a rule, besides [`LAST`]: the address is in the interpreter, and the way goes on in the script.
+const SCRIPTED: u64 = 1 << 4;
 
 /// Finds out from where calls are made.
 #[derive(Debug)]
@@ -33,6 +38,10 @@ pub(crate) struct CallSites {
     /// The addresses of the preloaded library.
     own: Range<usize>,
     wrappers: Wrappers,
+    /// The interpreter, and its addresses.
+    python: Option<(Python, Range<usize>)>,
+    /// How often addresses were forgotten.
+    epoch: AtomicU32,
 }
 
 /// A way up the stack: return addresses, the innermost first.
@@ -43,6 +52,9 @@ pub(crate) struct Way {
     hash: u64,
     /// Whether it ends in a function that is no wrapper of MPI.
     pub(crate) is_whole: bool,
+    /// Where in a script it goes on.
+    script: Option<ScriptPlace>,
+    is_in_interpreter: bool,
 }
 
 impl Way {
@@ -63,6 +75,12 @@ fn of_part(hash: u64) -> u64 {
     mixed(hash, usize::MAX)
 }
 
+/// The key of a way that ends in the interpreter, of this hash, and goes on in a script.
+fn of_scripted(hash: u64, script: Option<&ScriptPlace>) -> u64 {
+    let words = script.map(ScriptPlace::words).unwrap_or_default();
+    words.into_iter().fold(mixed(hash, 1), mixed)
+}
+
 /// The hash of a way, one function further out.
 #[inline]
 fn mixed(hash: u64, address: usize) -> u64 {
@@ -80,13 +98,45 @@ impl CallSites {
             finder,
             own,
             wrappers: Wrappers::with(wrappers),
+            python: None,
+            epoch: AtomicU32::new(0),
         }
     }
 
-    /// The index of the call site, if all on the way is known; `None` otherwise.
+    /// With lines of scripts.
+    pub(crate) fn with_python(self, python: Option<Python>) -> Self {
+        let python = python.and_then(|python| {
+            let object = self.finder.object_at(python.an_address_in_it())?;
+            Some((python, object.addresses()))
+        });
+        Self { python, ..self }
+    }
+
+    /// The index of the call site, if all on the way is known; `None` otherwise. `recent` are those that the
+    /// thread has met last.
     #[inline]
-    pub(crate) fn known(&self, from: Registers, stack: UsedStack) -> Option<u32> {
+    pub(crate) fn known(
+        &self,
+        from: Registers,
+        stack: UsedStack,
+        recent: &RecentSites,
+    ) -> Option<u32> {
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        match recent.get(epoch, from, stack) {
+            None => self.known_by_tables(from, stack, (recent, epoch)),
+            found => found,
+        }
+    }
+
+    fn known_by_tables(
+        &self,
+        from: Registers,
+        stack: UsedStack,
+        (recent, epoch): (&RecentSites, u32),
+    ) -> Option<u32> {
         let (mut at, mut stack) = (from, stack);
+        // Where the return address is, if that of the first function is the caller's.
+        let mut offset = None;
         let (mut hash, mut n) = (0, 0);
         for _ in 0..MAX_FRAMES {
             let known = self.places.get(at.behind as u64)?;
@@ -95,20 +145,38 @@ impl CallSites {
                 hash = mixed(hash, at.behind);
                 n += 1;
                 if rule.has(LAST) {
-                    return if n == 1 {
-                        known.site()
-                    } else {
-                        self.ways.get(hash)?.site()
-                    };
+                    if rule.has(SCRIPTED) {
+                        return self.known_in_script(hash);
+                    }
+                    if n > 1 {
+                        return self.ways.get(hash)?.site();
+                    }
+                    let site = known.site()?;
+                    if let Some(offset) = offset {
+                        recent.set(epoch, (from.behind, offset), (at.behind, site));
+                    }
+                    return Some(site);
                 }
             }
             let Some(caller) = rule.caller_of(at, stack) else {
                 break;
             };
+            offset = rule.return_from_stack().filter(|_| at == from);
             at = caller;
             stack = stack.beyond(at.stack);
         }
         self.ways.get(of_part(hash))?.site()
+    }
+
+    /// The index of the call site of a way that ends in the interpreter.
+    #[cold]
+    fn known_in_script(&self, hash: u64) -> Option<u32> {
+        let script = self.script_place();
+        self.ways.get(of_scripted(hash, script.as_ref()))?.site()
+    }
+
+    fn script_place(&self) -> Option<ScriptPlace> {
+        self.python.as_ref()?.0.place()
     }
 
     /// The way from a function on; `None` if nothing more can be remembered. What is not known yet
@@ -123,6 +191,8 @@ impl CallSites {
             n: 0,
             hash: 0,
             is_whole: false,
+            script: None,
+            is_in_interpreter: false,
         };
         let (mut at, mut stack) = (from, stack);
         for _ in 0..MAX_FRAMES {
@@ -130,6 +200,11 @@ impl CallSites {
             if !rule.has(OWN) {
                 way.add(at.behind);
                 way.is_whole = rule.has(LAST);
+                if rule.has(SCRIPTED) {
+                    way.script = self.script_place();
+                    way.hash = of_scripted(way.hash, way.script.as_ref());
+                    way.is_in_interpreter = true;
+                }
                 if way.is_whole {
                     break;
                 }
@@ -147,7 +222,7 @@ impl CallSites {
     pub(crate) fn entry(&self, way: &Way) -> Option<Known<'_>> {
         match way.addresses() {
             _ if !way.is_whole => self.ways.insert(of_part(way.hash), FrameRule::NONE),
-            [only] => self.places.get(*only as u64),
+            [only] if !way.is_in_interpreter => self.places.get(*only as u64),
             _ => self.ways.insert(way.hash, FrameRule::NONE),
         }
     }
@@ -176,6 +251,10 @@ impl CallSites {
         if !name.is_empty() && self.wrappers.has(name) {
             return rule_at(&object, address);
         }
+        let is_interpreter = |(_, at): &(Python, Range<usize>)| at.contains(&address);
+        if self.python.as_ref().is_some_and(is_interpreter) {
+            return FrameRule::NONE.with_flags(LAST | SCRIPTED);
+        }
         FrameRule::NONE.with_flags(LAST)
     }
 
@@ -185,6 +264,7 @@ impl CallSites {
         self.places
             .forget(|behind| addresses.contains(&(behind as usize - 1)));
         self.ways.forget(|_| true);
+        self.epoch.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -193,6 +273,8 @@ impl CallSites {
 pub(crate) struct Modules {
     defined: Vec<(LoadedFile, u32)>,
     n: u32,
+    /// Functions of scripts: file and name.
+    scripts: Vec<(String, String)>,
 }
 
 impl Modules {
@@ -230,6 +312,40 @@ impl Modules {
             module: index,
             address: object.in_file(behind),
         })
+    }
+
+    /// The frame in a script where a way goes on; `None` if it does not, or the interpreter's memory does
+    /// not tell. A function of a script that has no number yet gets one, and is passed to `define`.
+    pub(crate) fn script_frame<E>(
+        &mut self,
+        sites: &CallSites,
+        way: &Way,
+        define: impl FnOnce(ScriptFunction) -> Result<(), E>,
+    ) -> Result<Option<SiteFrame>, E> {
+        let line = match (&sites.python, &way.script) {
+            (Some((python, _)), Some(place)) => python.line_of(place),
+            _ => None,
+        };
+        let Some(line) = line else {
+            return Ok(None);
+        };
+        let function = (line.file, line.function);
+        let index = match self.scripts.iter().position(|known| *known == function) {
+            Some(index) => index,
+            None => {
+                define(ScriptFunction {
+                    index: self.scripts.len() as u32,
+                    file: function.0.clone(),
+                    name: function.1.clone(),
+                })?;
+                self.scripts.push(function);
+                self.scripts.len() - 1
+            }
+        };
+        Ok(Some(SiteFrame {
+            module: SCRIPT,
+            address: (index as u64) << 32 | u64::from(line.line),
+        }))
     }
 
     /// Forgets the objects whose place another one has taken.
