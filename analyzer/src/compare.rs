@@ -17,6 +17,7 @@ mod difference;
 mod operations;
 mod reconfiguration;
 mod remarks;
+mod sites;
 mod trees;
 
 pub use collbench_stats::difference::Verdict as ComparisonVerdict;
@@ -27,6 +28,7 @@ pub use compared::{
 use correspondence::Correspondence;
 pub use difference::Difference;
 pub use remarks::ComparisonRemark;
+pub use sites::{ComparedSite, SiteFigures};
 pub use trees::{
     ComparedWrapper, Configuration, PathDifferences, StageDifferences, TreeDifferences, WrapperAt,
 };
@@ -44,6 +46,9 @@ pub struct Comparison {
     pub operations: Vec<ComparedOperation>,
     /// Operations that one of two traces compared does not have.
     pub only_in: Vec<OnlyIn>,
+    /// Places from which operations are called, by the change of the time in their calls; none if a trace
+    /// has no call sites.
+    pub sites: Vec<ComparedSite>,
     /// What a reader should know.
     pub remarks: Vec<ComparisonRemark>,
 }
@@ -75,6 +80,7 @@ impl Comparison {
             traces,
             operations,
             only_in,
+            sites: sites::compare(analyses),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::communicators::Communicator;
 use crate::messages::instance_messages::Messages;
 use crate::messages::passes::InstancePass;
 use crate::trace::algorithm_names::AlgorithmNames;
+use crate::trace::call_sites::NO_SITE;
 use crate::trace::record_at::CallOrder;
 
 /// A complete instance whose calls agree on what they are. Lists are by slot of the communicator.
@@ -177,6 +178,14 @@ impl PayloadSums {
 }
 
 impl CompleteInstance<'_> {
+    /// Number of the place from which the process in a slot called, else of the first known one; `None`
+    /// where none is known.
+    pub fn site_of(&self, slot: Option<usize>) -> Option<u32> {
+        let of_slot = slot.and_then(|slot| self.sites.get(slot));
+        let mut all = of_slot.into_iter().chain(self.sites);
+        all.find(|site| **site != NO_SITE).copied()
+    }
+
     /// Which processes depend on which.
     #[must_use]
     #[inline]

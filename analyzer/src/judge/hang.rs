@@ -112,11 +112,23 @@ impl<'a> Hang<'a> {
         }
     }
 
+    /// Id of the place in the program from which a process made the call that it was in.
+    fn site_of(&self, waiter: &Waiter) -> Option<usize> {
+        let site = self.processes_at_end.get(waiter.process)?.site?;
+        Some(site as usize)
+    }
+
     /// The instances that someone was in at the end, by communicator and position.
     pub(crate) fn unfinished(&self) -> Vec<UnfinishedSummary> {
         self.instances
             .iter()
-            .map(UnfinishedAtEnd::summary)
+            .map(|instance| UnfinishedSummary {
+                site: instance
+                    .inside
+                    .iter()
+                    .find_map(|waiter| self.site_of(waiter)),
+                ..instance.summary()
+            })
             .collect()
     }
 
@@ -181,6 +193,7 @@ impl UnfinishedAtEnd<'_> {
             never_came: self.never_came.iter().map(|absent| absent.rank).collect(),
             unknown: self.unknown.clone(),
             no_file: of.n_unknown,
+            site: None,
         }
     }
 }
@@ -193,6 +206,7 @@ impl ProcessAtEnd<'_> {
 
     fn summary(&self, inputs: &Inputs<'_>) -> RankEndSummary {
         let entry = |index: usize| inputs.communicators.list[index].entry;
+        let site = self.site.map(|site| site as usize);
         let in_flight = self.in_flight.first().map(|call| LastCallSummary {
             operation: Some(call.operation.name().into()),
             completing: call.completing.map(|call| call.name().into()),
@@ -201,6 +215,7 @@ impl ProcessAtEnd<'_> {
             persistent: matches!(call.call_order, Some(CallOrder::Persistent(_))),
             enter_ns: call.enter.ns(),
             leave_ns: None,
+            site,
         });
         let returned = self.returned.map(|call| LastCallSummary {
             operation: call.operation.map(|operation| operation.name().into()),
@@ -210,6 +225,7 @@ impl ProcessAtEnd<'_> {
             persistent: call.is_persistent,
             enter_ns: call.enter.ns(),
             leave_ns: Some(call.leave.ns()),
+            site: None,
         });
         RankEndSummary {
             rank: self.rank,
@@ -217,7 +233,7 @@ impl ProcessAtEnd<'_> {
             last_seen_ns: self.last_seen_ns,
             unfinished: self.instances.clone(),
             last_call: in_flight.or(returned),
-            site: self.site.map(|site| site as usize),
+            site,
         }
     }
 }

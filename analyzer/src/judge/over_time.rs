@@ -96,6 +96,7 @@ pub(crate) fn outliers(
             late_ranks,
             late_by_ns: resolved.map(|late| late.by_ns),
             spread_ns: late.map(|late| late.spread_ns),
+            site: instance.site.map(|site| site as usize),
         }
     };
     tally.longest.beyond(least_ns).map(summary).collect()

@@ -32,6 +32,8 @@ pub struct FrameSummary {
     pub offset: u64,
     /// Whether it was inlined into the next one.
     pub inlined: bool,
+    /// The text of the line, where the source files were looked for; `None` otherwise.
+    pub text: Option<String>,
 }
 
 /// The calls of an operation from one place.
@@ -78,6 +80,14 @@ impl FrameSummary {
     fn is_of_wrapping_header(&self) -> bool {
         let file = self.file.as_deref().unwrap_or_default();
         self.inlined && WRAPPING_HEADERS.iter().any(|part| file.contains(part))
+    }
+
+    /// Whether it is at the same address as another one: one of them was inlined into the other.
+    #[must_use]
+    pub fn is_at_address_of(&self, other: &Self) -> bool {
+        self.module.is_some()
+            && (&self.module, &self.build_id, self.offset)
+                == (&other.module, &other.build_id, other.offset)
     }
 
     /// The line, or what is known instead of it, as one word: `solver.f90:312`, `halo() in libhalo.so`,

@@ -44,6 +44,10 @@ pub struct UnfinishedSummary {
     pub unknown: Vec<u32>,
     /// Processes of the communicator without a file.
     pub no_file: u64,
+    /// Id of the place in the program from which the first of those inside made its call; `None` where that
+    /// is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<usize>,
 }
 
 /// What was going on when an incomplete trace ended.
@@ -132,6 +136,10 @@ pub struct LastCallSummary {
     pub enter_ns: i64,
     /// When it was left; `None`: it was under way.
     pub leave_ns: Option<i64>,
+    /// Id of the place in the program from which it was made, if it was under way; `None` where that is not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<usize>,
 }
 
 /// Calls at one position that differ in what they must not.

@@ -137,6 +137,9 @@ pub struct OutlierSummary {
     pub late_by_ns: Option<i64>,
     /// From the first enter to the last; `None` where the hosts have no common time.
     pub spread_ns: Option<i64>,
+    /// Id of the place from which the last to arrive called it; `None` where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<usize>,
 }
 
 /// Who arrived last in one section of the run.

@@ -1,8 +1,10 @@
 //! Calls by the places in the program from which they were made.
 
+use collbench_analyzer::Analysis;
+use collbench_analyzer::compare::{Comparison, SiteFigures};
 use collbench_formats::{
     CallSite, CallSiteChange, CompletingCall, Definition, Initiation, Layer, LayerState, Module,
-    NO_CALL_SITE, NO_MODULE, Operation, Record, SiteFrame,
+    NO_CALL_SITE, NO_MODULE, Operation, Record, SCRIPT, ScriptFunction, SiteFrame,
 };
 
 use crate::built::{START, TestChunk, TestProcess, TestTrace, begin, call, complete, only};
@@ -182,6 +184,8 @@ fn a_rank_that_hangs_is_at_the_place_of_its_call() {
     let at = |rank: usize| hang.ranks[rank].site;
     assert_eq!(at(0), None, "it is in no call");
     assert_eq!(analysis.sites[at(1).unwrap()].frames[0].offset, 32);
+    let last = hang.ranks[1].last_call.as_ref().unwrap();
+    assert_eq!((last.site, analysis.unfinished[0].site), (at(1), at(1)));
 }
 
 #[test]
@@ -208,4 +212,116 @@ fn places_do_not_depend_on_the_window_nor_on_what_is_selected_beside_them() {
     for window in [1, 2, 64] {
         assert_eq!(sites(window), all, "{window}");
     }
+}
+
+#[test]
+fn a_line_of_a_script_is_the_same_place_in_all_processes() {
+    // The second process has met the functions of the script in another order.
+    let mut processes: Vec<TestProcess> = (0..2)
+        .map(|rank| {
+            let mut process = process(rank, &["/tmp/python"], &[]);
+            let mut names = ["solve", "main"];
+            if rank == 1 {
+                names.reverse();
+            }
+            for (index, name) in (0..).zip(names) {
+                process
+                    .definitions
+                    .push(Definition::ScriptFunction(ScriptFunction {
+                        index,
+                        file: "/x/solver.py".to_owned(),
+                        name: name.to_owned(),
+                    }));
+            }
+            let script = |function: u64, line: u64| SiteFrame {
+                module: SCRIPT,
+                address: function << 32 | line,
+            };
+            let interpreter = SiteFrame {
+                module: 0,
+                address: 64,
+            };
+            // The last one is of no function: damage.
+            let ways = [
+                vec![interpreter, script(rank.into(), 12)],
+                vec![interpreter, script(9, 3)],
+            ];
+            for (index, frames) in (0..).zip(ways) {
+                process.definitions.push(Definition::CallSite(CallSite {
+                    index,
+                    frames,
+                    is_whole: true,
+                }));
+            }
+            process
+        })
+        .collect();
+    for process in &mut processes {
+        process.call(site(0)).call(barrier((100, 200)));
+        process.call(site_at(1, 200)).call(barrier((300, 400)));
+    }
+    let analysis = TestTrace { processes }.analyze();
+    let sites = &only(&analysis, "MPI_Barrier").sites;
+    assert_eq!(sites.iter().map(|of| of.calls).collect::<Vec<_>>(), [2, 2]);
+    let place = &analysis.sites[sites[0].site];
+    assert_eq!(place.place(), "solver.py:12");
+    let own = place.own_frame().unwrap();
+    assert_eq!(own.function.as_deref(), Some("solve"));
+    assert!(analysis.sites[1].place().starts_with("generated code"));
+}
+
+/// A trace with a call from each of these lines of one function, and the time of each in ns.
+fn with_lines(lines: &[(u32, u64)]) -> Analysis {
+    let mut processes: Vec<TestProcess> = (0..2)
+        .map(|rank| {
+            let mut process = process(rank, &["/tmp/python"], &[]);
+            process
+                .definitions
+                .push(Definition::ScriptFunction(ScriptFunction {
+                    index: 0,
+                    file: "solver.py".to_owned(),
+                    name: "solve".to_owned(),
+                }));
+            for (index, (line, _)) in (0..).zip(lines) {
+                process.definitions.push(Definition::CallSite(CallSite {
+                    index,
+                    frames: vec![SiteFrame {
+                        module: SCRIPT,
+                        address: (*line).into(),
+                    }],
+                    is_whole: true,
+                }));
+            }
+            process
+        })
+        .collect();
+    for process in &mut processes {
+        for (index, (_, ns)) in (0..).zip(lines) {
+            let at = 10_000 * u64::from(index) + 1000;
+            process.call(site_at(index, at - 1));
+            process.call(barrier((at, at + ns)));
+        }
+    }
+    TestTrace { processes }.analyze()
+}
+
+#[test]
+fn places_that_moved_by_some_lines_are_compared_with_each_other() {
+    let before = with_lines(&[(10, 100), (20, 200), (30, 300)]);
+    // Four lines were added above, and a call between the second and the third.
+    let after = with_lines(&[(14, 100), (24, 900), (27, 50), (34, 310)]);
+    let comparison = Comparison::new(&[before, after]);
+    let places = comparison.sites.iter().map(|site| {
+        let place = |of: &Option<SiteFigures>| of.as_ref().map_or("", |of| &of.place).to_owned();
+        let change = site.call_time_ns.difference;
+        (place(&site.baseline), place(&site.other), change)
+    });
+    let expected = [
+        ("solver.py:20", "solver.py:24", 2 * 700),
+        ("", "solver.py:27", 2 * 50),
+        ("solver.py:30", "solver.py:34", 2 * 10),
+        ("solver.py:10", "solver.py:14", 0),
+    ];
+    let expected = expected.map(|(one, two, ns)| (one.to_owned(), two.to_owned(), ns));
+    assert_eq!(places.collect::<Vec<_>>(), expected);
 }

@@ -26,6 +26,9 @@ pub struct LongInstance {
     pub late: Option<LateTogether>,
     /// The instance in detail; `None` for one of a single call.
     pub times: Option<Box<InstanceTimes>>,
+    /// Number of the place from which the last to arrive called it, else the first in order; `None` where
+    /// that is not known.
+    pub site: Option<u32>,
 }
 
 /// The processes that arrived after the longest gap between arrivals.
@@ -141,6 +144,7 @@ mod tests {
                 excess_ns: 0,
                 late: None,
                 times: None,
+                site: None,
             };
             let mut all: Vec<LongInstance> = durations.iter().enumerate().map(instance).collect();
             let (mut first, mut second) = (Longest::default(), Longest::default());

@@ -143,6 +143,7 @@ impl Tally<'_> {
                 excess_ns: figures.excess,
                 late: has_one_time.then(|| LateTogether::of(lags)),
                 times: is_of_several.then(|| Box::new(in_detail())),
+                site: instance.site_of(figures.last),
             });
         }
         tally.instances += 1;
