@@ -8,18 +8,33 @@ use collbench_analyzer::results::{CallSiteSummary, FrameSummary, Remark};
 use collbench_sources::{Lines, lines_of};
 use rayon::prelude::*;
 
+use crate::symbols::Symbols;
+
 /// Files of which a remark says that their lines are not known.
 const MAX_REMARKS: usize = 3;
 
 /// A file that addresses are in: its path, and its build id in hexadecimal digits.
 type Module = (String, Option<String>);
 
-/// Finds the functions and lines of all places, in the files that the program was made of, as far as they
-/// are on this machine and have not changed. What is not found stays an address; a remark says why.
-pub fn find_lines(analysis: &mut Analysis) {
+/// Finds the functions and lines of all places: in the trace, if they were kept there (see
+/// [`keep_symbols`](crate::keep_symbols)), and in the files that the program was made of, as far as they are on
+/// this machine and have not changed. What is not found stays an address; a remark says why.
+pub fn find_lines(analysis: &mut Analysis, trace: &Path) {
+    let symbols = Symbols::of_trace(trace);
+    for site in &mut analysis.sites {
+        let frames = std::mem::take(&mut site.frames);
+        for frame in frames {
+            let kept = symbols.at(&frame);
+            if kept.is_empty() {
+                site.frames.push(frame);
+            } else {
+                site.frames.extend(kept);
+            }
+        }
+    }
     let mut addresses: BTreeMap<Module, BTreeSet<u64>> = BTreeMap::new();
     for frame in analysis.sites.iter().flat_map(|site| &site.frames) {
-        if let Some(module) = module_of(frame) {
+        if let Some(module) = module_of(frame).filter(|_| !is_known(frame)) {
             addresses.entry(module).or_default().insert(frame.offset);
         }
     }
@@ -58,7 +73,8 @@ pub fn find_lines(analysis: &mut Analysis) {
     for site in &mut analysis.sites {
         let frames = std::mem::take(&mut site.frames);
         for frame in frames {
-            let known = module_of(&frame).and_then(|module| found.get(&module)?.get(&frame.offset));
+            let module = module_of(&frame).filter(|_| !is_known(&frame));
+            let known = module.and_then(|module| found.get(&module)?.get(&frame.offset));
             match known.filter(|known| !known.is_empty()) {
                 None => site.frames.push(frame),
                 Some(known) => site.frames.extend(known.iter().map(|of| FrameSummary {
@@ -87,6 +103,11 @@ fn add_remarks(analysis: &mut Analysis, troubles: &BTreeMap<String, String>) {
         .take(MAX_REMARKS)
         .collect();
     analysis.remarks.extend(remarks);
+}
+
+/// Whether its function or line is known already.
+fn is_known(frame: &FrameSummary) -> bool {
+    frame.function.is_some() || frame.line.is_some()
 }
 
 fn module_of(frame: &FrameSummary) -> Option<Module> {

@@ -11,6 +11,8 @@ mod document;
 mod page;
 mod pictures;
 mod screen;
+mod source_text;
+mod symbols;
 pub mod trees;
 mod words;
 
@@ -26,3 +28,5 @@ pub use screen::by_site_to_text_within;
 pub use screen::comparison::{comparison_to_text, comparison_to_text_within};
 pub use screen::lines::DEFAULT_COLUMNS;
 pub use screen::running::{running_to_text, running_to_text_within};
+pub use source_text::find_texts;
+pub use symbols::keep_symbols;

@@ -15,8 +15,9 @@ use collbench_analyzer::{
 use collbench_files::guard_mappings;
 use collbench_report::{
     ComparisonDocument, DEFAULT_COLUMNS, Document, by_site_to_text_within,
-    comparison_to_text_within, find_lines, report_name, running_to_text_within, to_json,
-    to_text_within, write_comparison, write_report, write_report_of_trace,
+    comparison_to_text_within, find_lines, find_texts, keep_symbols, report_name,
+    running_to_text_within, to_json, to_text_within, write_comparison, write_report,
+    write_report_of_trace,
 };
 use collbench_text::man;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -88,6 +89,15 @@ struct Options {
     /// Show the places in the program from which collectives are called, by time
     #[arg(long, conflicts_with = "follow")]
     by_site: bool,
+
+    /// Directory with source files: show the lines from which collectives are called
+    #[arg(long, value_name = "DIR", conflicts_with = "follow")]
+    sources: Option<PathBuf>,
+
+    /// Keep the functions and lines that are found in the trace (symbols.json), for machines that do not
+    /// have the program
+    #[arg(long, conflicts_with = "follow")]
+    keep_symbols: bool,
 
     /// Only this operation, such as MPI_Allreduce; several: separated by commas, or repeat the
     /// option
@@ -376,7 +386,13 @@ fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
         });
     bar.finish_and_clear();
     let mut analysis = analysis?;
-    find_lines(&mut analysis);
+    find_lines(&mut analysis, trace);
+    if options.keep_symbols {
+        keep_symbols(&analysis, trace)?;
+    }
+    if let Some(sources) = &options.sources {
+        find_texts(&mut analysis, sources);
+    }
     Ok(analysis)
 }
 

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::{
-    ComparedOperation, ComparedTrace, Comparison, DifferingSetting, OnlyIn, RunDifferences,
+    ComparedOperation, ComparedSite, ComparedTrace, Comparison, DifferingSetting, OnlyIn,
+    RunDifferences,
 };
 use collbench_analyzer::results::{ClockSummary, TraceSummary};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,10 @@ pub struct ComparisonDocument<'a> {
     pub operations: Cow<'a, [ComparedOperation]>,
     /// Operations that only one of two compared traces has.
     pub only_in: Cow<'a, [OnlyIn]>,
+    /// Places from which operations are called, by the change of the time in their calls; none if a trace
+    /// has no call sites.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub sites: Cow<'a, [ComparedSite]>,
     /// Remarks on the quality of the data.
     pub remarks: Vec<RemarkDocument>,
 }
@@ -71,6 +76,7 @@ impl<'a> ComparisonDocument<'a> {
             runs: (&comparison.runs[..]).into(),
             operations: (&comparison.operations[..]).into(),
             only_in: (&comparison.only_in[..]).into(),
+            sites: (&comparison.sites[..]).into(),
             remarks: remarks.collect(),
         }
     }

@@ -441,6 +441,17 @@ fn sites(analysis: &Analysis) -> viz::Table {
             ]
         }),
     );
+    let texts = rows.iter();
+    let texts: Vec<_> = texts
+        .map(|(_, row)| words::call_sites::text(analysis, row.site))
+        .collect();
+    let table = if texts.iter().any(Option::is_some) {
+        let cells = texts.into_iter();
+        let cells = cells.map(|text| Cell::words(text.unwrap_or_else(|| "-".to_owned())));
+        table.with_column(column("source line", Align::Left), cells)
+    } else {
+        table
+    };
     table.with_sites(places)
 }
 

@@ -1,5 +1,7 @@
 //! The table of places from which collectives are called.
 
+use std::collections::BTreeSet;
+
 use collbench_analyzer::Analysis;
 use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
@@ -64,6 +66,14 @@ fn call_sites(screen: &mut Screen, analysis: &Analysis) {
     }
     for line in lines_of(&table) {
         screen.row(&line);
+    }
+    let texts = shown.iter().filter_map(|((place, _), row)| {
+        let text = words::call_sites::text(analysis, row.site)?;
+        Some((place.as_str(), text))
+    });
+    let texts: BTreeSet<(&str, String)> = texts.collect();
+    for (place, text) in texts {
+        screen.item(&format!("{place}: {text}"));
     }
     if rows.len() > MAX_ROWS {
         let n = (rows.len() - MAX_ROWS) as u64;

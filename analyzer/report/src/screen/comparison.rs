@@ -32,6 +32,9 @@ const MAX_ALGORITHM: usize = 60;
 /// Sentences on what to look at.
 const MAX_SENTENCES: usize = 3;
 
+/// Places from which operations are called.
+const MAX_SITES: usize = 4;
+
 /// An operation with its differences in the trace that is described.
 pub(crate) type Row<'a> = (&'a ComparedOperation, &'a OperationDifferences);
 
@@ -159,6 +162,11 @@ fn against_baseline(screen: &mut Screen, comparison: &Comparison, run: &RunDiffe
         .collect();
     for sentence in sentences {
         screen.item(&sentence);
+    }
+    let sites = comparison.sites.iter();
+    let sites = sites.filter(|site| site.trace == run.trace);
+    for site in sites.take(MAX_SITES) {
+        screen.item(&words::site(site));
     }
 }
 

@@ -10,7 +10,7 @@ use collbench_text::{
     quantity::{counted, duration, share},
 };
 
-use crate::words::{communicator, culprit};
+use crate::words::{call_sites, communicator, culprit};
 
 /// Most phases that are listed one by one.
 const MAX_PHASES: usize = 4;
@@ -222,11 +222,12 @@ pub(crate) fn outlier_words(
         .as_ref()
         .map_or(0, |usual| usual.median);
     let sentence = format!(
-        "{} on {} at {} (call {}) took {}, median {}",
+        "{} on {} at {} (call {}{}) took {}, median {}",
         operation.operation,
         communicator(analysis, operation.communicator, 30),
         duration(outlier.at_ns),
         outlier.sequence,
+        call_sites::at(analysis, outlier.site),
         duration(outlier.duration_ns),
         duration(usual),
     );

@@ -10,6 +10,8 @@ use collbench_text::inert;
 
 /// Columns for a place.
 const PLACE: usize = 60;
+/// Columns for the text of a line.
+const TEXT: usize = 120;
 
 /// One operation, called from one place.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,6 +37,12 @@ pub(crate) fn place(analysis: &Analysis, site: Option<usize>) -> Option<String> 
 /// ` at solver.f90:312`, or nothing.
 pub(crate) fn at(analysis: &Analysis, site: Option<usize>) -> String {
     place(analysis, site).map_or_else(String::new, |place| format!(" at {place}"))
+}
+
+/// The text of the line of this place; `None` where it is not known.
+pub(crate) fn text(analysis: &Analysis, site: usize) -> Option<String> {
+    let text = analysis.sites.get(site)?.own_frame()?.text.as_ref()?;
+    Some(inert::line(text, TEXT))
 }
 
 /// The places from which an operation was called, each once, the one with the longest calls first.

@@ -1,9 +1,9 @@
 //! Comparisons in sentences.
 
-use collbench_analyzer::compare::{ComparisonRemark, DifferingSetting};
+use collbench_analyzer::compare::{ComparedSite, ComparisonRemark, DifferingSetting, SiteFigures};
 use collbench_stats::estimate::MIN_INSTANCES;
 use collbench_text::inert;
-use collbench_text::quantity::counted;
+use collbench_text::quantity::{counted, duration};
 
 /// What a trace is called: `A` is the baseline.
 pub(crate) fn letter(trace: usize) -> String {
@@ -11,6 +11,37 @@ pub(crate) fn letter(trace: usize) -> String {
         Some(n) => char::from(b'A' + n).to_string(),
         None => format!("T{}", trace + 1),
     }
+}
+
+/// Columns for a place.
+const PLACE: usize = 48;
+
+/// How the calls from one place differ: `MPI_Allreduce at a.c:5 (in B a.c:7): 1.2 ms -> 3.4 ms, waiting 0.3 ms ->
+/// 2.1 ms`.
+pub(crate) fn site(site: &ComparedSite) -> String {
+    let place = |figures: &SiteFigures| inert::line(&figures.place, PLACE);
+    let name = letter(site.trace);
+    let where_ = match (&site.baseline, &site.other) {
+        (Some(one), Some(two)) if one.place != two.place => {
+            format!("{} (in {name} {})", place(one), place(two))
+        }
+        (Some(one), Some(_)) => place(one),
+        (Some(one), None) => format!("{} (in A only)", place(one)),
+        (None, Some(two)) => format!("{} (in {name} only)", place(two)),
+        (None, None) => String::new(),
+    };
+    let time = |of: &Option<SiteFigures>| of.as_ref().map_or(0, |figures| figures.call_time_ns);
+    let wait = |of: &Option<SiteFigures>| of.as_ref().map_or(Some(0), |figures| figures.wait_ns);
+    let change = |from, to| format!("{} -> {}", duration(from), duration(to));
+    let waiting = match (wait(&site.baseline), wait(&site.other)) {
+        (Some(from), Some(to)) => format!(", waiting {}", change(from, to)),
+        _ => String::new(),
+    };
+    format!(
+        "{} at {where_}: {}{waiting}",
+        site.operation,
+        change(time(&site.baseline), time(&site.other))
+    )
 }
 
 /// A setting's values, each inert and cut.
