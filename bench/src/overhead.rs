@@ -4,7 +4,7 @@
 //! take turns, so other load on the machine affects both. Each times batches of a collective
 //! operation on `MPI_COMM_SELF` (the shortest possible call, so that the recorder's part is
 //! visible), then many calls at one go with everything that belongs to them, then single calls for
-//! the pauses. The yardstick is two readings of the recorder's clock: no recorder with two
+//! the pauses. The first one also times batches of calls through the least that can record them. The yardstick is two readings of the recorder's clock: no recorder with two
 //! timestamps per call can be cheaper.
 //!
 //! The figures are differences of two processes. The trace shows whether the second one was
@@ -65,6 +65,9 @@ pub struct Options {
     /// Number of calls timed as a whole, and again one by one
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000_000))]
     calls: u64,
+    /// Record from where calls are made, too (layer sites)
+    #[arg(long, conflicts_with_all = ["threads", "ranks"])]
+    sites: bool,
     /// Operation to measure
     #[arg(long, value_enum, default_value_t = MeasuredOperation::Barrier)]
     operation: MeasuredOperation,
@@ -203,7 +206,7 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
     check_room(options, directory.path(), free_bytes)?;
 
     let (mut pair, hello) = Pair::start(options, directory.path(), &trace)?;
-    let mut batches = Vec::new();
+    let (mut batches, mut floor) = (Vec::new(), Vec::new());
     for turn in 0..most_turns(options) {
         let request = Request::Batches {
             n: BATCHES_PER_TURN.min(options.batches),
@@ -211,6 +214,10 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
         };
         let [plain, recorded] = pair.ask_in_turn::<Vec<Batch>>(turn, &request)?;
         batches.extend(plain.into_iter().zip(recorded));
+        floor.extend(pair.plain.ask::<Vec<Batch>>(&Request::Floor {
+            n: BATCHES_PER_TURN.min(options.batches),
+            size: options.batch,
+        })?);
         if batches.iter().filter(|pair| is_undisturbed(pair)).count() as u64 >= options.batches {
             break;
         }
@@ -242,6 +249,8 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
         batch: options.batch,
         hello,
         batches,
+        floor,
+        has_sites: options.sites,
         many,
         written_ticks,
         each,

@@ -16,7 +16,12 @@ use crate::machine::Machine;
 pub(super) const BATCHES_TARGET: f64 = 1.5;
 /// Target for the time added to a call, in multiples of two clock readings: mean over all calls,
 /// with making pages of the trace ready.
-const ALL_CALLS_TARGET: f64 = 3.0;
+const ALL_CALLS_TARGET: f64 = 2.0;
+/// Target for a recorded call, in multiples of the same call through the least that can record it:
+/// medians over batches.
+const FLOOR_TARGET: f64 = 1.2;
+/// The same where it is recorded from where calls are made, too.
+const FLOOR_TARGET_WITH_SITES: f64 = 1.35;
 
 /// Target for the time added to making and freeing a communicator, as a share of these calls.
 const COMMUNICATOR_TARGET: f64 = 0.05;
@@ -80,6 +85,10 @@ pub(super) struct Measured {
     pub(super) batch: u64,
     pub(super) hello: [Hello; 2],
     pub(super) batches: Vec<(Batch, Batch)>,
+    /// Batches through the least that can record.
+    pub(super) floor: Vec<Batch>,
+    /// Whether it is recorded from where calls are made.
+    pub(super) has_sites: bool,
     pub(super) many: Vec<[Part; 2]>,
     pub(super) written_ticks: Vec<u64>,
     pub(super) each: Vec<[Part; 2]>,
@@ -134,6 +143,15 @@ pub(super) struct BatchFigures {
     pub(super) bar: f64,
     /// Whether the ratio is below the target; `None` with too few batches.
     pub(super) met: Option<bool>,
+    /// The call through a function that reads the clock twice and stores as many bytes as a record has:
+    /// the floor of this machine.
+    pub(super) floor_ns: Option<Spread>,
+    /// Median time of a recorded call divided by that of the floor.
+    pub(super) times_floor: Option<f64>,
+    pub(super) floor_bar: f64,
+    /// Whether that is below the target; `None` with too few batches, and for operations of several
+    /// records.
+    pub(super) floor_met: Option<bool>,
 }
 
 /// Per call, the mean over many, with everything that recording does meanwhile.
@@ -340,19 +358,38 @@ fn batch_figures(measured: &Measured, rates: &Rates) -> BatchFigures {
         compared.map(|spread| spread.median),
     );
     let bar = yardstick.target(BATCHES_TARGET, records_per_call(measured.operation));
+    let recorded = rounded(Spread::of(
+        valid().map(|(_, recorded)| recorded_ns(recorded)),
+    ));
+    let floor = measured.floor.iter().filter(|batch| batch.preempted == 0);
+    let floor = rounded(Spread::of(floor.map(plain_ns)));
+    let has_one_record = records_per_call(measured.operation) == 1;
+    let times_floor = self::ratio(
+        recorded.map(|spread| spread.median),
+        floor.map(|spread| spread.median),
+    )
+    .filter(|_| has_one_record);
+    let floor_bar = if measured.has_sites {
+        FLOOR_TARGET_WITH_SITES
+    } else {
+        FLOOR_TARGET
+    };
+    let has_enough = valid().count() >= LEAST_BATCHES;
     BatchFigures {
         calls_per_batch: measured.batch,
         plain_ns: plain,
-        recorded_ns: rounded(Spread::of(
-            valid().map(|(_, recorded)| recorded_ns(recorded)),
-        )),
+        recorded_ns: recorded,
         added_ns: added,
         two_clock_readings_ns: readings,
         ratio,
         bar,
-        met: ratio
-            .filter(|_| valid().count() >= LEAST_BATCHES)
-            .map(|ratio| ratio <= bar),
+        met: ratio.filter(|_| has_enough).map(|ratio| ratio <= bar),
+        floor_ns: floor,
+        times_floor,
+        floor_bar,
+        floor_met: times_floor
+            .filter(|_| has_enough)
+            .map(|times| times <= floor_bar),
     }
 }
 

@@ -57,7 +57,12 @@ impl Pair {
         let mut plain = Command::new(&own);
         let mut recorded = Command::new(recorder_beside(&own)?);
         // Other layers are measured with two ranks.
-        recorded.args(["--layers", "calls", "-o"]).arg(trace);
+        let layers = if options.sites {
+            "calls,sites"
+        } else {
+            "calls"
+        };
+        recorded.args(["--layers", layers, "-o"]).arg(trace);
         if let Some(clock) = options.clock {
             recorded.args(["--clock", clock.word()]);
         }

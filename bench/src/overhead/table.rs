@@ -90,6 +90,7 @@ fn write_batches(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
         ("recorded", &batches.recorded_ns),
         ("added by recording", &batches.added_ns),
         ("two clock readings", &batches.two_clock_readings_ns),
+        ("least that can record", &batches.floor_ns),
     ] {
         table.add_row(match spread {
             Some(spread) => spread_row(name, spread),
@@ -103,6 +104,13 @@ fn write_batches(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
         figures.yardstick.name(),
         verdict(batches.ratio, batches.bar, batches.met)
     )?;
+    if batches.times_floor.is_some() {
+        writeln!(
+            output,
+            "  recorded / the least that can record: {}",
+            verdict(batches.times_floor, batches.floor_bar, batches.floor_met)
+        )?;
+    }
     writeln!(output)
 }
 

@@ -23,6 +23,8 @@ use super::call::{MeasuredOperation, allreduce, barrier, bcast, comm_dup, ibarri
 pub(super) enum Request {
     /// Times `n` batches of `size` calls, and before each one of `size` pairs of clock readings.
     Batches { n: u64, size: u64 },
+    /// Times `n` batches of `size` calls through the least that can record them.
+    Floor { n: u64, size: u64 },
     /// Times `n` calls at one go.
     Many { n: u64 },
     /// Times `n` rounds of one batch by one thread and one by each of two threads at once.
@@ -147,7 +149,12 @@ struct Worker<Call> {
     intervals: Vec<u64>,
     /// Receives the zeros; no other process sees it.
     file: File,
+    /// Records of the least that can record, with their pages touched.
+    records: Vec<[u64; 4]>,
 }
+
+/// Records that the least that can record keeps: as many as fit into caches beside a trace's.
+const KEPT: usize = 1 << 15;
 
 impl<Call: Fn() -> c_int + Copy> Worker<Call> {
     fn new(clock: Clock, call: Call) -> anyhow::Result<Self> {
@@ -159,6 +166,7 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
             single: SingleCalls::default(),
             intervals: Vec::new(),
             file: tempfile::tempfile().context("a temporary file")?,
+            records: vec![[1; 4]; KEPT],
         })
     }
 
@@ -167,6 +175,7 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
         for line in io::stdin().lock().lines() {
             match serde_json::from_str(&line?).context("a request")? {
                 Request::Batches { n, size } => answer(&self.batches(n, size)?)?,
+                Request::Floor { n, size } => answer(&self.floor(n, size)?)?,
                 Request::Many { n } => answer(&self.many(n)?)?,
                 Request::Each { n } => answer(&self.each(n)?)?,
                 Request::Rounds { .. } => bail!("one thread makes no rounds"),
@@ -179,6 +188,24 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
 
     fn batches(&mut self, n: u64, size: u64) -> anyhow::Result<Vec<Batch>> {
         time_batches(self.clock, (n, size), || 0, |n| self.calls(n))
+    }
+
+    fn floor(&mut self, n: u64, size: u64) -> anyhow::Result<Vec<Batch>> {
+        time_batches(self.clock, (n, size), || 0, |n| self.least(n))
+    }
+
+    /// As [`Worker::calls`], through the least that can record them.
+    #[inline(never)]
+    fn least(&mut self, n: u64) -> (u64, c_int) {
+        let mut failed = 0;
+        let begin = self.clock.now();
+        for i in 0..n {
+            let record = &mut self.records[i as usize % KEPT];
+            failed |= least_recorded(self.clock, self.call, record);
+        }
+        let ticks = self.clock.now() - begin;
+        self.n_calls += n;
+        (ticks, failed)
     }
 
     fn many(&mut self, n: u64) -> anyhow::Result<Part> {
@@ -263,6 +290,17 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
             single: self.single,
         }
     }
+}
+
+/// The least that can record a call: a function in front of it that reads the clock twice, and stores as
+/// many bytes as a record has.
+#[inline(never)]
+fn least_recorded(clock: Clock, call: impl Fn() -> c_int, record: &mut [u64; 4]) -> c_int {
+    let enter = clock.now();
+    let code = call();
+    let leave = clock.now();
+    *black_box(record) = [enter, leave, 1, 2];
+    code
 }
 
 /// The time of `n` pairs of clock readings: the least possible cost of two timestamps.
