@@ -18,6 +18,7 @@ mod opened;
 mod record;
 mod ring;
 mod same;
+mod sites;
 mod switches;
 mod trees;
 mod truth;

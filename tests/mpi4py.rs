@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use collbench_tests::{
     Analysis, Job, Workspace, analyze, calls_by_class, check_against_monitoring, have, have_folder,
-    monitoring, program, target_dir,
+    monitoring, program, source_dir, target_dir,
 };
 
 const RANKS: usize = 4;
@@ -186,4 +186,53 @@ fn files_windows_and_what_else_the_library_does_by_itself_is_undisturbed() {
     }
     let modules = r"test_file\.py|test_win\.py|test_threads\.py|test_request\.py|test_grequest\.py";
     run_tests(modules, false);
+}
+
+#[test]
+fn the_lines_of_scripts_are_known_where_they_are_asked_for() {
+    if !have_mpi4py() {
+        return;
+    }
+    let workspace = Workspace::new();
+    let python = folder().join("environment/bin/python");
+    let script = source_dir().join("programs/sites.py");
+    let text = fs::read_to_string(&script).unwrap();
+    let line_of = |what: &str| {
+        let at = text.lines().position(|line| line.contains(what));
+        at.unwrap() as u64 + 1
+    };
+    let job = Job {
+        options: &["--layers", "+sites,+scripts"],
+        ..Job::new(2, python, &[script.to_str().unwrap()])
+    };
+    let (finished, trace) = job.record(workspace.path());
+    finished.expect(0);
+    let analysis = analyze(&trace, &[]).expect(0);
+    let sites = analysis.array("/sites");
+    for (operation, function, what, calls) in [
+        ("MPI_Bcast", "pickled", "# pickled", None),
+        ("MPI_Allreduce", "buffered", "world.Allreduce(", Some(40)),
+        ("MPI_Barrier", "<lambda>", "# lambda", Some(40)),
+        ("MPI_Comm_dup", "<module>", "copy = world.Dup()", Some(2)),
+        ("MPI_Bcast", "of_thread", "# thread", Some(10)),
+    ] {
+        let entries = analysis.array("/operations").iter();
+        let of = entries
+            .filter(|entry| entry["operation"] == operation)
+            .flat_map(|entry| entry["sites"].as_array().unwrap());
+        let there: Vec<_> = of
+            .filter(|of| {
+                let site = &sites[of["site"].as_u64().unwrap() as usize];
+                let last = site["frames"].as_array().unwrap().last().unwrap();
+                last["function"] == function
+                    && last["line"] == line_of(what)
+                    && last["file"] == script.to_str().unwrap()
+            })
+            .collect();
+        assert!(!there.is_empty(), "{operation} {what}: {sites:#?}");
+        if let Some(calls) = calls {
+            let n: u64 = there.iter().map(|of| of["calls"].as_u64().unwrap()).sum();
+            assert_eq!(n, calls, "{operation} {what}");
+        }
+    }
 }
