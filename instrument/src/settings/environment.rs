@@ -228,6 +228,7 @@ mod tests {
                 switches: true,
                 p2p: true,
                 sites: true,
+                scripts: false,
                 by_default: false,
             },
             wrappers: "libcomm,libhal.".into(),
