@@ -295,6 +295,7 @@ steps = [
             imbalance,
             disturbances,
             timeline,
+            fine_timeline,
             classes,
             algorithms,
             running,
@@ -306,11 +307,12 @@ steps = [
         } = analysis;
         let n_operations = operations.len();
         let of_calls = (communicators, totals, ranks, operations, imbalance);
-        let over_time = (disturbances, timeline, classes, algorithms, running);
+        let over_time = (disturbances, timeline, fine_timeline, classes);
+        let of_algorithms = (algorithms, running);
         let at_end = (unfinished, hang, mismatches, never_completed, details);
         (
             n_operations,
-            format!("{of_calls:#?} {over_time:#?} {at_end:#?}"),
+            format!("{of_calls:#?} {over_time:#?} {of_algorithms:#?} {at_end:#?}"),
         )
     }
 
