@@ -8,7 +8,8 @@ use super::measurement::{
 };
 use super::messages::{Job, Parameters as Simulated, Pattern, Transfer};
 use super::model::{
-    Check, Class, Cost, Lines, Links, OfSize, Pair, Parameters, Precision, RoundTrips, Signature,
+    Check, Class, Cost, Estimate, Lines, Links, OfSize, Pair, Parameters, Precision, RoundTrips,
+    Signature,
 };
 use crate::job::Process;
 use crate::machine::Machine;
@@ -154,7 +155,8 @@ impl OfClass {
         Some(Self {
             class,
             between: [from, to],
-            parameters: Parameters::of(&signature),
+            parameters: Parameters::of(&signature)
+                .map(|found| found.with_receipt(&signature, receipt.map(|cost| cost.mean))),
             receipt,
             round_trips,
             lines: Lines::of(&sizes),
@@ -174,11 +176,20 @@ impl OfClass {
             .chain(of_sizes)
     }
 
-    /// Whether o_r is larger than its error.
-    fn shows_receive_overhead(&self) -> bool {
+    /// Whether the delays show o_r.
+    pub(super) fn shows_receive_overhead(&self) -> bool {
+        let parameters = self.parameters.as_ref();
+        parameters.is_some_and(Parameters::shows_receive_overhead)
+    }
+
+    /// o_r, as the delays show it, else as it was measured directly.
+    pub(super) fn receive_overhead(&self) -> Option<Estimate> {
         let read = self.parameters.as_ref();
         let read = read.and_then(|found| found.receive_overhead.as_ref());
-        read.is_some_and(|read| read.estimate.ns > read.estimate.error_ns)
+        if self.shows_receive_overhead() || self.receipt.is_none() {
+            return read.map(|read| read.estimate);
+        }
+        self.receipt.map(|cost| cost.mean)
     }
 }
 

@@ -70,14 +70,10 @@ fn summary(figures: &Figures) -> StackedBars {
             continue;
         };
         let name = &of_class.class.name;
-        let received = parameters
-            .receive_overhead
-            .as_ref()
-            .map(|read| read.estimate);
         let parts = [
             ("o_s", Some(parameters.send_overhead.estimate)),
             ("L", parameters.latency),
-            ("o_r", received),
+            ("o_r", of_class.receive_overhead()),
         ];
         let part = |(name, estimate): (&str, Option<Estimate>)| BarPart::new(name, estimate?.ns);
         bars.push(

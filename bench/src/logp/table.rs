@@ -105,7 +105,12 @@ fn write_parameters(of_class: &OfClass, output: &mut impl Write) -> io::Result<(
     let (estimate, from) = with(parameters.map(|found| &found.gap));
     add(if is_gap { "g" } else { "g, at most" }, estimate, from);
     let latency = parameters.and_then(|found| found.latency);
-    add("L", latency, "RTT / 2 - (o_s + o_r)".to_owned());
+    let overheads = if of_class.shows_receive_overhead() {
+        "RTT / 2 - (o_s + o_r)"
+    } else {
+        "RTT / 2 - (o_s + o_r, directly)"
+    };
+    add("L", latency, overheads.to_owned());
     if let Some(receipt) = &of_class.receipt {
         add("o_r, directly", Some(receipt.mean), repetitions(receipt));
     }

@@ -178,7 +178,8 @@ pub(in crate::logp) struct Parameters {
     pub(in crate::logp) receive_overhead: Option<Read>,
     /// g, if the time of a request in steady state is the gap; else its upper bound.
     pub(in crate::logp) gap: Read,
-    /// L: half the round trip, less both overheads; `None` if these are larger.
+    /// L: half the round trip, less both overheads; `None` if these are larger. See
+    /// [`with_receipt`](Self::with_receipt).
     pub(in crate::logp) latency: Option<Estimate>,
     pub(in crate::logp) regimes: Regimes,
 }
@@ -237,6 +238,31 @@ impl Parameters {
             latency,
             regimes,
         })
+    }
+}
+
+impl Parameters {
+    /// Whether o_r is larger than its error.
+    pub(in crate::logp) fn shows_receive_overhead(&self) -> bool {
+        let read = self.receive_overhead.as_ref();
+        read.is_some_and(|read| read.estimate.ns > read.estimate.error_ns)
+    }
+
+    /// With L from o_r as it was measured directly, where the delays do not show o_r.
+    pub(in crate::logp) fn with_receipt(
+        self,
+        signature: &Signature,
+        receipt: Option<Estimate>,
+    ) -> Self {
+        let Some(receipt) = receipt.filter(|_| !self.shows_receive_overhead()) else {
+            return self;
+        };
+        let half = signature.round_trip.mean.times(0.5);
+        let latency = half.minus(self.send_overhead.estimate).minus(receipt);
+        Self {
+            latency: Some(latency).filter(|latency| latency.ns > 0.0),
+            ..self
+        }
     }
 }
 
@@ -335,5 +361,38 @@ mod tests {
         assert_eq!(latency.ns, 12_000.0);
         assert!((latency.error_ns - 5.0).abs() < 1e-9, "{latency:?}");
         assert_eq!(certain.latency, Some(latency));
+    }
+
+    #[test]
+    fn a_receive_overhead_that_is_not_seen_does_not_hide_the_latency() {
+        let delay = |error_ns| Estimate {
+            ns: 9_000.0,
+            error_ns,
+        };
+        let signature = |error_ns: f64| Signature {
+            round_trip: cost(30_000.0, 0.0),
+            window: 64,
+            curves: vec![
+                curve(Estimate::ZERO, 8_000.0, 0.0),
+                // g' - D is 16 us, longer than half the round trip.
+                curve(delay(error_ns), 25_000.0, 0.0),
+            ],
+        };
+        let receipt = Some(Estimate {
+            ns: 1_000.0,
+            error_ns: 10.0,
+        });
+        let found = |error_ns: f64| {
+            let signature = signature(error_ns);
+            let found = Parameters::of(&signature).unwrap();
+            assert_eq!(found.latency, None);
+            found.with_receipt(&signature, receipt)
+        };
+        // o_r = 8 us +- 20 us: 15 us - 8 us - 1 us.
+        let uncertain = found(20_000.0);
+        assert_eq!(uncertain.latency.unwrap().ns, 6_000.0);
+        assert_eq!(uncertain.latency.unwrap().error_ns, 10.0);
+        // Where it is seen, the contradiction stays.
+        assert_eq!(found(0.0).latency, None);
     }
 }
