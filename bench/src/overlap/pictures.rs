@@ -65,10 +65,11 @@ pub(super) fn of_operation(
     let mut pictures = Vec::new();
     // Grids with the same axes share a picture.
     for alike in grids.chunk_by(|a, b| axes(a.1) == axes(b.1)) {
-        let Some(&(first, document, _)) = alike.first() else {
+        let Some(&(first, ..)) = alike.first() else {
             continue;
         };
-        let mut map = map(document, finding(documents, operation, alike), palette);
+        let shown: Vec<&Document> = alike.iter().map(|grid| grid.1).collect();
+        let mut map = map(&shown, finding(documents, operation, alike), palette);
         for (_, document, grid) in alike {
             let title = match alike.len() {
                 1 => OVERHEAD.0.to_owned(),
@@ -88,7 +89,7 @@ pub(super) fn of_operation(
     }
     for (idx, document, grid) in grids {
         let alone = [(idx, document, grid)];
-        let mut map = map(document, finding(documents, operation, &alone), palette);
+        let mut map = map(&[document], finding(documents, operation, &alone), palette);
         for figure in CONCURRENCY {
             push(&mut map, &document.plan, grid, figure.0, figure);
         }
@@ -132,7 +133,7 @@ pub(super) fn impact(documents: &[Document]) -> Named {
         .map(|document| document.plan.configuration.as_str().into());
     let mut bars = RatioBars::new(
         finding,
-        subtitle(documents.first()),
+        subtitle(documents),
         ["time of the computation".into(), "MPI impact ratio".into()],
         series.collect(),
     );
@@ -167,26 +168,33 @@ fn number(documents: &[Document], idx: usize) -> String {
     }
 }
 
-fn subtitle(document: Option<&Document>) -> String {
-    let Some(document) = document else {
-        return String::new();
-    };
-    let library = document
-        .plan
-        .mpi_library
-        .split(',')
-        .next()
-        .unwrap_or_default();
-    let busy = if document.surroundings.shares_cores {
-        "; oversubscribed"
-    } else {
-        ""
-    };
-    format!(
-        "{} processes, {}, {library}{busy}",
-        document.plan.hosts.len(),
-        document.plan.configuration
-    )
+/// What ran, in each of some documents.
+fn subtitle<'a>(documents: impl IntoIterator<Item = &'a Document>) -> String {
+    let each = documents.into_iter().map(|document| {
+        let busy = if document.surroundings.shares_cores {
+            ", oversubscribed"
+        } else {
+            ""
+        };
+        format!(
+            "{}: {} processes, {}{busy}",
+            document.plan.configuration,
+            document.plan.hosts.len(),
+            library(&document.plan.mpi_library)
+        )
+    });
+    each.collect::<Vec<String>>().join("; ")
+}
+
+/// The name and the version of an MPI library.
+fn library(version: &str) -> String {
+    let first = version.lines().next().unwrap_or_default();
+    let first = first.split(',').next().unwrap_or_default();
+    let words = first.split_whitespace();
+    words
+        .filter(|word| *word != "Version:")
+        .collect::<Vec<&str>>()
+        .join(" ")
 }
 
 /// The operation, and what most of its cells show.
@@ -211,16 +219,21 @@ fn finding(
     format!("{}: {}", operation.name(), verdicts.join("; "))
 }
 
-fn map(document: &Document, finding: String, palette: Palette) -> RatioMap {
+/// A picture of documents with the same axes, without grids.
+fn map(documents: &[&Document], finding: String, palette: Palette) -> RatioMap {
+    let plan = documents.first().map(|document| &document.plan);
+    let (communication, computation) = plan.map_or((&[][..], &[][..]), |plan| {
+        (&plan.communication_ns[..], &plan.computation_ns[..])
+    });
     let axis = |title: &str, times: &[u64]| RatioAxis {
         title: title.into(),
         names: times.iter().map(|&ns| Text::from(words(ns))).collect(),
     };
     RatioMap::new(
         finding,
-        subtitle(Some(document)),
-        axis("communication alone", &document.plan.communication_ns),
-        axis("computation alone", &document.plan.computation_ns),
+        subtitle(documents.iter().copied()),
+        axis("communication alone", communication),
+        axis("computation alone", computation),
         palette,
     )
 }
