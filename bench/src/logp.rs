@@ -72,7 +72,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(4..=10_000))]
     batches: u32,
     /// Longest time for one time, once there are two batches of it
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.3, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.2, value_parser = seconds)]
     seconds: f64,
     /// Operations of MPI that carry messages
     #[arg(long, value_enum, value_name = "OPERATIONS", default_value_t = Over::PointToPoint)]
@@ -92,6 +92,9 @@ pub struct Options {
         conflicts_with_all = ["smallest", "largest", "batches", "seconds", "over", "clock", "simulate", "links", "output"]
     )]
     trace: Option<PathBuf>,
+    /// Links file of an earlier measurement to show beside the parameters of a trace
+    #[arg(long, value_name = "FILE", requires = "trace")]
+    beside: Option<PathBuf>,
     /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -164,7 +167,7 @@ impl Options {
 /// States what is missing, or which file could not be written.
 pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if let Some(directory) = &options.trace {
-        let recorded = Recorded::of(directory)?;
+        let recorded = Recorded::of(directory, options.beside.as_deref())?;
         return match options.format {
             Format::Text => Ok(recorded::write(&recorded, output)?),
             Format::Json => write_json(&recorded, output),

@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use anyhow::Context;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::figures::{Figures, OfClass};
 use super::model::{Limit, OfSize, Pair};
+
+/// Name of the document and its version.
+const SCHEMA: &str = "collbench.links/1";
 
 /// The document `collbench.links/1`. Names are those of LogP and LogGP; times are ns.
 #[derive(Debug, Serialize)]
@@ -64,13 +67,12 @@ struct Link<'a> {
 impl<'a> LinkClass<'a> {
     fn of(of_class: &'a OfClass) -> Self {
         let parameters = of_class.parameters.as_ref();
-        let received = parameters.and_then(|found| found.receive_overhead.as_ref());
         Self {
             name: &of_class.class.name,
             round_trip_from_ns: of_class.class.from_ns,
             round_trip_to_ns: of_class.class.to_ns,
             o_s_ns: parameters.map(|found| found.send_overhead.estimate.ns),
-            o_r_ns: received.map(|read| read.estimate.ns),
+            o_r_ns: of_class.receive_overhead().map(|estimate| estimate.ns),
             g_ns: parameters.map(|found| found.gap.estimate.ns),
             g_is_visible: parameters.is_some_and(|found| found.regimes.limit == Limit::Gap),
             L_ns: parameters
@@ -120,7 +122,7 @@ pub(super) fn write(figures: &Figures, path: &Path) -> anyhow::Result<()> {
     }
     links.sort_by_key(|(idx, _)| *idx);
     let document = Links {
-        schema: "collbench.links/1",
+        schema: SCHEMA,
         command: &figures.command,
         hosts: &figures.hosts,
         classes: figures.classes.iter().map(LinkClass::of).collect(),
@@ -128,4 +130,43 @@ pub(super) fn write(figures: &Figures, path: &Path) -> anyhow::Result<()> {
     };
     let text = serde_json::to_string_pretty(&document)?;
     std::fs::write(path, text + "\n").with_context(|| format!("--links {}", path.display()))
+}
+
+/// Parameters of a class of links that were measured before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(non_snake_case, reason = "the names of LogP")]
+pub(super) struct KnownClass {
+    pub(super) name: String,
+    pub(super) round_trip_from_ns: f64,
+    pub(super) o_s_ns: Option<f64>,
+    pub(super) o_r_ns: Option<f64>,
+    pub(super) g_ns: Option<f64>,
+    pub(super) g_is_visible: bool,
+    pub(super) L_ns: Option<f64>,
+    pub(super) G_ns: Option<f64>,
+}
+
+/// What is read of a links file.
+#[derive(Debug, Deserialize)]
+struct Known {
+    schema: String,
+    classes: Vec<KnownClass>,
+}
+
+/// The classes of a links file.
+///
+/// # Errors
+/// Names the file, and says what is wrong with it.
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<KnownClass>> {
+    let shown = || format!("--beside {}", path.display());
+    let text = std::fs::read_to_string(path).with_context(shown)?;
+    let known: Known = serde_json::from_str(&text)
+        .with_context(shown)
+        .context("expected a file that logp --links wrote")?;
+    anyhow::ensure!(
+        known.schema == SCHEMA,
+        "{}: expected \"schema\": \"{SCHEMA}\"",
+        shown()
+    );
+    Ok(known.classes)
 }

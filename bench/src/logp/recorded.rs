@@ -14,6 +14,7 @@ use std::path::Path;
 use collbench_text::quantity::counted;
 use serde::Serialize;
 
+use super::links::{self, KnownClass};
 use super::model::{Class, Estimate, Pair};
 use super::table::time;
 use crate::overhead::empty_table;
@@ -36,6 +37,8 @@ pub(super) struct Recorded {
     /// Pairs of processes that sent messages to each other.
     pairs: Vec<Pair>,
     classes: Vec<OfClass>,
+    /// What the benchmark measured before, of a links file.
+    beside: Vec<KnownClass>,
     /// What could not be measured, and why.
     invalid: Vec<String>,
 }
@@ -61,11 +64,12 @@ struct OfClass {
 }
 
 impl Recorded {
-    /// Reads a trace.
+    /// Reads a trace, and the links file beside which it is shown.
     ///
     /// # Errors
     /// Says which file cannot be read.
-    pub(super) fn of(directory: &Path) -> anyhow::Result<Self> {
+    pub(super) fn of(directory: &Path, beside: Option<&Path>) -> anyhow::Result<Self> {
+        let beside = beside.map_or(Ok(Vec::new()), links::read)?;
         let processes = read::processes(directory)?;
         let (pairs, n_round_trips) = samples::round_trips(&processes);
         let classes = Class::of(&pairs).into_iter();
@@ -81,6 +85,7 @@ impl Recorded {
             hosts: processes.into_iter().map(|process| process.host).collect(),
             pairs,
             classes,
+            beside,
         })
     }
 }
@@ -208,9 +213,32 @@ pub(super) fn write(recorded: &Recorded, output: &mut impl Write) -> io::Result<
             }),
         ]);
     }
+    for known in &recorded.beside {
+        table.add_row(known_row(known));
+    }
     writeln!(output, "{}\n", table.trim_fmt())?;
     for invalid in &recorded.invalid {
         writeln!(output, "invalid: {invalid}")?;
     }
     Ok(())
+}
+
+/// What the benchmark measured of a class, in the columns of the table: the gap stands below the
+/// time from send to send.
+fn known_row(known: &KnownClass) -> Vec<String> {
+    let of = |ns: Option<f64>| ns.map_or("unknown".to_owned(), time);
+    let at_most = if known.g_is_visible { "" } else { "at most " };
+    let gap = known.g_ns.map(|ns| format!("{at_most}{}", time(ns)));
+    let per_byte = known.G_ns.map(|ns| format!("{ns:.4} ns"));
+    let unknown = || "unknown".to_owned();
+    vec![
+        format!("{}, benchmark", known.name),
+        String::new(),
+        time(known.round_trip_from_ns),
+        of(known.o_s_ns),
+        of(known.o_r_ns),
+        of(known.L_ns),
+        gap.unwrap_or_else(unknown),
+        per_byte.unwrap_or_else(unknown),
+    ]
 }

@@ -222,8 +222,28 @@ fn parameters_are_found_in_the_messages_of_a_trace() {
     // Within a host no rank sends to two others one after the other.
     assert_eq!(document["classes"][0]["send_interval"], Value::Null);
     assert_eq!(number(&document, "/classes/1/send_interval/ns"), 300.0);
+    assert_eq!(document["beside"], Value::Array(Vec::new()));
     let text = String::from_utf8(read("text")).unwrap();
     assert!(text.contains("8.70 us +- 0 ns"), "{text}");
+    // Beside what the benchmark measured.
+    simulate(folder.path(), "text");
+    let beside = |file: &str| {
+        Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
+            .args(["logp", "--trace", "trace", "--beside", file])
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let text = String::from_utf8(beside("links.json").stdout).unwrap();
+    let row = text.lines().find(|line| line.contains("LAN, benchmark"));
+    let row = row.unwrap_or_else(|| panic!("{text}"));
+    for time in ["1.40 us", "2.20 us", "7.60 us", "6.30 us", "0.5000 ns"] {
+        assert!(row.contains(time), "{time}: {row}");
+    }
+    let refused = beside("s.toml");
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("--beside s.toml"), "{said}");
 }
 
 #[test]
