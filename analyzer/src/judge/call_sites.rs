@@ -23,11 +23,11 @@ pub(crate) fn of_run(inputs: &Inputs<'_>) -> Vec<CallSiteSummary> {
 
 fn frame(sites: &RunSites, at: &SiteAddress) -> FrameSummary {
     match *at {
-        SiteAddress::InNoFile(offset) => FrameSummary {
+        SiteAddress::NoFile(offset) => FrameSummary {
             offset,
             ..FrameSummary::default()
         },
-        SiteAddress::InModule { module, address } => {
+        SiteAddress::Module { module, address } => {
             let module = &sites.modules[module as usize];
             let has_id = !module.build_id.is_empty();
             FrameSummary {
@@ -37,7 +37,7 @@ fn frame(sites: &RunSites, at: &SiteAddress) -> FrameSummary {
                 ..FrameSummary::default()
             }
         }
-        SiteAddress::InScript { function, line } => {
+        SiteAddress::Script { function, line } => {
             let script = &sites.scripts[function as usize];
             let has_name = !script.function.is_empty();
             FrameSummary {

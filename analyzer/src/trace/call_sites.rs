@@ -29,16 +29,16 @@ pub(crate) struct SiteModule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SiteAddress {
     /// In an executable or library.
-    InModule {
+    Module {
         /// Index in [`RunSites::modules`].
         module: u32,
         /// The return address in that file.
         address: u64,
     },
     /// In no file; the address in memory.
-    InNoFile(u64),
+    NoFile(u64),
     /// In a script.
-    InScript {
+    Script {
         /// Index in [`RunSites::scripts`].
         function: u32,
         /// The line, 0 where it is not known.
@@ -138,13 +138,13 @@ impl SiteAddress {
         let number = |of: &[u32], index: u64| of.get(usize::try_from(index).ok()?).copied();
         let found = match frame.module {
             NO_MODULE => None,
-            SCRIPT => number(scripts, address >> 32).map(|function| Self::InScript {
+            SCRIPT => number(scripts, address >> 32).map(|function| Self::Script {
                 function,
                 line: address as u32,
             }),
-            index => number(modules, index.into()).map(|module| Self::InModule { module, address }),
+            index => number(modules, index.into()).map(|module| Self::Module { module, address }),
         };
-        found.unwrap_or(Self::InNoFile(address))
+        found.unwrap_or(Self::NoFile(address))
     }
 }
 
