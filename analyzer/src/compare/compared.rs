@@ -112,6 +112,10 @@ pub struct OperationFigures {
     /// The library's names of the algorithm; `None` where it reported none.
     #[serde(default)]
     pub library_name: Option<String>,
+    /// The spanning tree of our own that it ran over most often; `None` where the MPI library made
+    /// its calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spanning_tree: Option<String>,
     /// Who is late, in this operation on this communicator with any payload; `None` where nobody
     /// stands out.
     #[serde(default)]
@@ -237,6 +241,8 @@ pub(super) fn figures(analysis: &Analysis, operation: &OperationSummary) -> Oper
         Some(verdict.communicator) == operation.communicator
             && verdict.operation == operation.operation
     });
+    let trees = operation.trees.iter().flatten();
+    let own = trees.filter_map(|tree| Some((tree.instances, tree.own.as_ref()?)));
     OperationFigures {
         communicator: operation.communicator,
         root: operation.root,
@@ -250,6 +256,7 @@ pub(super) fn figures(analysis: &Analysis, operation: &OperationSummary) -> Oper
         core_ns: operation.core_ns.clone(),
         algorithm: operation.algorithm.clone(),
         library_name: operation.library_name.clone(),
+        spanning_tree: own.max_by_key(|own| own.0).map(|own| own.1.name.clone()),
         late: verdict.and_then(|verdict| verdict.culprit.clone()),
     }
 }

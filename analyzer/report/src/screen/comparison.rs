@@ -20,6 +20,7 @@ use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, in_two_lines, lines_of
 use crate::words::comparison::{self as words, letter, setting_in_words};
 use crate::words::culprit;
 use crate::words::difference::{is_only_alone, named, signed, signed_percent, verdict_on};
+use crate::words::tree_differences as tree_words;
 
 /// Rows shown of one comparison: of operations that differ, and of the others.
 const ROWS: [usize; 2] = [9, 5];
@@ -154,6 +155,9 @@ fn against_baseline(screen: &mut Screen, comparison: &Comparison, run: &RunDiffe
     }
     only_in(screen, comparison, run.trace);
     let all: Vec<&Row<'_>> = differing.iter().chain(&others).collect();
+    for line in tree_words::replaced(&name, &all) {
+        screen.item(&line);
+    }
     trees::trees(screen, &all, comparison.runs.len() == 1);
     let rows = differing.iter().chain(&others);
     let sentences: Vec<String> = rows
@@ -503,13 +507,18 @@ fn changes(other: &str, (operation, differences): &Row<'_>) -> Vec<String> {
         return Vec::new();
     };
     let mut changes = Vec::new();
+    let is_replaced = from.spanning_tree.is_some() != to.spanning_tree.is_some();
+    if is_replaced {
+        let [from, to] = [from, to].map(tree_words::what_ran);
+        changes.push(format!("it ran over {from} in A, over {to} in {other}"));
+    }
     // The names of one source are compared: the library's, or what was recognized.
     let names = [
         from.library_name.as_ref().zip(to.library_name.as_ref()),
         from.algorithm.as_ref().zip(to.algorithm.as_ref()),
     ];
     let changed = names.into_iter().flatten().find(|(from, to)| from != to);
-    if let Some((from, to)) = changed {
+    if let Some((from, to)) = changed.filter(|_| !is_replaced) {
         changes.push(format!(
             "the algorithm changed from {} to {}",
             inert::line(from, MAX_ALGORITHM),
@@ -584,6 +593,7 @@ mod tests {
             core_ns: None,
             algorithm: Some(algorithm.to_owned()),
             library_name: None,
+            spanning_tree: None,
             late: Some(Culprit::Rank(late)),
         }
     }
@@ -635,6 +645,64 @@ mod tests {
         );
         let open = differences(ComparisonVerdict::NotDistinguishable, (1, 3));
         assert_eq!(advice("B", &(&operation, &open)), None);
+    }
+
+    #[test]
+    fn what_ran_over_a_spanning_tree_in_one_of_the_traces_is_told_whether_it_differs_or_not() {
+        let over_tree = |name: &str| OperationFigures {
+            spanning_tree: Some(name.to_owned()),
+            algorithm: None,
+            ..figures(1, "")
+        };
+        let compared = |name: &'static str, traces| ComparedOperation {
+            operation: name.into(),
+            communicator: Some("MPI_COMM_WORLD".to_owned()),
+            traces,
+            differences: Vec::new(),
+            indexes: vec![Some(0), Some(0)],
+        };
+        let with_tree = |name: &'static str, tree| {
+            let traces = vec![Some(figures(1, "linear")), Some(over_tree(tree))];
+            compared(name, traces)
+        };
+        let operations = [
+            with_tree("MPI_Bcast", "line 1 of the tree file"),
+            with_tree("MPI_Reduce", "line 1 of the tree file"),
+            with_tree("MPI_Reduce", "line 1 of the tree file"),
+            with_tree("MPI_Barrier", "line 7 of the tree file"),
+            compared(
+                "MPI_Gather",
+                vec![Some(over_tree("a.toml:2")), Some(figures(1, "linear"))],
+            ),
+            compared(
+                "MPI_Scatter",
+                vec![Some(over_tree("one")), Some(over_tree("two"))],
+            ),
+            compared(
+                "MPI_Scan",
+                vec![Some(figures(1, "linear")), Some(figures(1, "chain"))],
+            ),
+        ];
+        let open = differences(ComparisonVerdict::NotDistinguishable, (-5, 5));
+        let rows: Vec<Row<'_>> = operations.iter().map(|of| (of, &open)).collect();
+        let rows: Vec<&Row<'_>> = rows.iter().collect();
+        assert_eq!(
+            tree_words::replaced("B", &rows),
+            [
+                "over a spanning tree in B, with the MPI library in A: MPI_Bcast and MPI_Reduce (line 1 of the \
+                 tree file), MPI_Barrier (line 7 of the tree file)",
+                "over a spanning tree in A, with the MPI library in B: MPI_Gather (a.toml:2)",
+            ]
+        );
+        let faster = differences(ComparisonVerdict::Faster, (-3, -1));
+        let text = advice("B", &(&operations[0], &faster)).unwrap();
+        assert!(
+            text.contains(
+                "; it ran over the MPI library's linear in A, over the spanning tree of line 1 of the tree \
+                 file in B"
+            ),
+            "{text}"
+        );
     }
 
     #[test]

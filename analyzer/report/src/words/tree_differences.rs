@@ -1,7 +1,8 @@
 //! Differences of spanning trees of our own in words.
 
 use collbench_analyzer::compare::{
-    ComparedWrapper, ComparisonVerdict, Configuration, StageDifferences, TreeDifferences, WrapperAt,
+    ComparedOperation, ComparedWrapper, ComparisonVerdict, Configuration, OperationDifferences,
+    OperationFigures, StageDifferences, TreeDifferences, WrapperAt,
 };
 use collbench_analyzer::results::StageKind;
 use collbench_text::inert;
@@ -28,6 +29,63 @@ pub(crate) fn headline(trees: &TreeDifferences) -> String {
         ));
     }
     text
+}
+
+/// What an operation ran over: the spanning tree, or the algorithm of the MPI library.
+pub(crate) fn what_ran(figures: &OperationFigures) -> String {
+    let algorithm = figures.library_name.as_ref().or(figures.algorithm.as_ref());
+    match (&figures.spanning_tree, algorithm) {
+        (Some(tree), _) => format!("the spanning tree of {}", inert::line(tree, MAX_TREE)),
+        (None, Some(name)) => format!("the MPI library's {}", inert::line(name, MAX_TREE)),
+        (None, None) => "an algorithm of the MPI library".to_owned(),
+    }
+}
+
+/// The operations that ran over a spanning tree in one trace only, whether they differ or not: one
+/// line for each trace.
+pub(crate) fn replaced(
+    other: &str,
+    rows: &[&(&ComparedOperation, &OperationDifferences)],
+) -> Vec<String> {
+    let trees = |(operation, differences): &(&ComparedOperation, &OperationDifferences)| {
+        let of = |trace: usize| operation.traces.get(trace).and_then(Option::as_ref);
+        let tree = |trace| Some(of(trace)?.spanning_tree.clone());
+        Some([tree(0)?, tree(differences.trace)?])
+    };
+    let line = |has: usize| {
+        let mut by_tree: Vec<(String, Vec<&str>)> = Vec::new();
+        for row in rows {
+            let Some(trees) = trees(row).filter(|trees| trees[1 - has].is_none()) else {
+                continue;
+            };
+            let [one, two] = trees;
+            let Some(tree) = (if has == 0 { one } else { two }) else {
+                continue;
+            };
+            let name: &str = &row.0.operation;
+            match by_tree.iter_mut().find(|known| known.0 == tree) {
+                Some((_, names)) if names.contains(&name) => {}
+                Some((_, names)) => names.push(name),
+                None => by_tree.push((tree, vec![name])),
+            }
+        }
+        let words = by_tree.iter().map(|(tree, names)| {
+            let tree = inert::line(tree, MAX_TREE);
+            match names.split_last() {
+                Some((last, others)) if !others.is_empty() => {
+                    format!("{} and {last} ({tree})", others.join(", "))
+                }
+                _ => format!("{} ({tree})", names.concat()),
+            }
+        });
+        let words: Vec<String> = words.collect();
+        let [with, without] = if has == 0 { ["A", other] } else { [other, "A"] };
+        (!words.is_empty()).then(|| {
+            let named = some_of(&words);
+            format!("over a spanning tree in {with}, with the MPI library in {without}: {named}")
+        })
+    };
+    [1, 0].into_iter().filter_map(line).collect()
 }
 
 /// `sites.toml:1 -> nodes.toml:1`, or one name if both have it.
