@@ -3,8 +3,8 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    CausePlace, ChangeKind, Course, Culprit, DisturbanceSummary, ImbalanceSummary, InStep, LateBy,
-    PeriodBasis,
+    CausePlace, ChangeKind, Course, CourseKind, Culprit, DisturbanceSummary, FoundCause,
+    ImbalanceSummary, InStep, LateBy, PeriodBasis,
 };
 
 use crate::innocence::{self, named, only_these_are_named};
@@ -26,6 +26,8 @@ fn guilty(scenario: &str) -> Vec<CausePlace> {
         "moving.toml" => &[0, 1, 2, 3],
         "starts.toml" | "slow-neighbour.toml" => &[3],
         "two-late.toml" => &[1, 6],
+        "late-in-a-row.toml" => &[6],
+        "late-in-two-operations.toml" => &[2, 6],
         "late-host.toml" | "noise-on-host.toml" | "clock-error.toml" => {
             return vec![CausePlace::Host("node2".to_owned())];
         }
@@ -52,6 +54,47 @@ fn two_late_ranks_are_both_named() {
         let by = Some(LateBy::Computing);
         let both = [1, 6].map(|rank| (CausePlace::Rank(rank), by));
         assert_eq!(places, both, "seed {seed}: {:#?}", analysis.causes);
+    });
+}
+
+/// Operation and communicator before which a cause arises.
+fn arises_before<'a>(analysis: &'a Analysis, cause: &FoundCause) -> (&'a str, Option<usize>) {
+    let operation = &analysis.operations[cause.operation.unwrap()];
+    (&operation.operation, operation.communicator)
+}
+
+#[test]
+fn a_rank_that_is_late_in_its_row_is_told_there_though_all_wait_for_it_later() {
+    each("late-in-a-row.toml", |seed, analysis| {
+        let cause = &analysis.causes[0];
+        assert_eq!(cause.place, Some(CausePlace::Rank(6)), "seed {seed}");
+        // All others wait for it in each barrier, most of them for one of its row.
+        let barriers_ns = 12 * 8 * 20 * 250_000;
+        assert!(
+            cause.propagated_ns > barriers_ns / 2 && cause.cost_ns > barriers_ns,
+            "seed {seed}: {cause:#?}"
+        );
+        let (operation, communicator) = arises_before(analysis, cause);
+        let row = &analysis.communicators[communicator.unwrap()];
+        assert_eq!((operation, row.size), ("MPI_Allreduce", 4), "seed {seed}");
+        assert!(row.ranks.contains(&Some(6)), "seed {seed}: {row:?}");
+        let course = cause.course.map(|course| course.kind);
+        assert_eq!(course, Some(CourseKind::OneCommunicator), "seed {seed}");
+    });
+}
+
+#[test]
+fn of_two_late_ranks_the_costlier_one_is_first_each_where_it_is_late() {
+    each("late-in-two-operations.toml", |seed, analysis| {
+        let named = named(analysis);
+        let found = named.iter().map(|cause| {
+            let operation = arises_before(analysis, cause).0;
+            (cause.place.clone(), operation)
+        });
+        let expected = [(2, "MPI_Allreduce"), (6, "MPI_Barrier")]
+            .map(|(rank, operation)| (Some(CausePlace::Rank(rank)), operation));
+        assert_eq!(found.collect::<Vec<_>>(), expected, "seed {seed}");
+        assert_eq!(analysis.causes[0].place, expected[0].0, "seed {seed}");
     });
 }
 
