@@ -14,6 +14,12 @@ const BINOMIAL: &str = "\
 operations = ['allreduce', 'reduce', 'bcast', 'barrier', 'gather', 'scatter', 'allgather']
 shape = 'binomial'
 ";
+/// All ranks of the host meet in one place, and long reductions are divided among them.
+const EXCHANGE: &str = "\
+[[tree]]
+operations = ['allreduce', 'barrier', 'allgather']
+shape = { ranks = 'exchange' }
+";
 /// By payload some calls on a tree, some on another, some with the library.
 const SEVERAL: &str = "\
 [[tree]]
@@ -97,8 +103,10 @@ fn random_operations_give_what_they_give_with_the_library() {
         };
         let folder = Workspace::new();
         let plain = job.plain(folder.path()).expect(0);
-        let over_trees = unrecorded(&job, BINOMIAL).expect(0);
-        assert_eq!(over_trees.sorted_lines(), plain.sorted_lines());
+        for trees in [BINOMIAL, EXCHANGE] {
+            let over_trees = unrecorded(&job, trees).expect(0);
+            assert_eq!(over_trees.sorted_lines(), plain.sorted_lines());
+        }
         let file = tree_file(&folder, SEVERAL);
         let options = ["--trees", &file];
         let job = Job {

@@ -14,6 +14,8 @@ mod direct;
 
 mod direct_broadcast;
 
+mod slices;
+
 mod execution;
 
 mod two_way;

@@ -22,6 +22,7 @@ mod shared;
 #[allow(unsafe_code)]
 mod mpi;
 
+pub(crate) use copy::{copy_in_at, copy_out_at};
 pub use in_process::{InProcess, SimulatedCosts, SimulatedMemory};
 pub(crate) use line::WORD_BYTES;
 pub use line::{LINE_BYTES, Line};

@@ -108,14 +108,11 @@ impl DirectBroadcast {
 /// Whether all ranks meet in one place on one host, without event collectors on their way there:
 /// whichever is the root, all others take what it publishes, and do nothing else.
 fn is_flat(paths: &Paths) -> bool {
-    let is_one_host = paths.hosts.iter().all(|host| *host == paths.hosts[0]);
-    let edge = |of: usize| &paths.edges[paths.first_edges[of]];
-    let is_plain = |of| {
-        let edge = edge(of);
+    let is_plain = |&edge: &usize| {
+        let edge = &paths.edges[edge];
         edge.collectors == [None; 2] && !edge.is_proxy
     };
-    let mut ranks = 0..paths.n_ranks();
-    is_one_host && ranks.all(|rank| edge(rank).to == edge(0).to && is_plain(rank))
+    paths.meeting_place().is_some() && paths.first_edges.iter().all(is_plain)
 }
 
 impl<T: Transport> Worker<T> {

@@ -141,21 +141,55 @@ impl<T: Transport> Team<T> {
         let shape = self.shape_of(combine);
         let total = buffers.given().len();
         let bytes = self.bytes_per_segment(shape, combine.element_bytes(), total)?;
+        let is_divided = self.divides(total, combine.element_bytes());
+        if is_divided && self.allreduce_divided(&mut buffers, combine)? {
+            return Ok(());
+        }
+        // Others have given another length. All see that in the first segment, in which those who
+        // would have divided their values have given none of them.
+        let n_before = usize::from(is_divided);
         let buffers = std::cell::RefCell::new(&mut buffers);
         self.both_ways(
             shape,
             combine,
-            |segment, to| bring(buffers.borrow().given(), segment, bytes, to),
+            |segment, to| match segment.checked_sub(n_before) {
+                Some(segment) => bring(buffers.borrow().given(), segment, bytes, to),
+                None => Part {
+                    total,
+                    n_bytes: 0,
+                    is_last: false,
+                },
+            },
             |segment, value, combine| {
-                take(
-                    value,
-                    segment,
-                    bytes,
-                    buffers.borrow_mut().result(),
-                    combine,
-                );
+                if let Some(segment) = segment.checked_sub(n_before) {
+                    let mut buffers = buffers.borrow_mut();
+                    take(value, segment, bytes, buffers.result(), combine);
+                }
             },
         )
+    }
+
+    /// Whether a reduction of so many bytes is divided among processes.
+    fn divides(&self, n_bytes: usize, element_bytes: usize) -> bool {
+        let slices = self.slices.as_ref();
+        slices.is_some_and(|of| of.divide(n_bytes, element_bytes, self.worker.divide_from))
+    }
+
+    /// Divides the work among all processes. Returns whether that was possible.
+    fn allreduce_divided(
+        &mut self,
+        buffers: &mut Buffers<'_>,
+        combine: &mut dyn Combine,
+    ) -> Result<bool, Error> {
+        let Some(slices) = &mut self.slices else {
+            return Ok(false);
+        };
+        let call = self.call + 1;
+        let is_done = slices.execute(&mut self.worker, call, buffers, combine)?;
+        if is_done {
+            self.call = call;
+        }
+        Ok(is_done)
     }
 
     /// Waits until all processes have called it.

@@ -15,6 +15,9 @@ pub struct TeamOptions {
     /// more are not divided: each process copies the value from where the root has it, if the kernel
     /// grants that to all.
     pub copy_once_from: usize,
+    /// Where all processes are on one host and meet in one place, reductions of so many bytes and
+    /// more are divided among them: each combines a slice for all.
+    pub divide_from: usize,
 }
 
 impl TeamOptions {
@@ -31,6 +34,7 @@ impl TeamOptions {
                 Idle::Spin => usize::MAX,
                 Idle::Yield | Idle::Sleep => 64 << 10,
             },
+            divide_from: 16 << 10,
         }
     }
 }

@@ -7,6 +7,7 @@ use super::direct::DirectExchange;
 use super::direct_broadcast::DirectBroadcast;
 use super::execution::{Execution, Part, bring_value};
 use super::options::TeamOptions;
+use super::slices::Slices;
 use super::two_way::{Merges, TwoWay};
 use super::worker::Worker;
 use crate::error::Error;
@@ -33,6 +34,8 @@ pub struct Team<T: Transport> {
     two_way: TwoWay,
     /// What is done instead with small values, where that is possible.
     pub(crate) exchange: Option<DirectExchange>,
+    /// What is done instead with long values, where that is possible.
+    pub(crate) slices: Option<Slices>,
     /// By shape, made at their first use.
     merges: [Option<Merges>; 3],
     /// The most blocks of a value, by shape; 0 where it is not known yet.
@@ -64,6 +67,7 @@ impl<T: Transport> Team<T> {
         Ok(Self {
             two_way: TwoWay::new(&paths, worker.me),
             exchange: DirectExchange::of(&paths, &worker),
+            slices: Slices::of(&paths, &worker),
             paths,
             worker,
             segment_bytes,

@@ -7,7 +7,9 @@ use super::collectors::{Collect, Pass};
 use super::options::TeamOptions;
 use super::wait::WaitPolicy;
 use crate::error::Error;
-use crate::transport::{Line, Mark, Transport, TransportError, peek, peek_words, publish, read};
+use crate::transport::{
+    Line, Mark, Transport, TransportError, is_inline, peek, peek_words, publish, read,
+};
 use crate::tree::{Heads, Layout, Paths, Place, Value, earlier_use, head_of};
 use crate::values::{Combine, Header, MESSAGE_HEADER_BYTES, Merge, Position};
 
@@ -30,13 +32,13 @@ pub(crate) struct Worker<T: Transport> {
     begun: Position,
     /// When it has last looked for processes that have ended.
     looked_for_ended: Instant,
-    segment_bytes: usize,
+    pub(crate) segment_bytes: usize,
     tag: u32,
     /// The value that is on its way through this process.
     value: Vec<u8>,
     pub(crate) header: Header,
     /// The values that are put together, each at a multiple of `stride`.
-    inputs: Vec<u8>,
+    pub(crate) inputs: Vec<u8>,
     stride: usize,
     pub(crate) input_headers: Vec<Header>,
     lengths: Vec<usize>,
@@ -50,6 +52,10 @@ pub(crate) struct Worker<T: Transport> {
     pub(crate) copy_once_from: usize,
     /// Whether nobody of this host was refused that so far, as this process knows.
     pub(crate) is_copying_granted: bool,
+    /// Values of so many bytes and more are divided.
+    pub(crate) divide_from: usize,
+    /// The end of the last operation that had all bodies for itself.
+    bodies_used_until: Position,
 }
 
 /// Bytes of the buffers of a worker that puts at most `n_inputs` values together.
@@ -65,6 +71,7 @@ impl<T: Transport> Worker<T> {
             segment_bytes,
             first_tag: tag,
             copy_once_from,
+            divide_from,
         } = options;
         let me = transport.rank();
         let layout = Layout::new(paths, paths.hosts[me as usize], segment_bytes);
@@ -95,6 +102,8 @@ impl<T: Transport> Worker<T> {
             mark: Mark::new(),
             copy_once_from,
             is_copying_granted: true,
+            divide_from,
+            bodies_used_until: Position::BEGIN,
             transport,
         })
     }
@@ -204,7 +213,10 @@ impl<T: Transport> Worker<T> {
     /// Waits until the cells of this segment are free for values of this length.
     #[inline]
     pub(crate) fn make_room(&mut self, at: Position, n_bytes: usize) -> Result<(), Error> {
-        let needed = earlier_use(at, n_bytes);
+        let mut needed = earlier_use(at, n_bytes);
+        if !is_inline(n_bytes) {
+            needed = needed.max(self.bodies_used_until);
+        }
         if self.finished >= needed {
             return Ok(());
         }
@@ -274,6 +286,27 @@ impl<T: Transport> Worker<T> {
     pub(crate) fn publish_given(&self, shared: Value, at: Position, header: &Header, given: &[u8]) {
         let cell = self.layout.cell(&self.memory, shared, at);
         publish(cell, at, header, given);
+    }
+
+    /// What is contributed over an edge that begins on this host.
+    pub(crate) fn contribution(&self, edge: usize) -> Value {
+        self.layout.contribution(edge)
+    }
+
+    /// One half of all bodies of a value.
+    pub(crate) fn half(&self, value: Value, half: usize) -> &[Line] {
+        self.layout.half(&self.memory, value, half)
+    }
+
+    /// The bytes of such a half.
+    pub(crate) fn half_bytes(&self) -> usize {
+        self.layout.half_bytes()
+    }
+
+    /// The operation that ends here has used all bodies: others that need some wait until all
+    /// processes have finished it.
+    pub(crate) fn have_used_all_bodies(&mut self, end: Position) {
+        self.bodies_used_until = end;
     }
 
     /// The memory of this host.

@@ -18,6 +18,20 @@ pub(super) fn copy_in(value: &[u8], lines: &[Line]) {
     }
 }
 
+/// Copies a value into lines, `begin` bytes after their beginning, as [`copy_in`] does.
+///
+/// # Panics
+/// If it does not fit there.
+#[inline]
+pub(crate) fn copy_in_at(value: &[u8], lines: &[Line], begin: usize) {
+    assert!(begin + value.len() <= lines.len() * LINE_BYTES);
+    // SAFETY: as in `copy_in`; the bytes from `begin` on are as many as the value has.
+    unsafe {
+        let to = lines.as_ptr().cast::<u8>().cast_mut().add(begin);
+        std::ptr::copy_nonoverlapping(value.as_ptr(), to, value.len());
+    }
+}
+
 /// Copies from the beginning of lines that nobody changes until this process has finished.
 ///
 /// # Panics
@@ -30,6 +44,20 @@ pub(super) fn copy_out(lines: &[Line], into: &mut [u8]) {
     // written again only when it has said that it has finished.
     unsafe {
         let from = lines.as_ptr().cast::<u8>();
+        std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len());
+    }
+}
+
+/// Copies from lines, `begin` bytes after their beginning, as [`copy_out`] does.
+///
+/// # Panics
+/// If there are fewer bytes there than are asked for.
+#[inline]
+pub(crate) fn copy_out_at(lines: &[Line], begin: usize, into: &mut [u8]) {
+    assert!(begin + into.len() <= lines.len() * LINE_BYTES);
+    // SAFETY: as in `copy_out`; the bytes from `begin` on are as many as are asked for.
+    unsafe {
+        let from = lines.as_ptr().cast::<u8>().add(begin);
         std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len());
     }
 }

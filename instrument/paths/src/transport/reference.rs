@@ -7,7 +7,7 @@
 use super::line::WORD_BYTES;
 
 /// Where a value lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reference {
     /// The process, by the number that the kernel knows it by.
     pub(crate) process: u64,
@@ -30,6 +30,14 @@ impl Reference {
             *to = word.to_le_bytes();
         }
         bytes
+    }
+
+    /// What lies so many bytes after it.
+    pub(crate) fn at(self, offset: usize) -> Self {
+        Self {
+            address: self.address + offset as u64,
+            ..self
+        }
     }
 
     pub(crate) fn from_bytes(bytes: &[u8; REFERENCE_BYTES]) -> Self {
@@ -80,34 +88,41 @@ pub(super) fn copy_from_process(reference: &Reference, into: &mut [u8]) -> bool 
     let Ok(process) = libc::pid_t::try_from(reference.process) else {
         return false;
     };
+    let (first, rest) = into.split_at_mut(into.len().min(BYTES_AT_A_TIME));
     let mut mark = [0; WORD_BYTES];
-    if !copy_part(process, reference.mark_address, &mut mark)
-        || u64::from_ne_bytes(mark) != reference.mark
-    {
+    let parts = [
+        (reference.mark_address, &mut mark[..]),
+        (reference.address, first),
+    ];
+    if !copy_parts(process, parts) || u64::from_ne_bytes(mark) != reference.mark {
         return false;
     }
-    let mut address = reference.address;
-    into.chunks_mut(BYTES_AT_A_TIME).all(|part| {
-        let is_there = copy_part(process, address, part);
+    let mut address = reference.address + BYTES_AT_A_TIME as u64;
+    rest.chunks_mut(BYTES_AT_A_TIME).all(|part| {
+        let is_there = copy_parts(process, [(address, &mut *part)]);
         address += part.len() as u64;
         is_there
     })
 }
 
-/// Copies so many bytes at once. Returns whether it was granted and complete.
-fn copy_part(process: libc::pid_t, address: u64, into: &mut [u8]) -> bool {
-    let local = libc::iovec {
+/// Copies some parts, each with its address there, in one call. Returns whether that was granted and
+/// complete.
+fn copy_parts<const N: usize>(process: libc::pid_t, parts: [(u64, &mut [u8]); N]) -> bool {
+    let n_bytes: usize = parts.iter().map(|(_, into)| into.len()).sum();
+    let remote = parts.each_ref().map(|(address, into)| libc::iovec {
+        iov_base: std::ptr::without_provenance_mut(*address as usize),
+        iov_len: into.len(),
+    });
+    let local = parts.map(|(_, into)| libc::iovec {
         iov_base: into.as_mut_ptr().cast(),
         iov_len: into.len(),
-    };
-    let remote = libc::iovec {
-        iov_base: std::ptr::without_provenance_mut(address as usize),
-        iov_len: into.len(),
-    };
-    // SAFETY: the kernel stores only into `into`, which is exclusively borrowed; what it reads is in
-    // another process, and an address that is not there is an error.
-    let copied = unsafe { libc::process_vm_readv(process, &local, 1, &remote, 1, 0) };
-    usize::try_from(copied) == Ok(into.len())
+    });
+    let n = N as libc::c_ulong;
+    // SAFETY: the kernel stores only into the parts, which are exclusively borrowed; what it reads is
+    // in another process, and an address that is not there is an error.
+    let copied =
+        unsafe { libc::process_vm_readv(process, local.as_ptr(), n, remote.as_ptr(), n, 0) };
+    usize::try_from(copied) == Ok(n_bytes)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! are the most frequent ones, touch few pages.
 
 use super::paths::Paths;
-use crate::transport::{Cell, Line, body_lines, is_inline};
+use crate::transport::{Cell, LINE_BYTES, Line, body_lines, is_inline};
 use crate::values::Position;
 
 /// Operations in which the values of one host can be at a time.
@@ -152,6 +152,19 @@ impl Layout {
             head: self.head(memory, value, at),
             body: &memory[begin..begin + self.body_lines],
         }
+    }
+
+    /// One half of all bodies of a value, for operations that have the memory of the host for
+    /// themselves.
+    pub(crate) fn half<'m>(&self, memory: &'m [Line], value: Value, half: usize) -> &'m [Line] {
+        let n_lines = BODIES / 2 * self.body_lines;
+        let begin = self.bodies + (value.0 * 2 + half) * n_lines;
+        &memory[begin..begin + n_lines]
+    }
+
+    /// The bytes of such a half.
+    pub(crate) fn half_bytes(&self) -> usize {
+        BODIES / 2 * self.body_lines * LINE_BYTES
     }
 
     /// The line in which arrivals at a join are counted.

@@ -152,6 +152,14 @@ impl Paths {
         self.hosts.len()
     }
 
+    /// The join to which all ranks contribute, if there is one, and all are on one host.
+    pub(crate) fn meeting_place(&self) -> Option<usize> {
+        let is_one_host = self.hosts.iter().all(|host| *host == self.hosts[0]);
+        let mut to = self.first_edges.iter().map(|&edge| self.edges[edge].to);
+        let join = to.next()?;
+        (is_one_host && to.all(|other| other == join)).then_some(join)
+    }
+
     /// The host where an edge begins.
     pub(crate) fn host_of(&self, edge: usize) -> u32 {
         self.hosts[self.edges[edge].owner as usize]

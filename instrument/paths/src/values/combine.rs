@@ -18,6 +18,11 @@ pub trait Combine {
     fn store(&self, result: &[u8], to: &mut [u8]) {
         to.copy_from_slice(result);
     }
+
+    /// Whether [`store`](Self::store) copies all bytes as they are.
+    fn stores_all_bytes(&self) -> bool {
+        true
+    }
 }
 
 /// For values that are only moved.

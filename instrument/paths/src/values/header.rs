@@ -71,7 +71,12 @@ impl Header {
             n_bytes: self.n_bytes.max(other.n_bytes),
             writer: self.writer,
             is_last: self.is_last && other.is_last,
-            is_truncated: self.is_truncated || other.is_truncated || self.total != other.total,
+            is_truncated: self.is_truncated
+                || other.is_truncated
+                || self.total != other.total
+                // Somebody has so much more to give that it goes another way.
+                || self.is_reference
+                || other.is_reference,
             is_reference: false,
         }
     }

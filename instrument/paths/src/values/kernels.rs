@@ -96,4 +96,8 @@ impl Combine for Kernel {
             to[gap.end..].copy_from_slice(&from[gap.end..]);
         }
     }
+
+    fn stores_all_bytes(&self) -> bool {
+        self.elements.gap().is_none()
+    }
 }

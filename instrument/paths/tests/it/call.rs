@@ -36,6 +36,21 @@ impl Call {
         }
     }
 
+    /// As [`random`](Self::random), with so many elements of each rank at most; every other one is an
+    /// allreduce.
+    pub(crate) fn long(random: &mut Random, n_ranks: usize, most: usize) -> Self {
+        let call = Self::random(random, n_ranks);
+        Self {
+            collective: if random.one_in(2) {
+                Collective::Allreduce
+            } else {
+                call.collective
+            },
+            count: random.below(most + 1),
+            ..call
+        }
+    }
+
     /// What a rank gives.
     fn value(&self, rank: u32) -> Vec<u8> {
         let mut random = Random::new(self.salt ^ u64::from(rank) << 32);

@@ -3,6 +3,7 @@
 mod call;
 mod collectors;
 mod course;
+mod divided;
 mod kernels;
 mod lengths;
 mod one_copy;

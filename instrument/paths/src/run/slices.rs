@@ -1,0 +1,377 @@
+//! Reductions of long values among the processes of one host that meet in one place: the work is
+//! divided among them.
+//!
+//! Each process combines a slice of the value for all of them, and all copy the result from one
+//! another. Values are combined in the order of the tree, as they are in the general way.
+//!
+//! At first all say how many bytes they have, and where. If all say where, each copies the slice that
+//! it combines from where the programs of the others have it, as long as the kernel grants that.
+//! Otherwise all copy their values into the memory of the host before. Which way to go is always
+//! decided by what all have said, so that all go the same. The bodies of the contributions are used,
+//! half of them in turns: whoever knows that all are in a round knows that they have finished the one
+//! before.
+
+use super::buffers::Buffers;
+use super::worker::Worker;
+use crate::error::Error;
+use crate::transport::{Line, REFERENCE_BYTES, Reference, Transport, copy_in_at, copy_out_at};
+use crate::tree::{Paths, Value};
+use crate::values::{Combine, Header, MAX_SEGMENTS, Position};
+
+/// What the processes of one host contribute to the place where all of them meet.
+#[derive(Debug)]
+pub(crate) struct Slices {
+    /// What each rank contributes.
+    values: Vec<Value>,
+    /// The ranks, in the order in which values are combined.
+    order: Vec<usize>,
+    /// The event collector that this process passes.
+    collector: Option<u32>,
+    /// Where each rank has its value.
+    references: Vec<Reference>,
+    /// Memory of the worker while this works: what is combined so far of a slice, and what is
+    /// combined with it next.
+    scratch: Vec<u8>,
+    /// Bytes of a slice, at most, and of what a process copies into the memory of the host.
+    room: usize,
+    half_bytes: usize,
+}
+
+/// Some bytes of the value.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    begin: usize,
+    end: usize,
+}
+
+/// A value, by its length.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    total: usize,
+    /// Bytes of an element.
+    element: usize,
+}
+
+impl Extent {
+    /// The elements that fit into so many bytes.
+    fn elements(self, n_bytes: usize) -> usize {
+        n_bytes / self.element
+    }
+
+    /// What is combined in the round that begins here, if it is of so many elements at most.
+    fn round(self, begin: usize, n_elements: usize) -> Part {
+        let end = self.total.min(begin + n_elements * self.element);
+        Part { begin, end }
+    }
+
+    /// The slice of a rank.
+    fn slice(self, Part { begin, end }: Part, rank: usize, n_ranks: usize) -> Part {
+        let n = (end - begin).div_ceil(self.element);
+        let bound = |nth: usize| end.min(begin + n * nth / n_ranks * self.element);
+        Part {
+            begin: bound(rank),
+            end: bound(rank + 1),
+        }
+    }
+}
+
+impl Slices {
+    /// `None` if processes meet in several places, or on several hosts, or if event collectors ask
+    /// who of them goes on from there.
+    pub(crate) fn of<T: Transport>(paths: &Paths, worker: &Worker<T>) -> Option<Self> {
+        let join = paths.meeting_place()?;
+        let collects = |edge: &crate::tree::Edge| edge.collectors != [None; 2];
+        if !paths.joins[join].is_exchange && paths.edges.iter().any(collects) {
+            return None;
+        }
+        let own = &paths.edges[paths.first_edges[worker.me as usize]];
+        let value = |&edge: &usize| worker.contribution(edge);
+        let rank_of = |edge: &usize| paths.first_edges.iter().position(|first| first == edge);
+        let contributors = paths.joins[join].contributors.iter();
+        let half_bytes = worker.half_bytes();
+        Some(Self {
+            values: paths.first_edges.iter().map(value).collect(),
+            order: contributors.map(rank_of).collect::<Option<_>>()?,
+            collector: own.collectors[0],
+            references: vec![Reference::default(); paths.n_ranks()],
+            scratch: Vec::new(),
+            // There is room for a segment of each contributor.
+            room: half_bytes.min(paths.n_ranks() * worker.segment_bytes / 2),
+            half_bytes,
+        })
+    }
+
+    /// Whether values of so many bytes are divided, if those from `least` on are. That is the same in
+    /// all processes, if these have equally many bytes.
+    #[inline]
+    pub(crate) fn divide(&self, n_bytes: usize, element: usize, least: usize) -> bool {
+        n_bytes >= least
+            && element <= self.room
+            // There are at most two segments for as many bytes as there is room for.
+            && n_bytes / (self.room / element * element) < MAX_SEGMENTS / 4
+    }
+
+    /// Combines what all processes have in the operation with this number; all get the result.
+    /// Returns whether that was done: it is not if they have different lengths, which all find.
+    pub(crate) fn execute<T: Transport>(
+        &mut self,
+        worker: &mut Worker<T>,
+        call: u64,
+        buffers: &mut Buffers<'_>,
+        combine: &mut dyn Combine,
+    ) -> Result<bool, Error> {
+        std::mem::swap(&mut self.scratch, &mut worker.inputs);
+        let outcome = self.all_rounds(worker, call, buffers, combine);
+        std::mem::swap(&mut self.scratch, &mut worker.inputs);
+        outcome
+    }
+
+    fn all_rounds<T: Transport>(
+        &mut self,
+        worker: &mut Worker<T>,
+        call: u64,
+        buffers: &mut Buffers<'_>,
+        combine: &mut dyn Combine,
+    ) -> Result<bool, Error> {
+        let begin = Position::new(call, 0);
+        let down = worker.stamp(self.collector);
+        let Some(is_copied_once) = self.agree(worker, begin, buffers.given())? else {
+            return Ok(false);
+        };
+        worker.all_have_finished(Position::end(call - 1));
+        let end = Position::end(call);
+        let mut round = Round {
+            extent: Extent {
+                total: buffers.given().len(),
+                element: combine.element_bytes(),
+            },
+            part: Part { begin: 0, end: 0 },
+            half: 0,
+            is_copied_once,
+            at: begin,
+            slices: self,
+            worker,
+            combine,
+        };
+        while round.part.end < round.extent.total {
+            round.begin();
+            if round.combine(buffers.given())? {
+                round.store(buffers.result());
+                round.worker.finish(round.at);
+            } else {
+                // Nothing of this round is stored yet.
+                round.is_copied_once = false;
+                round.worker.is_copying_granted = false;
+                round.part.end = round.part.begin;
+            }
+        }
+        worker.finish(end);
+        worker.have_used_all_bodies(end);
+        let up = worker.stamp(self.collector);
+        worker.record(self.collector, begin, down, up);
+        Ok(true)
+    }
+
+    /// Says how many bytes this process has, and where if it may be copied from there. Returns
+    /// whether all have said where; nothing if they have different lengths.
+    fn agree<T: Transport>(
+        &mut self,
+        worker: &mut Worker<T>,
+        at: Position,
+        given: &[u8],
+    ) -> Result<Option<bool>, Error> {
+        let may_copy = worker.is_copying_granted && given.len() >= worker.copy_once_from;
+        let reference = worker.mark.reference_to(given).bytes();
+        let reference = if may_copy { &reference[..] } else { &[] };
+        let header = Header {
+            total: given.len() as u64,
+            n_bytes: reference.len(),
+            writer: worker.me,
+            is_last: false,
+            is_truncated: false,
+            is_reference: true,
+        };
+        worker.begin(at);
+        worker.make_room(at, reference.len())?;
+        worker.publish_given(self.values[worker.me as usize], at, &header, reference);
+        let mut is_copied_once = true;
+        let mut is_alike = true;
+        for (&value, to) in self.values.iter().zip(&mut self.references) {
+            let other = Header::from_words(worker.await_header(worker.heads(value), at)?);
+            is_alike &= other.is_reference && other.total == header.total;
+            is_copied_once &= other.n_bytes == REFERENCE_BYTES;
+            let mut reference = [0; REFERENCE_BYTES];
+            worker.read_into(value, at, &other, &mut reference);
+            *to = Reference::from_bytes(&reference);
+        }
+        Ok(is_alike.then_some(is_copied_once))
+    }
+}
+
+/// A part of an operation, in which each process combines a slice.
+struct Round<'a, T: Transport> {
+    extent: Extent,
+    part: Part,
+    /// Which half of the bodies is used.
+    half: usize,
+    is_copied_once: bool,
+    at: Position,
+    slices: &'a mut Slices,
+    worker: &'a mut Worker<T>,
+    combine: &'a mut dyn Combine,
+}
+
+impl<T: Transport> Round<'_, T> {
+    /// Begins the next one.
+    fn begin(&mut self) {
+        let Slices {
+            values,
+            room,
+            half_bytes,
+            ..
+        } = &*self.slices;
+        let of_slices = values.len() * self.extent.elements(*room);
+        let n_elements = if self.is_copied_once {
+            of_slices
+        } else {
+            of_slices.min(self.extent.elements(*half_bytes))
+        };
+        self.part = self.extent.round(self.part.end, n_elements);
+        self.half ^= 1;
+        self.next_segment();
+    }
+
+    fn next_segment(&mut self) {
+        self.at = self.at.next_segment();
+        self.worker.begin(self.at);
+    }
+
+    fn slice(&self, rank: usize) -> Part {
+        self.extent.slice(self.part, rank, self.slices.values.len())
+    }
+
+    /// Half of the bodies of a rank.
+    fn bodies(&self, rank: usize) -> &[Line] {
+        self.worker.half(self.slices.values[rank], self.half)
+    }
+
+    /// Where in the bodies of a rank a slice is.
+    fn place(&self, slice: Part) -> usize {
+        if self.is_copied_once {
+            0
+        } else {
+            slice.begin - self.part.begin
+        }
+    }
+
+    /// Combines the slice of this process, and waits for all others. Returns whether all have
+    /// combined theirs.
+    fn combine(&mut self, given: &[u8]) -> Result<bool, Error> {
+        let me = self.worker.me as usize;
+        let own = self.slice(me);
+        if !self.is_copied_once {
+            let bodies = self.bodies(me);
+            let (before, after) = (&given[self.part.begin..own.begin], own.end..self.part.end);
+            copy_in_at(before, bodies, 0);
+            copy_in_at(&given[after], bodies, own.end - self.part.begin);
+            self.meet(true)?;
+            self.next_segment();
+        }
+        let is_combined = self.combine_own(&given[own.begin..own.end], own);
+        if is_combined {
+            let combined = &self.slices.scratch[..own.end - own.begin];
+            copy_in_at(combined, self.bodies(me), self.place(own));
+        }
+        self.meet(is_combined)
+    }
+
+    /// Combines the slice of this process. Returns whether all of it could be copied.
+    fn combine_own(&mut self, given: &[u8], slice: Part) -> bool {
+        let n_ranks = self.slices.values.len();
+        let keeps_rank_order = self.combine.keeps_rank_order();
+        let mut is_first = true;
+        for nth in (0..n_ranks).rev() {
+            let rank = if keeps_rank_order {
+                nth
+            } else {
+                self.slices.order[nth]
+            };
+            let is_own = rank == self.worker.me as usize;
+            if !is_own && !self.take(rank, slice, is_first) {
+                return false;
+            }
+            let (so_far, next) = self.slices.scratch.split_at_mut(self.slices.room);
+            let so_far = &mut so_far[..given.len()];
+            match (is_first, is_own) {
+                (true, true) => so_far.copy_from_slice(given),
+                (true, false) => {}
+                (false, true) => self.combine.combine(given, so_far),
+                (false, false) => self.combine.combine(&next[..given.len()], so_far),
+            }
+            is_first = false;
+        }
+        true
+    }
+
+    /// Copies a slice of what a rank has: as the first that is combined, or the next. Returns
+    /// whether that was granted.
+    fn take(&mut self, rank: usize, slice: Part, is_first: bool) -> bool {
+        let place = self.place(slice);
+        let Slices {
+            references,
+            scratch,
+            room,
+            values,
+            ..
+        } = &mut *self.slices;
+        let (so_far, next) = scratch.split_at_mut(*room);
+        let into = if is_first { so_far } else { next };
+        let into = &mut into[..slice.end - slice.begin];
+        if self.is_copied_once {
+            let reference = references[rank].at(slice.begin);
+            return into.is_empty() || self.worker.transport.copy_from(&reference, into);
+        }
+        copy_out_at(self.worker.half(values[rank], self.half), place, into);
+        true
+    }
+
+    /// Says that this process has done its part, and waits until all have said so, or that they
+    /// could not. Returns whether all have done it.
+    fn meet(&mut self, is_done: bool) -> Result<bool, Error> {
+        let header = Header {
+            total: self.extent.total as u64,
+            n_bytes: 0,
+            writer: self.worker.me,
+            is_last: false,
+            is_truncated: !is_done,
+            is_reference: true,
+        };
+        let values = &self.slices.values;
+        let own = values[self.worker.me as usize];
+        self.worker.publish_given(own, self.at, &header, &[]);
+        let mut are_done = true;
+        for &value in values {
+            let heads = self.worker.heads(value);
+            let other = self.worker.await_header(heads, self.at)?;
+            are_done &= !Header::from_words(other).is_truncated;
+        }
+        Ok(are_done)
+    }
+
+    /// Takes all slices to where the program wants the result.
+    fn store(&mut self, result: &mut [u8]) {
+        for rank in 0..self.slices.values.len() {
+            let slice = self.slice(rank);
+            let (place, n_bytes) = (self.place(slice), slice.end - slice.begin);
+            let to = &mut result[slice.begin..slice.end];
+            if self.combine.stores_all_bytes() {
+                copy_out_at(self.bodies(rank), place, to);
+                continue;
+            }
+            let bodies = self.worker.half(self.slices.values[rank], self.half);
+            let combined = &mut self.slices.scratch[..n_bytes];
+            copy_out_at(bodies, place, combined);
+            self.combine.store(combined, to);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Long reductions that the processes of one host divide among them.
+
+use std::sync::Arc;
+
+use collbench_formats::tree::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};
+use collbench_paths::{
+    Buffers, Elements, Error, Idle, InProcess, Kernel, Reduction, SimulatedCosts, TeamOptions,
+    WaitPolicy,
+};
+
+use crate::call::Call;
+use crate::random::{Random, with_collectors};
+use crate::reference::Op;
+use crate::run::on_all_with;
+
+/// All ranks of one host contribute to one wrapper, in any order.
+fn flat_tree(random: &mut Random, n_ranks: u32) -> Wrappers {
+    let mut ranks: Vec<u32> = (0..n_ranks).collect();
+    if random.one_in(2) {
+        (0..ranks.len()).for_each(|nth| ranks.swap(nth, random.below(n_ranks as usize)));
+    }
+    let contributors = ranks.iter().copied().map(Contributor::Rank).collect();
+    let wrapper = |kind, contributors, parent| Wrapper {
+        kind,
+        owner: ranks[0],
+        contributors,
+        parent,
+        level: Level::Rank,
+        collectors: Collectors::NONE,
+    };
+    let wrappers = if random.one_in(2) {
+        vec![
+            wrapper(WrapperKind::Gred, contributors, Some(1)),
+            wrapper(WrapperKind::Core, vec![Contributor::Wrapper(0)], None),
+        ]
+    } else {
+        vec![wrapper(WrapperKind::Exchange, contributors, None)]
+    };
+    Wrappers::new(vec![0; n_ranks as usize], wrappers).unwrap()
+}
+
+fn options(random: &mut Random, segment_bytes: usize) -> TeamOptions {
+    TeamOptions {
+        segment_bytes,
+        // Never, where it is longer than all values.
+        copy_once_from: random.below(3000),
+        divide_from: random.below(1000),
+        ..TeamOptions::new(WaitPolicy::new(Idle::Yield))
+    }
+}
+
+/// The processes of one host, some of which are refused copies sooner or later.
+fn processes(random: &mut Random, tree: &Wrappers) -> Vec<InProcess> {
+    let all = InProcess::processes(tree.hosts(), SimulatedCosts::default());
+    let all = all.into_iter().map(|process| match random.below(4) {
+        0 => process.granting(random.below(40) as u64),
+        _ => process,
+    });
+    all.collect()
+}
+
+#[test]
+fn divided_reductions_give_the_same_bits_whoever_is_refused_and_leave_others_alone() {
+    for seed in 0..15 {
+        let mut random = Random::new(seed + 90_000);
+        let n_ranks = 2 + random.below(8);
+        let mut tree = flat_tree(&mut random, n_ranks as u32);
+        if random.one_in(3) {
+            tree = with_collectors(&tree, || random.one_in(2));
+        }
+        let segment_bytes = [144, 200, 1000][random.below(3)];
+        let options = options(&mut random, segment_bytes);
+        let processes = processes(&mut random, &tree);
+        let calls: Arc<[Call]> = (0..12)
+            .map(|_| Call::long(&mut random, n_ranks, 600))
+            .collect();
+        let executed = Arc::clone(&calls);
+        let results = on_all_with(processes, &tree, options, move |team, me| {
+            let all = executed.iter();
+            all.map(|call| call.got(team, n_ranks as u32, me))
+                .collect::<Vec<_>>()
+        });
+        for (me, got) in (0..).zip(results) {
+            for (nth, (call, got)) in calls.iter().zip(got).enumerate() {
+                if let Some(expected) = call.expected(&tree, me) {
+                    assert!(
+                        got == expected,
+                        "seed {seed}, rank {me}, call {nth}: {call:?}\n{options:?}\n{tree:#?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_process_with_another_length_is_an_error_for_all_and_later_ones_are_right() {
+    for seed in 0..15 {
+        let mut random = Random::new(seed + 91_000);
+        let n_ranks = 2 + random.below(6);
+        let tree = flat_tree(&mut random, n_ranks as u32);
+        let options = options(&mut random, 144);
+        let processes = processes(&mut random, &tree);
+        let odd = random.below(n_ranks) as u32;
+        let (n, own) = (random.below(500), random.below(500));
+        let outcomes = on_all_with(processes, &tree, options, move |team, me| {
+            let count = if me == odd { own } else { n };
+            let mut values = 1_u64.to_ne_bytes().repeat(count);
+            let first = team.allreduce(Buffers::InPlace(&mut values), &mut Op::Sum);
+            let mut sum = 1_u64.to_ne_bytes().repeat(n + 1);
+            for _ in 0..5 {
+                team.allreduce(Buffers::InPlace(&mut sum), &mut Op::Sum)
+                    .unwrap();
+                team.bcast(&mut sum, odd).unwrap();
+            }
+            (first, sum)
+        });
+        let expected = (n_ranks as u64).pow(5).to_ne_bytes().repeat(n + 1);
+        for (first, sum) in outcomes {
+            let error = if n == own {
+                Ok(())
+            } else {
+                Err(Error::Truncated)
+            };
+            assert_eq!(first, error, "seed {seed}: {own} for {n}, {options:?}");
+            assert!(sum == expected, "seed {seed}: {own} for {n}, {options:?}");
+        }
+    }
+}
+
+#[test]
+fn gaps_between_elements_stay_as_they_are() {
+    let mut random = Random::new(92_000);
+    let tree = flat_tree(&mut random, 3);
+    let processes = InProcess::processes(tree.hosts(), SimulatedCosts::default());
+    let options = TeamOptions {
+        divide_from: 1,
+        segment_bytes: 144,
+        ..TeamOptions::new(WaitPolicy::new(Idle::Yield))
+    };
+    const N: usize = 700;
+    let results = on_all_with(processes, &tree, options, |team, me| {
+        let mut kernel = Kernel::new(Reduction::Maxloc, Elements::DoubleInt).unwrap();
+        let element = |nth: usize| {
+            let value = ((nth * 7 + me as usize * 5) % 11) as f64;
+            let mut bytes = [0xaa; 16];
+            bytes[..8].copy_from_slice(&value.to_ne_bytes());
+            bytes[8..12].copy_from_slice(&me.to_ne_bytes());
+            bytes
+        };
+        let given: Vec<u8> = (0..N).flat_map(element).collect();
+        let mut result = vec![0xbb; given.len()];
+        team.allreduce(Buffers::Two(&given, &mut result), &mut kernel)
+            .unwrap();
+        result
+    });
+    for result in results {
+        for (nth, element) in result.chunks(16).enumerate() {
+            let values = (0..3).map(|rank| ((nth * 7 + rank * 5) % 11, rank));
+            // The lowest rank among equal ones.
+            let (value, rank) = values
+                .max_by_key(|&(value, rank)| (value, 3 - rank))
+                .unwrap();
+            assert_eq!(element[..8], (value as f64).to_ne_bytes());
+            assert_eq!(element[8..12], (rank as u32).to_ne_bytes());
+            assert_eq!(element[12..], [0xbb; 4]);
+        }
+    }
+}
+
+#[test]
+fn each_process_copies_its_slice_from_each_other_one() {
+    let tree = flat_tree(&mut Random::new(93_000), 4);
+    let n_asked = |copy_once_from| {
+        let processes = InProcess::processes(tree.hosts(), SimulatedCosts::default());
+        let options = TeamOptions {
+            copy_once_from,
+            divide_from: 100,
+            ..TeamOptions::new(WaitPolicy::new(Idle::Yield))
+        };
+        on_all_with(processes, &tree, options, |team, _| {
+            let mut n_asked = [96, 104].map(|n| {
+                let mut values = vec![1; n];
+                team.allreduce(Buffers::InPlace(&mut values), &mut Op::Sum)
+                    .unwrap();
+                team.transport().n_asked_to_copy()
+            });
+            n_asked[1] -= n_asked[0];
+            n_asked
+        })
+    };
+    assert_eq!(n_asked(usize::MAX), [[0, 0]; 4]);
+    let all = n_asked(100);
+    // The machine may forbid it; then each process asks once.
+    assert!(all == [[0, 3]; 4] || all == [[0, 1]; 4], "{all:?}");
+}
