@@ -46,6 +46,13 @@ pub(super) struct Repetitions {
     pub(super) delayed: usize,
 }
 
+/// How samples are kept.
+#[derive(Debug, Clone, Copy)]
+struct Keeps {
+    /// Length of a tick of the time stamp counter, ns; `None` without one.
+    counter_tick_ns: Option<f64>,
+}
+
 /// What a batch says about its windows.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Added {
@@ -567,7 +574,9 @@ impl<'a> Measurement<'a> {
             invalidates: turn.invalidates,
         };
         let batch = self.job.measure(turn.ready, batch)?;
-        let added = course.repetitions.add(&batch, self.keeps_samples);
+        let counter_tick_ns = self.job.global().counter_tick_ns();
+        let keeps = self.keeps_samples.then_some(Keeps { counter_tick_ns });
+        let added = course.repetitions.add(&batch, keeps);
         if added.behind > 0 {
             course.lead_ns = (course.lead_ns * 2.0).min(LONGEST_LEAD);
         }
@@ -601,16 +610,18 @@ impl<'a> Measurement<'a> {
 
 impl Repetitions {
     /// Adds a batch, by process.
-    fn add(&mut self, batch: &[Vec<Repetition>], keeps_samples: bool) -> Added {
+    fn add(&mut self, batch: &[Vec<Repetition>], keeps: Option<Keeps>) -> Added {
         let n = batch.first().map_or(0, Vec::len);
         let (mut added, mut ended) = (Added::default(), Vec::new());
         let mut has_missed = true;
         for i in 0..n {
             let state = StartState::of_all(batch.iter().map(|process| process[i].state));
             let times: Vec<Times> = batch.iter().map(|process| process[i].times).collect();
-            if keeps_samples {
-                self.samples
-                    .push(Sample::of(&times, state == StartState::InTime));
+            if let Some(keeps) = keeps {
+                let counters: Vec<u64> = batch.iter().map(|process| process[i].counter).collect();
+                let counter_ns = keeps.counter_tick_ns.map(|ns| since_first(&counters, ns));
+                let is_valid = state == StartState::InTime;
+                self.samples.push(Sample::of(&times, counter_ns, is_valid));
             }
             match state {
                 StartState::InTime => {
@@ -637,12 +648,20 @@ impl Repetitions {
     }
 }
 
+/// Readings of one counter as ns since the first.
+fn since_first(counters: &[u64], tick_ns: f64) -> Vec<i64> {
+    let first = counters.iter().copied().min().unwrap_or(0);
+    let ns = |counter: &u64| ((counter - first) as f64 * tick_ns).round() as i64;
+    counters.iter().map(ns).collect()
+}
+
 impl Sample {
-    fn of(times: &[Times], is_valid: bool) -> Self {
+    fn of(times: &[Times], counter_ns: Option<Vec<i64>>, is_valid: bool) -> Self {
         let first = times.iter().map(|times| times.enter).min().unwrap_or(0);
         Self {
             enter_ns: times.iter().map(|times| times.enter - first).collect(),
             leave_ns: times.iter().map(|times| times.leave - first).collect(),
+            counter_ns,
             is_valid,
         }
     }
@@ -656,6 +675,8 @@ mod tests {
         Repetition {
             times: Times { enter, leave },
             state,
+            // Half a nanosecond a tick, from some instant on.
+            counter: (1 << 40) + 2 * enter as u64,
             parts: Parts::default(),
         }
     }
@@ -675,7 +696,10 @@ mod tests {
             of_process([Missed, InTime, InTime, Missed, InTime], 10),
             of_process([InTime, InTime, Delayed, Delayed, InTime], 30),
         ];
-        let added = repetitions.add(&batch, true);
+        let keeps = Keeps {
+            counter_tick_ns: Some(0.5),
+        };
+        let added = repetitions.add(&batch, Some(keeps));
         let expected = Added {
             behind: 1,
             overruns: 1,
@@ -691,6 +715,8 @@ mod tests {
         let valid = repetitions.samples.iter().filter(|sample| sample.is_valid);
         assert_eq!(valid.count(), 2);
         assert_eq!(repetitions.samples[1].leave_ns, [10, 30]);
+        assert_eq!(repetitions.samples[1].counter_ns, Some(vec![0, 0]));
+        assert_eq!(since_first(&[1 << 63, (1 << 63) + 9], 2.0), [0, 18]);
     }
 
     #[test]

@@ -136,6 +136,11 @@ pub(crate) struct Sample {
     pub(crate) enter_ns: Vec<i64>,
     /// By process, ns since the first process entered.
     pub(crate) leave_ns: Vec<i64>,
+    /// As `enter_ns`, by the time stamp counters of the processors as they are, without any
+    /// measurement of clocks: true where all hosts share one counter, else meaningless. `None`
+    /// without an invariant counter.
+    #[serde(default)]
+    pub(crate) counter_ns: Option<Vec<i64>>,
     pub(crate) is_valid: bool,
 }
 

@@ -363,12 +363,13 @@ pub(super) fn samples_csv(results: &Results) -> String {
         for (i, sample) in point.samples.iter().flatten().enumerate() {
             if text.is_empty() {
                 text += "operation,bytes,processes,root,start,repetition,valid,rank,enter_ns,leave_ns,\
-                         arrivals,pieces,algorithm\n";
+                         arrivals,pieces,algorithm,counter_ns\n";
             }
             for (rank, (enter, leave)) in sample.enter_ns.iter().zip(&sample.leave_ns).enumerate() {
+                let counter = sample.counter_ns.as_ref().and_then(|all| all.get(rank));
                 let _ = writeln!(
                     text,
-                    "{},{},{},{},{},{i},{},{rank},{enter},{leave},{},{},{}",
+                    "{},{},{},{},{},{i},{},{rank},{enter},{leave},{},{},{},{}",
                     point.operation,
                     known(point.bytes),
                     point.processes,
@@ -378,6 +379,7 @@ pub(super) fn samples_csv(results: &Results) -> String {
                     quoted(point.arrivals.as_deref().unwrap_or_default()),
                     known(point.pieces),
                     quoted(point.algorithm.as_deref().unwrap_or_default()),
+                    known(counter),
                 );
             }
         }
@@ -522,6 +524,7 @@ mod tests {
             samples: Some(vec![Sample {
                 enter_ns: vec![0, 5],
                 leave_ns: vec![9, 7],
+                counter_ns: Some(vec![0, 6]),
                 is_valid: true,
             }]),
             ..point
@@ -540,10 +543,13 @@ mod tests {
         let results = Results::example(vec![of_pieces(1), of_pieces(100), chosen]);
         let text = samples_csv(&results);
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[0].ends_with("leave_ns,arrivals,pieces,algorithm"));
-        assert_eq!(lines[2], "master-MPI_Waitsome,8,4,,window,0,true,1,5,7,,1,");
-        assert!(lines[3].ends_with(",100,"), "{text}");
-        assert!(lines[5].ends_with(",,,\"linear, or so\""), "{text}");
+        assert!(lines[0].ends_with("leave_ns,arrivals,pieces,algorithm,counter_ns"));
+        assert_eq!(
+            lines[2],
+            "master-MPI_Waitsome,8,4,,window,0,true,1,5,7,,1,,6"
+        );
+        assert!(lines[3].ends_with(",100,,0"), "{text}");
+        assert!(lines[5].ends_with(",,,\"linear, or so\",0"), "{text}");
     }
 
     #[test]

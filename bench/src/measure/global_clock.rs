@@ -101,6 +101,8 @@ struct Knot {
 /// Global time in one process, and what measures it.
 pub(crate) struct GlobalClock {
     clock: Clock,
+    /// The time stamp counter of the processors, if it is invariant, and its anchor at the start.
+    counter: Option<(Clock, [u64; 5])>,
     line: Line,
     error: ClockError,
     knots: Knots,
@@ -132,6 +134,7 @@ impl GlobalClock {
             return Ok(None);
         };
         let begin: [u64; 5] = clock.anchor().into();
+        let counter = Clock::of(ClockSource::Tsc).map(|counter| (counter, counter.anchor().into()));
         std::thread::sleep(CALIBRATION);
         let clocks = job::clocks(&processes);
         let first = clocks[world.rank() as usize] as i32;
@@ -151,6 +154,7 @@ impl GlobalClock {
         };
         let mut global = Self {
             clock,
+            counter,
             step_ns: measure_clock(clock).granularity_ticks as f64 * line.ns_per_tick,
             line,
             error: ClockError::default(),
@@ -174,6 +178,19 @@ impl GlobalClock {
     /// The clock that is read.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// The time stamp counter as it is read, without conversion; 0 if it is not invariant. Processes
+    /// of one machine share it, even if their clocks differ.
+    pub(crate) fn counter(&self) -> u64 {
+        self.counter.map_or(0, |(counter, _)| counter.now())
+    }
+
+    /// Length of a tick of that counter, ns; `None` without it.
+    pub(crate) fn counter_tick_ns(&self) -> Option<f64> {
+        let (counter, begin) = self.counter?;
+        let tick_ns = own_rate(ClockSource::Tsc, begin, counter.anchor().into());
+        Some(tick_ns).filter(|ns| *ns > 0.0)
     }
 
     /// From its ticks to global time, as of the last measurement.

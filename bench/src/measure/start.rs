@@ -118,6 +118,8 @@ pub(crate) struct Batch {
 pub(crate) struct Repetition {
     pub(crate) times: Times,
     pub(crate) state: StartState,
+    /// The time stamp counter just before it entered; 0 if there is none.
+    pub(crate) counter: u64,
     /// Of a nonblocking operation with a computation.
     pub(crate) parts: Parts,
 }
@@ -135,7 +137,7 @@ pub(crate) struct Parts {
 
 impl Repetition {
     /// Numbers in a message.
-    pub(crate) const WORDS: usize = 6;
+    pub(crate) const WORDS: usize = 7;
 
     pub(crate) fn words(self) -> [i64; Self::WORDS] {
         let Parts {
@@ -144,7 +146,8 @@ impl Repetition {
             wait,
         } = self.parts;
         let Times { enter, leave } = self.times;
-        [enter, leave, self.state.word(), initiation, tests, wait]
+        let (state, counter) = (self.state.word(), self.counter.cast_signed());
+        [enter, leave, state, initiation, tests, wait, counter]
     }
 
     pub(crate) fn of_words(words: &[i64]) -> Self {
@@ -159,6 +162,7 @@ impl Repetition {
                 tests: words[4],
                 wait: words[5],
             },
+            counter: words[6].cast_unsigned(),
         }
     }
 }
@@ -227,6 +231,7 @@ impl Batch {
                 }
                 StartScheme::BarrierSubtracted | StartScheme::None | StartScheme::LoopMpbench => {}
             }
+            let counter = global.counter();
             let enter = clock.now();
             if self.scheme == StartScheme::BarrierSubtracted {
                 comm.barrier();
@@ -238,10 +243,11 @@ impl Batch {
                 operation();
             }
             let leave = clock.now();
-            all.push((enter, leave, start, is_missed));
+            all.push((counter, enter, leave, start, is_missed));
         }
-        let repetition = |(enter, leave, start, is_missed): (u64, u64, f64, bool)| Repetition {
+        let repetition = |(counter, enter, leave, start, is_missed)| Repetition {
             times: times(line, enter, leave),
+            counter,
             state: if is_missed {
                 StartState::Missed
             } else if line.ns(enter) - start > self.tolerance_ns as f64 {
@@ -305,6 +311,7 @@ mod tests {
                 leave: i64::MAX,
             },
             state: StartState::Delayed,
+            counter: u64::MAX - 3,
             parts: Parts {
                 initiation: 1,
                 tests: 2,
