@@ -13,10 +13,10 @@ pub(crate) struct Call {
     pub(crate) op: Op,
     pub(crate) root: u32,
     /// Elements of each rank.
-    count: usize,
-    is_in_place: bool,
+    pub(crate) count: usize,
+    pub(crate) is_in_place: bool,
     /// What the data are made of.
-    salt: u64,
+    pub(crate) salt: u64,
 }
 
 impl Call {
@@ -33,21 +33,6 @@ impl Call {
             count,
             is_in_place: random.one_in(3),
             salt: random.next(),
-        }
-    }
-
-    /// As [`random`](Self::random), with so many elements of each rank at most; every other one is an
-    /// allreduce.
-    pub(crate) fn long(random: &mut Random, n_ranks: usize, most: usize) -> Self {
-        let call = Self::random(random, n_ranks);
-        Self {
-            collective: if random.one_in(2) {
-                Collective::Allreduce
-            } else {
-                call.collective
-            },
-            count: random.below(most + 1),
-            ..call
         }
     }
 

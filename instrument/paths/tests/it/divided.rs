@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use collbench_formats::tree::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};
+use collbench_formats::tree::{
+    Collective, Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers,
+};
 use collbench_paths::{
     Buffers, Elements, Error, Idle, InProcess, Kernel, Reduction, SimulatedCosts, TeamOptions,
     WaitPolicy,
@@ -39,6 +41,20 @@ fn flat_tree(random: &mut Random, n_ranks: u32) -> Wrappers {
     Wrappers::new(vec![0; n_ranks as usize], wrappers).unwrap()
 }
 
+/// A random call, every other one an allreduce, with up to 600 elements of each rank.
+fn long_call(random: &mut Random, n_ranks: usize) -> Call {
+    let call = Call::random(random, n_ranks);
+    Call {
+        collective: if random.one_in(2) {
+            Collective::Allreduce
+        } else {
+            call.collective
+        },
+        count: random.below(601),
+        ..call
+    }
+}
+
 fn options(random: &mut Random, segment_bytes: usize) -> TeamOptions {
     TeamOptions {
         segment_bytes,
@@ -71,9 +87,7 @@ fn divided_reductions_give_the_same_bits_whoever_is_refused_and_leave_others_alo
         let segment_bytes = [144, 200, 1000][random.below(3)];
         let options = options(&mut random, segment_bytes);
         let processes = processes(&mut random, &tree);
-        let calls: Arc<[Call]> = (0..12)
-            .map(|_| Call::long(&mut random, n_ranks, 600))
-            .collect();
+        let calls: Arc<[Call]> = (0..12).map(|_| long_call(&mut random, n_ranks)).collect();
         let executed = Arc::clone(&calls);
         let results = on_all_with(processes, &tree, options, move |team, me| {
             let all = executed.iter();
