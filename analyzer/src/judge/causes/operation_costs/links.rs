@@ -118,6 +118,8 @@ pub(crate) fn slow_link<'s>(
 /// What messages over a link take.
 struct LinkTime {
     median_ns: i64,
+    /// 10th percentile, ns.
+    p10_ns: i64,
     n: u64,
     /// Two standard deviations of the clocks, ns; 0 where both directions are known.
     error_ns: i64,
@@ -138,10 +140,14 @@ impl LinkTime {
         let uncertainty_ns = edges.first()?.uncertainty_ns;
         let are_ready =
             |edges: &[&EdgeFacts]| !edges.is_empty() && edges.iter().all(|edge| edge.is_ready);
-        let (there_ns, back_ns) = (median_of(&there), median_of(&back));
+        let median_ns = |edge: &EdgeFacts| edge.median_ns;
+        let p10_ns = |edge: &EdgeFacts| edge.p10_ns;
+        let (there_ns, back_ns) = (middle_of(&there, median_ns), middle_of(&back, median_ns));
+        let (there_p10_ns, back_p10_ns) = (middle_of(&there, p10_ns), middle_of(&back, p10_ns));
         Some(match (there_ns, back_ns) {
             (Some(there_ns), Some(back_ns)) if are_ready(&there) == are_ready(&back) => Self {
                 median_ns: there_ns / 2 + back_ns / 2,
+                p10_ns: there_p10_ns? / 2 + back_p10_ns? / 2,
                 n,
                 error_ns: 0,
                 shorter_ns: Some(there_ns.min(back_ns)),
@@ -153,6 +159,11 @@ impl LinkTime {
                 } else {
                     back_ns.or(there_ns)?
                 },
+                p10_ns: if are_ready(&there) {
+                    there_p10_ns?
+                } else {
+                    back_p10_ns.or(there_p10_ns)?
+                },
                 n,
                 error_ns: uncertainty_ns?,
                 shorter_ns: None,
@@ -161,17 +172,17 @@ impl LinkTime {
     }
 }
 
-/// The median of the medians of some edges, each as often as it has messages.
-fn median_of(edges: &[&EdgeFacts]) -> Option<i64> {
-    let mut medians: Vec<(i64, u64)> = edges.iter().map(|edge| (edge.median_ns, edge.n)).collect();
-    medians.sort_unstable();
-    let n: u64 = medians.iter().map(|&(_, n)| n).sum();
+/// The median of a figure of some edges, each as often as it has messages.
+fn middle_of(edges: &[&EdgeFacts], figure_ns: impl Fn(&EdgeFacts) -> i64) -> Option<i64> {
+    let mut figures: Vec<(i64, u64)> = edges.iter().map(|edge| (figure_ns(edge), edge.n)).collect();
+    figures.sort_unstable();
+    let n: u64 = figures.iter().map(|&(_, n)| n).sum();
     let mut before = 0;
-    let middle = medians.into_iter().find(|&(_, own)| {
+    let middle = figures.into_iter().find(|&(_, own)| {
         before += own;
         2 * before >= n
     });
-    middle.map(|(median, _)| median)
+    middle.map(|(figure, _)| figure)
 }
 
 /// The lower median.
@@ -198,7 +209,12 @@ fn is_slow(ends: LinkEnds, time: &LinkTime, medians: &[i64]) -> Option<SlowLink>
     // Three standard deviations.
     let is_resolved = longer_ns > time.error_ns.saturating_add(time.error_ns / 2);
     let least_ns = usual_ns.saturating_mul(SLOW[of]);
-    (time.median_ns > least_ns && is_resolved).then_some(SlowLink {
+    // Within a host, processes that wait for a core make messages slow as well. Not all of them, though.
+    let is_of_link = match ends {
+        LinkEnds::Hosts(..) => true,
+        LinkEnds::Ranks(..) => time.p10_ns.saturating_sub(usual_ns) > longer_ns / 2,
+    };
+    (time.median_ns > least_ns && is_resolved && is_of_link).then_some(SlowLink {
         median_ns: time.median_ns,
         usual_ns,
         n: time.n,

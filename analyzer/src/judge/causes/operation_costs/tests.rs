@@ -105,6 +105,32 @@ fn a_link_is_not_slow_within_the_error_of_the_clocks_or_by_few_messages() {
 }
 
 #[test]
+fn within_a_host_a_link_is_slow_only_if_nearly_all_of_its_messages_are() {
+    let with_p10 = |p10_ns| {
+        let within = |edge: EdgeFacts| EdgeFacts {
+            class: LinkClass::InHost,
+            hosts: (0, 0),
+            ..edge
+        };
+        let mut edges: Vec<EdgeFacts> = four_links(9_000).into_iter().map(within).collect();
+        edges.push(within(edge(8, 9, 1_000)));
+        edges[0].p10_ns = p10_ns;
+        let mut operation = broadcast(10, 9_000, edges);
+        for at in &mut operation.locations {
+            at.host = 0;
+        }
+        all_costs(&[operation])
+    };
+    let found = with_p10(8_500);
+    let [cause] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(cause.kind, OperationCauseKind::SlowHop);
+    // One in ten takes no longer than on other links: its ends wait for a core, mostly.
+    assert_eq!(with_p10(1_200), []);
+}
+
+#[test]
 fn the_error_of_the_clocks_cancels_between_two_directions() {
     let both_ways = |back_ns: i64| {
         let mut edges = four_links(9_000);
