@@ -385,7 +385,9 @@ test('waits over time get shorter intervals when they are zoomed, and still lead
         const rows = [...svg.querySelectorAll('[data-finer]')];
         return rows.map((row) => [...row.querySelectorAll('.fine path')].map((path) => path.getAttribute('d')).join('').split('M').length - 1);
       });
-      assert.ok(drawn.every((n) => n > 4), drawn.join(' '));
+      // The rank that is waited for is in no call most of the time.
+      assert.ok(drawn.every((n) => n > 0), drawn.join(' '));
+      assert.ok(drawn.filter((n) => n > 4).length >= drawn.length - 1, drawn.join(' '));
       const row = page.locator('svg.picture [data-finer]').last();
       await row.evaluate((one) => one.scrollIntoView({ block: 'center' }));
       const { y, height } = await row.boundingBox();

