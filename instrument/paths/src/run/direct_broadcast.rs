@@ -136,14 +136,7 @@ fn give_reference<T: Transport>(
     given: &[u8],
 ) -> Result<Option<Position>, Error> {
     let reference = worker.mark.reference_to(given).bytes();
-    let header = Header {
-        total: given.len() as u64,
-        n_bytes: reference.len(),
-        writer: worker.me,
-        is_last: false,
-        is_truncated: false,
-        is_reference: true,
-    };
+    let header = Header::of_reference(worker.me, given.len(), reference.len());
     worker.begin(at);
     worker.make_room(at, reference.len())?;
     for &value in values {

@@ -183,14 +183,7 @@ impl Slices {
         let may_copy = worker.is_copying_granted && given.len() >= worker.copy_once_from;
         let reference = worker.mark.reference_to(given).bytes();
         let reference = if may_copy { &reference[..] } else { &[] };
-        let header = Header {
-            total: given.len() as u64,
-            n_bytes: reference.len(),
-            writer: worker.me,
-            is_last: false,
-            is_truncated: false,
-            is_reference: true,
-        };
+        let header = Header::of_reference(worker.me, given.len(), reference.len());
         worker.begin(at);
         worker.make_room(at, reference.len())?;
         worker.publish_given(self.values[worker.me as usize], at, &header, reference);

@@ -35,6 +35,18 @@ pub(crate) const MAX_RANKS: u32 = 1 << WRITER_BITS;
 pub(crate) const MESSAGE_HEADER_BYTES: usize = 24;
 
 impl Header {
+    /// Of a reference of `n_bytes` to a value of `total` bytes; `n_bytes` is 0 if the value may not be copied.
+    pub(crate) fn of_reference(writer: u32, total: usize, n_bytes: usize) -> Self {
+        Self {
+            total: total as u64,
+            n_bytes,
+            writer,
+            is_last: false,
+            is_truncated: false,
+            is_reference: true,
+        }
+    }
+
     #[inline]
     pub(crate) fn words(&self) -> [u64; 2] {
         let mut word = self.n_bytes as u64 | u64::from(self.writer) << LENGTH_BITS;
