@@ -22,7 +22,7 @@ pub(crate) fn timeline(inputs: &Inputs<'_>) -> Timeline {
     timeline_of(inputs, MAX_BINS)
 }
 
-/// The same in shorter stretches.
+/// Activity of each process over time, in up to four times as many stretches as [`timeline`] has.
 pub(crate) fn fine_timeline(inputs: &Inputs<'_>) -> Timeline {
     timeline_of(inputs, MAX_FINE_BINS)
 }

@@ -65,7 +65,8 @@ pub struct Analysis {
     pub disturbances: Vec<DisturbanceSummary>,
     /// Activity of each process over time.
     pub timeline: Timeline,
-    /// The same in up to 512 stretches, each a whole part of one in `timeline`. It is in no document.
+    /// Activity of each process over time in up to 512 stretches, each a whole part of one in `timeline`. It is in no
+    /// document.
     pub fine_timeline: Timeline,
     /// Single instances in detail. They are in no document.
     pub instances: ShownInstances,

@@ -20,7 +20,8 @@ const ALL_CALLS_TARGET: f64 = 2.0;
 /// Target for a recorded call, in multiples of the same call through the least that can record it:
 /// medians over batches.
 const FLOOR_TARGET: f64 = 1.2;
-/// The same where it is recorded from where calls are made, too.
+/// Target for a call that is recorded with its call site, in multiples of the same call through the least that can
+/// record it: medians over batches.
 const FLOOR_TARGET_WITH_SITES: f64 = 1.35;
 
 /// Target for the time added to making and freeing a communicator, as a share of these calls.

@@ -70,8 +70,7 @@ const MAX_OTHERS: usize = 5;
 /// Characters of the name of a configuration.
 const MAX_NAME: usize = 40;
 
-/// The same operation over other spanning trees of our own, or over the library where it ran over
-/// such trees, too.
+/// Entries of an operation over spanning trees of our own and over the MPI library, apart from the given entry.
 fn on_other_trees<'a>(
     analysis: &'a Analysis,
     operation: &OperationSummary,
