@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::import::Import;
 use crate::collective::{Point, Results};
+use crate::measure::start::StartScheme;
 use crate::overhead::empty_table;
 
 /// The document `collbench.bench.beside/1`.
@@ -53,17 +54,18 @@ impl Beside {
     pub(super) fn of(ours: &[(&str, &Results)], imports: &[Import]) -> Self {
         let mut sources: Vec<(Column, &Results)> = Vec::new();
         for (name, results) in ours {
-            for column in columns_of(name, results) {
+            for (column, _) in columns_of(name, results) {
                 sources.push((column, results));
             }
         }
         for import in imports {
-            for column in columns_of(&import.path.display().to_string(), &import.results) {
+            let name = import.path.display().to_string();
+            for (column, start) in columns_of(&name, &import.results) {
                 let column = Column {
                     program: format!("{} {}", import.program.word(), import.version)
                         .trim()
                         .to_owned(),
-                    method: import.program.method().to_owned(),
+                    method: import.program.method(start).to_owned(),
                     is_ours: false,
                     ..column
                 };
@@ -168,21 +170,22 @@ fn letter(i: usize) -> String {
     }
 }
 
-/// A column for each start and arrivals of some results.
-fn columns_of(name: &str, results: &Results) -> Vec<Column> {
-    let mut columns: Vec<Column> = Vec::new();
+/// A column for each start and arrivals of some results, with that start.
+fn columns_of(name: &str, results: &Results) -> Vec<(Column, StartScheme)> {
+    let mut columns: Vec<(Column, StartScheme)> = Vec::new();
     for point in &results.points {
-        if columns.iter().any(|column| column.has(point)) {
+        if columns.iter().any(|(column, _)| column.has(point)) {
             continue;
         }
-        columns.push(Column {
+        let column = Column {
             name: name.to_owned(),
             program: "collbench".to_owned(),
             start: point.start.word().to_owned(),
             arrivals: point.arrivals.clone(),
             method: method(results, point),
             is_ours: true,
-        });
+        };
+        columns.push((column, point.start));
     }
     columns
 }

@@ -52,6 +52,10 @@ struct Entry {
     /// Time that counts for one operation, us; of ping-pongs that of one message.
     us: f64,
     repetitions: Option<usize>,
+    /// How repetitions were started.
+    start: StartScheme,
+    /// Whether each repetition of an operation with a root has another one.
+    changes_root: bool,
 }
 
 /// A text in its own terms.
@@ -71,23 +75,23 @@ impl Program {
         }
     }
 
-    /// How it measures, in words.
-    pub(super) fn method(self) -> &'static str {
-        match self {
-            Self::Osu => {
+    /// How it measures with a start, in words.
+    pub(super) fn method(self, start: StartScheme) -> &'static str {
+        match (self, start) {
+            (Self::Osu, StartScheme::Barrier) => {
                 "each repetition follows a barrier; mean over repetitions and processes, errors unknown"
             }
-            Self::Imb => {
+            (Self::Imb, StartScheme::Barrier) => {
+                "each repetition follows a barrier; mean over repetitions, maximum over processes, \
+                 errors unknown"
+            }
+            (Self::Osu, _) => {
+                "a loop after a barrier, its time divided by the number of repetitions; errors unknown"
+            }
+            (Self::Imb, _) => {
                 "a loop after barriers, its time divided by the number of repetitions; maximum over \
                  processes, errors unknown"
             }
-        }
-    }
-
-    fn start(self) -> StartScheme {
-        match self {
-            Self::Osu => StartScheme::Barrier,
-            Self::Imb => StartScheme::LoopImb,
         }
     }
 
@@ -193,14 +197,20 @@ impl Entry {
             ));
         }
         let messages = if is_ping_pong { 2.0 } else { 1.0 };
-        Point::imported(operation, bytes, processes, self.us * 1e3 * messages)
-            .map(|point| Point {
-                start: program.start(),
-                reduction: program.reduction(),
-                made: self.repetitions.unwrap_or(0),
-                ..point
-            })
-            .ok_or_else(|| format!("{}: has no counterpart", self.benchmark))
+        let point = Point::imported(operation, bytes, processes, self.us * 1e3 * messages)
+            .ok_or_else(|| format!("{}: has no counterpart", self.benchmark))?;
+        if self.changes_root && point.root.is_some() {
+            return Err(format!(
+                "{}: each repetition has another root, which has no counterpart",
+                self.benchmark
+            ));
+        }
+        Ok(Point {
+            start: self.start,
+            reduction: program.reduction(),
+            made: self.repetitions.unwrap_or(0),
+            ..point
+        })
     }
 }
 

@@ -2,8 +2,16 @@
 //!
 //! `# Benchmarking NAME` and `# #processes = N` begin a table, a line with `[usec]` names its columns,
 //! and rows of numbers follow.
+//!
+//! Collectives were timed in a loop after barriers, and the root changed from one to the next. From
+//! version 2017 on a barrier follows each of them, and the root stays; `-sync off` and
+//! `-root_shift on` on the command line are as before.
 
 use super::{Entry, Read, collective};
+use crate::measure::start::StartScheme;
+
+/// First version whose collectives are each followed by a barrier.
+const BARRIERS_FROM: u32 = 2017;
 
 /// What the lines that follow belong to.
 #[derive(Debug, Default)]
@@ -15,14 +23,27 @@ struct Section {
     columns: Vec<String>,
 }
 
+/// How collectives are repeated.
+#[derive(Debug, Default)]
+struct Loops {
+    /// Whether a barrier follows each repetition.
+    have_barriers: bool,
+    /// Whether each repetition has another root.
+    change_root: bool,
+}
+
 pub(super) fn read(text: &str) -> Read {
     let mut found = Read::default();
     let mut section = Section::default();
+    let mut loops = Loops::default();
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();
         if let Some((_, version)) = text.split_once("MPI Benchmarks ") {
             let version = version.split([',', ' ']).next();
             found.version = version.unwrap_or_default().to_owned();
+            loops = Loops::of_version(&found.version);
+        } else if text.starts_with("# ") && text.contains(" -") {
+            loops.set(text);
         } else if let Some(name) = text.strip_prefix("# Benchmarking ") {
             section = Section {
                 name: name
@@ -38,7 +59,7 @@ pub(super) fn read(text: &str) -> Read {
             section.has_groups = true;
         } else if text.contains("[usec]") {
             section.columns = text.split_whitespace().map(str::to_owned).collect();
-        } else if let Some(entry) = section.entry(line, text) {
+        } else if let Some(entry) = section.entry(line, text, &loops) {
             found.entries.push(entry);
         } else if text.starts_with(|c: char| c.is_ascii_digit()) && !section.columns.is_empty() {
             found
@@ -57,7 +78,7 @@ impl Section {
     }
 
     /// The entry of a row of numbers.
-    fn entry(&self, line: usize, text: &str) -> Option<Entry> {
+    fn entry(&self, line: usize, text: &str, loops: &Loops) -> Option<Entry> {
         let fields: Vec<&str> = text.split_whitespace().collect();
         if fields.len() != self.columns.len() {
             return None;
@@ -68,6 +89,7 @@ impl Section {
         if !us.is_finite() || (self.column(&["#bytes"]).is_some() && number("#bytes").is_none()) {
             return None;
         }
+        let is_pair = matches!(&*self.name, "PingPong" | "Sendrecv");
         Some(Entry {
             line,
             operation: operation(&self.name).filter(|_| !self.has_groups),
@@ -76,7 +98,40 @@ impl Section {
             processes: self.processes,
             us,
             repetitions: number("#repetitions").map(|n| n as usize),
+            start: if loops.have_barriers && !is_pair {
+                StartScheme::Barrier
+            } else {
+                StartScheme::LoopImb
+            },
+            changes_root: loops.change_root,
         })
+    }
+}
+
+impl Loops {
+    fn of_version(version: &str) -> Self {
+        let year = version
+            .split('.')
+            .next()
+            .and_then(|year| year.parse::<u32>().ok());
+        let is_new = year.is_some_and(|year| year >= BARRIERS_FROM);
+        Self {
+            have_barriers: is_new,
+            change_root: !is_new,
+        }
+    }
+
+    /// By options on a command line.
+    fn set(&mut self, line: &str) {
+        let mut words = line.split_whitespace();
+        while let Some(word) = words.next() {
+            let option = match word {
+                "-sync" => &mut self.have_barriers,
+                "-root_shift" => &mut self.change_root,
+                _ => continue,
+            };
+            *option = !matches!(words.next(), Some("off" | "0" | "false" | "no"));
+        }
     }
 }
 
@@ -98,6 +153,7 @@ fn operation(name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{points, read_text};
+    use super::*;
 
     /// As IMB-MPI1 and IMB-NBC print.
     const TEXT: &str = "\
@@ -183,6 +239,12 @@ mod tests {
             ("MPI_Ibcast", Some(8), 4, 4_150.0),
         ];
         assert_eq!(points(&import), expected);
+        let starts = import.results.points.iter().map(|point| point.start);
+        let (pairs, others) = (StartScheme::LoopImb, StartScheme::Barrier);
+        assert_eq!(
+            starts.collect::<Vec<_>>(),
+            [pairs, pairs, others, others, others, others, others]
+        );
         assert_eq!(import.results.points[3].made, 10);
         let left_out = import.left_out.join("\n");
         for expected in [
@@ -191,6 +253,26 @@ mod tests {
             "IMB Exchange: has no counterpart",
         ] {
             assert!(left_out.contains(expected), "{left_out}");
+        }
+    }
+    #[test]
+    fn old_versions_and_options_have_no_barriers_and_other_roots() {
+        let old = TEXT.replace("2021.8", "4.1 Update 1");
+        let set = TEXT.replace("IMB-MPI1 ", "IMB-MPI1 -sync off -root_shift on ");
+        for text in [old, set] {
+            let import = read_text(&text, None).unwrap();
+            let points = &import.results.points;
+            assert!(
+                points
+                    .iter()
+                    .all(|point| point.start == StartScheme::LoopImb && point.root.is_none()),
+                "{points:?}"
+            );
+            let left_out = import.left_out.join("\n");
+            assert!(
+                left_out.contains("IMB Ibcast: each repetition has another root"),
+                "{left_out}"
+            );
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Rows of numbers follow. What else is there, of launchers and libraries, is passed over.
 
 use super::{Entry, Read, collective};
+use crate::measure::start::StartScheme;
 
 /// The columns whose time is that of one operation alone, in the order in which they are looked for.
 const TIMES: [&str; 4] = [
@@ -108,6 +109,12 @@ impl Section {
             processes: is_pair.then_some(2),
             us,
             repetitions: number("Iterations").map(|n| n as usize),
+            start: if is_pair {
+                StartScheme::LoopMpptest
+            } else {
+                StartScheme::Barrier
+            },
+            changes_root: false,
         })
     }
 }
