@@ -63,8 +63,8 @@ pub(in crate::logp) struct OfSize {
 }
 
 impl OfSize {
-    fn time_ns(&self) -> f64 {
-        self.signature.round_trip.mean.ns
+    fn time(&self) -> Estimate {
+        self.signature.round_trip.mean
     }
 }
 
@@ -90,20 +90,20 @@ pub(in crate::logp) struct Lines {
 impl Lines {
     /// Of sizes, ascending.
     pub(in crate::logp) fn of(sizes: &[OfSize]) -> Self {
-        let of = |time: &dyn Fn(&OfSize) -> Option<f64>| -> Vec<Sized> {
+        let of = |time: &dyn Fn(&OfSize) -> Option<Estimate>| -> Vec<Sized> {
             let points = sizes.iter();
             let points = points.filter_map(|size| Some((size.bytes, time(size)?)));
-            points.filter(|(_, time)| *time > 0.0).collect()
+            points.filter(|(_, time)| time.ns > 0.0).collect()
         };
         let parameters =
-            |of: fn(&Parameters) -> f64| move |size: &OfSize| size.parameters.as_ref().map(of);
-        let times = of(&|size| Some(size.time_ns()));
+            |of: fn(&Parameters) -> Estimate| move |size: &OfSize| size.parameters.as_ref().map(of);
+        let times = of(&|size| Some(size.time()));
         let transfer_segments = Line::segments(&times);
-        let send_overheads = of(&parameters(|found| found.send_overhead.estimate.ns));
+        let send_overheads = of(&parameters(|found| found.send_overhead.estimate));
         let send_overhead_segments = Line::segments(&send_overheads);
-        let gaps = of(&parameters(|found| found.gap.estimate.ns));
+        let gaps = of(&parameters(|found| found.gap.estimate));
         let gap_segments = Line::segments(&gaps);
-        let round_trip_gaps = of(&|size| Some(size.round_trips?.gap().ns));
+        let round_trip_gaps = of(&|size| Some(size.round_trips?.gap()));
         let begins = [&transfer_segments, &send_overhead_segments].into_iter();
         let begins = begins.flat_map(|lines| lines.iter().skip(1).map(|line| line.from_bytes));
         let mut switches: Vec<usize> = begins.collect();

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::estimate::Estimate;
+
 /// A time over the size of messages: `ns = intercept_ns + ns_per_byte * bytes`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(in crate::logp) struct Line {
@@ -16,21 +18,28 @@ pub(in crate::logp) struct Line {
     pub(in crate::logp) n: usize,
 }
 
-/// A size, bytes, and a time, ns, > 0.
-pub(in crate::logp) type Sized = (usize, f64);
+/// A size, bytes, and a time > 0.
+pub(in crate::logp) type Sized = (usize, Estimate);
 
 /// Fewest points of a line.
 const FEWEST: usize = 3;
-/// Standard deviation of a point from the line, as a part of its time, at which a line fits.
+/// Standard deviation of a point from the line, as a part of its time, at which a line fits, beside
+/// that of its own error.
 const DEVIATION: f64 = 0.05;
+
+/// Standard deviation of a point from the line that fits it, ns. The error of an estimate is about
+/// two of its own.
+fn deviation_ns(time: Estimate) -> f64 {
+    (DEVIATION * time.ns).hypot(time.error_ns / 2.0)
+}
 
 impl Line {
     /// The least-squares line through at least two points of different sizes, whose squares have
     /// these weights.
-    fn weighted(points: &[Sized], weight: impl Fn(f64) -> f64) -> Option<Self> {
+    fn weighted(points: &[Sized], weight: impl Fn(Estimate) -> f64) -> Option<Self> {
         let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
             let terms = points.iter();
-            terms.map(|&(x, y)| weight(y) * of(x as f64, y)).sum()
+            terms.map(|&(x, y)| weight(y) * of(x as f64, y.ns)).sum()
         };
         let all = sum(&|_, _| 1.0);
         let (x_mean, y_mean) = (sum(&|x, _| x) / all, sum(&|_, y| y) / all);
@@ -53,19 +62,19 @@ impl Line {
         Self::weighted(points, |_| 1.0)
     }
 
-    /// The line with the least sum of squares of relative distances.
-    fn of_ratios(points: &[Sized]) -> Option<Self> {
-        Self::weighted(points, |y| (DEVIATION * y).powi(-2))
+    /// The line with the least sum of squares of distances, each in standard deviations.
+    fn of_deviations(points: &[Sized]) -> Option<Self> {
+        Self::weighted(points, |y| deviation_ns(y).powi(-2))
     }
 
     fn at(&self, bytes: usize) -> f64 {
         self.intercept_ns + self.ns_per_byte * bytes as f64
     }
 
-    /// Sum of the squares of relative distances, each in standard deviations.
+    /// Sum of the squares of distances, each in standard deviations.
     fn misfit(&self, points: &[Sized]) -> f64 {
         let squares = points.iter();
-        let squares = squares.map(|&(x, y)| ((y - self.at(x)) / (DEVIATION * y)).powi(2));
+        let squares = squares.map(|&(x, y)| ((y.ns - self.at(x)) / deviation_ns(y)).powi(2));
         squares.sum()
     }
 
@@ -82,7 +91,8 @@ impl Line {
             let mut found: Option<(f64, Vec<Self>)> = None;
             for begin in 0..=end.saturating_sub(FEWEST.min(n)) {
                 let part = &points[begin..end];
-                let Some(((before, lines), line)) = best[begin].as_ref().zip(Self::of_ratios(part))
+                let Some(((before, lines), line)) =
+                    best[begin].as_ref().zip(Self::of_deviations(part))
                 else {
                     continue;
                 };
@@ -106,8 +116,12 @@ mod tests {
     fn points(time: impl Fn(f64) -> f64) -> Vec<Sized> {
         (3..=20)
             .map(|exponent| 1 << exponent)
-            .map(|bytes| (bytes, time(bytes as f64)))
+            .map(|bytes| (bytes, exact(time(bytes as f64))))
             .collect()
+    }
+
+    fn exact(ns: f64) -> Estimate {
+        Estimate { ns, error_ns: 0.0 }
     }
 
     #[test]
@@ -140,7 +154,7 @@ mod tests {
         let mut random = collbench_stats::random::Random::from_state(3);
         let noisy: Vec<Sized> = points(|x| 5_000.0 + 0.08 * x)
             .into_iter()
-            .map(|(x, y)| (x, y * random.uniform_real(0.95, 1.05)))
+            .map(|(x, y)| (x, y.times(random.uniform_real(0.95, 1.05))))
             .collect();
         assert_eq!(Line::segments(&noisy).len(), 1);
     }
@@ -148,7 +162,24 @@ mod tests {
     #[test]
     fn few_points_have_one_line_or_none() {
         assert_eq!(Line::segments(&[]), []);
-        assert_eq!(Line::segments(&[(8, 10.0)]), []);
-        assert_eq!(Line::segments(&[(8, 10.0), (16, 12.0)]).len(), 1);
+        let [first, second] = [(8, exact(10.0)), (16, exact(12.0))];
+        assert_eq!(Line::segments(&[first]), []);
+        assert_eq!(Line::segments(&[first, second]).len(), 1);
+    }
+
+    #[test]
+    fn uncertain_times_hardly_move_a_line() {
+        let mut points = points(|x| 80.0 * x);
+        for (bytes, time) in &mut points {
+            if [1 << 18, 1 << 19].contains(bytes) {
+                time.ns *= 1.15;
+                time.error_ns = 0.3 * time.ns;
+            }
+        }
+        // The last four only, as if larger messages alone were measured.
+        let lines = Line::segments(&points[points.len() - 4..]);
+        assert_eq!(lines.len(), 1);
+        let off = lines[0].ns_per_byte / 80.0 - 1.0;
+        assert!(off.abs() < 0.02, "{off}");
     }
 }
