@@ -210,16 +210,17 @@ fn write_lines(of_class: &OfClass, output: &mut impl Write) -> io::Result<()> {
             rate(line),
         )?;
     }
-    if let Some(line) = lines.gap_segments.last() {
+    if let Some((line, is_by_round_trips)) = lines.gap_line() {
         let (name, words) = match lines.gap_per_byte_ns {
             Some(_) => ("G", ""),
             None => ("G, at most", " (gap not visible)"),
         };
         writeln!(
             output,
-            "  {name} = {:.4} ns/byte, {}{words}: the slope of g(n) from {} to {} bytes",
+            "  {name} = {:.4} ns/byte, {}{words}: the slope of g(n){} from {} to {} bytes",
             line.ns_per_byte,
             rate(line),
+            if is_by_round_trips { " by PRTT" } else { "" },
             line.from_bytes,
             line.to_bytes
         )?;

@@ -80,8 +80,9 @@ pub(in crate::logp) struct Lines {
     pub(in crate::logp) gap_segments: Vec<Line>,
     /// g(n) by parametrized round trips.
     pub(in crate::logp) round_trip_gap_segments: Vec<Line>,
-    /// G, ns: the slope of the line through the gaps of the largest messages; `None` if the gap is
-    /// not visible for any of them.
+    /// G, ns: the lesser slope of the lines through the gaps of the largest messages, as signatures
+    /// and as parametrized round trips show them, since whatever disturbs a burst makes it longer;
+    /// `None` if the gap is not visible for any of them.
     pub(in crate::logp) gap_per_byte_ns: Option<f64>,
     /// Sizes from which on a time follows another line, bytes.
     pub(in crate::logp) switches: Vec<usize>,
@@ -117,17 +118,31 @@ impl Lines {
                 parameters.is_some_and(|found| found.regimes.limit == Limit::Gap)
             })
         };
+        let round_trip_gap_segments = Line::segments(&round_trip_gaps);
+        let largest = least_slope(&gap_segments, &round_trip_gap_segments);
         Self {
             transfer: Line::of_times(&times),
-            gap_per_byte_ns: gap_segments
-                .last()
-                .filter(is_visible)
-                .map(|line| line.ns_per_byte),
+            gap_per_byte_ns: largest
+                .filter(|(line, _)| is_visible(line))
+                .map(|(line, _)| line.ns_per_byte),
             transfer_segments,
             send_overhead_segments,
             gap_segments,
-            round_trip_gap_segments: Line::segments(&round_trip_gaps),
+            round_trip_gap_segments,
             switches,
         }
     }
+
+    /// The line whose slope is G, and whether it is through gaps by parametrized round trips.
+    pub(in crate::logp) fn gap_line(&self) -> Option<(&Line, bool)> {
+        least_slope(&self.gap_segments, &self.round_trip_gap_segments)
+    }
+}
+
+/// Of the last lines of both the one with the lesser slope above 0, and whether it is of the second.
+fn least_slope<'a>(gaps: &'a [Line], round_trip_gaps: &'a [Line]) -> Option<(&'a Line, bool)> {
+    let last = [(gaps.last(), false), (round_trip_gaps.last(), true)].into_iter();
+    last.filter_map(|(line, is_by_round_trips)| Some((line?, is_by_round_trips)))
+        .filter(|(line, _)| line.ns_per_byte > 0.0)
+        .min_by(|(a, _), (b, _)| a.ns_per_byte.total_cmp(&b.ns_per_byte))
 }
