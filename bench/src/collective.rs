@@ -63,7 +63,7 @@ pub(crate) use table::write as write_text;
 #[derive(Debug, Args)]
 pub struct Options {
     /// TOML file that says what to measure
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["operation", "bytes", "processes", "root", "pieces", "start", "compare_schemes", "arrivals"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["operation", "bytes", "processes", "hosts", "root", "pieces", "start", "compare_schemes", "arrivals"])]
     plan: Option<PathBuf>,
     /// Operations to measure, by their names in MPI
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -74,9 +74,13 @@ pub struct Options {
     /// Message lengths: a list, or a range that is refined
     #[arg(long, value_name = "N,N,...|FROM:TO", default_value = "8:1048576", value_parser = lengths)]
     bytes: Lengths,
-    /// Numbers of processes [default: all]
+    /// Numbers of processes [default: all; with --hosts all on them]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     processes: Vec<usize>,
+    /// Numbers of hosts over which processes are spread evenly [default: the first processes,
+    /// wherever they are]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    hosts: Vec<usize>,
     /// Roots of operations that have one [default: 0]
     #[arg(long, value_name = "RANK", value_delimiter = ',')]
     root: Vec<usize>,
@@ -254,7 +258,7 @@ impl Options {
     }
 
     /// What the options say, for a job of so many processes.
-    fn parts(&self, limits: Limits) -> Vec<Part> {
+    fn parts(&self, limits: Limits<'_>) -> Vec<Part> {
         let starts = if self.compare_schemes {
             StartScheme::ALL.to_vec()
         } else {
@@ -277,6 +281,7 @@ impl Options {
             operations: operations.into_iter().map(Given::by_option).collect(),
             lengths: Given::by_option(self.bytes.clone()),
             processes: given(&self.processes),
+            hosts: given(&self.hosts),
             roots: given(&self.root),
             pieces: given(&self.pieces),
             starts,

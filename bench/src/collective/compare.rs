@@ -30,6 +30,7 @@ struct Compared {
     operation: String,
     bytes: Option<u64>,
     processes: usize,
+    hosts: Option<usize>,
     root: Option<usize>,
     pieces: Option<usize>,
     algorithm: Option<String>,
@@ -123,7 +124,8 @@ fn columns(points: &[Compared]) -> Vec<Column> {
             point.bytes.map_or("-".to_owned(), quantity::grouped)
         }),
     ];
-    let if_they_differ: [Column; 4] = [
+    let if_they_differ: [Column; 5] = [
+        ("hosts", |point| known(point.hosts)),
         ("root", |point| known(point.root)),
         ("pieces", |point| known(point.pieces)),
         ("algorithm", |point| {
@@ -165,6 +167,7 @@ impl Compared {
             operation: first.operation.clone(),
             bytes: first.bytes,
             processes: first.processes,
+            hosts: first.hosts,
             root: first.root,
             pieces: first.pieces,
             algorithm: first.algorithm.clone(),

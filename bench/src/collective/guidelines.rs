@@ -100,6 +100,7 @@ pub(super) fn violations(results: &Results) -> Vec<Violation> {
 /// Whether two points were measured in the same way.
 fn is_like(point: &Point, other: &Point) -> bool {
     (point.start, point.reduction, &point.arrivals) == (other.start, other.reduction, &other.arrivals)
+        && point.hosts == other.hosts
         // Delays depend on the number of processes.
         && (point.arrivals.is_none() || point.processes == other.processes)
 }

@@ -18,6 +18,7 @@ use super::call::{Call, Element, OverTree};
 use super::operation::Operation;
 use super::overlap::Overlap;
 use super::own_trees::TreeEngine;
+use super::plan::Series;
 use crate::measure::cold_cache::ColdCache;
 use crate::measure::global_clock::{ClockError, GlobalClock};
 use crate::measure::start::{Batch, Repetition};
@@ -54,20 +55,31 @@ pub(super) struct Setting {
 }
 
 /// The processes of a communicator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Members {
     /// So many, from process 0 on.
     First(usize),
+    /// These, ascending, process 0 among them.
+    Listed(Vec<usize>),
     /// Process 0 and this one.
     Pair(usize),
 }
 
 impl Members {
+    /// Of a series whose processes do not depend on a measurement, as those of ping-pongs do.
+    pub(super) fn of(series: &Series) -> Self {
+        match &series.on_hosts {
+            Some(on) => Self::Listed(on.ranks.clone()),
+            None => Self::First(series.processes),
+        }
+    }
+
     /// World ranks, by rank in the communicator.
-    pub(super) fn ranks(self) -> Vec<usize> {
+    pub(super) fn ranks(&self) -> Vec<usize> {
         match self {
-            Self::First(n) => (0..n).collect(),
-            Self::Pair(partner) => vec![0, partner],
+            Self::First(n) => (0..*n).collect(),
+            Self::Listed(ranks) => ranks.clone(),
+            Self::Pair(partner) => vec![0, *partner],
         }
     }
 }
@@ -311,7 +323,7 @@ impl Job {
     }
 
     fn make_ready(&mut self, setting: &Setting) -> anyhow::Result<()> {
-        self.members = setting.members;
+        self.members = setting.members.clone();
         let operation = Operation::of_name(&setting.operation)
             .with_context(|| format!("{}: unknown operation", setting.operation))?;
         let comm = self.communicator(operation, setting)?;
@@ -365,7 +377,7 @@ impl Job {
         let chosen = setting
             .algorithm
             .map(|number| (setting.operation.clone(), number));
-        let key = (setting.members, chosen);
+        let key = (setting.members.clone(), chosen);
         if let Some(made) = self.comms.get(&key) {
             return Ok(made.clone());
         }

@@ -227,6 +227,7 @@ mod tests {
                 operation: "MPI_Bcast".to_owned(),
                 lengths: Lengths::Range(8, 64),
                 processes: 4,
+                on_hosts: None,
                 root: Some(0),
                 pieces: None,
                 algorithm: None,

@@ -99,7 +99,7 @@ fn start(text: &str) -> Result<StartScheme, String> {
 
 impl Options {
     /// What is measured, checked as a plan.
-    fn plan(&self, limits: Limits) -> anyhow::Result<Plan> {
+    fn plan(&self, limits: Limits<'_>) -> anyhow::Result<Plan> {
         for name in &self.operation {
             let is_nonblocking = matches!(
                 Operation::of_name(name),
@@ -130,6 +130,7 @@ impl Options {
                 .copied()
                 .map(Given::by_option)
                 .collect(),
+            hosts: Vec::new(),
             roots: Vec::new(),
             pieces: Vec::new(),
             starts: vec![self.start],

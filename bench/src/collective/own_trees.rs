@@ -102,7 +102,12 @@ impl TreeFiles {
         let is_named = |one: &Collective| one.operation().name() == series.operation;
         let collective = Collective::ALL.into_iter().find(is_named)?;
         let places = self.hosts.places(&file.rules);
-        let members: OnHosts<'_> = self.hosts.members(&places[..series.processes]);
+        let places: Vec<_> = super::job::Members::of(series)
+            .ranks()
+            .into_iter()
+            .map(|rank| places[rank])
+            .collect();
+        let members: OnHosts<'_> = self.hosts.members(&places);
         // What is combined does not depend on the order.
         let call = (collective, series.root.map(|root| root as u32));
         let (_, tree) = tree_for(&file.rules, call, bytes, Order::Any, members)?;
@@ -195,6 +200,7 @@ mod tests {
             operation: operation.to_owned(),
             lengths,
             processes,
+            on_hosts: None,
             root: Some(1),
             pieces: None,
             algorithm: None,

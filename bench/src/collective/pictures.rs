@@ -28,6 +28,15 @@ pub(super) fn of_results(results: &Results) -> Vec<(String, Curves)> {
         );
         pictures.push((file_name("time-over-processes", i), picture));
     }
+    for (i, part) in curves(results, Varied::Hosts).chunks(DRAWN).enumerate() {
+        let picture = picture(
+            "Time of operations over the number of hosts",
+            "hosts",
+            results,
+            part,
+        );
+        pictures.push((file_name("time-over-hosts", i), picture));
+    }
     pictures
 }
 

@@ -65,6 +65,9 @@ pub(super) struct Series {
     pub(super) operation: String,
     pub(super) lengths: Lengths,
     pub(super) processes: usize,
+    /// Where they are; `None`: the first ones of the job.
+    #[serde(default)]
+    pub(super) on_hosts: Option<OnHosts>,
     /// `None` for an operation without a root.
     pub(super) root: Option<usize>,
     /// Pieces for each worker; `None` without workers.
@@ -73,6 +76,33 @@ pub(super) struct Series {
     pub(super) algorithm: Option<Algorithm>,
     pub(super) start: StartScheme,
     pub(super) arrivals: Option<Arrivals>,
+}
+
+/// Processes on some of the hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OnHosts {
+    /// Number of hosts, from that of process 0 on.
+    pub(super) hosts: usize,
+    /// World ranks, ascending.
+    pub(super) ranks: Vec<usize>,
+}
+
+impl OnHosts {
+    /// `processes` on the first `hosts` hosts, whose numbers on each host differ by at most one: the
+    /// first ones of each. `host_of` has the host of each process, by its index. `None` if some host
+    /// has not as many.
+    fn of(hosts: usize, processes: usize, host_of: &[usize]) -> Option<Self> {
+        let mut left: Vec<usize> = (0..hosts)
+            .map(|host| processes / hosts + usize::from(host < processes % hosts))
+            .collect();
+        let ranks: Vec<usize> = (0..host_of.len())
+            .filter(|&rank| {
+                let left = left.get_mut(host_of[rank]).filter(|left| **left > 0);
+                left.map(|left| *left -= 1).is_some()
+            })
+            .collect();
+        (ranks.len() == processes).then_some(Self { hosts, ranks })
+    }
 }
 
 impl Series {
@@ -109,11 +139,13 @@ pub(super) struct Plan {
 
 /// What a plan is checked against.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct Limits<'a> {
     /// Processes of the job.
     pub(super) processes: usize,
     /// Largest number of processes on one host.
     pub(super) per_host: usize,
+    /// By process, the index of its host, in the order of their first processes.
+    pub(super) host_of: &'a [usize],
     /// Cores of the host of process 0.
     pub(super) cores: usize,
     /// Memory that is available on the host that has least, bytes; `None` if it is not known.
@@ -129,8 +161,10 @@ pub(super) struct Limits {
 pub(super) struct Part {
     pub(super) operations: Vec<Given<String>>,
     pub(super) lengths: Given<Lengths>,
-    /// Empty: all processes of the job.
+    /// Empty: all processes of the job, or of the hosts.
     pub(super) processes: Vec<Given<usize>>,
+    /// Numbers of hosts. Empty: the first processes, on whichever hosts they are.
+    pub(super) hosts: Vec<Given<usize>>,
     /// Empty: process 0.
     pub(super) roots: Vec<Given<usize>>,
     /// Pieces for each worker. Empty: 10.
@@ -184,7 +218,11 @@ impl Plan {
     ///
     /// # Errors
     /// All problems, by line.
-    pub(super) fn of(method: Method, parts: &[Part], limits: Limits) -> Result<Self, Vec<Problem>> {
+    pub(super) fn of(
+        method: Method,
+        parts: &[Part],
+        limits: Limits<'_>,
+    ) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut series: Vec<Series> = Vec::new();
         for part in parts {
@@ -240,8 +278,15 @@ impl Plan {
     }
 }
 
+impl Limits<'_> {
+    /// Number of hosts.
+    fn hosts(&self) -> usize {
+        self.host_of.iter().max().map_or(1, |last| last + 1)
+    }
+}
+
 impl Part {
-    fn check(&self, method: &Method, limits: Limits, problems: &mut Vec<Problem>) {
+    fn check(&self, method: &Method, limits: Limits<'_>, problems: &mut Vec<Problem>) {
         let greatest = match &self.lengths.value {
             Lengths::List(list) => list.iter().copied().max().unwrap_or(0),
             Lengths::Range(from, to) => {
@@ -261,11 +306,14 @@ impl Part {
                 )));
             }
         }
-        let all = Given::by_option(limits.processes);
-        let smallest = self.processes.iter().min_by_key(|given| given.value);
-        let smallest = smallest.unwrap_or(&all).value;
-        let largest = self.processes.iter().map(|given| given.value).max();
-        let largest = largest.unwrap_or(limits.processes).min(limits.processes);
+        self.check_hosts(limits, problems);
+        let all = self
+            .counts(limits)
+            .into_iter()
+            .map(|(_, processes)| processes);
+        let smallest = all.clone().min().unwrap_or(limits.processes);
+        let largest = all.clone().max().unwrap_or(limits.processes);
+        let largest = largest.min(limits.processes);
         for root in &self.roots {
             if root.value >= smallest {
                 problems.push(root.problem(format!(
@@ -309,11 +357,7 @@ impl Part {
                     start.word()
                 )));
             }
-            let mut counts: Vec<usize> = self.processes.iter().map(|given| given.value).collect();
-            if counts.is_empty() {
-                counts.push(limits.processes);
-            }
-            for n in counts {
+            for n in all {
                 let delays = arrivals.value.pattern.delays_ns(n, arrivals.value.delay_ns);
                 problems.extend(
                     delays
@@ -322,6 +366,50 @@ impl Part {
                 );
             }
         }
+    }
+
+    fn check_hosts(&self, limits: Limits<'_>, problems: &mut Vec<Problem>) {
+        let there = limits.hosts();
+        for hosts in &self.hosts {
+            if !(1..=there).contains(&hosts.value) {
+                problems.push(hosts.problem(format!(
+                    "{} hosts: this job has {}",
+                    hosts.value,
+                    collbench_text::quantity::counted(there, "host")
+                )));
+                continue;
+            }
+            for processes in &self.processes {
+                if processes.value <= limits.processes
+                    && OnHosts::of(hosts.value, processes.value, limits.host_of).is_none()
+                {
+                    problems.push(processes.problem(format!(
+                        "{} processes on {}: these have fewer; start more on each with the launcher",
+                        processes.value,
+                        collbench_text::quantity::counted(hosts.value, "host")
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Numbers of processes, with the number of hosts that they are on; `None`: the first ones.
+    fn counts(&self, limits: Limits<'_>) -> Vec<(Option<usize>, usize)> {
+        let hosts: Vec<Option<usize>> = match &self.hosts[..] {
+            [] => vec![None],
+            given => given.iter().map(|given| Some(given.value)).collect(),
+        };
+        let on = |hosts: Option<usize>| -> Vec<(Option<usize>, usize)> {
+            let all = || limits.host_of.iter();
+            let all = hosts.map_or(limits.processes, |n| {
+                all().filter(|host| **host < n).count()
+            });
+            match &self.processes[..] {
+                [] => vec![(hosts, all)],
+                given => given.iter().map(|given| (hosts, given.value)).collect(),
+            }
+        };
+        hosts.into_iter().flat_map(on).collect()
     }
 
     /// Numbers of pieces, the default if none is given; that is a matter of the lengths.
@@ -379,7 +467,7 @@ impl Part {
         }
     }
 
-    fn series(&self, limits: Limits) -> Vec<Series> {
+    fn series(&self, limits: Limits<'_>) -> Vec<Series> {
         let or = |list: &[Given<usize>], default: usize| match list {
             [] => vec![default],
             list => list.iter().map(|given| given.value).collect(),
@@ -410,7 +498,7 @@ impl Part {
             let mut algorithms = vec![None];
             algorithms.extend((limits.algorithms)(operation).into_iter().map(Some));
             let has_root = operation.collective().is_some_and(|own| own.has_root());
-            for processes in or(&self.processes, limits.processes) {
+            for (hosts, processes) in self.counts(limits) {
                 let roots = if has_root {
                     or(&self.roots, 0)
                 } else {
@@ -435,6 +523,9 @@ impl Part {
                             operation: operation.name(),
                             lengths: lengths.clone(),
                             processes: if is_ping_pong { 2 } else { processes },
+                            on_hosts: hosts
+                                .filter(|_| !is_ping_pong)
+                                .and_then(|n| OnHosts::of(n, processes, limits.host_of)),
                             root: has_root.then_some(root),
                             pieces,
                             algorithm: algorithm.clone(),
@@ -484,7 +575,7 @@ fn too_long(
     length: u64,
     processes: usize,
     pieces: usize,
-    limits: Limits,
+    limits: Limits<'_>,
 ) -> Option<String> {
     let name = operation.name();
     let blocks = operation.blocks(processes);
@@ -524,9 +615,10 @@ fn too_long(
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits {
+    const LIMITS: Limits<'_> = Limits {
         processes: 8,
         per_host: 4,
+        host_of: &[0, 0, 0, 0, 1, 1, 1, 1],
         cores: 4,
         memory: Some(1 << 30),
         is_available: |operation| !matches!(operation, Operation::Persistent(_)),
@@ -600,6 +692,45 @@ mod tests {
             let processes = plan.series[group[0]].processes;
             assert!(group.iter().all(|&i| plan.series[i].processes == processes));
         }
+    }
+
+    #[test]
+    fn processes_are_spread_evenly_over_as_many_hosts_as_are_named() {
+        let of = |rest: &str| {
+            let text = format!("[[measure]]\noperations = [\"MPI_Bcast\"]\n{rest}\n");
+            let plan = plan(&text).unwrap();
+            let series = plan.series.into_iter();
+            series
+                .map(|one| (one.processes, one.on_hosts.map(|of| of.ranks)))
+                .collect::<Vec<_>>()
+        };
+        let first = Some(vec![0, 1, 2, 3]);
+        assert_eq!(
+            of("hosts = [1, 2]"),
+            [(4, first.clone()), (8, Some((0..8).collect()))]
+        );
+        assert_eq!(
+            of("hosts = [1, 2]\nprocesses = [4, 3]"),
+            [
+                (4, first),
+                (3, Some(vec![0, 1, 2])),
+                (4, Some(vec![0, 1, 4, 5])),
+                (3, Some(vec![0, 1, 4])),
+            ]
+        );
+        let refused = |rest: &str| {
+            problem(&format!(
+                "[[measure]]\noperations = [\"MPI_Bcast\"]\n{rest}\n"
+            ))
+        };
+        assert_eq!(
+            refused("hosts = [3]"),
+            "plan.toml:3: 3 hosts: this job has 2 hosts"
+        );
+        assert_eq!(
+            refused("hosts = [1]\nprocesses = [5]"),
+            "plan.toml:4: 5 processes on 1 host: these have fewer; start more on each with the launcher"
+        );
     }
 
     #[test]

@@ -234,8 +234,9 @@ impl Candidate<'_> {
             processes: series.processes,
             pair: match self.setting.members {
                 Members::Pair(partner) => Some([0, partner]),
-                Members::First(_) => None,
+                Members::First(_) | Members::Listed(_) => None,
             },
+            hosts: series.on_hosts.as_ref().map(|on| on.hosts),
             root: series.root,
             pieces: series.pieces,
             algorithm: series
@@ -353,7 +354,7 @@ impl<'a> Measurement<'a> {
     ) -> anyhow::Result<Candidate<'s>> {
         let operation = Operation::of_name(&series.operation)
             .ok_or_else(|| anyhow::anyhow!("{}: unknown operation", series.operation))?;
-        let members = self.members(operation, series.processes)?;
+        let members = self.members(operation, series)?;
         let method = self.method;
         let is_fixed = operation.pattern() != Pattern::Collective
             || series.start == StartScheme::BarrierSubtracted;
@@ -366,7 +367,7 @@ impl<'a> Measurement<'a> {
         let tree = self.tree(series, bytes);
         let subtracted = match operation {
             Operation::Simple(Simple::Empty) => Subtracted::NOTHING,
-            _ => self.empty(members, series.start, calls, uses_caches(operation))?,
+            _ => self.empty(members.clone(), series.start, calls, uses_caches(operation))?,
         };
         Ok(Candidate {
             series,
@@ -401,9 +402,9 @@ impl<'a> Measurement<'a> {
         self.trees.as_ref()?.tree(series, bytes.unwrap_or(0))
     }
 
-    fn members(&mut self, operation: Operation, processes: usize) -> anyhow::Result<Members> {
+    fn members(&mut self, operation: Operation, series: &Series) -> anyhow::Result<Members> {
         if !matches!(operation, Operation::PingPong(_)) {
-            return Ok(Members::First(processes));
+            return Ok(Members::of(series));
         }
         let partner = match self.partner {
             Some(partner) => partner,
@@ -428,7 +429,7 @@ impl<'a> Measurement<'a> {
             _ if calls > 1 => ("empty", Reduction::Median, StartScheme::LoopMpbench),
             _ => ("empty", Reduction::Median, StartScheme::None),
         };
-        let key = (members, operation, calls, invalidates);
+        let key = (members.clone(), operation, calls, invalidates);
         if let Some(&known) = self.empty.get(&key) {
             return Ok(known);
         }
@@ -729,6 +730,7 @@ mod tests {
             operation: "MPI_Bcast".to_owned(),
             lengths: crate::collective::plan::Lengths::List(vec![8]),
             processes: 2,
+            on_hosts: None,
             root: Some(0),
             pieces: None,
             algorithm: None,

@@ -76,6 +76,9 @@ pub(crate) struct Point {
     /// Length of a message, or of a block of one; `None` for operations without data.
     pub(crate) bytes: Option<u64>,
     pub(crate) processes: usize,
+    /// Number of hosts that they are spread over; `None` if they are the first ones of the job.
+    #[serde(default)]
+    pub(crate) hosts: Option<usize>,
     /// World ranks of the processes of a ping-pong.
     pub(crate) pair: Option<[usize; 2]>,
     pub(crate) root: Option<usize>,
@@ -173,6 +176,8 @@ pub(crate) struct Selected {
     pub(crate) operation: String,
     pub(crate) bytes: Option<u64>,
     pub(crate) processes: usize,
+    #[serde(default)]
+    pub(crate) hosts: Option<usize>,
     pub(crate) root: Option<usize>,
     pub(crate) start: String,
     pub(crate) arrivals: Option<String>,
@@ -244,6 +249,9 @@ pub(crate) struct Key<'a> {
     pub(crate) operation: Option<&'a str>,
     pub(crate) bytes: Option<u64>,
     pub(crate) processes: Option<usize>,
+    pub(crate) hosts: Option<usize>,
+    /// Processes on each host, where both numbers are varied together.
+    pub(crate) per_host: Option<usize>,
     pub(crate) root: Option<usize>,
     pub(crate) pieces: Option<usize>,
     pub(crate) algorithm: Option<&'a str>,
@@ -258,6 +266,9 @@ impl Key<'_> {
             self.operation.map(str::to_owned),
             self.bytes.map(|bytes| format!("{bytes} bytes")),
             self.processes.map(|n| format!("{n} processes")),
+            self.hosts
+                .map(|n| collbench_text::quantity::counted(n, "host")),
+            self.per_host.map(|n| format!("{n} processes per host")),
             self.root.map(|root| format!("root {root}")),
             self.pieces.map(|n| format!("{n} pieces")),
             self.algorithm.map(|name| format!("algorithm {name}")),
@@ -275,8 +286,10 @@ impl Key<'_> {
 pub(crate) enum Varied {
     /// The length of messages.
     Bytes,
-    /// The number of processes.
+    /// The number of processes; the number of hosts with it, if each has as many.
     Processes,
+    /// The number of hosts, which as many processes are spread over.
+    Hosts,
 }
 
 impl Varied {
@@ -285,10 +298,16 @@ impl Varied {
         let key = point.as_key();
         match self {
             Self::Bytes => point.bytes.map(|_| Key { bytes: None, ..key }),
-            Self::Processes => point.pair.is_none().then_some(Key {
-                processes: None,
-                ..key
-            }),
+            Self::Processes => {
+                let even = point.hosts.filter(|n| point.processes.is_multiple_of(*n));
+                point.pair.is_none().then_some(Key {
+                    processes: None,
+                    hosts: key.hosts.filter(|_| even.is_none()),
+                    per_host: even.map(|n| point.processes / n),
+                    ..key
+                })
+            }
+            Self::Hosts => point.hosts.map(|_| Key { hosts: None, ..key }),
         }
     }
 
@@ -297,6 +316,7 @@ impl Varied {
         match self {
             Self::Bytes => point.bytes.unwrap_or(0),
             Self::Processes => point.processes as u64,
+            Self::Hosts => point.hosts.unwrap_or(0) as u64,
         }
     }
 
@@ -340,6 +360,7 @@ impl Point {
             pattern: known.pattern(),
             bytes: bytes.filter(|_| known.has_length()),
             processes,
+            hosts: None,
             pair: (known.pattern() == Pattern::PingPong).then_some([0, 1]),
             root: has_root.then_some(0),
             pieces: None,
@@ -372,6 +393,8 @@ impl Point {
             operation: Some(&self.operation),
             bytes: self.bytes,
             processes: Some(self.processes),
+            hosts: self.hosts,
+            per_host: None,
             root: self.root,
             pieces: self.pieces,
             algorithm: self.algorithm.as_deref(),
@@ -417,6 +440,8 @@ impl Series {
             operation: Some(&self.operation),
             bytes,
             processes: Some(self.processes),
+            hosts: self.on_hosts.as_ref().map(|on| on.hosts),
+            per_host: None,
             root: self.root,
             pieces: self.pieces,
             algorithm: self.algorithm.as_ref().map(|one| one.name.as_str()),
@@ -453,6 +478,7 @@ impl Point {
             pattern: Pattern::Collective,
             bytes: Some(bytes),
             processes: 4,
+            hosts: None,
             pair: None,
             root: Some(0),
             pieces: None,

@@ -102,7 +102,7 @@ struct Prepared {
 
 /// Where something is about to be measured.
 pub(super) struct Here<'a> {
-    pub(super) limits: Limits,
+    pub(super) limits: Limits<'a>,
     surroundings: &'a Surroundings,
     /// If operations are measured over trees.
     hosts: Option<&'a Hosts>,
@@ -134,7 +134,8 @@ pub(super) fn in_job<P, M>(
     let machine = Machine::here();
     let universe = mpi::initialize().context("MPI is initialized already")?;
     let world = universe.world();
-    let limits = limits(&world);
+    let host_of = host_of(&world);
+    let limits = limits(&world, &host_of);
     let mut surroundings = Surroundings::gather(&world, network);
     let hosts = hosts(&world, source, uses_trees)?;
     let ready = match world.rank() {
@@ -312,7 +313,7 @@ fn hosts(
     Ok(gathered.map(|(processes, ())| Hosts::gather(world, &processes)))
 }
 
-fn plan(options: &Options, limits: Limits) -> anyhow::Result<Plan> {
+fn plan(options: &Options, limits: Limits<'_>) -> anyhow::Result<Plan> {
     let (name, given) = match &options.plan {
         None => {
             let parts = options.parts(limits);
@@ -344,26 +345,42 @@ pub(super) fn has_length(series: &Series) -> bool {
 }
 
 /// What the processes of this job can measure; collective.
-fn limits(world: &SimpleCommunicator) -> Limits {
-    let key = host_key(&host_identity(), ClockSource::Monotonic);
-    let mut own = [0u64; 3];
-    for (word, bytes) in own.iter_mut().zip(key.chunks_exact(8)) {
-        *word = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
-    }
-    own[2] = available_memory().unwrap_or(u64::MAX);
-    let mut all = vec![0; 3 * world.size() as usize];
-    world.all_gather_into(&own[..], &mut all[..]);
-    let hosts: Vec<&[u64]> = all.chunks_exact(3).map(|of| &of[..2]).collect();
-    let on_host = |host: &[u64]| hosts.iter().filter(|other| **other == host).count();
-    let memory = all.chunks_exact(3).map(|of| of[2]).min();
+fn limits<'a>(world: &SimpleCommunicator, host_of: &'a [usize]) -> Limits<'a> {
+    let own = available_memory().unwrap_or(u64::MAX);
+    let mut memory = vec![0; world.size() as usize];
+    world.all_gather_into(&own, &mut memory[..]);
+    let on_host = |host: usize| host_of.iter().filter(|other| **other == host).count();
+    let least = memory.into_iter().min();
     Limits {
         processes: world.size() as usize,
         cores: machine::online_cores(),
-        per_host: hosts.iter().map(|host| on_host(host)).max().unwrap_or(1),
-        memory: memory.filter(|memory| *memory < u64::MAX),
+        per_host: host_of.iter().map(|host| on_host(*host)).max().unwrap_or(1),
+        host_of,
+        memory: least.filter(|memory| *memory < u64::MAX),
         is_available,
         algorithms: |_| Vec::new(),
     }
+}
+
+/// By process, the index of its host, in the order of their first processes. Collective.
+fn host_of(world: &SimpleCommunicator) -> Vec<usize> {
+    let key = host_key(&host_identity(), ClockSource::Monotonic);
+    let mut own = [0u64; 2];
+    for (word, bytes) in own.iter_mut().zip(key.chunks_exact(8)) {
+        *word = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    }
+    let mut all = vec![0; 2 * world.size() as usize];
+    world.all_gather_into(&own[..], &mut all[..]);
+    let mut known: Vec<&[u64]> = Vec::new();
+    all.chunks_exact(2)
+        .map(|key| match known.iter().position(|other| *other == key) {
+            Some(host) => host,
+            None => {
+                known.push(key);
+                known.len() - 1
+            }
+        })
+        .collect()
 }
 
 /// Memory that this host can give to processes, bytes.
@@ -426,7 +443,8 @@ fn sort(points: &mut [Point], plan: &Plan) {
         let mut schemes = StartScheme::ALL.iter();
         let start = schemes.position(|scheme| *scheme == point.start);
         (
-            (operation, point.processes, point.root, point.pieces),
+            (operation, point.processes, point.hosts),
+            (point.root, point.pieces),
             point.arrivals.clone(),
             (point.bytes, start, point.algorithm.clone()),
         )

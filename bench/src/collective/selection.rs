@@ -1,6 +1,6 @@
 //! Which algorithm of an operation is the fastest, where several were measured.
 
-use collbench_text::quantity::fine_duration;
+use collbench_text::quantity::{counted, fine_duration};
 
 use super::compare::fastest;
 use super::results::{Key, MeasuredAlgorithm, Point, Results, Selected};
@@ -62,6 +62,7 @@ impl Selected {
             operation: first.operation.clone(),
             bytes: first.bytes,
             processes: first.processes,
+            hosts: first.hosts,
             root: first.root,
             start: first.start.word().to_owned(),
             arrivals: first.arrivals.clone(),
@@ -103,9 +104,11 @@ impl Selected {
         let shortest = self.not_distinguishable.first();
         let shortest = shortest.map(|&idx| &self.candidates[idx]);
         format!(
-            "{}{bytes} on {} processes takes {}, with {} {} (start {}).",
+            "{}{bytes} on {} processes{} takes {}, with {} {} (start {}).",
             self.operation,
             self.processes,
+            self.hosts
+                .map_or(String::new(), |n| format!(" of {}", counted(n, "host"))),
             time(own),
             shortest.map_or("another", |one| one.name()),
             time(shortest),

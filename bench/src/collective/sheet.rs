@@ -61,6 +61,8 @@ impl Sheets {
         let precision = results.run.precision;
         let over_bytes = Varied::Bytes.series(&results.points);
         let over_processes = Varied::Processes.series(&results.points);
+        let over_hosts = Varied::Hosts.series(&results.points);
+        let all = [&over_bytes, &over_processes, &over_hosts];
         let is_in = |series: &[Vec<&Point>], point: &Point| {
             series
                 .iter()
@@ -70,7 +72,7 @@ impl Sheets {
         let alone = results
             .points
             .iter()
-            .filter(|point| !is_in(&over_bytes, point) && !is_in(&over_processes, point));
+            .filter(|point| !all.iter().any(|series| is_in(series, point)));
         let alone = alone.map(|point| Sheet::of(&[point], None, precision));
         let of = |all: &[Vec<&Point>], varied: Varied| -> Vec<Sheet> {
             let sheets = all.iter().filter_map(|points| {
@@ -83,6 +85,7 @@ impl Sheets {
         };
         let mut sheets = of(&over_bytes, Varied::Bytes);
         sheets.extend(of(&over_processes, Varied::Processes));
+        sheets.extend(of(&over_hosts, Varied::Hosts));
         sheets.extend(alone);
         Self {
             schema: "collbench.bench.sheet/1",
@@ -211,6 +214,7 @@ fn words(varied: Varied) -> &'static str {
     match varied {
         Varied::Bytes => "the length of messages",
         Varied::Processes => "the number of processes",
+        Varied::Hosts => "the number of hosts",
     }
 }
 
@@ -221,6 +225,8 @@ fn argument_words(varied: Varied, argument: u64) -> String {
         (Varied::Bytes, n) => format!("{} bytes", grouped(n)),
         (Varied::Processes, 1) => "1 process".to_owned(),
         (Varied::Processes, n) => format!("{} processes", grouped(n)),
+        (Varied::Hosts, 1) => "1 host".to_owned(),
+        (Varied::Hosts, n) => format!("{} hosts", grouped(n)),
     }
 }
 

@@ -53,7 +53,10 @@ fn write_selection(results: &Results, output: &mut impl Write) -> io::Result<()>
         let ratio = selected.own_choice_ratio;
         table.add_row(vec![
             selected.operation.clone(),
-            selected.processes.to_string(),
+            match selected.hosts {
+                None => selected.processes.to_string(),
+                Some(hosts) => format!("{} on {hosts}", selected.processes),
+            },
             selected.bytes.map_or("-".to_owned(), quantity::grouped),
             selected.start.clone(),
             selected.fastest_words(),
@@ -173,6 +176,8 @@ fn write_operation(points: &[Point], output: &mut impl Write) -> io::Result<()> 
     let arrivals: Word = |point| point.arrivals.clone().unwrap_or("together".to_owned());
     let start: Word = |point| point.start.word().to_owned();
     columns.add(differs(processes), "processes", Box::new(processes));
+    let hosts: Word = |point| point.hosts.map_or("-".to_owned(), |n| n.to_string());
+    columns.add(differs(hosts), "hosts", Box::new(hosts));
     columns.add(differs(root), "root", Box::new(root));
     let pieces: Word = |point| point.pieces.map_or("-".to_owned(), |n| n.to_string());
     columns.add(differs(pieces), "pieces", Box::new(pieces));
@@ -192,6 +197,7 @@ fn write_operation(points: &[Point], output: &mut impl Write) -> io::Result<()> 
         let with_window = points.iter().find(|other| {
             other.start == StartScheme::Window
                 && (other.bytes, other.processes) == (point.bytes, point.processes)
+                && other.hosts == point.hosts
                 && (other.root, other.pieces) == (point.root, point.pieces)
                 && (&other.arrivals, &other.algorithm) == (&point.arrivals, &point.algorithm)
         });
@@ -255,6 +261,12 @@ fn what_all_share(points: &[Point]) -> String {
         .iter()
         .all(|point| point.processes == first.processes);
     add(same_processes, format!(", {} processes", first.processes));
+    if let Some(hosts) = first.hosts {
+        add(
+            points.iter().all(|point| point.hosts == first.hosts),
+            format!(", {}", quantity::counted(hosts, "host")),
+        );
+    }
     if let Some([a, b]) = first.pair {
         add(true, format!(" (ranks {a} and {b}, there and back)"));
     }
@@ -326,7 +338,7 @@ fn write_doubts(results: &Results, output: &mut impl Write) -> io::Result<()> {
 /// One line for each point.
 pub(super) fn csv(results: &Results) -> String {
     let mut text = "operation,bytes,processes,root,start,arrivals,reduction,time_ns,relative_error,\
-                    bandwidth_bytes_per_s,made,missed,delayed,skew_median_ns,skew_max_ns,window_ns,pieces,algorithm\n"
+                    bandwidth_bytes_per_s,made,missed,delayed,skew_median_ns,skew_max_ns,window_ns,pieces,algorithm,hosts\n"
         .to_owned();
     for point in &results.points {
         let skew = point.skew_ns.as_ref();
@@ -349,6 +361,7 @@ pub(super) fn csv(results: &Results) -> String {
             known(point.window_ns),
             known(point.pieces),
             quoted(point.algorithm.as_deref().unwrap_or_default()),
+            known(point.hosts),
         ];
         text += &fields.join(",");
         text.push('\n');
@@ -363,13 +376,13 @@ pub(super) fn samples_csv(results: &Results) -> String {
         for (i, sample) in point.samples.iter().flatten().enumerate() {
             if text.is_empty() {
                 text += "operation,bytes,processes,root,start,repetition,valid,rank,enter_ns,leave_ns,\
-                         arrivals,pieces,algorithm,counter_ns\n";
+                         arrivals,pieces,algorithm,counter_ns,hosts\n";
             }
             for (rank, (enter, leave)) in sample.enter_ns.iter().zip(&sample.leave_ns).enumerate() {
                 let counter = sample.counter_ns.as_ref().and_then(|all| all.get(rank));
                 let _ = writeln!(
                     text,
-                    "{},{},{},{},{},{i},{},{rank},{enter},{leave},{},{},{},{}",
+                    "{},{},{},{},{},{i},{},{rank},{enter},{leave},{},{},{},{},{}",
                     point.operation,
                     known(point.bytes),
                     point.processes,
@@ -380,6 +393,7 @@ pub(super) fn samples_csv(results: &Results) -> String {
                     known(point.pieces),
                     quoted(point.algorithm.as_deref().unwrap_or_default()),
                     known(counter),
+                    known(point.hosts),
                 );
             }
         }
@@ -503,7 +517,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5);
         let n_fields = lines[0].split(',').count();
-        assert_eq!(lines[1], "MPI_Bcast,8,4,0,window,,span,,,,4,4,0,,,3000,,");
+        assert_eq!(lines[1], "MPI_Bcast,8,4,0,window,,span,,,,4,4,0,,,3000,,,");
         assert_eq!(lines[1].split(',').count(), n_fields);
         assert!(
             lines[3].contains(",\"late, or \"\"last\"\"\","),
@@ -543,13 +557,13 @@ mod tests {
         let results = Results::example(vec![of_pieces(1), of_pieces(100), chosen]);
         let text = samples_csv(&results);
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[0].ends_with("leave_ns,arrivals,pieces,algorithm,counter_ns"));
+        assert!(lines[0].ends_with("leave_ns,arrivals,pieces,algorithm,counter_ns,hosts"));
         assert_eq!(
             lines[2],
-            "master-MPI_Waitsome,8,4,,window,0,true,1,5,7,,1,,6"
+            "master-MPI_Waitsome,8,4,,window,0,true,1,5,7,,1,,6,"
         );
-        assert!(lines[3].ends_with(",100,,0"), "{text}");
-        assert!(lines[5].ends_with(",,,\"linear, or so\",0"), "{text}");
+        assert!(lines[3].ends_with(",100,,0,"), "{text}");
+        assert!(lines[5].ends_with(",,,\"linear, or so\",0,"), "{text}");
     }
 
     #[test]

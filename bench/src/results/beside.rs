@@ -213,6 +213,7 @@ fn rows(sources: &[(Column, &Results)]) -> Vec<Row> {
     let same = |a: &Point, b: &Point| {
         let root = |point: &Point| point.root.unwrap_or(0);
         (&a.operation, a.bytes, a.processes) == (&b.operation, b.bytes, b.processes)
+            && a.hosts == b.hosts
             && root(a) == root(b)
     };
     let mut known: Vec<&Point> = Vec::new();

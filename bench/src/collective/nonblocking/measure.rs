@@ -70,7 +70,7 @@ fn setting(series: &Series, bytes: u64, overlap: Option<Overlap>) -> Setting {
     Setting {
         operation: series.operation.clone(),
         bytes,
-        members: Members::First(series.processes),
+        members: Members::of(series),
         root: series.root.unwrap_or(0),
         element: Default::default(),
         pieces: 0,

@@ -74,7 +74,7 @@ struct Curve<'a> {
     points: Vec<&'a Point>,
 }
 
-/// Time and bandwidth over length, and time over processes.
+/// Time and bandwidth over length, and time over processes and over hosts.
 pub(super) fn figures_of(runs: &[Named<'_>], operation: &str) -> Vec<Figure> {
     let of_operation = |point: &&Point| point.operation == operation && point.time_ns.is_some();
     let curves = |varied: Varied| -> Vec<Curve<'_>> {
@@ -102,6 +102,8 @@ pub(super) fn figures_of(runs: &[Named<'_>], operation: &str) -> Vec<Figure> {
     figures.extend(bandwidth_figures(&over_bytes, operation));
     let over_processes = evenly_chosen(curves(Varied::Processes));
     figures.extend(time_figures(&over_processes, operation, Varied::Processes));
+    let over_hosts = evenly_chosen(curves(Varied::Hosts));
+    figures.extend(time_figures(&over_hosts, operation, Varied::Hosts));
     figures
 }
 
@@ -141,6 +143,12 @@ fn time_figures(curves: &[Curve<'_>], what: &str, varied: Varied) -> Vec<Figure>
             "processes",
             "Time over processes",
             "Each corner of a line is a number of processes that was measured.",
+        ),
+        Varied::Hosts => (
+            "hosts",
+            "Time over hosts",
+            "The same number of processes on more and more hosts. Each corner of a line is a number of \
+             hosts that was measured.",
         ),
     };
     let parts = curves.chunks(DRAWN).map(|part| {
@@ -215,7 +223,7 @@ fn range_words(curves: &[Curve<'_>]) -> String {
 pub(super) fn comparisons(runs: &[Named<'_>]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (heading, operations) in COMPARISONS {
-        for varied in [Varied::Bytes, Varied::Processes] {
+        for varied in [Varied::Bytes, Varied::Processes, Varied::Hosts] {
             for run in runs {
                 let curves: Vec<Curve<'_>> = operations
                     .iter()
@@ -243,7 +251,7 @@ fn widest<'a>(run: &Named<'a>, operation: &str, varied: Varied) -> Option<Curve<
     let mut all = varied.series(points);
     let width = |points: &Vec<&Point>| match varied {
         Varied::Bytes => points[0].processes as u64,
-        Varied::Processes => points[0].bytes.unwrap_or(0),
+        Varied::Processes | Varied::Hosts => points[0].bytes.unwrap_or(0),
     };
     // The sort keeps the order of equals.
     all.sort_by_key(|points| std::cmp::Reverse(width(points)));

@@ -12,7 +12,10 @@ pub(in crate::collective) const MOST_BY_DEFAULT: usize = 27;
 ///
 /// With more processes than cores hardly any process would meet an instant, so that they start by
 /// barriers there, unless `starts` says something else.
-pub(in crate::collective) fn default_parts(limits: Limits, starts: &[StartScheme]) -> Vec<Part> {
+pub(in crate::collective) fn default_parts(
+    limits: Limits<'_>,
+    starts: &[StartScheme],
+) -> Vec<Part> {
     let processes = limits.processes;
     let starts = match starts {
         [] if limits.per_host > limits.cores => vec![StartScheme::Barrier],
@@ -28,6 +31,7 @@ pub(in crate::collective) fn default_parts(limits: Limits, starts: &[StartScheme
         operations: given(names),
         lengths: Given::by_option(lengths),
         processes: counts.into_iter().map(Given::by_option).collect(),
+        hosts: Vec::new(),
         roots: Vec::new(),
         pieces: Vec::new(),
         starts: starts.clone(),
@@ -90,9 +94,10 @@ mod tests {
     use super::*;
     use crate::collective::plan::{Method, Plan};
 
-    const LIMITS: Limits = Limits {
+    const LIMITS: Limits<'_> = Limits {
         processes: 8,
         per_host: 4,
+        host_of: &[0, 0, 0, 0, 1, 1, 1, 1],
         cores: 4,
         memory: Some(1 << 30),
         is_available: |_| true,

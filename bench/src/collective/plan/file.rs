@@ -54,6 +54,8 @@ struct Measure {
     #[serde(default)]
     processes: Vec<Spanned<usize>>,
     #[serde(default)]
+    hosts: Vec<Spanned<usize>>,
+    #[serde(default)]
     roots: Vec<Spanned<usize>>,
     #[serde(default)]
     pieces: Vec<Spanned<usize>>,
@@ -261,6 +263,7 @@ fn part(
         operations: lines.all(measure.operations),
         lengths,
         processes: lines.all(measure.processes),
+        hosts: lines.all(measure.hosts),
         roots: lines.all(measure.roots),
         pieces: lines.all(measure.pieces),
         starts,
