@@ -74,9 +74,10 @@ pub struct Options {
     /// Message lengths: a list, or a range that is refined
     #[arg(long, value_name = "N,N,...|FROM:TO", default_value = "8:1048576", value_parser = lengths)]
     bytes: Lengths,
-    /// Numbers of processes [default: all; with --hosts all on them]
-    #[arg(long, value_name = "N", value_delimiter = ',')]
-    processes: Vec<usize>,
+    /// Numbers of processes: a list, or a range that is refined [default: all; with --hosts all on
+    /// them]
+    #[arg(long, value_name = "N,N,...|FROM:TO", value_parser = counts)]
+    processes: Option<Counts>,
     /// Numbers of hosts over which processes are spread evenly [default: the first processes,
     /// wherever they are]
     #[arg(long, value_name = "N", value_delimiter = ',')]
@@ -212,6 +213,28 @@ fn lengths(text: &str) -> Result<Lengths, String> {
     }
 }
 
+/// Numbers of processes on the command line.
+#[derive(Debug, Clone)]
+enum Counts {
+    List(Vec<usize>),
+    Range(usize, usize),
+}
+
+fn counts(text: &str) -> Result<Counts, String> {
+    let number = |text: &str| -> Result<usize, String> {
+        let number = text.trim().parse();
+        number.map_err(|_| format!("{text}: expected a number of processes"))
+    };
+    match text.split_once(':') {
+        Some((from, to)) => Ok(Counts::Range(number(from)?, number(to)?)),
+        None => text
+            .split(',')
+            .map(number)
+            .collect::<Result<_, _>>()
+            .map(Counts::List),
+    }
+}
+
 fn percent(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(percent) if (0.01..100.0).contains(&percent) => Ok(percent),
@@ -280,7 +303,14 @@ impl Options {
         vec![Part {
             operations: operations.into_iter().map(Given::by_option).collect(),
             lengths: Given::by_option(self.bytes.clone()),
-            processes: given(&self.processes),
+            processes: match &self.processes {
+                Some(Counts::List(list)) => given(list),
+                _ => Vec::new(),
+            },
+            process_range: match self.processes {
+                Some(Counts::Range(least, greatest)) => Some(Given::by_option((least, greatest))),
+                _ => None,
+            },
             hosts: given(&self.hosts),
             roots: given(&self.root),
             pieces: given(&self.pieces),

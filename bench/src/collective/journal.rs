@@ -228,6 +228,7 @@ mod tests {
                 lengths: Lengths::Range(8, 64),
                 processes: 4,
                 on_hosts: None,
+                process_range: None,
                 root: Some(0),
                 pieces: None,
                 algorithm: None,

@@ -130,6 +130,7 @@ impl Options {
                 .copied()
                 .map(Given::by_option)
                 .collect(),
+            process_range: None,
             hosts: Vec::new(),
             roots: Vec::new(),
             pieces: Vec::new(),

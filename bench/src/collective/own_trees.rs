@@ -201,6 +201,7 @@ mod tests {
             lengths,
             processes,
             on_hosts: None,
+            process_range: None,
             root: Some(1),
             pieces: None,
             algorithm: None,

@@ -2,6 +2,7 @@
 
 mod default;
 mod file;
+mod processes;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,7 @@ use crate::measure::start::StartScheme;
 
 pub(super) use default::{MOST_BY_DEFAULT, default_parts};
 pub(super) use file::parse;
+pub(super) use processes::OnHosts;
 
 /// How all points of a plan are measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,6 +70,9 @@ pub(super) struct Series {
     /// Where they are; `None`: the first ones of the job.
     #[serde(default)]
     pub(super) on_hosts: Option<OnHosts>,
+    /// Least and greatest number of processes, between which more are chosen by the times.
+    #[serde(default)]
+    pub(super) process_range: Option<(usize, usize)>,
     /// `None` for an operation without a root.
     pub(super) root: Option<usize>,
     /// Pieces for each worker; `None` without workers.
@@ -76,33 +81,6 @@ pub(super) struct Series {
     pub(super) algorithm: Option<Algorithm>,
     pub(super) start: StartScheme,
     pub(super) arrivals: Option<Arrivals>,
-}
-
-/// Processes on some of the hosts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OnHosts {
-    /// Number of hosts, from that of process 0 on.
-    pub(super) hosts: usize,
-    /// World ranks, ascending.
-    pub(super) ranks: Vec<usize>,
-}
-
-impl OnHosts {
-    /// `processes` on the first `hosts` hosts, whose numbers on each host differ by at most one: the
-    /// first ones of each. `host_of` has the host of each process, by its index. `None` if some host
-    /// has not as many.
-    fn of(hosts: usize, processes: usize, host_of: &[usize]) -> Option<Self> {
-        let mut left: Vec<usize> = (0..hosts)
-            .map(|host| processes / hosts + usize::from(host < processes % hosts))
-            .collect();
-        let ranks: Vec<usize> = (0..host_of.len())
-            .filter(|&rank| {
-                let left = left.get_mut(host_of[rank]).filter(|left| **left > 0);
-                left.map(|left| *left -= 1).is_some()
-            })
-            .collect();
-        (ranks.len() == processes).then_some(Self { hosts, ranks })
-    }
 }
 
 impl Series {
@@ -163,6 +141,8 @@ pub(super) struct Part {
     pub(super) lengths: Given<Lengths>,
     /// Empty: all processes of the job, or of the hosts.
     pub(super) processes: Vec<Given<usize>>,
+    /// From the first to the second, refined where the time changes most; then `processes` is empty.
+    pub(super) process_range: Option<Given<(usize, usize)>>,
     /// Numbers of hosts. Empty: the first processes, on whichever hosts they are.
     pub(super) hosts: Vec<Given<usize>>,
     /// Empty: process 0.
@@ -228,7 +208,7 @@ impl Plan {
         for part in parts {
             part.check(&method, limits, &mut problems);
             if problems.is_empty() {
-                series.extend(part.series(limits));
+                series.extend(part.series(&method, limits));
             }
         }
         let mut seen: Vec<Series> = Vec::new();
@@ -278,13 +258,6 @@ impl Plan {
     }
 }
 
-impl Limits<'_> {
-    /// Number of hosts.
-    fn hosts(&self) -> usize {
-        self.host_of.iter().max().map_or(1, |last| last + 1)
-    }
-}
-
 impl Part {
     fn check(&self, method: &Method, limits: Limits<'_>, problems: &mut Vec<Problem>) {
         let greatest = match &self.lengths.value {
@@ -298,17 +271,9 @@ impl Part {
             }
         };
         self.check_elements(method, problems);
-        for processes in &self.processes {
-            if !(1..=limits.processes).contains(&processes.value) {
-                problems.push(processes.problem(format!(
-                    "{} processes: this job has {}; start more with the launcher",
-                    processes.value, limits.processes
-                )));
-            }
-        }
-        self.check_hosts(limits, problems);
+        self.check_processes(limits, problems);
         let all = self
-            .counts(limits)
+            .counts(method, limits)
             .into_iter()
             .map(|(_, processes)| processes);
         let smallest = all.clone().min().unwrap_or(limits.processes);
@@ -368,50 +333,6 @@ impl Part {
         }
     }
 
-    fn check_hosts(&self, limits: Limits<'_>, problems: &mut Vec<Problem>) {
-        let there = limits.hosts();
-        for hosts in &self.hosts {
-            if !(1..=there).contains(&hosts.value) {
-                problems.push(hosts.problem(format!(
-                    "{} hosts: this job has {}",
-                    hosts.value,
-                    collbench_text::quantity::counted(there, "host")
-                )));
-                continue;
-            }
-            for processes in &self.processes {
-                if processes.value <= limits.processes
-                    && OnHosts::of(hosts.value, processes.value, limits.host_of).is_none()
-                {
-                    problems.push(processes.problem(format!(
-                        "{} processes on {}: these have fewer; start more on each with the launcher",
-                        processes.value,
-                        collbench_text::quantity::counted(hosts.value, "host")
-                    )));
-                }
-            }
-        }
-    }
-
-    /// Numbers of processes, with the number of hosts that they are on; `None`: the first ones.
-    fn counts(&self, limits: Limits<'_>) -> Vec<(Option<usize>, usize)> {
-        let hosts: Vec<Option<usize>> = match &self.hosts[..] {
-            [] => vec![None],
-            given => given.iter().map(|given| Some(given.value)).collect(),
-        };
-        let on = |hosts: Option<usize>| -> Vec<(Option<usize>, usize)> {
-            let all = || limits.host_of.iter();
-            let all = hosts.map_or(limits.processes, |n| {
-                all().filter(|host| **host < n).count()
-            });
-            match &self.processes[..] {
-                [] => vec![(hosts, all)],
-                given => given.iter().map(|given| (hosts, given.value)).collect(),
-            }
-        };
-        hosts.into_iter().flat_map(on).collect()
-    }
-
     /// Numbers of pieces, the default if none is given; that is a matter of the lengths.
     fn pieces(&self) -> Vec<Given<usize>> {
         match &self.pieces[..] {
@@ -467,7 +388,7 @@ impl Part {
         }
     }
 
-    fn series(&self, limits: Limits<'_>) -> Vec<Series> {
+    fn series(&self, method: &Method, limits: Limits<'_>) -> Vec<Series> {
         let or = |list: &[Given<usize>], default: usize| match list {
             [] => vec![default],
             list => list.iter().map(|given| given.value).collect(),
@@ -498,7 +419,7 @@ impl Part {
             let mut algorithms = vec![None];
             algorithms.extend((limits.algorithms)(operation).into_iter().map(Some));
             let has_root = operation.collective().is_some_and(|own| own.has_root());
-            for (hosts, processes) in self.counts(limits) {
+            for (hosts, processes) in self.counts(method, limits) {
                 let roots = if has_root {
                     or(&self.roots, 0)
                 } else {
@@ -526,6 +447,11 @@ impl Part {
                             on_hosts: hosts
                                 .filter(|_| !is_ping_pong)
                                 .and_then(|n| OnHosts::of(n, processes, limits.host_of)),
+                            process_range: self
+                                .process_range
+                                .as_ref()
+                                .filter(|_| !is_ping_pong)
+                                .map(|given| given.value),
                             root: has_root.then_some(root),
                             pieces,
                             algorithm: algorithm.clone(),
@@ -612,7 +538,7 @@ fn too_long(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const LIMITS: Limits<'_> = Limits {
@@ -625,7 +551,7 @@ mod tests {
         algorithms: |_| Vec::new(),
     };
 
-    fn plan(text: &str) -> Result<Plan, Vec<String>> {
+    pub(in crate::collective) fn plan(text: &str) -> Result<Plan, Vec<String>> {
         let named = |problems: Vec<Problem>| {
             let words = problems.iter().map(|problem| problem.words("plan.toml"));
             words.collect::<Vec<String>>()
@@ -635,7 +561,7 @@ mod tests {
     }
 
     /// The one problem of a plan.
-    fn problem(text: &str) -> String {
+    pub(super) fn problem(text: &str) -> String {
         let problems = plan(text).unwrap_err();
         assert_eq!(problems.len(), 1, "{problems:?}");
         problems[0].clone()
@@ -692,45 +618,6 @@ mod tests {
             let processes = plan.series[group[0]].processes;
             assert!(group.iter().all(|&i| plan.series[i].processes == processes));
         }
-    }
-
-    #[test]
-    fn processes_are_spread_evenly_over_as_many_hosts_as_are_named() {
-        let of = |rest: &str| {
-            let text = format!("[[measure]]\noperations = [\"MPI_Bcast\"]\n{rest}\n");
-            let plan = plan(&text).unwrap();
-            let series = plan.series.into_iter();
-            series
-                .map(|one| (one.processes, one.on_hosts.map(|of| of.ranks)))
-                .collect::<Vec<_>>()
-        };
-        let first = Some(vec![0, 1, 2, 3]);
-        assert_eq!(
-            of("hosts = [1, 2]"),
-            [(4, first.clone()), (8, Some((0..8).collect()))]
-        );
-        assert_eq!(
-            of("hosts = [1, 2]\nprocesses = [4, 3]"),
-            [
-                (4, first),
-                (3, Some(vec![0, 1, 2])),
-                (4, Some(vec![0, 1, 4, 5])),
-                (3, Some(vec![0, 1, 4])),
-            ]
-        );
-        let refused = |rest: &str| {
-            problem(&format!(
-                "[[measure]]\noperations = [\"MPI_Bcast\"]\n{rest}\n"
-            ))
-        };
-        assert_eq!(
-            refused("hosts = [3]"),
-            "plan.toml:3: 3 hosts: this job has 2 hosts"
-        );
-        assert_eq!(
-            refused("hosts = [1]\nprocesses = [5]"),
-            "plan.toml:4: 5 processes on 1 host: these have fewer; start more on each with the launcher"
-        );
     }
 
     #[test]

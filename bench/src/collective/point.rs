@@ -731,6 +731,7 @@ mod tests {
             lengths: crate::collective::plan::Lengths::List(vec![8]),
             processes: 2,
             on_hosts: None,
+            process_range: None,
             root: Some(0),
             pieces: None,
             algorithm: None,

@@ -408,6 +408,12 @@ impl Point {
         self.as_key().words()
     }
 
+    /// Its time, and how far it may be wrong, ns.
+    pub(super) fn time_and_error(&self) -> Option<(f64, f64)> {
+        let error_ns = |time_ns: f64| time_ns * self.relative_error.unwrap_or(0.0);
+        self.time_ns.map(|time_ns| (time_ns, error_ns(time_ns)))
+    }
+
     /// Whether more than a quarter of its starts were invalid.
     pub(crate) fn is_mostly_disturbed(&self) -> bool {
         (self.missed + self.delayed) * 4 > self.made

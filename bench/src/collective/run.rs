@@ -1,5 +1,7 @@
 //! A measurement from its plan to its results.
 
+mod processes;
+
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -427,6 +429,23 @@ fn measure_plan(
         course.measure(plan, &mut random)?;
         points.append(&mut course.points);
     }
+    processes::refine(plan, |series, bytes, is_refined| {
+        let key = series[0].key(has_length(series[0]).then_some(bytes));
+        if let Some(known) = points.iter().find(|point| point.key() == key) {
+            return Ok(known.time_and_error());
+        }
+        let mut course = GroupCourse {
+            series,
+            measurement: &mut measurement,
+            journal: &mut *journal,
+            progress: &mut progress,
+            reported: &mut reported,
+            points: Vec::new(),
+        };
+        let measured = course.measure_length(bytes, is_refined)?;
+        points.append(&mut course.points);
+        Ok(measured)
+    })?;
     sort(&mut points, plan);
     Ok(points)
 }
@@ -551,9 +570,8 @@ impl GroupCourse<'_, '_, '_> {
             if let Some(point) = point {
                 // Several parts of a plan may ask for the same.
                 let is_new = self.reported.insert(key);
-                let error_ns = |time_ns: f64| time_ns * point.relative_error.unwrap_or(0.0);
                 if i == 0 {
-                    first = point.time_ns.map(|time_ns| (time_ns, error_ns(time_ns)));
+                    first = point.time_and_error();
                 }
                 if is_new {
                     self.points.push(point);

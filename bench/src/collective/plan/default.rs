@@ -31,6 +31,7 @@ pub(in crate::collective) fn default_parts(
         operations: given(names),
         lengths: Given::by_option(lengths),
         processes: counts.into_iter().map(Given::by_option).collect(),
+        process_range: None,
         hosts: Vec::new(),
         roots: Vec::new(),
         pieces: Vec::new(),

@@ -53,6 +53,8 @@ struct Measure {
     to: Option<u64>,
     #[serde(default)]
     processes: Vec<Spanned<usize>>,
+    from_processes: Option<Spanned<usize>>,
+    to_processes: Option<usize>,
     #[serde(default)]
     hosts: Vec<Spanned<usize>>,
     #[serde(default)]
@@ -230,6 +232,24 @@ fn part(
         },
         _ => return Err(problem(line, "give either lengths, or both from and to")),
     };
+    let process_range = match (measure.from_processes, measure.to_processes) {
+        (None, None) => None,
+        (Some(_), Some(_)) if !measure.processes.is_empty() => {
+            let text = "give either processes, or from_processes and to_processes";
+            return Err(problem(line, text));
+        }
+        (Some(from), Some(to)) => {
+            let from = lines.given(from);
+            Some(Given {
+                value: (from.value, to),
+                line: from.line,
+            })
+        }
+        _ => {
+            let text = "give both from_processes and to_processes";
+            return Err(problem(line, text));
+        }
+    };
     let arrivals = match (measure.arrivals, measure.delay_us) {
         (None, None) => None,
         (None, Some(_)) => return Err(problem(line, "delay_us without arrivals")),
@@ -263,6 +283,7 @@ fn part(
         operations: lines.all(measure.operations),
         lengths,
         processes: lines.all(measure.processes),
+        process_range,
         hosts: lines.all(measure.hosts),
         roots: lines.all(measure.roots),
         pieces: lines.all(measure.pieces),
