@@ -9,6 +9,7 @@ mod guidelines;
 mod job;
 mod journal;
 mod keep;
+mod members;
 mod merge;
 pub mod nonblocking;
 mod operation;

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use super::algorithms;
 use super::call::{Call, Element, OverTree};
+use super::members::Members;
 use super::operation::Operation;
 use super::overlap::Overlap;
 use super::own_trees::TreeEngine;
-use super::plan::Series;
 use crate::measure::cold_cache::ColdCache;
 use crate::measure::global_clock::{ClockError, GlobalClock};
 use crate::measure::start::{Batch, Repetition};
@@ -52,36 +52,6 @@ pub(super) struct Setting {
     pub(super) tree: Option<(Vec<u8>, u32)>,
     /// What is computed while a nonblocking operation is under way.
     pub(super) overlap: Option<Overlap>,
-}
-
-/// The processes of a communicator.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) enum Members {
-    /// So many, from process 0 on.
-    First(usize),
-    /// These, ascending, process 0 among them.
-    Listed(Vec<usize>),
-    /// Process 0 and this one.
-    Pair(usize),
-}
-
-impl Members {
-    /// Of a series whose processes do not depend on a measurement, as those of ping-pongs do.
-    pub(super) fn of(series: &Series) -> Self {
-        match &series.on_hosts {
-            Some(on) => Self::Listed(on.ranks.clone()),
-            None => Self::First(series.processes),
-        }
-    }
-
-    /// World ranks, by rank in the communicator.
-    pub(super) fn ranks(&self) -> Vec<usize> {
-        match self {
-            Self::First(n) => (0..*n).collect(),
-            Self::Listed(ranks) => ranks.clone(),
-            Self::Pair(partner) => vec![0, *partner],
-        }
-    }
 }
 
 /// Without a command for this long, a process sleeps between looking for one.

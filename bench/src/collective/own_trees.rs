@@ -102,7 +102,7 @@ impl TreeFiles {
         let is_named = |one: &Collective| one.operation().name() == series.operation;
         let collective = Collective::ALL.into_iter().find(is_named)?;
         let places = self.hosts.places(&file.rules);
-        let places: Vec<_> = super::job::Members::of(series)
+        let places: Vec<_> = super::members::Members::of(series)
             .ranks()
             .into_iter()
             .map(|rank| places[rank])

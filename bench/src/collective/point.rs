@@ -8,7 +8,8 @@ use collbench_formats::tree::Wrappers;
 use collbench_stats::spread::Spread;
 
 use super::algorithms::{Algorithm, By};
-use super::job::{Job, Members, Setting};
+use super::job::{Job, Setting};
+use super::members::Members;
 use super::operation::{Operation, Pattern, PingPong, Simple};
 use super::own_trees::TreeFiles;
 use super::plan::{Method, Series};

@@ -4,7 +4,8 @@ use collbench_stats::spread::Spread;
 
 use super::Point;
 use super::figures::Figures;
-use crate::collective::job::{Job, Members, Setting};
+use crate::collective::job::{Job, Setting};
+use crate::collective::members::Members;
 use crate::collective::overlap::{Overlap, n_tests};
 use crate::collective::plan::{Lengths, Plan, Series};
 use crate::collective::point::Measurement;
