@@ -57,6 +57,8 @@ struct OfClass {
     receive_overhead: Option<Estimate>,
     /// L, without the error of the shortest round trip.
     latency: Option<Estimate>,
+    /// Where o_r is unknown, what L is at most: half the shortest round trip less o_s, ns.
+    latency_at_most_ns: Option<f64>,
     /// Time from one send to the next one in the same call: o_s or g, whichever is longer.
     send_interval: Option<Estimate>,
     /// Its slope over the size of messages, ns per byte.
@@ -109,13 +111,7 @@ impl OfClass {
         let is_overhead = |received: &Estimate| received.ns < class.from_ns / 2.0;
         let receive_overhead = robust::quantile(&samples.receives_ns, SHORTEST);
         let receive_overhead = receive_overhead.filter(is_overhead);
-        let latency = send_overhead.zip(receive_overhead).map(|(sent, received)| {
-            let half = Estimate {
-                ns: class.from_ns / 2.0,
-                error_ns: 0.0,
-            };
-            Estimate::sum([(1.0, half), (-1.0, sent), (-1.0, received)])
-        });
+        let (latency, latency_at_most_ns) = latency(class.from_ns, send_overhead, receive_overhead);
         let times: Vec<f64> = samples
             .intervals
             .iter()
@@ -126,11 +122,35 @@ impl OfClass {
             receives: samples.receives_ns.len(),
             send_overhead,
             receive_overhead,
-            latency: latency.filter(|latency| latency.ns > 0.0),
+            latency,
+            latency_at_most_ns,
             send_interval: robust::quantile(&times, 0.5),
             interval_per_byte: robust::slope(&samples.intervals),
             class,
         }
+    }
+}
+
+/// L by the shortest round trip and the overheads, or, where o_r is unknown, what it is at most, ns.
+fn latency(
+    round_trip_ns: f64,
+    sent: Option<Estimate>,
+    received: Option<Estimate>,
+) -> (Option<Estimate>, Option<f64>) {
+    let half = Estimate {
+        ns: round_trip_ns / 2.0,
+        error_ns: 0.0,
+    };
+    let Some(sent) = sent else {
+        return (None, None);
+    };
+    let at_most = Estimate::sum([(1.0, half), (-1.0, sent)]);
+    match received {
+        Some(received) => {
+            let latency = at_most.minus(received);
+            (Some(latency).filter(|latency| latency.ns > 0.0), None)
+        }
+        None => (None, Some(at_most.ns).filter(|ns| *ns > 0.0)),
     }
 }
 
@@ -204,7 +224,10 @@ pub(super) fn write(recorded: &Recorded, output: &mut impl Write) -> io::Result<
             time(of_class.class.from_ns),
             known(of_class.send_overhead),
             known(of_class.receive_overhead),
-            known(of_class.latency),
+            match of_class.latency_at_most_ns {
+                Some(ns) => format!("at most {}", time(ns)),
+                None => known(of_class.latency),
+            },
             known(of_class.send_interval),
             per_byte.map_or("unknown".to_owned(), |slope| {
                 // Also turns -0 into 0.
@@ -241,4 +264,20 @@ fn known_row(known: &KnownClass) -> Vec<String> {
         gap.unwrap_or_else(unknown),
         per_byte.unwrap_or_else(unknown),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_receive_overhead_the_latency_has_a_bound_only() {
+        let of = |ns: f64| Some(Estimate { ns, error_ns: 1.0 });
+        let (exact, at_most) = latency(270e3, of(24e3), of(3e3));
+        assert_eq!(exact.map(|exact| exact.ns), Some(108e3));
+        assert_eq!(at_most, None);
+        assert_eq!(latency(270e3, of(24e3), None), (None, Some(111e3)));
+        assert_eq!(latency(270e3, None, of(3e3)), (None, None));
+        assert_eq!(latency(40e3, of(24e3), None), (None, None));
+    }
 }
