@@ -19,8 +19,15 @@ pub struct Attribution {
     hosts: Vec<u32>,
     processes: Vec<Process>,
     history: History,
-    /// What is still to be done with instances, by time.
+    /// What is still to be done with instances that were added since the last advance, in any order.
+    new: Vec<Ahead>,
+    /// What is still to be done with others, by time.
     ahead: BinaryHeap<Reverse<Ahead>>,
+    /// What is done at once, and the order of that: time, ns, and index. The buffers are reused, as that of the
+    /// steps of an instance.
+    due: Vec<Option<Ahead>>,
+    order: Vec<(i64, usize)>,
+    steps: Vec<(i64, Step)>,
     /// Calls of the instances ahead, once for each time that they are there.
     n_held: usize,
     /// When the last wait ends of those instances that have begun and may have begun before others ended,
@@ -92,7 +99,11 @@ impl Attribution {
             hosts: hosts.to_vec(),
             processes: hosts.iter().map(|_| Process::default()).collect(),
             history: History::new(hosts.len()),
+            new: Vec::new(),
             ahead: BinaryHeap::new(),
+            due: Vec::new(),
+            order: Vec::new(),
+            steps: Vec::new(),
             n_held: 0,
             open_until_ns: i64::MIN,
             totals: Totals::default(),
@@ -135,9 +146,14 @@ impl Attribution {
             Dependence::Nobody => None,
         };
         // By time; what happens at one time is one step where it can be.
-        let mut steps: Vec<(i64, Step)> = Vec::with_capacity(2);
+        let mut steps = std::mem::take(&mut self.steps);
         let waits = calls.waits_ns.iter().zip(&calls.releasers);
+        let mut previous = None;
         for (_, &on) in waits.filter(|&(&ns, _)| ns > 0) {
+            // Mostly all wait for one.
+            if previous.replace(on) == Some(on) {
+                continue;
+            }
             if steps.iter().all(|(_, step)| step.on != Some(on)) {
                 let step = Step {
                     on: Some(on),
@@ -164,31 +180,49 @@ impl Attribution {
             instance,
             enters_ns: [first_ns, last_ns],
         });
-        for (at_ns, step) in steps {
+        for (at_ns, step) in steps.drain(..) {
             self.push(at_ns, step, &held);
         }
+        self.steps = steps;
     }
 
     fn push(&mut self, at_ns: i64, step: Step, held: &Arc<Held>) {
         let instance = &held.instance;
         self.n_held += instance.calls.len();
-        self.ahead.push(Reverse(Ahead {
+        self.new.push(Ahead {
             key: (at_ns, instance.communicator, instance.position, step),
             instance: Arc::clone(held),
-        }));
+        });
     }
 
     /// Attributes the waits that ended before a time: everything that began before it was added.
     pub fn advance(&mut self, until_ns: i64) {
+        let mut due = std::mem::take(&mut self.due);
         while let Some(Reverse(next)) = self.ahead.peek()
             && next.key.0 < until_ns
         {
-            let Some(Reverse(Ahead {
+            due.push(self.ahead.pop().map(|Reverse(next)| next));
+        }
+        for next in self.new.drain(..) {
+            if next.key.0 < until_ns {
+                due.push(Some(next));
+            } else {
+                self.ahead.push(Reverse(next));
+            }
+        }
+        let mut order = std::mem::take(&mut self.order);
+        let times = due
+            .iter()
+            .map(|next| next.as_ref().map_or(0, |next| next.key.0));
+        order.extend(times.zip(0..));
+        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| due[a.1].cmp(&due[b.1])));
+        for (_, index) in order.drain(..) {
+            let Some(Ahead {
                 key,
                 instance: held,
-            })) = self.ahead.pop()
+            }) = due[index].take()
             else {
-                return;
+                continue;
             };
             let instance = &held.instance;
             self.n_held -= instance.calls.len();
@@ -208,9 +242,14 @@ impl Attribution {
             }
             if step.is_noted {
                 self.history.note(instance, held.enters_ns[1]);
-                self.fold(instance);
+                // At a new begin there is not much to add up.
+                if !is_new_begin {
+                    self.fold(instance);
+                }
             }
         }
+        due.clear();
+        (self.due, self.order) = (due, order);
     }
 
     /// How many calls are held, because they may have to be attributed later than what is still to be

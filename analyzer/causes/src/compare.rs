@@ -3,7 +3,7 @@
 use crate::amounts::{add, in_proportion, sum_ns};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
 use crate::instance::{Instance, Part};
-use crate::log::Entry;
+use crate::log::{Entry, Log};
 use crate::process::{Process, did_ns, waiting_time};
 use crate::shares::{divide, divide_more};
 use crate::spent::{OWN, Spent, WAIT};
@@ -78,6 +78,17 @@ struct Column {
     imbalance_ns: i64,
 }
 
+/// What of the waits for a process is in no column, ns.
+#[derive(Debug, Clone, Copy, Default)]
+struct Split {
+    /// Because it waited itself.
+    passed_on_ns: i64,
+    /// Not explained by anything that it did more.
+    unexplained_ns: i64,
+    /// How much longer it waited than any that waited for it.
+    most_passed_on_ns: i64,
+}
+
 /// To whom the share of a wait is charged, ns.
 #[derive(Debug, Clone, Copy)]
 struct Charged {
@@ -88,7 +99,7 @@ struct Charged {
 
 impl Column {
     /// Charges the share of a wait, ns; how much more the process that was waited for did, ns.
-    #[inline]
+    #[inline(always)]
     fn charge(&mut self, share: i64, more: i64, is_counted: bool) -> Charged {
         // Not more than what it did more than the median is its own fault.
         let above = more.min(self.above_ns);
@@ -97,11 +108,12 @@ impl Column {
         } else {
             in_proportion(share, above, more)
         };
-        // Who waits for a partner that has more work is late because of that.
-        let for_partner = self.of_partner_ns.min(above);
-        let partner_share = if for_partner > 0 {
-            in_proportion(above_share, for_partner, above)
+        let partner_share = if self.of_partner_ns > 0 {
+            self.charge_partner(above_share, above, is_counted)
         } else {
+            if above_share > 0 {
+                self.of_late.longest(above);
+            }
             0
         };
         let charged = Charged {
@@ -111,14 +123,29 @@ impl Column {
         };
         if is_counted {
             self.of_late.direct(charged.late_ns);
-            self.of_partner.direct(charged.partner_ns);
             self.imbalance_ns = self.imbalance_ns.saturating_add(charged.imbalance_ns);
         }
-        if charged.late_ns > 0 {
+        charged
+    }
+
+    /// Who waits for a partner that has more work is late because of that: charges the partner, and gives for how
+    /// much of the share, ns.
+    #[cold]
+    fn charge_partner(&mut self, above_share: i64, above: i64, is_counted: bool) -> i64 {
+        let for_partner = self.of_partner_ns.min(above);
+        let partner_share = if for_partner > 0 {
+            in_proportion(above_share, for_partner, above)
+        } else {
+            0
+        };
+        if is_counted {
+            self.of_partner.direct(partner_share);
+        }
+        if above_share > partner_share {
             self.of_late.longest(above - for_partner);
         }
         self.of_partner.longest(for_partner);
-        charged
+        partner_share
     }
 }
 
@@ -203,23 +230,24 @@ impl Comparison {
         };
         self.rows.clear();
         self.rows.resize(width * n, 0);
-        let all_did = self.sampling == 1 && unit.all_since_ns == Some(from_ns);
+        let are_all = self.sampling == 1;
+        let all_did = are_all && unit.all_since_ns == Some(from_ns);
+        if all_did {
+            self.did.clear();
+            self.did.resize(n, -1);
+        }
         let rows = self.rows.chunks_exact_mut(width);
         let members = instance.members.iter().zip(enters_ns);
         for (slot, (row, (&member, &enter_ns))) in rows.zip(members).enumerate() {
             let is_compared = || {
-                self.sampling == 1
-                    || slot % self.sampling == 0
+                slot % self.sampling == 0
                     || slot == on as usize
                     || unit.sinces[slot] == Since::Instant(from_ns)
                     || self.last.with_partners_ns > 0 && self.last.has_partner(member)
             };
-            if enter_ns <= from_ns || !is_compared() {
+            if enter_ns <= from_ns || !(are_all || is_compared()) {
                 // Not among those that the median is of.
                 row[OWN] = -1;
-                if all_did {
-                    self.did.push(-1);
-                }
                 continue;
             }
             let span = [from_ns, enter_ns.min(last_enter_ns)];
@@ -229,18 +257,22 @@ impl Comparison {
                 self.with_partners[slot] = spent.with_partners_ns;
             }
             if all_did {
-                self.did.push(did_ns(span, spent.in_calls_ns));
+                self.did[slot] = did_ns(span, spent.in_calls_ns);
             }
         }
     }
 
     /// The lower median of a column, of those that entered after the instant, ns.
     fn median(&mut self, column: usize) -> i64 {
-        let width = self.last.row.len();
-        let rows = self.rows.chunks_exact(width).step_by(self.sampling);
         self.values.clear();
-        self.values
-            .extend(rows.filter(|row| row[OWN] >= 0).map(|row| row[column]));
+        let step = self.last.row.len() * self.sampling;
+        let mut at = 0;
+        while let Some(&own_ns) = self.rows.get(at + OWN) {
+            if own_ns >= 0 {
+                self.values.push(self.rows[at + column]);
+            }
+            at += step;
+        }
         let middle = self.values.len().saturating_sub(1) / 2;
         if self.values.is_empty() {
             return 0;
@@ -251,8 +283,6 @@ impl Comparison {
     /// Divides the waits of those that are compared since an instant among what the process that was waited
     /// for did more.
     fn split(&mut self, unit: &Unit<'_>, from_ns: i64, processes: &mut [Process]) {
-        let Unit { instance, .. } = *unit;
-        let calls = &instance.calls;
         let width = self.last.row.len();
         self.own_median_ns = self.median(OWN);
         self.columns.clear();
@@ -260,47 +290,93 @@ impl Comparison {
             let column = self.column(unit, column);
             self.columns.push(column);
         }
-        self.more.resize(width, 0);
-        self.shares.resize(width, 0);
-        let (mut passed_on_ns, mut unexplained_ns) = (0_i64, 0_i64);
-        let mut most_passed_on_ns = 0;
-        let is_known = !self.causes.is_empty();
+        let imbalance = Cause::Imbalance {
+            communicator: unit.instance.communicator,
+        };
+        // Loops over few columns are unrolled where their number is known.
+        let split = match width {
+            2 => self.split_waits(unit, from_ns, processes, (&mut [0; 2], &mut [0; 2])),
+            3 => self.split_waits(unit, from_ns, processes, (&mut [0; 3], &mut [0; 3])),
+            4 => self.split_waits(unit, from_ns, processes, (&mut [0; 4], &mut [0; 4])),
+            5 => self.split_waits(unit, from_ns, processes, (&mut [0; 5], &mut [0; 5])),
+            _ => {
+                let mut more = std::mem::take(&mut self.more);
+                let mut shares = std::mem::take(&mut self.shares);
+                more.resize(width, 0);
+                shares.resize(width, 0);
+                let split = self.split_waits(unit, from_ns, processes, (&mut more, &mut shares));
+                (self.more, self.shares) = (more, shares);
+                split
+            }
+        };
+        self.settle_columns(imbalance);
+        self.settle_rest(split);
+    }
+
+    /// Charges the columns for the waits of those that are compared since an instant; gives what is in none of
+    /// them. The buffers hold how much more the process that was waited for did, and the shares, by column.
+    #[inline(always)]
+    fn split_waits(
+        &mut self,
+        unit: &Unit<'_>,
+        from_ns: i64,
+        processes: &mut [Process],
+        (more, shares): (&mut [i64], &mut [i64]),
+    ) -> Split {
+        let width = more.len();
+        let Unit { instance, .. } = *unit;
+        let calls = &instance.calls;
         let imbalance = Cause::Imbalance {
             communicator: instance.communicator,
         };
-        for (slot, &since) in unit.sinces.iter().enumerate() {
+        let mut split = Split::default();
+        let waits = unit.sinces.iter().zip(&calls.waits_ns);
+        let rows = std::mem::take(&mut self.rows);
+        for (slot, ((&since, &wait_ns), row)) in waits.zip(rows.chunks_exact(width)).enumerate() {
             if since != Since::Instant(from_ns) {
                 continue;
             }
-            let wait_ns = calls.waits_ns[slot];
             let is_counted = calls.is_counted.get(slot).copied().unwrap_or(true);
-            let row = &self.rows[width * slot..width * (slot + 1)];
-            let (more, shares) = (&mut self.more, &mut self.shares);
-            let shared_ns = divide_more(wait_ns, &self.last.row, row, more, shares);
-            most_passed_on_ns = most_passed_on_ns.max(more[WAIT]);
+            let shared_ns = divide_more(wait_ns, &self.last.row[..width], row, more, shares);
+            split.most_passed_on_ns = split.most_passed_on_ns.max(more[WAIT]);
             if is_counted {
-                unexplained_ns = unexplained_ns.saturating_add(wait_ns - shared_ns);
-                passed_on_ns = passed_on_ns.saturating_add(shares[WAIT]);
+                split.unexplained_ns = split.unexplained_ns.saturating_add(wait_ns - shared_ns);
+                split.passed_on_ns = split.passed_on_ns.saturating_add(shares[WAIT]);
             }
+            let columns = &mut self.columns[..width - OWN];
             let cells = more[OWN..].iter().zip(&shares[OWN..]);
-            for (column, (&more, &share)) in self.columns.iter_mut().zip(cells) {
-                if share == 0 {
-                    continue;
+            if !unit.is_remembered {
+                for (column, (&more, &share)) in columns.iter_mut().zip(cells) {
+                    if share > 0 {
+                        column.charge(share, more, is_counted);
+                    }
                 }
-                let charged = column.charge(share, more, is_counted);
-                if unit.is_remembered {
-                    let mut remember = |cause, ns| remember(unit, slot, (cause, ns), processes);
-                    remember(column.late, charged.late_ns);
-                    remember(column.partner, charged.partner_ns);
-                    remember(imbalance, charged.imbalance_ns);
+                continue;
+            }
+            let span = waiting_time(calls.completion(slot), wait_ns);
+            let waits = &mut processes[instance.members[slot] as usize].waits;
+            for (column, (&more, &share)) in columns.iter_mut().zip(cells) {
+                if share > 0 {
+                    let charged = column.charge(share, more, is_counted);
+                    remember(waits, span, column.late, charged.late_ns);
+                    remember(waits, span, column.partner, charged.partner_ns);
+                    remember(waits, span, imbalance, charged.imbalance_ns);
                 }
             }
-            if unit.is_remembered {
-                self.remember_rest(unit, slot, wait_ns - shared_ns, processes);
-            }
+            self.remember_rest(waits, span, wait_ns - shared_ns, shares[WAIT]);
         }
-        self.settle_columns(imbalance);
-        if !is_known {
+        self.rows = rows;
+        split
+    }
+
+    /// Adds to the unit what of its waits is in none of the columns.
+    fn settle_rest(&mut self, split: Split) {
+        let Split {
+            mut passed_on_ns,
+            mut unexplained_ns,
+            most_passed_on_ns,
+        } = split;
+        if self.causes.is_empty() {
             unexplained_ns = unexplained_ns.saturating_add(passed_on_ns);
             passed_on_ns = 0;
         }
@@ -342,24 +418,23 @@ impl Comparison {
     }
 
     /// Remembers how much of a wait is unexplained, ns, and what of it was passed on.
+    #[inline]
     fn remember_rest(
         &mut self,
-        unit: &Unit<'_>,
-        slot: usize,
+        waits: &mut Log<Cause>,
+        span: Entry<()>,
         mut unexplained_ns: i64,
-        processes: &mut [Process],
+        propagated_ns: i64,
     ) {
-        let propagated_ns = self.shares[WAIT];
         if self.causes.is_empty() {
             unexplained_ns += propagated_ns;
         } else if propagated_ns > 0 {
             self.pass_on(propagated_ns);
             for (&(cause, _), &ns) in self.causes.iter().zip(&self.passed_on) {
-                remember(unit, slot, (cause, ns), processes);
+                remember(waits, span, cause, ns);
             }
         }
-        let unexplained = (Cause::Unexplained, unexplained_ns);
-        remember(unit, slot, unexplained, processes);
+        remember(waits, span, Cause::Unexplained, unexplained_ns);
     }
 
     /// Divides an amount among the causes of the waits of the process that was waited for.
@@ -422,7 +497,9 @@ impl Comparison {
             self.unit[at].1.direct(wait_ns);
         }
         if unit.is_remembered {
-            remember(unit, slot, (cause, wait_ns), processes);
+            let span = waiting_time(calls.completion(slot), wait_ns);
+            let waits = &mut processes[unit.instance.members[slot] as usize].waits;
+            remember(waits, span, cause, wait_ns);
         }
     }
 
@@ -487,19 +564,15 @@ impl Comparison {
     }
 }
 
-/// Remembers that a part of the wait in a slot, ns, has a cause.
+/// Remembers that a part of a wait, ns, which is in a span, has a cause.
 #[inline]
-fn remember(unit: &Unit<'_>, slot: usize, (cause, ns): (Cause, i64), processes: &mut [Process]) {
-    if ns <= 0 {
-        return;
+fn remember(waits: &mut Log<Cause>, span: Entry<()>, cause: Cause, ns: i64) {
+    if ns > 0 {
+        waits.push(Entry {
+            ns,
+            ..span.on(cause)
+        });
     }
-    let Instance { members, calls, .. } = unit.instance;
-    let span = waiting_time(calls.completion(slot), calls.waits_ns[slot]);
-    let waits = &mut processes[members[slot] as usize].waits;
-    waits.push(Entry {
-        ns,
-        ..span.on(cause)
-    });
 }
 
 /// Where the costs of a cause are in a unit.

@@ -14,6 +14,8 @@ pub(crate) struct History {
     communicators: Vec<Synchronizations>,
     /// By process: the communicators on which it was last, the latest first, and its slots.
     recent: Vec<Vec<(u32, u32)>>,
+    /// The communicator of the last instance: its members were there last.
+    last: Option<u32>,
     /// Slots of an instance whose processes were together later than all members.
     later: Vec<usize>,
 }
@@ -33,6 +35,7 @@ impl History {
         Self {
             communicators: Vec::new(),
             recent: vec![Vec::new(); n_processes],
+            last: None,
             later: Vec::new(),
         }
     }
@@ -63,6 +66,9 @@ impl History {
                 last_ns,
                 inside: inside.map(|(&enter, &leave)| (enter, leave)).collect(),
             });
+        }
+        if self.last.replace(instance.communicator) == Some(instance.communicator) {
+            return;
         }
         for (slot, &member) in (0..).zip(instance.members.iter()) {
             self.was_on(member, instance.communicator, slot);

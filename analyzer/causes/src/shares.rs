@@ -15,8 +15,8 @@ pub(crate) fn divide(amount: i64, weights: &[i64], shares: &mut [i64]) -> i64 {
 }
 
 /// Divides `amount` in proportion to how much larger `most` is than `own`, where it is larger, as [`divide`]
-/// does. These differences are the weights.
-#[inline]
+/// does. These differences are the weights. Always inline: callers know how many weights there are.
+#[inline(always)]
 pub(crate) fn divide_more(
     amount: i64,
     most: &[i64],
@@ -47,7 +47,7 @@ impl Weighed {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn divide_weighed(
     amount: i64,
     weights: &[i64],
@@ -58,17 +58,13 @@ fn divide_weighed(
         shares.copy_from_slice(weights);
         return amount;
     }
-    let is_positive = |&weight: &i64| weight > 0;
     if n_positive < 2 {
-        shares.fill(0);
-        return match weights.iter().position(is_positive) {
-            Some(only) => {
-                shares[only] = amount;
-                amount
-            }
-            None => 0,
-        };
+        for (share, &weight) in shares.iter_mut().zip(weights) {
+            *share = if weight > 0 { amount } else { 0 };
+        }
+        return if n_positive == 1 { amount } else { 0 };
     }
+    let is_positive = |&weight: &i64| weight > 0;
     let (first, last) = (
         weights.iter().position(is_positive),
         weights.iter().rposition(is_positive),
@@ -91,7 +87,7 @@ fn divide_weighed(
 }
 
 /// Divides an amount among weights of which each product with it may be long.
-#[inline]
+#[inline(never)]
 fn divide_among_many(amount: i64, weights: &[i64], total: u128, shares: &mut [i64]) {
     let largest = weights
         .iter()
