@@ -150,7 +150,14 @@ impl InstanceTimes {
             .filter(|&slot| figures.last == Some(slot) || is_selected(members[slot].world_rank));
         let slots: Vec<usize> = slots.collect();
         // Ascending, since the slots are.
-        let index_of = |slot: usize| slots.binary_search(&slot).ok();
+        let has_all = slots.len() == instance.n_calls();
+        let index_of = |slot: usize| {
+            if has_all {
+                Some(slot)
+            } else {
+                slots.binary_search(&slot).ok()
+            }
+        };
         let calls = slots.iter().map(|&slot| {
             let (enter_ns, leave_ns) = instance.stamps(slot);
             let (from_ns, n_together) = instance.waits_from(slot);

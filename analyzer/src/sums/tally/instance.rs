@@ -117,9 +117,11 @@ impl Tally<'_> {
         tally.sections.add(at_ns, section);
         let dearness = Dearness::of(instance, at_ns, (section.wait_ns, section.call_ns));
         let selection = self.context.selection;
-        let in_detail = || {
+        let mut made: Option<InstanceTimes> = None;
+        let mut in_detail = || {
             let is_selected = |rank| selection.has_rank(rank);
-            InstanceTimes::of(instance, figures, of.key, dearness, is_selected)
+            let new = || InstanceTimes::of(instance, figures, of.key, dearness, is_selected);
+            made.get_or_insert_with(new).clone()
         };
         let is_of_several = instance.n_calls() > 1;
         if is_of_several {
