@@ -337,7 +337,13 @@ impl Adder for Tally<'_> {
     }
 
     fn hand_over(&mut self) -> Batch {
-        std::mem::take(&mut self.scratch.handed_over)
+        // The next time there will be about as many.
+        let n_instances = self.scratch.handed_over.instances.len();
+        let next = Batch {
+            instances: Vec::with_capacity(n_instances),
+            parts: Vec::new(),
+        };
+        std::mem::replace(&mut self.scratch.handed_over, next)
     }
 
     fn finish(mut self) -> Sums {
