@@ -37,7 +37,7 @@ pub struct Attribution {
     /// How many instances there were in which all processes waited for the last, and all waits are resolved.
     n_ends: u64,
     comparison: Comparison,
-    sinces: Vec<Since>,
+    sinces: Vec<(usize, Since)>,
 }
 
 /// What is to be done with an instance when a time has come.
@@ -329,7 +329,8 @@ impl Attribution {
             let mut sinces = std::mem::take(&mut self.sinces);
             self.history
                 .since_of_waits(instance, on as usize, &mut sinces);
-            let is_end = is_new_begin && !sinces.contains(&Since::Unresolved);
+            let is_end =
+                is_new_begin && sinces.iter().all(|&(_, since)| since != Since::Unresolved);
             let unit = Unit {
                 instance,
                 on,

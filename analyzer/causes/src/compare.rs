@@ -18,8 +18,8 @@ pub(crate) struct Unit<'u> {
     pub(crate) instance: &'u Instance,
     /// Slot of the process that was waited for.
     pub(crate) on: u32,
-    /// By slot: since when it is compared; [`Since::Never`] where it did not wait for that one.
-    pub(crate) sinces: &'u [Since],
+    /// The slots of those that waited for it, ascending, and since when each is compared.
+    pub(crate) sinces: &'u [(usize, Since)],
     /// Since when all members are compared, whoever waited, ns; `None`: they are not.
     pub(crate) all_since_ns: Option<i64>,
     /// Whether waits of others may be attributed to the causes of these.
@@ -47,6 +47,10 @@ pub(crate) struct Comparison {
     own_median_ns: i64,
     /// The instants since which members are compared, and how many since each.
     instants: Vec<(i64, usize)>,
+    /// Since when those who waited are compared, ns, and their slots.
+    compared: Vec<(i64, usize)>,
+    /// The slots of the members of which something must be known, where only some are compared.
+    slots: Vec<usize>,
     /// Of how many members one is taken for a median.
     sampling: usize,
     /// What each member did that is its own since the instant since which all are compared, ns; below 0: of
@@ -163,10 +167,11 @@ impl Comparison {
         self.with_partners.clear();
         let mut instants = std::mem::take(&mut self.instants);
         instants.clear();
-        for (slot, &since) in unit.sinces.iter().enumerate() {
+        self.compared.clear();
+        for &(slot, since) in unit.sinces {
             let cause = match since {
-                Since::Never => continue,
                 Since::Instant(from_ns) => {
+                    self.compared.push((from_ns, slot));
                     let mut known = instants.iter_mut();
                     match known.find(|(other_ns, _)| *other_ns == from_ns) {
                         Some((_, n)) => *n += 1,
@@ -230,36 +235,75 @@ impl Comparison {
         };
         self.rows.clear();
         self.rows.resize(width * n, 0);
-        let are_all = self.sampling == 1;
-        let all_did = are_all && unit.all_since_ns == Some(from_ns);
-        if all_did {
+        if self.sampling > 1 {
+            self.choose(unit, from_ns);
+            let slots = std::mem::take(&mut self.slots);
+            for &slot in &slots {
+                self.compare_member(unit, slot, from_ns, processes);
+            }
+            self.slots = slots;
+        } else if unit.all_since_ns == Some(from_ns) {
             self.did.clear();
-            self.did.resize(n, -1);
-        }
-        let rows = self.rows.chunks_exact_mut(width);
-        let members = instance.members.iter().zip(enters_ns);
-        for (slot, (row, (&member, &enter_ns))) in rows.zip(members).enumerate() {
-            let is_compared = || {
-                slot % self.sampling == 0
-                    || slot == on as usize
-                    || unit.sinces[slot] == Since::Instant(from_ns)
-                    || self.last.with_partners_ns > 0 && self.last.has_partner(member)
-            };
-            if enter_ns <= from_ns || !(are_all || is_compared()) {
-                // Not among those that the median is of.
-                row[OWN] = -1;
-                continue;
+            for slot in 0..n {
+                let did_ns = self.compare_member(unit, slot, from_ns, processes);
+                self.did.push(did_ns);
             }
-            let span = [from_ns, enter_ns.min(last_enter_ns)];
-            let spent = (self.last).compare(&processes[member as usize], span, row);
-            if spent.with_partners_ns > 0 {
-                self.with_partners.resize(n, 0);
-                self.with_partners[slot] = spent.with_partners_ns;
-            }
-            if all_did {
-                self.did[slot] = did_ns(span, spent.in_calls_ns);
+        } else {
+            for slot in 0..n {
+                self.compare_member(unit, slot, from_ns, processes);
             }
         }
+    }
+
+    /// Lists the members that are compared where not all are: those of which a median is taken, the one that was
+    /// waited for, those who waited, and its partners.
+    fn choose(&mut self, unit: &Unit<'_>, from_ns: i64) {
+        let members = &unit.instance.members;
+        self.slots.clear();
+        self.slots.extend((0..members.len()).step_by(self.sampling));
+        let n_sampled = self.slots.len();
+        let waited = self.compared.iter().filter(|(at_ns, _)| *at_ns == from_ns);
+        let waited = waited.map(|&(_, slot)| slot);
+        let is_partner = |slot: &usize| self.last.has_partner(members[*slot]);
+        let partners = match self.last.with_partners_ns {
+            0 => 0..0,
+            _ => 0..members.len(),
+        };
+        let partners = partners.filter(is_partner);
+        for slot in waited.chain([unit.on as usize]).chain(partners) {
+            if slot % self.sampling != 0 && !self.slots[n_sampled..].contains(&slot) {
+                self.slots.push(slot);
+            }
+        }
+    }
+
+    /// Finds out what the member in a slot did since an instant; gives how much of that is its own, ns, below 0
+    /// where that is not known.
+    #[inline(always)]
+    fn compare_member(
+        &mut self,
+        unit: &Unit<'_>,
+        slot: usize,
+        from_ns: i64,
+        processes: &[Process],
+    ) -> i64 {
+        let Unit { instance, on, .. } = *unit;
+        let enters_ns = &instance.calls.enters_ns;
+        let width = self.last.row.len();
+        let row = &mut self.rows[width * slot..width * (slot + 1)];
+        if enters_ns[slot] <= from_ns {
+            // Not among those that the median is of.
+            row[OWN] = -1;
+            return -1;
+        }
+        let span = [from_ns, enters_ns[slot].min(enters_ns[on as usize])];
+        let process = &processes[instance.members[slot] as usize];
+        let spent = self.last.compare(process, span, row);
+        if spent.with_partners_ns > 0 {
+            self.with_partners.resize(enters_ns.len(), 0);
+            self.with_partners[slot] = spent.with_partners_ns;
+        }
+        did_ns(span, spent.in_calls_ns)
     }
 
     /// The lower median of a column, of those that entered after the instant, ns.
@@ -330,12 +374,14 @@ impl Comparison {
             communicator: instance.communicator,
         };
         let mut split = Split::default();
-        let waits = unit.sinces.iter().zip(&calls.waits_ns);
         let rows = std::mem::take(&mut self.rows);
-        for (slot, ((&since, &wait_ns), row)) in waits.zip(rows.chunks_exact(width)).enumerate() {
-            if since != Since::Instant(from_ns) {
+        let compared = std::mem::take(&mut self.compared);
+        for &(since_ns, slot) in &compared {
+            if since_ns != from_ns {
                 continue;
             }
+            let wait_ns = calls.waits_ns[slot];
+            let row = &rows[width * slot..][..width];
             let is_counted = calls.is_counted.get(slot).copied().unwrap_or(true);
             let shared_ns = divide_more(wait_ns, &self.last.row[..width], row, more, shares);
             split.most_passed_on_ns = split.most_passed_on_ns.max(more[WAIT]);
@@ -365,7 +411,7 @@ impl Comparison {
             }
             self.remember_rest(waits, span, wait_ns - shared_ns, shares[WAIT]);
         }
-        self.rows = rows;
+        (self.rows, self.compared) = (rows, compared);
         split
     }
 

@@ -102,39 +102,40 @@ impl History {
         instants
     }
 
-    /// By slot since when the processes that waited for the one in the slot `on` are compared with it;
-    /// [`Since::Never`] for those that did not.
+    /// The slots whose processes waited for the one in the slot `on`, ascending, and since when each is compared
+    /// with it.
     #[inline(never)]
     pub(crate) fn since_of_waits(
         &mut self,
         instance: &Instance,
         on: usize,
-        sinces: &mut Vec<Since>,
+        sinces: &mut Vec<(usize, Since)>,
     ) {
         let calls = &instance.calls;
         sinces.clear();
-        sinces.resize(calls.len(), Since::Never);
         let mut later = std::mem::take(&mut self.later);
         later.clear();
         let common = self.common(instance, on, &mut later);
         let on_enter_ns = calls.enters_ns[on];
         let waits = calls.waits_ns.iter().zip(&calls.releasers);
-        let waits = waits.map(|(&ns, &releaser)| ns > 0 && releaser as usize == on);
-        for (slot, waited) in waits.enumerate() {
-            if !waited {
+        for (slot, (&ns, &releaser)) in waits.enumerate() {
+            if ns <= 0 || releaser as usize != on {
                 continue;
             }
             let enter_ns = calls.enters_ns[slot].min(on_enter_ns);
             let is_resolved = calls.is_resolved.get(slot).copied().unwrap_or(true);
-            sinces[slot] = match common {
+            let since = match common {
                 _ if !is_resolved => Since::Unresolved,
                 Common::Instant(at_ns) if at_ns <= enter_ns => Since::Instant(at_ns),
                 _ => self.since(instance, [slot, on]),
             };
+            sinces.push((slot, since));
         }
         for &slot in &later {
-            if matches!(sinces[slot], Since::Instant(_)) {
-                sinces[slot] = self.since(instance, [slot, on]);
+            if let Ok(at) = sinces.binary_search_by_key(&slot, |&(slot, _)| slot)
+                && matches!(sinces[at].1, Since::Instant(_))
+            {
+                sinces[at].1 = self.since(instance, [slot, on]);
             }
         }
         self.later = later;

@@ -49,8 +49,6 @@ pub(crate) enum Since {
     Forgotten,
     /// The wait is below the error of the clocks.
     Unresolved,
-    /// They are not compared.
-    Never,
 }
 
 impl Since {
