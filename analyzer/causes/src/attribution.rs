@@ -9,6 +9,7 @@ use crate::compare::{Comparison, Unit};
 use crate::history::History;
 use crate::instance::{Dependence, Instance, PartOfProcess};
 use crate::process::Process;
+use crate::spare::Spare;
 use crate::synchronizations::Since;
 
 /// Attributes the waits of a run. Instances may be added in any order, as far as they are later than the
@@ -37,6 +38,8 @@ pub struct Attribution {
     /// How many instances there were in which all processes waited for the last, and all waits are resolved.
     n_ends: u64,
     comparison: Comparison,
+    /// Buffers of the instances that are done with.
+    spare: Spare,
     sinces: Vec<(usize, Since)>,
 }
 
@@ -109,6 +112,7 @@ impl Attribution {
             totals: Totals::default(),
             n_ends: 0,
             comparison: Comparison::default(),
+            spare: Spare::default(),
             sinces: Vec::new(),
         }
     }
@@ -247,9 +251,18 @@ impl Attribution {
                     self.fold(instance);
                 }
             }
+            if let Some(held) = Arc::into_inner(held) {
+                self.spare.keep(held.instance.calls);
+            }
         }
         due.clear();
         (self.due, self.order) = (due, order);
+    }
+
+    /// The buffers of the instances that are done with, to be used for others.
+    #[must_use]
+    pub fn take_spare(&mut self) -> Spare {
+        std::mem::take(&mut self.spare)
     }
 
     /// How many calls are held, because they may have to be attributed later than what is still to be

@@ -101,6 +101,26 @@ impl Calls {
         self.enters_ns.is_empty()
     }
 
+    /// Removes all calls; the buffers are retained.
+    pub(crate) fn clear(&mut self) {
+        let Self {
+            enters_ns,
+            leaves_ns,
+            waits_ns,
+            releasers,
+            is_resolved,
+            is_counted,
+            completions,
+        } = self;
+        enters_ns.clear();
+        leaves_ns.clear();
+        waits_ns.clear();
+        releasers.clear();
+        is_resolved.clear();
+        is_counted.clear();
+        completions.clear();
+    }
+
     /// Whether all calls are blocking.
     #[must_use]
     #[inline]

@@ -31,6 +31,7 @@ mod instance;
 mod log;
 mod process;
 mod shares;
+mod spare;
 mod spent;
 mod synchronizations;
 
@@ -39,3 +40,4 @@ pub use cause::{Attributed, Cause, Cost, Costs, Excess, Excesses};
 pub use instance::{
     Batch, Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Wait,
 };
+pub use spare::Spare;

@@ -22,6 +22,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use collbench_causes::Spare;
 use rayon::prelude::*;
 
 use crate::calls::context::MatchContext;
@@ -102,7 +103,7 @@ pub fn match_calls<A: Adder>(
         let attribute = || wait_causes.attribute(std::mem::take(&mut handed_over));
         let (n_scanned, ()) = rayon::join(|| matcher.go_on(&workers), attribute);
         n_done += n_scanned;
-        handed_over = workers.hand_over(matcher.pending_from_ns());
+        handed_over = workers.hand_over(matcher.pending_from_ns(), wait_causes.take_spare());
         let n_waiting = matcher.processes.iter().map(|process| process.n_queued);
         findings.largest_window = findings.largest_window.max(n_waiting.sum());
         let n_calls = n_done - matcher.n_messages();
@@ -158,13 +159,15 @@ impl<A: Adder> Workers<'_, A> {
         done
     }
 
-    /// What the workers hand over, and before which time nothing can come any more, ns.
-    fn hand_over(&self, until_ns: i64) -> HandedOver {
+    /// What the workers hand over, and before which time nothing can come any more, ns. They share the spare
+    /// buffers.
+    fn hand_over(&self, until_ns: i64, mut spare: Spare) -> HandedOver {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let n = idle.len();
+        let workers = idle.iter_mut().enumerate();
         HandedOver {
-            batches: idle
-                .iter_mut()
-                .map(|worker| worker.adder.hand_over())
+            batches: workers
+                .map(|(at, worker)| worker.adder.hand_over(spare.part(n - at)))
                 .collect(),
             until_ns,
         }

@@ -1,6 +1,6 @@
 //! Outcomes of matching, and the trait of what adds them up.
 
-use collbench_causes::Batch;
+use collbench_causes::{Batch, Spare};
 
 use crate::calls::call::{Call, Candidate};
 use crate::calls::gap::Gap;
@@ -53,8 +53,9 @@ pub trait Adder: Send {
     type Sums: Merge;
     /// Adds what was matched.
     fn take(&mut self, matched: Outcome<'_>);
-    /// Hands over, once, what is needed to attribute waits to their causes.
-    fn hand_over(&mut self) -> Batch {
+    /// Hands over, once, what is needed to attribute waits to their causes; takes buffers for what is handed over
+    /// next.
+    fn hand_over(&mut self, _spare: Spare) -> Batch {
         Batch::default()
     }
     /// The sums of all that was taken.

@@ -3,7 +3,7 @@
 //! Workers hand over complete instances in any order. A wait is attributed once nothing can come any
 //! more that began before it ended: no call that is still to be read, or that is still to be matched.
 
-use collbench_causes::{Attributed, Attribution, Batch};
+use collbench_causes::{Attributed, Attribution, Batch, Spare};
 
 /// Calls that are held until older ones are complete. Where there are more, older ones are waited for no
 /// longer: a collective that is under way for most of a long run would hold all others.
@@ -53,6 +53,11 @@ impl WaitCauses {
         if self.attribution.n_held() > MOST_HELD {
             self.attribution.advance(i64::MAX);
         }
+    }
+
+    /// Buffers for what is handed over next.
+    pub(crate) fn take_spare(&mut self) -> Spare {
+        self.attribution.take_spare()
     }
 
     /// The causes of all waits.

@@ -9,7 +9,7 @@ mod calls;
 mod instance;
 mod wait_causes;
 
-use collbench_causes::Batch;
+use collbench_causes::{Batch, Spare};
 
 use crate::align::causality::ByHost;
 use crate::calls::call::Call;
@@ -62,8 +62,9 @@ struct Scratch {
     column_buffer: ColumnBuffer,
     /// By number of an operation.
     operations: Vec<OperationScratch>,
-    /// What is handed over next.
+    /// What is handed over next, and buffers for that.
     handed_over: Batch,
+    spare: Spare,
 }
 
 /// What is not yet added to the sums of one operation.
@@ -336,7 +337,8 @@ impl Adder for Tally<'_> {
         }
     }
 
-    fn hand_over(&mut self) -> Batch {
+    fn hand_over(&mut self, spare: Spare) -> Batch {
+        self.scratch.spare = spare;
         // The next time there will be about as many.
         let n_instances = self.scratch.handed_over.instances.len();
         let next = Batch {

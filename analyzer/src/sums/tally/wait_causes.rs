@@ -30,7 +30,8 @@ impl Tally<'_> {
         figures: Option<&Figures>,
         is_counted: bool,
     ) {
-        let mut calls = columns(instance);
+        let spare = self.scratch.spare.take(instance.n_calls());
+        let mut calls = columns(instance, spare);
         let members = &instance.communicator.members;
         let figures = figures.filter(|figures| instance.n_calls() > 1 && figures.has_waits());
         if let Some(figures) = figures
@@ -148,14 +149,11 @@ fn unsuccessful_tests(instance: &CompleteInstance<'_>, operation: u64) -> Vec<Pa
     parts.collect()
 }
 
-/// When the processes of an instance entered, completed and left it.
-fn columns(instance: &CompleteInstance<'_>) -> Calls {
-    let ns = |stamps: &[Timestamp<Global>]| stamps.iter().map(|stamp| stamp.ns()).collect();
-    let mut calls = Calls {
-        enters_ns: ns(instance.enters),
-        leaves_ns: ns(instance.leaves),
-        ..Calls::default()
-    };
+/// When the processes of an instance entered, completed and left it; in these buffers.
+fn columns(instance: &CompleteInstance<'_>, mut calls: Calls) -> Calls {
+    let ns = |stamp: &Timestamp<Global>| stamp.ns();
+    calls.enters_ns.extend(instance.enters.iter().map(ns));
+    calls.leaves_ns.extend(instance.leaves.iter().map(ns));
     if let Some(overlaps) = instance.overlaps {
         let stamps = calls.enters_ns.iter().zip(&calls.leaves_ns);
         let completions = overlaps.iter().zip(stamps);
