@@ -1,5 +1,6 @@
 //! Courses of random operations over random trees.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use collbench_paths::{InProcess, SimulatedCosts, Team};
@@ -51,18 +52,22 @@ fn course(seed: u64, n_calls: usize) {
     }
 }
 
-/// How many random trees are tried: `COLLBENCH_RANDOM_TREES` in the environment, or as many as
-/// take some seconds.
-fn n_trees() -> u64 {
-    let given = std::env::var("COLLBENCH_RANDOM_TREES");
-    given.ok().and_then(|n| n.parse().ok()).unwrap_or(1000)
+/// Which random trees are tried: `COLLBENCH_RANDOM_TREES` in the environment, as their number or,
+/// to try them in several runs, as in `1000..2000`; otherwise as many as take some seconds.
+fn seeds() -> Range<u64> {
+    let Ok(given) = std::env::var("COLLBENCH_RANDOM_TREES") else {
+        return 0..1000;
+    };
+    let (first, end) = given.split_once("..").unwrap_or(("0", &given));
+    let number = |text: &str| text.parse().expect("COLLBENCH_RANDOM_TREES is no number");
+    number(first)..number(end)
 }
 
 #[test]
 fn random_operations_over_random_trees_give_what_they_are_by_definition() {
     // Among the others are two in which one process brings the values of two partners of an
     // exchange, or puts other values together between giving its own and taking those of partners.
-    for seed in (0..n_trees()).chain([722, 2767]) {
+    for seed in seeds().chain([722, 2767]) {
         course(seed, 12);
     }
 }
