@@ -28,6 +28,7 @@
 //! | `devices` | whether buffers may be in the memory of other devices |
 //! | `tags` | tags of messages, which no two trees share |
 //! | `last_calls` | what the last calls on a communicator have found |
+//! | `sites` | sites of hosts that the tree file does not name, by round trips between them |
 //! | `world` | what all processes that were started together know |
 //! | `communicator` | the trees of a communicator, and what its processes agree on |
 //! | `active` | the trees of all communicators |
@@ -62,6 +63,7 @@ mod reduce_local;
 mod reductions;
 #[allow(unsafe_code)]
 mod replaced;
+mod sites;
 mod tags;
 mod world;
 

@@ -4,3 +4,5 @@ mod killed;
 mod of_libraries;
 mod own;
 mod replaced;
+mod sites;
+mod woven;

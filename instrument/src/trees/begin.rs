@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-use collbench_formats::decode_meta;
 use collbench_formats::tree::{Collectors, CollectorsOfKinds, Form, TreeRules};
+use collbench_formats::{ClockSource, decode_meta};
 use collbench_paths::{MpiConstants, MpiFunctions, MpiWorld, TransportError};
 
 use super::active::Trees;
@@ -20,9 +20,11 @@ use super::devices::may_have_devices;
 use super::hosts::{ENTRY_BYTES, Hosts, Location};
 use super::predefined::{Predefined, TreeConstants};
 use super::replaced::replace;
+use super::sites::{self, SitesFound, WaitedForCore};
 use super::tags::Tags;
 use super::world::World;
-use crate::exchange::{Decision, Registry, TIMEOUT};
+use crate::exchange::{CommunicatorTransport, Decision, Registry, TIMEOUT};
+use crate::host::Clock;
 use crate::mpi::{Handle, MpiLibrary, address_of, call_mpi, find_function, replace_functions};
 use crate::process::say;
 
@@ -142,7 +144,10 @@ fn try_begin(library: MpiLibrary, world: NewWorld, path: &Path) -> Result<(), No
     // SAFETY: these are the functions and constants of the library, which is initialized. When it
     // is finalized, trees are no longer used.
     let ours = unsafe { MpiWorld::new(functions, mpi_constants) }?;
-    let hosts = Hosts::new(&locations, &rules);
+    let mut hosts = Hosts::new(&locations, &rules);
+    if sites::are_wanted(&rules) {
+        find_sites(&library, world.rank, &mut hosts)?;
+    }
     if world.rank == 0
         && let Some(name) = hosts.unknown(&rules)
     {
@@ -225,6 +230,31 @@ fn broadcast(library: &MpiLibrary, bytes: &mut [u8]) -> Result<(), NoTrees> {
         0 => Ok(()),
         _ => Err(NoTrees::Failed("MPI_Bcast")),
     }
+}
+
+/// Gives each host the site that the first process finds by round trips between the hosts.
+fn find_sites(library: &MpiLibrary, rank: u32, hosts: &mut Hosts) -> Result<(), NoTrees> {
+    let failed = |_| NoTrees::Failed("point-to-point communication");
+    let leaders = hosts.first_ranks();
+    let mut of_host = vec![[0; 4]; leaders.len()];
+    if let Some(own) = leaders.iter().position(|&leader| leader == rank as usize) {
+        let clock = Clock::of(ClockSource::MonotonicRaw).unwrap_or_else(Clock::of_this_machine);
+        let mut transport = CommunicatorTransport::of_world(library, clock);
+        let waited = WaitedForCore::of_this_thread();
+        let all = sites::round_trips(&mut transport, &leaders, own, &waited).map_err(failed)?;
+        if rank == 0 {
+            let found = sites::sites_of(leaders.len(), &all);
+            say(0, &hosts.sites_in_words(&found));
+            if let SitesFound::Sites(sites) = found {
+                of_host = sites.iter().map(|site| (site + 1).to_le_bytes()).collect();
+            }
+        }
+    }
+    // What the others have is overwritten.
+    broadcast(library, of_host.as_flattened_mut())?;
+    let site = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes).checked_sub(1);
+    hosts.set_sites(&of_host.iter().map(site).collect::<Vec<_>>());
+    Ok(())
 }
 
 /// What the file says; `None` if it is not what collbench-record has written.

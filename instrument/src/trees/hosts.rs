@@ -7,6 +7,7 @@ use collbench_paths::{Idle, WaitPolicy};
 use collbench_trees::topology::of_sys;
 use collbench_trees::wrappers::{group_hosts, host_fits, place_on};
 
+use super::sites::SitesFound;
 use crate::host::{HostKey, boot_id, host_name, mix};
 
 /// Processors in a mask.
@@ -183,6 +184,53 @@ impl Hosts {
             .map(String::as_str);
         let is_known = |name: &str| self.names.iter().any(|host| host_fits(name, host));
         names.find(|name| !is_known(name))
+    }
+
+    /// The lowest rank of each host.
+    pub(super) fn first_ranks(&self) -> Vec<usize> {
+        let hosts = 0..self.names.len() as u32;
+        let first = |host| self.places.iter().position(|place| place.host == host);
+        hosts.filter_map(first).collect()
+    }
+
+    /// Sets the site of each host, if they are at more than one.
+    pub(super) fn set_sites(&mut self, of_host: &[Option<u32>]) {
+        for place in &mut self.places {
+            place.site = of_host[place.host as usize];
+        }
+    }
+
+    /// What round trips say about sites, for the user to see.
+    pub(super) fn sites_in_words(&self, found: &SitesFound) -> String {
+        let one = |why: &str| {
+            format!(
+                "the tree file joins sites and has no [[site]]; all hosts count as one site: {why}"
+            )
+        };
+        match found {
+            SitesFound::One => one("round trips between them show no others"),
+            SitesFound::Unsure => one(
+                "round trips between them may show others, but not for sure, as where processes wait for \
+                 cores",
+            ),
+            SitesFound::TooMany(most) => one(&format!(
+                "round trips are measured between at most {most} hosts"
+            )),
+            SitesFound::Sites(of_host) => {
+                let n_sites = of_host.iter().map(|site| site + 1).max().unwrap_or(0);
+                let at_site = |site: u32| {
+                    let all = of_host.iter().zip(&self.names);
+                    let names = all.filter(|(of, _)| **of == site);
+                    let names: Vec<&str> = names.map(|(_, name)| name.as_str()).collect();
+                    names.join(" ")
+                };
+                let sites: Vec<String> = (0..n_sites).map(at_site).collect();
+                format!(
+                    "the tree file has no [[site]]; by round trips the sites are: {}",
+                    sites.join("; ")
+                )
+            }
+        }
     }
 
     /// How a process waits.
