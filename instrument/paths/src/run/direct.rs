@@ -95,9 +95,9 @@ impl DirectExchange {
             is_truncated: false,
             is_reference: false,
         };
-        let header = header.words();
         worker.begin(at);
-        worker.make_room(at, n_bytes)?;
+        worker.make_room(at, &header)?;
+        let header = header.words();
         let own = small::<N>(buffers.given());
         publish_small(self.own.of(worker.memory(), nth), at, header, &own);
         for &value in &self.values {

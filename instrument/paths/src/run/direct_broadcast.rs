@@ -138,7 +138,7 @@ fn give_reference<T: Transport>(
     let reference = worker.mark.reference_to(given).bytes();
     let header = Header::of_reference(worker.me, given.len(), reference.len());
     worker.begin(at);
-    worker.make_room(at, reference.len())?;
+    worker.make_room(at, &header)?;
     for &value in values {
         worker.publish_given(value, at, &header, &reference);
     }
@@ -168,7 +168,7 @@ fn give<T: Transport>(
             is_reference: false,
         };
         worker.begin(at);
-        worker.make_room(at, part.len())?;
+        worker.make_room(at, &header)?;
         for &value in values {
             worker.publish_given(value, at, &header, part);
         }
@@ -196,6 +196,9 @@ fn take_all<T: Transport>(
         let header = worker.await_header(worker.heads(value), at)?;
         let header = Header::from_words(header);
         let is_too_long = header.total > buffer.len() as u64;
+        if is_too_long {
+            worker.expect_bytes(usize::try_from(header.total).unwrap_or(usize::MAX));
+        }
         if header.is_reference {
             if take_reference(worker, value, at, (&header, buffer)) {
                 return Ok(is_too_long);

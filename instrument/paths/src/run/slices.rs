@@ -185,7 +185,7 @@ impl Slices {
         let reference = if may_copy { &reference[..] } else { &[] };
         let header = Header::of_reference(worker.me, given.len(), reference.len());
         worker.begin(at);
-        worker.make_room(at, reference.len())?;
+        worker.make_room(at, &header)?;
         worker.publish_given(self.values[worker.me as usize], at, &header, reference);
         let mut is_copied_once = true;
         let mut is_alike = true;

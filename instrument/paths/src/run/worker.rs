@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::transport::{
     Line, Mark, Transport, TransportError, is_inline, peek, peek_words, publish, read,
 };
-use crate::tree::{Heads, Layout, Paths, Place, Value, earlier_use, head_of};
+use crate::tree::{Heads, Layout, Paths, Place, Room, Value, earlier_use, head_of};
 use crate::values::{Combine, Header, MESSAGE_HEADER_BYTES, Merge, Position};
 
 /// How often a process that waits looks for others that have ended.
@@ -56,6 +56,8 @@ pub(crate) struct Worker<T: Transport> {
     pub(crate) divide_from: usize,
     /// The end of the last operation that had all bodies for itself.
     bodies_used_until: Position,
+    /// Up to which operation there may have been values that are not short.
+    long_until: u64,
 }
 
 /// Bytes of the buffers of a worker that puts at most `n_inputs` values together.
@@ -104,6 +106,7 @@ impl<T: Transport> Worker<T> {
             is_copying_granted: true,
             divide_from,
             bodies_used_until: Position::BEGIN,
+            long_until: 0,
             transport,
         })
     }
@@ -121,9 +124,13 @@ impl<T: Transport> Worker<T> {
         self.collect = collect;
     }
 
-    /// Values up to this length are put together from here on: small ones side by side, so that
-    /// they share cache lines.
+    /// Values up to this length are put together in the next operation: small ones side by side, so
+    /// that they share cache lines.
+    #[inline]
     pub(crate) fn expect_bytes(&mut self, n_bytes: usize) {
+        if n_bytes > self.layout.short_bytes() {
+            self.long_until = self.begun.call() + 1;
+        }
         self.stride = n_bytes.next_multiple_of(8).clamp(8, self.segment_bytes);
     }
 
@@ -210,13 +217,20 @@ impl<T: Transport> Worker<T> {
         self.finished = self.finished.max(at);
     }
 
-    /// Waits until the cells of this segment are free for values of this length.
+    /// Waits until the cells of this segment are free for values of which this is said.
     #[inline]
-    pub(crate) fn make_room(&mut self, at: Position, n_bytes: usize) -> Result<(), Error> {
-        let mut needed = earlier_use(at, n_bytes);
-        if !is_inline(n_bytes) {
-            needed = needed.max(self.bodies_used_until);
-        }
+    pub(crate) fn make_room(&mut self, at: Position, header: &Header) -> Result<(), Error> {
+        let needed = if is_inline(header.n_bytes) {
+            earlier_use(at, Room::Head)
+        } else {
+            let long_until = self.long_until;
+            let room = if self.layout.is_short(at, header) {
+                Room::Short { long_until }
+            } else {
+                Room::Long
+            };
+            earlier_use(at, room).max(self.bodies_used_until)
+        };
         if self.finished >= needed {
             return Ok(());
         }
@@ -249,20 +263,20 @@ impl<T: Transport> Worker<T> {
             None => self.header.n_bytes,
         };
         let shared = self.shared_value(to);
-        if shared.is_some() {
-            self.make_room(at, n_bytes)?;
-        }
         let header = Header {
             n_bytes,
             writer: self.me,
             ..self.header
         };
+        if shared.is_some() {
+            self.make_room(at, &header)?;
+        }
         let value = match selection {
             Some(_) => &self.selected[..n_bytes],
             None => &self.value[..n_bytes],
         };
         if let Some(shared) = shared {
-            let cell = self.layout.cell(&self.memory, shared, at);
+            let cell = self.layout.cell(&self.memory, shared, at, &header);
             publish(cell, at, &header, value);
         } else if let Place::Message { other, tag } = to {
             let n_bytes = header.write_message(at, value, &mut self.message);
@@ -284,7 +298,7 @@ impl<T: Transport> Worker<T> {
     /// Publishes what the program gives in the memory of this host, from where it is.
     #[inline]
     pub(crate) fn publish_given(&self, shared: Value, at: Position, header: &Header, given: &[u8]) {
-        let cell = self.layout.cell(&self.memory, shared, at);
+        let cell = self.layout.cell(&self.memory, shared, at, header);
         publish(cell, at, header, given);
     }
 
@@ -348,7 +362,7 @@ impl<T: Transport> Worker<T> {
         header: &Header,
         into: &mut [u8],
     ) -> usize {
-        let cell = self.layout.cell(&self.memory, shared, at);
+        let cell = self.layout.cell(&self.memory, shared, at, header);
         read(cell, header, into)
     }
 
@@ -390,10 +404,10 @@ impl<T: Transport> Worker<T> {
                 return Ok(Some(self.me));
             }
         };
-        let cell = self.layout.cell(&self.memory, shared, at);
-        let Some(header) = peek(cell.head, at) else {
+        let Some(header) = peek(self.layout.head(&self.memory, shared, at), at) else {
             return Ok(None);
         };
+        let cell = self.layout.cell(&self.memory, shared, at, &header);
         self.lengths[nth] = read(cell, &header, into);
         self.input_headers[nth] = header;
         Ok(Some(header.writer))
@@ -476,10 +490,10 @@ impl<T: Transport> Worker<T> {
             }
             return Ok(taken);
         };
-        let cell = self.layout.cell(&self.memory, shared, at);
-        let Some(header) = peek(cell.head, at) else {
+        let Some(header) = peek(self.layout.head(&self.memory, shared, at), at) else {
             return Ok(None);
         };
+        let cell = self.layout.cell(&self.memory, shared, at, &header);
         let n_bytes = read(cell, &header, &mut self.value);
         self.header = Header { n_bytes, ..header };
         Ok(Some(header.writer))

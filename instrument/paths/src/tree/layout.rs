@@ -2,19 +2,23 @@
 //!
 //! Each value has a head for each of [`SLOTS`] operations that follow one another, so that a process
 //! may run ahead of others, and for two segments of each in turns. Values that do not fit into their
-//! head have bodies, for fewer operations. All heads lie together: operations with small values, which
+//! head have bodies, for fewer operations: all those of an operation have [`SLOTS_WITH_BODIES`] in turns.
+//! But short values that are all of their operation share the bodies of a slot, one after the other,
+//! so that there is room for as many of them as there are heads. All heads lie together: operations with small values, which
 //! are the most frequent ones, touch few pages.
 
 use super::paths::Paths;
-use crate::transport::{Cell, LINE_BYTES, Line, body_lines, is_inline};
-use crate::values::Position;
+use crate::transport::{Cell, LINE_BYTES, Line, body_lines};
+use crate::values::{Header, Position};
 
 /// Operations in which the values of one host can be at a time.
-const SLOTS: u64 = 8;
+const SLOTS: u64 = 64;
 /// Operations with bodies in which they can be at a time.
 const SLOTS_WITH_BODIES: u64 = 4;
 /// Segments of one operation in which they can be at a time.
 const SEGMENTS_AT_A_TIME: u64 = 2;
+/// Short values that the bodies of one slot have room for.
+const SHORT_PER_SLOT: u64 = SLOTS / SLOTS_WITH_BODIES;
 const HEADS: usize = (SLOTS * SEGMENTS_AT_A_TIME) as usize;
 const BODIES: usize = (SLOTS_WITH_BODIES * SEGMENTS_AT_A_TIME) as usize;
 
@@ -45,6 +49,8 @@ pub(crate) fn head_of(at: Position) -> usize {
 pub(crate) struct Layout {
     /// Lines of a body.
     body_lines: usize,
+    /// Lines of a short value.
+    short_lines: usize,
     /// The ranks of this host: each has a line with the position up to which it has finished.
     pub(crate) mates: Vec<u32>,
     /// What a station contributes, by edge; `None` if it is on another host.
@@ -102,6 +108,7 @@ impl Layout {
         let arrivals = arrivals.collect();
         Self {
             body_lines,
+            short_lines: SEGMENTS_AT_A_TIME as usize * body_lines / SHORT_PER_SLOT as usize,
             mates,
             contributions,
             results,
@@ -143,14 +150,37 @@ impl Layout {
         self.heads(value).of(memory, head_of(at))
     }
 
-    /// The cell of a value.
+    /// The longest value, bytes, that is short.
+    pub(crate) fn short_bytes(&self) -> usize {
+        self.short_lines * LINE_BYTES
+    }
+
+    /// Whether a value is short, and all of its operation.
     #[inline]
-    pub(crate) fn cell<'m>(&self, memory: &'m [Line], value: Value, at: Position) -> Cell<'m> {
-        let nth = value.0 * BODIES + nth(at, SLOTS_WITH_BODIES);
-        let begin = self.bodies + nth * self.body_lines;
+    pub(crate) fn is_short(&self, at: Position, header: &Header) -> bool {
+        header.is_last && at.segment() == 0 && header.n_bytes <= self.short_bytes()
+    }
+
+    /// The cell of a value of which this is said.
+    #[inline]
+    pub(crate) fn cell<'m>(
+        &self,
+        memory: &'m [Line],
+        value: Value,
+        at: Position,
+        header: &Header,
+    ) -> Cell<'m> {
+        let slot = value.0 * BODIES + nth(at, SLOTS_WITH_BODIES);
+        let slot = self.bodies + slot * self.body_lines;
+        let (begin, n_lines) = if self.is_short(at, header) {
+            let nth = at.call() / SLOTS_WITH_BODIES % SHORT_PER_SLOT;
+            (slot + nth as usize * self.short_lines, self.short_lines)
+        } else {
+            (slot, self.body_lines)
+        };
         Cell {
             head: self.head(memory, value, at),
-            body: &memory[begin..begin + self.body_lines],
+            body: &memory[begin..begin + n_lines],
         }
     }
 
@@ -179,20 +209,44 @@ fn nth(at: Position, slots: u64) -> usize {
     ((at.call() % slots) * SEGMENTS_AT_A_TIME + at.segment() % SEGMENTS_AT_A_TIME) as usize
 }
 
-/// What must be finished by all processes of the host before a cell is used for a value of this length
-/// in this segment.
+/// What room a value needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// That of its head.
+    Head,
+    /// That of a short value. There may have been long ones up to this operation.
+    Short {
+        /// Number of the operation; 0 if there were none.
+        long_until: u64,
+    },
+    /// That of a segment.
+    Long,
+}
+
+/// What must be finished by all processes of the host before a cell is used for a value in this
+/// segment.
 #[inline]
-pub(crate) fn earlier_use(at: Position, n_bytes: usize) -> Position {
+pub(crate) fn earlier_use(at: Position, room: Room) -> Position {
     let (call, segment) = (at.call(), at.segment());
-    let slots = if is_inline(n_bytes) {
-        SLOTS
-    } else {
-        SLOTS_WITH_BODIES
-    };
     if segment >= SEGMENTS_AT_A_TIME {
-        Position::new(call, segment - SEGMENTS_AT_A_TIME)
-    } else if call > slots {
-        Position::end(call - slots)
+        return Position::new(call, segment - SEGMENTS_AT_A_TIME);
+    }
+    // Of the head, and of the same place for short values.
+    let of_head = call.saturating_sub(SLOTS);
+    // All that the bodies of a slot were used for is so many operations ago, or more.
+    let of_slot = call.saturating_sub(SLOTS_WITH_BODIES);
+    match room {
+        Room::Head => end_of(of_head),
+        Room::Short { long_until } => end_of(of_head.max(of_slot.min(long_until))),
+        Room::Long => end_of(of_slot),
+    }
+}
+
+/// The end of an operation, if there is one with this number.
+#[inline]
+fn end_of(call: u64) -> Position {
+    if call > 0 {
+        Position::end(call)
     } else {
         Position::BEGIN
     }
@@ -200,23 +254,105 @@ pub(crate) fn earlier_use(at: Position, n_bytes: usize) -> Position {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use collbench_formats::tree::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};
+
     use super::*;
-    use crate::transport::{INLINE_WORDS, WORD_BYTES};
+    use crate::transport::is_inline;
+
+    /// Three ranks of one host, which all meet at once.
+    fn paths() -> Paths {
+        let wrapper = Wrapper {
+            kind: WrapperKind::Exchange,
+            owner: 0,
+            contributors: (0..3).map(Contributor::Rank).collect(),
+            parent: None,
+            level: Level::Rank,
+            collectors: Collectors::NONE,
+        };
+        Paths::new(&Wrappers::new(vec![0; 3], vec![wrapper]).unwrap())
+    }
+
+    /// What values of random operations are: inline, short, long in one segment or in several.
+    fn course() -> Vec<(Position, usize, bool)> {
+        let mut state = 7u64;
+        let mut below = move |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005) + 1;
+            (state >> 33) % n
+        };
+        // For some operations in a row mostly the same.
+        let mut kind = 0;
+        (1..3000)
+            .flat_map(|call| {
+                if below(12) == 0 {
+                    kind = below(4);
+                }
+                let n_segments = if kind == 3 { 1 + below(5) } else { 1 };
+                let n_bytes = [8, 200, 3000, 300][kind as usize];
+                (0..n_segments).map(move |segment| {
+                    let is_last = segment + 1 == n_segments;
+                    (Position::new(call, segment), n_bytes, is_last)
+                })
+            })
+            .collect()
+    }
 
     #[test]
     fn a_cell_is_used_again_only_after_its_earlier_use() {
-        let course: Vec<Position> = (1..40)
-            .flat_map(|call| (0..call % 5 + 1).map(move |segment| Position::new(call, segment)))
-            .collect();
-        let inline = INLINE_WORDS * WORD_BYTES;
-        for (slots, n_bytes) in [(SLOTS, inline), (SLOTS_WITH_BODIES, inline + 1)] {
-            for (i, &at) in course.iter().enumerate() {
-                let same = |other: &&Position| nth(**other, slots) == nth(at, slots);
-                let latest = course[..i].iter().filter(same).max();
-                let free = earlier_use(at, n_bytes);
-                assert!(latest.is_none_or(|&latest| latest <= free), "{at:?}");
-                assert!(free < at);
+        let layout = Layout::new(&paths(), 0, 4096);
+        let memory: Vec<Line> = (0..layout.n_lines()).map(|_| Line::default()).collect();
+        let line = |of: &Line| std::ptr::from_ref(of) as usize / LINE_BYTES;
+        // By line, where it was used last.
+        let mut used: BTreeMap<usize, Position> = BTreeMap::new();
+        let mut long_until = 0;
+        let mut n_ahead = 0;
+        for (at, n_bytes, is_last) in course() {
+            let header = Header {
+                n_bytes,
+                is_last,
+                ..Header::default()
+            };
+            let room = if is_inline(n_bytes) {
+                Room::Head
+            } else if layout.is_short(at, &header) {
+                Room::Short { long_until }
+            } else {
+                Room::Long
+            };
+            if room == Room::Long {
+                long_until = at.call();
             }
+            let free = earlier_use(at, room);
+            assert!(free < at);
+            n_ahead = n_ahead.max(match room {
+                Room::Short { .. } => at.call() - free.call(),
+                _ => 0,
+            });
+            let cell = layout.cell(&memory, Value(1), at, &header);
+            assert!(room == Room::Head || n_bytes <= cell.body.len() * LINE_BYTES);
+            let n_lines = if room == Room::Head {
+                0
+            } else {
+                n_bytes.div_ceil(LINE_BYTES)
+            };
+            for of in cell.body[..n_lines].iter().chain([cell.head]) {
+                let before = used.insert(line(of), at);
+                assert!(
+                    before.is_none_or(|before| before <= free),
+                    "{at:?}: {before:?}"
+                );
+            }
+        }
+        assert_eq!(n_ahead, SLOTS);
+    }
+
+    #[test]
+    fn values_lie_apart() {
+        for segment_bytes in [64, 200, 4096] {
+            let layout = Layout::new(&paths(), 0, segment_bytes);
+            assert!(layout.short_lines * SHORT_PER_SLOT as usize <= 2 * layout.body_lines);
+            assert!(layout.short_bytes() <= segment_bytes);
         }
     }
 }
