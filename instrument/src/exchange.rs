@@ -34,4 +34,4 @@ pub(crate) use registry::{Decision, Registry};
 pub use schedule::{Pair, closing_rounds, rounds};
 pub(crate) use session::Session;
 pub(crate) use start::Start;
-pub(crate) use transport::CommunicatorTransport;
+pub(crate) use transport::{CallFailed, CommunicatorTransport};

@@ -122,6 +122,15 @@ impl CommunicatorTransport {
         succeeded("MPI_Barrier", call_mpi!(c"PMPI_Barrier"; self.comm))
     }
 
+    /// Whether a message from this process has come.
+    pub(crate) fn has_come(&self, from: usize) -> Result<bool, CallFailed> {
+        let mut has_come: c_int = 0;
+        let code = call_mpi!(c"PMPI_Iprobe";
+            from, TAG, self.comm, address_of(&mut has_come), self.status_ignore);
+        succeeded("MPI_Iprobe", code)?;
+        Ok(has_come != 0)
+    }
+
     fn send_bytes(&self, to: u32, bytes: &[u8]) -> Result<(), CallFailed> {
         let (address, to) = (bytes.as_ptr() as usize, to as usize);
         let code = call_mpi!(c"PMPI_Send"; address, bytes.len(), self.byte, to, TAG, self.comm);

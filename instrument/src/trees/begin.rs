@@ -20,10 +20,10 @@ use super::devices::may_have_devices;
 use super::hosts::{ENTRY_BYTES, Hosts, Location};
 use super::predefined::{Predefined, TreeConstants};
 use super::replaced::replace;
-use super::sites::{self, SitesFound, WaitedForCore};
+use super::sites;
 use super::tags::Tags;
 use super::world::World;
-use crate::exchange::{CommunicatorTransport, Decision, Registry, TIMEOUT};
+use crate::exchange::{CommunicatorTransport, Decision, Registry, TIMEOUT, Transport};
 use crate::host::Clock;
 use crate::mpi::{Handle, MpiLibrary, address_of, call_mpi, find_function, replace_functions};
 use crate::process::say;
@@ -234,26 +234,43 @@ fn broadcast(library: &MpiLibrary, bytes: &mut [u8]) -> Result<(), NoTrees> {
 
 /// Gives each host the site that the first process finds by round trips between the hosts.
 fn find_sites(library: &MpiLibrary, rank: u32, hosts: &mut Hosts) -> Result<(), NoTrees> {
-    let failed = |_| NoTrees::Failed("point-to-point communication");
     let leaders = hosts.first_ranks();
-    let mut of_host = vec![[0; 4]; leaders.len()];
-    if let Some(own) = leaders.iter().position(|&leader| leader == rank as usize) {
-        let clock = Clock::of(ClockSource::MonotonicRaw).unwrap_or_else(Clock::of_this_machine);
-        let mut transport = CommunicatorTransport::of_world(library, clock);
-        let waited = WaitedForCore::of_this_thread();
-        let all = sites::round_trips(&mut transport, &leaders, own, &waited).map_err(failed)?;
-        if rank == 0 {
+    if !sites::are_measured(leaders.len()) {
+        if rank == 0 && leaders.len() > 1 {
+            say(0, &hosts.sites_in_words(None));
+        }
+        return Ok(());
+    }
+    let failed = |_| NoTrees::Failed("point-to-point communication");
+    let clock = Clock::of(ClockSource::MonotonicRaw).unwrap_or_else(Clock::of_this_machine);
+    let mut transport = CommunicatorTransport::of_world(library, clock);
+    let rank = rank as usize;
+    let own = hosts.places[rank].host as usize;
+    let leader = leaders[own];
+    let found = if rank != leader {
+        sites::await_others(&mut transport, leader).map_err(failed)?
+    } else {
+        let all = sites::round_trips(&mut transport, &leaders, own).map_err(failed)?;
+        if rank > 0 {
+            sites::await_others(&mut transport, 0).map_err(failed)?
+        } else {
             let found = sites::sites_of(leaders.len(), &all);
-            say(0, &hosts.sites_in_words(&found));
-            if let SitesFound::Sites(sites) = found {
-                of_host = sites.iter().map(|site| (site + 1).to_le_bytes()).collect();
+            say(0, &hosts.sites_in_words(Some(&found)));
+            let message = found.message();
+            for &other in &leaders[1..] {
+                transport.send(other, message).map_err(failed)?;
             }
+            message
+        }
+    };
+    if rank == leader {
+        let places = hosts.places.iter().enumerate();
+        let mates = places.filter(|(_, place)| place.host as usize == own);
+        for (mate, _) in mates.filter(|(mate, _)| *mate != rank) {
+            transport.send(mate, found).map_err(failed)?;
         }
     }
-    // What the others have is overwritten.
-    broadcast(library, of_host.as_flattened_mut())?;
-    let site = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes).checked_sub(1);
-    hosts.set_sites(&of_host.iter().map(site).collect::<Vec<_>>());
+    hosts.set_sites(&sites::of_message(found).collect::<Vec<_>>());
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use collbench_paths::{Idle, WaitPolicy};
 use collbench_trees::topology::of_sys;
 use collbench_trees::wrappers::{group_hosts, host_fits, place_on};
 
-use super::sites::SitesFound;
+use super::sites::{MOST_HOSTS, SitesFound};
 use crate::host::{HostKey, boot_id, host_name, mix};
 
 /// Processors in a mask.
@@ -200,23 +200,24 @@ impl Hosts {
         }
     }
 
-    /// What round trips say about sites, for the user to see.
-    pub(super) fn sites_in_words(&self, found: &SitesFound) -> String {
+    /// What round trips say about sites, for the user to see; `None` if there are too many or too few
+    /// hosts for that.
+    pub(super) fn sites_in_words(&self, found: Option<&SitesFound>) -> String {
         let one = |why: &str| {
             format!(
                 "the tree file joins sites and has no [[site]]; all hosts count as one site: {why}"
             )
         };
         match found {
-            SitesFound::One => one("round trips between them show no others"),
-            SitesFound::Unsure => one(
+            Some(SitesFound::One) => one("round trips between them show no others"),
+            Some(SitesFound::Unsure) => one(
                 "round trips between them may show others, but not for sure, as where processes wait for \
                  cores",
             ),
-            SitesFound::TooMany(most) => one(&format!(
-                "round trips are measured between at most {most} hosts"
+            None => one(&format!(
+                "others are found by round trips between 3 to {MOST_HOSTS} hosts"
             )),
-            SitesFound::Sites(of_host) => {
+            Some(SitesFound::Sites(of_host)) => {
                 let n_sites = of_host.iter().map(|site| site + 1).max().unwrap_or(0);
                 let at_site = |site: u32| {
                     let all = of_host.iter().zip(&self.names);

@@ -5,38 +5,88 @@
 //!
 //! A wrong site is worse than none, and where processes wait for cores, a round trip says more about
 //! them than about the network. That a round trip is short is always true. That it is long is believed
-//! only if it is so again and again, to the same length, while neither process has waited for its core;
-//! and only if all pairs of hosts agree about where the sites are.
+//! only if it is so again and again, to the same length, while both processes have looked for the message
+//! often enough to know when it came; and only if all pairs of hosts agree about where the sites are.
+//! Whoever waits meanwhile gives its core to others.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use collbench_formats::tree::{Form, Level, TreeRules};
 use collbench_trees::sites::Sites;
 
-use crate::exchange::{Pair, Transport};
+use crate::exchange::{CallFailed, CommunicatorTransport, Pair, Transport, WORDS};
 
+/// Fewer are one site: a long round trip may as well be that of all links.
+const LEAST_HOSTS: usize = 3;
 /// With more hosts, pairs of all of them would take too long.
-const MOST_HOSTS: usize = 16;
+pub(super) const MOST_HOSTS: usize = 16;
 /// Round trips of a pair: at least so many, so that one is not disturbed.
 const LEAST: usize = 5;
 /// At most so many.
 const MOST: usize = 200;
 /// No further round trip begins later than this after the first one, ns.
-const LONGEST_NS: u64 = 100_000_000;
-/// So many round trips without waiting must repeat the shortest one.
+const LONGEST_NS: u64 = 50_000_000;
+/// So many round trips of known length must repeat the shortest one.
 const REPEATED: usize = 3;
-/// Round trips repeat one another if they differ by no more than a quarter.
-const REPEATS_WITHIN: u64 = 4;
-/// Part of a round trip that its processes may wait for cores.
-const WAITED_PART: u64 = 20;
+/// Round trips repeat one another if they differ by no more than this part of their length, and their
+/// length is known if it is uncertain by no more than that.
+const WITHIN: u64 = 4;
 /// Round trips between the hosts of two sites differ by no more than this factor.
 const ALIKE: u64 = 2;
 
-/// Words of a question: whether there is one, and what the process that asks has waited so far.
+/// First word of a question, and of what says that there is none any more.
 const ASKED: u64 = 1;
 const ENOUGH: u64 = 2;
+/// It is not known when a message has come.
+const UNKNOWN_NS: u64 = u64::MAX / 4;
+
+/// What messages are carried by: a process may look whether there is one.
+pub(super) trait Polled: Transport {
+    /// The next message from this process, if it has come.
+    fn try_receive(&mut self, from: usize) -> Result<Option<[u64; WORDS]>, Self::Error>;
+}
+
+impl Polled for CommunicatorTransport {
+    fn try_receive(&mut self, from: usize) -> Result<Option<[u64; WORDS]>, CallFailed> {
+        if self.has_come(from)? {
+            return self.receive(from).map(Some);
+        }
+        Ok(None)
+    }
+}
+
+/// Waits for a message, and offers the core to others meanwhile. Returns how long it may have been there
+/// at most, ns.
+fn await_message<W: Polled>(
+    transport: &mut W,
+    from: usize,
+) -> Result<([u64; WORDS], u64), W::Error> {
+    let mut missing = None;
+    loop {
+        let begin = transport.now();
+        if let Some(words) = transport.try_receive(from)? {
+            let there = missing.map_or(UNKNOWN_NS, |since| transport.now().saturating_sub(since));
+            return Ok((words, there));
+        }
+        missing = Some(begin);
+        std::thread::yield_now();
+    }
+}
+
+/// Waits for a message that comes when others have measured, and leaves the core to them.
+pub(super) fn await_others<W: Polled>(
+    transport: &mut W,
+    from: usize,
+) -> Result<[u64; WORDS], W::Error> {
+    const INTERVAL: Duration = Duration::from_micros(200);
+    loop {
+        if let Some(words) = transport.try_receive(from)? {
+            return Ok(words);
+        }
+        std::thread::sleep(INTERVAL);
+    }
+}
 
 /// Whether a tree joins sites, and the file does not say which hosts are at which site.
 pub(super) fn are_wanted(rules: &TreeRules) -> bool {
@@ -49,28 +99,6 @@ pub(super) fn are_wanted(rules: &TreeRules) -> bool {
         && groups.all(|group| group.level != Level::Site)
 }
 
-/// The time that this thread has waited for a core so far.
-#[derive(Debug)]
-pub(super) struct WaitedForCore(Option<File>);
-
-impl WaitedForCore {
-    pub(super) fn of_this_thread() -> Self {
-        Self(File::open("/proc/thread-self/schedstat").ok())
-    }
-
-    /// Nanoseconds; always more if the kernel does not say.
-    fn ns(&self, before: u64) -> u64 {
-        let mut text = [0; 96];
-        let read = |file: &File| {
-            let n = file.read_at(&mut text, 0).ok()?;
-            let text = std::str::from_utf8(&text[..n]).ok()?;
-            text.split_ascii_whitespace().nth(1)?.parse().ok()
-        };
-        let found: Option<u64> = self.0.as_ref().and_then(read);
-        found.unwrap_or(before.saturating_add(LONGEST_NS))
-    }
-}
-
 /// What is known of the round trips between two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Measured {
@@ -79,42 +107,34 @@ pub(super) struct Measured {
     is_sure: bool,
 }
 
-/// Whether enough of some round trips without waiting repeat the shortest of all.
-fn is_repeated(shortest_ns: u64, undisturbed: &[u64]) -> bool {
-    let most = shortest_ns + shortest_ns / REPEATS_WITHIN;
-    undisturbed.iter().filter(|&&ns| ns <= most).count() >= REPEATED
+/// Whether enough of some round trips of known length repeat the shortest of all.
+fn is_repeated(shortest_ns: u64, known: &[u64]) -> bool {
+    let most = shortest_ns.saturating_add(shortest_ns / WITHIN);
+    known.iter().filter(|&&ns| ns <= most).count() >= REPEATED
 }
 
 /// Measures round trips to a process that [answers](answer).
-fn ask<W: Transport>(
-    transport: &mut W,
-    peer: usize,
-    waited: &WaitedForCore,
-) -> Result<Measured, W::Error> {
+fn ask<W: Polled>(transport: &mut W, peer: usize) -> Result<Measured, W::Error> {
     let mut measured = Measured {
         shortest_ns: u64::MAX,
         is_sure: false,
     };
-    let mut undisturbed = Vec::new();
-    let mut begin = None;
-    let (mut here, mut there) = (waited.ns(0), None);
+    let mut known = Vec::new();
+    let mut first = None;
     for nth in 1..=MOST {
         let asked = transport.now();
         transport.send(peer, [ASKED, 0, 0, 0])?;
-        let [took, waited_there, ..] = transport.receive(peer)?;
+        let sent = transport.now();
+        let ([took, there, ..], here) = await_message(transport, peer)?;
         let now = transport.now();
-        let waited_here = waited.ns(here);
         let ns = now.saturating_sub(asked).saturating_sub(took).max(1);
         measured.shortest_ns = measured.shortest_ns.min(ns);
-        let before = there.replace(waited_there);
-        // What the other one had waited before is not known in the first round trip.
-        let waited_ns = before.map_or(u64::MAX, |before| waited_there.saturating_sub(before));
-        if waited_ns.saturating_add(waited_here - here) <= ns / WAITED_PART {
-            undisturbed.push(ns);
+        let uncertain_ns = there.saturating_add(here).saturating_add(sent - asked);
+        if uncertain_ns <= ns / WITHIN {
+            known.push(ns);
         }
-        here = waited_here;
-        measured.is_sure = is_repeated(measured.shortest_ns, &undisturbed);
-        let elapsed = now.saturating_sub(*begin.get_or_insert(now));
+        measured.is_sure = is_repeated(measured.shortest_ns, &known);
+        let elapsed = now.saturating_sub(*first.get_or_insert(now));
         if nth >= LEAST && measured.is_sure || elapsed >= LONGEST_NS {
             break;
         }
@@ -123,18 +143,13 @@ fn ask<W: Transport>(
     Ok(measured)
 }
 
-/// Answers a process that [asks](ask), with the time that this takes.
-fn answer<W: Transport>(
-    transport: &mut W,
-    peer: usize,
-    waited: &WaitedForCore,
-) -> Result<(), W::Error> {
-    let mut so_far = 0;
-    while let [ASKED, ..] = transport.receive(peer)? {
+/// Answers a process that [asks](ask), with the time that this takes, and how long the question may have
+/// been there before.
+fn answer<W: Polled>(transport: &mut W, peer: usize) -> Result<(), W::Error> {
+    while let ([ASKED, ..], there) = await_message(transport, peer)? {
         let received = transport.now();
-        so_far = waited.ns(so_far);
         let took = transport.now().saturating_sub(received);
-        transport.send(peer, [took, so_far, 0, 0])?;
+        transport.send(peer, [took, there, 0, 0])?;
     }
     Ok(())
 }
@@ -162,23 +177,19 @@ fn pairs(n_hosts: usize) -> Vec<Pair> {
 
 /// Measures round trips between all pairs of hosts, ascending. `leaders` has the rank of one process
 /// of each host, and all of these call it: `own` is the place of the caller among them. The first one
-/// gets all, the others nothing. With too many hosts nothing is measured.
-pub(super) fn round_trips<W: Transport>(
+/// gets all, the others nothing.
+pub(super) fn round_trips<W: Polled>(
     transport: &mut W,
     leaders: &[usize],
     own: usize,
-    waited: &WaitedForCore,
 ) -> Result<BTreeMap<(usize, usize), Measured>, W::Error> {
     let mut found = BTreeMap::new();
-    if leaders.len() > MOST_HOSTS {
-        return Ok(found);
-    }
     let pairs = pairs(leaders.len());
     for &Pair { reference, local } in &pairs {
         if reference == own {
-            found.insert((reference, local), ask(transport, leaders[local], waited)?);
+            found.insert((reference, local), ask(transport, leaders[local])?);
         } else if local == own {
-            answer(transport, leaders[reference], waited)?;
+            answer(transport, leaders[reference])?;
         }
     }
     if own > 0 {
@@ -190,7 +201,7 @@ pub(super) fn round_trips<W: Transport>(
     }
     for (reference, &leader) in leaders.iter().enumerate().skip(1) {
         for local in reference + 1..leaders.len() {
-            let [shortest_ns, is_sure, ..] = transport.receive(leader)?;
+            let ([shortest_ns, is_sure, ..], _) = await_message(transport, leader)?;
             let of = Measured {
                 shortest_ns,
                 is_sure: is_sure != 0,
@@ -201,17 +212,41 @@ pub(super) fn round_trips<W: Transport>(
     Ok(found)
 }
 
+/// Whether round trips between so many hosts are measured.
+pub(super) fn are_measured(n_hosts: usize) -> bool {
+    (LEAST_HOSTS..=MOST_HOSTS).contains(&n_hosts)
+}
+
 /// What round trips say about sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SitesFound {
     /// The site of each host.
     Sites(Vec<u32>),
-    /// They are measured between at most so many hosts.
-    TooMany(usize),
     /// They divide nothing.
     One,
     /// They may, but not for sure.
     Unsure,
+}
+
+/// In a message: a byte for each host, its site from 1, or 0.
+const _: () = assert!(MOST_HOSTS <= WORDS * size_of::<u64>());
+
+impl SitesFound {
+    pub(super) fn message(&self) -> [u64; WORDS] {
+        let mut bytes = [[0; size_of::<u64>()]; WORDS];
+        if let Self::Sites(sites) = self {
+            for (to, site) in bytes.as_flattened_mut().iter_mut().zip(sites) {
+                *to = *site as u8 + 1;
+            }
+        }
+        bytes.map(u64::from_le_bytes)
+    }
+}
+
+/// The site of each host, if there are several, as a [message](SitesFound::message) says it.
+pub(super) fn of_message(words: [u64; WORDS]) -> impl Iterator<Item = Option<u32>> {
+    let bytes = words.into_iter().flat_map(u64::to_le_bytes);
+    bytes.map(|site| u32::from(site).checked_sub(1))
 }
 
 /// Finds the sites of hosts by what is known of the round trips between them.
@@ -219,9 +254,6 @@ pub(super) fn sites_of(
     n_hosts: usize,
     measured: &BTreeMap<(usize, usize), Measured>,
 ) -> SitesFound {
-    if n_hosts > MOST_HOSTS {
-        return SitesFound::TooMany(MOST_HOSTS);
-    }
     let ns = |of: &Measured| i64::try_from(of.shortest_ns).unwrap_or(i64::MAX);
     let round_trips = measured.iter().map(|(&pair, of)| (pair, ns(of))).collect();
     let Some(sites) = Sites::find(n_hosts, &round_trips) else {
@@ -257,7 +289,6 @@ mod tests {
     };
 
     use super::*;
-    use crate::exchange::WORDS;
 
     /// Ranks on hosts of two sites, connected by channels; a message between sites is under way for
     /// some time.
@@ -265,6 +296,8 @@ mod tests {
         /// Each with the instant from which on it is there.
         to: Vec<Sender<(Instant, [u64; WORDS])>>,
         from: Vec<Receiver<(Instant, [u64; WORDS])>>,
+        /// What is still under way, by sender.
+        under_way: Vec<Option<(Instant, [u64; WORDS])>>,
         rank: usize,
         begin: Instant,
     }
@@ -287,9 +320,20 @@ mod tests {
         }
 
         fn receive(&mut self, from: usize) -> Result<[u64; WORDS], ()> {
-            let (at, words) = self.from[from].recv().map_err(drop)?;
-            std::thread::sleep(at.saturating_duration_since(Instant::now()));
-            Ok(words)
+            await_others(self, from)
+        }
+    }
+
+    impl Polled for Threads {
+        fn try_receive(&mut self, from: usize) -> Result<Option<[u64; WORDS]>, ()> {
+            let waiting = self.under_way[from].take();
+            match waiting.or_else(|| self.from[from].try_recv().ok()) {
+                Some((at, words)) if at <= Instant::now() => Ok(Some(words)),
+                later => {
+                    self.under_way[from] = later;
+                    Ok(None)
+                }
+            }
         }
     }
 
@@ -301,6 +345,7 @@ mod tests {
             .map(|rank| Threads {
                 to: Vec::new(),
                 from: Vec::new(),
+                under_way: vec![None; n],
                 rank,
                 begin,
             })
@@ -318,10 +363,7 @@ mod tests {
         let threads: Vec<_> = (0..n)
             .zip(all)
             .map(|(own, mut transport)| {
-                std::thread::spawn(move || {
-                    let waited = WaitedForCore::of_this_thread();
-                    round_trips(&mut transport, &leaders, own, &waited).unwrap()
-                })
+                std::thread::spawn(move || round_trips(&mut transport, &leaders, own).unwrap())
             })
             .collect();
         let found: Vec<_> = threads.into_iter().map(|one| one.join().unwrap()).collect();
@@ -334,6 +376,33 @@ mod tests {
                 "{one} to {other}: {of:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_message_that_was_there_at_the_first_look_may_have_been_there_for_long() {
+        let (sender, receiver) = channel();
+        let mut one = Threads {
+            to: vec![sender],
+            from: vec![receiver],
+            under_way: vec![None],
+            rank: 0,
+            begin: Instant::now(),
+        };
+        one.send(0, [7; WORDS]).unwrap();
+        assert_eq!(await_message(&mut one, 0), Ok(([7; WORDS], UNKNOWN_NS)));
+        let later = Instant::now() + Duration::from_millis(2);
+        one.to[0].send((later, [8; WORDS])).unwrap();
+        let (words, there) = await_message(&mut one, 0).unwrap();
+        assert!(words == [8; WORDS] && there < UNKNOWN_NS);
+    }
+
+    #[test]
+    fn what_is_found_is_the_same_after_a_message() {
+        let sites = vec![0, 1, 1, 0, 2];
+        let all: Vec<_> = of_message(SitesFound::Sites(sites.clone()).message()).collect();
+        assert!(all.iter().flatten().eq(&sites));
+        assert_eq!(all.len(), 32);
+        assert!(of_message(SitesFound::Unsure.message()).all(|site| site.is_none()));
     }
 
     #[test]
@@ -381,11 +450,7 @@ mod tests {
         }
         assert_eq!(sites_of(4, &measured(&[0; 4])), SitesFound::One);
         assert_eq!(sites_of(2, &measured(&[0, 1])), SitesFound::One);
-        let many = [0; MOST_HOSTS + 1];
-        assert_eq!(
-            sites_of(many.len(), &BTreeMap::new()),
-            SitesFound::TooMany(MOST_HOSTS)
-        );
+        assert!(!are_measured(2) && are_measured(3) && are_measured(16) && !are_measured(17));
     }
 
     #[test]
@@ -413,20 +478,10 @@ mod tests {
     }
 
     #[test]
-    fn a_long_round_trip_is_sure_if_it_repeats_itself_without_waiting() {
+    fn a_long_round_trip_is_sure_if_it_repeats_itself() {
         assert!(is_repeated(100, &[900, 125, 101, 102]));
         assert!(!is_repeated(100, &[900, 126, 101, 102]));
         assert!(!is_repeated(100, &[]));
-    }
-
-    #[test]
-    fn where_the_kernel_does_not_say_how_long_a_thread_waits_it_always_does() {
-        let unknown = WaitedForCore(None);
-        assert!(unknown.ns(unknown.ns(0)) >= 2 * LONGEST_NS);
-        let known = WaitedForCore::of_this_thread();
-        if known.0.is_some() {
-            assert!(known.ns(0) <= known.ns(0));
-        }
     }
 
     #[test]
