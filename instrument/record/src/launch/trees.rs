@@ -2,8 +2,11 @@
 //! encoded, since the library has no parser of TOML in it.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Write;
 use std::net::ToSocketAddrs;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -142,14 +145,21 @@ pub(super) fn path_of(settings: &Settings, rank: Option<LauncherRank>) -> PathBu
         .chars()
         .map(|c| if is_plain(c) { c } else { '_' })
         .collect();
-    let name = format!(".collbench-trees-{job}");
+    let name = format!("{PREFIX}{job}");
     settings.output.with_file_name(name)
 }
+
+/// How the names of files begin by which trees are handed over.
+const PREFIX: &str = ".collbench-trees-";
 
 /// Trees that are handed over. When dropped, the file is removed, and what the processes have
 /// written beside it.
 #[derive(Debug)]
-pub(super) struct HandedOver<'a>(&'a Path);
+pub(super) struct HandedOver<'a> {
+    path: &'a Path,
+    /// Locked as long as this process lives.
+    _file: File,
+}
 
 /// Writes what the preloaded library reads.
 ///
@@ -163,11 +173,63 @@ pub(super) fn hand_over<'a>(rules: &TreeRules, path: &'a Path) -> anyhow::Result
     let folder = Folder::open(folder).with_context(shown)?;
     // Left over if a job with the same number was killed.
     let _ = folder.remove_file(name);
-    let mut file = folder.create_private(name).with_context(shown)?;
-    let handed_over = HandedOver(path);
+    remove_abandoned(&folder);
+    let mut file = create_locked(&folder, name).with_context(shown)?;
+    // Before the content: if that cannot be written, the file is removed.
+    let handed_over = HandedOver {
+        path,
+        _file: file.try_clone().with_context(shown)?,
+    };
     file.write_all(&crc32.to_le_bytes()).with_context(shown)?;
     file.write_all(&bytes).with_context(shown)?;
     Ok(handed_over)
+}
+
+/// Creates a file that is locked, where files can be locked.
+fn create_locked(folder: &Folder, name: &str) -> std::io::Result<File> {
+    loop {
+        let file = folder.create_private(name)?;
+        let is_locked = try_lock(&file);
+        // Another job may have taken it for abandoned before it was locked.
+        if !is_locked || file.metadata()?.nlink() > 0 {
+            return Ok(file);
+        }
+    }
+}
+
+/// Removes the files of commands that were killed and could not do it: those that nobody has locked.
+fn remove_abandoned(folder: &Folder) {
+    for of_job in folder.names().unwrap_or_default() {
+        let name = of_job.to_str().unwrap_or_default();
+        let is_first = name
+            .strip_prefix(PREFIX)
+            .is_some_and(|job| !job.contains('.'));
+        if !is_first {
+            continue;
+        }
+        if let Ok(file) = folder.file(name)
+            && try_lock(&file)
+        {
+            remove_of_job(folder, name);
+        }
+    }
+}
+
+/// Locks a file for this process, unless another one has locked it, or that cannot be done there.
+fn try_lock(file: &File) -> bool {
+    // SAFETY: the descriptor is open; flock only uses the descriptor.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+}
+
+/// Removes the file with this name, and those beside it whose names begin with it and a dot.
+fn remove_of_job(folder: &Folder, name: &str) {
+    // What cannot be removed stays.
+    for of_job in folder.names().unwrap_or_default() {
+        let rest = of_job.to_str().and_then(|of_job| of_job.strip_prefix(name));
+        if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
+            let _ = folder.remove_file(&of_job);
+        }
+    }
 }
 
 fn split(path: &Path) -> anyhow::Result<(&Path, &str)> {
@@ -177,18 +239,11 @@ fn split(path: &Path) -> anyhow::Result<(&Path, &str)> {
 
 impl Drop for HandedOver<'_> {
     fn drop(&mut self) {
-        let Ok((folder, name)) = split(self.0) else {
+        let Ok((folder, name)) = split(self.path) else {
             return;
         };
-        let Ok(folder) = Folder::open(folder) else {
-            return;
-        };
-        // What cannot be removed stays.
-        for of_job in folder.names().unwrap_or_default() {
-            let rest = of_job.to_str().and_then(|of_job| of_job.strip_prefix(name));
-            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
-                let _ = folder.remove_file(&of_job);
-            }
+        if let Ok(folder) = Folder::open(folder) {
+            remove_of_job(&folder, name);
         }
     }
 }
@@ -249,5 +304,33 @@ mod tests {
         let left = std::fs::read_dir(folder.path()).unwrap();
         let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, [".collbench-trees-78"]);
+    }
+
+    #[test]
+    fn what_commands_have_left_that_were_killed_is_removed_and_what_others_use_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in [".collbench-trees-1-5", ".collbench-trees-1-5.0123", "mine"] {
+            std::fs::write(path(name), "").unwrap();
+        }
+        let (one, other) = (path(".collbench-trees-2"), path(".collbench-trees-3"));
+        let rules = file_of("\"a\"").rules;
+        let first = hand_over(&rules, &one).unwrap();
+        std::fs::write(path(".collbench-trees-2.0123"), "").unwrap();
+        let second = hand_over(&rules, &other).unwrap();
+        let names = || {
+            let left = std::fs::read_dir(folder.path()).unwrap();
+            let names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            names.collect::<std::collections::BTreeSet<_>>()
+        };
+        let expected = [
+            ".collbench-trees-2",
+            ".collbench-trees-2.0123",
+            ".collbench-trees-3",
+            "mine",
+        ];
+        assert_eq!(names(), expected.map(String::from).into());
+        drop((first, second));
+        assert_eq!(names(), ["mine".to_owned()].into());
     }
 }
