@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use collbench_formats::{RankTrace, RecordKind};
 use collbench_tests::{
     Analysis, Cluster, Form, Job, Workspace, alone, analyze, calls_by_class, command,
     edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired, run, run_in, source_dir,
@@ -359,6 +360,54 @@ fn collectives_over_trees_give_what_they_give_with_each_library() {
             .stderr
             .contains("no trees are used: the handles of this MPI");
         assert_eq!(is_told, mpi.compiler == MPI_5_ABI.compiler, "{over_trees}");
+    }
+}
+
+#[test]
+fn a_communicator_of_a_session_has_trees_from_mpi_init_to_mpi_finalize() {
+    const TREES: &str = "[[tree]]\noperations = ['allreduce', 'bcast']\nshape = 'binomial'\n";
+    if !have_mpis() {
+        return;
+    }
+    for mpi in [OPEN_MPI_5, MPICH_5] {
+        let workspace = Workspace::new();
+        let program = mpi.compile("session_comm.c", &[], workspace.path());
+        let file = workspace.join("trees.toml");
+        fs::write(&file, TREES).unwrap();
+        let path = mpi.library_path();
+        let job = Job {
+            launcher: mpi.launcher(),
+            variables: &[("LD_LIBRARY_PATH", path.as_str())],
+            options: &["--trees", file.to_str().unwrap()],
+            ..Job::new(3, program, &[])
+        };
+        let plain = job.plain(workspace.path()).expect(0);
+        let (over_trees, trace) = job.record(workspace.path());
+        let over_trees = over_trees.expect(0);
+        assert_eq!(
+            over_trees.sorted_lines(),
+            plain.sorted_lines(),
+            "{}",
+            mpi.name
+        );
+        // Each of its 20 allreduces passes an event collector in rank 1.
+        let files = fs::read_dir(&trace)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let is_of_rank_1 = |file: &PathBuf| {
+            let name = file.file_name().unwrap().to_string_lossy();
+            name.starts_with("rank-000001.") && name.ends_with(".trace")
+        };
+        let mut files = files.filter(is_of_rank_1);
+        let bytes = fs::read(files.next().unwrap()).unwrap();
+        let parsed = RankTrace::parse(&bytes).unwrap();
+        let records = parsed.chunks.iter().flat_map(|chunk| {
+            let records = &chunk.records;
+            (0..records.len()).filter_map(|at| records.get(at))
+        });
+        let passes = records.filter(|record| record.kind() == Some(RecordKind::CollectorPass));
+        let n_passes = passes.count();
+        assert!(n_passes >= 20, "{}: {n_passes}", mpi.name);
     }
 }
 
