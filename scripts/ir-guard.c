@@ -1,5 +1,5 @@
 /* Calls MPI_Barrier on MPI_COMM_SELF as often as its first argument says; with a second argument
- * MPI_Ibarrier and at once MPI_Wait, or, if that is "messages", MPI_Allreduce of one number on
+ * MPI_Ibarrier and at once MPI_Wait, or, if that is "turns", MPI_Barrier from two places, or, if that is "messages", MPI_Allreduce of one number on
  * MPI_COMM_WORLD, or, if that is "replaced", MPI_Bcast of one number from
  * rank 0, or, if that is "p2p", MPI_Sendrecv of one number with itself. Two runs that differ in that number tell what one call costs:
  * what happens once, at the begin and the end, cancels. */
@@ -31,6 +31,13 @@ int main(int argc, char **argv)
                 MPI_Recv(&number, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             else
                 MPI_Send(&number, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+        } else if (argc > 2 && !strcmp(argv[2], "turns")) {
+            if (i % 2) {
+                MPI_Barrier(MPI_COMM_SELF);
+                __asm__ volatile(""); /* so that the two are not made one */
+            } else {
+                MPI_Barrier(MPI_COMM_SELF);
+            }
         } else if (argc > 2 && !strcmp(argv[2], "p2p")) {
             double own = 1, other;
             MPI_Sendrecv(&own, 1, MPI_DOUBLE, 0, 0, &other, 1, MPI_DOUBLE, 0, 0, MPI_COMM_SELF,

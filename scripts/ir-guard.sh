@@ -1,5 +1,6 @@
 #!/bin/sh
-# Counts the instructions of a recorded MPI_Barrier, without and with its call site, of a recorded MPI_Ibarrier with its MPI_Wait, of a
+# Counts the instructions of a recorded MPI_Barrier, without and with its call site, and with those of two places that
+# call in turns, of a recorded MPI_Ibarrier with its MPI_Wait, of a
 # recorded MPI_Allreduce of two ranks with messages and algorithms (one sent, one received, one name),
 # of an MPI_Sendrecv that is timed (layer p2p), of an MPI_Barrier that is not recorded and has no
 # tree where others have one, and of an MPI_Bcast over a tree at its root, under callgrind, and fails where those of the preloaded library are more than
@@ -40,6 +41,7 @@ run() {
     messages) kind=messages ranks=2 layers=calls,messages,algorithms ;;
     p2p) kind=p2p layers=calls,p2p ;;
     sites) kind= layers=calls,sites ;;
+    turns) kind=turns layers=calls,sites ;;
     trees) kind= options="--trees $work/trees.toml --no-trace" ranks=2 ;;
     replaced) kind=replaced options="--trees $work/replaced.toml --no-trace" ranks=2 ;;
     esac
@@ -98,6 +100,7 @@ guard() {
 }
 guard blocking "a recorded MPI_Barrier on MPI_COMM_SELF"
 guard sites "the same with the call site, which is known"
+guard turns "the same from two places in turns"
 guard nonblocking "a recorded MPI_Ibarrier with its MPI_Wait on MPI_COMM_SELF"
 guard messages "a recorded MPI_Allreduce of two ranks with its messages and algorithm"
 guard p2p "a recorded MPI_Sendrecv on MPI_COMM_SELF, which is timed"

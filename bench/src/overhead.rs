@@ -22,6 +22,7 @@ mod worker;
 use std::io::Write;
 
 use anyhow::{Context, bail};
+use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use collbench_formats::{ClockSource, Record};
 
@@ -68,6 +69,11 @@ pub struct Options {
     /// Record from where calls are made, too (layer sites)
     #[arg(long, conflicts_with_all = ["threads", "ranks"])]
     sites: bool,
+    /// Number of places in the program that call in turns
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with_all = ["threads", "ranks"],
+        value_parser = clap::builder::PossibleValuesParser::new(["1", "2", "4", "8"])
+            .map(|n| n.parse::<u64>().unwrap_or(1)))]
+    call_sites: u64,
     /// Operation to measure
     #[arg(long, value_enum, default_value_t = MeasuredOperation::Barrier)]
     operation: MeasuredOperation,
@@ -153,7 +159,7 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
         let clock = worker::clock_of(options.clock.map(ClockName::source))?;
         return match (&options.meeting, options.threads) {
             (Some(meeting), _) => ranks::serve(meeting, clock),
-            (None, 1) => worker::serve(options.operation, clock),
+            (None, 1) => worker::serve(options.operation, options.call_sites, clock),
             (None, _) => threads::serve(clock),
         };
     }
@@ -277,7 +283,8 @@ fn check_room(
     let in_batches = most_turns(options) * (BATCHES_PER_TURN + 1) * options.batch;
     let calls = in_batches + 2 * options.calls;
     let written = options.calls * size_of::<Record>() as u64;
-    let needed = Recorded::bytes_needed(calls) + written;
+    let records = if options.call_sites > 1 { 2 } else { 1 };
+    let needed = records * Recorded::bytes_needed(calls) + written;
     if needed > free_bytes {
         bail!(
             "{}: the measurement needs {} MB, but only {} MB are free; set TMPDIR to a directory \

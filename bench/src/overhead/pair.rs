@@ -70,7 +70,9 @@ impl Pair {
         for command in [&mut plain, &mut recorded] {
             command.args(["overhead", "--worker"]);
             match options.threads {
-                1 => command.args(["--operation", options.operation.word()]),
+                1 => command
+                    .args(["--operation", options.operation.word()])
+                    .args(["--call-sites", &options.call_sites.to_string()]),
                 n => command.args(["--threads", &n.to_string()]),
             };
             if let Some(clock) = options.clock {

@@ -125,14 +125,18 @@ pub(super) fn clock_of(source: Option<ClockSource>) -> anyhow::Result<Clock> {
 }
 
 /// Serves requests until it is told to finish, or until stdin ends.
-pub(super) fn serve(operation: MeasuredOperation, clock: Clock) -> anyhow::Result<()> {
+pub(super) fn serve(
+    operation: MeasuredOperation,
+    n_sites: u64,
+    clock: Clock,
+) -> anyhow::Result<()> {
     let universe = mpi::initialize().context("MPI is initialized already")?;
     let served = match operation {
-        MeasuredOperation::Barrier => Worker::new(clock, barrier)?.serve(),
-        MeasuredOperation::Allreduce => Worker::new(clock, allreduce)?.serve(),
-        MeasuredOperation::Bcast => Worker::new(clock, bcast)?.serve(),
-        MeasuredOperation::Ibarrier => Worker::new(clock, ibarrier)?.serve(),
-        MeasuredOperation::CommDup => Worker::new(clock, comm_dup)?.serve(),
+        MeasuredOperation::Barrier => Worker::new(clock, barrier, n_sites)?.serve(),
+        MeasuredOperation::Allreduce => Worker::new(clock, allreduce, n_sites)?.serve(),
+        MeasuredOperation::Bcast => Worker::new(clock, bcast, n_sites)?.serve(),
+        MeasuredOperation::Ibarrier => Worker::new(clock, ibarrier, n_sites)?.serve(),
+        MeasuredOperation::CommDup => Worker::new(clock, comm_dup, n_sites)?.serve(),
     };
     // Ends MPI, and with it the trace.
     drop(universe);
@@ -142,6 +146,8 @@ pub(super) fn serve(operation: MeasuredOperation, clock: Clock) -> anyhow::Resul
 struct Worker<Call> {
     clock: Clock,
     call: Call,
+    /// Places in the program that call in turns.
+    n_sites: u64,
     n_calls: u64,
     histogram: Histogram<u64>,
     single: SingleCalls,
@@ -157,10 +163,11 @@ struct Worker<Call> {
 const KEPT: usize = 1 << 15;
 
 impl<Call: Fn() -> c_int + Copy> Worker<Call> {
-    fn new(clock: Clock, call: Call) -> anyhow::Result<Self> {
+    fn new(clock: Clock, call: Call, n_sites: u64) -> anyhow::Result<Self> {
         Ok(Self {
             clock,
             call,
+            n_sites,
             n_calls: 0,
             histogram: Histogram::new(3).context("making a histogram")?,
             single: SingleCalls::default(),
@@ -197,12 +204,14 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
     /// As [`Worker::calls`], through the least that can record them.
     #[inline(never)]
     fn least(&mut self, n: u64) -> (u64, c_int) {
-        let mut failed = 0;
-        let begin = self.clock.now();
-        for i in 0..n {
-            let record = &mut self.records[i as usize % KEPT];
-            failed |= least_recorded(self.clock, self.call, record);
-        }
+        let (clock, call) = (self.clock, self.call);
+        let mut i = 0;
+        let begin = clock.now();
+        let failed = in_turns(self.n_sites, n, || {
+            let record = &mut self.records[i % KEPT];
+            i += 1;
+            least_recorded(clock, call, record)
+        });
         let ticks = self.clock.now() - begin;
         self.n_calls += n;
         (ticks, failed)
@@ -268,11 +277,8 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
     /// Makes `n` calls; returns their time, and the bitwise or of their return codes: 0.
     #[inline(never)]
     fn calls(&mut self, n: u64) -> (u64, c_int) {
-        let mut failed = 0;
         let begin = self.clock.now();
-        for _ in 0..n {
-            failed |= (self.call)();
-        }
+        let failed = in_turns(self.n_sites, n, self.call);
         let ticks = self.clock.now() - begin;
         self.n_calls += n;
         (ticks, failed)
@@ -291,6 +297,38 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
         }
     }
 }
+
+/// Makes `n` calls from `n_sites` places of the program in turns, at most [`MOST_SITES`]; returns the
+/// bitwise or of their return codes.
+#[inline(always)]
+fn in_turns(n_sites: u64, n: u64, mut call: impl FnMut() -> c_int) -> c_int {
+    /// One call for each of the words behind the name, each with a return address of its own.
+    macro_rules! rounds {
+        ($($place:literal)*) => {{
+            let mut failed = 0;
+            for _ in 0..n / n_sites {
+                $(
+                    let _ = $place;
+                    failed |= call();
+                )*
+            }
+            for _ in 0..n % n_sites {
+                failed |= call();
+            }
+            failed
+        }};
+    }
+    match n_sites {
+        1 => rounds!(1),
+        2 => rounds!(1 2),
+        4 => rounds!(1 2 3 4),
+        MOST_SITES => rounds!(1 2 3 4 5 6 7 8),
+        _ => unreachable!("checked by the command line"),
+    }
+}
+
+/// Most places that can call in turns.
+const MOST_SITES: u64 = 8;
 
 /// The least that can record a call: a function in front of it that reads the clock twice, and stores as
 /// many bytes as a record has.
