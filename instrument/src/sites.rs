@@ -28,6 +28,7 @@ mod recent;
 #[allow(unsafe_code)]
 mod registers;
 mod registry;
+mod steps;
 #[allow(unsafe_code)]
 mod unwind_table;
 mod walk;

@@ -27,6 +27,15 @@ pub(super) enum Base {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct FrameRule(u64);
 
+/// The fields of a [`FrameRule`], as [`FrameRule::new`] takes them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parts {
+    pub(super) base: Base,
+    pub(super) offset: i64,
+    pub(super) return_at: i64,
+    pub(super) frame_at: Option<i64>,
+}
+
 const BASE: u64 = 3;
 /// The bits for flags of the user.
 pub(super) const FLAGS: u64 = 0xfc;
@@ -64,6 +73,26 @@ impl FrameRule {
         let offset = offset.cast_unsigned() << OFFSET_SHIFT;
         let places = words(return_at)? << RETURN_SHIFT | frame << FRAME_SHIFT;
         Some(Self(base as u64 | places | offset))
+    }
+
+    /// What the rule says; `None` where there is no way.
+    pub(super) fn parts(self) -> Option<Parts> {
+        let base = match self.0 & BASE {
+            1 => Base::Stack,
+            2 => Base::Frame,
+            3 => Base::WordAtFrame,
+            _ => return None,
+        };
+        let bytes = |shift: u32| {
+            let words = (self.0 >> shift) as u16;
+            i64::from(words.cast_signed()) * WORD
+        };
+        Some(Parts {
+            base,
+            offset: self.0.cast_signed() >> OFFSET_SHIFT,
+            return_at: bytes(RETURN_SHIFT),
+            frame_at: Some(bytes(FRAME_SHIFT)).filter(|&at| at != 0),
+        })
     }
 
     pub(super) const fn of_bits(bits: u64) -> Self {
@@ -131,7 +160,7 @@ impl FrameRule {
 
 /// A return address without the signature that AArch64 may store in its upper bits.
 #[inline]
-const fn without_signature(address: usize) -> usize {
+pub(super) const fn without_signature(address: usize) -> usize {
     if cfg!(target_arch = "aarch64") {
         address & ((1 << 48) - 1)
     } else {

@@ -1,12 +1,21 @@
-//! The call sites that a thread has met last: a way of one function, found with a few loads.
+//! The call sites that a thread has met last, found with a few loads.
 
 use std::cell::Cell;
 
+use super::frame_rule::without_signature;
 use super::registers::{Registers, UsedStack};
+use super::steps::{MAX_STEPS, Step, Steps};
 
-/// Entries of each kind.
-const ENTRIES: usize = 8;
-const _: () = assert!(ENTRIES.is_power_of_two());
+/// Addresses in this library that are kept.
+const OWN: usize = 8;
+/// Sets of callers that are kept, of two each: loops with some calls find all of them.
+const SETS: usize = 64;
+/// Ways through other libraries that are kept.
+const WAYS: usize = 16;
+const _: () = assert!(OWN.is_power_of_two() && SETS.is_power_of_two());
+
+/// A return address and its call site.
+type Caller = (usize, u32);
 
 /// What one thread has met last. Only for the thread itself; no destructor, no lazy initialization.
 #[derive(Debug)]
@@ -15,9 +24,95 @@ pub(crate) struct RecentSites {
     epoch: Cell<u32>,
     /// Of functions of this library: an address in it, and where the return address is, from the stack
     /// pointer.
-    own: [Cell<(usize, usize)>; ENTRIES],
-    /// Return addresses into functions that are no wrappers of MPI, and their call sites.
-    callers: [Cell<(usize, u32)>; ENTRIES],
+    own: [Cell<(usize, usize)>; OWN],
+    /// Return addresses into functions that are no wrappers of MPI, and their call sites; in each set the
+    /// newer one first.
+    callers: [[Cell<Caller>; 2]; SETS],
+    /// Ways through wrappers of MPI.
+    ways: [RecentWay; WAYS],
+    /// The one of them that was met last, and that is replaced next.
+    last: Cell<usize>,
+    replaced: Cell<usize>,
+}
+
+/// A way of several functions.
+#[derive(Debug)]
+struct RecentWay {
+    /// The address in this library where it begins; 0: there is none.
+    behind: Cell<usize>,
+    site: Cell<u32>,
+    n: Cell<usize>,
+    /// If all places are counted from the stack pointer: which words these are, and how many words that
+    /// takes; otherwise 0.
+    words: [Cell<usize>; MAX_STEPS],
+    n_words: Cell<usize>,
+    callers: [Cell<usize>; MAX_STEPS],
+    steps: [Cell<Step>; MAX_STEPS],
+    /// The way that was met after this one the last time.
+    next: Cell<usize>,
+}
+
+impl RecentWay {
+    const fn new() -> Self {
+        Self {
+            behind: Cell::new(0),
+            site: Cell::new(0),
+            n: Cell::new(0),
+            words: [const { Cell::new(0) }; MAX_STEPS],
+            n_words: Cell::new(0),
+            callers: [const { Cell::new(0) }; MAX_STEPS],
+            steps: [const { Cell::new(Step::NONE) }; MAX_STEPS],
+            next: Cell::new(0),
+        }
+    }
+
+    /// Whether it is the way from these registers on.
+    #[inline]
+    fn is_way_from(&self, from: Registers, stack: UsedStack) -> bool {
+        if self.behind.get() != from.behind {
+            return false;
+        }
+        let n_words = self.n_words.get();
+        if n_words == 0 {
+            return self.has_steps_from(from, stack);
+        }
+        let Some(words) = stack.words(from.stack, n_words) else {
+            return false;
+        };
+        let places = self.words.iter().zip(&self.callers).take(self.n.get());
+        for (word, caller) in places {
+            if words.get(word.get()).map(without_signature) != Some(caller.get()) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The same, by way of frames that are found from others.
+    #[inline(never)]
+    fn has_steps_from(&self, from: Registers, stack: UsedStack) -> bool {
+        let mut base = from.stack;
+        let steps = self.steps.iter().take(self.n.get());
+        steps.map(Cell::get).all(|step| {
+            let found = step.follow(&mut base, from.frame, stack);
+            found.map(without_signature) == Some(step.caller)
+        })
+    }
+
+    fn set(&self, behind: usize, site: u32, steps: &[Step]) {
+        self.behind.set(behind);
+        self.site.set(site);
+        self.n.set(steps.len());
+        let mut n_words = Some(0);
+        for (i, &step) in steps.iter().enumerate() {
+            let word = step.word_from_stack();
+            n_words = word.and_then(|word| Some(n_words?.max(word + 1)));
+            self.words[i].set(word.unwrap_or(0));
+            self.callers[i].set(step.caller);
+            self.steps[i].set(step);
+        }
+        self.n_words.set(n_words.unwrap_or(0));
+    }
 }
 
 impl RecentSites {
@@ -25,43 +120,96 @@ impl RecentSites {
     pub(crate) const fn new() -> Self {
         Self {
             epoch: Cell::new(0),
-            own: [const { Cell::new((0, 0)) }; ENTRIES],
-            callers: [const { Cell::new((0, 0)) }; ENTRIES],
+            own: [const { Cell::new((0, 0)) }; OWN],
+            callers: [const { [const { Cell::new((0, 0)) }; 2] }; SETS],
+            ways: [const { RecentWay::new() }; WAYS],
+            last: Cell::new(0),
+            replaced: Cell::new(0),
         }
     }
 
-    /// The entry for an address: functions begin at multiples of 16, calls follow each other closely.
+    /// The entry of an address among `n`: the upper bits of a product. The factor, as a fraction of 2^64, is
+    /// 0.997, so that addresses which follow each other closely go round through all entries.
     #[inline]
-    fn place(address: usize) -> usize {
-        (address ^ address >> 5) & (ENTRIES - 1)
+    fn place(address: usize, n: usize) -> usize {
+        address.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (usize::BITS - n.ilog2())
     }
 
     /// The call site, if it is one of the last.
     #[inline]
     pub(super) fn get(&self, epoch: u32, from: Registers, stack: UsedStack) -> Option<u32> {
-        let (behind, offset) = self.own[Self::place(from.behind)].get();
-        if behind != from.behind || self.epoch.get() != epoch {
+        if self.epoch.get() != epoch {
             return None;
         }
-        let caller = stack.word(from.stack.wrapping_add(offset))?;
-        let (known, site) = self.callers[Self::place(caller)].get();
-        (known == caller).then_some(site)
+        let (behind, offset) = self.own[Self::place(from.behind, OWN)].get();
+        if behind == from.behind {
+            let caller = stack.word(from.stack.wrapping_add(offset))?;
+            let [newer, older] = &self.callers[Self::place(caller, SETS)];
+            for entry in [newer, older] {
+                let (known, site) = entry.get();
+                if known == caller {
+                    return Some(site);
+                }
+            }
+        }
+        self.get_way(from, stack)
+    }
+
+    /// The call site of a way through wrappers.
+    #[inline]
+    fn get_way(&self, from: Registers, stack: UsedStack) -> Option<u32> {
+        let last = &self.ways[self.last.get()];
+        let next = &self.ways[last.next.get()];
+        if next.is_way_from(from, stack) {
+            self.last.set(last.next.get());
+            return Some(next.site.get());
+        }
+        self.find_way(from, stack)
+    }
+
+    #[cold]
+    fn find_way(&self, from: Registers, stack: UsedStack) -> Option<u32> {
+        let mut ways = self.ways.iter();
+        let found = ways.position(|way| way.is_way_from(from, stack))?;
+        self.ways[self.last.replace(found)].next.set(found);
+        Some(self.ways[found].site.get())
     }
 
     /// Remembers that the return address at `offset` from the stack pointer leads from a function of this
     /// library to `caller`.
-    pub(super) fn set(&self, epoch: u32, (behind, offset): (usize, usize), caller: (usize, u32)) {
+    pub(super) fn set(&self, epoch: u32, (behind, offset): (usize, usize), caller: Caller) {
+        self.begin(epoch);
+        self.own[Self::place(behind, OWN)].set((behind, offset));
+        let [newer, older] = &self.callers[Self::place(caller.0, SETS)];
+        if newer.get().0 != caller.0 {
+            older.set(newer.replace(caller));
+        }
+    }
+
+    /// Remembers a way from an address in this library to a call site.
+    pub(super) fn set_way(&self, epoch: u32, behind: usize, steps: &Steps, site: u32) {
+        self.begin(epoch);
+        let Some(steps) = steps.all() else { return };
+        let at = self.replaced.get();
+        self.replaced.set((at + 1) % WAYS);
+        self.ways[at].set(behind, site, steps);
+        self.ways[self.last.replace(at)].next.set(at);
+    }
+
+    /// Forgets all that was stored when fewer addresses had been forgotten.
+    fn begin(&self, epoch: u32) {
         if self.epoch.replace(epoch) != epoch {
             self.own.iter().for_each(|entry| entry.set((0, 0)));
-            self.callers.iter().for_each(|entry| entry.set((0, 0)));
+            let callers = self.callers.iter().flatten();
+            callers.for_each(|entry| entry.set((0, 0)));
+            self.ways.iter().for_each(|way| way.behind.set(0));
         }
-        self.own[Self::place(behind)].set((behind, offset));
-        self.callers[Self::place(caller.0)].set(caller);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::frame_rule::{Base, FrameRule};
     use super::super::registers::tests::stack_of;
     use super::*;
 
@@ -91,5 +239,55 @@ mod tests {
         recent.set(1, (101, 16), (4000, 8));
         assert_eq!(recent.get(1, from, stack), None);
         assert_eq!(recent.get(1, elsewhere, stack), Some(8));
+    }
+
+    #[test]
+    fn callers_of_a_long_loop_are_all_kept() {
+        let recent = RecentSites::new();
+        for i in 0..40 {
+            recent.set(0, (100, 0), (4000 + 24 * i, i as u32));
+        }
+        let found = (0..40).filter(|i| {
+            let words = [4000 + 24 * i];
+            let (stack, begin) = stack_of(&words);
+            let from = Registers {
+                behind: 100,
+                stack: begin,
+                frame: 0,
+            };
+            recent.get(0, from, stack) == Some(*i as u32)
+        });
+        assert_eq!(found.count(), 40);
+    }
+
+    #[test]
+    fn ways_through_wrappers_are_found_in_turns() {
+        let recent = RecentSites::new();
+        let rule = FrameRule::new(Base::Stack, 16, -8, None).unwrap();
+        let words_of = |site: usize| [0, 3000, 1, 5000 + site];
+        for site in 0..WAYS + 4 {
+            let mut steps = Steps::default();
+            steps.add(rule, 3000);
+            steps.add(rule, 5000 + site);
+            recent.set_way(0, 100, &steps, site as u32);
+        }
+        for site in (0..WAYS + 4).cycle().take(100) {
+            let words = words_of(site);
+            let (stack, begin) = stack_of(&words);
+            let from = Registers {
+                behind: 100,
+                stack: begin,
+                frame: 0,
+            };
+            // The oldest were replaced.
+            let expected = (site >= 4).then_some(site as u32);
+            assert_eq!(recent.get(0, from, stack), expected, "{site}");
+            assert_eq!(recent.get(1, from, stack), None);
+            let elsewhere = Registers {
+                behind: 101,
+                ..from
+            };
+            assert_eq!(recent.get(0, elsewhere, stack), None);
+        }
     }
 }

@@ -106,6 +106,16 @@ impl UsedStack {
         Some(unsafe { std::ptr::with_exposed_provenance::<usize>(address).read_volatile() })
     }
 
+    /// Some words from an address on; `None` if these are not all in the stack, or it is not the address of
+    /// a word.
+    #[inline]
+    pub(super) fn words(self, begin: usize, n: usize) -> Option<StackWords> {
+        const WORD: usize = size_of::<usize>();
+        let room = self.end.checked_sub(begin)? / WORD;
+        let is_within = begin >= self.from && n <= room && begin.is_multiple_of(WORD);
+        is_within.then_some(StackWords { begin, n })
+    }
+
     /// Whether the frames of functions further out may begin at an address.
     #[inline]
     pub(super) fn has_frames_from(self, address: usize) -> bool {
@@ -119,6 +129,26 @@ impl UsedStack {
             from: address,
             ..self
         }
+    }
+}
+
+/// Words on the stack that is in use, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StackWords {
+    begin: usize,
+    n: usize,
+}
+
+impl StackWords {
+    /// The word at an index.
+    #[inline]
+    pub(super) fn get(self, index: usize) -> Option<usize> {
+        if index >= self.n {
+            return None;
+        }
+        let address = self.begin + index * size_of::<usize>();
+        // SAFETY: as in `UsedStack::word`: these words are in the used part of the stack.
+        Some(unsafe { std::ptr::with_exposed_provenance::<usize>(address).read_volatile() })
     }
 }
 
@@ -150,6 +180,11 @@ pub(super) mod tests {
         }
         // SAFETY: nothing is read.
         assert!(unsafe { UsedStack::from(end, (begin, end)) }.is_none());
+        let some = stack.words(begin + 8, 2).unwrap();
+        assert_eq!([0, 1, 2].map(|i| some.get(i)), [Some(2), Some(3), None]);
+        for (at, n) in [(begin, 1), (begin + 8, 3), (begin + 9, 1), (end + 8, 1)] {
+            assert!(stack.words(at, n).is_none());
+        }
     }
 
     #[test]

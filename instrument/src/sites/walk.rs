@@ -11,6 +11,7 @@ use super::places::{Known, Table};
 use super::python::{Python, ScriptPlace};
 use super::recent::RecentSites;
 use super::registers::{Registers, UsedStack};
+use super::steps::Steps;
 use super::unwind_table::rule_at;
 use super::wrappers::Wrappers;
 
@@ -137,6 +138,7 @@ impl CallSites {
         let (mut at, mut stack) = (from, stack);
         // Where the return address is, if that of the first function is the caller's.
         let mut offset = None;
+        let mut steps = Steps::default();
         let (mut hash, mut n) = (0, 0);
         for _ in 0..MAX_FRAMES {
             let known = self.places.get(at.behind as u64)?;
@@ -149,11 +151,16 @@ impl CallSites {
                         return self.known_in_script(hash);
                     }
                     if n > 1 {
-                        return self.ways.get(hash)?.site();
+                        let site = self.ways.get(hash)?.site()?;
+                        recent.set_way(epoch, from.behind, &steps, site);
+                        return Some(site);
                     }
                     let site = known.site()?;
-                    if let Some(offset) = offset {
-                        recent.set(epoch, (from.behind, offset), (at.behind, site));
+                    match offset {
+                        Some(offset) => {
+                            recent.set(epoch, (from.behind, offset), (at.behind, site));
+                        }
+                        None => recent.set_way(epoch, from.behind, &steps, site),
                     }
                     return Some(site);
                 }
@@ -162,6 +169,7 @@ impl CallSites {
                 break;
             };
             offset = rule.return_from_stack().filter(|_| at == from);
+            steps.add(rule, caller.behind);
             at = caller;
             stack = stack.beyond(at.stack);
         }
