@@ -116,6 +116,12 @@ fn check_lines(analysis: &Analysis, of: &str) {
         );
     }
     assert_eq!(places(analysis, "MPI_Allreduce").len(), 2, "{of}");
+    // All calls, of which only the first ones of the loop have notes.
+    let operations = analysis.array("/operations").iter();
+    let of_allreduce = operations.filter(|entry| entry["operation"] == "MPI_Allreduce");
+    let sites = of_allreduce.flat_map(|entry| entry["sites"].as_array().unwrap());
+    let calls: Vec<u64> = sites.map(|of| of["calls"].as_u64().unwrap()).collect();
+    assert_eq!(calls, [2 * 40, 2 * 40], "{of}");
     let whole = analysis
         .array("/sites")
         .iter()

@@ -41,10 +41,10 @@ pub use file::{
 pub use read::{Damage, FormatError};
 pub use record::{
     Activity, AlgorithmStart, CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CallSiteChange,
-    CollectorPass, CommunicatorWord, CompletingCall, Completion, Creation, Direction,
-    FENCE_NO_PRECEDE, GapTime, Initiation, MAX_PAYLOAD_BYTES, Message, NO_CALL_SITE, NO_RANK,
-    NO_TAG, Note, Operation, PassedWays, PersistentStart, ROOT_IS_ME, ROOT_NONE,
-    ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, RecordWord, Running, Semantics,
-    UNKNOWN_COMMUNICATOR, UnsuccessfulTests, phase_words,
+    CallSiteForecast, CallSiteHistory, CollectorPass, CommunicatorWord, CompletingCall, Completion,
+    Creation, Direction, FENCE_NO_PRECEDE, GapTime, Initiation, MAX_PAYLOAD_BYTES, Message,
+    NO_CALL_SITE, NO_RANK, NO_TAG, NextCallSite, Note, Operation, PassedWays, PersistentStart,
+    ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, RecordWord, Running,
+    Semantics, UNKNOWN_COMMUNICATOR, UnsuccessfulTests, phase_words,
 };
 pub use trace::{Chunk, Definitions, RankTrace, Records, Window};

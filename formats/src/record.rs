@@ -11,6 +11,7 @@ mod pass;
 #[expect(clippy::module_inception, reason = "the record among what it may say")]
 mod record;
 mod semantics;
+mod site_forecast;
 mod word;
 
 pub use completion::{
@@ -18,7 +19,9 @@ pub use completion::{
 };
 pub use gap::{Activity, GapTime};
 pub use message::{Direction, Message};
-pub use note::{AlgorithmStart, CallSiteChange, Creation, NO_CALL_SITE, NO_TAG, Note, Running};
+pub use note::{
+    AlgorithmStart, CallSiteChange, Creation, NO_CALL_SITE, NO_TAG, NextCallSite, Note, Running,
+};
 pub use operation::Operation;
 pub use pass::{CollectorPass, PassedWays};
 pub use record::{
@@ -26,6 +29,7 @@ pub use record::{
     UNKNOWN_COMMUNICATOR,
 };
 pub use semantics::Semantics;
+pub use site_forecast::{CallSiteForecast, CallSiteHistory};
 pub use word::{
     CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CommunicatorWord, MAX_PAYLOAD_BYTES,
     RecordKind, RecordWord,

@@ -38,5 +38,5 @@ pub(crate) use loaded_object::ObjectFinder;
 pub(crate) use python::Python;
 pub(crate) use recent::RecentSites;
 pub(crate) use registers::{Registers, UsedStack};
-pub(crate) use registry::{DefinedSites, NotedSite, SiteRegistry};
+pub(crate) use registry::{DefinedSites, ForecastSites, SiteRegistry};
 pub(crate) use walk::{CallSites, Way};

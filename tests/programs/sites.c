@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 {
     double one = 1, two;
     MPI_Init(&argc, &argv);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 40; i++) {
         MPI_Request request;
         inlined();
         aligned(40 + i);

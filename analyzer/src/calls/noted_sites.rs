@@ -1,17 +1,45 @@
-//! From where a process makes its calls: what the last note of each thread said.
+//! From where a process makes its calls: what notes say, and what follows from those before.
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{CallSiteChange, Note, Record};
+use collbench_formats::{CallSiteForecast, NO_CALL_SITE, Note, Record};
 
 use crate::trace::call_sites::NO_SITE;
+use crate::trace::record_at::RecordAt;
 
-/// The call sites of the next calls of the threads of a process.
+/// The call sites of the calls of the threads of a process.
 #[derive(Debug)]
 pub(crate) struct NotedSites<'a> {
     /// The numbers of the call sites of the process, by its own index.
     numbers: &'a [u32],
-    by_thread: BTreeMap<u32, u32>,
+    by_thread: BTreeMap<u32, OfThread>,
+    /// Of the current batch: its first record, and the number of the call site of each.
+    first: u32,
+    of_batch: Vec<u32>,
+}
+
+/// What is known of the next calls of a thread.
+#[derive(Debug, Default)]
+struct OfThread {
+    forecast: CallSiteForecast,
+    /// What a note said of all calls that follow, in an older trace.
+    of_all: Option<u32>,
+}
+
+impl OfThread {
+    /// Takes a record; gives the call site of its call, as the process numbers them.
+    fn take(&mut self, record: &Record) -> u32 {
+        match record.note() {
+            Some(Note::CallSite(change)) => self.of_all = Some(change.index),
+            Some(Note::NextCallSite(next)) => self.forecast.correct(next.index),
+            _ if record.has_call_site() => {
+                let forecast = self.forecast.take();
+                return self.of_all.unwrap_or(forecast);
+            }
+            _ => {}
+        }
+        NO_CALL_SITE
+    }
 }
 
 impl<'a> NotedSites<'a> {
@@ -20,6 +48,8 @@ impl<'a> NotedSites<'a> {
         Self {
             numbers,
             by_thread: BTreeMap::new(),
+            first: 0,
+            of_batch: Vec::new(),
         }
     }
 
@@ -31,39 +61,27 @@ impl<'a> NotedSites<'a> {
 
     /// A chunk of a thread begins: notes in the one before do not hold for it.
     pub(crate) fn begin_chunk(&mut self, thread: u32) {
-        self.by_thread.remove(&thread);
-    }
-
-    /// Takes a note of a thread.
-    pub(crate) fn take(&mut self, thread: u32, change: CallSiteChange) {
-        let number = change.known().and_then(|index| {
-            let number = self.numbers.get(index as usize).copied();
-            number.filter(|&number| number != NO_SITE)
-        });
-        match number {
-            Some(number) => self.by_thread.insert(thread, number),
-            None => self.by_thread.remove(&thread),
-        };
-    }
-
-    /// Takes the last note among some records of a thread that are passed over.
-    pub(crate) fn pass_over(&mut self, thread: u32, records: &[Record]) {
-        let notes = records.iter().rev().filter_map(Record::note);
-        let mut changes = notes.filter_map(|note| match note {
-            Note::CallSite(change) => Some(change),
-            _ => None,
-        });
-        if let Some(last) = changes.next() {
-            self.take(thread, last);
+        if let Some(known) = self.by_thread.get_mut(&thread) {
+            known.forecast.begin_chunk();
+            known.of_all = None;
         }
     }
 
-    /// The number of the call site of the next call of a thread, or [`NO_SITE`].
+    /// Takes the next records of a thread, of which the first is at this location.
+    pub(crate) fn take(&mut self, thread: u32, location: RecordAt, records: &[Record]) {
+        let known = self.by_thread.entry(thread).or_default();
+        self.first = location.record;
+        self.of_batch.clear();
+        self.of_batch.extend(records.iter().map(|record| {
+            let number = self.numbers.get(known.take(record) as usize);
+            number.copied().unwrap_or(NO_SITE)
+        }));
+    }
+
+    /// The number of the call site of a call among the records that were taken last, or [`NO_SITE`].
     #[inline]
-    pub(crate) fn of_thread(&self, thread: u32) -> u32 {
-        if self.by_thread.is_empty() {
-            return NO_SITE;
-        }
-        self.by_thread.get(&thread).copied().unwrap_or(NO_SITE)
+    pub(crate) fn at(&self, location: RecordAt) -> u32 {
+        let site = self.of_batch.get((location.record - self.first) as usize);
+        site.copied().unwrap_or(NO_SITE)
     }
 }

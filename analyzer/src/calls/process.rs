@@ -258,9 +258,6 @@ impl<'a> Process<'a> {
             self.within_window.insert(thread);
         }
         self.found.n_before_window += n as u64;
-        if self.call_sites.has_any() {
-            self.call_sites.pass_over(thread, &batch.records[..n]);
-        }
         let own = batch.records[..n].iter().rposition(is_own);
         if let Some(at) = own
             && let last = &batch.records[at]
@@ -539,6 +536,11 @@ impl<'a> Process<'a> {
                 self.call_sites.begin_chunk(self.thread_of(batch.location));
                 self.check_sequences(&start);
             }
+            if self.call_sites.has_any() {
+                let thread = self.thread_of(batch.location);
+                let records = &batch.records[..];
+                self.call_sites.take(thread, batch.location, records);
+            }
             self.route(&batch, unqueued);
             if batch.is_possible
                 && let Some(last) = batch.records.iter().rfind(|record| class::is_call(record))
@@ -569,7 +571,7 @@ impl<'a> Process<'a> {
     #[inline]
     fn site_at(&self, location: RecordAt) -> u32 {
         if self.call_sites.has_any() {
-            self.call_sites.of_thread(self.thread_of(location))
+            self.call_sites.at(location)
         } else {
             NO_SITE
         }

@@ -3,8 +3,9 @@
 use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::{Comparison, SiteFigures};
 use collbench_formats::{
-    CallSite, CallSiteChange, CompletingCall, Definition, Initiation, Layer, LayerState, Module,
-    NO_CALL_SITE, NO_MODULE, Operation, Record, SCRIPT, ScriptFunction, SiteFrame,
+    CallSite, CallSiteChange, CallSiteForecast, CompletingCall, Definition, Initiation, Layer,
+    LayerState, Module, NO_CALL_SITE, NO_MODULE, NextCallSite, Operation, Record, SCRIPT,
+    ScriptFunction, SiteFrame,
 };
 
 use crate::built::{START, TestChunk, TestProcess, TestTrace, begin, call, complete, only};
@@ -99,6 +100,35 @@ fn calls_are_those_of_the_last_note_and_places_of_several_ranks_are_one() {
         (&None, &None, None)
     );
     assert_eq!(analysis.sites[0].place(), "app+0x10");
+}
+
+#[test]
+fn calls_that_follow_from_those_before_need_no_note() {
+    let places_of = [("/tmp/app", 16), ("/tmp/app", 32), ("/tmp/app", 48)];
+    let mut processes: Vec<TestProcess> = (0..2)
+        .map(|rank| process(rank, &["/tmp/app"], &places_of))
+        .collect();
+    let mut n_notes = 0;
+    for process in &mut processes {
+        // The first rounds of the loop are noted; afterwards each call is expected where it is.
+        let mut forecast = CallSiteForecast::default();
+        for i in 0..300u32 {
+            let (index, at) = (i % 3, u64::from(i) * 100);
+            if forecast.clone().take() != index {
+                forecast.correct(index);
+                let note = NextCallSite { index }.words();
+                process.call(Record::of_words(note, START + at, 0));
+                n_notes += 1;
+            }
+            forecast.take();
+            let leave = at + 50 + 10 * u64::from(index);
+            process.call(barrier((at + 10, leave)));
+        }
+    }
+    assert!(n_notes <= 2 * 8, "{n_notes}");
+    let trace = TestTrace { processes };
+    let expected = [(16, 40), (32, 50), (48, 60)].map(|(at, ns)| (at, 2, 200, 200 * ns, Some(0)));
+    assert_eq!(places(&trace, "MPI_Barrier"), expected);
 }
 
 #[test]

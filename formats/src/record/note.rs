@@ -9,6 +9,7 @@ const RUNNING: u16 = 2;
 const CREATION: u16 = 3;
 // 4 to 7 are activities: see `gap`.
 const CALL_SITE: u16 = 8;
+const NEXT_CALL_SITE: u16 = 9;
 
 /// More about a call than its own record holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,20 +23,31 @@ pub enum Note {
     Creation(Creation),
     /// Calls without records of their own.
     Gap(GapTime),
-    /// From where in the program the calls that follow were made.
+    /// From where in the program the calls that follow were made: in older traces.
     CallSite(CallSiteChange),
+    /// From where in the program the next call was made.
+    NextCallSite(NextCallSite),
 }
 
 /// From where in the program the next calls are made. It holds for the calls and completions of the
 /// application that follow the note in its thread, up to the next such note or the end of the chunk.
-/// The `enter` of the record is not after that of the next call.
+/// The `enter` of the record is not after that of the next call. Only in older traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallSiteChange {
     /// Index of its [`CallSite`](crate::CallSite), or [`NO_CALL_SITE`].
     pub index: u32,
 }
 
-/// In [`CallSiteChange::index`]: it is not known from where the calls are made.
+/// From where in the program the next call, completion or phase of the application in this thread is made:
+/// not from where [`CallSiteForecast`](crate::CallSiteForecast) says. The `enter` of the record is not after
+/// that of the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextCallSite {
+    /// Index of its [`CallSite`](crate::CallSite), or [`NO_CALL_SITE`].
+    pub index: u32,
+}
+
+/// In [`NextCallSite::index`]: it is not known from where the calls are made.
 pub const NO_CALL_SITE: u32 = u32::MAX;
 
 /// The start of an algorithm of the MPI library. The `enter` of the record is the `enter` of the
@@ -118,6 +130,18 @@ impl CallSiteChange {
     }
 }
 
+impl NextCallSite {
+    /// Bytes 8 to 23 of its record, as two little-endian words.
+    #[must_use]
+    #[inline]
+    pub const fn words(self) -> [u64; 2] {
+        [
+            RecordWord::note(NEXT_CALL_SITE, 0).bits(),
+            CommunicatorWord::new(UNKNOWN_COMMUNICATOR, self.index.cast_signed()).bits(),
+        ]
+    }
+}
+
 impl Running {
     /// The recorder takes a sample at calls, and at gaps before calls, that take at least this
     /// long, ns.
@@ -177,6 +201,9 @@ impl Record {
                 position: word.creation_position(),
             })),
             CALL_SITE => Some(Note::CallSite(CallSiteChange {
+                index: self.root.get() as u32,
+            })),
+            NEXT_CALL_SITE => Some(Note::NextCallSite(NextCallSite {
                 index: self.root.get() as u32,
             })),
             sort => Some(Note::Gap(GapTime::of_fields(
@@ -251,6 +278,25 @@ mod tests {
                 0, 0, 0, 0, 0, 0, 0, 0, // nothing
             ]
         );
+    }
+
+    #[test]
+    fn the_call_site_of_the_next_call_has_the_bytes_of_the_format_page() {
+        let next = NextCallSite { index: 5 };
+        let written = record(next.words(), 0x1122);
+        assert_eq!(
+            written.as_bytes(),
+            [
+                0x22, 0x11, 0, 0, 0, 0, 0, 0, // at the latest
+                0, 0, 0, 0, 0, 0, // nothing
+                9, 0xc4, // kind 6, internal, the next call's site
+                0xff, 0xff, 0xff, 0xff, // nothing
+                5, 0, 0, 0, // index
+                0, 0, 0, 0, 0, 0, 0, 0, // nothing
+            ]
+        );
+        assert_eq!(written.note(), Some(Note::NextCallSite(next)));
+        assert!(!written.has_call_site());
     }
 
     #[test]

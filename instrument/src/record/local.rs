@@ -248,6 +248,7 @@ impl Local {
             self.make_room(recorder, thread)?;
             if let Some(site) = site {
                 self.note_site(recorder, thread, site)?;
+                thread.forecast.pass(site);
             }
             let slot = thread.cursor.take_first();
             // Another thread may have ended recording meanwhile.
@@ -301,7 +302,7 @@ impl Local {
         if thread.cursor.is_at_end() {
             let posted = self.outstanding_receives(thread);
             thread.open_next_chunk(recorder, &posted)?;
-            thread.noted_site.forget();
+            thread.forecast.begin_chunk();
         }
         Ok(())
     }

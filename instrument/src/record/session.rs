@@ -123,6 +123,9 @@ pub(crate) fn record_init(recorder: &'static Recorder, operation: Operation, ent
         if slot.is_null() {
             return;
         }
+        if let Some(thread) = local.thread.get() {
+            thread.forecast.pass(thread.forecast.expected());
+        }
         slot.write([
             RecordWord::call(operation, 0, 0).bits(),
             CommunicatorWord::new(0, ROOT_NONE).bits(),

@@ -1,9 +1,9 @@
 //! From where calls are made: the call site of a call, found before its slot is taken, and the note
-//! before it where the thread's previous call was made from elsewhere.
+//! before it where another one than that is forecast.
 
 use std::sync::PoisonError;
 
-use collbench_formats::{CallSite, CallSiteChange, Definition, NO_CALL_SITE, SiteFrame};
+use collbench_formats::{CallSite, Definition, NO_CALL_SITE, NextCallSite, SiteFrame};
 
 use super::local::Local;
 use super::recorder::Recorder;
@@ -52,12 +52,15 @@ impl Local {
     ) -> Option<Slot> {
         let thread = self.thread.get()?;
         let index = self.site_from(recorder, sites, from);
-        if index == thread.noted_site.get() {
-            return thread.cursor.take();
-        }
-        let [note, slot] = thread.cursor.take_two()?;
-        let before = note.time_before();
-        thread.note_site(recorder, note, index, before);
+        let slot = if thread.needs_note_of(index) {
+            let [note, slot] = thread.cursor.take_two()?;
+            let before = note.time_before();
+            thread.note_site(recorder, note, index, before);
+            slot
+        } else {
+            thread.cursor.take()?
+        };
+        thread.forecast.pass(index);
         Some(slot)
     }
 
@@ -114,11 +117,11 @@ impl Local {
 }
 
 impl Thread {
-    /// Stores a note on the call site of the calls behind it; `before` is a time before the call,
+    /// Stores a note on the call site of the call behind it; `before` is a time before the call,
     /// ticks, or 0.
     #[inline]
     pub(super) fn note_site(&self, recorder: &Recorder, note: Slot, index: u32, before: u64) {
-        note.write(CallSiteChange { index }.words());
+        note.write(NextCallSite { index }.words());
         // Reading the clock would cost more than all the rest of this.
         let at = if before == 0 {
             recorder.clock.now()
@@ -126,12 +129,13 @@ impl Thread {
             before
         };
         note.stamp(at);
-        self.noted_site.set(index);
+        self.forecast.correct(index);
     }
 
     /// Whether a call from there needs a note before it.
+    #[inline(always)]
     pub(super) fn needs_note_of(&self, index: u32) -> bool {
-        self.noted_site.get() != index
+        self.forecast.expected() != index
     }
 }
 

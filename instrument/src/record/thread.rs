@@ -11,7 +11,7 @@ use super::retained::{self, Retained, Unfinished};
 use crate::communicators::CommunicatorEntry;
 use crate::file::{GrowError, OpenChunk, Opening, Slot, SlotCursor, Slots};
 use crate::messages::Receives;
-use crate::sites::NotedSite;
+use crate::sites::ForecastSites;
 
 /// The recorder's state of a thread; never freed. Aligned so that no two share a cache line, nor a
 /// pair of lines that is fetched together.
@@ -24,8 +24,8 @@ pub(crate) struct Thread {
     pub(crate) receives: Receives,
     /// Whether there was a call of the application inside another one.
     pub(super) has_nested_calls: AtomicBool,
-    /// The call site of its calls, as noted in the current chunk.
-    pub(super) noted_site: NotedSite,
+    /// The call sites of its next calls, as they follow from those before in the current chunk.
+    pub(super) forecast: ForecastSites,
 }
 
 const _: () = assert!(align_of::<Thread>() == align_of::<CommunicatorEntry>());
@@ -154,7 +154,7 @@ impl Recorder {
                 chunks: Mutex::default(),
                 receives: Receives::default(),
                 has_nested_calls: AtomicBool::new(false),
-                noted_site: NotedSite::default(),
+                forecast: ForecastSites::default(),
             }));
             threads.push(thread);
             thread

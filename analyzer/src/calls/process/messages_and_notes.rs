@@ -37,8 +37,7 @@ impl Process<'_> {
             self.gaps.add(thread, gap, record.enter.get(), before);
             return;
         }
-        if let Note::CallSite(change) = note {
-            self.call_sites.take(thread, change);
+        if let Note::CallSite(_) | Note::NextCallSite(_) = note {
             return;
         }
         if let Note::Creation(making) = note {
@@ -56,7 +55,7 @@ impl Process<'_> {
                 self.found.of_process.running.count(running, record, &call);
                 return;
             }
-            Note::Creation(_) | Note::Gap(_) | Note::CallSite(_) => return,
+            Note::Creation(_) | Note::Gap(_) | Note::CallSite(_) | Note::NextCallSite(_) => return,
             Note::Algorithm(begun) => begun,
         };
         let begun_at = record.enter.get();

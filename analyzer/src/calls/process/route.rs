@@ -38,13 +38,14 @@ impl Process<'_> {
             }
             let class = class_of(first);
             let (before, rest) = all.split_at(at);
-            let n = self.part_length(rest, class);
+            let location = RecordAt {
+                record: batch.location.record + at as u32,
+                ..batch.location
+            };
+            let n = self.part_length(rest, location, class);
             let part = BatchPart {
                 records: &rest[..n],
-                location: RecordAt {
-                    record: batch.location.record + at as u32,
-                    ..batch.location
-                },
+                location,
                 is_possible: batch.is_possible,
             };
             if batch.is_possible && !matches!(class, RecordClass::Message | RecordClass::Pass) {
@@ -84,9 +85,9 @@ impl Process<'_> {
         }
     }
 
-    /// How many records, of which the first is of this class, belong to one queue.
+    /// How many records, of which the first is at this location and of this class, belong to one queue.
     #[inline]
-    fn part_length(&self, records: &[Record], class: RecordClass) -> usize {
+    fn part_length(&self, records: &[Record], location: RecordAt, class: RecordClass) -> usize {
         let first = &records[0];
         // One that has not returned can only be the first; and what completes before the next
         // record is to end before it.
@@ -105,7 +106,16 @@ impl Process<'_> {
                         && class_of(record) == RecordClass::Ordered
                         && record.leave.get() != 0
                 };
-                others.take_while(is_alike).count() + 1
+                let n = others.take_while(is_alike).count() + 1;
+                if !self.call_sites.has_any() {
+                    return n;
+                }
+                let site = self.call_sites.at(location);
+                let is_from_there = |i: &u32| {
+                    let record = location.record + i;
+                    self.call_sites.at(RecordAt { record, ..location }) == site
+                };
+                (0..n as u32).take_while(is_from_there).count()
             }
             RecordClass::Message => {
                 let is_alike = |record: &&Record| is_message(record);
