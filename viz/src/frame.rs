@@ -36,10 +36,10 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// The finding as a title of up to three lines, `subtitle` below it in up to two.
+    /// The finding as a title of up to six lines, `subtitle` below it in up to two.
     pub(crate) fn new(finding: &Text, subtitle: &str) -> Head {
         Head {
-            title: wrap(finding.as_str(), HEADING_CHARS, 3),
+            title: wrap(finding.as_str(), HEADING_CHARS, 6),
             subtitle: wrap(subtitle, SUBTITLE_CHARS, 2),
         }
     }
