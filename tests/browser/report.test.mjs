@@ -220,6 +220,24 @@ test('the pictures of one operation are shown at a time', async () => {
   });
 });
 
+test('on paper the bars of histograms are there, and no table or picture is cut', async () => {
+  for (const name of ['four', 'sixty-four']) {
+    // As wide as a page of A4 within its margins.
+    await withReport(name, { viewport: { width: 680, height: 1000 } }, async (page) => {
+      await page.emulateMedia({ media: 'print' });
+      const { bars, wide } = await page.evaluate(() => ({
+        bars: [...document.querySelectorAll('figure > .wide svg .bar')].map((bar) => bar.getBoundingClientRect().height),
+        wide: [...document.querySelectorAll('.wide')].map((of) => ({
+          over: of.scrollWidth - document.documentElement.clientWidth,
+          tall: of.querySelector('svg.picture')?.getBoundingClientRect().height ?? 0,
+        })),
+      }));
+      assert.ok(bars.length > 0 && bars.every((height) => height > 0), name);
+      for (const { over, tall } of wide) assert.ok(over <= 0 && tall < 900, `${name}: ${over} ${tall}`);
+    });
+  }
+});
+
 test('an address leads to its operation, and to a table that is folded', async () => {
   await withReport('four', { hash: '#operation-3' }, async (page) => {
     const heading = page.locator('#operation-3');
