@@ -93,8 +93,8 @@ struct Options {
     /// Layers to record, separated by commas: +NAME and -NAME change the default; NAMES alone are the
     /// whole list, and begin with calls. calls (always), messages and algorithms (of the MPI library,
     /// within collectives), p2p (time in point-to-point communication), io (MPI-IO), rma (windows),
-    /// switches (whether threads were running), sites (from where calls are made), all
-    /// [default: calls,messages,algorithms,p2p, as far as the MPI library allows]
+    /// sites (from where calls are made), scripts (lines of Python scripts), switches (whether threads were running), all
+    /// [default: calls,messages,algorithms,p2p,sites, as far as the MPI library allows]
     #[arg(
         long, value_name = "LIST", value_delimiter = ',', value_parser = LayerWord,
         allow_hyphen_values = true, help_heading = CONTENT,

@@ -57,7 +57,7 @@ impl Layers {
         algorithms: true,
         switches: false,
         p2p: true,
-        sites: false,
+        sites: true,
         scripts: false,
         by_default: true,
     };
@@ -196,7 +196,8 @@ mod tests {
         assert_eq!(of("-messages,+io"), other);
         let all = of("all");
         assert!(Layer::ALL.iter().all(|&layer| all.has(layer)) && !all.by_default);
-        assert!(of("+scripts").sites && !of("-scripts").sites && !of("all,-sites").sites);
+        assert!(of("calls,scripts").sites && !of("calls").sites && !of("all,-sites").sites);
+        assert!(of("+scripts").sites && of("-scripts").sites && !of("-sites").sites);
         assert!(!of("all,-rma").rma && of("all,-rma").io);
         assert_eq!(of("calls,messages,+io,-messages").list(), "calls,+io");
     }
