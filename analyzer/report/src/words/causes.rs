@@ -136,7 +136,9 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
 /// What a cause is, and where: the sentence without evidence and cost.
 pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
     if let Some(why) = explanation(analysis, cause) {
-        return operation_cause(analysis, why);
+        let called = call_sites::place(analysis, cause.site);
+        let called = called.map_or_else(String::new, |place| format!("; called at {place}"));
+        return operation_cause(analysis, why) + &called;
     }
     let at = place(analysis, cause);
     let before = operation(analysis, cause).map_or_else(String::new, |of| format!(" before {of}"));
@@ -177,7 +179,9 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
             format!("some ranks leave {of} later than others, and are late for what follows{known}")
         }
         CauseKind::Imbalance => {
-            format!("work differs between the ranks of {at}, and none stands out")
+            let most = call_sites::place(analysis, cause.site).and(operation(analysis, cause));
+            let most = most.map_or_else(String::new, |of| format!(", the most before {of}"));
+            format!("work differs between the ranks of {at}, and none stands out{most}")
         }
         CauseKind::Startup => "ranks began at different times".to_owned(),
         CauseKind::Recorder => "the recorder paused ranks".to_owned(),
