@@ -24,7 +24,7 @@ pub(super) struct Step {
 /// What places are counted from; at the begin it is the stack pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NewBase {
-    /// As before.
+    /// The one before.
     Same,
     /// The frame register of the first function.
     FrameRegister,
