@@ -83,13 +83,20 @@ impl Killed {
         found.unwrap_or_else(|| panic!("{:#}", self.analysis.json["unfinished"]))
     }
 
-    /// The screen, with single blanks.
+    /// The screen, with single blanks, and without the places in the program, which must be there.
     fn screen(&self) -> String {
         let analyzer = command("collbench-analyze").into_os_string();
         let finished = run(&[analyzer, "--no-pictures".into(), self.trace.clone().into()]);
         let finished = finished.expect(3);
         let words: Vec<&str> = finished.stdout.split_whitespace().collect();
-        words.join(" ")
+        let words = words.join(" ");
+        let mut parts = words.split(" at hangs.c:");
+        let mut screen = parts.next().unwrap().to_owned();
+        assert!(screen.len() < words.len(), "no place in {words}");
+        for part in parts {
+            screen += part.trim_start_matches(|c: char| c.is_ascii_digit());
+        }
+        screen
     }
 
     #[track_caller]
