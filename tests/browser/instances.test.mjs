@@ -1,6 +1,8 @@
 // Single instances on the report page: every way that leads to one, their timelines, and the filters.
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
@@ -9,11 +11,27 @@ import { makeReport } from './reports.mjs';
 
 const NAMES = ['four', 'sixty-four', 'thousand', 'inside', 'sites'];
 
+// Kept functions and lines of one place, which mean harm.
+const HARM = '</title></style></script><script>globalThis.broken=4</script><img src=x onerror=globalThis.broken=5>\u202e\u001b]0;x\u0007';
+const SYMBOLS = {
+  schema: 'collbench.symbols/1',
+  addresses: [{
+    module: '/opt/solver',
+    build_id: null,
+    offset: 4096,
+    functions: Array.from({ length: 300 }, (_, i) => ({
+      function: HARM + 'x'.repeat(100_000), file: `/${HARM}.c`, line: 4294967295 - i, inlined: i < 299,
+    })),
+  }],
+};
+const keepHarm = (trace) => writeFileSync(join(trace, 'symbols.json'), JSON.stringify(SYMBOLS));
+
 let browser;
 const pages = {};
 
 before(async () => {
   for (const name of NAMES) pages[name] = makeReport(name, null, `instances-${name}`);
+  pages.symbols = makeReport('sites', null, 'instances-symbols', keepHarm);
   browser = await launch();
 });
 
@@ -341,6 +359,15 @@ test('names of places in the program are text', async () => {
     assert.match(await heading(page).innerText(), /^MPI_Bcast/);
     assert.equal(await page.evaluate(() => globalThis.broken), undefined);
     assert.equal(await page.locator('img').count(), 0);
+  });
+});
+
+test('kept names of functions and files are text, cut where nobody would read on', async () => {
+  await withReport('symbols', async (page) => {
+    assert.equal(await page.evaluate(() => globalThis.broken), undefined);
+    assert.equal(await page.locator('img').count(), 0);
+    assert.match(await page.locator('.verdict').innerText(), /<script>globalThis/);
+    assert.ok((await page.content()).length < 3_000_000);
   });
 });
 

@@ -16,8 +16,8 @@ function command(name, ...words) {
 }
 
 // Makes the report of a scenario; returns the path of its page. `editCommand` changes the command
-// that the trace says was run. Files of tests run at the same time: each names its folders.
-export function makeReport(name, editCommand, folderName = name) {
+// that the trace says was run, `edit` anything in its folder. Files of tests run at the same time: each names its folders.
+export function makeReport(name, editCommand, folderName = name, edit = () => {}) {
   mkdirSync(folder, { recursive: true });
   const scenario = fileURLToPath(new URL(`scenarios/${name}.toml`, import.meta.url));
   const trace = join(folder, folderName);
@@ -28,6 +28,7 @@ export function makeReport(name, editCommand, folderName = name) {
     run.command = editCommand(run.command);
     writeFileSync(path, JSON.stringify(run));
   }
+  edit(trace);
   command('analyze', trace);
   return join(trace, 'report', 'index.html');
 }

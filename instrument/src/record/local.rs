@@ -217,7 +217,9 @@ impl Local {
 
     #[cold]
     fn take_later_slot_of_call(&self, recorder: &'static Recorder, is_internal: bool) -> Slot {
-        let site = (!is_internal).then(|| self.own_site(recorder));
+        // Of calls that are not recorded any more it is not looked for.
+        let has_site = !is_internal && !recorder.file.is_stopped();
+        let site = has_site.then(|| self.own_site(recorder));
         // Inside a call that has no record, the sums go on.
         let slot = self.take_later_slot(recorder, !self.has_entered(), site);
         if slot.is_null() && self.is_own_call() {
