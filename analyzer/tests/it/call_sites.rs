@@ -127,7 +127,7 @@ fn calls_that_follow_from_those_before_need_no_note() {
     }
     assert!(n_notes <= 2 * 8, "{n_notes}");
     let trace = TestTrace { processes };
-    let expected = [(16, 40), (32, 50), (48, 60)].map(|(at, ns)| (at, 2, 200, 200 * ns, Some(0)));
+    let expected = [(48, 60), (32, 50), (16, 40)].map(|(at, ns)| (at, 2, 200, 200 * ns, Some(0)));
     assert_eq!(places(&trace, "MPI_Barrier"), expected);
 }
 
