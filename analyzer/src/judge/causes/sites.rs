@@ -43,16 +43,36 @@ impl Sites {
     }
 }
 
+/// Message round trips that divide hosts which exchanges leave together are at least so long, in percent of the
+/// shortest between sites; those that connect hosts are at most so long.
+const FAR: i64 = 75;
+const NEAR: i64 = 20;
+
 /// The sites of hosts by the exchanges that measured the clocks; where these are not enough, also by messages.
 ///
-/// Messages inside of collectives may take much longer than their way, and have the error of the clocks.
+/// Messages inside of collectives may take much longer than their way, and have the error of the clocks: hosts that
+/// exchanges find equally far from others are divided only by messages that take about as long as those between sites.
 fn find(
     n_hosts: usize,
     measured: &BTreeMap<(usize, usize), i64>,
     with_messages: impl FnOnce() -> BTreeMap<(usize, usize), i64>,
 ) -> Option<sites::Sites> {
-    let found = sites::Sites::find(n_hosts, measured).filter(|found| found.is_sure);
-    found.or_else(|| sites::Sites::find(n_hosts, &with_messages()))
+    let found = sites::Sites::find(n_hosts, measured);
+    if found.as_ref().is_some_and(|found| found.is_sure) {
+        return found;
+    }
+    let mut all = with_messages();
+    if let Some(assumed) = &found {
+        all.retain(|pair, ns| {
+            let percent = ns.saturating_mul(100) / assumed.between_ns.max(1);
+            let is_near = percent <= NEAR;
+            if is_near && !measured.contains_key(pair) {
+                *ns = assumed.within_ns.min(*ns);
+            }
+            is_near || percent >= FAR || measured.contains_key(pair)
+        });
+    }
+    sites::Sites::find(n_hosts, &all).or(found)
 }
 
 /// Round trips between hosts: of the exchanges that measured the clocks, and between hosts without one,
@@ -129,6 +149,39 @@ fn usual(transfer: &Distribution) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slow_messages_do_not_divide_hosts_that_are_equally_far_from_others() {
+        // Two sites in turn: exchanges of all with the first host, and of neighbours.
+        let far = |a: usize, b: usize| (a ^ b) & 1 == 1;
+        let trip = |a: usize, b: usize| {
+            let ns = if far(a, b) { 4_060_000 } else { 115_000 };
+            ((a, b), ns + 100 * (a + 3 * b) as i64)
+        };
+        let star = (1..8).map(|b| trip(0, b));
+        let ring = (1..7).map(|a| trip(a, a + 1));
+        let measured: BTreeMap<(usize, usize), i64> = star.chain(ring).collect();
+        // Some of a site took as long as a third, or half, of the way to the other.
+        let found = find(8, &measured, || {
+            let mut all = measured.clone();
+            let slow = [((1, 3), 1_409_160), ((2, 6), 131_272), ((5, 7), 2_002_902)];
+            all.extend(slow);
+            all
+        });
+        assert_eq!(found.unwrap().of_host, [0, 1, 0, 1, 0, 1, 0, 1]);
+        // As long as all the way: those are two sites.
+        let found = find(8, &measured, || {
+            let mut all = measured.clone();
+            all.extend(
+                [1, 3]
+                    .into_iter()
+                    .flat_map(|a| [5, 7].map(|b| ((a, b), 4_100_000))),
+            );
+            all.extend([((1, 3), 150_000), ((5, 7), 400_000)]);
+            all
+        });
+        assert_eq!(found.unwrap().of_host, [0, 1, 0, 1, 0, 2, 0, 2]);
+    }
 
     #[test]
     fn slow_messages_do_not_divide_a_site_that_exchanges_have_found() {
