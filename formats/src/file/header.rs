@@ -88,8 +88,12 @@ pub struct FileHeader {
     pub n_records: U64,
     /// [`FileHeader::end_checksum`], once finalized; 0 in a file whose recorder stored none.
     pub end_crc32: U32,
-    /// Always 0.
-    pub reserved_end: [u8; 12],
+    /// Cores that the process might use when recording began; 0: not known.
+    pub usable_cores: U16,
+    /// Cores of its host that were online then; 0: not known.
+    pub online_cores: U16,
+    /// Which cores it might use: equal for processes of a host that might use the same ones.
+    pub core_set: U64,
     /// The size of a ring, bytes: the newest records are retained and older ones are overwritten.
     /// 0: all records are retained.
     pub keep_bytes: U64,
@@ -132,7 +136,9 @@ impl FileHeader {
             stop_text: [0; STOP_TEXT_BYTES],
             n_records: U64::ZERO,
             end_crc32: U32::ZERO,
-            reserved_end: [0; 12],
+            usable_cores: U16::ZERO,
+            online_cores: U16::ZERO,
+            core_set: U64::ZERO,
             keep_bytes: U64::ZERO,
         };
         header.header_crc32 = header.checksum().into();

@@ -24,6 +24,7 @@ use super::growing::GrowingFile;
 use super::header::MappedHeader;
 use super::ring::Ring;
 use crate::directory;
+use crate::host::Cores;
 
 /// Size of a thread's first chunk of records, bytes; each further one is twice as long, up to
 /// [`LARGEST_CHUNK`].
@@ -93,7 +94,11 @@ impl RankFile {
         let length =
             ((size_of::<FileHeader>() + encoded.len()) as u64).next_multiple_of(CHUNK_ALIGN);
         let room = file.take_extent(length, length)?;
+        let cores = Cores::of_this_process();
         let fields = FileHeader {
+            usable_cores: cores.usable.into(),
+            online_cores: cores.online.into(),
+            core_set: cores.set.into(),
             keep_bytes: keep_bytes.into(),
             ..FileHeader::recording((&encoded, crc32), length)
         };
