@@ -67,8 +67,8 @@ pub use overlap::{OverlapDiagnosis, OverlapSummary, SentSummary};
 pub use process::{CommunicatorSummary, RankClass, RankSummary};
 pub use shown_instances::{ShownInstance, ShownInstances};
 pub use trace::{
-    DamageSummary, InFlightSummary, LayerSummary, MessageEndCounts, RankWindow, TraceSummary,
-    WindowSummary,
+    DamageSummary, InFlightSummary, LayerSummary, MessageEndCounts, RankWindow, SharedCores,
+    TraceSummary, WindowSummary,
 };
 pub use trees::{
     EdgeSummary, MeanTime, OutsideTrees, OwnContributor, OwnTreeSummary, OwnWrapper, ProxyOutlier,

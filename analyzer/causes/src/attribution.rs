@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::cause::{Attributed, Totals};
 use crate::compare::{Comparison, Unit};
 use crate::history::History;
-use crate::instance::{Dependence, Instance, PartOfProcess};
+use crate::instance::{Dependence, Instance, Part, PartOfProcess, Polled};
 use crate::process::Process;
 use crate::spare::Spare;
 use crate::synchronizations::Since;
@@ -41,6 +41,8 @@ pub struct Attribution {
     /// Buffers of the instances that are done with.
     spare: Spare,
     sinces: Vec<(usize, Since)>,
+    /// When `MPI_Init` returned to processes, ns, as far as that is not looked at yet.
+    begins: Vec<(u32, i64)>,
 }
 
 /// What is to be done with an instance when a time has come.
@@ -114,11 +116,23 @@ impl Attribution {
             comparison: Comparison::default(),
             spare: Spare::default(),
             sinces: Vec::new(),
+            begins: Vec::new(),
         }
+    }
+
+    /// Adds when `MPI_Init` returned to a process, ns, before anything else of it.
+    pub fn add_begin(&mut self, process: u32, left_ns: i64) {
+        self.begins.push((process, left_ns));
+    }
+
+    /// Adds a span in which a process polled, before it entered its next instance.
+    pub fn add_polled(&mut self, polled: &Polled) {
+        self.processes[polled.process as usize].polled(polled);
     }
 
     /// Adds what a process did besides its own work, before it entered its next instance.
     pub fn add_part(&mut self, part: PartOfProcess) {
+        self.comparison.has_partners |= matches!(part.part, Part::PointToPoint(_));
         let process = &mut self.processes[part.process as usize];
         process.besides.push_back(part);
     }
@@ -238,6 +252,9 @@ impl Attribution {
                 && instance.members.len() == self.processes.len()
                 && at_ns >= self.open_until_ns;
             if step.on.is_some() || step.compared.is_some() {
+                if !self.begins.is_empty() {
+                    self.begin();
+                }
                 self.prepare(instance);
                 self.attribute(&held, step, is_new_begin);
             }
@@ -301,6 +318,24 @@ impl Attribution {
         }
     }
 
+    /// Looks at when `MPI_Init` returned to processes. All are known to which it did before what is attributed now.
+    #[cold]
+    fn begin(&mut self) {
+        let first_ns = self.begins.iter().map(|&(_, ns)| ns).min();
+        let Some(origin_ns) = self.history.origin_ns().or(first_ns) else {
+            return;
+        };
+        for (process, left_ns) in std::mem::take(&mut self.begins) {
+            self.history.begin(process, origin_ns);
+            self.processes[process as usize].did(&PartOfProcess {
+                process,
+                part: Part::Launch,
+                span_ns: [origin_ns, left_ns.max(origin_ns)],
+                ns: left_ns.saturating_sub(origin_ns),
+            });
+        }
+    }
+
     /// Makes what the members of an instance did before they entered known, in order of time.
     fn prepare(&mut self, instance: &Instance) {
         let enters_ns = &instance.calls.enters_ns;
@@ -352,6 +387,7 @@ impl Attribution {
                 is_remembered: !is_new_begin,
                 n_ends: self.n_ends,
                 is_end,
+                origin_ns: self.history.origin_ns(),
             };
             self.comparison
                 .attribute(&unit, &mut self.processes, &self.hosts, &mut self.totals);
@@ -359,8 +395,14 @@ impl Attribution {
             self.sinces = sinces;
         }
         if let Some(from_ns) = all_since_ns {
-            self.comparison
-                .note_excesses(instance, from_ns, &self.processes, &mut self.totals);
+            let (processes, totals) = (&self.processes, &mut self.totals);
+            if self.history.origin_ns() == Some(from_ns) {
+                self.comparison
+                    .note_start(instance, from_ns, processes, totals);
+            } else {
+                self.comparison
+                    .note_excesses(instance, from_ns, processes, totals);
+            }
         }
     }
 }

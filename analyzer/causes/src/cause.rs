@@ -18,6 +18,13 @@ pub enum Cause {
         /// Of what; `None`: of its own work.
         part: Option<Part>,
     },
+    /// The same between `MPI_Init` and its first collective with others.
+    LateAtStart {
+        /// Which.
+        process: u32,
+        /// Of what; `None`: of its own work.
+        part: Option<Part>,
+    },
     /// Processes of a communicator had more to do than others, but not more than the median.
     Imbalance {
         /// Number of the communicator.
@@ -81,7 +88,27 @@ pub struct Attributed {
     pub costs: Costs,
     /// By operation and communicator: how much more each member did than the others, by slot.
     pub excesses: BTreeMap<(u64, u32), Excesses>,
+    /// The same without point-to-point communication; of instances before which there was any.
+    pub own_excesses: BTreeMap<(u64, u32), Excesses>,
+    /// The first instances, of which the members are compared since `MPI_Init`.
+    pub starts: Vec<Start>,
 }
+
+/// What the members of a communicator did between `MPI_Init` and their first collective together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// The operation of that.
+    pub operation: u64,
+    /// Number of the communicator.
+    pub communicator: u32,
+    /// The processes, by slot.
+    pub members: Arc<[u32]>,
+    /// What each of them did that was not in collectives, ns; below 0: of that one it is not known.
+    pub did_ns: Vec<i64>,
+}
+
+/// Starts that are retained.
+const MOST_STARTS: usize = 64;
 
 /// How much more the members of a communicator did than the others, before one operation.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -122,6 +149,20 @@ impl Excess {
         self.n_most += 1;
         self.most_ns += ns;
         self.most_squares += ns * ns;
+    }
+
+    /// How much more it did on average, ns.
+    #[must_use]
+    pub fn mean_ns(&self) -> f64 {
+        self.sum_ns / self.n.max(1) as f64
+    }
+
+    /// The standard error of that, ns; at least one of the steps in which times are counted.
+    #[must_use]
+    pub fn error_of_mean_ns(&self) -> f64 {
+        let n = self.n.max(2) as f64;
+        let squares = (self.squares - self.sum_ns * self.mean_ns()) / (n - 1.0);
+        (squares.max(1.0) / n).sqrt()
     }
 
     /// Several processes together.
@@ -193,6 +234,8 @@ impl Excess {
 pub(crate) struct Totals {
     costs: FxHashMap<(Cause, u64), Cost>,
     excesses: FxHashMap<(u64, u32), Excesses>,
+    own_excesses: FxHashMap<(u64, u32), Excesses>,
+    starts: Vec<Start>,
 }
 
 impl Totals {
@@ -204,34 +247,23 @@ impl Totals {
 
     /// Notes what the members of an instance did, ns by slot; below 0: of that one it is not known.
     pub(crate) fn note_excesses(&mut self, instance: &Instance, did_ns: &[i64]) {
-        let (mut n, mut sum) = (0_u32, 0.0);
-        for &ns in did_ns.iter().filter(|&&ns| ns >= 0) {
-            n += 1;
-            sum += ns as f64;
-        }
-        if n < 2 {
-            return;
-        }
-        let key = (instance.operation, instance.communicator);
-        let excesses = self.excesses.entry(key).or_insert_with(|| Excesses {
-            members: Arc::clone(&instance.members),
-            by_slot: vec![Excess::default(); instance.members.len()],
-        });
-        let mean = sum / f64::from(n);
-        let (mut most_ns, mut most) = (-1, None);
-        for (slot, (excess, &ns)) in excesses.by_slot.iter_mut().zip(did_ns).enumerate() {
-            if ns < 0 {
-                continue;
-            }
-            excess.add(ns as f64 - mean);
-            if ns > most_ns {
-                (most_ns, most) = (ns, Some(slot));
-            } else if ns == most_ns {
-                most = None;
-            }
-        }
-        if let Some(slot) = most {
-            excesses.by_slot[slot].add_most(most_ns as f64 - mean);
+        note_excesses(&mut self.excesses, instance, did_ns);
+    }
+
+    /// Notes what the members of an instance did besides point-to-point communication, likewise.
+    pub(crate) fn note_own_excesses(&mut self, instance: &Instance, did_ns: &[i64]) {
+        note_excesses(&mut self.own_excesses, instance, did_ns);
+    }
+
+    /// Notes what the members of a first instance did before, likewise.
+    pub(crate) fn note_start(&mut self, instance: &Instance, did_ns: Vec<i64>) {
+        if self.starts.len() < MOST_STARTS {
+            self.starts.push(Start {
+                operation: instance.operation,
+                communicator: instance.communicator,
+                members: Arc::clone(&instance.members),
+                did_ns,
+            });
         }
     }
 
@@ -243,7 +275,43 @@ impl Totals {
         Attributed {
             costs: self.costs.into_iter().collect(),
             excesses: self.excesses.into_iter().collect(),
+            own_excesses: self.own_excesses.into_iter().collect(),
+            starts: self.starts,
         }
+    }
+}
+
+/// Adds what the members of an instance did to the excesses over its operation, ns by slot; below 0: of that one it
+/// is not known.
+fn note_excesses(all: &mut FxHashMap<(u64, u32), Excesses>, instance: &Instance, did_ns: &[i64]) {
+    let (mut n, mut sum) = (0_u32, 0.0);
+    for &ns in did_ns.iter().filter(|&&ns| ns >= 0) {
+        n += 1;
+        sum += ns as f64;
+    }
+    if n < 2 {
+        return;
+    }
+    let key = (instance.operation, instance.communicator);
+    let excesses = all.entry(key).or_insert_with(|| Excesses {
+        members: Arc::clone(&instance.members),
+        by_slot: vec![Excess::default(); instance.members.len()],
+    });
+    let mean = sum / f64::from(n);
+    let (mut most_ns, mut most) = (-1, None);
+    for (slot, (excess, &ns)) in excesses.by_slot.iter_mut().zip(did_ns).enumerate() {
+        if ns < 0 {
+            continue;
+        }
+        excess.add(ns as f64 - mean);
+        if ns > most_ns {
+            (most_ns, most) = (ns, Some(slot));
+        } else if ns == most_ns {
+            most = None;
+        }
+    }
+    if let Some(slot) = most {
+        excesses.by_slot[slot].add_most(most_ns as f64 - mean);
     }
 }
 

@@ -11,6 +11,8 @@ use crate::synchronizations::Since;
 
 /// Members of which a median is taken, at least, where only some of them are compared since an instant.
 const SAMPLED: usize = 16;
+/// Partners of which each waits for the next one that are followed, at most.
+const MOST_PARTNERS: usize = 64;
 
 /// The waits of an instance for one process.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +30,8 @@ pub(crate) struct Unit<'u> {
     /// one.
     pub(crate) n_ends: u64,
     pub(crate) is_end: bool,
+    /// Who is compared since then is compared since `MPI_Init`, ns.
+    pub(crate) origin_ns: Option<i64>,
 }
 
 /// Attributes units; the buffers are reused.
@@ -35,6 +39,10 @@ pub(crate) struct Unit<'u> {
 pub(crate) struct Comparison {
     /// What the process that was waited for did since the instant at hand.
     last: Spent,
+    /// Whether that instant is in `MPI_Init`.
+    is_start: bool,
+    /// Communication point to point, if it mostly polled in what counts as its own work.
+    polls: Option<Part>,
     /// Causes of its waits since then.
     causes: Vec<(Cause, i64)>,
     /// What each member did: waits, own work, and each part of the one that was waited for. One row for
@@ -65,6 +73,8 @@ pub(crate) struct Comparison {
     passed_on: Vec<i64>,
     /// What the unit costs.
     unit: Vec<(Cause, UnitCost)>,
+    /// Whether anybody communicated point to point.
+    pub(crate) has_partners: bool,
 }
 
 /// What is charged for the shares of waits that are in one column.
@@ -209,6 +219,41 @@ impl Comparison {
             }
         }
         totals.note_excesses(instance, &self.did);
+        if self.has_partners {
+            let mut is_any = false;
+            let members = instance.members.iter().zip(&instance.calls.enters_ns);
+            for ((&member, &enter_ns), did_ns) in members.zip(&mut self.did) {
+                if *did_ns >= 0 {
+                    let process = &processes[member as usize];
+                    let (ns, _) = process.with_partners([from_ns, enter_ns]);
+                    is_any |= ns > 0;
+                    *did_ns = (*did_ns - ns).max(0);
+                }
+            }
+            if is_any {
+                totals.note_own_excesses(instance, &self.did);
+            }
+        }
+        self.did.clear();
+    }
+
+    /// Notes what the members of a first instance did since `MPI_Init` that is their own.
+    pub(crate) fn note_start(
+        &mut self,
+        instance: &Instance,
+        from_ns: i64,
+        processes: &[Process],
+        totals: &mut Totals,
+    ) {
+        let members = instance.members.iter().zip(&instance.calls.enters_ns);
+        let did = members.map(|(&member, &enter_ns)| {
+            let process = &processes[member as usize];
+            let span = [from_ns, enter_ns];
+            let in_calls_ns = process.in_calls_ns(from_ns, enter_ns);
+            let others_ns = in_calls_ns.saturating_add(process.launch_ns(span));
+            did_ns(span, others_ns)
+        });
+        totals.note_start(instance, did.collect());
         self.did.clear();
     }
 
@@ -219,6 +264,8 @@ impl Comparison {
         let last_enter_ns = enters_ns[on as usize];
         let last = &processes[instance.members[on as usize] as usize];
         self.last.of(last, [from_ns, last_enter_ns]);
+        self.is_start = unit.origin_ns == Some(from_ns);
+        self.polls = last.polls_between([from_ns, last_enter_ns], self.last.row[OWN]);
         self.causes.clear();
         if self.last.row[WAIT] > 0 {
             let causes = &mut self.causes;
@@ -331,7 +378,7 @@ impl Comparison {
         self.own_median_ns = self.median(OWN);
         self.columns.clear();
         for column in OWN..width {
-            let column = self.column(unit, column);
+            let column = self.column(unit, column, from_ns, processes);
             self.columns.push(column);
         }
         let imbalance = Cause::Imbalance {
@@ -374,15 +421,17 @@ impl Comparison {
             communicator: instance.communicator,
         };
         let mut split = Split::default();
-        let rows = std::mem::take(&mut self.rows);
+        let mut rows = std::mem::take(&mut self.rows);
         let compared = std::mem::take(&mut self.compared);
         for &(since_ns, slot) in &compared {
             if since_ns != from_ns {
                 continue;
             }
             let wait_ns = calls.waits_ns[slot];
-            let row = &rows[width * slot..][..width];
+            let row = &mut rows[width * slot..][..width];
             let is_counted = calls.is_counted.get(slot).copied().unwrap_or(true);
+            // It entered at that instant.
+            row[OWN] = row[OWN].max(0);
             let shared_ns = divide_more(wait_ns, &self.last.row[..width], row, more, shares);
             split.most_passed_on_ns = split.most_passed_on_ns.max(more[WAIT]);
             if is_counted {
@@ -492,22 +541,39 @@ impl Comparison {
         divide(ns, &self.values, &mut self.passed_on);
     }
 
-    /// What is charged for the shares of waits in a column of what the process that was waited for did more;
-    /// the median of own work is known.
-    fn column(&mut self, unit: &Unit<'_>, column: usize) -> Column {
+    /// What is charged for the shares of waits in a column of what the process that was waited for did more since an
+    /// instant; the median of own work is known.
+    fn column(
+        &mut self,
+        unit: &Unit<'_>,
+        column: usize,
+        from_ns: i64,
+        processes: &[Process],
+    ) -> Column {
         let process = unit.instance.members[unit.on as usize];
         let (part, of_last) = self.last.column(column);
+        let part = part.or(self.polls);
         let (late, above_ns) = match part {
             Some(Part::Operation(operation)) => (Cause::Operation(operation), of_last),
+            Some(Part::Launch) => (Cause::Startup, of_last),
             _ => {
                 let median_ns = match column {
                     OWN => self.own_median_ns,
                     _ => self.median(column),
                 };
-                (Cause::Late { process, part }, (of_last - median_ns).max(0))
+                (self.late(process, part), (of_last - median_ns).max(0))
             }
         };
-        let (partner, of_partner_ns) = self.partner(unit.instance, part);
+        let origin = match part {
+            Some(Part::PointToPoint(Some(partner))) if above_ns > 0 => {
+                self.origin(unit, partner, above_ns, from_ns, processes)
+            }
+            _ => None,
+        };
+        let (partner, of_partner_ns) = match origin {
+            Some((origin, more_ns)) => (self.late(origin, None), more_ns),
+            None => (Cause::Unexplained, 0),
+        };
         Column {
             late,
             above_ns,
@@ -519,19 +585,57 @@ impl Comparison {
         }
     }
 
-    /// The partner of a part, as the cause of waits, and how much more own work than the median it had, ns.
-    fn partner(&self, instance: &Instance, part: Option<Part>) -> (Cause, i64) {
-        let Some(Part::PointToPoint(Some(partner))) = part else {
-            return (Cause::Unexplained, 0);
-        };
-        let mut members = instance.members.iter();
-        let slot = members.position(|&member| member == partner);
-        let own_ns = slot.map_or(0, |slot| self.rows[self.last.row.len() * slot + OWN]);
-        let cause = Cause::Late {
-            process: partner,
-            part: None,
-        };
-        (cause, (own_ns - self.own_median_ns).max(0))
+    /// A process had more of something since the instant at hand.
+    fn late(&self, process: u32, part: Option<Part>) -> Cause {
+        if self.is_start {
+            Cause::LateAtStart { process, part }
+        } else {
+            Cause::Late { process, part }
+        }
+    }
+
+    /// The process whose own work a process waited for that communicated with `partner` since an instant for `waited_ns`
+    /// longer than others, and how much more than the median it worked, ns: the partner, or, where that only waited, too,
+    /// the one that it waited for. `None` where none of them had more work.
+    fn origin(
+        &self,
+        unit: &Unit<'_>,
+        partner: u32,
+        waited_ns: i64,
+        from_ns: i64,
+        processes: &[Process],
+    ) -> Option<(u32, i64)> {
+        let Unit { instance, on, .. } = *unit;
+        let last_enter_ns = instance.calls.enters_ns[on as usize];
+        let (mut before, mut at) = (instance.members[on as usize], partner);
+        let mut first = None;
+        for _ in 0..MOST_PARTNERS {
+            let mut members = instance.members.iter();
+            let Some(slot) = members.position(|&member| member == at) else {
+                return first;
+            };
+            let span = [from_ns, instance.calls.enters_ns[slot].min(last_enter_ns)];
+            let process = &processes[at as usize];
+            let (with_partners_ns, next) = process.with_partners(span);
+            let mut did_ns = 0_i64;
+            process.between(span[0], span[1], |ns, _| did_ns = did_ns.saturating_add(ns));
+            let own_ns = span[1].saturating_sub(span[0]).saturating_sub(did_ns);
+            let more_ns = (own_ns - self.own_median_ns).max(0);
+            if more_ns > waited_ns / 2 {
+                return Some((at, more_ns));
+            }
+            if at == partner && more_ns > 0 {
+                first = Some((at, more_ns));
+            }
+            // Who hardly waited passes nothing on.
+            match next {
+                Some(next) if with_partners_ns > waited_ns / 2 && next != before => {
+                    (before, at) = (at, next);
+                }
+                _ => return first,
+            }
+        }
+        first
     }
 
     /// Charges a wait to one cause.
@@ -597,7 +701,9 @@ impl Comparison {
             }
             if cost.direct_ns > 0 || cost.propagated_ns > 0 {
                 let times = match cause {
-                    Cause::Late { process, .. } if !with_partners.is_empty() => {
+                    Cause::Late { process, .. } | Cause::LateAtStart { process, .. }
+                        if !with_partners.is_empty() =>
+                    {
                         let mut members = instance.members.iter();
                         times(members.position(|&member| member == process))
                     }

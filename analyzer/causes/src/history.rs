@@ -18,6 +18,10 @@ pub(crate) struct History {
     last: Option<u32>,
     /// Slots of an instance whose processes were together later than all members.
     later: Vec<usize>,
+    /// When `MPI_Init` returned for the first time to any process, ns; `None` where that is not known.
+    origin_ns: Option<i64>,
+    /// By process whether it is known when `MPI_Init` returned to it.
+    has_begun: Vec<bool>,
 }
 
 /// Since when the members of an instance are compared with one of them.
@@ -37,7 +41,21 @@ impl History {
             recent: vec![Vec::new(); n_processes],
             last: None,
             later: Vec::new(),
+            origin_ns: None,
+            has_begun: vec![false; n_processes],
         }
+    }
+
+    /// Notes that `MPI_Init` returned to a process, for the first time to any at `origin_ns`.
+    pub(crate) fn begin(&mut self, process: u32, origin_ns: i64) {
+        self.origin_ns = Some(origin_ns);
+        self.has_begun[process as usize] = true;
+    }
+
+    /// When `MPI_Init` returned for the first time to any process, ns: since then those are compared that were inside of
+    /// no instance together before.
+    pub(crate) fn origin_ns(&self) -> Option<i64> {
+        self.origin_ns
     }
 
     /// Remembers when the members of an instance, whose last entered at a time, were inside together.
@@ -223,6 +241,14 @@ impl History {
                 let slots = [slot as usize, slot_of_last as usize];
                 since = since.later(synchronizations.last(slots, limit_ns));
             }
+        }
+        if since == Since::Startup
+            && let Some(origin_ns) = self.origin_ns
+            && origin_ns <= limit_ns
+            && self.has_begun[process]
+            && self.has_begun[last]
+        {
+            return Since::Instant(origin_ns);
         }
         since
     }

@@ -22,6 +22,24 @@ pub struct Batch {
     pub instances: Vec<Instance>,
     /// Before their next collectives; in order of time for each process.
     pub parts: Vec<PartOfProcess>,
+    /// Gaps that are full of unsuccessful polls.
+    pub polled: Vec<Polled>,
+    /// When `MPI_Init` returned to processes, ns.
+    pub begins: Vec<(u32, i64)>,
+}
+
+/// A span without collectives in which a process polled for messages again and again. What it did in between may be its
+/// own work, or waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Polled {
+    /// Which process.
+    pub process: u32,
+    /// The process of which it expected a message, where that is known.
+    pub partner: Option<u32>,
+    /// The span, ns.
+    pub span_ns: [i64; 2],
+    /// How much of the span was not in calls, ns.
+    pub ns: i64,
 }
 
 /// A complete instance of a collective.
@@ -269,6 +287,8 @@ pub enum Part {
     Rma,
     /// The recorder.
     Recorder,
+    /// Being started, until `MPI_Init` returned, since it returned for the first time to any process.
+    Launch,
 }
 
 impl Part {

@@ -9,9 +9,15 @@
 //! of which l had more:
 //!
 //! - work: a direct cost. What exceeds the median of the communicator is charged to l, the rest is
-//!   imbalance: nobody is accused because another one had little to do.
+//!   imbalance: nobody is accused because another one had little to do. What a process did between the polls of a
+//!   span that is full of unsuccessful ones counts as waiting for its partner.
+//! - communication point to point: charged to the partner, as far as that one had more work, or the one that it waited
+//!   for in turn did.
 //! - time in an operation: charged to that operation.
 //! - waits: propagated. They are charged to the causes of those waits, in proportion.
+//!
+//! Before the first instance of two processes T0 is when `MPI_Init` returned for the first time to any process, where
+//! that is known. Until it returned to a process as well, that was being started: `startup`.
 //!
 //! Every wait is attributed completely: the costs add up to the waits, to the ns.
 //!
@@ -36,8 +42,8 @@ mod spent;
 mod synchronizations;
 
 pub use attribution::Attribution;
-pub use cause::{Attributed, Cause, Cost, Costs, Excess, Excesses};
+pub use cause::{Attributed, Cause, Cost, Costs, Excess, Excesses, Start};
 pub use instance::{
-    Batch, Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Wait,
+    Batch, Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled, Wait,
 };
 pub use spare::Spare;

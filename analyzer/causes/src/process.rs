@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use crate::amounts::{add, sum_ns};
 use crate::blocking_calls::{BlockingCall, BlockingCalls};
 use crate::cause::Cause;
-use crate::instance::{Call, Calls, Part, PartOfProcess};
+use crate::instance::{Call, Calls, Part, PartOfProcess, Polled};
 use crate::log::{Entry, Log};
 
 /// What is retained of a process.
@@ -18,6 +19,8 @@ pub(crate) struct Process {
     pub(crate) besides: VecDeque<PartOfProcess>,
     /// Its waits, by cause.
     pub(crate) waits: Log<Cause>,
+    /// Its own work in spans that are full of unsuccessful polls, by the process of which it expected a message.
+    polled: Log<Option<u32>>,
 }
 
 impl Process {
@@ -42,6 +45,58 @@ impl Process {
             self.besides.pop_front();
             self.did(&of);
         }
+    }
+
+    /// Logs a span that is full of unsuccessful polls.
+    pub(crate) fn polled(&mut self, of: &Polled) {
+        let [from_ns, to_ns] = of.span_ns;
+        self.polled.push(Entry {
+            end_ns: to_ns,
+            span_ns: to_ns.saturating_sub(from_ns),
+            ns: of.ns,
+            what: of.partner,
+        });
+    }
+
+    /// Communication point to point, if most of its own work between two times, ns, was between unsuccessful polls: with
+    /// the partner for which that was the longest.
+    pub(crate) fn polls_between(&self, [from_ns, to_ns]: [i64; 2], own_ns: i64) -> Option<Part> {
+        if self.polled.is_empty() {
+            return None;
+        }
+        let mut sums: Vec<(Option<u32>, i64)> = Vec::new();
+        self.polled.between(from_ns, to_ns, |ns, partner| {
+            add(&mut sums, partner, ns);
+        });
+        let all_ns = sum_ns(sums.iter().map(|&(_, ns)| ns));
+        // Of equal ones the first.
+        let &(partner, _) = sums.iter().rev().max_by_key(|&&(_, ns)| ns)?;
+        (all_ns > own_ns / 2).then_some(Part::PointToPoint(partner))
+    }
+
+    /// How long it was in point-to-point communication between two times, ns, and the partner with which that was the
+    /// longest.
+    pub(crate) fn with_partners(&self, [from_ns, to_ns]: [i64; 2]) -> (i64, Option<u32>) {
+        let mut sums: Vec<(Option<u32>, i64)> = Vec::new();
+        self.parts.between(from_ns, to_ns, |ns, part| {
+            if let Some(Part::PointToPoint(partner)) = part {
+                add(&mut sums, partner, ns);
+            }
+        });
+        let most = sums.iter().rev().max_by_key(|&&(_, ns)| ns);
+        let partner = most.and_then(|&(partner, _)| partner);
+        (sum_ns(sums.iter().map(|&(_, ns)| ns)), partner)
+    }
+
+    /// How long it was being started between two times, ns.
+    pub(crate) fn launch_ns(&self, [from_ns, to_ns]: [i64; 2]) -> i64 {
+        let mut sum_ns = 0_i64;
+        self.parts.between(from_ns, to_ns, |ns, part| {
+            if part == Some(Part::Launch) {
+                sum_ns = sum_ns.saturating_add(ns);
+            }
+        });
+        sum_ns
     }
 
     /// Logs its call in the slot of an instance.
@@ -124,6 +179,7 @@ impl Process {
     pub(crate) fn sort(&mut self) {
         self.parts.sort();
         self.waits.sort();
+        self.polled.sort();
     }
 
     /// Forgets what ended before a time, ns.
@@ -132,19 +188,21 @@ impl Process {
         self.calls.forget_before(at_ns);
         self.parts.forget_before(at_ns);
         self.waits.forget_before(at_ns);
+        self.polled.forget_before(at_ns);
     }
 
     /// Whether so much is retained that what is old should be added up.
     #[inline]
     pub(crate) fn is_long(&mut self) -> bool {
         self.calls.move_old_to(&mut self.parts);
-        self.parts.is_long() || self.waits.is_long()
+        self.parts.is_long() || self.waits.is_long() || self.polled.is_long()
     }
 
     /// Adds up what it did long ago between boundaries, ns, ascending.
     pub(crate) fn fold(&mut self, boundaries: &[i64]) {
         self.parts.fold(boundaries);
         self.waits.fold(boundaries);
+        self.polled.fold(boundaries);
     }
 }
 

@@ -35,6 +35,11 @@ pub struct Call {
 }
 
 impl Call {
+    /// Whether MPI began in the process with it, and when it returned can be true.
+    pub(crate) fn begins_mpi(&self) -> bool {
+        matches!(self.operation, Operation::Init | Operation::InitThread) && self.is_timed
+    }
+
     /// Time in it, ns; 0 for a call under way, and for one that returned an error. Of a nonblocking
     /// one: time in the initiating and the completing call.
     #[must_use]

@@ -5,7 +5,7 @@ use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Operation};
 
 use crate::calls::algorithms::AlgorithmCounts;
-use crate::calls::gap::TimeBesides;
+use crate::calls::gap::{PartnerTimes, TimeBesides};
 use crate::calls::last_seen::LastSeen;
 use crate::calls::phases::LevelTime;
 use crate::calls::running::RunningCounts;
@@ -85,6 +85,10 @@ pub struct ProcessFindings {
     pub running: RunningCounts,
     /// Time in point-to-point communication, MPI-IO and RMA.
     pub besides: TimeBesides,
+    /// Time in point-to-point communication by partner.
+    pub partners: PartnerTimes,
+    /// When `MPI_Init` returned, ns; `None` where that is not known.
+    pub begun_ns: Option<i64>,
     /// Number of the place in the program from which it made the last call that had not returned.
     pub site_in_flight: Option<u32>,
 }

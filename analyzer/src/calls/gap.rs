@@ -105,6 +105,32 @@ pub(crate) struct Gaps {
     /// Indexes in records of files and windows, if calls on them are recorded.
     files_and_windows: BTreeMap<u32, Layer>,
     pub(crate) besides: TimeBesides,
+    pub(crate) partners: PartnerTimes,
+}
+
+/// Partners whose times are told apart.
+const MOST_PARTNERS: usize = 64;
+
+/// Time in point-to-point communication by the partner of the longest call of each gap: its world rank (in the world of
+/// the process).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PartnerTimes {
+    /// By partner, ns.
+    pub known: BTreeMap<u32, i64>,
+    /// Of gaps whose partner is not known, and of partners beyond the first ones, ns.
+    pub others_ns: i64,
+}
+
+impl PartnerTimes {
+    fn add(&mut self, partner: Option<u32>, ns: i64) {
+        let is_full = self.known.len() >= MOST_PARTNERS;
+        let known = partner.filter(|of| !is_full || self.known.contains_key(of));
+        let sum = match known {
+            Some(partner) => self.known.entry(partner).or_default(),
+            None => &mut self.others_ns,
+        };
+        *sum = sum.saturating_add(ns);
+    }
 }
 
 /// Whether a record is of a call or completion of the application, which ends a gap.
@@ -138,6 +164,7 @@ impl Gaps {
             left: BTreeMap::new(),
             files_and_windows,
             besides: TimeBesides::default(),
+            partners: PartnerTimes::default(),
         }
     }
 
@@ -237,6 +264,10 @@ impl Gaps {
         let besides = &mut self.besides;
         let add = |sum: &mut i64, ns| *sum = sum.saturating_add(ns);
         add(&mut besides.point_to_point_ns, point_to_point_ns);
+        if point_to_point_ns > 0 {
+            let partner = gap.longest.and_then(|longest| longest.partner);
+            self.partners.add(partner, point_to_point_ns);
+        }
         add(&mut besides.io_ns, io_ns);
         add(&mut besides.rma_ns, rma_ns);
         add(&mut besides.unrecorded_ns, io_ns.saturating_add(rma_ns));
@@ -295,6 +326,7 @@ mod tests {
             left: BTreeMap::new(),
             files_and_windows: BTreeMap::new(),
             besides: TimeBesides::default(),
+            partners: PartnerTimes::default(),
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) enum Unqueued {
     },
     /// The begin or end of MPI in a process.
     Process {
+        /// Index of the process in the run.
+        process: usize,
         /// The call.
         call: Call,
     },

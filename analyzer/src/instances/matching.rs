@@ -94,7 +94,7 @@ pub fn match_calls<A: Adder>(
     let mut findings = MatchFindings::default();
     let hosts = clocks.processes.iter().map(|clock| clock.host as u32);
     let hosts: Vec<u32> = hosts.collect();
-    let mut wait_causes = WaitCauses::new(&hosts);
+    let mut wait_causes = WaitCauses::new(&hosts, !run.has_lost_begin());
     let n_total = run.n_records();
     let (mut n_done, mut n_merged) = (0, 0);
     let mut handed_over = HandedOver::default();

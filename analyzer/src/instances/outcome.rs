@@ -33,6 +33,8 @@ pub enum Outcome<'m> {
     },
     /// The begin or end of MPI in a process.
     Process {
+        /// Index of the process in the run.
+        process: usize,
         /// The call.
         call: Call,
     },
@@ -82,7 +84,7 @@ impl From<Unqueued> for Outcome<'_> {
                 call,
                 is_internal,
             },
-            Unqueued::Process { call } => Self::Process { call },
+            Unqueued::Process { process, call } => Self::Process { process, call },
             Unqueued::Gap { process, gap } => Self::Gap { process, gap },
         }
     }

@@ -12,6 +12,8 @@ const MOST_HELD: usize = 1 << 22;
 /// The causes of the waits of a run, as far as its calls are known.
 pub(crate) struct WaitCauses {
     attribution: Attribution,
+    /// Whether the begin of the run is there: of a ring it is not.
+    has_begin: bool,
 }
 
 /// What workers have handed over.
@@ -31,9 +33,11 @@ impl Default for HandedOver {
 }
 
 impl WaitCauses {
-    /// Of a run of which nothing is known yet; the host of each process.
-    pub(crate) fn new(hosts: &[u32]) -> Self {
+    /// Of a run of which nothing is known yet; the host of each process. `has_begin`: whether its begin is there, which
+    /// it is not in a ring.
+    pub(crate) fn new(hosts: &[u32], has_begin: bool) -> Self {
         Self {
+            has_begin,
             attribution: Attribution::new(hosts),
         }
     }
@@ -42,6 +46,12 @@ impl WaitCauses {
     /// added began.
     pub(crate) fn attribute(&mut self, handed_over: HandedOver) {
         for batch in handed_over.batches {
+            for (process, left_ns) in batch.begins.into_iter().filter(|_| self.has_begin) {
+                self.attribution.add_begin(process, left_ns);
+            }
+            for polled in &batch.polled {
+                self.attribution.add_polled(polled);
+            }
             for part in batch.parts {
                 self.attribution.add_part(part);
             }

@@ -2,19 +2,25 @@
 //!
 //! A rank is named where it stands out: it costs at least twice what the others cost on average, and it has
 //! more to do than chance explains; or it costs as much once as everything else. Where it does not, what it costs counts as imbalance of the communicator. Several ranks of a host that stand
-//! out, with none of them alone, are the host.
+//! out, with none of them alone, are the host; several ranks that are late alike are named together.
 
+mod alike;
+mod at_start;
 mod behaviour;
+mod groups;
 pub(crate) mod operation_costs;
+mod partners;
 pub(crate) mod sites;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use collbench_causes::{Cause, Cost, Excess, Part};
+use collbench_causes::{Cause, Cost, Excess, Excesses, Part};
 use collbench_stats::chance::binomial_tail;
 use collbench_stats::integers::{saturate, sum_ns};
 
 use crate::calls::running::RunningSummary;
+use crate::judge::causes::alike::by_part;
+use crate::judge::causes::partners::Whole;
 use crate::judge::inputs::Inputs;
 use crate::judge::operations::by_time;
 use crate::results::causes::{CauseKind, CostOf, FoundCause, LateBy};
@@ -48,6 +54,10 @@ pub(crate) struct Findings<'f> {
     pub(crate) rank_ns: i128,
     /// The same of the part of the run that is looked at, ns.
     pub(crate) looked_at_ns: i128,
+    /// Of the whole run, ns.
+    pub(crate) duration_ns: i64,
+    /// Whether most ranks share fewer cores than they are.
+    pub(crate) are_cores_shared: bool,
 }
 
 /// The causes, those that cost most first.
@@ -55,6 +65,7 @@ pub(crate) fn causes(inputs: &Inputs<'_>, findings: &Findings<'_>) -> Vec<FoundC
     let finder = Finder::new(inputs, findings);
     let mut causes = finder.of_waits();
     causes.extend(finder.of_operation_time());
+    causes.extend(finder.of_point_to_point());
     // Stable: causes of equal cost stay in the order of their kinds and places.
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
     for cause in causes.iter_mut().skip(REPLAYED) {
@@ -109,6 +120,12 @@ impl Late {
     fn cost(&self) -> Cost {
         total(self.parts.values())
     }
+
+    /// Whether its own work costs more than anything else that it did.
+    fn is_by_own_work(&self) -> bool {
+        let dearest = self.parts.iter().max_by_key(|(_, cost)| cost.ns());
+        dearest.is_some_and(|(part, _)| part.is_none())
+    }
 }
 
 /// Direct costs of late processes together, ns.
@@ -151,6 +168,8 @@ struct Finder<'f, 'a> {
     least_found_ns: i128,
     /// Least cost that matters, ns.
     least_ns: i128,
+    /// What each process did in the whole run; `None` where that is not known of all.
+    whole: Option<Vec<Whole>>,
 }
 
 impl<'f, 'a> Finder<'f, 'a> {
@@ -165,11 +184,13 @@ impl<'f, 'a> Finder<'f, 'a> {
                 .collect(),
             least_found_ns: i128::from(sum_ns(call_times)) / MATTERS,
             least_ns: findings.looked_at_ns / MATTERS,
+            whole: partners::whole(inputs, findings.duration_ns),
         }
     }
 
     fn of_waits(&self) -> Vec<FoundCause> {
         let mut late: BTreeMap<u32, Late> = BTreeMap::new();
+        let mut at_start: BTreeMap<u32, Late> = BTreeMap::new();
         let mut imbalances: BTreeMap<Option<usize>, Late> = BTreeMap::new();
         let mut of_operations: BTreeMap<u64, Cost> = BTreeMap::new();
         let mut others: BTreeMap<CauseKind, Late> = BTreeMap::new();
@@ -181,6 +202,11 @@ impl<'f, 'a> Finder<'f, 'a> {
                 } => CauseKind::Recorder,
                 Cause::Late { process, part } => {
                     let of = late.entry(process).or_default();
+                    of.add(part, waited_in, cost);
+                    continue;
+                }
+                Cause::LateAtStart { process, part } => {
+                    let of = at_start.entry(process).or_default();
                     of.add(part, waited_in, cost);
                     continue;
                 }
@@ -202,10 +228,11 @@ impl<'f, 'a> Finder<'f, 'a> {
             };
             others.entry(kind).or_default().add(None, waited_in, cost);
         }
-        let mut causes = self.late_ones(&mut late);
+        let mut causes = self.late_at_start(&mut at_start);
+        causes.extend(self.late_ones(&mut late));
         // Nobody in particular.
         let mut moving: BTreeMap<Option<usize>, Late> = BTreeMap::new();
-        for of in late.values() {
+        for of in late.values().chain(at_start.values()) {
             for (&operation, cost) in &of.operations {
                 let entry = self
                     .operations
@@ -258,12 +285,19 @@ impl<'f, 'a> Finder<'f, 'a> {
         // Where it arises: what was late there is late for later operations, too.
         let of_operations = of.operations.iter();
         let dearest = of_operations.max_by_key(|(_, cost)| (cost.direct_ns, cost.ns()));
-        let operation = dearest.and_then(|(hash, _)| self.operations.get(hash));
+        let dearest = dearest.map(|(hash, _)| *hash);
+        let operation = match (&place, dearest) {
+            (Some(CausePlace::Rank(rank)), Some(hash)) => Some(self.within(*rank, of, hash)),
+            _ => dearest,
+        };
+        let operation = operation.and_then(|hash| self.operations.get(&hash));
         FoundCause {
             kind,
             by: None,
             place,
+            ranks: Vec::new(),
             partner: None,
+            origin: None,
             operation: operation.map(|(index, _)| *index),
             communicator: operation.and_then(|(_, key)| key.entry),
             site: None,
@@ -280,6 +314,27 @@ impl<'f, 'a> Finder<'f, 'a> {
             explained_by: None,
             matters: self.matters(cost.ns()),
         }
+    }
+
+    /// The operation in which the lateness of a rank arises that costs most in `dearest`: one on a smaller communicator,
+    /// before which it did most of what it did more before `dearest`, or that one itself.
+    fn within(&self, rank: u32, of: &Late, dearest: u64) -> u64 {
+        let size = |hash: u64| {
+            let (_, key) = self.operations.get(&hash)?;
+            Some(self.inputs.communicators.entries[key.entry?].size)
+        };
+        let more_ns = |hash: u64| {
+            let on_communicators = self.excesses(hash, of.is_by_own_work());
+            let members = on_communicators.flat_map(|(_, of)| of.members.iter().zip(&of.by_slot));
+            let own = members.filter(|(process, _)| self.rank(**process) == rank);
+            own.map(|(_, excess)| excess.sum_ns).sum::<f64>()
+        };
+        let least_ns = more_ns(dearest) / 2.0;
+        let late = of.operations.iter().filter(|(_, cost)| cost.direct_ns > 0);
+        let inner =
+            late.filter(|&(&hash, _)| size(hash) < size(dearest) && more_ns(hash) > least_ns);
+        let most = inner.max_by_key(|(_, cost)| cost.direct_ns);
+        most.map_or(dearest, |(hash, _)| *hash)
     }
 
     fn share(&self, ns: i64) -> Option<f64> {
@@ -319,6 +374,7 @@ impl<'f, 'a> Finder<'f, 'a> {
 
     fn late_ones_among(&self, late: &mut BTreeMap<u32, Late>, all: &AllLate) -> Vec<FoundCause> {
         let mut causes = self.late_hosts(late, all);
+        causes.extend(self.late_groups(late, all));
         let is_late = |&(process, of): &(&u32, &Late)| self.stands_out(&[*process], of, all);
         let stand_out: Vec<u32> = late.iter().filter(is_late).map(|(&of, _)| of).collect();
         for process in stand_out {
@@ -388,18 +444,26 @@ impl<'f, 'a> Finder<'f, 'a> {
         let most_ns = direct_ns.max().unwrap_or(0);
         of.operations.iter().any(|(operation, cost)| {
             let is_main = cost.direct_ns > 0 && cost.direct_ns >= most_ns / 2;
-            is_main && self.is_dear(processes, *operation, cost, all)
+            is_main && self.is_dear(processes, *operation, cost, all, of.is_by_own_work())
         })
     }
 
     /// Whether some processes cost at least twice what the others cost on average in an operation, and did
     /// more than them beyond chance, in all instances.
     ///
+    /// `is_own`: by own work, without point-to-point communication, in which others wait for it.
+    ///
     /// In those to which it is late alone, a rank has more to do than others also where that is chance: as
     /// the root of a broadcast, or behind a slow link, it is late every time.
-    fn is_dear(&self, processes: &[u32], operation: u64, cost: &Cost, all: &AllLate) -> bool {
-        let excesses = &self.inputs.findings.wait_causes.excesses;
-        let on_communicators = excesses.range((operation, 0)..=(operation, u32::MAX));
+    fn is_dear(
+        &self,
+        processes: &[u32],
+        operation: u64,
+        cost: &Cost,
+        all: &AllLate,
+        is_own: bool,
+    ) -> bool {
+        let on_communicators = self.excesses(operation, is_own);
         let members = on_communicators.flat_map(|(_, of)| of.members.iter().zip(&of.by_slot));
         let (mut own, mut n_own) = (Excess::default(), 0_usize);
         let (mut others, mut n_others) = (Excess::default(), 0_usize);
@@ -443,6 +507,24 @@ impl<'f, 'a> Finder<'f, 'a> {
             || is_beyond_chance(part * n_events, n_events)
     }
 
+    /// How much more the members of communicators did than others, before one operation; `is_own`: without
+    /// point-to-point communication, where there was any.
+    fn excesses(
+        &self,
+        operation: u64,
+        is_own: bool,
+    ) -> impl Iterator<Item = (&(u64, u32), &Excesses)> {
+        let found = &self.inputs.findings.wait_causes;
+        let range = || (operation, 0)..=(operation, u32::MAX);
+        let has_own = is_own && found.own_excesses.range(range()).next().is_some();
+        let of = if has_own {
+            &found.own_excesses
+        } else {
+            &found.excesses
+        };
+        of.range(range())
+    }
+
     /// Whether some processes are late at regular intervals: a rhythm beyond chance, of them beyond chance.
     fn is_disturbed(&self, processes: &[u32]) -> bool {
         let mut late = (self.findings.disturbances.iter()).filter_map(|of| of.late.as_ref());
@@ -464,10 +546,12 @@ impl<'f, 'a> Finder<'f, 'a> {
         // Mostly that.
         let is_clear = i128::from(cost.ns()) * 10 >= i128::from(of.cost().ns()) * 8;
         let (by, confidence) = match part {
-            Some(Part::PointToPoint(_)) => (Some(LateBy::PointToPoint), Confidence::Sure),
-            Some(Part::Io) => (Some(LateBy::Io), Confidence::Sure),
-            Some(Part::Rma) => (Some(LateBy::Rma), Confidence::Sure),
-            Some(Part::Operation(_) | Part::Recorder) => (None, Confidence::Likely),
+            // What it does between polls is not known.
+            Some(Part::PointToPoint(_)) if self.is_polling(ranks) => {
+                (by_part(part), Confidence::Likely)
+            }
+            Some(Part::Operation(_) | Part::Recorder | Part::Launch) => (None, Confidence::Likely),
+            Some(_) => (by_part(part), Confidence::Sure),
             None => self.behaviour(of, ranks),
         };
         let confidence = if is_clear {
@@ -482,9 +566,61 @@ impl<'f, 'a> Finder<'f, 'a> {
         FoundCause {
             by,
             partner,
+            origin: self.origin_of(part, ranks),
             confidence,
             ..self.found(kind, Some(place), of)
         }
+    }
+
+    /// The rank for which the partner of late ranks waited in turn, if that is another one.
+    fn origin_of(&self, part: Option<Part>, ranks: &[u32]) -> Option<u32> {
+        let (Some(Part::PointToPoint(Some(partner))), [rank]) = (part, ranks) else {
+            return None;
+        };
+        let all = self.whole.as_ref()?;
+        let process = self
+            .inputs
+            .run
+            .processes
+            .iter()
+            .position(|of| of.rank() == *rank)?;
+        let waited_ns = all[process].with_partners_ns;
+        let origin = partners::origin(all, process, partner as usize, waited_ns)?;
+        (origin != partner as usize).then(|| self.rank(origin as u32))
+    }
+
+    /// Those for which others wait in point-to-point communication.
+    fn of_point_to_point(&self) -> Option<FoundCause> {
+        let found = partners::waited_for(self.whole.as_ref()?, self.findings.rank_ns)?;
+        let mut ranks: Vec<u32> = found
+            .processes
+            .iter()
+            .map(|&of| self.rank(of as u32))
+            .collect();
+        ranks.sort_unstable();
+        let (kind, place) = match ranks[..] {
+            [rank] => (CauseKind::LateRank, CausePlace::Rank(rank)),
+            _ => (CauseKind::Imbalance, CausePlace::Communicator(None)),
+        };
+        Some(FoundCause {
+            by: Some(LateBy::Computing),
+            ranks: if ranks.len() > 1 { ranks } else { Vec::new() },
+            operation: None,
+            communicator: None,
+            cost_ns: found.cost_ns,
+            of: CostOf::PointToPoint,
+            direct_ns: found.cost_ns,
+            propagated_ns: 0,
+            share: self.share(found.cost_ns),
+            run_shorter_ns: Some(found.longest_ns),
+            confidence: if found.is_sure {
+                Confidence::Sure
+            } else {
+                Confidence::Likely
+            },
+            matters: true,
+            ..self.found(kind, Some(place), &Late::default())
+        })
     }
 
     /// The verdict on the operation in which a late one costs most.
@@ -548,8 +684,9 @@ impl<'f, 'a> Finder<'f, 'a> {
                 let is_of = |index| reason.operation == index || reason.others.contains(&index);
                 reason.kind != OperationCauseKind::NoProgress && index.is_some_and(is_of)
             });
-            // What does not matter is one cause.
-            let is_own = reason.is_none() && self.matters(cost.ns());
+            // What does not matter is one cause, and so is what follows from too few cores.
+            let is_own =
+                reason.is_none() && !self.findings.are_cores_shared && self.matters(cost.ns());
             let key = (reason, is_own.then_some(operation));
             by_reason.entry(key).or_default().add(None, operation, cost);
         }
@@ -564,6 +701,10 @@ impl<'f, 'a> Finder<'f, 'a> {
                         ..found(reason.kind.into(), Some(reason.place.clone()))
                     }
                 }
+                None if self.findings.are_cores_shared => FoundCause {
+                    by: Some(LateBy::Preempted),
+                    ..found(CauseKind::Algorithm, None)
+                },
                 None => {
                     let key = operation.and_then(|hash| self.operations.get(&hash));
                     let place = key.map(|(_, key)| CausePlace::Communicator(key.entry));
@@ -585,7 +726,9 @@ impl<'f, 'a> Finder<'f, 'a> {
                 kind: reason.kind.into(),
                 by: None,
                 place: Some(reason.place.clone()),
+                ranks: Vec::new(),
                 partner: None,
+                origin: None,
                 operation: Some(reason.operation),
                 communicator: self
                     .operations

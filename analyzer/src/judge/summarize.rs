@@ -80,6 +80,8 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
             operation_costs: &operation_costs,
             rank_ns,
             looked_at_ns: looked_at_ns(inputs, &trace, &ranks),
+            duration_ns: trace.duration_ns,
+            are_cores_shared: are_cores_shared(&trace),
         },
     );
     for cause in &mut causes {
@@ -118,6 +120,16 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         never_completed: hang::never_completed(inputs),
         remarks,
     }
+}
+
+/// Whether most ranks of a run share fewer cores than they are.
+fn are_cores_shared(trace: &TraceSummary) -> bool {
+    let ranks: u64 = trace
+        .shared_cores
+        .iter()
+        .map(|of| u64::from(of.ranks))
+        .sum();
+    2 * ranks >= u64::from(trace.ranks).max(1)
 }
 
 /// The time that all ranks spent in the part of the run that is looked at, and retained, ns.

@@ -8,7 +8,8 @@ use collbench_text::{inert, quantity};
 
 use crate::judge::inputs::Inputs;
 use crate::results::trace::{
-    DamageSummary, LayerSummary, MessageEndCounts, RankWindow, TraceSummary, WindowSummary,
+    DamageSummary, LayerSummary, MessageEndCounts, RankWindow, SharedCores, TraceSummary,
+    WindowSummary,
 };
 use crate::trace::run::Run;
 
@@ -68,7 +69,43 @@ pub(crate) fn trace_summary(inputs: &Inputs<'_>, damage: Vec<DamageSummary>) -> 
         layers,
         damage,
         window: window_summary(inputs),
+        shared_cores: shared_cores(inputs),
     }
+}
+
+/// The hosts on which ranks share fewer cores than they are, in the order of hosts: those that may use the same
+/// ones, or all ranks of a host and all cores of it that are online.
+fn shared_cores(inputs: &Inputs<'_>) -> Vec<SharedCores> {
+    let mut sets: BTreeMap<(usize, u64), (u32, u32)> = BTreeMap::new();
+    let mut hosts: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
+    let processes = inputs.run.processes.iter().zip(&inputs.clocks.processes);
+    for (process, clock) in processes {
+        let header = &process.trace.header;
+        let usable = u32::from(header.usable_cores.get());
+        let online = u32::from(header.online_cores.get());
+        if usable == 0 || online == 0 {
+            continue;
+        }
+        let in_set = sets.entry((clock.host, header.core_set.get())).or_default();
+        *in_set = (in_set.0 + 1, usable);
+        let on_host = hosts.entry(clock.host).or_default();
+        *on_host = (on_host.0 + 1, online.max(on_host.1));
+    }
+    let is_shared = |&(ranks, cores): &(u32, u32)| ranks > cores;
+    let shared = hosts.into_iter().filter_map(|(host, all)| {
+        let of_host = sets.range((host, 0)..=(host, u64::MAX)).map(|(_, &of)| of);
+        // The most ranks for each core.
+        let most = of_host.chain([all]).filter(is_shared).max_by(|a, b| {
+            (u64::from(a.0) * u64::from(b.1)).cmp(&(u64::from(b.0) * u64::from(a.1)))
+        });
+        let (ranks, cores) = most?;
+        Some(SharedCores {
+            host: inputs.clocks.hosts[host].name.clone(),
+            ranks,
+            cores,
+        })
+    });
+    shared.collect()
 }
 
 /// Counts of messages by which of their ends are known.

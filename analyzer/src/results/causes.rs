@@ -15,8 +15,15 @@ pub struct FoundCause {
     pub by: Option<LateBy>,
     /// Where the cause arises; `None` where that is nowhere in particular.
     pub place: Option<CausePlace>,
+    /// The ranks at which it arises together, where these are several, but not all of the communicator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<u32>,
     /// World rank with which a late rank communicated, where that is known.
     pub partner: Option<u32>,
+    /// World rank for which that partner waited in turn, directly or through others, and which itself waits for nobody
+    /// for long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<u32>,
     /// Index of the operation in which most of the cost arises; `None`: not one of those shown.
     pub operation: Option<usize>,
     /// Id of the communicator of that operation.
@@ -133,6 +140,8 @@ pub enum CostOf {
     Waiting,
     /// Time in collectives besides that.
     OperationTime,
+    /// Time that ranks waited for others in point-to-point communication.
+    PointToPoint,
 }
 
 impl From<OperationCauseKind> for CauseKind {

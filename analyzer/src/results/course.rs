@@ -27,6 +27,8 @@ pub enum CourseKind {
     Moves,
     /// On one of several communicators of the same kind.
     OneCommunicator,
+    /// Once, between `MPI_Init` and the first collective.
+    AtStart,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
     Newer,
@@ -58,6 +60,9 @@ pub struct Course {
     pub from_ns: Option<i64>,
     /// End of the last phase in which it is late; `None` unless it starts, ends or moves.
     pub to_ns: Option<i64>,
+    /// How much longer than other ranks it took until its first collective, ns; `None` unless it is late at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_ns: Option<i64>,
 }
 
 impl Course {
@@ -73,6 +78,7 @@ impl Course {
             slope_ns_per_s: None,
             from_ns: None,
             to_ns: None,
+            late_ns: None,
         }
     }
 

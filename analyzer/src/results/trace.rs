@@ -39,6 +39,20 @@ pub struct TraceSummary {
     pub damage: Vec<DamageSummary>,
     /// What the rings have retained; `None` without rings.
     pub window: Option<WindowSummary>,
+    /// Hosts with more ranks than cores that these may use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_cores: Vec<SharedCores>,
+}
+
+/// Ranks of a host that share fewer cores than they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedCores {
+    /// The host.
+    pub host: String,
+    /// How many ranks.
+    pub ranks: u32,
+    /// How many cores.
+    pub cores: u32,
 }
 
 /// Counts of messages by which of their ends are known.

@@ -331,7 +331,10 @@ impl Adder for Tally<'_> {
                 call,
                 is_internal,
             } => self.take_unmatched(process, called_on, &call, is_internal),
-            Outcome::Process { call } => self.see(&call),
+            Outcome::Process { process, call } => {
+                self.see(&call);
+                self.hand_over_begin(process, &call);
+            }
             // Their sums are among the findings.
             Outcome::Gap { process, gap } => self.hand_over_gap(process, &gap),
         }

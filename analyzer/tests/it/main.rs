@@ -16,6 +16,7 @@ mod partition;
 mod refused;
 mod rhythms;
 mod seeds;
+mod shared_cores;
 mod shown_instances;
 mod stamps;
 mod uneven_clocks;

@@ -3,8 +3,8 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    CausePlace, ChangeKind, Course, Culprit, DisturbanceSummary, FoundCause, ImbalanceSummary,
-    InStep, LateBy, PeriodBasis,
+    CauseKind, CausePlace, ChangeKind, Confidence, CostOf, Course, CourseKind, Culprit,
+    DisturbanceSummary, FoundCause, ImbalanceSummary, InStep, LateBy, PeriodBasis,
 };
 
 use crate::innocence::{self, named, only_these_are_named};
@@ -24,14 +24,18 @@ fn guilty(scenario: &str) -> Vec<CausePlace> {
     let ranks: &[u32] = match scenario {
         "late-rank.toml" | "late-with-noise.toml" | "grows.toml" | "shrinks.toml" => &[5],
         "moving.toml" => &[0, 1, 2, 3],
-        "starts.toml" | "slow-neighbour.toml" => &[3],
+        "starts.toml" | "slow-neighbour.toml" | "late-at-start.toml" | "slow-in-a-halo.toml" => {
+            &[3]
+        }
+        "chain.toml" => &[0],
+        "polls-for-a-slow-rank.toml" => &[4, 5],
         "two-late.toml" => &[1, 6],
         "late-in-a-row.toml" => &[6],
         "late-in-two-operations.toml" => &[2, 6],
         "late-host.toml" | "noise-on-host.toml" | "clock-error.toml" => {
             return vec![CausePlace::Host("node2".to_owned())];
         }
-        "nobody.toml" | "coarse-clock.toml" | "ties.toml" => &[],
+        "nobody.toml" | "coarse-clock.toml" | "ties.toml" | "half-of-ranks.toml" => &[],
         "noise-on-all.toml" | "stops-without-rhythm.toml" => &[],
         // Of noise, rhythms and polls.
         _ => &[2],
@@ -68,6 +72,9 @@ fn a_rank_that_is_late_in_its_row_is_named_for_what_all_others_wait_later() {
     each("late-in-a-row.toml", |seed, analysis| {
         let cause = &analysis.causes[0];
         assert_eq!(cause.place, Some(CausePlace::Rank(6)), "seed {seed}");
+        // Though that costs more in the barriers, it arises in the row.
+        let (operation, _) = arises_before(analysis, cause);
+        assert_eq!(operation, "MPI_Allreduce", "seed {seed}");
         // The other rows wait for its row in each barrier, be it that it arrives last there itself, or another of
         // its row, which had waited for it.
         let barriers_ns = 12 * 8 * 20 * 250_000;
@@ -104,6 +111,86 @@ fn who_waits_for_a_slow_neighbour_is_innocent() {
         // An upper bound: without it each of 300 instances begins 300 us earlier.
         let shorter_ns = cause.run_shorter_ns.unwrap();
         assert!(shorter_ns > 300 * 270_000, "seed {seed}: {shorter_ns}");
+    });
+}
+
+#[test]
+fn a_rank_that_others_wait_for_through_a_chain_of_messages_is_named() {
+    each("chain.toml", |seed, analysis| {
+        let (place, by) = places(analysis).swap_remove(0);
+        assert_eq!(place, CausePlace::Rank(0), "seed {seed}");
+        assert_eq!(by, Some(LateBy::Computing), "seed {seed}");
+        let of_messages = analysis
+            .causes
+            .iter()
+            .find(|of| of.of == CostOf::PointToPoint);
+        let of_messages = of_messages.unwrap();
+        assert_eq!(of_messages.place, Some(CausePlace::Rank(0)), "seed {seed}");
+        assert_eq!(of_messages.confidence, Confidence::Sure, "seed {seed}");
+        // Each of seven waits for 600 us longer, 300 times.
+        let cost_ns = 300 * 7 * 600_000;
+        let off_ns = (of_messages.cost_ns - cost_ns).abs();
+        assert!(off_ns < cost_ns / 20, "seed {seed}: {of_messages:#?}");
+    });
+}
+
+#[test]
+fn a_rank_that_all_wait_for_in_messages_is_named_though_nobody_waits_in_collectives() {
+    each("slow-in-a-halo.toml", |seed, analysis| {
+        let cause = &analysis.causes[0];
+        assert_eq!(cause.of, CostOf::PointToPoint, "seed {seed}");
+        assert_eq!(cause.place, Some(CausePlace::Rank(3)), "seed {seed}");
+        let shorter_ns = cause.run_shorter_ns.unwrap();
+        let off_ns = (shorter_ns - 300 * 300_000).abs();
+        assert!(off_ns < 300 * 15_000, "seed {seed}: {shorter_ns}");
+    });
+}
+
+#[test]
+fn a_slow_rank_is_named_before_the_one_that_polls_for_its_message() {
+    each("polls-for-a-slow-rank.toml", |seed, analysis| {
+        let places = places(analysis);
+        let first = (CausePlace::Rank(5), Some(LateBy::Computing));
+        assert_eq!(places.first(), Some(&first), "seed {seed}: {places:?}");
+    });
+}
+
+#[test]
+fn a_rank_that_is_late_for_the_first_collective_is_told_with_by_how_much() {
+    each("late-at-start.toml", |seed, analysis| {
+        let cause = &analysis.causes[0];
+        assert_eq!(cause.place, Some(CausePlace::Rank(3)), "seed {seed}");
+        let course = cause.course.unwrap();
+        assert_eq!(course.kind, CourseKind::AtStart, "seed {seed}");
+        let late_ns = course.late_ns.unwrap();
+        assert!(
+            (late_ns - 400_000_000).abs() < 2_000_000,
+            "seed {seed}: {late_ns}"
+        );
+        assert!(
+            cause.matters && cause.run_shorter_ns > Some(390_000_000),
+            "seed {seed}"
+        );
+    });
+}
+
+#[test]
+fn ranks_that_are_late_alike_are_told_together() {
+    each("half-of-ranks.toml", |seed, analysis| {
+        let cause = &analysis.causes[0];
+        let what = (cause.kind, cause.by, &cause.ranks[..]);
+        let expected = (
+            CauseKind::Imbalance,
+            Some(LateBy::Computing),
+            &[4, 5, 6, 7][..],
+        );
+        assert_eq!(what, expected, "seed {seed}");
+        // Each of 300 instances begins 125 us earlier without.
+        let shorter_ns = cause.run_shorter_ns.unwrap();
+        assert!(
+            (shorter_ns - 300 * 125_000).abs() < 300 * 15_000,
+            "seed {seed}: {shorter_ns}"
+        );
     });
 }
 

@@ -1,6 +1,6 @@
 //! Programs with one fault, which is what all waits are charged to.
 
-use collbench_causes::{Attribution, Cause, Cost, Costs, Instance, Part, PartOfProcess};
+use collbench_causes::{Attribution, Cause, Cost, Costs, Instance, Part, PartOfProcess, Polled};
 
 use crate::simulation::{Kind, Step, carry_out, costs, waits_ns};
 
@@ -287,4 +287,95 @@ fn what_arose_after_the_last_instance_of_all_processes_makes_the_run_longer() {
     steps.extend((0..10).map(|_| step(0, 0, Kind::All, &[100, 130])));
     let all = costs(3, &carry_out(3, &communicators, &steps));
     assert_eq!(run_shorter(&all, late(1)), 10 * 30);
+}
+
+#[test]
+fn before_the_first_instance_processes_are_compared_since_they_began() {
+    // Process 1 began 100 ns later than the others, and worked for longer after that.
+    let step = step(0, 0, Kind::All, &[1000, 1600, 500, 500]);
+    let instances = carry_out(4, &[world(4)], &[step]);
+    let mut attribution = Attribution::new(&[0; 4]);
+    for (process, begin_ns) in [(0, 0), (1, 100), (2, 0), (3, 0)] {
+        attribution.add_begin(process, begin_ns);
+    }
+    attribution.add(instances[0].clone());
+    let attributed = attribution.finish();
+    let late = Cause::LateAtStart {
+        process: 1,
+        part: None,
+    };
+    let expected = [(late, 500 + 2 * 1000, 0), (Cause::Startup, 3 * 100, 0)];
+    assert_eq!(by_cause(&attributed.costs), expected);
+    assert_eq!(attributed.starts.len(), 1);
+    assert_eq!(attributed.starts[0].did_ns, [1000, 1500, 500, 500]);
+    // What happens once says nothing about what varies.
+    assert!(attributed.excesses.is_empty());
+}
+
+#[test]
+fn who_waits_for_a_message_through_others_is_late_because_of_the_first() {
+    // Each waits for the one before it; process 0 works for 1000 ns, the others for 100.
+    let works = [1000, 1110, 1220, 1330, 1440];
+    let steps = [
+        step(0, 9, Kind::All, &[0; 5]),
+        step(0, 0, Kind::All, &works),
+    ];
+    let instances = carry_out(5, &[world(5)], &steps);
+    let parts: Vec<_> = (1..5_u32)
+        .map(|process| {
+            let waited_ns = 900 + 110 * (i64::from(process) - 1) + 10;
+            (process, 1, Part::PointToPoint(Some(process - 1)), waited_ns)
+        })
+        .collect();
+    let costs = costs_with(5, &instances, &parts);
+    assert!(
+        costs
+            .iter()
+            .any(|&(cause, ns, _)| cause == late(0) && ns > 0),
+        "{costs:?}"
+    );
+    assert!(
+        !costs.iter().any(|&(cause, ..)| matches!(
+            cause,
+            Cause::Late { process, .. } if process > 0
+        )),
+        "{costs:?}"
+    );
+}
+
+#[test]
+fn who_polls_for_a_message_is_late_because_of_its_sender() {
+    // Process 2 polls, and does something in between that takes as long as the work of process 3.
+    let steps = [
+        step(0, 9, Kind::All, &[0; 4]),
+        step(0, 0, Kind::All, &[100, 100, 1050, 1000]),
+    ];
+    let instances = carry_out(4, &[world(4)], &steps);
+    let polled = |partner| {
+        let mut attribution = Attribution::new(&[0; 4]);
+        let call = |at: usize| instances[at].calls.call(2);
+        attribution.add_polled(&Polled {
+            process: 2,
+            partner,
+            span_ns: [call(0).leave_ns, call(1).enter_ns],
+            ns: 1050,
+        });
+        for instance in &instances {
+            attribution.add(instance.clone());
+        }
+        by_cause(&attribution.finish().costs)
+    };
+    let waits = |partner| Cause::Late {
+        process: 2,
+        part: Some(Part::PointToPoint(partner)),
+    };
+    // Of the 950 ns that it is later than processes 0 and 1 900 are those that process 3 works longer.
+    let costs = polled(Some(3));
+    let of = |cause| costs.iter().find(|of| of.0 == cause).map_or(0, |of| of.1);
+    assert_eq!((of(late(2)), of(waits(Some(3)))), (0, 2 * 50), "{costs:?}");
+    assert!(of(late(3)) >= 2 * 900, "{costs:?}");
+    // Of a partner that is not known nobody is accused, and nobody computes.
+    let costs = polled(None);
+    assert!(costs.iter().any(|of| of.0 == waits(None)), "{costs:?}");
+    assert!(!costs.iter().any(|of| of.0 == late(2)), "{costs:?}");
 }

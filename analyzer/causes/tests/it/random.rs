@@ -84,8 +84,34 @@ proptest! {
     fn costs_are_those_of_the_second_implementation(seed: u64) {
         let (n, communicators, steps) = program(seed, 40);
         let instances = carry_out(n, &communicators, &steps);
-        let (found, expected) = (costs(n, &instances), reference::costs(&instances));
+        let (found, expected) = (costs(n, &instances), reference::costs(&instances, &[]));
         let found = found.into_iter().map(|(key, cost)| (key, (cost.direct_ns, cost.propagated_ns)));
         prop_assert_eq!(found.collect::<BTreeMap<_, _>>(), expected);
+    }
+
+    #[test]
+    fn so_are_they_where_it_is_known_when_processes_began(seed: u64) {
+        let (n, communicators, steps) = program(seed, 20);
+        let instances = carry_out(n, &communicators, &steps);
+        let mut random = Random::of(&[seed, 1]);
+        let begins_ns: Vec<i64> = (0..n as u32).map(|process| {
+            let enters_ns = instances.iter().filter_map(|instance| {
+                let slot = instance.members.iter().position(|&of| of == process)?;
+                Some(instance.calls.call(slot).enter_ns)
+            });
+            // Before it enters anything.
+            enters_ns.min().unwrap_or(0) * random.below(100) as i64 / 100 - 1
+        }).collect();
+        let mut attribution = Attribution::new(&vec![0; n]);
+        for (process, &begin_ns) in (0..).zip(&begins_ns) {
+            attribution.add_begin(process, begin_ns);
+        }
+        for instance in &instances {
+            attribution.add(instance.clone());
+        }
+        let found = attribution.finish().costs.into_iter();
+        let found = found.map(|(key, cost)| (key, (cost.direct_ns, cost.propagated_ns)));
+        let found: BTreeMap<_, _> = found.collect();
+        prop_assert_eq!(found, reference::costs(&instances, &begins_ns));
     }
 }

@@ -17,8 +17,12 @@ struct Attributed {
 /// the instance, slot, ns.
 type Group = (usize, usize, i64);
 
-/// Direct and propagated cost of each cause, ns.
-pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)> {
+/// Direct and propagated cost of each cause, ns. `begins_ns`: when `MPI_Init` returned to each process; empty where that
+/// is not known.
+pub(crate) fn costs(
+    instances: &[Instance],
+    begins_ns: &[i64],
+) -> BTreeMap<(Cause, u64), (i64, i64)> {
     // In order of the end of waits.
     let mut units = Vec::new();
     for (number, instance) in instances.iter().enumerate() {
@@ -44,12 +48,24 @@ pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)
         let wait = call.wait.unwrap();
         let on = wait.on as usize;
         let mut causes = Vec::new();
-        match last_common(instances, number, [slot, on]) {
+        let common = last_common(instances, number, [slot, on]);
+        let is_start = common.is_none();
+        match common.or(begins_ns.iter().min().copied()) {
             None => causes.push((Cause::Startup, wait.ns, true)),
             Some(from_ns) => {
                 let spent = |slot: usize| {
                     let to_ns = instance.calls.enters_ns[slot].min(end_ns);
-                    spent(instances, instance.members[slot], [from_ns, to_ns])
+                    let process = instance.members[slot];
+                    let mut spent = spent(instances, process, [from_ns, to_ns]);
+                    // Who had not begun by then, and is compared with others all the same, did not work before.
+                    let begin_ns = begins_ns.get(process as usize).copied();
+                    if let Some(launch_ns) = begin_ns.map(|begin_ns| begin_ns - from_ns)
+                        && launch_ns > 0
+                    {
+                        *spent.entry(What::Own).or_default() -= launch_ns;
+                        spent.insert(What::Launch, launch_ns);
+                    }
+                    spent
                 };
                 let (own, of_last) = (spent(slot), spent(on));
                 let mut more: Vec<(What, i64)> = Vec::new();
@@ -74,6 +90,7 @@ pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)
                                 group.or_insert((waits, 0)).1 += share;
                             }
                         }
+                        What::Launch => causes.push((Cause::Startup, share, true)),
                         What::Operation(operation) => {
                             causes.push((Cause::Operation(operation), share, true));
                         }
@@ -87,14 +104,13 @@ pub(crate) fn costs(instances: &[Instance]) -> BTreeMap<(Cause, u64), (i64, i64)
                             let above = (of_what - median).clamp(0, *more);
                             let late = share * above / more;
                             let process = instance.members[on];
-                            causes.push((
-                                Cause::Late {
-                                    process,
-                                    part: None,
-                                },
-                                late,
-                                true,
-                            ));
+                            let part = None;
+                            let of_late = if is_start {
+                                Cause::LateAtStart { process, part }
+                            } else {
+                                Cause::Late { process, part }
+                            };
+                            causes.push((of_late, late, true));
                             let communicator = instance.communicator;
                             causes.push((Cause::Imbalance { communicator }, share - late, true));
                         }
@@ -137,6 +153,7 @@ enum What {
     Waits,
     Own,
     Operation(u64),
+    Launch,
 }
 
 /// How much of a span lies within another.

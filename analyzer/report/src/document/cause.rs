@@ -20,6 +20,9 @@ pub struct CauseDocument {
     pub place: PlaceDocument,
     /// World rank with which a late rank communicated, where that is known.
     pub partner: Option<u32>,
+    /// World rank for which that one waited in turn, directly or through others; left out where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<u32>,
     /// Index of the operation in which it costs the most; `None`: not one of those in `operations`.
     pub operation: Option<usize>,
     /// Id of the communicator of that operation.
@@ -71,6 +74,9 @@ pub struct PlaceDocument {
     /// Id of a communicator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub communicator: Option<usize>,
+    /// World ranks of that communicator at which it arises together; left out where that is not at some of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<u32>,
 }
 
 /// An end of a link or hop.
@@ -94,8 +100,12 @@ impl CauseDocument {
         Self {
             kind: cause.kind,
             by: cause.by,
-            place: PlaceDocument::of(cause.place.as_ref()),
+            place: PlaceDocument {
+                ranks: cause.ranks.clone(),
+                ..PlaceDocument::of(cause.place.as_ref())
+            },
             partner: cause.partner,
+            origin: cause.origin,
             operation: cause
                 .operation
                 .filter(|&index| index < analysis.details.operations_listed),

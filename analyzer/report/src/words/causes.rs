@@ -46,6 +46,14 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
     sentences
 }
 
+/// Whether a cause that is named says for whom ranks wait in point-to-point communication.
+pub(crate) fn explain_messages(analysis: &Analysis) -> bool {
+    named(analysis).any(|cause| {
+        let mut alike = alike(analysis, cause);
+        cause.of == CostOf::PointToPoint || alike.any(|other| other.of == CostOf::PointToPoint)
+    })
+}
+
 /// Whether a cause arises at a rank or host.
 pub(crate) fn are_at(analysis: &Analysis, culprit: &Culprit) -> bool {
     costliest_at(analysis, culprit).is_some()
@@ -83,8 +91,30 @@ fn named(analysis: &Analysis) -> impl Iterator<Item = &FoundCause> {
 /// The other costs of what explains a cause.
 fn alike<'a>(analysis: &'a Analysis, cause: &FoundCause) -> impl Iterator<Item = &'a FoundCause> {
     let (reason, of) = (cause.explained_by, cause.of);
+    let (place, ranks) = (cause.place.clone(), cause.ranks.clone());
+    // Who is late to collectives, and to messages as well.
+    let is_same = move |other: &FoundCause| {
+        let is_to_both = (other.of == CostOf::PointToPoint) != (of == CostOf::PointToPoint);
+        let is_there = if ranks.is_empty() {
+            matches!(place, Some(CausePlace::Rank(_))) && other.place == place
+        } else {
+            other.ranks == ranks
+        };
+        is_to_both && is_there && !is_at_start(other) && other.by == Some(LateBy::Computing)
+    };
+    let is_computing = cause.by == Some(LateBy::Computing) && !is_at_start(cause);
     let causes = analysis.causes.iter();
-    causes.filter(move |other| reason.is_some() && other.explained_by == reason && other.of != of)
+    causes.filter(move |other| {
+        let is_explained = reason.is_some() && other.explained_by == reason && other.of != of;
+        is_explained || is_computing && is_same(other)
+    })
+}
+
+/// Whether it is about the time before the first collective.
+fn is_at_start(cause: &FoundCause) -> bool {
+    cause
+        .course
+        .is_some_and(|course| course.kind == CourseKind::AtStart)
 }
 
 /// A cause with its cost.
@@ -99,6 +129,7 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
     let of = match cause.of {
         CostOf::Waiting => "of waiting",
         CostOf::OperationTime => "in collectives",
+        CostOf::PointToPoint => "of waiting in point-to-point communication",
     };
     let mut words = format!("costs {} {of}", duration(cause.cost_ns));
     if let Some(part) = cause.share {
@@ -111,8 +142,10 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
     }
     if let Some(other) = alike(analysis, cause).find(|other| other.matters) {
         let of = match other.of {
+            CostOf::Waiting if cause.of == CostOf::PointToPoint => "of waiting in collectives",
             CostOf::Waiting => "of waiting in what follows",
             CostOf::OperationTime => "in collectives",
+            CostOf::PointToPoint => "of waiting in point-to-point communication",
         };
         let part = other
             .share
@@ -143,6 +176,27 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
     let at = place(analysis, cause);
     let before = operation(analysis, cause).map_or_else(String::new, |of| format!(" before {of}"));
     let mut words = match cause.kind {
+        CauseKind::LateRank | CauseKind::LateHost | CauseKind::Imbalance if is_at_start(cause) => {
+            late_at_start(analysis, cause)
+        }
+        CauseKind::LateRank | CauseKind::Imbalance if cause.of == CostOf::PointToPoint => {
+            let (whom, verb) = match cause.ranks.len() {
+                0 => (at, "computes"),
+                _ => (inert::ranks(&cause.ranks), "compute"),
+            };
+            format!(
+                "others wait in point-to-point communication for {whom}, which {verb} longer{}",
+                interrupted(analysis, !cause.ranks.is_empty())
+            )
+        }
+        CauseKind::Imbalance if !cause.ranks.is_empty() => {
+            let who = inert::ranks(&cause.ranks);
+            let did = they_did(analysis, cause);
+            let comma = comma(&did, &before);
+            format!(
+                "{who} have more to do than the other ranks of {at}, all of them alike: they {did}{comma}{before}"
+            )
+        }
         CauseKind::LateRank | CauseKind::LateHost => {
             let who = match (&cause.place, &cause.course) {
                 (Some(CausePlace::Communicator(_)), Some(_)) => {
@@ -157,15 +211,17 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
                 _ => String::new(),
             };
             let did = did(analysis, cause);
-            // What stands between two commas ends with one, too.
-            let comma = if did.contains(',') && !before.is_empty() {
-                ","
-            } else {
-                ""
-            };
+            let comma = comma(&did, &before);
             format!("{who} is late: {did}{comma}{before}{few}")
         }
         CauseKind::SlowHop | CauseKind::SlowLink => format!("messages {at} take long"),
+        CauseKind::Algorithm if cause.by == Some(LateBy::Preempted) => {
+            let of = operation(analysis, cause).unwrap_or_else(|| "collectives".to_owned());
+            format!(
+                "{}: some leave {of} later than others, while these have their cores, and are late for what follows",
+                shared_cores(analysis)
+            )
+        }
         CauseKind::Algorithm
         | CauseKind::Placement
         | CauseKind::Serialization
@@ -195,6 +251,15 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
     words
 }
 
+/// What stands between two commas ends with one, too.
+fn comma(did: &str, before: &str) -> &'static str {
+    if did.contains(',') && !before.is_empty() {
+        ","
+    } else {
+        ""
+    }
+}
+
 /// What a late rank or host does.
 fn did(analysis: &Analysis, cause: &FoundCause) -> String {
     match (cause.by, cause.partner) {
@@ -207,7 +272,15 @@ fn did(analysis: &Analysis, cause: &FoundCause) -> String {
         (Some(LateBy::Sleeping), _) => "it sleeps or is stopped".to_owned(),
         (Some(LateBy::Preempted), _) => "it is preempted".to_owned(),
         (Some(LateBy::PointToPoint), Some(partner)) => {
-            format!("it waits in point-to-point communication with rank {partner}")
+            let polls = if cause.confidence == Confidence::Likely {
+                ", or polls for its messages"
+            } else {
+                ""
+            };
+            let origin = cause.origin.map_or_else(String::new, |origin| {
+                format!(", which waits for rank {origin} in turn, directly or through others")
+            });
+            format!("it waits in point-to-point communication with rank {partner}{polls}{origin}")
         }
         (Some(LateBy::PointToPoint), None) if cause.confidence == Confidence::Likely => {
             "it waits in point-to-point communication, or polls for messages".to_owned()
@@ -217,6 +290,71 @@ fn did(analysis: &Analysis, cause: &FoundCause) -> String {
         (Some(LateBy::Rma), _) => "it is longer in one-sided communication".to_owned(),
         (Some(LateBy::Newer) | None, _) => "it arrives after the others".to_owned(),
     }
+}
+
+/// Where ranks share fewer cores than they are: "8 ranks share 2 cores of host vm".
+fn shared_cores(analysis: &Analysis) -> String {
+    let hosts = &analysis.trace.shared_cores;
+    let words = hosts.first().map_or_else(String::new, |of| {
+        format!(
+            "{} share {} of host {}",
+            counted(u64::from(of.ranks), "rank"),
+            counted(u64::from(of.cores), "core"),
+            inert::line(&of.host, 60)
+        )
+    });
+    match hosts.len().saturating_sub(1) {
+        0 => words,
+        n => format!(
+            "{words}, and likewise on {}",
+            counted(n as u64, "more host")
+        ),
+    }
+}
+
+/// What several ranks do that are late alike.
+fn they_did(analysis: &Analysis, cause: &FoundCause) -> String {
+    match cause.by {
+        Some(LateBy::Computing) => format!("compute longer{}", interrupted(analysis, true)),
+        Some(LateBy::Sleeping) => "sleep or are stopped".to_owned(),
+        Some(LateBy::Preempted) => "are preempted".to_owned(),
+        Some(LateBy::PointToPoint) => "wait in point-to-point communication".to_owned(),
+        Some(LateBy::Io) => "read or write files longer".to_owned(),
+        Some(LateBy::Rma) => "are longer in one-sided communication".to_owned(),
+        Some(LateBy::Newer) | None => "arrive after the others".to_owned(),
+    }
+}
+
+/// That ranks which do not compute may be interrupted instead, where that is not known.
+fn interrupted(analysis: &Analysis, is_several: bool) -> &'static str {
+    match (&analysis.running, is_several) {
+        (Some(_), _) => "",
+        (None, false) => ", or is interrupted",
+        (None, true) => ", or are interrupted",
+    }
+}
+
+/// Who is late for the first collective, and what was done until then.
+fn late_at_start(analysis: &Analysis, cause: &FoundCause) -> String {
+    let (who, is, it) = match cause.ranks.len() {
+        0 => (place(analysis, cause), "is", "it"),
+        _ => (inert::ranks(&cause.ranks), "are", "they"),
+    };
+    let first = operation(analysis, cause).map_or_else(String::new, |of| format!(" ({of})"));
+    let late_ns = cause.course.and_then(|course| course.late_ns);
+    let by = late_ns.map_or_else(String::new, |ns| format!(" by {}", duration(ns)));
+    let did = match (cause.by, cause.partner, cause.ranks.len()) {
+        (Some(LateBy::PointToPoint), Some(partner), _) => {
+            format!("in point-to-point communication with rank {partner}")
+        }
+        (Some(LateBy::PointToPoint), None, _) => "in point-to-point communication".to_owned(),
+        (Some(LateBy::Io), ..) => "in MPI-IO".to_owned(),
+        (Some(LateBy::Rma), ..) => "in one-sided communication".to_owned(),
+        _ => "outside of MPI (computing, reading input, ...)".to_owned(),
+    };
+    format!(
+        "{who} {is} late for the first collective{first}{by}: since MPI_Init {it} {is} longer {did}"
+    )
 }
 
 /// How a cause is distributed over the run.
@@ -320,8 +458,30 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
     let who = place(analysis, cause);
     let of = operation(analysis, cause).unwrap_or_else(|| "the collective".to_owned());
     match (cause.kind, cause.by) {
+        (CauseKind::LateRank | CauseKind::Imbalance, _) if is_at_start(cause) => {
+            let who = match cause.ranks.len() {
+                0 => who,
+                _ => inert::ranks(&cause.ranks),
+            };
+            format!("look at what {who} did between MPI_Init and {of}, for instance reading input")
+        }
+        (CauseKind::LateRank | CauseKind::Imbalance, _) if cause.of == CostOf::PointToPoint => {
+            let (whom, verb) = match cause.ranks.len() {
+                0 => (who, "computes"),
+                _ => (inert::ranks(&cause.ranks), "compute"),
+            };
+            format!(
+                "look at what {whom} {verb} between messages{}",
+                switches(analysis, !cause.ranks.is_empty())
+            )
+        }
+        (CauseKind::Imbalance, _) if !cause.ranks.is_empty() => format!(
+            "compare {} with the other ranks: their share of the work, and the cores that they run on{}",
+            inert::ranks(&cause.ranks),
+            switches(analysis, !cause.ranks.is_empty())
+        ),
         (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::PointToPoint)) => {
-            match cause.partner {
+            match cause.origin.or(cause.partner) {
                 Some(partner) => format!("look at why rank {partner} lets {who} wait before {of}"),
                 None => format!(
                     "look at what {who} waits for in point-to-point communication before {of}"
@@ -356,8 +516,11 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
         }
         (CauseKind::LateRank, _) => format!(
             "look at what {who} computes before {of}{}",
-            switches(analysis)
+            switches(analysis, !cause.ranks.is_empty())
         ),
+        (CauseKind::Algorithm, Some(LateBy::Preempted)) => "run no more ranks than there are cores, or let ranks that \
+             wait give up their cores (Open MPI: --mca mpi_yield_when_idle 1); --layers +switches shows who loses its core"
+            .to_owned(),
         (CauseKind::Algorithm, _) => {
             let operation = cause.operation.and_then(|at| analysis.operations.get(at));
             operation.map_or_else(
@@ -370,11 +533,12 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
     }
 }
 
-/// What would tell what a rank does, if it was not recorded.
-fn switches(analysis: &Analysis) -> &'static str {
-    match analysis.running {
-        Some(_) => "",
-        None => "; --layers +switches tells whether it sleeps or is preempted",
+/// What would tell what ranks do, if it was not recorded.
+fn switches(analysis: &Analysis, is_several: bool) -> &'static str {
+    match (&analysis.running, is_several) {
+        (Some(_), _) => "",
+        (None, false) => "; --layers +switches tells whether it sleeps or is preempted",
+        (None, true) => "; --layers +switches tells whether they sleep or are preempted",
     }
 }
 
@@ -411,6 +575,8 @@ pub(crate) fn evidence(analysis: &Analysis, cause: &FoundCause) -> Option<String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::nothing::nothing;
+    use collbench_analyzer::results::SharedCores;
 
     #[test]
     fn a_period_is_told_in_time_or_in_steps_or_as_either() {
@@ -443,5 +609,134 @@ mod tests {
             assert_eq!(period(&course).as_deref(), Some(words));
         }
         assert_eq!(period(&Course::new(CourseKind::Period)), None);
+    }
+
+    fn cause(kind: CauseKind, place: CausePlace) -> FoundCause {
+        FoundCause {
+            kind,
+            by: Some(LateBy::Computing),
+            place: Some(place),
+            ranks: Vec::new(),
+            partner: None,
+            origin: None,
+            operation: None,
+            communicator: None,
+            site: None,
+            cost_ns: 2_000_000_000,
+            of: CostOf::Waiting,
+            direct_ns: 2_000_000_000,
+            propagated_ns: 0,
+            share: Some(0.2),
+            run_shorter_ns: None,
+            course: None,
+            confidence: Confidence::Sure,
+            instances: 1,
+            largest: None,
+            explained_by: None,
+            matters: true,
+        }
+    }
+
+    #[test]
+    fn who_is_late_for_the_first_collective_is_told_by_how_much() {
+        let analysis = nothing();
+        let late = FoundCause {
+            course: Some(Course {
+                late_ns: Some(1_000_000_000),
+                ..Course::new(CourseKind::AtStart)
+            }),
+            ..cause(CauseKind::LateRank, CausePlace::Rank(3))
+        };
+        assert_eq!(
+            what(&analysis, &late),
+            "rank 3 is late for the first collective by 1.00 s: since MPI_Init it is longer outside of \
+             MPI (computing, reading input, ...)"
+        );
+        let several = FoundCause {
+            ranks: vec![3, 4],
+            by: Some(LateBy::Io),
+            ..late
+        };
+        let words = what(&analysis, &several);
+        assert!(
+            words.starts_with("ranks 3-4 are late") && words.ends_with("they are longer in MPI-IO"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn ranks_that_are_late_alike_or_waited_for_in_messages_are_told() {
+        let analysis = nothing();
+        let alike = FoundCause {
+            ranks: vec![4, 5, 6, 7],
+            ..cause(CauseKind::Imbalance, CausePlace::Communicator(None))
+        };
+        let words = what(&analysis, &alike);
+        assert!(
+            words.starts_with("ranks 4-7 have more to do than the other ranks")
+                && words.ends_with("they compute longer, or are interrupted"),
+            "{words}"
+        );
+        let of_messages = FoundCause {
+            of: CostOf::PointToPoint,
+            ..cause(CauseKind::LateRank, CausePlace::Rank(0))
+        };
+        assert_eq!(
+            what(&analysis, &of_messages),
+            "others wait in point-to-point communication for rank 0, which computes longer, or is interrupted"
+        );
+        let chain = FoundCause {
+            by: Some(LateBy::PointToPoint),
+            partner: Some(6),
+            origin: Some(0),
+            ..cause(CauseKind::LateRank, CausePlace::Rank(7))
+        };
+        assert_eq!(
+            what(&analysis, &chain),
+            "rank 7 is late: it waits in point-to-point communication with rank 6, which waits for rank 0 \
+             in turn, directly or through others"
+        );
+    }
+
+    #[test]
+    fn of_a_rank_that_is_late_to_collectives_and_to_messages_there_is_one_sentence() {
+        let mut analysis = nothing();
+        let to_collectives = cause(CauseKind::LateRank, CausePlace::Rank(0));
+        let to_messages = FoundCause {
+            of: CostOf::PointToPoint,
+            run_shorter_ns: Some(1_000_000),
+            ..to_collectives.clone()
+        };
+        analysis.causes = vec![to_collectives, to_messages];
+        let all = sentences(&analysis);
+        assert_eq!(all.len(), 2, "{all:?}");
+        assert!(
+            all[0].contains(
+                "costs 2.00 s of waiting in point-to-point communication (20 % of the time of all ranks) \
+                 and 2.00 s of waiting in collectives (20 %)"
+            ),
+            "{all:?}"
+        );
+        assert!(explain_messages(&analysis));
+    }
+
+    #[test]
+    fn more_ranks_than_cores_are_named_with_their_host() {
+        let mut analysis = nothing();
+        analysis.trace.shared_cores = vec![SharedCores {
+            host: "n01".into(),
+            ranks: 8,
+            cores: 2,
+        }];
+        let lost = FoundCause {
+            by: Some(LateBy::Preempted),
+            ..cause(CauseKind::Algorithm, CausePlace::Communicator(None))
+        };
+        let words = what(&analysis, &lost);
+        assert!(
+            words.starts_with("8 ranks share 2 cores of host n01: some leave"),
+            "{words}"
+        );
+        assert!(next(&analysis, &lost).starts_with("run no more ranks than there are cores"));
     }
 }

@@ -432,9 +432,13 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
 pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
     let mut sentences = other_calls::sentences(analysis);
     sentences.extend(arrivals::where_waits_are_unknown(analysis));
-    let causes = causes::sentences(analysis);
+    let mut causes = causes::sentences(analysis);
     if causes.is_empty() {
         sentences.extend(nobody_known(analysis));
+    } else if causes::explain_messages(analysis) {
+        // Why comes before how much.
+        causes.append(&mut sentences);
+        return causes;
     } else {
         sentences.extend(causes);
     }
@@ -608,6 +612,8 @@ mod tests {
             by: Some(LateBy::Computing),
             place: Some(CausePlace::Rank(rank)),
             partner: None,
+            ranks: Vec::new(),
+            origin: None,
             site: None,
             operation: None,
             communicator: None,

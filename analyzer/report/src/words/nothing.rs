@@ -26,6 +26,7 @@ pub(crate) fn nothing() -> Analysis {
             complete: true,
             layers: BTreeMap::new(),
             damage: Vec::new(),
+            shared_cores: Vec::new(),
             window: None,
         },
         restriction: None,

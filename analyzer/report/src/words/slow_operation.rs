@@ -96,7 +96,12 @@ fn costliest(analysis: &Analysis, path: &CriticalPathSummary) -> Option<String> 
     });
     let hop = path.hops.first().map(|hop| {
         let edge = words::inside::edge(analysis, hop.from, hop.to);
-        (hop.total_ns, format!("on the message {edge}"))
+        let [from, to] = [hop.from, hop.to].map(|rank| site(analysis, rank));
+        let apart = match (from, to) {
+            (Some(from), Some(to)) if from != to => ", between two sites",
+            _ => "",
+        };
+        (hop.total_ns, format!("on the message {edge}{apart}"))
     });
     let (ns, place) = stay.into_iter().chain(hop).max_by_key(|(ns, _)| *ns)?;
     (path.instances >= MIN_PATHS && rest_ns > 0 && ns >= rest_ns / NAMED).then(|| {
@@ -105,6 +110,13 @@ fn costliest(analysis: &Analysis, path: &CriticalPathSummary) -> Option<String> 
             percent(ns, rest_ns)
         )
     })
+}
+
+/// The site of the host of a rank, where hosts form sites.
+fn site(analysis: &Analysis, rank: u32) -> Option<usize> {
+    let host = &analysis.ranks.iter().find(|of| of.rank == rank)?.host;
+    let of_host = analysis.clock.hosts.iter().find(|of| of.host == *host);
+    of_host?.site
 }
 
 /// For how long ranks were on a core in long calls of an operation, and how long these took, ns; `None`

@@ -55,6 +55,7 @@ impl Process<'_> {
     pub(crate) fn into_found(mut self, is_incomplete: bool) -> RecordFindings {
         self.found.of_process.impossible = self.stream.impossible();
         self.found.of_process.besides = self.gaps.besides;
+        self.found.of_process.partners = std::mem::take(&mut self.gaps.partners);
         if is_incomplete {
             self.found.of_process.last = Some(self.last_seen());
         }

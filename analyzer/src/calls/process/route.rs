@@ -165,7 +165,11 @@ impl Process<'_> {
             RecordClass::Process => {
                 self.note_call(first, location, CallOf::Nothing);
                 if let Some(call) = self.call(first, location, is_possible) {
-                    unqueued(Unqueued::Process { call });
+                    let process = self.index;
+                    if call.begins_mpi() {
+                        self.found.of_process.begun_ns = call.leave.map(Timestamp::ns);
+                    }
+                    unqueued(Unqueued::Process { process, call });
                 }
             }
         }

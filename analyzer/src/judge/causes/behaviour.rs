@@ -144,7 +144,7 @@ impl Finder<'_, '_> {
     }
 
     /// Whether ranks made many unsuccessful tests or probes between their calls, far more than others did.
-    fn is_polling(&self, ranks: &[u32]) -> bool {
+    pub(super) fn is_polling(&self, ranks: &[u32]) -> bool {
         let processes = self
             .inputs
             .run

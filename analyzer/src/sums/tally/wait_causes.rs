@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use collbench_causes::{Calls, Completion, Dependence, Instance, Part, PartOfProcess};
+use collbench_causes::{Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled};
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, Semantics};
 
@@ -13,12 +13,33 @@ use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::Figures;
 use crate::sums::instances::operation_key::OperationKey;
 
+/// Unsuccessful polls in a gap from which on what a process did between them may be waiting.
+const MANY_POLLS: u64 = 4;
+
 impl Tally<'_> {
     /// Hands over what a process did between two calls.
     pub(super) fn hand_over_gap(&mut self, process: usize, gap: &Gap) {
         let process_of = |rank| self.context.process_of(rank);
         let parts = parts_of_gap(process as u32, gap, process_of);
-        self.scratch.handed_over.parts.extend(parts);
+        let handed_over = &mut self.scratch.handed_over;
+        handed_over.parts.extend(parts);
+        if gap.n_unsuccessful_polls >= MANY_POLLS {
+            let partner = gap.longest.and_then(|longest| longest.partner);
+            handed_over.polled.push(Polled {
+                process: process as u32,
+                partner: partner.and_then(|rank| self.context.process_of(rank)),
+                span_ns: [gap.from.ns(), gap.to.ns()],
+                ns: gap.own_work_ns(),
+            });
+        }
+    }
+
+    /// Hands over when MPI began in a process.
+    pub(super) fn hand_over_begin(&mut self, process: usize, call: &Call) {
+        if let Some(leave) = call.leave.filter(|_| call.begins_mpi()) {
+            let begin = (process as u32, leave.ns());
+            self.scratch.handed_over.begins.push(begin);
+        }
     }
 
     /// Hands over an instance of the operation with this hash. Where it is not counted, its waits only

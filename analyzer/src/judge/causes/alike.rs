@@ -1,0 +1,124 @@
+//! Several ranks that are late alike: none of them stands out, but together they do.
+
+use std::collections::BTreeMap;
+
+use collbench_causes::{Cost, Excess, Part};
+
+use crate::judge::causes::groups::{Group, group_above};
+use crate::judge::causes::{AllLate, Finder, Late};
+use crate::results::causes::{CauseKind, FoundCause, LateBy};
+use crate::results::operation_costs::CausePlace;
+
+/// From how many standard errors of their means on ranks are apart from the others.
+const APART: f64 = 6.0;
+/// Ranks that are a group, at least.
+const MIN_ALIKE: usize = 3;
+
+/// The members of a communicator that are late alike to an operation.
+struct Alike {
+    processes: Vec<u32>,
+    /// How much more than the others they do in an instance, ns.
+    more_ns: f64,
+    /// Instances.
+    n: u64,
+}
+
+impl Finder<'_, '_> {
+    /// The groups of ranks that stand out, where no one of them does.
+    pub(super) fn late_groups(
+        &self,
+        late: &mut BTreeMap<u32, Late>,
+        all: &AllLate,
+    ) -> Vec<FoundCause> {
+        let mut by_operation: BTreeMap<u64, i64> = BTreeMap::new();
+        for (operation, cost) in late.values().flat_map(|of| &of.operations) {
+            let sum_ns = by_operation.entry(*operation).or_default();
+            *sum_ns = sum_ns.saturating_add(cost.direct_ns);
+        }
+        let mut operations: Vec<(i64, u64)> =
+            by_operation.into_iter().map(|(of, ns)| (ns, of)).collect();
+        operations.sort_unstable_by(|a, b| b.cmp(a));
+        let groups = operations.into_iter().filter_map(|(_, operation)| {
+            let alike = self.alike(operation, all)?;
+            let mut of = Late::default();
+            let members = || {
+                alike
+                    .processes
+                    .iter()
+                    .filter_map(|process| late.get(process))
+            };
+            members().for_each(|one| of.merge(one));
+            if !self.stands_out(&alike.processes, &of, all) {
+                return None;
+            }
+            alike.processes.iter().for_each(|process| {
+                late.remove(process);
+            });
+            Some(self.group(&alike, &of))
+        });
+        groups.collect()
+    }
+
+    /// Those that did more than the others before an operation, several alike.
+    fn alike(&self, operation: u64, all: &AllLate) -> Option<Alike> {
+        let on_communicators = self.excesses(operation, true);
+        // Those of one communicator were compared with each other.
+        let found = on_communicators.filter_map(|(_, of)| {
+            let members = of.members.iter().copied().zip(&of.by_slot);
+            let known: Vec<(u32, &Excess)> = members
+                .filter(|(process, of)| of.n > 2 && !all.found.contains(process))
+                .collect();
+            let means: Vec<f64> = known.iter().map(|(_, of)| of.mean_ns()).collect();
+            let Group { members, more } = group_above(&means, means.len() / 2)?;
+            if members.len() < MIN_ALIKE {
+                return None;
+            }
+            let is_member = |at: usize| members.binary_search(&at).is_ok();
+            let least_above = members
+                .iter()
+                .map(|&at| means[at])
+                .fold(f64::INFINITY, f64::min);
+            let others = means.iter().enumerate().filter(|&(at, _)| !is_member(at));
+            let most_below = others.map(|(_, &ns)| ns).fold(f64::NEG_INFINITY, f64::max);
+            let errors = known.iter().map(|(_, of)| of.error_of_mean_ns());
+            let error = errors.fold(1.0, f64::max);
+            (least_above - most_below > APART * error).then(|| Alike {
+                n: members.iter().map(|&at| known[at].1.n).max().unwrap_or(0),
+                processes: members.iter().map(|&at| known[at].0).collect(),
+                more_ns: more,
+            })
+        });
+        found.max_by(|a, b| a.more_ns.total_cmp(&b.more_ns))
+    }
+
+    fn group(&self, alike: &Alike, of: &Late) -> FoundCause {
+        let mut ranks: Vec<u32> = alike.processes.iter().map(|&of| self.rank(of)).collect();
+        ranks.sort_unstable();
+        let cost: Cost = of.cost();
+        // Each of them alone would shorten nothing, as long as the others are as late.
+        let sooner_ns = (alike.more_ns * alike.n as f64).round() as i64;
+        let late = self.late(
+            CauseKind::Imbalance,
+            CausePlace::Communicator(None),
+            of,
+            &ranks,
+        );
+        FoundCause {
+            place: Some(CausePlace::Communicator(late.communicator)),
+            ranks,
+            run_shorter_ns: Some(cost.at_ends_ns.min(sooner_ns)),
+            ..late
+        }
+    }
+}
+
+/// What late ranks did, by the part that cost the most.
+pub(super) fn by_part(part: Option<Part>) -> Option<LateBy> {
+    match part {
+        Some(Part::PointToPoint(_)) => Some(LateBy::PointToPoint),
+        Some(Part::Io) => Some(LateBy::Io),
+        Some(Part::Rma) => Some(LateBy::Rma),
+        Some(Part::Operation(_) | Part::Recorder | Part::Launch) => None,
+        None => Some(LateBy::Computing),
+    }
+}
