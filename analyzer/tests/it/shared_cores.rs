@@ -38,7 +38,7 @@ fn with_cores(cores: &[(u16, u16, u64)]) -> Analysis {
 }
 
 fn note(trace: &Path, rank: usize, usable: u16, online: u16, set: u64) {
-    let prefix = format!("rank-{rank:06}.");
+    let prefix = format!("rank-{rank}.");
     let mut paths = fs::read_dir(trace)
         .unwrap()
         .map(|entry| entry.unwrap().path());
