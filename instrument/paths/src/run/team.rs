@@ -123,6 +123,9 @@ impl<T: Transport> Team<T> {
             });
         }
         self.worker.expect_bytes(bytes.min(total) * max_blocks);
+        if total > bytes {
+            self.worker.expect_long();
+        }
         Ok(bytes)
     }
 

@@ -129,9 +129,15 @@ impl<T: Transport> Worker<T> {
     #[inline]
     pub(crate) fn expect_bytes(&mut self, n_bytes: usize) {
         if n_bytes > self.layout.short_bytes() {
-            self.long_until = self.begun.call() + 1;
+            self.expect_long();
         }
         self.stride = n_bytes.next_multiple_of(8).clamp(8, self.segment_bytes);
+    }
+
+    /// There may be values in the next operation that are not short, or not all of it.
+    #[inline]
+    pub(crate) fn expect_long(&mut self) {
+        self.long_until = self.begun.call() + 1;
     }
 
     pub(crate) fn value(&self) -> &[u8] {

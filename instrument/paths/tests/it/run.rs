@@ -7,7 +7,7 @@ use collbench_formats::tree::Wrappers;
 use collbench_paths::{Idle, InProcess, SimulatedCosts, Team, TeamOptions, Transport, WaitPolicy};
 
 /// Longer than any test takes on any machine: a process that has not ended then never will.
-const FOREVER: Duration = Duration::from_secs(60);
+const FOREVER: Duration = Duration::from_secs(600);
 
 /// What each rank returns, in the order of ranks.
 ///
