@@ -366,8 +366,8 @@ test('kept names of functions and files are text, cut where nobody would read on
   await withReport('symbols', async (page) => {
     assert.equal(await page.evaluate(() => globalThis.broken), undefined);
     assert.equal(await page.locator('img').count(), 0);
-    assert.match(await page.locator('.verdict').innerText(), /<script>globalThis/);
-    assert.ok((await page.content()).length < 3_000_000);
+    const content = await page.content();
+    assert.ok(content.includes('globalThis.broken=5') && content.length < 3_000_000);
   });
 });
 
