@@ -1,13 +1,9 @@
 //! What the verdict says of traces whose fault is known.
 
-use std::fs;
-use std::path::Path;
-
 use collbench_formats::Operation;
 use collbench_report::to_text;
 
 use crate::built::TestTrace;
-use crate::generated::case;
 
 /// The verdict on the screen, in one line.
 fn verdict(trace: &TestTrace) -> String {
@@ -80,21 +76,4 @@ fn lateness_in_collective_io_is_told_though_nobody_is_known_to_wait() {
     // Less than a hundredth of the time.
     let words = of(100);
     assert!(!words.contains("rank 2"), "{words}");
-}
-
-#[test]
-fn a_slow_operation_is_said_with_the_place_that_calls_it() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scenarios/costs");
-    let called_at = "called_at = { module = \"/opt/solver\", address = 4096 }, work = [";
-    for file in ["no-progress.toml", "linear-scatter.toml"] {
-        let plain = fs::read_to_string(folder.join(file)).unwrap();
-        let placed = plain.replacen("work = [", called_at, 1);
-        let first = |scenario: &str| {
-            let analysis = case(scenario).analysis;
-            analysis["causes"][0]["text"].as_str().unwrap().to_owned()
-        };
-        let (without, with) = (first(&plain), first(&placed));
-        assert!(!without.contains("called at"), "{file}: {without}");
-        assert!(with.contains("; called at solver+0x1000"), "{file}: {with}");
-    }
 }
