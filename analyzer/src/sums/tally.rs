@@ -346,7 +346,7 @@ impl Adder for Tally<'_> {
         let n_instances = self.scratch.handed_over.instances.len();
         let next = Batch {
             instances: Vec::with_capacity(n_instances),
-            parts: Vec::new(),
+            ..Batch::default()
         };
         std::mem::replace(&mut self.scratch.handed_over, next)
     }
