@@ -8,7 +8,7 @@
 //! are the most frequent ones, touch few pages.
 
 use super::paths::Paths;
-use crate::transport::{Cell, LINE_BYTES, Line, body_lines};
+use crate::transport::{Cell, LINE_BYTES, Line, body_lines, is_inline};
 use crate::values::{Header, Position};
 
 /// Operations in which the values of one host can be at a time.
@@ -161,7 +161,7 @@ impl Layout {
         header.is_last && at.segment() == 0 && header.n_bytes <= self.short_bytes()
     }
 
-    /// The cell of a value of which this is said.
+    /// The cell of a value of which this is said; without a body if the value lies in its head.
     #[inline]
     pub(crate) fn cell<'m>(
         &self,
@@ -170,6 +170,10 @@ impl Layout {
         at: Position,
         header: &Header,
     ) -> Cell<'m> {
+        let head = self.head(memory, value, at);
+        if is_inline(header.n_bytes) {
+            return Cell { head, body: &[] };
+        }
         let slot = value.0 * BODIES + nth(at, SLOTS_WITH_BODIES);
         let slot = self.bodies + slot * self.body_lines;
         let (begin, n_lines) = if self.is_short(at, header) {
@@ -179,7 +183,7 @@ impl Layout {
             (slot, self.body_lines)
         };
         Cell {
-            head: self.head(memory, value, at),
+            head,
             body: &memory[begin..begin + n_lines],
         }
     }
@@ -259,7 +263,6 @@ mod tests {
     use collbench_formats::tree::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};
 
     use super::*;
-    use crate::transport::is_inline;
 
     /// Three ranks of one host, which all meet at once.
     fn paths() -> Paths {
