@@ -57,6 +57,8 @@ use state::{FileError, Simulation, SimulationError};
 
 /// Name of the file that describes the run.
 const RUN_FILE: &str = "run.json";
+/// Places in the program that were resolved and kept: part of a trace that somebody compacted.
+const SYMBOLS_FILE: &str = "symbols.json";
 /// Name of the file with the truth.
 const TRUTH_FILE: &str = "truth.json";
 
@@ -203,7 +205,7 @@ fn parts_of_trace(directory: &Path) -> Result<Vec<PathBuf>, GenerateError> {
         let is_part = if is_dir {
             name == "report" || name.starts_with("report-")
         } else {
-            name == RUN_FILE || name == TRUTH_FILE || name.ends_with(".trace")
+            [RUN_FILE, TRUTH_FILE, SYMBOLS_FILE].contains(&&*name) || name.ends_with(".trace")
         };
         if !is_part {
             return Err(GenerateError::NotATrace {
