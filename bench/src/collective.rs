@@ -29,6 +29,7 @@ mod table;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use collbench_instrument::Clock;
@@ -200,17 +201,27 @@ enum Format {
 }
 
 fn lengths(text: &str) -> Result<Lengths, String> {
-    let number = |text: &str| -> Result<u64, String> {
+    numbers(text, "bytes", Lengths::List, Lengths::Range)
+}
+
+/// A list of numbers, or a range, `FROM:TO`; the error says of what they are.
+fn numbers<T: FromStr, R>(
+    text: &str,
+    of: &str,
+    list: fn(Vec<T>) -> R,
+    range: fn(T, T) -> R,
+) -> Result<R, String> {
+    let number = |text: &str| -> Result<T, String> {
         let number = text.trim().parse();
-        number.map_err(|_| format!("{text}: expected a number of bytes"))
+        number.map_err(|_| format!("{text}: expected a number of {of}"))
     };
     match text.split_once(':') {
-        Some((from, to)) => Ok(Lengths::Range(number(from)?, number(to)?)),
+        Some((from, to)) => Ok(range(number(from)?, number(to)?)),
         None => text
             .split(',')
             .map(number)
             .collect::<Result<_, _>>()
-            .map(Lengths::List),
+            .map(list),
     }
 }
 
@@ -222,18 +233,7 @@ enum Counts {
 }
 
 fn counts(text: &str) -> Result<Counts, String> {
-    let number = |text: &str| -> Result<usize, String> {
-        let number = text.trim().parse();
-        number.map_err(|_| format!("{text}: expected a number of processes"))
-    };
-    match text.split_once(':') {
-        Some((from, to)) => Ok(Counts::Range(number(from)?, number(to)?)),
-        None => text
-            .split(',')
-            .map(number)
-            .collect::<Result<_, _>>()
-            .map(Counts::List),
-    }
+    numbers(text, "processes", Counts::List, Counts::Range)
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -1,4 +1,5 @@
-//! Pictures of the results: time over length, and time over the number of processes.
+//! Pictures of the results: time over length, over the number of processes, and over the number of
+//! hosts.
 
 use collbench_viz::{CurveAxis, Curves, Quantity, Stroke};
 
@@ -9,33 +10,18 @@ const DRAWN: usize = 6;
 
 /// The pictures of these results, with the names of their files.
 pub(super) fn of_results(results: &Results) -> Vec<(String, Curves)> {
+    let over = [
+        (Varied::Bytes, "the length of messages", "bytes"),
+        (Varied::Processes, "the number of processes", "processes"),
+        (Varied::Hosts, "the number of hosts", "hosts"),
+    ];
     let mut pictures = Vec::new();
-    for (i, part) in curves(results, Varied::Bytes).chunks(DRAWN).enumerate() {
-        let picture = picture(
-            "Time of operations over the length of messages",
-            "bytes",
-            results,
-            part,
-        );
-        pictures.push((file_name("time-over-bytes", i), picture));
-    }
-    for (i, part) in curves(results, Varied::Processes).chunks(DRAWN).enumerate() {
-        let picture = picture(
-            "Time of operations over the number of processes",
-            "processes",
-            results,
-            part,
-        );
-        pictures.push((file_name("time-over-processes", i), picture));
-    }
-    for (i, part) in curves(results, Varied::Hosts).chunks(DRAWN).enumerate() {
-        let picture = picture(
-            "Time of operations over the number of hosts",
-            "hosts",
-            results,
-            part,
-        );
-        pictures.push((file_name("time-over-hosts", i), picture));
+    for (varied, what, argument) in over {
+        for (i, part) in curves(results, varied).chunks(DRAWN).enumerate() {
+            let title = format!("Time of operations over {what}");
+            let picture = picture(&title, argument, results, part);
+            pictures.push((file_name(&format!("time-over-{argument}"), i), picture));
+        }
     }
     pictures
 }
