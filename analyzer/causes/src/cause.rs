@@ -18,7 +18,7 @@ pub enum Cause {
         /// Of what; `None`: of its own work.
         part: Option<Part>,
     },
-    /// The same between `MPI_Init` and its first collective with others.
+    /// A process is late for its first collective with others: it did more since `MPI_Init` returned.
     LateAtStart {
         /// Which.
         process: u32,
@@ -88,7 +88,8 @@ pub struct Attributed {
     pub costs: Costs,
     /// By operation and communicator: how much more each member did than the others, by slot.
     pub excesses: BTreeMap<(u64, u32), Excesses>,
-    /// The same without point-to-point communication; of instances before which there was any.
+    /// As `excesses`, but without time in point-to-point communication, of the instances before which
+    /// there was some.
     pub own_excesses: BTreeMap<(u64, u32), Excesses>,
     /// The first instances, of which the members are compared since `MPI_Init`.
     pub starts: Vec<Start>,

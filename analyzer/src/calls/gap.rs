@@ -108,7 +108,7 @@ pub(crate) struct Gaps {
     pub(crate) partners: PartnerTimes,
 }
 
-/// Partners whose times are told apart.
+/// Most partners that have a time of their own.
 const MOST_PARTNERS: usize = 64;
 
 /// Time in point-to-point communication by the partner of the longest call of each gap: its world rank (in the world of

@@ -11,7 +11,7 @@ use super::{CODE_INTERNAL, NO_CALL_SITE, Record, RecordKind};
 pub struct CallSiteHistory(u32);
 
 impl CallSiteHistory {
-    /// Number of histories that are told apart.
+    /// Number of different histories.
     pub const N: usize = 1 << BITS;
     /// At the begin of a chunk.
     pub const NONE: Self = Self(0);
