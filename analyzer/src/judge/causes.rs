@@ -50,10 +50,8 @@ pub(crate) struct Findings<'f> {
     pub(crate) disturbances: &'f [DisturbanceSummary],
     pub(crate) running: Option<&'f [RunningSummary]>,
     pub(crate) operation_costs: &'f OperationCosts,
-    /// The time of all ranks together, ns.
+    /// The time of all ranks together in the part of the run that is looked at, ns.
     pub(crate) rank_ns: i128,
-    /// The same of the part of the run that is looked at, ns.
-    pub(crate) looked_at_ns: i128,
     /// Of the whole run, ns.
     pub(crate) duration_ns: i64,
     /// Whether most ranks share fewer cores than they are.
@@ -183,7 +181,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 .map(|(index, (key, _))| (key.stable_hash(), (index, *key)))
                 .collect(),
             least_found_ns: i128::from(sum_ns(call_times)) / MATTERS,
-            least_ns: findings.looked_at_ns / MATTERS,
+            least_ns: findings.rank_ns / MATTERS,
             whole: partners::whole(inputs, findings.duration_ns),
         }
     }

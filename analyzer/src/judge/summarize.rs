@@ -68,7 +68,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     let remarks = remarks(inputs, &findings);
     let sites = Sites::of(inputs);
     let ranks = rank_summaries(inputs, &pauses);
-    let rank_ns = i128::from(trace.ranks) * i128::from(trace.duration_ns);
+    let rank_ns = looked_at_ns(inputs, &trace, &ranks);
     let operation_costs = operation_costs(inputs, sites.as_ref(), rank_ns);
     let disturbances = disturbances(inputs);
     let mut causes = causes(
@@ -79,7 +79,6 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
             running: running.as_deref(),
             operation_costs: &operation_costs,
             rank_ns,
-            looked_at_ns: looked_at_ns(inputs, &trace, &ranks),
             duration_ns: trace.duration_ns,
             are_cores_shared: are_cores_shared(&trace),
         },

@@ -40,7 +40,8 @@ pub struct FoundCause {
     pub direct_ns: i64,
     /// Waits for ranks that waited because of it before, ns.
     pub propagated_ns: i64,
-    /// The cost as a part of the time of all ranks, 0 to 1; `None` where that is not known.
+    /// The cost as a part of the time of all ranks in the part of the run that is looked at, 0 to 1; `None` where that is
+    /// not known.
     pub share: Option<f64>,
     /// By how much the run can be shorter without it, ns: an upper bound. Only for the eight dearest.
     pub run_shorter_ns: Option<i64>,

@@ -14,7 +14,7 @@ use collbench_text::{
 
 use crate::words::advice::ordinal;
 use crate::words::operation_costs::{operation_cause, operation_cause_next, untold_operation};
-use crate::words::{call_sites, communicator, slow_operation, why_late};
+use crate::words::{call_sites, communicator, facts, slow_operation, why_late};
 
 /// Most causes that are named.
 const MOST: usize = 4;
@@ -133,7 +133,12 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
     };
     let mut words = format!("costs {} {of}", duration(cause.cost_ns));
     if let Some(part) = cause.share {
-        words += &format!(" ({} of the time of all ranks", share(part));
+        let there = if facts::is_span(analysis) {
+            " in this part"
+        } else {
+            ""
+        };
+        words += &format!(" ({} of the time of all ranks{there}", share(part));
         if cause.propagated_ns > cause.cost_ns / 10 {
             let later = duration(cause.propagated_ns);
             words += &format!("; {later} of it in later operations");
@@ -152,12 +157,17 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
             .map_or_else(String::new, |part| format!(" ({})", share(part)));
         words += &format!(" and {} {of}{part}", duration(other.cost_ns));
     }
-    let run_ns = analysis.trace.duration_ns;
-    if let Some(ns) = cause.run_shorter_ns.filter(|&ns| ns > 0 && run_ns > 0) {
-        let part = share((ns.min(run_ns) as f64) / run_ns as f64);
+    let span_ns = facts::known_ns(analysis);
+    if let Some(ns) = cause.run_shorter_ns.filter(|&ns| ns > 0 && span_ns > 0) {
+        let what = if facts::is_span(analysis) {
+            "this part"
+        } else {
+            "the run"
+        };
+        let part = share((ns.min(span_ns) as f64) / span_ns as f64);
         words += &match part.strip_prefix('<') {
-            Some(less) => format!(", without it the run would be less than {less} shorter"),
-            None => format!(", without it the run could be up to {part} shorter"),
+            Some(less) => format!(", without it {what} would be less than {less} shorter"),
+            None => format!(", without it {what} could be up to {part} shorter"),
         };
     }
     if cause.kind != CauseKind::Imbalance && cause.confidence == Confidence::Likely {

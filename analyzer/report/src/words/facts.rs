@@ -167,7 +167,7 @@ pub(crate) fn calls(analysis: &Analysis) -> String {
 }
 
 /// Length of the part of the run that is kept and was asked for, ns.
-fn known_ns(analysis: &Analysis) -> i64 {
+pub(crate) fn known_ns(analysis: &Analysis) -> i64 {
     let trace = &analysis.trace;
     let kept = trace.window.as_ref().and_then(|window| window.from_ns);
     let asked = analysis.restriction.as_ref();
@@ -175,6 +175,11 @@ fn known_ns(analysis: &Analysis) -> i64 {
     let to_ns = asked.and_then(|part| part.to_ns);
     let to_ns = to_ns.map_or(trace.duration_ns, |to_ns| to_ns.min(trace.duration_ns));
     to_ns.saturating_sub(from_ns.unwrap_or(0).max(0)).max(0)
+}
+
+/// Whether only what happened between two times is known or was asked for.
+pub(crate) fn is_span(analysis: &Analysis) -> bool {
+    known_ns(analysis) < analysis.trace.duration_ns
 }
 
 /// Number of ranks whose calls are counted.
@@ -453,8 +458,11 @@ fn nobody_known(analysis: &Analysis) -> Vec<String> {
     if instances == 0 {
         let mut operations = analysis.operations.iter();
         let has_met = operations.any(|of| of.instances > 0 && of.last_arrivals.len() > 1);
+        let is_nothing = analysis.restriction.is_some() && analysis.operations.is_empty();
         let words = if has_met {
             "none: no operation that several processes called requires waiting"
+        } else if is_nothing {
+            "nothing to judge: no collective operation begins in the selected part"
         } else {
             "not known: no instance with several processes is complete"
         };

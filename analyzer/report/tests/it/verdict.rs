@@ -1,5 +1,6 @@
 //! What the verdict says of traces whose fault is known.
 
+use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::Operation;
 use collbench_report::to_text;
 
@@ -7,7 +8,11 @@ use crate::built::TestTrace;
 
 /// The verdict on the screen, in one line.
 fn verdict(trace: &TestTrace) -> String {
-    let screen = to_text(&trace.analyze(), None);
+    verdict_of(&trace.analyze())
+}
+
+fn verdict_of(analysis: &Analysis) -> String {
+    let screen = to_text(analysis, None);
     let screen = anstream::adapter::strip_str(&screen).to_string();
     let verdict = screen.split("Verdict").nth(1).expect("a verdict");
     let verdict = verdict.split("\n\n").next().unwrap_or_default();
@@ -76,4 +81,41 @@ fn lateness_in_collective_io_is_told_though_nobody_is_known_to_wait() {
     // Less than a hundredth of the time.
     let words = of(100);
     assert!(!words.contains("rank 2"), "{words}");
+}
+
+#[test]
+fn shares_of_a_part_of_a_run_are_of_that_part() {
+    // Rank 1 keeps rank 0 waiting for 20 of each 100 us, from 2 ms on.
+    let mut trace = TestTrace::new(2);
+    for n in 0..40 {
+        let at = 100_000 * n;
+        let enters = [at, at + if n < 20 { 0 } else { 20_000 }];
+        let leave = enters[1] + 1_000;
+        trace.world(
+            Operation::Allreduce,
+            -1,
+            8,
+            &enters.map(|enter| (enter, leave)),
+        );
+    }
+    let of = |from_ns, to_ns| {
+        verdict_of(&trace.analyze_part(&Selection {
+            from_ns,
+            to_ns,
+            ..Selection::default()
+        }))
+    };
+    let words = of(None, None);
+    assert!(
+        words.contains("(5 % of the time of all ranks), without it the run could"),
+        "{words}"
+    );
+    let words = of(Some(2_000_000), Some(3_000_000));
+    let there = "(10 % of the time of all ranks in this part), without it this part could be up to 20 % shorter";
+    assert!(words.contains(there), "{words}");
+    let words = of(Some(9_000_000), None);
+    assert_eq!(
+        words,
+        "- nothing to judge: no collective operation begins in the selected part"
+    );
 }
