@@ -100,7 +100,7 @@ def shortened(text, most_calls):
     def repeat(match):
         return f"repeat = {min(int(match[1]), max(1, most_calls // n_ranks))}"
 
-    return re.sub(r"^repeat = (\d+)$", repeat, text, flags=re.MULTILINE)
+    return re.sub(r"^repeat = ([\d_]+)$", repeat, text, flags=re.MULTILINE)
 
 
 def named(cause):
