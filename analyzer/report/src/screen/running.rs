@@ -49,7 +49,7 @@ pub fn running_to_text_within(running: &Running, columns: usize) -> String {
     };
     screen.fact("now", &state);
     let unread = trace.damage.iter().filter(|found| found.rank.is_none());
-    let unread: Vec<String> = unread.map(|found| found.what.clone()).collect();
+    let unread: Vec<String> = unread.map(|found| inert::line(&found.what, 300)).collect();
     screen.items("Not read", &unread, Room::of(MAX_VERDICT));
     let waiting = analysis.unfinished.iter().zip(waits);
     let waiting = waiting.filter(|(instance, _)| !instance.inside.is_empty());

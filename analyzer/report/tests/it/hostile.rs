@@ -6,9 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use collbench_analyzer::{Analysis, Selection};
+use collbench_analyzer::{Analysis, Follower, Look, Selection};
 use collbench_formats::{Communicator, Definition, Operation, write};
-use collbench_report::{Document, to_json, to_text, write_report};
+use collbench_report::{Document, running_to_text, to_json, to_text, write_report};
 
 use crate::built::{START, TestChunk, TestTrace, analyze, analyze_in_windows, call, codes, only};
 
@@ -359,4 +359,18 @@ fn a_report_that_cannot_be_written_is_told_inertly() {
         message.contains("--output") && !message.contains('\x1b'),
         "{message}"
     );
+}
+
+#[test]
+fn names_of_files_that_are_not_read_do_nothing_on_the_screen_of_a_running_program() {
+    let directory = TestTrace::hanging().in_directory();
+    let name = "a\r\u{9b}2Jb\u{202e}.trace";
+    symlink("nowhere", directory.path().join(name)).unwrap();
+    let Ok(Look::Running(running)) = Follower::new(directory.path()).look() else {
+        panic!("the program has not ended");
+    };
+    let screen = running_to_text(&running);
+    let screen = anstream::adapter::strip_str(&screen).to_string();
+    assert!(screen.contains(r"a\r\u{9b}2Jb\u{202e}.trace: "), "{screen}");
+    assert_eq!(screen.find(['\r', '\u{9b}', '\u{202e}']), None, "{screen}");
 }
