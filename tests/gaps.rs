@@ -42,33 +42,45 @@ fn waits_between_collectives_are_summed_up_with_their_partner() {
     }
     let workspace = Workspace::new();
     let times = TIMES.to_string();
-    let arguments = [&times[..]];
+    // Some more bytes than libraries surely take without waiting for the receiver.
+    let arguments = [&times[..], "300"];
     let job = Job::new(2, program("point_to_point.c"), &arguments);
     let plain = job.plain(workspace.path()).expect(0);
     let (recorded, trace) = job.record(workspace.path());
     assert_eq!(recorded.expect(0).sorted_lines(), plain.sorted_lines());
     let gaps = gaps(&trace);
     // A receive from any process, one on another communicator, a wait, a probe with its receive: one
-    // gap each, all about rank 1. In a loop of tests, the first may be successful.
+    // gap each, all about rank 1, and a last receive. In a loop of tests, the first may be successful.
     let waits = of(&gaps[0], Activity::PointToPoint);
     let polls = of(&gaps[0], Activity::Polling);
-    assert!((4 * TIMES..=5 * TIMES).contains(&waits.len()), "{waits:?}");
-    assert!(polls.len() <= TIMES && waits.len() + polls.len() >= 5 * TIMES);
+    assert!(
+        (4 * TIMES < waits.len()) && waits.len() <= 5 * TIMES + 1,
+        "{waits:?}"
+    );
+    assert!(polls.len() <= TIMES && waits.len() + polls.len() > 5 * TIMES);
     for gap in waits.iter().chain(&polls) {
         assert_eq!(gap.known_partner(), Some(1), "{gap:?}");
         assert!(gap.longest_ticks <= gap.ticks && gap.ticks > 0, "{gap:?}");
     }
     let n_calls: usize = waits.iter().map(|gap| usize::from(gap.n_calls)).sum();
-    assert!((5 * TIMES..=6 * TIMES).contains(&n_calls), "{waits:?}");
-    // Sends of a few bytes wait for nobody, and are not timed.
-    assert_eq!(gaps[1], []);
+    assert!(
+        (5 * TIMES < n_calls) && n_calls <= 6 * TIMES + 1,
+        "{waits:?}"
+    );
+    // Sends of a few bytes wait for nobody, and are not timed; one of 300 bytes may wait for its receiver.
+    let [send] = gaps[1][..] else {
+        panic!("{:?}", gaps[1]);
+    };
+    let what = (send.activity, send.n_calls, send.known_partner());
+    assert_eq!(what, (Activity::PointToPoint, 1, Some(0)));
     let analysis = analyze(&trace, &[]).expect(0);
     let number = |rank: usize, name: &str| analysis.json["ranks"][rank][name].as_i64();
     let n_polls: i64 = polls.iter().map(|gap| i64::from(gap.n_calls)).sum();
     assert_eq!(number(0, "unsuccessful_polls"), Some(n_polls));
     // Rank 1 sleeps 2 ms each time from when rank 0 is about to wait; on a busy machine that may be late for it.
     assert!(number(0, "point_to_point_ns") >= Some(2_000_000));
-    for name in ["point_to_point_ns", "unsuccessful_polls", "io_ns", "rma_ns"] {
+    assert!(number(1, "point_to_point_ns") > Some(0));
+    for name in ["unsuccessful_polls", "io_ns", "rma_ns"] {
         assert_eq!(number(1, name), Some(0), "{name}");
     }
 }

@@ -1,11 +1,12 @@
 /* Waits outside of collectives, whose partners are known by construction.
  *
- *     point_to_point TIMES
+ *     point_to_point TIMES [BYTES]
  *
  * For 2 ranks on one host. TIMES rounds, each with barriers; in front of the last barrier of a round, rank 1
  * sleeps for 2 ms before it sends. Meanwhile rank 0 waits for it: in a receive, in a receive on a
  * communicator with the ranks reversed, in a wait, in a probe and in a loop of tests, in turn. By a pipe in
- * the folder it tells rank 1 when it is about to wait: on a busy machine it may leave the barrier late. */
+ * the folder it tells rank 1 when it is about to wait: on a busy machine it may leave the barrier late.
+ * At the end rank 1 sends so many BYTES to rank 0, which sleeps before it receives them. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -65,6 +66,17 @@ int main(int argc, char **argv)
                 MPI_Abort(MPI_COMM_WORLD, 3);
             MPI_Barrier(MPI_COMM_WORLD);
         }
+    }
+    int bytes = argc > 2 ? atoi(argv[2]) : 0;
+    char some[4096] = {0};
+    if (bytes > 0 && bytes <= (int)sizeof some) {
+        if (rank == 1) {
+            MPI_Send(some, bytes, MPI_CHAR, 0, WAYS, MPI_COMM_WORLD);
+        } else {
+            usleep(2000);
+            MPI_Recv(some, bytes, MPI_CHAR, 1, WAYS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
     }
     /* Only the waits are told of, not how often it was tested. */
     printf("%d: %s\n", rank, rank == 0 && polls == 0 ? "never tested in vain" : "done");
