@@ -377,8 +377,10 @@ impl Attribution {
             let mut sinces = std::mem::take(&mut self.sinces);
             self.history
                 .since_of_waits(instance, on as usize, &mut sinces);
+            // Of a broadcast with a late root, too, nobody goes on before.
+            let is_waited_for_by_all = is_new_begin || sinces.len() + 1 == self.processes.len();
             let is_end =
-                is_new_begin && sinces.iter().all(|&(_, since)| since != Since::Unresolved);
+                is_waited_for_by_all && sinces.iter().all(|&(_, since)| since != Since::Unresolved);
             let unit = Unit {
                 instance,
                 on,

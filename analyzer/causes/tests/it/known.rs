@@ -281,6 +281,17 @@ fn who_keeps_only_its_row_waiting_does_not_make_the_run_longer() {
 }
 
 #[test]
+fn a_root_that_works_alone_before_it_broadcasts_makes_the_run_longer() {
+    let mut steps = vec![step(0, 9, Kind::All, &[0; 4])];
+    for _ in 0..10 {
+        steps.push(step(0, 0, Kind::All, &[100; 4]));
+        steps.push(step(0, 1, Kind::FromRoot(0), &[500, 0, 0, 0]));
+    }
+    let all = costs(4, &carry_out(4, &[world(4)], &steps));
+    assert_eq!(run_shorter(&all, late(0)), 10 * 500, "{all:?}");
+}
+
+#[test]
 fn what_arose_after_the_last_instance_of_all_processes_makes_the_run_longer() {
     let communicators = [vec![0, 1], world(3)];
     let mut steps = vec![step(1, 9, Kind::All, &[0; 3])];
