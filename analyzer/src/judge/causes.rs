@@ -7,10 +7,12 @@
 mod alike;
 mod at_start;
 mod behaviour;
+pub(crate) mod completions;
 mod groups;
 pub(crate) mod operation_costs;
-mod partners;
+pub(crate) mod partners;
 pub(crate) mod sites;
+mod waited_for;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +22,7 @@ use collbench_stats::integers::{saturate, sum_ns};
 
 use crate::calls::running::RunningSummary;
 use crate::judge::causes::alike::by_part;
+use crate::judge::causes::completions::LateToComplete;
 use crate::judge::causes::partners::Whole;
 use crate::judge::inputs::Inputs;
 use crate::judge::operations::by_time;
@@ -36,6 +39,8 @@ const STANDS_OUT: i128 = 2;
 /// the chance is mostly smaller by many orders of magnitude.
 const MAX_P: f64 = 0.001;
 const TESTS: usize = 4;
+/// Instances of an operation from which on chance can be told from them.
+const FEWEST: u64 = 3;
 /// Part of the time of all collectives from which on a rank or host is found, and of the time of all ranks from
 /// which on a cost matters: one in so many.
 const MATTERS: i128 = 100;
@@ -52,10 +57,12 @@ pub(crate) struct Findings<'f> {
     pub(crate) operation_costs: &'f OperationCosts,
     /// The time of all ranks together in the part of the run that is looked at, ns.
     pub(crate) rank_ns: i128,
-    /// Of the whole run, ns.
-    pub(crate) duration_ns: i64,
     /// Whether most ranks share fewer cores than they are.
     pub(crate) are_cores_shared: bool,
+    /// What each process did in the whole run; `None` where that is not known of all.
+    pub(crate) whole: Option<&'f [Whole]>,
+    /// Those who are waited for in completing calls of nonblocking collectives.
+    pub(crate) late_to_complete: &'f [LateToComplete],
 }
 
 /// The causes, those that cost most first.
@@ -64,6 +71,7 @@ pub(crate) fn causes(inputs: &Inputs<'_>, findings: &Findings<'_>) -> Vec<FoundC
     let mut causes = finder.of_waits();
     causes.extend(finder.of_operation_time());
     causes.extend(finder.of_point_to_point());
+    causes.extend(finder.of_completions());
     // Stable: causes of equal cost stay in the order of their kinds and places.
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
     for cause in causes.iter_mut().skip(REPLAYED) {
@@ -119,10 +127,22 @@ impl Late {
         total(self.parts.values())
     }
 
+    /// What of that it did costs the most; `None` of own work, and where nothing costs anything.
+    fn dearest(&self) -> (Option<Part>, Cost) {
+        let dearest = self.parts.iter().max_by_key(|(_, cost)| cost.ns());
+        dearest.map_or((None, Cost::default()), |(part, cost)| (*part, *cost))
+    }
+
+    /// Whether most of what it costs is because of point-to-point communication.
+    fn is_by_messages(&self) -> bool {
+        let is_message = |part: &Option<Part>| matches!(part, Some(Part::PointToPoint(_)));
+        let of_messages = self.parts.iter().filter(|(part, _)| is_message(part));
+        2 * i128::from(total(of_messages.map(|(_, cost)| cost)).ns()) > i128::from(self.cost().ns())
+    }
+
     /// Whether its own work costs more than anything else that it did.
     fn is_by_own_work(&self) -> bool {
-        let dearest = self.parts.iter().max_by_key(|(_, cost)| cost.ns());
-        dearest.is_some_and(|(part, _)| part.is_none())
+        !self.parts.is_empty() && self.dearest().0.is_none()
     }
 }
 
@@ -166,8 +186,6 @@ struct Finder<'f, 'a> {
     least_found_ns: i128,
     /// Least cost that matters, ns.
     least_ns: i128,
-    /// What each process did in the whole run; `None` where that is not known of all.
-    whole: Option<Vec<Whole>>,
 }
 
 impl<'f, 'a> Finder<'f, 'a> {
@@ -182,7 +200,6 @@ impl<'f, 'a> Finder<'f, 'a> {
                 .collect(),
             least_found_ns: i128::from(sum_ns(call_times)) / MATTERS,
             least_ns: findings.rank_ns / MATTERS,
-            whole: partners::whole(inputs, findings.duration_ns),
         }
     }
 
@@ -231,6 +248,7 @@ impl<'f, 'a> Finder<'f, 'a> {
         // Nobody in particular.
         let mut moving: BTreeMap<Option<usize>, Late> = BTreeMap::new();
         for of in late.values().chain(at_start.values()) {
+            let part = of.is_by_messages().then_some(Part::PointToPoint(None));
             for (&operation, cost) in &of.operations {
                 let entry = self
                     .operations
@@ -242,7 +260,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                     &mut imbalances
                 };
                 let of_entry = folded.entry(entry).or_default();
-                of_entry.add(None, operation, cost);
+                of_entry.add(part, operation, cost);
             }
         }
         for (entry, of) in &moving {
@@ -257,7 +275,12 @@ impl<'f, 'a> Finder<'f, 'a> {
             });
         }
         for (entry, of) in &imbalances {
+            let is_by_messages = of.is_by_messages();
+            let chain = self.longest_chain().filter(|_| is_by_messages);
             causes.push(FoundCause {
+                by: is_by_messages.then_some(LateBy::PointToPoint),
+                partner: chain.map(|(partner, _)| partner),
+                origin: chain.map(|(_, origin)| origin),
                 run_shorter_ns: Some(of.cost().run_shorter_ns()),
                 ..self.found(
                     CauseKind::Imbalance,
@@ -371,8 +394,10 @@ impl<'f, 'a> Finder<'f, 'a> {
     }
 
     fn late_ones_among(&self, late: &mut BTreeMap<u32, Late>, all: &AllLate) -> Vec<FoundCause> {
-        let mut causes = self.late_hosts(late, all);
-        causes.extend(self.late_groups(late, all));
+        // Ranks of several hosts that are late alike are no matter of one host.
+        let mut causes = self.late_groups(late, all, true);
+        causes.extend(self.late_hosts(late, all));
+        causes.extend(self.late_groups(late, all, false));
         let is_late = |&(process, of): &(&u32, &Late)| self.stands_out(&[*process], of, all);
         let stand_out: Vec<u32> = late.iter().filter(is_late).map(|(&of, _)| of).collect();
         for process in stand_out {
@@ -401,9 +426,16 @@ impl<'f, 'a> Finder<'f, 'a> {
             let of_processes = || processes.iter().filter_map(|process| late.get(process));
             let mut of = Late::default();
             of_processes().for_each(|one| of.merge(one));
-            let own_ns = i128::from(of.cost().ns());
-            let dearest = of_processes().map(|one| i128::from(one.cost().ns())).max();
-            let is_one = processes.len() < 2 || dearest.unwrap_or(0) * 100 > OF_HOST * own_ns;
+            // Where it costs most, be it that several of its ranks are late each for an operation of its own.
+            let dearest = (of.operations.iter()).max_by_key(|(_, cost)| cost.direct_ns);
+            let operation = dearest.map(|(operation, _)| *operation);
+            let cost_ns = |one: &Late| {
+                let of = operation.and_then(|operation| one.operations.get(&operation));
+                of.map_or(0, |cost| i128::from(cost.ns()))
+            };
+            let own_ns = cost_ns(&of);
+            let most_ns = of_processes().map(cost_ns).max().unwrap_or(0);
+            let is_one = processes.len() < 2 || most_ns * 100 > OF_HOST * own_ns;
             if is_one || !self.stands_out(&processes, &of, all) {
                 continue;
             }
@@ -428,6 +460,9 @@ impl<'f, 'a> Finder<'f, 'a> {
     fn stands_out(&self, processes: &[u32], of: &Late, all: &AllLate) -> bool {
         let cost = of.cost();
         if cost.ns() <= 0 || i128::from(cost.ns()) < self.least_found_ns {
+            return false;
+        }
+        if of.is_by_messages() && !self.waits_for_messages_alone(processes, of) {
             return false;
         }
         // One event that costs as much as everything else.
@@ -489,8 +524,7 @@ impl<'f, 'a> Finder<'f, 'a> {
         if self.is_disturbed(processes) || self.is_off_core(processes, operation, more_ns) {
             return true;
         }
-        let n_tried =
-            (TESTS * self.inputs.run.processes.len() * self.operations.len().max(1)) as f64;
+        let n_tried = self.n_tried();
         let is_far = own.chance_above(&others, n_own, n_others) * n_tried <= MAX_P;
         // A few interruptions hide a mean: how often it did the most, and how much that was, is another
         // evidence.
@@ -503,6 +537,11 @@ impl<'f, 'a> Finder<'f, 'a> {
         is_far
             || is_beyond_chance(own.n_most as f64, both.n_most as f64)
             || is_beyond_chance(part * n_events, n_events)
+    }
+
+    /// In how many ways all of them are tested.
+    fn n_tried(&self) -> f64 {
+        (TESTS * self.inputs.run.processes.len() * self.operations.len().max(1)) as f64
     }
 
     /// How much more the members of communicators did than others, before one operation; `is_own`: without
@@ -537,10 +576,7 @@ impl<'f, 'a> Finder<'f, 'a> {
 
     /// A late rank or host, and what its ranks did.
     fn late(&self, kind: CauseKind, place: CausePlace, of: &Late, ranks: &[u32]) -> FoundCause {
-        let (part, cost) = match of.parts.iter().max_by_key(|(_, cost)| cost.ns()) {
-            Some((part, cost)) => (*part, *cost),
-            None => (None, Cost::default()),
-        };
+        let (part, cost) = of.dearest();
         // Mostly that.
         let is_clear = i128::from(cost.ns()) * 10 >= i128::from(of.cost().ns()) * 8;
         let (by, confidence) = match part {
@@ -575,7 +611,7 @@ impl<'f, 'a> Finder<'f, 'a> {
         let (Some(Part::PointToPoint(Some(partner))), [rank]) = (part, ranks) else {
             return None;
         };
-        let all = self.whole.as_ref()?;
+        let all = self.findings.whole?;
         let process = self
             .inputs
             .run
@@ -585,40 +621,6 @@ impl<'f, 'a> Finder<'f, 'a> {
         let waited_ns = all[process].with_partners_ns;
         let origin = partners::origin(all, process, partner as usize, waited_ns)?;
         (origin != partner as usize).then(|| self.rank(origin as u32))
-    }
-
-    /// Those for which others wait in point-to-point communication.
-    fn of_point_to_point(&self) -> Option<FoundCause> {
-        let found = partners::waited_for(self.whole.as_ref()?, self.findings.rank_ns)?;
-        let mut ranks: Vec<u32> = found
-            .processes
-            .iter()
-            .map(|&of| self.rank(of as u32))
-            .collect();
-        ranks.sort_unstable();
-        let (kind, place) = match ranks[..] {
-            [rank] => (CauseKind::LateRank, CausePlace::Rank(rank)),
-            _ => (CauseKind::Imbalance, CausePlace::Communicator(None)),
-        };
-        Some(FoundCause {
-            by: Some(LateBy::Computing),
-            ranks: if ranks.len() > 1 { ranks } else { Vec::new() },
-            operation: None,
-            communicator: None,
-            cost_ns: found.cost_ns,
-            of: CostOf::PointToPoint,
-            direct_ns: found.cost_ns,
-            propagated_ns: 0,
-            share: self.share(found.cost_ns),
-            run_shorter_ns: Some(found.longest_ns),
-            confidence: if found.is_sure {
-                Confidence::Sure
-            } else {
-                Confidence::Likely
-            },
-            matters: true,
-            ..self.found(kind, Some(place), &Late::default())
-        })
     }
 
     /// The verdict on the operation in which a late one costs most.

@@ -1,6 +1,6 @@
 //! From sums to results: the operations, with their distributions, orders and stages.
 
-mod overlap;
+pub(crate) mod overlap;
 pub(crate) mod shown_instances;
 
 use std::collections::BTreeMap;

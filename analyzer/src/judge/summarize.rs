@@ -9,7 +9,9 @@ use crate::calls::running::running;
 use crate::communicators::Communicators;
 use crate::judge::behaviour::{fine_timeline, rank_classes, timeline};
 use crate::judge::call_sites;
+use crate::judge::causes::completions::late_to_complete;
 use crate::judge::causes::operation_costs::operation_costs;
+use crate::judge::causes::partners;
 use crate::judge::causes::sites::Sites;
 use crate::judge::causes::{Findings, acquit, causes};
 use crate::judge::clock_summary::clock_summary;
@@ -69,7 +71,10 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     let sites = Sites::of(inputs);
     let ranks = rank_summaries(inputs, &pauses);
     let rank_ns = looked_at_ns(inputs, &trace, &ranks);
-    let operation_costs = operation_costs(inputs, sites.as_ref(), rank_ns);
+    let whole = partners::whole(inputs, trace.duration_ns);
+    let late_to_complete =
+        (whole.as_deref()).map_or_else(Vec::new, |whole| late_to_complete(inputs, whole, rank_ns));
+    let operation_costs = operation_costs(inputs, sites.as_ref(), rank_ns, &late_to_complete);
     let disturbances = disturbances(inputs);
     let mut causes = causes(
         inputs,
@@ -79,8 +84,9 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
             running: running.as_deref(),
             operation_costs: &operation_costs,
             rank_ns,
-            duration_ns: trace.duration_ns,
             are_cores_shared: are_cores_shared(&trace),
+            whole: whole.as_deref(),
+            late_to_complete: &late_to_complete,
         },
     );
     for cause in &mut causes {

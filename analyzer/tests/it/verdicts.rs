@@ -28,14 +28,17 @@ fn guilty(scenario: &str) -> Vec<CausePlace> {
             &[3]
         }
         "chain.toml" => &[0],
+        "late-to-complete.toml" => &[4],
         "polls-for-a-slow-rank.toml" => &[4, 5],
         "two-late.toml" => &[1, 6],
+        "two-on-a-host.toml" => &[0, 1],
         "late-in-a-row.toml" => &[6],
         "late-in-two-operations.toml" => &[2, 6],
         "late-host.toml" | "noise-on-host.toml" | "clock-error.toml" => {
             return vec![CausePlace::Host("node2".to_owned())];
         }
         "nobody.toml" | "coarse-clock.toml" | "ties.toml" | "half-of-ranks.toml" => &[],
+        "equal-halo.toml" | "alike-on-two-hosts.toml" => &[],
         "noise-on-all.toml" | "stops-without-rhythm.toml" => &[],
         // Of noise, rhythms and polls.
         _ => &[2],
@@ -152,6 +155,59 @@ fn a_slow_rank_is_named_before_the_one_that_polls_for_its_message() {
         let places = places(analysis);
         let first = (CausePlace::Rank(5), Some(LateBy::Computing));
         assert_eq!(places.first(), Some(&first), "seed {seed}: {places:?}");
+    });
+}
+
+#[test]
+fn ranks_of_several_hosts_that_are_late_alike_are_told_together_and_no_host_is() {
+    each("alike-on-two-hosts.toml", |seed, analysis| {
+        let cause = &analysis.causes[0];
+        assert_eq!(cause.kind, CauseKind::Imbalance, "seed {seed}");
+        assert_eq!(cause.ranks, [0, 1, 2], "seed {seed}");
+    });
+}
+
+#[test]
+fn ranks_of_a_host_that_are_late_for_different_operations_are_named_and_not_the_host() {
+    each("two-on-a-host.toml", |seed, analysis| {
+        let named = named(analysis);
+        let found = named.iter().map(|cause| {
+            let operation = arises_before(analysis, cause).0;
+            (cause.place.clone(), operation)
+        });
+        let expected = [(1, "MPI_Allreduce"), (0, "MPI_Bcast")]
+            .map(|(rank, operation)| (Some(CausePlace::Rank(rank)), operation));
+        assert_eq!(found.collect::<Vec<_>>(), expected, "seed {seed}");
+    });
+}
+
+#[test]
+fn who_waits_somewhat_longer_for_messages_than_others_is_innocent() {
+    each("equal-halo.toml", |seed, analysis| {
+        let cause = &analysis.causes[0];
+        let what = (cause.kind, cause.by);
+        let expected = (CauseKind::Imbalance, Some(LateBy::PointToPoint));
+        assert_eq!(what, expected, "seed {seed}: {:#?}", analysis.causes);
+    });
+}
+
+#[test]
+fn a_rank_for_which_others_wait_in_completing_calls_is_named_before_the_lack_of_progress() {
+    each("late-to-complete.toml", |seed, analysis| {
+        let cause = &analysis.causes[0];
+        let what = (cause.place.clone(), cause.of);
+        let expected = (Some(CausePlace::Rank(4)), CostOf::OperationTime);
+        assert_eq!(what, expected, "seed {seed}: {:#?}", analysis.causes);
+        // Each of seven waits for 400 us longer, 100 times.
+        let cost_ns = 7 * 100 * 400_000;
+        assert!(
+            (cause.cost_ns - cost_ns).abs() < cost_ns / 20,
+            "seed {seed}: {cause:#?}"
+        );
+        let other = &analysis.causes[1];
+        assert_eq!(other.kind, CauseKind::NoProgress, "seed {seed}: {other:#?}");
+        // Without it the four hops behind the last to complete would be over.
+        assert!(other.cost_ns < cost_ns / 3, "seed {seed}: {other:#?}");
     });
 }
 

@@ -24,11 +24,12 @@ struct Alike {
 }
 
 impl Finder<'_, '_> {
-    /// The groups of ranks that stand out, where no one of them does.
+    /// The groups of ranks that stand out, where no one of them does; `are_apart`: only those of several hosts.
     pub(super) fn late_groups(
         &self,
         late: &mut BTreeMap<u32, Late>,
         all: &AllLate,
+        are_apart: bool,
     ) -> Vec<FoundCause> {
         let mut by_operation: BTreeMap<u64, i64> = BTreeMap::new();
         for (operation, cost) in late.values().flat_map(|of| &of.operations) {
@@ -40,6 +41,11 @@ impl Finder<'_, '_> {
         operations.sort_unstable_by(|a, b| b.cmp(a));
         let groups = operations.into_iter().filter_map(|(_, operation)| {
             let alike = self.alike(operation, all)?;
+            let first = self.host(*alike.processes.first()?);
+            let is_elsewhere = |&process: &u32| self.host(process) != first;
+            if are_apart && !alike.processes.iter().any(is_elsewhere) {
+                return None;
+            }
             let mut of = Late::default();
             let members = || {
                 alike

@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_stats::integers::saturate;
 
+use crate::judge::causes::completions::LateToComplete;
 use crate::judge::causes::operation_costs::facts::{
     EdgeFacts, Flow, GraphFacts, LinkClass, Location, NodeFacts, OperationFacts, OverlapFacts,
 };
@@ -62,11 +63,13 @@ struct Hosts<'s> {
     site_of: Option<&'s [usize]>,
 }
 
-/// What the operation time of a run costs. `rank_ns`: the time of all ranks, ns.
+/// What the operation time of a run costs. `rank_ns`: the time of all ranks, ns; `late_to_complete`: those that others
+/// wait for in completing calls, which is no time of the operation itself.
 pub(crate) fn operation_costs(
     inputs: &Inputs<'_>,
     sites: Option<&Sites>,
     rank_ns: i128,
+    late_to_complete: &[LateToComplete],
 ) -> OperationCosts {
     let hosts = Hosts {
         names: inputs.clocks.hosts.iter().map(|host| &*host.name).collect(),
@@ -75,7 +78,7 @@ pub(crate) fn operation_costs(
     };
     let are_sites_sure = sites.is_some_and(|sites| sites.summary.is_sure);
     costs(
-        &facts::operations(inputs, sites),
+        &facts::operations(inputs, sites, late_to_complete),
         &hosts,
         are_sites_sure,
         rank_ns,
@@ -669,7 +672,7 @@ fn no_progress(operation: &OperationFacts) -> Option<OperationCause> {
     let is_late = of.late_n >= MIN_INSTANCES
         && of.late_progress_ns > 0
         && of.late_progress_ns >= of.late_receiver_ns / 2;
-    if !is_nobody && !is_late {
+    if !is_nobody && !is_late && !of.is_sent_late {
         return None;
     }
     Some(OperationCause {

@@ -19,7 +19,7 @@ struct Times {
 
 /// How far an operation went on between its calls; `None` of blocking operations, and without
 /// completed calls.
-pub(super) fn overlap(tally: &OperationTally) -> Option<OverlapSummary> {
+pub(crate) fn overlap(tally: &OperationTally) -> Option<OverlapSummary> {
     let overlap = tally.overlap.as_deref()?;
     if overlap.completion.n() == 0 {
         return None;

@@ -4,14 +4,17 @@ use collbench_causes::Cause;
 use collbench_formats::Semantics;
 use collbench_stats::integers::{saturate, sum_ns};
 
+use crate::judge::causes::completions::LateToComplete;
 use crate::judge::causes::sites::{Sites, is_ready};
 use crate::judge::inputs::Inputs;
+use crate::judge::operations;
 use crate::judge::operations::by_time;
 use crate::judge::tree_figures::host_of;
 use crate::judge::trees;
 use crate::judge::trees::own_trees::OwnTreeHops;
 use crate::measure::critical_path::Doubt;
 use crate::results::operation_costs::UntoldReason;
+use crate::results::overlap::OverlapDiagnosis;
 use crate::sums::graphs::GraphTally;
 use crate::sums::graphs::figures::EdgeFigures;
 use crate::sums::instances::operation_key::OperationKey;
@@ -139,7 +142,7 @@ pub(crate) struct NodeFacts {
 pub(crate) struct OverlapFacts {
     /// Completed calls.
     pub(crate) calls: u64,
-    /// Time in completing calls without waits for ranks that initiate late, ns.
+    /// Time in completing calls without waits for ranks that initiate late, or come late to their completing call, ns.
     pub(crate) completion_ns: i64,
     /// Time between initiation and completion, without unsuccessful tests, ns.
     pub(crate) between_ns: i64,
@@ -151,6 +154,8 @@ pub(crate) struct OverlapFacts {
     pub(crate) late_progress_ns: i64,
     /// Messages behind it.
     pub(crate) late_n: u64,
+    /// Whether next to no messages were sent between the calls, though there was time.
+    pub(crate) is_sent_late: bool,
 }
 
 impl EdgeFacts {
@@ -172,12 +177,28 @@ impl GraphFacts {
 }
 
 /// The operations of a run, in the order of the results.
-pub(crate) fn operations(inputs: &Inputs<'_>, sites: Option<&Sites>) -> Vec<OperationFacts> {
+pub(crate) fn operations(
+    inputs: &Inputs<'_>,
+    sites: Option<&Sites>,
+    late_to_complete: &[LateToComplete],
+) -> Vec<OperationFacts> {
     let operations = by_time(inputs);
     let facts = operations.into_iter().enumerate();
-    facts
-        .filter_map(|(index, (key, tally))| operation(inputs, sites, index, key, tally))
-        .collect()
+    let facts = facts.filter_map(|(index, (key, tally))| {
+        let mut facts = operation(inputs, sites, index, key, tally)?;
+        let mut late = late_to_complete.iter();
+        if let (Some(overlap), Some(late)) = (
+            &mut facts.overlap,
+            late.find(|late| late.operation == index),
+        ) {
+            let left_ns = overlap
+                .completion_ns
+                .saturating_sub(late.waited_for.cost_ns);
+            overlap.completion_ns = left_ns.max(0);
+        }
+        Some(facts)
+    });
+    facts.collect()
 }
 
 /// `None` where no time is known, or it is not of several ranks.
@@ -416,6 +437,8 @@ fn overlap(tally: &OperationTally, waits_ns: i64) -> OverlapFacts {
         calls: overlap.completion.n(),
         completion_ns: overlap.completion.total().saturating_sub(waits_ns).max(0),
         between_ns: overlap.overlap_bound.total(),
+        is_sent_late: operations::overlap::overlap(tally)
+            .is_some_and(|of| of.diagnosis == OverlapDiagnosis::NoProgression),
         ..OverlapFacts::default()
     };
     for graph in tally

@@ -1,0 +1,171 @@
+//! Those that work longer than others, which wait for them outside of collectives or in completing calls; and whether
+//! who is late because of messages stands out by that.
+
+use collbench_causes::{Excess, Part};
+use collbench_stats::integers::sum_ns;
+
+use crate::judge::causes::partners::WaitedFor;
+use crate::judge::causes::{FEWEST, Finder, Late, MAX_P, STANDS_OUT, partners};
+use crate::results::causes::{CauseKind, CostOf, FoundCause, LateBy};
+use crate::results::operation_costs::{CausePlace, Confidence};
+
+/// Part of what a process waited that the end of its chain of partners works longer, at least, to be what it waited for:
+/// one in so many.
+const EXPLAINED: i64 = 4;
+
+impl Finder<'_, '_> {
+    /// Those for which others wait in point-to-point communication.
+    pub(super) fn of_point_to_point(&self) -> Option<FoundCause> {
+        let found = partners::waited_for(self.findings.whole?, self.findings.rank_ns)?;
+        self.works_longer_beyond_chance(&found.processes)
+            .then(|| self.waited_for(&found, CostOf::PointToPoint, None))
+    }
+
+    /// Those for which others wait in the calls that complete nonblocking collectives.
+    pub(super) fn of_completions(&self) -> impl Iterator<Item = FoundCause> {
+        let late = self.findings.late_to_complete.iter();
+        let late = late.filter(|late| self.works_longer_beyond_chance(&late.waited_for.processes));
+        late.map(|late| FoundCause {
+            operation: Some(late.operation),
+            communicator: Some(late.entry),
+            ..self.waited_for(&late.waited_for, CostOf::OperationTime, Some(late.entry))
+        })
+    }
+
+    /// Whether some processes work longer than others beyond chance, by the instances of any operation; true where none
+    /// has enough of them to tell.
+    fn works_longer_beyond_chance(&self, processes: &[usize]) -> bool {
+        let is_own = |process: u32| processes.contains(&(process as usize));
+        let mut is_tested = false;
+        for &operation in self.operations.keys() {
+            for (_, of) in self.excesses(operation, true) {
+                let known = of.members.iter().zip(&of.by_slot);
+                let known = known.filter(|(_, excess)| excess.n > 0);
+                let (own, others): (Vec<_>, Vec<_>) =
+                    known.partition(|(process, _)| is_own(**process));
+                if own.len() < processes.len() || others.is_empty() {
+                    continue;
+                }
+                let sum = |of: &[(&u32, &Excess)]| Excess::of_all(of.iter().map(|(_, of)| **of));
+                let (n_own, n_others) = (own.len(), others.len());
+                let (own, others) = (sum(&own), sum(&others));
+                if own.n < FEWEST * n_own as u64 {
+                    continue;
+                }
+                is_tested = true;
+                if own.chance_above(&others, n_own, n_others) * self.n_tried() <= MAX_P {
+                    return true;
+                }
+            }
+        }
+        !is_tested
+    }
+
+    /// Those that work longer than others, which wait for them; `entry`: the communicator, where that is one.
+    fn waited_for(&self, found: &WaitedFor, of: CostOf, entry: Option<usize>) -> FoundCause {
+        let mut ranks: Vec<u32> = found
+            .processes
+            .iter()
+            .map(|&of| self.rank(of as u32))
+            .collect();
+        ranks.sort_unstable();
+        let (kind, place) = match ranks[..] {
+            [rank] => (CauseKind::LateRank, CausePlace::Rank(rank)),
+            _ => (CauseKind::Imbalance, CausePlace::Communicator(entry)),
+        };
+        FoundCause {
+            by: Some(LateBy::Computing),
+            ranks: if ranks.len() > 1 { ranks } else { Vec::new() },
+            operation: None,
+            communicator: None,
+            cost_ns: found.cost_ns,
+            of,
+            direct_ns: found.cost_ns,
+            propagated_ns: 0,
+            share: self.share(found.cost_ns),
+            run_shorter_ns: Some(found.longest_ns),
+            confidence: if found.is_sure {
+                Confidence::Sure
+            } else {
+                Confidence::Likely
+            },
+            matters: true,
+            ..self.found(kind, Some(place), &Late::default())
+        }
+    }
+
+    /// Whether some processes that are late because of point-to-point communication stand out by that: they wait there
+    /// far longer than others, and neither for one that works longer nor at the end of a chain.
+    ///
+    /// Where all wait for messages, as in an exchange with neighbors, who waits somewhat longer than others is late
+    /// because of its place among them, or because its messages were late: it has nothing to do with what it does.
+    pub(super) fn waits_for_messages_alone(&self, processes: &[u32], of: &Late) -> bool {
+        let ranks: Vec<u32> = processes.iter().map(|&of| self.rank(of)).collect();
+        if self.is_polling(&ranks) {
+            return true;
+        }
+        if let ([process], Some(Part::PointToPoint(Some(partner))), Some(all)) =
+            (processes, of.dearest().0, self.findings.whole)
+        {
+            let own = &all[*process as usize];
+            let waited_ns = own.with_partners_ns;
+            let end = partners::origin(all, *process as usize, partner as usize, waited_ns);
+            if let Some(end) = end.filter(|&end| end != partner as usize) {
+                let longer_ns = all[end].own_ns.saturating_sub(own.own_ns);
+                return longer_ns > waited_ns / EXPLAINED;
+            }
+        }
+        if self.may_wait_for_one_that_works(processes, of) {
+            return false;
+        }
+        let times = self.inputs.findings.processes.iter();
+        let times = times.map(|found| found.besides.point_to_point_ns);
+        let is_own = |at: usize| processes.contains(&(at as u32));
+        let (own, others): (Vec<_>, Vec<_>) = times.enumerate().partition(|&(at, _)| is_own(at));
+        let own_ns = sum_ns(own.iter().map(|&(_, ns)| ns)) / own.len().max(1) as i64;
+        let mut others: Vec<i64> = others.into_iter().map(|(_, ns)| ns).collect();
+        others.sort_unstable();
+        let usual_ns = others.get(others.len() / 2).copied().unwrap_or(0);
+        i128::from(own_ns) >= STANDS_OUT * i128::from(usual_ns)
+    }
+
+    /// The partner of the process that is longest in point-to-point communication, and the one for which that partner
+    /// waits in turn. Of equal ones the highest rank, as in words.
+    pub(super) fn longest_chain(&self) -> Option<(u32, u32)> {
+        let all = self.findings.whole?;
+        let times = all.iter().enumerate();
+        let (process, longest) =
+            times.max_by_key(|&(at, of)| (of.with_partners_ns, self.rank(at as u32)))?;
+        let partner = longest.partner?;
+        let end = partners::origin(all, process, partner, longest.with_partners_ns)?;
+        (end != partner).then(|| (self.rank(partner as u32), self.rank(end as u32)))
+    }
+
+    /// Whether another process works longer before the operation to which some are late, by half of what these are longer
+    /// in point-to-point communication, or more: they may wait for it there, whoever their partners seem to be.
+    fn may_wait_for_one_that_works(&self, processes: &[u32], of: &Late) -> bool {
+        let dearest = of.operations.iter().max_by_key(|(_, cost)| cost.direct_ns);
+        let Some((&operation, _)) = dearest else {
+            return false;
+        };
+        let all = &self.inputs.findings.wait_causes;
+        self.excesses(operation, true).any(|(key, own)| {
+            // Without point-to-point communication it is the same.
+            let Some(with_messages) = all.excesses.get(key) else {
+                return false;
+            };
+            let members = own.members.iter().zip(&own.by_slot);
+            let members = members.zip(&with_messages.by_slot);
+            let (waiting, others): (Vec<_>, Vec<_>) =
+                members.partition(|((process, _), _)| processes.contains(process));
+            let longer = waiting
+                .iter()
+                .map(|((_, own), all)| all.sum_ns - own.sum_ns);
+            let longer_ns = longer.fold(0.0, f64::max);
+            let most = waiting.iter().map(|((_, own), _)| own.sum_ns);
+            let most_ns = most.fold(f64::NEG_INFINITY, f64::max);
+            let mut working = others.iter().map(|((_, own), _)| own.sum_ns - most_ns);
+            longer_ns > 0.0 && working.any(|ns| ns > longer_ns / 2.0)
+        })
+    }
+}
