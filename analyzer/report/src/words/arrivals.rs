@@ -9,6 +9,10 @@ use crate::words::{advice, communicator};
 
 /// Instances up to which shares are not given in percent.
 const FEW: u64 = 9;
+/// Unsuccessful tests for each call from which on ranks may wait between them.
+const MANY_TESTS: u64 = 2;
+/// How many times the known waits what may be waited between tests is, to be told.
+const MOSTLY_TESTED: i128 = 4;
 /// Instances up to which nobody is said to arrive last as a rule.
 pub(crate) const TOO_FEW_FOR_A_RULE: u64 = 4;
 
@@ -210,8 +214,8 @@ pub(crate) fn title(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
     }
 }
 
-/// Who arrives last, and by how much, where MPI does not say whether anybody waits, as in collective MPI-IO;
-/// if that can cost 1 % of the time of all ranks.
+/// Who arrives last, and by how much, where MPI does not say whether anybody waits, as in collective MPI-IO, and where
+/// ranks test for completion meanwhile; if that can cost 1 % of the time of all ranks.
 pub(crate) fn where_waits_are_unknown(analysis: &Analysis) -> Vec<String> {
     let all = analysis.imbalance.iter();
     let found = all.filter_map(|summary| where_unknown(analysis, summary));
@@ -227,7 +231,12 @@ fn where_unknown(analysis: &Analysis, summary: &ImbalanceSummary) -> Option<Stri
     };
     let is_unknown =
         |row: &OperationSummary| row.wait_ns.is_none() && row.semantics() == Semantics::Unspecified;
-    if rows().next().is_none() || !rows().all(is_unknown) {
+    let is_tested = |row: &OperationSummary| {
+        let n_calls = row.call_time_ns.as_ref().map_or(0, |of| of.n);
+        row.tests.is_some_and(|n| n >= MANY_TESTS * n_calls.max(1))
+    };
+    let are_tested = rows().all(is_tested);
+    if rows().next().is_none() || !(are_tested || rows().all(is_unknown)) {
         return None;
     }
     let most = members(summary).max_by_key(|member| (member.last, std::cmp::Reverse(member.rank)));
@@ -250,21 +259,39 @@ fn where_unknown(analysis: &Analysis, summary: &ImbalanceSummary) -> Option<Stri
     if most_ns <= 0 || most_ns * 100 < rank_ns {
         return None;
     }
+    // If they test and wait, too, the causes say for whom.
+    if are_tested && i128::from(summary.all_waits_caused_ns) * MOSTLY_TESTED > most_ns {
+        return None;
+    }
     let (calls, call_ns) = rows().fold((0_u64, 0_i64), |(n, ns), row| {
         let of = row.call_time_ns.as_ref();
         let (more, total) = of.map_or((0, 0), |of| (of.n, of.total));
         (n + more, ns.saturating_add(total))
     });
+    let whether = if are_tested {
+        let n_tests: u64 = rows().filter_map(|row| row.tests).sum();
+        format!(
+            "whether they wait for it, or compute, between their {} is not known{}",
+            quantity::counted_grouped(n_tests, "unsuccessful test"),
+            match analysis.running {
+                Some(_) => "",
+                None => "; --layers +switches shows whether they sleep",
+            }
+        )
+    } else {
+        format!(
+            "whether they wait for it is not known, their calls take {} on average",
+            quantity::duration(call_ns / calls.cast_signed().max(1))
+        )
+    };
     Some(format!(
-        "rank {} arrives last in {} of {} {} on {}, {} after the others on average; whether they wait for it is \
-         not known, their calls take {} on average",
+        "rank {} arrives last in {} of {} {} on {}, {} after the others on average; {whether}",
         most.rank,
         share(most.last, summary.resolved),
         summary.resolved,
         summary.operation,
         communicator(analysis, Some(summary.communicator), 30),
         quantity::duration(excess_ns / most.last.cast_signed().max(1)),
-        quantity::duration(call_ns / calls.cast_signed().max(1)),
     ))
 }
 

@@ -16,24 +16,33 @@ use crate::words::advice::ordinal;
 use crate::words::operation_costs::{operation_cause, operation_cause_next, untold_operation};
 use crate::words::{call_sites, communicator, facts, slow_operation, why_late};
 
+#[cfg(test)]
+mod tests;
+
 /// Most causes that are named.
 const MOST: usize = 4;
+/// Part of the run by which it can be shorter without a cause from which on that comes before what takes time in
+/// messages: one in so many.
+const NOTABLE: i64 = 50;
 /// What is left of a run before or after a course that goes from its begin or to its end, at most: one part in
 /// so many.
 const WHOLE: i64 = 20;
 
 /// The causes that matter, those first without which the run can be shortest; with what to do about the
-/// first. Empty where none matters.
+/// first, and, where that is about cores, about the next one. Empty where none matters.
 pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
-    let mut causes: Vec<&FoundCause> = named(analysis).collect();
-    // Stable: equal ones stay in the order of their cost.
-    causes.sort_by_key(|cause| Reverse((cause.run_shorter_ns, cause.cost_ns)));
-    let n_more = causes.len().saturating_sub(MOST);
-    let mut sentences: Vec<String> = (causes.iter().take(MOST))
-        .map(|cause| sentence(analysis, cause))
-        .collect();
-    if let Some(first) = causes.first() {
-        sentences.insert(1, format!("next: {}", next(analysis, first)));
+    let causes = in_order(analysis);
+    // How a run was started hides nothing of what it does.
+    let n_named = MOST + usize::from(causes.iter().any(|cause| is_of_cores(cause)));
+    let n_more = causes.len().saturating_sub(n_named);
+    let mut is_next_told = false;
+    let mut sentences = Vec::new();
+    for cause in causes.iter().take(n_named) {
+        sentences.push(sentence(analysis, cause));
+        if !is_next_told {
+            sentences.push(format!("next: {}", next(analysis, cause)));
+            is_next_told = !is_of_cores(cause);
+        }
     }
     if n_more > 0 {
         let more = counted(n_more as u64, "more cause");
@@ -44,6 +53,31 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
         sentences.extend(untold.map(|untold| untold_operation(analysis, untold)));
     }
     sentences
+}
+
+/// The causes that are named, those first without which the run can be shortest.
+fn in_order(analysis: &Analysis) -> Vec<&FoundCause> {
+    let mut causes: Vec<&FoundCause> = named(analysis).collect();
+    // Stable: equal ones stay in the order of their cost.
+    causes.sort_by_key(|cause| Reverse((cause.run_shorter_ns, cause.cost_ns)));
+    causes
+}
+
+/// Whether the first of them is at ranks, hosts or links, and the run can be notably shorter without it.
+pub(crate) fn begin_with_a_culprit(analysis: &Analysis) -> bool {
+    in_order(analysis).first().is_some_and(|cause| {
+        let is_there = match cause.place {
+            None | Some(CausePlace::Communicator(_)) => !cause.ranks.is_empty(),
+            Some(_) => true,
+        };
+        let shorter_ns = cause.run_shorter_ns.unwrap_or(0);
+        is_there && shorter_ns.saturating_mul(NOTABLE) >= analysis.trace.duration_ns
+    })
+}
+
+/// Whether it is that ranks share fewer cores than they are.
+fn is_of_cores(cause: &FoundCause) -> bool {
+    cause.kind == CauseKind::Algorithm && cause.by == Some(LateBy::Preempted)
 }
 
 /// Whether a cause that is named says for whom ranks wait in point-to-point communication.
@@ -92,9 +126,9 @@ fn named(analysis: &Analysis) -> impl Iterator<Item = &FoundCause> {
 fn alike<'a>(analysis: &'a Analysis, cause: &FoundCause) -> impl Iterator<Item = &'a FoundCause> {
     let (reason, of) = (cause.explained_by, cause.of);
     let (place, ranks) = (cause.place.clone(), cause.ranks.clone());
-    // Who is late to collectives, and to messages as well.
+    // Who is late to collectives, and to messages or to completing calls as well.
     let is_same = move |other: &FoundCause| {
-        let is_to_both = (other.of == CostOf::PointToPoint) != (of == CostOf::PointToPoint);
+        let is_to_both = other.of != of;
         let is_there = if ranks.is_empty() {
             matches!(place, Some(CausePlace::Rank(_))) && other.place == place
         } else {
@@ -189,13 +223,21 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
         CauseKind::LateRank | CauseKind::LateHost | CauseKind::Imbalance if is_at_start(cause) => {
             late_at_start(analysis, cause)
         }
-        CauseKind::LateRank | CauseKind::Imbalance if cause.of == CostOf::PointToPoint => {
+        CauseKind::LateRank | CauseKind::Imbalance if cause.of != CostOf::Waiting => {
             let (whom, verb) = match cause.ranks.len() {
                 0 => (at, "computes"),
                 _ => (inert::ranks(&cause.ranks), "compute"),
             };
+            let in_what = match cause.of {
+                CostOf::PointToPoint => "in point-to-point communication".to_owned(),
+                _ => {
+                    let of = operation(analysis, cause);
+                    let of = of.unwrap_or_else(|| "nonblocking collectives".to_owned());
+                    format!("in the calls that complete {of}")
+                }
+            };
             format!(
-                "others wait in point-to-point communication for {whom}, which {verb} longer{}",
+                "others wait {in_what} for {whom}, which {verb} longer{}",
                 interrupted(analysis, !cause.ranks.is_empty())
             )
         }
@@ -225,7 +267,7 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
             format!("{who} is late: {did}{comma}{before}{few}")
         }
         CauseKind::SlowHop | CauseKind::SlowLink => format!("messages {at} take long"),
-        CauseKind::Algorithm if cause.by == Some(LateBy::Preempted) => {
+        CauseKind::Algorithm if is_of_cores(cause) => {
             let of = operation(analysis, cause).unwrap_or_else(|| "collectives".to_owned());
             format!(
                 "{}: some leave {of} later than others, while these have their cores, and are late for what follows",
@@ -243,6 +285,13 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
             let known = known.and_then(|of| slow_operation::evidence(analysis, of));
             let known = known.map_or_else(String::new, |known| format!(": {known}"));
             format!("some ranks leave {of} later than others, and are late for what follows{known}")
+        }
+        CauseKind::Imbalance if cause.by == Some(LateBy::PointToPoint) => {
+            format!(
+                "point-to-point communication{before} takes some ranks of {at} longer than others, and none stands \
+                 out{}",
+                longest_chain(analysis, cause)
+            )
         }
         CauseKind::Imbalance => {
             let most = call_sites::place(analysis, cause.site).and(operation(analysis, cause));
@@ -299,6 +348,19 @@ fn did(analysis: &Analysis, cause: &FoundCause) -> String {
         (Some(LateBy::Io), _) => "it reads or writes files longer".to_owned(),
         (Some(LateBy::Rma), _) => "it is longer in one-sided communication".to_owned(),
         (Some(LateBy::Newer) | None, _) => "it arrives after the others".to_owned(),
+    }
+}
+
+/// Who waits longest in point-to-point communication, and for whom, where that leads through others.
+fn longest_chain(analysis: &Analysis, cause: &FoundCause) -> String {
+    let ranks = analysis.ranks.iter();
+    let waiting = ranks.filter_map(|rank| Some((rank.point_to_point_ns?, rank.rank)));
+    match (waiting.max(), cause.partner, cause.origin) {
+        (Some((_, rank)), Some(partner), Some(origin)) => format!(
+            ": in a chain of messages rank {rank} waits longest, for rank {partner}, which waits for rank {origin} \
+             in turn, directly or through others"
+        ),
+        _ => String::new(),
     }
 }
 
@@ -475,13 +537,17 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
             };
             format!("look at what {who} did between MPI_Init and {of}, for instance reading input")
         }
-        (CauseKind::LateRank | CauseKind::Imbalance, _) if cause.of == CostOf::PointToPoint => {
+        (CauseKind::LateRank | CauseKind::Imbalance, _) if cause.of != CostOf::Waiting => {
             let (whom, verb) = match cause.ranks.len() {
                 0 => (who, "computes"),
                 _ => (inert::ranks(&cause.ranks), "compute"),
             };
+            let between = match cause.of {
+                CostOf::PointToPoint => "messages",
+                _ => "calls of MPI",
+            };
             format!(
-                "look at what {whom} {verb} between messages{}",
+                "look at what {whom} {verb} between {between}{}",
                 switches(analysis, !cause.ranks.is_empty())
             )
         }
@@ -528,9 +594,14 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
             "look at what {who} computes before {of}{}",
             switches(analysis, !cause.ranks.is_empty())
         ),
-        (CauseKind::Algorithm, Some(LateBy::Preempted)) => "run no more ranks than there are cores, or let ranks that \
-             wait give up their cores (Open MPI: --mca mpi_yield_when_idle 1); --layers +switches shows who loses its core"
-            .to_owned(),
+        (CauseKind::Algorithm, Some(LateBy::Preempted)) => format!(
+            "run no more ranks than there are cores, or let ranks that wait give up their cores, if they do not yet \
+             (Open MPI: mpi_yield_when_idle){}",
+            match analysis.running {
+                Some(_) => "",
+                None => "; --layers +switches shows who loses its core",
+            }
+        ),
         (CauseKind::Algorithm, _) => {
             let operation = cause.operation.and_then(|at| analysis.operations.get(at));
             operation.map_or_else(
@@ -538,7 +609,14 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
                 |operation| slow_operation::next(analysis, operation),
             )
         }
-        (CauseKind::Imbalance, _) => format!("distribute the work on {who} more evenly"),
+        (CauseKind::Imbalance, Some(LateBy::PointToPoint)) => format!(
+            "look at the messages before {of}: who sends late, and in which order ranks receive{}",
+            switches_of_all(analysis)
+        ),
+        (CauseKind::Imbalance, _) => format!(
+            "distribute the work on {who} more evenly{}",
+            switches_of_all(analysis)
+        ),
         _ => "nothing is known that would help".to_owned(),
     }
 }
@@ -549,6 +627,14 @@ fn switches(analysis: &Analysis, is_several: bool) -> &'static str {
         (Some(_), _) => "",
         (None, false) => "; --layers +switches tells whether it sleeps or is preempted",
         (None, true) => "; --layers +switches tells whether they sleep or are preempted",
+    }
+}
+
+/// What would tell whether ranks are interrupted, if it was not recorded.
+fn switches_of_all(analysis: &Analysis) -> &'static str {
+    match analysis.running {
+        Some(_) => "",
+        None => "; --layers +switches tells whether ranks are interrupted",
     }
 }
 
@@ -580,173 +666,4 @@ pub(crate) fn evidence(analysis: &Analysis, cause: &FoundCause) -> Option<String
     };
     let both: Vec<String> = last.into_iter().chain(running).collect();
     (!both.is_empty()).then(|| both.join("; "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::words::nothing::nothing;
-    use collbench_analyzer::results::SharedCores;
-
-    #[test]
-    fn a_period_is_told_in_time_or_in_steps_or_as_either() {
-        let course = |basis, every, calls_per_iteration| Course {
-            period_ns: Some(6_000_000),
-            basis,
-            every,
-            calls_per_iteration,
-            ..Course::new(CourseKind::Period)
-        };
-        let steps = Some(PeriodBasis::Steps);
-        for (course, words) in [
-            (
-                course(Some(PeriodBasis::Time), None, None),
-                ", every 6.00 ms",
-            ),
-            (course(None, None, None), ", every 6.00 ms"),
-            (course(steps, Some(3), Some(1)), ", at every 3rd call"),
-            (course(steps, Some(7), None), ", at every 7th collective"),
-            (
-                course(steps, Some(1), Some(2)),
-                ", in every iteration of the program's loop",
-            ),
-            (
-                course(None, Some(2), Some(4)),
-                ", every 6.00 ms or in every 2nd iteration of the program's loop (its steps are \
-                 too regular to tell)",
-            ),
-        ] {
-            assert_eq!(period(&course).as_deref(), Some(words));
-        }
-        assert_eq!(period(&Course::new(CourseKind::Period)), None);
-    }
-
-    fn cause(kind: CauseKind, place: CausePlace) -> FoundCause {
-        FoundCause {
-            kind,
-            by: Some(LateBy::Computing),
-            place: Some(place),
-            ranks: Vec::new(),
-            partner: None,
-            origin: None,
-            operation: None,
-            communicator: None,
-            site: None,
-            cost_ns: 2_000_000_000,
-            of: CostOf::Waiting,
-            direct_ns: 2_000_000_000,
-            propagated_ns: 0,
-            share: Some(0.2),
-            run_shorter_ns: None,
-            course: None,
-            confidence: Confidence::Sure,
-            instances: 1,
-            largest: None,
-            explained_by: None,
-            matters: true,
-        }
-    }
-
-    #[test]
-    fn who_is_late_for_the_first_collective_is_told_by_how_much() {
-        let analysis = nothing();
-        let late = FoundCause {
-            course: Some(Course {
-                late_ns: Some(1_000_000_000),
-                ..Course::new(CourseKind::AtStart)
-            }),
-            ..cause(CauseKind::LateRank, CausePlace::Rank(3))
-        };
-        assert_eq!(
-            what(&analysis, &late),
-            "rank 3 is late for the first collective by 1.00 s: since MPI_Init it is longer outside of \
-             MPI (computing, reading input, ...)"
-        );
-        let several = FoundCause {
-            ranks: vec![3, 4],
-            by: Some(LateBy::Io),
-            ..late
-        };
-        let words = what(&analysis, &several);
-        assert!(
-            words.starts_with("ranks 3-4 are late") && words.ends_with("they are longer in MPI-IO"),
-            "{words}"
-        );
-    }
-
-    #[test]
-    fn ranks_that_are_late_alike_or_waited_for_in_messages_are_told() {
-        let analysis = nothing();
-        let alike = FoundCause {
-            ranks: vec![4, 5, 6, 7],
-            ..cause(CauseKind::Imbalance, CausePlace::Communicator(None))
-        };
-        let words = what(&analysis, &alike);
-        assert!(
-            words.starts_with("ranks 4-7 have more to do than the other ranks")
-                && words.ends_with("they compute longer, or are interrupted"),
-            "{words}"
-        );
-        let of_messages = FoundCause {
-            of: CostOf::PointToPoint,
-            ..cause(CauseKind::LateRank, CausePlace::Rank(0))
-        };
-        assert_eq!(
-            what(&analysis, &of_messages),
-            "others wait in point-to-point communication for rank 0, which computes longer, or is interrupted"
-        );
-        let chain = FoundCause {
-            by: Some(LateBy::PointToPoint),
-            partner: Some(6),
-            origin: Some(0),
-            ..cause(CauseKind::LateRank, CausePlace::Rank(7))
-        };
-        assert_eq!(
-            what(&analysis, &chain),
-            "rank 7 is late: it waits in point-to-point communication with rank 6, which waits for rank 0 \
-             in turn, directly or through others"
-        );
-    }
-
-    #[test]
-    fn of_a_rank_that_is_late_to_collectives_and_to_messages_there_is_one_sentence() {
-        let mut analysis = nothing();
-        let to_collectives = cause(CauseKind::LateRank, CausePlace::Rank(0));
-        let to_messages = FoundCause {
-            of: CostOf::PointToPoint,
-            run_shorter_ns: Some(1_000_000),
-            ..to_collectives.clone()
-        };
-        analysis.causes = vec![to_collectives, to_messages];
-        let all = sentences(&analysis);
-        assert_eq!(all.len(), 2, "{all:?}");
-        assert!(
-            all[0].contains(
-                "costs 2.00 s of waiting in point-to-point communication (20 % of the time of all ranks) \
-                 and 2.00 s of waiting in collectives (20 %)"
-            ),
-            "{all:?}"
-        );
-        assert!(explain_messages(&analysis));
-    }
-
-    #[test]
-    fn more_ranks_than_cores_are_named_with_their_host() {
-        let mut analysis = nothing();
-        analysis.trace.shared_cores = vec![SharedCores {
-            host: "n01".into(),
-            ranks: 8,
-            cores: 2,
-        }];
-        let lost = FoundCause {
-            by: Some(LateBy::Preempted),
-            ..cause(CauseKind::Algorithm, CausePlace::Communicator(None))
-        };
-        let words = what(&analysis, &lost);
-        assert!(
-            words.starts_with("8 ranks share 2 cores of host n01: some leave"),
-            "{words}"
-        );
-        assert!(next(&analysis, &lost).starts_with("run no more ranks than there are cores"));
-    }
 }

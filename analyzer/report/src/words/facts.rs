@@ -436,11 +436,17 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
 /// The verdict in a few sentences: the causes that matter, or why none is known.
 pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
     let mut sentences = other_calls::sentences(analysis);
-    sentences.extend(arrivals::where_waits_are_unknown(analysis));
+    let unknown = arrivals::where_waits_are_unknown(analysis);
+    let is_last_known = !unknown.is_empty();
+    sentences.extend(unknown);
     let mut causes = causes::sentences(analysis);
     if causes.is_empty() {
-        sentences.extend(nobody_known(analysis));
-    } else if causes::explain_messages(analysis) {
+        if !is_last_known {
+            sentences.extend(nobody_known(analysis));
+        }
+    } else if causes::explain_messages(analysis)
+        || other_calls::are_messages_alone(analysis) && causes::begin_with_a_culprit(analysis)
+    {
         // Why comes before how much.
         causes.append(&mut sentences);
         return causes;

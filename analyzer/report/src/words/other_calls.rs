@@ -25,6 +25,11 @@ pub(crate) fn are_in_verdict(analysis: &Analysis, remark: &Remark) -> bool {
     named(analysis).any(|calls| calls.kind == kind)
 }
 
+/// Whether only point-to-point communication takes more time than all waits in collectives.
+pub(crate) fn are_messages_alone(analysis: &Analysis) -> bool {
+    named(analysis).all(|calls| calls.kind == OtherCallKind::PointToPoint)
+}
+
 fn named(analysis: &Analysis) -> impl Iterator<Item = &OtherCalls> {
     let calls = analysis.other_calls.iter();
     calls.filter(|calls| calls.exceeds_waits && calls.kind != OtherCallKind::Newer)

@@ -20,7 +20,8 @@ pub(crate) fn evidence(analysis: &Analysis, operation: &OperationSummary) -> Opt
     let few = few_long(operation);
     let found = match few {
         Some(_) => few,
-        None => path(operation).and_then(|path| costliest(analysis, path)),
+        None => path(operation)
+            .and_then(|path| between_sites(analysis, path).or_else(|| costliest(analysis, path))),
     };
     let on_core = inside(analysis, operation).map(|(on_core_ns, elapsed_ns)| {
         format!(
@@ -49,6 +50,12 @@ pub(crate) fn next(analysis: &Analysis, operation: &OperationSummary) -> String 
         }
         None if few_long(operation).is_some() => return switches(),
         _ => {}
+    }
+    if path(operation).is_some_and(|path| between_sites(analysis, path).is_some()) {
+        return format!(
+            "call {name} less often, with more data at once, or do something else meanwhile (nonblocking): between the \
+             sites it takes that long"
+        );
     }
     let has_messages = (analysis.trace.layers.get("messages")).is_some_and(|layer| layer.on);
     if path(operation).is_some() {
@@ -96,18 +103,33 @@ fn costliest(analysis: &Analysis, path: &CriticalPathSummary) -> Option<String> 
     });
     let hop = path.hops.first().map(|hop| {
         let edge = words::inside::edge(analysis, hop.from, hop.to);
-        let [from, to] = [hop.from, hop.to].map(|rank| site(analysis, rank));
-        let apart = match (from, to) {
-            (Some(from), Some(to)) if from != to => ", between two sites",
-            _ => "",
-        };
-        (hop.total_ns, format!("on the message {edge}{apart}"))
+        (hop.total_ns, format!("on the message {edge}"))
     });
     let (ns, place) = stay.into_iter().chain(hop).max_by_key(|(ns, _)| *ns)?;
     (path.instances >= MIN_PATHS && rest_ns > 0 && ns >= rest_ns / NAMED).then(|| {
         format!(
             "{} of its critical paths pass {place}",
             percent(ns, rest_ns)
+        )
+    })
+}
+
+/// That most of the critical paths after the last rank to arrive is the way between sites: no message of it is to blame.
+fn between_sites(analysis: &Analysis, path: &CriticalPathSummary) -> Option<String> {
+    let late_ns = sum_ns(path.begins.iter().map(|begin| begin.late_ns));
+    let rest_ns = path.duration_ns.saturating_sub(late_ns);
+    let is_between = |from: u32, to: u32| {
+        let sites = site(analysis, from).zip(site(analysis, to));
+        sites.is_some_and(|(from, to)| from != to)
+    };
+    let hops = path.hops.iter().filter(|hop| is_between(hop.from, hop.to));
+    let ns = sum_ns(hops.map(|hop| hop.total_ns));
+    let sites = analysis.clock.host_sites.as_ref()?;
+    (path.instances >= MIN_PATHS && rest_ns > 0 && ns >= rest_ns / 2).then(|| {
+        format!(
+            "{} of the time on its critical paths is the way between sites, whose round trip takes {}",
+            percent(ns, rest_ns),
+            duration(sites.between_ns)
         )
     })
 }
