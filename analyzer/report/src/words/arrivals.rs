@@ -259,9 +259,16 @@ fn where_unknown(analysis: &Analysis, summary: &ImbalanceSummary) -> Option<Stri
     if most_ns <= 0 || most_ns * 100 < rank_ns {
         return None;
     }
-    // If they test and wait, too, the causes say for whom.
-    if are_tested && i128::from(summary.all_waits_caused_ns) * MOSTLY_TESTED > most_ns {
-        return None;
+    if are_tested {
+        // If they test and wait, too, the causes say for whom.
+        if i128::from(summary.all_waits_caused_ns) * MOSTLY_TESTED > most_ns {
+            return None;
+        }
+        // A rank that is behind all the time lets nobody test for longer than it does itself.
+        let late_ns = excess_ns / most.last.cast_signed().max(1);
+        if !rows().any(|row| test_longer_ns(row, most.rank) > late_ns / 2) {
+            return None;
+        }
     }
     let (calls, call_ns) = rows().fold((0_u64, 0_i64), |(n, ns), row| {
         let of = row.call_time_ns.as_ref();
@@ -293,6 +300,23 @@ fn where_unknown(analysis: &Analysis, summary: &ImbalanceSummary) -> Option<Stri
         communicator(analysis, Some(summary.communicator), 30),
         quantity::duration(excess_ns / most.last.cast_signed().max(1)),
     ))
+}
+
+/// How much longer the others test for the completion of a nonblocking operation than a rank does, on average, ns.
+fn test_longer_ns(operation: &OperationSummary, rank: u32) -> i64 {
+    let between = |is_own: bool| {
+        let ranks = operation.threads().iter();
+        let of = ranks.filter(|of| (of.rank == rank) == is_own);
+        let times = of.filter_map(|of| of.between);
+        let (n, sum) = times.fold((0_i64, 0_i64), |(n, sum), (ns, _)| {
+            (n + 1, sum.saturating_add(ns))
+        });
+        (n > 0).then(|| sum / n)
+    };
+    match (between(true), between(false)) {
+        (Some(own_ns), Some(others_ns)) => others_ns.saturating_sub(own_ns),
+        _ => 0,
+    }
 }
 
 /// What is true of a run, or a part of it, with so few instances that nothing is the rule: who was waited

@@ -1,6 +1,9 @@
 //! What the verdict says of traces whose fault is known.
 
 use collbench_analyzer::{Analysis, Selection};
+}
+
+use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 use collbench_formats::Operation;
 use collbench_report::to_text;
 
@@ -118,4 +121,53 @@ fn shares_of_a_part_of_a_run_are_of_that_part() {
         words,
         "- nothing to judge: no collective operation begins in the selected part"
     );
+}
+
+/// Barriers that ranks test for in vain ten times each. Rank 3 initiates all of them 1 ms late: because it is late each time,
+/// and the others test for longer, or because it is behind from the first one on.
+fn tested(is_late_each_time: bool) -> String {
+    let (once, each, less) = if is_late_each_time {
+        (0, 1_000_000, 1_000_000)
+    } else {
+        (1_000_000, 0, 0)
+    };
+    let between_ns = [1_200_000, 1_200_000, 1_200_000, 1_200_000 - less];
+    let scenario = format!(
+        r#"
+        schema = 1
+        name = "barriers that are tested for"
+        [[hosts]]
+        name = "node1"
+        ranks = 4
+        [[program]]
+        steps = [ {{ work = [{{ constant_ns = {once}, ranks = [3] }}] }} ]
+        [[program]]
+        repeat = 100
+        steps = [
+          {{ operation = "MPI_Ibarrier", work = [{{ constant_ns = 200000 }}, {{ constant_ns = {each}, ranks = [3] }}] }},
+          {{ complete = "MPI_Wait", tests = 10, work = [{{ each_ns = {between_ns:?} }}] }},
+        ]
+        "#
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("scenario.toml");
+    std::fs::write(&file, scenario).unwrap();
+    let trace = directory.path().join("trace");
+    collbench_generate::generate(&file, &trace, None, false).unwrap();
+    let files = RunFiles::open(&trace).unwrap();
+    verdict_of(&analyze(&files, &Options::default(), &mut |_| {}).unwrap())
+}
+
+#[test]
+fn who_is_tested_for_is_told_where_the_others_test_for_longer_and_nobody_else() {
+    let words = tested(true);
+    let told = "rank 3 arrives last in 100 % of 100 MPI_Ibarrier on MPI_COMM_WORLD, 1.00 ms after the others on \
+                average; whether they wait for it, or compute, between their 4,000 unsuccessful tests is not known";
+    assert!(words.contains(told), "{words}");
+    assert!(
+        words.contains("--layers +switches shows whether they sleep"),
+        "{words}"
+    );
+    let words = tested(false);
+    assert!(!words.contains("rank 3"), "{words}");
 }
