@@ -22,28 +22,37 @@ impl Local {
         // Looked at first, and alone, so that other calls take no longer.
         match &recorder.sites {
             None => self.next_slot().unwrap_or(Slot::NONE),
-            Some(sites) => self.next_slot_from(recorder, sites, Registers::here(), is_internal),
+            Some(_) => {
+                let (behind, stack, frame) = Registers::here().words();
+                self.next_slot_from(recorder, behind, stack, frame, is_internal)
+            }
         }
     }
 
-    /// Marked as cold so that what it needs costs nothing where call sites are not recorded.
+    /// Marked as cold so that what it needs costs nothing where call sites are not recorded. The registers
+    /// are passed in registers: a struct of them would be stored by the caller in pieces and loaded here in
+    /// one piece, which a processor can only do when all before it is done, the clock reading included.
     #[cold]
     #[inline(never)]
     fn next_slot_from(
         &self,
         recorder: &'static Recorder,
-        sites: &SiteRegistry,
-        from: Registers,
+        behind: usize,
+        stack: usize,
+        frame: usize,
         is_internal: bool,
     ) -> Slot {
-        let slot = if is_internal {
-            self.next_slot()
-        } else {
-            self.next_slot_behind_site(recorder, sites, from)
+        let slot = match &recorder.sites {
+            Some(sites) if !is_internal => {
+                let from = Registers::of_words(behind, stack, frame);
+                self.next_slot_behind_site(recorder, sites, from)
+            }
+            _ => self.next_slot(),
         };
         slot.unwrap_or(Slot::NONE)
     }
 
+    #[inline(always)]
     fn next_slot_behind_site(
         &self,
         recorder: &'static Recorder,
@@ -81,12 +90,40 @@ impl Local {
         self.site_from(recorder, sites, Registers::here())
     }
 
-    #[inline]
+    #[inline(always)]
     fn site_from(&self, recorder: &'static Recorder, sites: &SiteRegistry, from: Registers) -> u32 {
+        let met_last = self.used_stack(from).and_then(|stack| {
+            let recent = &self.recent_sites;
+            sites.sites.met_last(from, stack, recent)
+        });
+        match met_last {
+            Some(index) => index,
+            None => {
+                let (behind, stack, frame) = from.words();
+                self.other_site(recorder, behind, stack, frame)
+            }
+        }
+    }
+
+    /// The part of the stack that is in use by the function with these registers, and further out.
+    #[inline(always)]
+    fn used_stack(&self, from: Registers) -> Option<UsedStack> {
         // SAFETY: this is the thread's own stack, and the function with these registers, which
         // called this one, does not return meanwhile.
-        let stack = unsafe { UsedStack::from(from.stack, self.stack.get()) };
-        let Some(stack) = stack else {
+        unsafe { UsedStack::from(from.stack, self.stack.get()) }
+    }
+
+    /// The call site of a way through wrappers, or of one that the thread has not met last.
+    #[inline(never)]
+    fn other_site(
+        &self,
+        recorder: &'static Recorder,
+        behind: usize,
+        stack: usize,
+        frame: usize,
+    ) -> u32 {
+        let from = Registers::of_words(behind, stack, frame);
+        let (Some(sites), Some(stack)) = (&recorder.sites, self.used_stack(from)) else {
             return NO_CALL_SITE;
         };
         match sites.sites.known(from, stack, &self.recent_sites) {

@@ -135,29 +135,33 @@ impl RecentSites {
         address.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (usize::BITS - n.ilog2())
     }
 
-    /// The call site, if it is one of the last.
-    #[inline]
-    pub(super) fn get(&self, epoch: u32, from: Registers, stack: UsedStack) -> Option<u32> {
+    /// The call site, if the caller of this library is one of the last.
+    #[inline(always)]
+    pub(super) fn of_caller(&self, epoch: u32, from: Registers, stack: UsedStack) -> Option<u32> {
         if self.epoch.get() != epoch {
             return None;
         }
         let (behind, offset) = self.own[Self::place(from.behind, OWN)].get();
-        if behind == from.behind {
-            let caller = stack.word(from.stack.wrapping_add(offset))?;
-            let [newer, older] = &self.callers[Self::place(caller, SETS)];
-            for entry in [newer, older] {
-                let (known, site) = entry.get();
-                if known == caller {
-                    return Some(site);
-                }
+        if behind != from.behind {
+            return None;
+        }
+        let caller = stack.word(from.stack.wrapping_add(offset))?;
+        let [newer, older] = &self.callers[Self::place(caller, SETS)];
+        for entry in [newer, older] {
+            let (known, site) = entry.get();
+            if known == caller {
+                return Some(site);
             }
         }
-        self.get_way(from, stack)
+        None
     }
 
-    /// The call site of a way through wrappers.
+    /// The call site of a way through wrappers, if it is one of the last.
     #[inline]
-    fn get_way(&self, from: Registers, stack: UsedStack) -> Option<u32> {
+    pub(super) fn of_way(&self, epoch: u32, from: Registers, stack: UsedStack) -> Option<u32> {
+        if self.epoch.get() != epoch {
+            return None;
+        }
         let last = &self.ways[self.last.get()];
         let next = &self.ways[last.next.get()];
         if next.is_way_from(from, stack) {
@@ -213,6 +217,11 @@ mod tests {
     use super::super::registers::tests::stack_of;
     use super::*;
 
+    fn get(recent: &RecentSites, epoch: u32, from: Registers, stack: UsedStack) -> Option<u32> {
+        let of_caller = recent.of_caller(epoch, from, stack);
+        of_caller.or_else(|| recent.of_way(epoch, from, stack))
+    }
+
     #[test]
     fn what_was_met_is_found_until_addresses_are_forgotten() {
         let words = [1usize, 2, 4000, 4];
@@ -223,22 +232,22 @@ mod tests {
             frame: 0,
         };
         let recent = RecentSites::new();
-        assert_eq!(recent.get(0, from, stack), None);
+        assert_eq!(get(&recent, 0, from, stack), None);
         recent.set(0, (100, 16), (4000, 7));
-        assert_eq!(recent.get(0, from, stack), Some(7));
-        assert_eq!(recent.get(1, from, stack), None);
+        assert_eq!(get(&recent, 0, from, stack), Some(7));
+        assert_eq!(get(&recent, 1, from, stack), None);
         let elsewhere = Registers {
             behind: 101,
             ..from
         };
-        assert_eq!(recent.get(0, elsewhere, stack), None);
+        assert_eq!(get(&recent, 0, elsewhere, stack), None);
         recent.set(0, (100, 24), (4000, 7));
-        assert_eq!(recent.get(0, from, stack), None, "another return address");
+        assert_eq!(get(&recent, 0, from, stack), None, "another return address");
         recent.set(0, (100, 4096), (4000, 7));
-        assert_eq!(recent.get(0, from, stack), None, "outside of the stack");
+        assert_eq!(get(&recent, 0, from, stack), None, "outside of the stack");
         recent.set(1, (101, 16), (4000, 8));
-        assert_eq!(recent.get(1, from, stack), None);
-        assert_eq!(recent.get(1, elsewhere, stack), Some(8));
+        assert_eq!(get(&recent, 1, from, stack), None);
+        assert_eq!(get(&recent, 1, elsewhere, stack), Some(8));
     }
 
     #[test]
@@ -255,7 +264,7 @@ mod tests {
                 stack: begin,
                 frame: 0,
             };
-            recent.get(0, from, stack) == Some(*i as u32)
+            get(&recent, 0, from, stack) == Some(*i as u32)
         });
         assert_eq!(found.count(), 40);
     }
@@ -281,13 +290,13 @@ mod tests {
             };
             // The oldest were replaced.
             let expected = (site >= 4).then_some(site as u32);
-            assert_eq!(recent.get(0, from, stack), expected, "{site}");
-            assert_eq!(recent.get(1, from, stack), None);
+            assert_eq!(get(&recent, 0, from, stack), expected, "{site}");
+            assert_eq!(get(&recent, 1, from, stack), None);
             let elsewhere = Registers {
                 behind: 101,
                 ..from
             };
-            assert_eq!(recent.get(0, elsewhere, stack), None);
+            assert_eq!(get(&recent, 0, elsewhere, stack), None);
         }
     }
 }

@@ -13,6 +13,22 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
+    /// One by one: the address behind the instruction, the stack pointer, the frame register.
+    #[inline(always)]
+    pub(crate) fn words(self) -> (usize, usize, usize) {
+        (self.behind, self.stack, self.frame)
+    }
+
+    /// From what [`Registers::words`] gives.
+    #[inline(always)]
+    pub(crate) fn of_words(behind: usize, stack: usize, frame: usize) -> Self {
+        Self {
+            behind,
+            stack,
+            frame,
+        }
+    }
+
     /// Those of the function that this is inlined into.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]

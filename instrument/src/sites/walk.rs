@@ -113,8 +113,20 @@ impl CallSites {
         Self { python, ..self }
     }
 
-    /// The index of the call site, if all on the way is known; `None` otherwise. `recent` are those that the
-    /// thread has met last.
+    /// The index of the call site, if the function that is called from there is in no other library, and the
+    /// thread has met it last; `None` otherwise. `recent` are those that it has met last.
+    #[inline(always)]
+    pub(crate) fn met_last(
+        &self,
+        from: Registers,
+        stack: UsedStack,
+        recent: &RecentSites,
+    ) -> Option<u32> {
+        recent.of_caller(self.epoch.load(Ordering::Relaxed), from, stack)
+    }
+
+    /// The index of a call site that is not [met last](Self::met_last), if all on the way is known; `None`
+    /// otherwise.
     #[inline]
     pub(crate) fn known(
         &self,
@@ -123,7 +135,7 @@ impl CallSites {
         recent: &RecentSites,
     ) -> Option<u32> {
         let epoch = self.epoch.load(Ordering::Relaxed);
-        match recent.get(epoch, from, stack) {
+        match recent.of_way(epoch, from, stack) {
             None => self.known_by_tables(from, stack, (recent, epoch)),
             found => found,
         }
