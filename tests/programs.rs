@@ -271,6 +271,68 @@ fn r_through_its_launcher_scripts() {
 }
 
 #[test]
+fn lines_of_r_are_known_where_it_keeps_the_source_and_else_functions() {
+    if !have(&["mpirun", "Rscript"]) {
+        return;
+    }
+    let script = source_dir().join("programs/sites.R");
+    let text = fs::read_to_string(&script).unwrap();
+    let line_of = |what: &str| {
+        let at = text.lines().position(|line| line.ends_with(what));
+        at.unwrap() as u64 + 1
+    };
+    // File, line and function of all calls, with their number.
+    let places = |keeps_source: bool| {
+        let kept = if keeps_source { "TRUE" } else { "FALSE" };
+        let expression = format!("source('{}', keep.source = {kept})", script.display());
+        let job = Job {
+            options: &["--layers", "+scripts"],
+            ..Job::new(2, "Rscript", &["-e", &expression])
+        };
+        let workspace = Workspace::new();
+        let (finished, trace) = job.record(workspace.path());
+        finished.expect(0);
+        let analysis = analyze(&trace, &[]).expect(0);
+        let sites = analysis.array("/sites");
+        let mut places = BTreeMap::new();
+        for operation in analysis.array("/operations") {
+            for of in operation["sites"].as_array().unwrap() {
+                let site = &sites[of["site"].as_u64().unwrap() as usize];
+                let last = site["frames"].as_array().unwrap().last().unwrap();
+                let of_frame = |field: &str| last[field].as_str().unwrap_or_default().to_owned();
+                let name = operation["operation"].as_str().unwrap().to_owned();
+                let line = last["line"].as_u64().unwrap_or(0);
+                let place = (name, of_frame("file"), line, of_frame("function"));
+                *places.entry(place).or_insert(0) += of["calls"].as_u64().unwrap();
+            }
+        }
+        places
+    };
+    let with = places(true);
+    for (operation, what, function, calls) in [
+        ("MPI_Allreduce", "# in a function", "step", 40),
+        ("MPI_Barrier", "# in the same", "step", 40),
+        ("MPI_Barrier", "# in a loop", "", 6),
+        ("MPI_Bcast", "# at top level", "", 2),
+        ("MPI_Reduce", "# without a name", "FUN", 4),
+    ] {
+        let file = script.display().to_string();
+        let place = (
+            operation.to_owned(),
+            file,
+            line_of(what),
+            function.to_owned(),
+        );
+        assert_eq!(with.get(&place), Some(&calls), "{place:?}: {with:#?}");
+    }
+    let without = places(false);
+    for (operation, function, calls) in [("MPI_Allreduce", "step", 40), ("MPI_Reduce", "FUN", 4)] {
+        let place = (operation.to_owned(), String::new(), 0, function.to_owned());
+        assert_eq!(without.get(&place), Some(&calls), "{place:?}: {without:#?}");
+    }
+}
+
+#[test]
 fn ruby() {
     if !have(&["mpirun", "ruby"]) {
         return;

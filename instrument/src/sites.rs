@@ -12,8 +12,8 @@
 //! between the stack pointer and its end, nor outside of the segments that the loader has mapped:
 //! damaged tables or a smashed stack give a way that ends early, or a wrong one.
 //!
-//! On request, a way that ends in the interpreter of Python goes on to the line of the script
-//! ([`Python`]).
+//! On request, a way that ends in the interpreter of Python or R goes on to the line of the script
+//! ([`Interpreters`]).
 
 mod frame_rule;
 #[allow(unsafe_code)]
@@ -24,10 +24,13 @@ mod places;
 #[allow(unsafe_code)]
 mod python;
 mod python_lines;
+mod r;
 mod recent;
 #[allow(unsafe_code)]
 mod registers;
 mod registry;
+mod script_line;
+mod scripts;
 mod steps;
 #[allow(unsafe_code)]
 mod unwind_table;
@@ -35,8 +38,8 @@ mod walk;
 mod wrappers;
 
 pub(crate) use loaded_object::ObjectFinder;
-pub(crate) use python::Python;
 pub(crate) use recent::RecentSites;
 pub(crate) use registers::{Registers, UsedStack};
 pub(crate) use registry::{DefinedSites, ForecastSites, SiteRegistry};
+pub(crate) use scripts::Interpreters;
 pub(crate) use walk::{CallSites, Way};

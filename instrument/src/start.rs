@@ -32,7 +32,7 @@ use crate::mpi::{
 use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
 use crate::record::{Recorder, Thresholds, record_init};
 use crate::settings::{Form, Layers, Settings};
-use crate::sites::{CallSites, ObjectFinder, Python};
+use crate::sites::{CallSites, Interpreters, ObjectFinder};
 use crate::trees::{NewWorld, begin_trees};
 use process_in_world::ProcessInWorld;
 
@@ -196,13 +196,13 @@ fn start(
         left: clock.anchor(),
     };
     let sites = call_sites(&settings);
-    let python = python(settings.layers, sites.is_ok());
+    let interpreters = interpreters(settings.layers, sites.is_ok());
     let layers = layer_states(
         settings.layers,
         messages.as_ref().err(),
         algorithms,
         sites.as_ref().err().copied(),
-        python.as_ref().err().copied(),
+        interpreters.as_ref().err().copied(),
     );
     let identity = identity(&library, &world, &host, measure_clock(clock), layers, &init);
     let file = create_file(&settings, &identity).inspect_err(|_| library.release())?;
@@ -215,7 +215,11 @@ fn start(
         settings.layers,
         Thresholds::between(&init.entered, &init.left),
     );
-    let recorder = recorder.with_sites(sites.ok().map(|sites| sites.with_python(python.ok())));
+    let recorder = recorder.with_sites(
+        sites
+            .ok()
+            .map(|sites| sites.with_scripts(interpreters.ok())),
+    );
     let recorder = recorder.activate();
     // SAFETY: the handler only does system calls and atomic stores, which are allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
@@ -449,13 +453,13 @@ fn call_sites(settings: &Settings) -> Result<CallSites, &'static str> {
 }
 
 /// What finds lines of scripts; otherwise why these are not recorded.
-fn python(layers: Layers, has_sites: bool) -> Result<Python, &'static str> {
+fn interpreters(layers: Layers, has_sites: bool) -> Result<Interpreters, &'static str> {
     if !layers.scripts {
         Err("not requested (--layers +scripts)")
     } else if !has_sites {
         Err("call sites are not recorded")
     } else {
-        Python::find()
+        Interpreters::find()
     }
 }
 

@@ -39,10 +39,10 @@ fn frame(sites: &RunSites, at: &SiteAddress) -> FrameSummary {
         }
         SiteAddress::Script { function, line } => {
             let script = &sites.scripts[function as usize];
-            let has_name = !script.function.is_empty();
+            let (has_name, has_file) = (!script.function.is_empty(), !script.file.is_empty());
             FrameSummary {
                 function: has_name.then(|| script.function.clone()),
-                file: Some(script.file.clone()),
+                file: has_file.then(|| script.file.clone()),
                 line: (line > 0).then_some(line),
                 ..FrameSummary::default()
             }

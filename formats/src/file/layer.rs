@@ -83,7 +83,9 @@ impl Layer {
                 "Time in sends, receives, waits and polls before each call, in sums"
             }
             Self::Sites => "From where in the program each call is made",
-            Self::Scripts => "The same with the line of a Python script (3 or 4 system calls each)",
+            Self::Scripts => {
+                "The same with the line of a Python or R script (some system calls each)"
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use std::ffi::{CStr, c_char, c_void};
 
 use super::guarded::{read, word};
 use super::python_lines::{LineTable, line_at};
+use super::script_line::{NO_INTERPRETER, ScriptLine};
 use crate::mpi::find_datum;
 
 /// Where a version has what is needed: offsets in bytes.
@@ -127,7 +128,7 @@ const CODE_BYTES: usize = 144;
 
 /// The interpreter in this process.
 #[derive(Debug)]
-pub(crate) struct Python {
+pub(super) struct Python {
     layout: &'static Layout,
     state_of_this_thread: unsafe extern "C" fn() -> *mut c_void,
     code_type: usize,
@@ -137,7 +138,7 @@ pub(crate) struct Python {
 
 /// A place in a script, as the interpreter's memory has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ScriptPlace {
+pub(super) struct PythonPlace {
     /// Address of the function's code.
     code: usize,
     /// Of the instruction in it, bytes.
@@ -148,16 +149,7 @@ pub(crate) struct ScriptPlace {
     lines: usize,
 }
 
-/// A place in a script, for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ScriptLine {
-    pub(crate) file: String,
-    pub(crate) function: String,
-    /// 0 where it is not known.
-    pub(crate) line: u32,
-}
-
-impl ScriptPlace {
+impl PythonPlace {
     /// Numbers that differ where places do. Memory of functions that are gone may be used again, mostly
     /// by functions that differ in one of these.
     pub(super) fn words(&self) -> [usize; 5] {
@@ -171,7 +163,7 @@ impl Python {
     ///
     /// # Errors
     /// Says why lines of its scripts cannot be found.
-    pub(crate) fn find() -> Result<Self, &'static str> {
+    pub(super) fn find() -> Result<Self, &'static str> {
         let found = [
             c"Py_GetVersion",
             c"PyGILState_GetThisThreadState",
@@ -182,7 +174,7 @@ impl Python {
         .map(find_datum);
         let [version, state, code_type, text_type, bytes_type] = found;
         if found.contains(&0) {
-            return Err("there is no Python interpreter in the program");
+            return Err(NO_INTERPRETER);
         }
         // SAFETY: functions of the interpreter with these names have these signatures.
         let (version, state_of_this_thread) = unsafe {
@@ -199,7 +191,8 @@ impl Python {
         let version = unsafe { CStr::from_ptr(version()) };
         let layout = layout_of(&version.to_string_lossy());
         Ok(Self {
-            layout: layout.ok_or("lines of scripts are known of CPython 3.8 to 3.13 only")?,
+            layout: layout
+                .ok_or("lines of scripts of Python are known of CPython 3.8 to 3.13 only")?,
             state_of_this_thread,
             code_type,
             text_type,
@@ -213,7 +206,7 @@ impl Python {
     }
 
     /// Where in a script this thread is; `None` if it runs none.
-    pub(super) fn place(&self) -> Option<ScriptPlace> {
+    pub(super) fn place(&self) -> Option<PythonPlace> {
         // SAFETY: the function only returns a value specific to the thread, and needs no lock.
         let state = unsafe { (self.state_of_this_thread)() };
         if state.is_null() {
@@ -222,7 +215,7 @@ impl Python {
         self.place_of(state as usize)
     }
 
-    fn place_of(&self, state: usize) -> Option<ScriptPlace> {
+    fn place_of(&self, state: usize) -> Option<PythonPlace> {
         let layout = self.layout;
         let mut frame_at = word(state.wrapping_add(layout.frame_in_state))?;
         if let Some(holder) = layout.frame_in_holder {
@@ -245,7 +238,7 @@ impl Python {
         None
     }
 
-    fn place_in(&self, frame: &[u8], (code, code_at): (&[u8], usize)) -> Option<ScriptPlace> {
+    fn place_in(&self, frame: &[u8], (code, code_at): (&[u8], usize)) -> Option<PythonPlace> {
         let layout = self.layout;
         let offset = match layout.at {
             At::Index { field, unit } => usize::try_from(int_in(frame, field)?)
@@ -260,7 +253,7 @@ impl Python {
         } else {
             FILE_NAME
         };
-        Some(ScriptPlace {
+        Some(PythonPlace {
             code: code_at,
             offset,
             first_line: u32::try_from(int_in(code, layout.first_line)?).ok()?,
@@ -271,7 +264,7 @@ impl Python {
     }
 
     /// The line and the names of a place; only while the thread is there. Allocates.
-    pub(super) fn line_of(&self, place: &ScriptPlace) -> Option<ScriptLine> {
+    pub(super) fn line_of(&self, place: &PythonPlace) -> Option<ScriptLine> {
         let file = self.text(place.file_name)?;
         let table = self.bytes(place.lines);
         let line = table.and_then(|table| {

@@ -8,9 +8,9 @@ use collbench_formats::{Module, NO_MODULE, SCRIPT, ScriptFunction, SiteFrame};
 use super::frame_rule::FrameRule;
 use super::loaded_object::{LoadedFile, ObjectFinder};
 use super::places::{Known, Table};
-use super::python::{Python, ScriptPlace};
 use super::recent::RecentSites;
 use super::registers::{Registers, UsedStack};
+use super::scripts::{Interpreters, ScriptPlace, Scripts};
 use super::steps::Steps;
 use super::unwind_table::rule_at;
 use super::wrappers::Wrappers;
@@ -39,8 +39,7 @@ pub(crate) struct CallSites {
     /// The addresses of the preloaded library.
     own: Range<usize>,
     wrappers: Wrappers,
-    /// The interpreter, and its addresses.
-    python: Option<(Python, Range<usize>)>,
+    scripts: Scripts,
     /// How often addresses were forgotten.
     epoch: AtomicU32,
 }
@@ -99,18 +98,18 @@ impl CallSites {
             finder,
             own,
             wrappers: Wrappers::with(wrappers),
-            python: None,
+            scripts: Scripts::default(),
             epoch: AtomicU32::new(0),
         }
     }
 
     /// With lines of scripts.
-    pub(crate) fn with_python(self, python: Option<Python>) -> Self {
-        let python = python.and_then(|python| {
-            let object = self.finder.object_at(python.an_address_in_it())?;
-            Some((python, object.addresses()))
-        });
-        Self { python, ..self }
+    pub(crate) fn with_scripts(self, interpreters: Option<Interpreters>) -> Self {
+        let scripts = interpreters.map(|found| Scripts::of(found, &self.finder));
+        Self {
+            scripts: scripts.unwrap_or_default(),
+            ..self
+        }
     }
 
     /// The index of the call site, if the function that is called from there is in no other library, and the
@@ -160,7 +159,7 @@ impl CallSites {
                 n += 1;
                 if rule.has(LAST) {
                     if rule.has(SCRIPTED) {
-                        return self.known_in_script(hash);
+                        return self.known_in_script(hash, at.behind, stack);
                     }
                     if n > 1 {
                         let site = self.ways.get(hash)?.site()?;
@@ -190,13 +189,9 @@ impl CallSites {
 
     /// The index of the call site of a way that ends in the interpreter.
     #[cold]
-    fn known_in_script(&self, hash: u64) -> Option<u32> {
-        let script = self.script_place();
+    fn known_in_script(&self, hash: u64, behind: usize, stack: UsedStack) -> Option<u32> {
+        let script = self.scripts.place(behind, stack);
         self.ways.get(of_scripted(hash, script.as_ref()))?.site()
-    }
-
-    fn script_place(&self) -> Option<ScriptPlace> {
-        self.python.as_ref()?.0.place()
     }
 
     /// The way from a function on; `None` if nothing more can be remembered. What is not known yet
@@ -221,7 +216,7 @@ impl CallSites {
                 way.add(at.behind);
                 way.is_whole = rule.has(LAST);
                 if rule.has(SCRIPTED) {
-                    way.script = self.script_place();
+                    way.script = self.scripts.place(at.behind, stack);
                     way.hash = of_scripted(way.hash, way.script.as_ref());
                     way.is_in_interpreter = true;
                 }
@@ -271,8 +266,7 @@ impl CallSites {
         if !name.is_empty() && self.wrappers.has(name) {
             return rule_at(&object, address);
         }
-        let is_interpreter = |(_, at): &(Python, Range<usize>)| at.contains(&address);
-        if self.python.as_ref().is_some_and(is_interpreter) {
+        if self.scripts.contain(address) {
             return FrameRule::NONE.with_flags(LAST | SCRIPTED);
         }
         FrameRule::NONE.with_flags(LAST)
@@ -342,11 +336,8 @@ impl Modules {
         way: &Way,
         define: impl FnOnce(ScriptFunction) -> Result<(), E>,
     ) -> Result<Option<SiteFrame>, E> {
-        let line = match (&sites.python, &way.script) {
-            (Some((python, _)), Some(place)) => python.line_of(place),
-            _ => None,
-        };
-        let Some(line) = line else {
+        let place = way.script.as_ref();
+        let Some(line) = place.and_then(|place| sites.scripts.line_of(place)) else {
             return Ok(None);
         };
         let function = (line.file, line.function);

@@ -2,7 +2,7 @@
 //! that only wrap MPI.
 
 /// The begins of file names of such libraries.
-const LIBRARIES: [&str; 16] = [
+const LIBRARIES: [&str; 17] = [
     // Open MPI, MPICH, Intel MPI, MVAPICH, and their bindings of Fortran and C++.
     "libmpi.",
     "libmpi_",
@@ -23,6 +23,7 @@ const LIBRARIES: [&str; 16] = [
     // The extension modules of mpi4py and of R.
     "MPI.",
     "Rmpi.",
+    "pbdMPI.",
 ];
 
 /// Which libraries only wrap MPI.
