@@ -451,3 +451,30 @@ test('an outlier that is told of leads to its timeline', async () => {
     assert.match(await heading(page).innerText(), new RegExp(`^${operation} .*rank 0 last, outlier$`));
   });
 });
+
+test('by keyboard alone, the verdict leads to the messages of the worst instance', async () => {
+  await withReport('inside', async (page) => {
+    const focused = () => page.evaluate(() => ({
+      is_worst: document.activeElement.matches('.verdict a.worst'),
+      is_timeline: document.activeElement.closest('details.instance:not([hidden])') !== null
+        && document.activeElement.matches('[role=application]'),
+      hash: document.activeElement.hash ?? '',
+    }));
+    const until = async (wanted, most) => {
+      for (let press = 0; press < most; press += 1) {
+        await page.keyboard.press('Tab');
+        const now = await focused();
+        if (now[wanted]) return now;
+      }
+      throw new Error(`Tab does not come to ${wanted}`);
+    };
+    const { hash } = await until('is_worst', 30);
+    await page.keyboard.press('Enter');
+    await arrive(page, hash.replace('#instance-', ''));
+    // The link moved on to the instance: its picture is a few steps away, and its marks say what they are.
+    await until('is_timeline', 12);
+    const tip = page.locator('.tip');
+    await page.keyboard.press('End');
+    assert.match(await tip.innerText(), /^rank \d+ to rank \d+: [\d,]+ bytes?\nsent at /);
+  });
+});

@@ -438,3 +438,63 @@ test('the axes of a chart that is magnified stay in sight', async () => {
     assert.deepEqual(await kept(), []);
   });
 });
+
+test('bars of durations are narrower where they are magnified, and say how many instances they have', async () => {
+  for (const name of ['four', 'sixty-four']) {
+    // eslint-disable-next-line no-await-in-loop
+    await withReport(name, {}, async (page) => {
+      const figure = page.locator('section.group:not([hidden]) figure').filter({ hasText: 'Durations of the instances' });
+      const tools = figure.getByRole('group', { name: 'Zoom' });
+      const said = () => tools.locator('output').innerText();
+      const look = () => figure.evaluate((own) => {
+        const svg = own.querySelector('svg.picture');
+        const bars = [...svg.querySelectorAll('.bar[data-finer]')];
+        return bars.map((bar) => {
+          const [, , ...counts] = bar.dataset.finer.split(' ').map(Number);
+          const [whole] = [...bar.children].filter((child) => child.localName === 'rect');
+          const parts = [...bar.querySelectorAll('.fine rect')].map((part) => ({
+            x: Number(part.getAttribute('x')), width: Number(part.getAttribute('width')), height: Number(part.getAttribute('height')),
+          }));
+          const of = ['x', 'width', 'height'].map((field) => Number(whole.getAttribute(field)));
+          return {
+            counts, parts, x: of[0], width: of[1], height: of[2], opacity: getComputedStyle(whole).opacity,
+          };
+        });
+      });
+      assert.equal(await said(), '8 bars for each doubling');
+      assert.ok((await look()).every(({ parts, opacity }) => parts.length === 0 && opacity === '1'));
+      for (let click = 0; click < 6; click += 1) await tools.getByRole('button', { name: 'Zoom in' }).click();
+      assert.equal(await said(), '64 bars for each doubling');
+      const bars = await look();
+      assert.ok(bars.length > 3);
+      const highest = bars.reduce((one, other) => (other.height > one.height ? other : one));
+      const sum = (counts) => counts.reduce((all, n) => all + n, 0);
+      const ofOne = highest.height / sum(highest.counts);
+      for (const { counts, parts, x, width, opacity } of bars) {
+        assert.equal(opacity, '0');
+        assert.equal(parts.length, counts.filter((n) => n > 0).length);
+        const wanted = counts.filter((n) => n > 0);
+        parts.forEach((part, at) => {
+          assert.ok(part.x >= x - 0.1 && part.x + part.width <= x + width + 0.1, 'within its bar');
+          const height = wanted[at] * ofOne;
+          assert.ok(Math.abs(part.height - Math.max(height, 3 / 8)) < 0.01, `${part.height} ${height}`);
+        });
+      }
+      // What the one that is in sight says.
+      await figure.locator('.wide').last().evaluate((frame) => frame.scrollIntoView({ block: 'center' }));
+      const shown = await figure.locator('.wide').last().boundingBox();
+      const point = await figure.evaluate((own, box) => {
+        const all = [...own.querySelectorAll('.fine rect')].map((part) => part.getBoundingClientRect());
+        const inside = all.find(({ x, right, bottom, height }) => (
+          x > box.x + 5 && right < box.x + box.width - 5 && bottom - 2 < box.y + box.height && height > 4
+        ));
+        return inside && { x: (inside.x + inside.right) / 2, y: inside.bottom - 2 };
+      }, shown);
+      assert.ok(point, 'the feet of bars stay in sight');
+      await page.mouse.move(point.x, point.y);
+      assert.match(await tip(page).innerText(), /instances?\nof these [\d.]+ \ws to [\d.]+ \ws: \d+ instances?$/);
+      await tools.getByRole('button', { name: 'reset zoom' }).click();
+      assert.ok((await look()).every(({ parts, opacity }) => parts.length === 0 && opacity === '1'));
+    });
+  }
+});

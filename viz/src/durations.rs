@@ -17,7 +17,11 @@ pub struct Bar {
     to_ns: i64,
     n: u64,
     leads_to: Option<usize>,
+    parts: Option<[u64; PARTS]>,
 }
+
+/// Parts of a bar, which are shown when the picture is magnified.
+const PARTS: usize = 8;
 
 impl Bar {
     /// A bar of positive width and count, else `None`. Durations below 1 ns are drawn at the lower
@@ -28,7 +32,19 @@ impl Bar {
             to_ns,
             n,
             leads_to: None,
+            parts: None,
         })
+    }
+
+    /// This bar, with the numbers of durations in its parts of equal width, which together are its own.
+    #[must_use]
+    pub fn in_parts(self, parts: Option<[u64; PARTS]>) -> Bar {
+        let is_wide = self.to_ns - self.from_ns >= PARTS as i64;
+        let are_all = |parts: &[u64; PARTS]| parts.iter().sum::<u64>() == self.n;
+        Bar {
+            parts: parts.filter(|parts| is_wide && are_all(parts)),
+            ..self
+        }
     }
 
     /// This bar, leading to an instance of the page by its number.

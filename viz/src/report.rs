@@ -27,13 +27,14 @@ const SCRIPT: &str = concat!(
     "//<![CDATA[\n'use strict';\n(() => {\n",
     include_str!("../templates/finer.js"),
     include_str!("../templates/axes.js"),
+    include_str!("../templates/bars.js"),
     include_str!("../templates/report.js"),
     "})();\n//]]>\n"
 );
 
 /// What the policy of the page allows to run: [`SCRIPT`] and nothing else. When the script changes,
 /// a test prints the new value.
-const SCRIPT_HASH: &str = "sha256-GLyRWSrIpsXsFIgQLG89AOwv/nR4LLHNP0vIy+pD6yI=";
+const SCRIPT_HASH: &str = "sha256-TRhMQ9+9cc5qHBz2OCKIk4yVIAzjl1maAPIOjAz9wEA=";
 
 /// Content of the page.
 #[derive(Debug, Clone, Default)]

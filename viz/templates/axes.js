@@ -1,6 +1,9 @@
 // The axes of a chart that is magnified: its ticks in sight, and the values at the ends of the view, along the lower and
 // the left edge of the view. A chart has them as texts of the class `tick`: those of the x axis are centered.
 class KeptAxes {
+  // The height of what is kept of the x axis, px.
+  static HIGH = 20;
+
   static UNITS = {
     ns: 1, us: 1e3, ms: 1e6, s: 1e9, min: 6e10, h: 3.6e12, '%': 1, '': 1,
   };
@@ -73,7 +76,7 @@ class KeptAxes {
       class: 'tick', 'text-anchor': anchor, transform: `translate(${x} ${y}) scale(${scale})`,
     }, words));
     const [right, bottom] = [view.x + view.width, view.y + view.height];
-    const [high, wide] = [20 * scale, 64 * scale];
+    const [high, wide] = [KeptAxes.HIGH * scale, 64 * scale];
     if (this.x.length > 0 && this.below > bottom) {
       kept.append(make('rect', {
         class: 'shelf', x: view.x, y: bottom - high, width: view.width, height: high,

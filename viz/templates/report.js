@@ -89,6 +89,7 @@ class Picture {
     this.frame.setAttribute('aria-roledescription', 'picture');
     this.axes = new KeptAxes(this);
     this.addTools();
+    this.bars = FinerBars.fit(svg) ? new FinerBars(this) : null;
     this.listen();
   }
 
@@ -110,8 +111,10 @@ class Picture {
     return this.marks.has(mark) ? mark : null;
   }
 
-  textAt(mark) {
-    return this.marks.get(mark);
+  // What a mark says, at a point of the screen.
+  textAt(mark, event) {
+    const more = this.bars?.textAt(mark, this.pointOf(event).x) ?? '';
+    return [this.marks.get(mark), more].filter(Boolean).join('\n');
   }
 
   addTools() {
@@ -130,16 +133,27 @@ class Picture {
     this.view = view;
     this.svg.setAttribute('viewBox', `${x} ${y} ${width} ${height}`);
     this.axes.show(view);
+    this.bars?.show(view);
     this.svg.classList.toggle('zoomed', width !== this.whole.width);
     hideTip();
   }
 
-  // Keeps the point (x, y) of the picture, its middle by default, where it is.
-  zoom(factor, x = this.view.x + this.view.width / 2, y = this.view.y + this.view.height / 2) {
+  // Keeps the point (x, y) of the picture where it is: by default in its middle, or the feet of bars in sight.
+  zoom(factor, x = this.view.x + this.view.width / 2, y = null) {
     const least = this.whole.width / (this.deepest ?? 40);
     const width = Math.max(least, Math.min(this.view.width / factor, this.whole.width));
     const scale = width / this.view.width;
-    this.place(x - (x - this.view.x) * scale, y - (y - this.view.y) * scale, width);
+    const top = y === null ? this.topFor(width) : y - (y - this.view.y) * scale;
+    this.place(x - (x - this.view.x) * scale, top, width);
+  }
+
+  // Where a view of this width begins.
+  topFor(width) {
+    const { whole, view } = this;
+    const height = (whole.height * width) / whole.width;
+    const foot = this.bars?.bars[0].bottom;
+    if (foot > view.y && foot < view.y + view.height) return foot + KeptAxes.HIGH * (width / whole.width) - height;
+    return view.y + (view.height - height) / 2;
   }
 
   place(x, y, width) {

@@ -100,6 +100,7 @@ fn operation_summary(
         ),
         inside: trees::stages(trees.as_deref()).into(),
     };
+    let histogram = tally.duration.buckets();
     OperationSummary {
         operation: key.operation.name().into(),
         communicator: key.entry,
@@ -115,7 +116,8 @@ fn operation_summary(
         // Calls of unknown instances are of at least one.
         incomplete: tally.incomplete.max(tally.has_open_call.into()),
         duration_ns: compared(&tally.duration),
-        duration_histogram: tally.duration.buckets().into(),
+        duration_parts: tally.duration.parts_of(&histogram),
+        duration_histogram: histogram.into(),
         call_time_ns: tally.call_time.summary(None),
         arrival_lag_ns: compared(&tally.lags_and_waits.lags()),
         initiation_ns: overlap(|o| &o.initiation),

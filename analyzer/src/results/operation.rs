@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{Operation, Semantics};
-use collbench_stats::buckets::Bucket;
+use collbench_stats::buckets::{Bucket, PARTS};
 use collbench_stats::distribution::Summary;
 use collbench_stats::estimate::Evidence;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -55,6 +55,9 @@ pub struct OperationSummary {
     /// last that has one.
     #[serde(default)]
     pub duration_histogram: Detail<Vec<Bucket>>,
+    /// The same in parts of these bins, for a picture that is magnified; not in the document.
+    #[serde(skip)]
+    pub duration_parts: Vec<[u64; PARTS]>,
     /// Leave minus enter, per call.
     pub call_time_ns: Option<Summary>,
     /// Wait, per call.

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// Buckets per doubling, as a power of two.
 const PER_OCTAVE_BITS: u32 = 3;
 
+/// Parts of a bucket in [`parts_of`].
+pub const PARTS: usize = 8;
+
 /// Number of samples in [`from_ns`, `to_ns`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
@@ -36,6 +39,26 @@ pub fn buckets(counts: impl Iterator<Item = (i64, u64)>) -> Vec<Bucket> {
             n: by_index.get(&index).copied().unwrap_or(0),
         })
         .collect()
+}
+
+/// Counts the same values in parts of buckets, of equal width. A bucket of less than [`PARTS`] ns has them all
+/// in its first part.
+pub fn parts_of(buckets: &[Bucket], counts: impl Iterator<Item = (i64, u64)>) -> Vec<[u64; PARTS]> {
+    let mut parts = vec![[0; PARTS]; buckets.len()];
+    let Some(first) = buckets.first() else {
+        return parts;
+    };
+    let first = index_of(first.from_ns);
+    for (value, n) in counts {
+        let at = index_of(value).saturating_sub(first) as usize;
+        if let (Some(bucket), Some(parts)) = (buckets.get(at), parts.get_mut(at)) {
+            let width = (bucket.to_ns - bucket.from_ns) / PARTS as i64;
+            let part = value.saturating_sub(bucket.from_ns).checked_div(width);
+            let part = part.unwrap_or(0).clamp(0, PARTS as i64 - 1);
+            parts[part as usize] += n;
+        }
+    }
+    parts
 }
 
 fn index_of(value: i64) -> u32 {
@@ -94,6 +117,19 @@ mod tests {
                 prop_assert!(bucket.to_ns - bucket.from_ns <= (bucket.from_ns / 8).max(1));
             }
             prop_assert_eq!(found.iter().map(|b| b.n).sum::<u64>(), values.len() as u64);
+            let parts = parts_of(&found, values.iter().map(|&value| (value, 1)));
+            prop_assert_eq!(parts.len(), found.len());
+            for (bucket, parts) in found.iter().zip(parts) {
+                prop_assert_eq!(parts.iter().sum::<u64>(), bucket.n);
+                let width = (bucket.to_ns - bucket.from_ns) / PARTS as i64;
+                for (i, n) in parts.into_iter().enumerate().filter(|_| width > 0) {
+                    let from = bucket.from_ns + i as i64 * width;
+                    let is_last = i + 1 == PARTS;
+                    let to = if is_last { bucket.to_ns } else { from + width };
+                    let inside = |value: &&i64| (from..to).contains(*value);
+                    prop_assert_eq!(n, values.iter().filter(inside).count() as u64);
+                }
+            }
             prop_assert!(found[0].n > 0 && found[found.len() - 1].n > 0);
         }
     }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::buckets::{Bucket, buckets};
+use crate::buckets::{Bucket, PARTS, buckets, parts_of};
 use crate::integers::{rounded_div, saturate};
 use crate::moments::{Moments, Sample};
 use histogram::Histogram;
@@ -226,12 +226,20 @@ impl Distribution {
     /// internal ones too, so the counts are exact.
     #[must_use]
     pub fn buckets(&self) -> Vec<Bucket> {
+        buckets(self.counts())
+    }
+
+    /// How many samples are in each part of these buckets, which are those of [`Self::buckets`].
+    #[must_use]
+    pub fn parts_of(&self, buckets: &[Bucket]) -> Vec<[u64; PARTS]> {
+        parts_of(buckets, self.counts())
+    }
+
+    /// Samples, some of them to the precision of the histogram, with their number.
+    fn counts(&self) -> impl Iterator<Item = (i64, u64)> {
         let listed = self.list.iter().map(|sample| (sample, 1));
-        let counts = self
-            .histogram
-            .iter()
-            .flat_map(|histogram| histogram.middles());
-        buckets(listed.chain(counts))
+        let histogram = self.histogram.iter();
+        listed.chain(histogram.flat_map(|histogram| histogram.middles()))
     }
 
     /// The percentile `percent`, interpolated like those of the summary; `None` without samples.

@@ -146,7 +146,17 @@ impl Durations {
                 (right - gap, top.min(bottom - LEAST_HEIGHT * UNIT)),
             );
             let leads_to = bar.leads_to.map(|number| number.to_string());
-            let data: Vec<(&str, &str)> = leads_to.iter().map(|to| ("to", to.as_str())).collect();
+            let finer = bar.parts.map(|parts| {
+                let ends = [bar.from_ns, bar.to_ns].map(i64::unsigned_abs);
+                let numbers = ends.into_iter().chain(parts);
+                let words: Vec<String> = numbers.map(|number| number.to_string()).collect();
+                words.join(" ")
+            });
+            let data = [("to", &leads_to), ("finer", &finer)];
+            let data = data
+                .iter()
+                .filter_map(|(name, of)| Some((*name, of.as_deref()?)));
+            let data: Vec<(&str, &str)> = data.collect();
             sheet.group("bar", &data, &self.tooltip(bar), || {
                 if self.is_slow(bar) {
                     sheet.rectangle("slow", corners.0, corners.1);
@@ -160,6 +170,7 @@ impl Durations {
                 }
             });
         }
+        let mut labels = Vec::new();
         for (mark, placed) in marks.iter().zip(&layout.labels.placed) {
             let (x, bottom) = at(step(mark.ns), 0.0);
             let bars_top = at(step(mark.ns), most).1;
@@ -168,7 +179,11 @@ impl Durations {
             let label = (px(placed.center), bars_top - px(above));
             let line = [(x, bottom), (x, bars_top), (label.0, label.1 + 3 * UNIT)];
             sheet.polyline(mark.class, &line);
-            sheet.text(label, Anchor::Middle, "label", &mark.words);
+            labels.push((label, &mark.words));
+        }
+        // Above all lines, which may pass below a label of another lane.
+        for (at, words) in labels {
+            sheet.text(at, Anchor::Middle, "label", words);
         }
         Ok(())
     }

@@ -530,7 +530,7 @@ impl InstanceTimeline {
             ("message", "message", has_messages),
             (
                 "message slow",
-                "more than 3 times the median of its kind",
+                "slow message: more than 3 times the median",
                 has_slow,
             ),
             (

@@ -13,7 +13,7 @@ use crate::words::uncertainty;
 pub(super) const CAPTION: &str = "How many instances took how long, from the first enter to the \
      last leave. The height of a bar is its number of instances. The time axis is logarithmic: all \
      doublings are equally wide, and each has eight bars. Median, mean, 99th percentile and maximum \
-     are marked. Hatched bars are above the 99th percentile; a ring marks bars of few instances. \
+     are marked. Magnified, the picture has narrower bars, up to 64 for each doubling. Hatched bars are above the 99th percentile; a ring marks bars of few instances. \
      Durations include the arrival lag: a late \
      rank makes an instance long. Two peaks mean two kinds of instances.";
 
@@ -40,10 +40,13 @@ pub(super) fn durations(
     };
     let buckets = operation.duration_histogram.iter();
     let index = index_of(analysis, operation);
-    let bars = buckets.filter_map(|bucket| {
+    let parts = operation.duration_parts.iter().copied().map(Some);
+    let parts = parts.chain(std::iter::repeat(None));
+    let bars = buckets.zip(parts).filter_map(|(bucket, parts)| {
         let bar = Bar::new(bucket.from_ns, bucket.to_ns, bucket.n)?;
-        let leads_to = instances.that_took(index?, bucket.from_ns, bucket.to_ns);
-        Some(bar.leading_to(leads_to))
+        let leads_to =
+            index.and_then(|index| instances.that_took(index, bucket.from_ns, bucket.to_ns));
+        Some(bar.leading_to(leads_to).in_parts(parts))
     });
     Durations::new(heading, marks, bars)
 }

@@ -44,6 +44,7 @@ fn as_read<'a>(mut document: Document<'a>) -> Document<'a> {
     document.clock.to_mut().courses.clear();
     for operation in document.operations.to_mut() {
         operation.beyond = None;
+        operation.duration_parts.clear();
         for tree in operation.trees.iter_mut().flatten() {
             if let Some(figures) = &mut tree.figures {
                 figures.lines.clear();
