@@ -5,7 +5,9 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use addr2line::gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId};
+use addr2line::gimli::{
+    Dwarf, DwarfSections, EndianSlice, Reader, RunTimeEndian, Section, SectionId,
+};
 use addr2line::{Context, LookupResult, SplitDwarfLoad};
 use collbench_files::{Mapped, open_regular};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol};
@@ -20,6 +22,12 @@ const MAX_BYTES: u64 = 2 << 30;
 /// Compressed sections that take more than this, uncompressed, are not read, bytes: they are in
 /// memory, while others are read where they lie.
 const MAX_UNCOMPRESSED: u64 = 256 << 20;
+/// Units of debug information, at most: each takes up to a kilobyte of memory, however short it is.
+const MAX_UNITS: usize = 1 << 18;
+/// Bytes of one unit, and of the lines of one unit, at most. Of a unit in which an address is all functions
+/// and lines are in memory, which takes up to 25 times as much.
+const MAX_UNIT_BYTES: usize = 256 << 20;
+const MAX_LINE_BYTES: usize = 16 << 20;
 /// Functions inlined at one address that are given.
 const MAX_INLINED: usize = 64;
 /// Characters of a name that are kept.
@@ -60,7 +68,7 @@ impl fmt::Display for Trouble {
             Self::Rebuilt => "was built anew since the recording",
             Self::Damaged => "is no executable or library that can be read",
             Self::NoDebugInformation => "has no debug information (build it with -g)",
-            Self::TooLarge => "has more debug information than is read (2 GiB)",
+            Self::TooLarge => "has more debug information than is read",
         })
     }
 }
@@ -154,11 +162,10 @@ fn crc32_of(bytes: &[u8]) -> u32 {
 
 fn find(object: &object::File<'_>, return_addresses: &[u64]) -> Found {
     let symbols = Symbols::of(object);
-    let (mut frames, trouble) = match sections_of(object) {
-        Ok(sections) => (
-            of_debug_information(object, &sections, return_addresses),
-            None,
-        ),
+    let found = sections_of(object)
+        .and_then(|sections| of_debug_information(object, &sections, return_addresses));
+    let (mut frames, trouble) = match found {
+        Ok(frames) => (frames, None),
         Err(trouble) => (vec![Vec::new(); return_addresses.len()], Some(trouble)),
     };
     let known = |frame: &SourceFrame| frame.line.is_some();
@@ -211,20 +218,46 @@ fn of_debug_information(
     object: &object::File<'_>,
     sections: &DwarfSections<Cow<'_, [u8]>>,
     return_addresses: &[u64],
-) -> Vec<Vec<SourceFrame>> {
+) -> Result<Vec<Vec<SourceFrame>>, Trouble> {
     let endian = if object.endianness() == Endianness::Little {
         RunTimeEndian::Little
     } else {
         RunTimeEndian::Big
     };
     let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
+    if !is_within_limits(&dwarf) {
+        return Err(Trouble::TooLarge);
+    }
     let Ok(context) = Context::from_dwarf(dwarf) else {
-        return vec![Vec::new(); return_addresses.len()];
+        return Ok(vec![Vec::new(); return_addresses.len()]);
     };
     let addresses = return_addresses.iter();
-    addresses
+    Ok(addresses
         .map(|address| frames_at(&context, address.wrapping_sub(1)).unwrap_or_default())
-        .collect()
+        .collect())
+}
+
+/// Whether what has to be in memory of it is bounded, by its headers.
+fn is_within_limits(dwarf: &Dwarf<Bytes<'_>>) -> bool {
+    let mut units = dwarf.units();
+    let mut n_units = 0;
+    while let Ok(Some(header)) = units.next() {
+        n_units += 1;
+        if n_units > MAX_UNITS || header.length_including_self() > MAX_UNIT_BYTES {
+            return false;
+        }
+    }
+    // Each begins with its length: of four bytes, or all ones and eight bytes.
+    let mut lines = *dwarf.debug_line.reader();
+    while let Ok((length, _)) = lines.read_initial_length() {
+        if length > MAX_LINE_BYTES {
+            return false;
+        }
+        if lines.skip(length).is_err() {
+            break;
+        }
+    }
+    true
 }
 
 fn frames_at(

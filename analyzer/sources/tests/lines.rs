@@ -199,3 +199,47 @@ fn damaged_files_give_what_is_left_of_them_and_never_more() {
         Some(Trouble::Damaged)
     );
 }
+
+/// A program with other contents of a section with debug information.
+fn with_section(program: &Path, name: &str, content: &[u8]) {
+    let file = program.with_file_name("content");
+    std::fs::write(&file, content).unwrap();
+    let new = format!("{name}={}", file.display());
+    tool("objcopy", &["--remove-section", name], program);
+    tool("objcopy", &["--add-section", &new], program);
+}
+
+#[test]
+fn debug_information_that_is_huge_is_not_read_and_functions_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["-O2", "-g", "-Wl,--build-id"];
+    let Some(program) = compile(folder.path(), &options) else {
+        return;
+    };
+    let (behind, id) = call_in_outer(&program);
+    let whole = std::fs::read(&program).unwrap();
+    // Units of version 4, each with one entry.
+    let unit = [8, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1];
+    let of_length = |n_bytes: u32| {
+        let mut all = n_bytes.to_le_bytes().to_vec();
+        all.extend(&unit[4..]);
+        all.resize(n_bytes as usize + 4, 0);
+        all
+    };
+    for (section, content) in [
+        (".debug_info", unit.repeat(300_000)),
+        (".debug_info", of_length(300 << 20)),
+        (".debug_line", of_length(20 << 20)),
+    ] {
+        std::fs::write(&program, &whole).unwrap();
+        with_section(&program, section, &content);
+        let lines = lines_of(&program, &id, &[behind]);
+        assert_eq!(lines.trouble, Some(Trouble::TooLarge), "{section}");
+        assert_eq!(frames(&lines), [("outer", None, false)], "{section}");
+    }
+    // Lengths that lie.
+    std::fs::write(&program, &whole).unwrap();
+    with_section(&program, ".debug_line", &[0xf0, 0xff, 0xff, 0x0f, 5, 0]);
+    let lines = lines_of(&program, &id, &[behind]);
+    assert!(lines.trouble.is_some() && lines.frames[0].len() <= 64);
+}
