@@ -332,6 +332,45 @@ fn a_program_in_c_that_counts_itself_agrees_on_all_three_abis() {
 }
 
 #[test]
+fn places_in_the_program_are_known_with_each_library() {
+    if !have_mpis() {
+        return;
+    }
+    let text = fs::read_to_string(source_dir().join("programs/sites.c")).unwrap();
+    for mpi in [OPEN_MPI_5, MPICH_4, MPICH_5] {
+        let workspace = Workspace::new();
+        let options = ["-DALONE", "-g"];
+        let program = mpi.compile("sites.c", &options, workspace.path());
+        let analysis = mpi.run(Job::new(2, program, &[]), &workspace);
+        let sites = analysis.array("/sites");
+        for (operation, comment) in [
+            ("MPI_Barrier", "/* inlined */"),
+            ("MPI_Bcast", "/* aligned */"),
+            ("MPI_Allreduce", "/* in the wrapper */"),
+            ("MPI_Ibarrier", "/* initiated */"),
+        ] {
+            let line = text.lines().position(|line| line.ends_with(comment));
+            let line = line.unwrap() as u64 + 1;
+            let entries = analysis.array("/operations").iter();
+            let of = entries.filter(|entry| entry["operation"] == operation);
+            let of = of.flat_map(|entry| entry["sites"].as_array().unwrap());
+            let there = of.filter(|of| {
+                let site = &sites[of["site"].as_u64().unwrap() as usize];
+                let frames = site["frames"].as_array().unwrap();
+                frames[0]["line"] == line && site["whole"] == true
+            });
+            let calls: u64 = there.map(|of| of["calls"].as_u64().unwrap()).sum();
+            let expected = if operation == "MPI_Allreduce" {
+                160
+            } else {
+                80
+            };
+            assert_eq!(calls, expected, "{}, {operation}: {sites:#?}", mpi.name);
+        }
+    }
+}
+
+#[test]
 fn collectives_over_trees_give_what_they_give_with_each_library() {
     const TREES: &str = "[[tree]]\noperations = ['allreduce', 'reduce', 'bcast', 'barrier', \
                          'gather', 'scatter', 'allgather']\nshape = 'binomial'\n";

@@ -16,7 +16,7 @@ fn source(name: &str) -> PathBuf {
 /// The line of a source that ends with this comment.
 fn line_of(name: &str, comment: &str) -> u64 {
     let text = fs::read_to_string(source(name)).unwrap();
-    let ends = [format!("/* {comment} */"), format!("# {comment}")];
+    let ends = ["/* {} */", "# {}", "! {}"].map(|end| end.replace("{}", comment));
     let at = text
         .lines()
         .position(|line| ends.iter().any(|end| line.ends_with(end)));
@@ -149,6 +149,68 @@ fn the_lines_of_calls_are_those_of_the_source_through_two_libraries() {
             assert_eq!(names, ["inlined", "main"], "{options:?}");
         }
     }
+}
+
+/// Compiles a source for two ranks and records it; `places` are operations and the comments behind the lines
+/// that call them, with the number of calls.
+fn check_places(name: &str, compiler: &[&str], places: &[(&str, &str, u64)]) {
+    let workspace = Workspace::new();
+    let (path, program) = (source(name), workspace.join("program"));
+    let paths = [path.to_str().unwrap(), "-o", program.to_str().unwrap()];
+    run_in(workspace.path(), &[], &[compiler, &paths].concat()).expect(0);
+    let job = Job {
+        options: &["--layers", "calls,sites"],
+        ..Job::new(2, program, &[])
+    };
+    let (finished, trace) = job.record(workspace.path());
+    finished.expect(0);
+    let analysis = analyze(&trace, &[]).expect(0);
+    let sites = analysis.array("/sites");
+    for &(operation, comment, calls) in places {
+        let entries = analysis.array("/operations").iter();
+        let of = entries.filter(|entry| entry["operation"] == operation);
+        let of = of.flat_map(|entry| entry["sites"].as_array().unwrap());
+        let there = of.filter(|of| {
+            let site = &sites[of["site"].as_u64().unwrap() as usize];
+            let frames = site["frames"].as_array().unwrap();
+            // The call itself, outside of all bindings: the first function that has a line.
+            let first = frames.iter().find(|frame| !frame["line"].is_null());
+            first.is_some_and(|frame| is_at(frame, name, comment)) && site["whole"] == true
+        });
+        let found: u64 = there.map(|of| of["calls"].as_u64().unwrap()).sum();
+        assert_eq!(found, calls, "{compiler:?} {comment}: {sites:#?}");
+    }
+}
+
+#[test]
+fn the_lines_of_calls_in_fortran_are_known_in_all_three_bindings() {
+    if !have(&["mpirun", "mpifort"]) {
+        return;
+    }
+    for compiler in [
+        &["mpifort", "-O2", "-g", "-fomit-frame-pointer"][..],
+        &["mpifort", "-O0", "-g", "-DMODULE"],
+        &["mpifort", "-O2", "-g1", "-DF08"],
+    ] {
+        let places = [
+            ("MPI_Barrier", "in the program", 40),
+            ("MPI_Allreduce", "in a subroutine", 40),
+        ];
+        check_places("sites.F90", compiler, &places);
+    }
+}
+
+#[test]
+fn the_lines_of_calls_in_cpp_are_known_in_templates_and_around_exceptions() {
+    if !have(&["mpirun", "mpicxx"]) {
+        return;
+    }
+    let places = [
+        ("MPI_Barrier", "before an exception", 40),
+        ("MPI_Bcast", "in a handler", 20),
+        ("MPI_Allreduce", "in a template", 40),
+    ];
+    check_places("sites.cpp", &["mpicxx", "-O2", "-g"], &places);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 /* Calls collectives from places that a test looks for: each has its name behind it, as a comment. With
- * -DINNER or -DOUTER it is one of two libraries that wrap MPI, the outer one on top of the inner one. */
+ * -DINNER or -DOUTER it is one of two libraries that wrap MPI, the outer one on top of the inner one; with
+ * -DALONE the program has both itself. */
 #include <mpi.h>
 
 void inner_sum(double *own, double *sum);
@@ -8,20 +9,22 @@ void outer_sum(double *own, double *sum);
 /* What follows a call, so that none of them is a jump. */
 #define RETURNS __asm__ volatile("")
 
-#if defined INNER
+#if defined INNER || defined ALONE
 void inner_sum(double *own, double *sum)
 {
     MPI_Allreduce(own, sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* in the wrapper */
     RETURNS;
 }
-#elif defined OUTER
+#endif
+#if defined OUTER || defined ALONE
 void outer_sum(double *own, double *sum)
 {
     double copy[3] = {*own};
     inner_sum(copy, sum);
     RETURNS;
 }
-#else
+#endif
+#if !defined INNER && !defined OUTER
 
 static inline __attribute__((always_inline)) void inlined(void)
 {
