@@ -147,7 +147,7 @@ fn of_operation(
         let mut shown = shown(
             "tree",
             "The most frequent tree",
-            tree::CAPTION,
+            &tree::caption(operation),
             picture.into(),
         );
         shown.dot = tree::dot(analysis, operation);

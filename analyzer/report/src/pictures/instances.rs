@@ -265,7 +265,7 @@ impl<'a> Instances<'a> {
             times.sequence
         );
         let origin = format!(
-            "the first enter, which is at {} of the run",
+            "the first enter at {} of the run",
             quantity::instant(begin_ns)
         );
         let mut timeline = InstanceTimeline::new(

@@ -29,7 +29,8 @@ pub(super) fn caption(operation: &OperationSummary) -> &'static str {
     if operation.departure_wait_ns.is_some() {
         "One line per rank runs from top to bottom through the stages. How far it moves to the \
              right in a row is the mean time in that stage. x = 0 is the arrival of the last rank: \
-             left of it is waiting, right of it are the operation and leaving it."
+             left of it is waiting, right of it are the operation itself (core: until the first rank \
+             leaves) and leaving it."
     } else {
         "One line per rank runs from top to bottom through the stages. How far it moves to the \
              right in a row is the mean time in that stage. At x = 0 the rank has what it waited \

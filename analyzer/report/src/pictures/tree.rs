@@ -19,17 +19,30 @@ use super::messages::{first, heading, host, time};
 use super::title;
 use crate::words::inside as words;
 
-/// Caption of the picture.
-pub(super) const CAPTION: &str = "One row per process, below its parent in the tree. Lines are \
+/// What the caption says of all trees.
+const CAPTION: &str = "One row per process, below its parent in the tree. Lines are \
      edges: thicker and darker where a message, once both ends are ready, takes longer than is usual \
      within a host or between hosts. Arrows point to the parent (up) and from it (down), with the \
      number and size of the messages of an instance. Hatched bars are within the clock error. The \
      fill of a node is how long the process waits there: for processes that arrive later, on the path to \
      the root; behind its siblings at the parent, in a tree that only leads from the root. If a \
      process sends towards the root to another parent than it receives from, that parent is named. \
-     A spanning tree of our own has a row per wrapper, with the rank that acts for it, and per \
-     rank; lines are thick where a proxy takes long. \
      A .dot file beside the page has the same tree of messages, edge by edge, for Graphviz.";
+
+/// What the caption says besides, of spanning trees of our own.
+const OF_OWN: &str = " A spanning tree of our own has a row per wrapper, with the rank that acts for it, and per rank; \
+                      lines are thick where a proxy takes long.";
+
+/// The caption of the picture of an operation's tree.
+pub(super) fn caption(operation: &OperationSummary) -> String {
+    let is_own = operation
+        .trees
+        .iter()
+        .flatten()
+        .any(|tree| tree.own.is_some());
+    let more = if is_own { OF_OWN } else { "" };
+    format!("{CAPTION}{more}")
+}
 
 /// Most characters of a name in the graph.
 const NAME_CHARS: usize = 60;

@@ -221,13 +221,14 @@ pub(crate) fn outlier_words(
         .duration_ns
         .as_ref()
         .map_or(0, |usual| usual.median);
+    let called = call_sites::place(analysis, outlier.site);
+    let called = called.map_or_else(String::new, |place| format!(", called at {place}"));
     let sentence = format!(
-        "{} on {} at {} (call {}{}) took {}, median {}",
+        "{} on {} at {} (call {}{called}) took {}, median {}",
         operation.operation,
         communicator(analysis, operation.communicator, 30),
         duration(outlier.at_ns),
         outlier.sequence,
-        call_sites::at(analysis, outlier.site),
         duration(outlier.duration_ns),
         duration(usual),
     );

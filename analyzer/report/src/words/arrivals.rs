@@ -192,11 +192,10 @@ pub(crate) fn title(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
     };
     match over_all(analysis, summary) {
         LastToArrive::Mostly { of: 1, who, .. } => {
-            format!("In the one instance of this {operation} {who} arrives last")
+            format!("In the one instance of {operation} {who} arrives last")
         }
         LastToArrive::Mostly { who, n, of } => format!(
-            "{} arrives last in {} of {of} instances of this {operation}",
-            super::capitalized(&who),
+            "Nobody stands out: {who} arrives last in {} of all {of} instances of {operation}",
             share(n, of),
         ),
         _ if rows().any(|row| {

@@ -289,6 +289,15 @@ pub(crate) fn names_by_library(analysis: &Analysis, columns: usize) -> Vec<Strin
     let calls = |of: &[AlgorithmSummary]| of.iter().map(|algorithm| algorithm.calls).sum::<u64>();
     operations.sort_by_key(|of| (std::cmp::Reverse(calls(of)), &of[0].operation));
     let shown = operations.iter().take(MAX_ALGORITHMS).map(|of| {
+        let rows = analysis.operations.iter();
+        let rows = rows.filter(|row| row.operation == of[0].operation);
+        // An algorithm that leaves short payloads to another one counts, too.
+        let is_nested = calls(of) > rows.map(|row| row.calls).sum();
+        let nested = if is_nested {
+            "; some use several, one inside another"
+        } else {
+            ""
+        };
         let line = |n: usize| {
             let words: Vec<String> = of[..n].iter().map(algorithm).collect();
             let more = match of.len() - n {
@@ -296,7 +305,11 @@ pub(crate) fn names_by_library(analysis: &Analysis, columns: usize) -> Vec<Strin
                 1 => " and another".to_owned(),
                 n_more => format!(" and {n_more} others"),
             };
-            format!("{} uses {}{more}", of[0].operation, words.join(", "))
+            format!(
+                "{} uses {}{more}{nested}",
+                of[0].operation,
+                words.join(", ")
+            )
         };
         let mut lines = (2..=of.len().min(MAX_ALGORITHMS)).rev().map(line);
         let longest = lines.find(|line| inert::columns(line) <= columns);

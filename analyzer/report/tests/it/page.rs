@@ -284,7 +284,7 @@ fn of_one_instance_nothing_is_said_to_be_the_rule_and_no_share() {
         "{screen}"
     );
     let page = page_of(&analysis);
-    assert!(page.contains("In the one instance of this MPI_Allreduce rank 2 arrives last"));
+    assert!(page.contains("In the one instance of MPI_Allreduce rank 2 arrives last"));
     assert!(
         !page.contains("100 % of 1") && !page.contains("No rank stands out"),
         "{page}"

@@ -1,9 +1,8 @@
 //! What the verdict says of traces whose fault is known.
 
-use collbench_analyzer::{Analysis, Selection};
-}
+use std::path::Path;
 
-use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
+use collbench_analyzer::{Analysis, Options, RunFiles, Selection, analyze};
 use collbench_formats::Operation;
 use collbench_report::to_text;
 
@@ -170,4 +169,45 @@ fn who_is_tested_for_is_told_where_the_others_test_for_longer_and_nobody_else() 
     );
     let words = tested(false);
     assert!(!words.contains("rank 3"), "{words}");
+}
+
+/// What is found of a scenario, with `called_at` instead of nothing before the operation of each step.
+fn analysis_with(scenario: &str, called_at: &str) -> Analysis {
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scenarios");
+    let text = std::fs::read_to_string(scenarios.join(scenario)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (own, trace) = (folder.path().join("own.toml"), folder.path().join("trace"));
+    std::fs::write(
+        &own,
+        text.replace("operation =", &format!("{called_at}operation =")),
+    )
+    .unwrap();
+    collbench_generate::generate(&own, &trace, None, false).unwrap();
+    let files = RunFiles::open(&trace).unwrap();
+    analyze(&files, &Options::default(), &mut |_| {}).unwrap()
+}
+
+#[test]
+fn what_is_wrong_with_an_operation_is_said_with_the_place_where_it_is_called() {
+    let place = "called_at = { module = '/opt/solver', address = 4096 }, ";
+    let nobody = analysis_with("verdicts/nobody.toml", place);
+    let linear = analysis_with("costs/linear.toml", place);
+    // Only blocking operations have places in scenarios.
+    let mut progress = analysis_with("costs/no-progress.toml", "");
+    progress.sites.clone_from(&linear.sites);
+    for cause in &mut progress.causes {
+        cause.site = Some(0);
+    }
+    for (analysis, what) in [
+        (&linear, "exchange messages with 15 others"),
+        (&progress, "progress"),
+    ] {
+        let words = verdict_of(analysis);
+        let said = words.split(" - ").find(|line| line.contains(what));
+        let said = said.unwrap_or_else(|| panic!("{what}: {words}"));
+        assert!(said.contains("; called at solver+0x1000; costs "), "{said}");
+    }
+    let words = verdict_of(&nobody);
+    let most = "none stands out, the most before MPI_Allreduce on MPI_COMM_WORLD at solver+0x1000";
+    assert!(words.contains(most), "{words}");
 }
