@@ -12,6 +12,7 @@ use collbench_tests::{
     Analysis, Finished, Job, Workspace, analyze, calls_by_class, check_against_monitoring, have,
     have_folder, monitoring, source_dir, target_dir,
 };
+use serde_json::Value;
 
 /// One rank's `calls_by_class`, written as `Allreduce=115, Barrier:self=80`.
 fn table(text: &str) -> BTreeMap<String, u64> {
@@ -120,6 +121,19 @@ fn lammps_in_cpp() {
     let table = run.plain.stdout.lines().filter(|line| is_physics(line));
     assert_eq!(table.count(), 11);
     run.check_output(|line| !is_physics(line));
+    // Without debug information: functions, or a file and an address in it.
+    let sites = run.analysis.array("/sites");
+    let last = |site: &Value| site["frames"].as_array().unwrap().last().unwrap().clone();
+    let places: Vec<Value> = sites.iter().map(last).collect();
+    assert!(places.len() > 20, "{places:#?}");
+    for place in &places {
+        let module = place["module"].as_str().unwrap();
+        let is_of_lammps = module.contains("liblammps.so") || module.ends_with("/lmp");
+        let is_known = place["function"].is_string() || place["offset"].as_u64() > Some(0);
+        assert!(is_of_lammps && is_known, "{place:#}");
+    }
+    let is_named = |place: &Value| place["function"] == "LAMMPS_NS::Timer::barrier_start()";
+    assert!(places.iter().any(is_named), "{places:#?}");
 }
 
 /// Whether a line of the output of LAMMPS is one of its thermodynamic table.

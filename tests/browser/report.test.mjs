@@ -434,6 +434,7 @@ test('the axes of a chart that is magnified stay in sight', async () => {
     // Both ends of the view: of 20 to 450 us a bit more than a quarter of the doublings.
     assert.ok(times[0] > 20 && times[1] < 450 && times[1] > 1.5 * times[0] && times[1] < 4 * times[0], words.join(' '));
     assert.ok(words.some((text) => /^\d+(\.\d+)?$/.test(text)), 'numbers of instances, too');
+    assert.ok(words.includes('0') && !words.some((text) => text.startsWith('-')), `the feet of the bars: ${words.join(' ')}`);
     await figure.getByRole('button', { name: 'reset zoom' }).click();
     assert.deepEqual(await kept(), []);
   });
@@ -448,9 +449,9 @@ test('bars of durations are narrower where they are magnified, and say how many 
       const said = () => tools.locator('output').innerText();
       const look = () => figure.evaluate((own) => {
         const svg = own.querySelector('svg.picture');
-        const bars = [...svg.querySelectorAll('.bar[data-finer]')];
+        const bars = [...svg.querySelectorAll('.bar[data-counts]')];
         return bars.map((bar) => {
-          const [, , ...counts] = bar.dataset.finer.split(' ').map(Number);
+          const [, , ...counts] = bar.dataset.counts.split(' ').map(Number);
           const [whole] = [...bar.children].filter((child) => child.localName === 'rect');
           const parts = [...bar.querySelectorAll('.fine rect')].map((part) => ({
             x: Number(part.getAttribute('x')), width: Number(part.getAttribute('width')), height: Number(part.getAttribute('height')),

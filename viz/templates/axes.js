@@ -1,8 +1,10 @@
 // The axes of a chart that is magnified: its ticks in sight, and the values at the ends of the view, along the lower and
 // the left edge of the view. A chart has them as texts of the class `tick`: those of the x axis are centered.
 class KeptAxes {
-  // The height of what is kept of the x axis, px.
+  // The height of what is kept of the x axis, px, and how far the foot of a tick's text on the y axis is below it.
   static HIGH = 20;
+
+  static BELOW = 4;
 
   static UNITS = {
     ns: 1, us: 1e3, ms: 1e6, s: 1e9, min: 6e10, h: 3.6e12, '%': 1, '': 1,
@@ -10,13 +12,16 @@ class KeptAxes {
 
   constructor(picture) {
     this.picture = picture;
-    const ticks = [...picture.svg.querySelectorAll('text.tick')].map((text) => ({
-      x: Number(text.getAttribute('x')),
-      y: Number(text.getAttribute('y')),
-      is_x: text.getAttribute('text-anchor') === 'middle',
-      is_y: text.getAttribute('text-anchor') === 'end',
-      words: text.textContent,
-    }));
+    const ticks = [...picture.svg.querySelectorAll('text.tick')].map((text) => {
+      const is_y = text.getAttribute('text-anchor') === 'end';
+      return {
+        x: Number(text.getAttribute('x')),
+        y: Number(text.getAttribute('y')) - (is_y ? KeptAxes.BELOW : 0),
+        is_x: text.getAttribute('text-anchor') === 'middle',
+        is_y,
+        words: text.textContent,
+      };
+    });
     // Those of one line alone: other figures may look like ticks.
     const lines = (of, along, across) => {
       const known = ticks.filter((tick) => tick[of]);
@@ -54,7 +59,11 @@ class KeptAxes {
     const part = (place - one.at) / (other.at - one.at);
     const linear = between((value) => value);
     const unit = /\D*$/.exec(ticks.at(-1).words)[0].trim();
-    if (linear.error < 0.01) return KeptAxes.wordsOf(linear.low + part * (linear.high - linear.low), unit);
+    if (linear.error < 0.01) {
+      const value = linear.low + part * (linear.high - linear.low);
+      const is_zero = Math.abs(value) < 1e-6 * Math.abs(linear.high - linear.low);
+      return KeptAxes.wordsOf(is_zero ? 0 : value, unit);
+    }
     if (known.some(({ value }) => value <= 0)) return null;
     const log = between(Math.log);
     return log.error < 0.01 ? KeptAxes.wordsOf(Math.exp(log.low + part * (log.high - log.low)), unit) : null;
@@ -101,7 +110,7 @@ class KeptAxes {
         if (words) label(x, y, 'end', words);
       }
       const is_clear = ({ at }) => at > view.y + 2 * high && at < bottom - 3 * high;
-      for (const { at, words } of this.y.filter(is_clear)) label(x, at, 'end', words);
+      for (const { at, words } of this.y.filter(is_clear)) label(x, at + KeptAxes.BELOW * scale, 'end', words);
     }
     svg.append(kept);
   }

@@ -5,8 +5,8 @@ class FinerBars {
 
   constructor(picture) {
     this.picture = picture;
-    this.bars = [...picture.svg.querySelectorAll('.bar')].filter((bar) => bar.dataset.finer).map((bar) => {
-      const [from, to, ...counts] = bar.dataset.finer.split(' ').map(Number);
+    this.bars = [...picture.svg.querySelectorAll('.bar')].filter((bar) => bar.dataset.counts).map((bar) => {
+      const [from, to, ...counts] = bar.dataset.counts.split(' ').map(Number);
       const shape = bar.querySelector('rect');
       const [x, y, width, height] = ['x', 'y', 'width', 'height'].map((name) => Number(shape.getAttribute(name)));
       return {
@@ -23,7 +23,7 @@ class FinerBars {
   }
 
   static fit(svg) {
-    return svg.querySelector('.bar[data-finer]') !== null;
+    return svg.querySelector('.bar[data-counts]') !== null;
   }
 
   show(view) {

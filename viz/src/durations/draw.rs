@@ -146,13 +146,13 @@ impl Durations {
                 (right - gap, top.min(bottom - LEAST_HEIGHT * UNIT)),
             );
             let leads_to = bar.leads_to.map(|number| number.to_string());
-            let finer = bar.parts.map(|parts| {
+            let counts = bar.parts.map(|parts| {
                 let ends = [bar.from_ns, bar.to_ns].map(i64::unsigned_abs);
                 let numbers = ends.into_iter().chain(parts);
                 let words: Vec<String> = numbers.map(|number| number.to_string()).collect();
                 words.join(" ")
             });
-            let data = [("to", &leads_to), ("finer", &finer)];
+            let data = [("to", &leads_to), ("counts", &counts)];
             let data = data
                 .iter()
                 .filter_map(|(name, of)| Some((*name, of.as_deref()?)));
