@@ -18,7 +18,7 @@ program sites
   do i = 1, 20
      call MPI_Barrier(MPI_COMM_WORLD, error) ! in the program
      call summed(own, sums)
-     own = sums / 2
+     own = sums / 3
   end do
   call MPI_Finalize(error)
 
@@ -27,7 +27,7 @@ contains
   subroutine summed(one, both)
     double precision :: one, both
     call MPI_Allreduce(one, both, 1, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, error) ! in a subroutine
-    i = i + 0
+    both = both + one
   end subroutine summed
 
 end program sites

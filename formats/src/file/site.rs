@@ -13,7 +13,7 @@ pub const SCRIPT: u32 = u32::MAX - 1;
 pub struct ScriptFunction {
     /// The number that the [`SiteFrame`]s of this process use.
     pub index: u32,
-    /// The file of the script, as the interpreter names it.
+    /// The file of the script, as the interpreter names it; empty if it is not known.
     pub file: String,
     /// The name of the function; empty if it is not known.
     pub name: String,
