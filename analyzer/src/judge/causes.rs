@@ -39,6 +39,8 @@ const STANDS_OUT: i128 = 2;
 /// the chance is mostly smaller by many orders of magnitude.
 const MAX_P: f64 = 0.001;
 const TESTS: usize = 4;
+/// Part of what all did the most that one did, at least, where that is the evidence.
+const MOST_OF_IT: f64 = 0.5;
 /// Instances of an operation from which on chance can be told from them.
 const FEWEST: u64 = 3;
 /// Part of the time of all collectives from which on a rank or host is found, and of the time of all ranks from
@@ -276,11 +278,11 @@ impl<'f, 'a> Finder<'f, 'a> {
         }
         for (entry, of) in &imbalances {
             let is_by_messages = of.is_by_messages();
-            let chain = self.longest_chain().filter(|_| is_by_messages);
+            let longest = self.longest_wait().filter(|_| is_by_messages);
             causes.push(FoundCause {
                 by: is_by_messages.then_some(LateBy::PointToPoint),
-                partner: chain.map(|(partner, _)| partner),
-                origin: chain.map(|(_, origin)| origin),
+                partner: longest.map(|(partner, _)| partner),
+                origin: longest.and_then(|(_, origin)| origin),
                 run_shorter_ns: Some(of.cost().run_shorter_ns()),
                 ..self.found(
                     CauseKind::Imbalance,
@@ -530,18 +532,18 @@ impl<'f, 'a> Finder<'f, 'a> {
         // evidence.
         let both = Excess::of_all([own, others]);
         let fair_share = n_own as f64 / (n_own + n_others) as f64;
-        // On busy machines all are interrupted, some more often than others: that is no matter of chance either.
-        let least = f64::from(STANDS_OUT as u8) * fair_share;
-        let least = least.min(f64::midpoint(1.0, fair_share));
-        let stands_out = |k: f64, n: f64| {
+        // On busy machines all are interrupted, some more often, or for longer, than others: no matter of chance either.
+        let most = f64::midpoint(1.0, fair_share);
+        let least = (f64::from(STANDS_OUT as u8) * fair_share).min(most);
+        let stands_out = |k: f64, n: f64, least: f64| {
             let p = binomial_tail(n as u64, k as u64, fair_share);
             k >= least * n && p * n_tried <= MAX_P
         };
         let n_events = both.equal_events();
         let part = own.most_ns / both.most_ns.max(1.0);
         is_far
-            || stands_out(own.n_most as f64, both.n_most as f64)
-            || stands_out(part * n_events, n_events)
+            || stands_out(own.n_most as f64, both.n_most as f64, least)
+            || stands_out(part * n_events, n_events, least.max(MOST_OF_IT).min(most))
     }
 
     /// In how many ways all of them are tested.

@@ -19,7 +19,7 @@ pub struct FoundCause {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<u32>,
     /// World rank with which a late rank communicated, where that is known; of imbalance because of point-to-point
-    /// communication, the one for which the rank waits that waits longest, at the end of a chain.
+    /// communication, the one for which the rank waits that waits longest.
     pub partner: Option<u32>,
     /// World rank for which that partner waited in turn, directly or through others, and which itself waits for nobody
     /// for long.

@@ -290,7 +290,7 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
             format!(
                 "point-to-point communication{before} takes some ranks of {at} longer than others, and none stands \
                  out{}",
-                longest_chain(analysis, cause)
+                longest_wait(analysis, cause)
             )
         }
         CauseKind::Imbalance => {
@@ -351,8 +351,8 @@ fn did(analysis: &Analysis, cause: &FoundCause) -> String {
     }
 }
 
-/// Who waits longest in point-to-point communication, and for whom, where that leads through others.
-fn longest_chain(analysis: &Analysis, cause: &FoundCause) -> String {
+/// Who waits longest in point-to-point communication, and for whom, where that is known.
+fn longest_wait(analysis: &Analysis, cause: &FoundCause) -> String {
     let ranks = analysis.ranks.iter();
     let waiting = ranks.filter_map(|rank| Some((rank.point_to_point_ns?, rank.rank)));
     match (waiting.max(), cause.partner, cause.origin) {
@@ -360,6 +360,9 @@ fn longest_chain(analysis: &Analysis, cause: &FoundCause) -> String {
             ": in a chain of messages rank {rank} waits longest, for rank {partner}, which waits for rank {origin} \
              in turn, directly or through others"
         ),
+        (Some((_, rank)), Some(partner), None) => {
+            format!(": rank {rank} waits longest, most with rank {partner}")
+        }
         _ => String::new(),
     }
 }

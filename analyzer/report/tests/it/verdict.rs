@@ -122,7 +122,7 @@ fn shares_of_a_part_of_a_run_are_of_that_part() {
     );
 }
 
-/// Barriers that ranks test for in vain ten times each. Rank 3 initiates all of them 1 ms late: because it is late each time,
+/// Barriers with ten unsuccessful tests of each rank. Rank 3 initiates all of them 1 ms late: because it is late each time,
 /// and the others test for longer, or because it is behind from the first one on.
 fn tested(is_late_each_time: bool) -> String {
     let (once, each, less) = if is_late_each_time {

@@ -12,6 +12,8 @@ use crate::results::operation_costs::{CausePlace, Confidence};
 /// Part of what a process waited that the end of its chain of partners works longer, at least, to be what it waited for:
 /// one in so many.
 const EXPLAINED: i64 = 4;
+/// Part of what the process waited that waits longest by which it is longer than the median to be told: one in so many.
+const NOTABLY: i64 = 5;
 
 impl Finder<'_, '_> {
     /// Those for which others wait in point-to-point communication.
@@ -129,16 +131,28 @@ impl Finder<'_, '_> {
         i128::from(own_ns) >= STANDS_OUT * i128::from(usual_ns)
     }
 
-    /// The partner of the process that is longest in point-to-point communication, and the one for which that partner
-    /// waits in turn. Of equal ones the highest rank, as in words.
-    pub(super) fn longest_chain(&self) -> Option<(u32, u32)> {
+    /// The partner of the process that is longest in point-to-point communication, where it is notably longer there than
+    /// others, and the one for which that partner waits in turn, if that is another one. Of equal ones the highest rank, as
+    /// in words.
+    pub(super) fn longest_wait(&self) -> Option<(u32, Option<u32>)> {
         let all = self.findings.whole?;
         let times = all.iter().enumerate();
         let (process, longest) =
             times.max_by_key(|&(at, of)| (of.with_partners_ns, self.rank(at as u32)))?;
+        let longest_ns = longest.with_partners_ns;
+        let mut sorted: Vec<i64> = all.iter().map(|of| of.with_partners_ns).collect();
+        sorted.sort_unstable();
+        let usual_ns = sorted[(sorted.len() - 1) / 2];
+        if longest_ns.saturating_sub(usual_ns) < longest_ns / NOTABLY {
+            return None;
+        }
         let partner = longest.partner?;
-        let end = partners::origin(all, process, partner, longest.with_partners_ns)?;
-        (end != partner).then(|| (self.rank(partner as u32), self.rank(end as u32)))
+        let end = partners::origin(all, process, partner, longest_ns);
+        let end = end.filter(|&end| end != partner);
+        Some((
+            self.rank(partner as u32),
+            end.map(|end| self.rank(end as u32)),
+        ))
     }
 
     /// Whether another process works longer before the operation to which some are late, by half of what these are longer
