@@ -266,8 +266,13 @@ impl<'f, 'a> Finder<'f, 'a> {
             }
         }
         for (entry, of) in &moving {
+            let by = if of.is_by_messages() {
+                LateBy::PointToPoint
+            } else {
+                LateBy::Computing
+            };
             causes.push(FoundCause {
-                by: Some(LateBy::Computing),
+                by: Some(by),
                 course: self.moving_course(*entry),
                 ..self.found(
                     CauseKind::LateRank,

@@ -562,9 +562,13 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
         (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::PointToPoint)) => {
             match cause.origin.or(cause.partner) {
                 Some(partner) => format!("look at why rank {partner} lets {who} wait before {of}"),
-                None => format!(
-                    "look at what {who} waits for in point-to-point communication before {of}"
-                ),
+                None => {
+                    let is_changing = matches!(cause.place, Some(CausePlace::Communicator(_)));
+                    let who = if is_changing { "the late rank" } else { &who };
+                    format!(
+                        "look at what {who} waits for in point-to-point communication before {of}"
+                    )
+                }
             }
         }
         (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::Io)) => {
