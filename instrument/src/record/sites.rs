@@ -92,10 +92,7 @@ impl Local {
 
     #[inline(always)]
     fn site_from(&self, recorder: &'static Recorder, sites: &SiteRegistry, from: Registers) -> u32 {
-        let met_last = self.used_stack(from).and_then(|stack| {
-            let recent = &self.recent_sites;
-            sites.sites.met_last(from, stack, recent)
-        });
+        let met_last = sites.sites.met_last(from, &self.recent_sites);
         match met_last {
             Some(index) => index,
             None => {

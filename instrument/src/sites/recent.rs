@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::frame_rule::without_signature;
-use super::registers::{Registers, UsedStack};
+use super::registers::{Registers, ReturnSlot, UsedStack};
 use super::steps::{MAX_STEPS, Step, Steps};
 
 /// Addresses in this library that are kept.
@@ -25,6 +25,8 @@ pub(crate) struct RecentSites {
     /// Of functions of this library: an address in it, and where the return address is, from the stack
     /// pointer.
     own: [Cell<(usize, usize)>; OWN],
+    /// The same, found at the depth where the thread has called last.
+    slots: [Cell<ReturnSlot>; OWN],
     /// Return addresses into functions that are no wrappers of MPI, and their call sites; in each set the
     /// newer one first.
     callers: [[Cell<Caller>; 2]; SETS],
@@ -121,6 +123,7 @@ impl RecentSites {
         Self {
             epoch: Cell::new(0),
             own: [const { Cell::new((0, 0)) }; OWN],
+            slots: [const { Cell::new(ReturnSlot::NONE) }; OWN],
             callers: [const { [const { Cell::new((0, 0)) }; 2] }; SETS],
             ways: [const { RecentWay::new() }; WAYS],
             last: Cell::new(0),
@@ -135,17 +138,33 @@ impl RecentSites {
         address.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (usize::BITS - n.ilog2())
     }
 
-    /// The call site, if the caller of this library is one of the last.
+    /// The call site, if the caller of this library is one of the last, and the stack is as deep as then.
     #[inline(always)]
+    pub(super) fn at_same_depth(&self, epoch: u32, from: Registers) -> Option<u32> {
+        if self.epoch.get() != epoch {
+            return None;
+        }
+        let slot = self.slots[Self::place(from.behind, OWN)].get();
+        self.site_of(slot.return_address(from)?)
+    }
+
+    /// The call site, if the caller of this library is one of the last.
     pub(super) fn of_caller(&self, epoch: u32, from: Registers, stack: UsedStack) -> Option<u32> {
         if self.epoch.get() != epoch {
             return None;
         }
-        let (behind, offset) = self.own[Self::place(from.behind, OWN)].get();
+        let at = Self::place(from.behind, OWN);
+        let (behind, offset) = self.own[at].get();
         if behind != from.behind {
             return None;
         }
-        let caller = stack.word(from.stack.wrapping_add(offset))?;
+        let slot = ReturnSlot::of(from, offset, stack)?;
+        self.slots[at].set(slot);
+        self.site_of(slot.return_address(from)?)
+    }
+
+    #[inline(always)]
+    fn site_of(&self, caller: usize) -> Option<u32> {
         let [newer, older] = &self.callers[Self::place(caller, SETS)];
         for entry in [newer, older] {
             let (known, site) = entry.get();
@@ -183,7 +202,10 @@ impl RecentSites {
     /// library to `caller`.
     pub(super) fn set(&self, epoch: u32, (behind, offset): (usize, usize), caller: Caller) {
         self.begin(epoch);
-        self.own[Self::place(behind, OWN)].set((behind, offset));
+        let at = Self::place(behind, OWN);
+        if self.own[at].replace((behind, offset)) != (behind, offset) {
+            self.slots[at].set(ReturnSlot::NONE);
+        }
         let [newer, older] = &self.callers[Self::place(caller.0, SETS)];
         if newer.get().0 != caller.0 {
             older.set(newer.replace(caller));
@@ -204,6 +226,8 @@ impl RecentSites {
     fn begin(&self, epoch: u32) {
         if self.epoch.replace(epoch) != epoch {
             self.own.iter().for_each(|entry| entry.set((0, 0)));
+            let slots = self.slots.iter();
+            slots.for_each(|entry| entry.set(ReturnSlot::NONE));
             let callers = self.callers.iter().flatten();
             callers.for_each(|entry| entry.set((0, 0)));
             self.ways.iter().for_each(|way| way.behind.set(0));
@@ -219,6 +243,7 @@ mod tests {
 
     fn get(recent: &RecentSites, epoch: u32, from: Registers, stack: UsedStack) -> Option<u32> {
         let of_caller = recent.of_caller(epoch, from, stack);
+        assert!(of_caller.is_none() || recent.at_same_depth(epoch, from) == of_caller);
         of_caller.or_else(|| recent.of_way(epoch, from, stack))
     }
 

@@ -148,6 +148,47 @@ impl UsedStack {
     }
 }
 
+/// Where the return address of a function is, at one depth of the stack of one thread.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReturnSlot {
+    behind: usize,
+    stack: usize,
+    address: usize,
+}
+
+impl ReturnSlot {
+    /// Of no function.
+    pub(super) const NONE: Self = Self {
+        behind: 0,
+        stack: 0,
+        address: 0,
+    };
+
+    /// That of the function with these registers, at this distance from its stack pointer; `None` if that is not
+    /// in the stack. Only for the thread whose stack it is.
+    pub(super) fn of(from: Registers, offset: usize, stack: UsedStack) -> Option<Self> {
+        let address = from.stack.wrapping_add(offset);
+        stack.word(address).map(|_| Self {
+            behind: from.behind,
+            stack: from.stack,
+            address,
+        })
+    }
+
+    /// The return address, if these are the registers of the same function at the same depth.
+    #[inline(always)]
+    pub(super) fn return_address(&self, from: Registers) -> Option<usize> {
+        if self.behind != from.behind || self.stack != from.stack {
+            return None;
+        }
+        let address = std::ptr::with_exposed_provenance::<usize>(self.address);
+        // SAFETY: that was in the thread's stack, further out than the stack pointer, and the stack pointer is
+        // the same: it is in the part that is in use again, which is mapped, and only its own thread stores
+        // there, which is here meanwhile.
+        Some(unsafe { address.read_volatile() })
+    }
+}
+
 /// Words on the stack that is in use, one after the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StackWords {
@@ -200,6 +241,35 @@ pub(super) mod tests {
         assert_eq!([0, 1, 2].map(|i| some.get(i)), [Some(2), Some(3), None]);
         for (at, n) in [(begin, 1), (begin + 8, 3), (begin + 9, 1), (end + 8, 1)] {
             assert!(stack.words(at, n).is_none());
+        }
+    }
+
+    #[test]
+    fn a_return_address_is_read_again_at_the_same_depth_only() {
+        let words = [1usize, 2, 3];
+        let (stack, begin) = stack_of(&words);
+        let from = Registers {
+            behind: 100,
+            stack: begin,
+            frame: 0,
+        };
+        let slot = ReturnSlot::of(from, 16, stack).unwrap();
+        assert_eq!(slot.return_address(from), Some(3));
+        for other in [
+            Registers {
+                behind: 101,
+                ..from
+            },
+            Registers {
+                stack: begin + 8,
+                ..from
+            },
+        ] {
+            assert_eq!(slot.return_address(other), None);
+            assert_eq!(ReturnSlot::NONE.return_address(other), None);
+        }
+        for outside in [24, 17, usize::MAX] {
+            assert!(ReturnSlot::of(from, outside, stack).is_none());
         }
     }
 

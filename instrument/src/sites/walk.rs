@@ -113,15 +113,10 @@ impl CallSites {
     }
 
     /// The index of the call site, if the function that is called from there is in no other library, and the
-    /// thread has met it last; `None` otherwise. `recent` are those that it has met last.
+    /// thread has met it last, as deep in its stack; `None` otherwise. `recent` are those that it has met last.
     #[inline(always)]
-    pub(crate) fn met_last(
-        &self,
-        from: Registers,
-        stack: UsedStack,
-        recent: &RecentSites,
-    ) -> Option<u32> {
-        recent.of_caller(self.epoch.load(Ordering::Relaxed), from, stack)
+    pub(crate) fn met_last(&self, from: Registers, recent: &RecentSites) -> Option<u32> {
+        recent.at_same_depth(self.epoch.load(Ordering::Relaxed), from)
     }
 
     /// The index of a call site that is not [met last](Self::met_last), if all on the way is known; `None`
@@ -134,10 +129,9 @@ impl CallSites {
         recent: &RecentSites,
     ) -> Option<u32> {
         let epoch = self.epoch.load(Ordering::Relaxed);
-        match recent.of_way(epoch, from, stack) {
-            None => self.known_by_tables(from, stack, (recent, epoch)),
-            found => found,
-        }
+        let found = recent.of_caller(epoch, from, stack);
+        let found = found.or_else(|| recent.of_way(epoch, from, stack));
+        found.or_else(|| self.known_by_tables(from, stack, (recent, epoch)))
     }
 
     fn known_by_tables(

@@ -384,7 +384,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 known(time, |time| duration(time.median)),
                 known(operation.algorithm.as_deref(), |name| {
                     let name = collbench_text::inert::line(name, MAX_ALGORITHM);
-                    Cell::words(if name.len() <= MAX_UNBROKEN {
+                    Cell::words(if name.len() <= MAX_UNBROKEN && analysis.sites.is_empty() {
                         name.replace(' ', "\u{a0}")
                     } else {
                         name
