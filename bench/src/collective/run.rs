@@ -416,16 +416,14 @@ fn measure_plan(
     });
     let mut points = Vec::new();
     let mut reported = HashSet::new();
+    let mut courses = Courses {
+        measurement: &mut measurement,
+        journal,
+        progress: &mut progress,
+        reported: &mut reported,
+    };
     for group in groups {
-        let series: Vec<&Series> = group.iter().map(|&i| &plan.series[i]).collect();
-        let mut course = GroupCourse {
-            series,
-            measurement: &mut measurement,
-            journal: &mut *journal,
-            progress: &mut progress,
-            reported: &mut reported,
-            points: Vec::new(),
-        };
+        let mut course = courses.of(group.iter().map(|&i| &plan.series[i]).collect());
         course.measure(plan, &mut random)?;
         points.append(&mut course.points);
     }
@@ -434,14 +432,7 @@ fn measure_plan(
         if let Some(known) = points.iter().find(|point| point.key() == key) {
             return Ok(known.time_and_error());
         }
-        let mut course = GroupCourse {
-            series,
-            measurement: &mut measurement,
-            journal: &mut *journal,
-            progress: &mut progress,
-            reported: &mut reported,
-            points: Vec::new(),
-        };
+        let mut course = courses.of(series);
         let measured = course.measure_length(bytes, is_refined)?;
         points.append(&mut course.points);
         Ok(measured)
@@ -468,6 +459,29 @@ fn sort(points: &mut [Point], plan: &Plan) {
             (point.bytes, start, point.algorithm.clone()),
         )
     });
+}
+
+/// What all groups of series are measured with.
+struct Courses<'m, 'j> {
+    measurement: &'m mut Measurement<'j>,
+    journal: &'m mut Journal,
+    progress: &'m mut Progress,
+    /// Keys of all points of the plan so far.
+    reported: &'m mut HashSet<String>,
+}
+
+impl<'j> Courses<'_, 'j> {
+    /// The course of a group of series.
+    fn of<'a>(&mut self, series: Vec<&'a Series>) -> GroupCourse<'a, '_, 'j> {
+        GroupCourse {
+            series,
+            measurement: &mut *self.measurement,
+            journal: &mut *self.journal,
+            progress: &mut *self.progress,
+            reported: &mut *self.reported,
+            points: Vec::new(),
+        }
+    }
 }
 
 /// Series that differ only in their start or algorithm, while they are measured in turns.
