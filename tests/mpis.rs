@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use collbench_formats::{RankTrace, RecordKind};
 use collbench_tests::{
-    Analysis, Cluster, Form, Job, Workspace, alone, analyze, calls_by_class, command,
+    Analysis, Cluster, Finished, Form, Job, Workspace, alone, analyze, calls_by_class, command,
     edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired, run, run_in, source_dir,
     target_dir,
 };
@@ -331,6 +331,35 @@ fn a_program_in_c_that_counts_itself_agrees_on_all_three_abis() {
     }
 }
 
+/// Runs a program with its arguments on its own and over trees, with further options, which prints the
+/// same in both. What it printed over trees, and the trace.
+#[track_caller]
+fn same_over_trees(
+    mpi: &Mpi,
+    workspace: &Workspace,
+    (ranks, (program, arguments)): (usize, (&str, &[&str])),
+    trees: &str,
+    options: &[&str],
+) -> (Finished, PathBuf) {
+    let program = mpi.compile(program, &[], workspace.path());
+    let file = workspace.join("trees.toml");
+    fs::write(&file, trees).unwrap();
+    let path = mpi.library_path();
+    let options = [&["--trees", file.to_str().unwrap()], options].concat();
+    let job = Job {
+        launcher: mpi.launcher(),
+        variables: &[("LD_LIBRARY_PATH", path.as_str())],
+        options: &options,
+        ..Job::new(ranks, program, arguments)
+    };
+    let plain = job.plain(workspace.path()).expect(0);
+    let (over_trees, trace) = job.record(workspace.path());
+    let over_trees = over_trees.expect(0);
+    let lines = (over_trees.sorted_lines(), plain.sorted_lines());
+    assert_eq!(lines.0, lines.1, "{}", mpi.name);
+    (over_trees, trace)
+}
+
 #[test]
 fn places_in_the_program_are_known_with_each_library() {
     if !have_mpis() {
@@ -379,21 +408,9 @@ fn collectives_over_trees_give_what_they_give_with_each_library() {
     }
     for mpi in [OPEN_MPI_5, MPICH_5, MPI_5_ABI] {
         let workspace = Workspace::new();
-        let program = mpi.compile("replaced.c", &[], workspace.path());
-        let file = workspace.join("trees.toml");
-        fs::write(&file, TREES).unwrap();
-        let path = mpi.library_path();
-        let job = Job {
-            launcher: mpi.launcher(),
-            variables: &[("LD_LIBRARY_PATH", path.as_str())],
-            options: &["--trees", file.to_str().unwrap(), "--no-trace"],
-            ..Job::new(4, program, &["1", "100"])
-        };
-        let plain = job.plain(workspace.path()).expect(0);
-        let (over_trees, _) = job.record(workspace.path());
-        let over_trees = over_trees.expect(0);
-        let lines = (over_trees.sorted_lines(), plain.sorted_lines());
-        assert_eq!(lines.0, lines.1, "{}", mpi.name);
+        let program = ("replaced.c", &["1", "100"][..]);
+        let (over_trees, _) =
+            same_over_trees(&mpi, &workspace, (4, program), TREES, &["--no-trace"]);
         // Where trees cannot be used, it is said.
         let is_told = over_trees
             .stderr
@@ -410,25 +427,8 @@ fn a_communicator_of_a_session_has_trees_from_mpi_init_to_mpi_finalize() {
     }
     for mpi in [OPEN_MPI_5, MPICH_5] {
         let workspace = Workspace::new();
-        let program = mpi.compile("session_comm.c", &[], workspace.path());
-        let file = workspace.join("trees.toml");
-        fs::write(&file, TREES).unwrap();
-        let path = mpi.library_path();
-        let job = Job {
-            launcher: mpi.launcher(),
-            variables: &[("LD_LIBRARY_PATH", path.as_str())],
-            options: &["--trees", file.to_str().unwrap()],
-            ..Job::new(3, program, &[])
-        };
-        let plain = job.plain(workspace.path()).expect(0);
-        let (over_trees, trace) = job.record(workspace.path());
-        let over_trees = over_trees.expect(0);
-        assert_eq!(
-            over_trees.sorted_lines(),
-            plain.sorted_lines(),
-            "{}",
-            mpi.name
-        );
+        let program = ("session_comm.c", &[][..]);
+        let (_, trace) = same_over_trees(&mpi, &workspace, (3, program), TREES, &[]);
         // Each of its 20 allreduces passes an event collector in rank 1.
         let files = fs::read_dir(&trace)
             .unwrap()
