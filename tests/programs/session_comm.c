@@ -4,14 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(call)                                           \
-    do {                                                      \
-        int code = (call);                                    \
-        if (code != MPI_SUCCESS) {                            \
-            fprintf(stderr, "%s gave %d\n", #call, code);     \
-            exit(1);                                          \
-        }                                                     \
-    } while (0)
+#include "check.inc"
 
 static long some_calls(MPI_Comm comm, int rank, int n)
 {
