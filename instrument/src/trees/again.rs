@@ -12,12 +12,20 @@ use collbench_paths::{Buffers, Error, MpiTransport, Team};
 use super::active::Trees;
 use super::call::{Reduction, count_of, failed};
 use super::communicator::TreesOfCommunicator;
-use super::last_calls::LastAllreduce;
+use super::last_calls::LastReduction;
 use crate::mpi::MpiLibrary;
 use crate::record::Local;
 
-impl LastAllreduce {
-    /// Where the data are; `None` if that needs a closer look.
+impl LastReduction {
+    /// Whether a call has the same arguments, but for its buffers.
+    #[inline(always)]
+    fn is_same<const LARGE: bool>(&self, arguments: &Reduction, library: &MpiLibrary) -> bool {
+        count_of::<LARGE>(arguments.count) == Some(self.n)
+            && library.handle(arguments.datatype) == self.datatype
+            && library.handle(arguments.operation) == self.operation
+    }
+
+    /// Where the data are in a process that gets the result; `None` if that needs a closer look.
     #[inline(always)]
     fn buffers(&self, arguments: &Reduction, library: &MpiLibrary) -> Option<Buffers<'static>> {
         let (from, to) = (arguments.sendbuf, arguments.recvbuf);
@@ -42,6 +50,18 @@ impl LastAllreduce {
                 )
             })
         }
+    }
+
+    /// Where the data are in a process that gets no result; `None` if that needs a closer look.
+    #[inline(always)]
+    fn given(&self, arguments: &Reduction, library: &MpiLibrary) -> Option<Buffers<'static>> {
+        let from = arguments.sendbuf;
+        if from == 0 || from == library.in_place {
+            return None;
+        }
+        // SAFETY: MPI requires a buffer with the data here.
+        let given = unsafe { std::slice::from_raw_parts(from as *const u8, self.n_bytes) };
+        Some(Buffers::Two(given, &mut []))
     }
 }
 
@@ -90,15 +110,36 @@ pub(super) fn allreduce_again<const LARGE: bool>(
 ) -> Option<c_int> {
     let library = &found.trees.world.library;
     let last = found.of.last_calls.allreduce.as_ref()?;
-    let is_same = count_of::<LARGE>(arguments.count) == Some(last.n)
-        && library.handle(arguments.datatype) == last.datatype
-        && library.handle(arguments.operation) == last.operation;
-    if !is_same {
+    if !last.is_same::<LARGE>(arguments, library) {
         return None;
     }
     let buffers = last.buffers(arguments, library)?;
     let (mut kernel, tree) = (last.kernel, last.tree);
     execute(found, tree, |team| team.allreduce(buffers, &mut kernel))
+}
+
+/// `MPI_Reduce`, if it is as the last one on its communicator; returns its code.
+#[inline(always)]
+pub(super) fn reduce_again<const LARGE: bool>(
+    found: Found,
+    arguments: &Reduction,
+    root: usize,
+) -> Option<c_int> {
+    let library = &found.trees.world.library;
+    let (last, last_root) = found.of.last_calls.reduce.as_ref()?;
+    let last_root = *last_root;
+    if root as u32 != last_root || !last.is_same::<LARGE>(arguments, library) {
+        return None;
+    }
+    let buffers = if last_root == found.of.rank {
+        last.buffers(arguments, library)?
+    } else {
+        last.given(arguments, library)?
+    };
+    let (mut kernel, tree) = (last.kernel, last.tree);
+    execute(found, tree, |team| {
+        team.reduce(buffers, &mut kernel, last_root)
+    })
 }
 
 /// `MPI_Bcast`, if it is as the last one on its communicator; returns its code.

@@ -7,15 +7,17 @@ use crate::mpi::Handle;
 /// What the last calls on a communicator have found.
 #[derive(Debug, Default)]
 pub(super) struct LastCalls {
-    pub(super) allreduce: Option<LastAllreduce>,
+    pub(super) allreduce: Option<LastReduction>,
+    /// With its root.
+    pub(super) reduce: Option<(LastReduction, u32)>,
     pub(super) bcast: Option<LastBcast>,
     /// The index of the tree.
     pub(super) barrier: Option<usize>,
 }
 
-/// An `MPI_Allreduce` of a predefined operation of ours.
+/// An `MPI_Allreduce` or `MPI_Reduce` of a predefined operation of ours.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LastAllreduce {
+pub(super) struct LastReduction {
     /// Elements.
     pub(super) n: usize,
     pub(super) datatype: Handle,

@@ -7,11 +7,11 @@ use collbench_formats::tree::Collective;
 use collbench_paths::{Buffers, Combine};
 use collbench_trees::wrappers::Order;
 
-use super::again::{allreduce_again, find};
+use super::again::{allreduce_again, find, reduce_again};
 use super::call::{Blocks, Call, DataType, Receiving, Reduction, begin, count_of};
 use super::communicator::Scratch;
 use super::datatypes::Layout;
-use super::last_calls::LastAllreduce;
+use super::last_calls::LastReduction;
 use super::predefined::Executed;
 use super::reduce_local::LocalReduction;
 use crate::mpi::Handle;
@@ -91,15 +91,19 @@ fn reduction<const LARGE: bool>(arguments: Reduction, root: Option<usize>) -> Op
     if let Executor::AsTheyAre(Executed::Kernel(mut kernel)) = executor {
         let n_bytes = n * kernel.element_bytes();
         let code = call.reduce_in_memory(&buffers, n_bytes, root, order, &mut kernel);
-        if code == Some(0) && root.is_none() {
-            call.of.last_calls.allreduce = Some(LastAllreduce {
+        if code == Some(0) {
+            let last = LastReduction {
                 n,
                 datatype: datatype.handle,
                 operation,
                 kernel,
                 n_bytes,
                 tree: call.tree,
-            });
+            };
+            match root {
+                Some(root) => call.of.last_calls.reduce = Some((last, root)),
+                None => call.of.last_calls.allreduce = Some(last),
+            }
         }
         return code;
     }
@@ -237,6 +241,11 @@ pub(super) fn allreduce<const LARGE: bool>(arguments: Reduction) -> Option<c_int
 }
 
 /// `MPI_Reduce`.
+#[inline]
 pub(super) fn reduce<const LARGE: bool>(arguments: Reduction, root: usize) -> Option<c_int> {
-    reduction::<LARGE>(arguments, Some(root))
+    let found = find(Collective::Reduce, arguments.comm)?;
+    match reduce_again::<LARGE>(found, &arguments, root) {
+        None => reduction::<LARGE>(arguments, Some(root)),
+        code => code,
+    }
 }
