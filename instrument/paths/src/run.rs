@@ -12,7 +12,11 @@ mod worker;
 
 mod direct;
 
+mod lent;
+
 mod direct_broadcast;
+
+mod flat;
 
 mod slices;
 

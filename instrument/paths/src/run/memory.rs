@@ -2,6 +2,7 @@
 
 use collbench_formats::tree::Wrappers;
 
+use super::flat::flat_bytes;
 use super::options::TeamOptions;
 use super::worker::buffer_bytes;
 use crate::transport::LINE_BYTES;
@@ -25,6 +26,7 @@ pub fn tree_bytes(tree: &Wrappers, rank: u32, options: &TeamOptions) -> usize {
     let n_listed: usize = paths.joins.iter().map(|join| join.ranks.len()).sum();
     shared.div_ceil(layout.mates.len())
         + buffer_bytes(segment_bytes, contributors.max().unwrap_or(0))
+        + flat_bytes(&paths, options)
         + n_described * DESCRIPTION_BYTES
         + n_listed * size_of::<u32>()
 }

@@ -9,7 +9,7 @@ use super::team::Team;
 use crate::error::Error;
 use crate::transport::Transport;
 use crate::tree::Flow;
-use crate::values::{Combine, Moved, Shape};
+use crate::values::{Combine, Moved, Position, Shape};
 
 /// Segment `segment` of a buffer, if each has `bytes`.
 fn segment_of(buffer: &[u8], segment: usize, bytes: usize) -> &[u8] {
@@ -70,6 +70,15 @@ fn store_blocks(
     is_too_long
 }
 
+/// The error of processes that have given different lengths.
+fn truncated_unless(is_alike: bool) -> Result<(), Error> {
+    if is_alike {
+        Ok(())
+    } else {
+        Err(Error::Truncated)
+    }
+}
+
 impl<T: Transport> Team<T> {
     /// Exchanges small values directly. Returns whether that was possible.
     #[inline]
@@ -89,22 +98,52 @@ impl<T: Transport> Team<T> {
         Ok(is_done)
     }
 
-    /// Gives all others directly what the root has, in segments of so many bytes. Returns whether
-    /// that was possible.
+    /// Gives all others directly what the root has. Returns whether that was possible.
     #[inline]
-    fn broadcast_directly(
-        &mut self,
-        buffer: &mut [u8],
-        segment_bytes: usize,
-        root: u32,
-    ) -> Result<bool, Error> {
+    fn broadcast_directly(&mut self, buffer: &mut [u8], root: u32) -> Result<bool, Error> {
         let nth = self.execution_of(Flow::FromRoot, Shape::Whole, root);
         let Some(broadcast) = &self.executions[nth].broadcast else {
             return Ok(false);
         };
         self.call += 1;
-        broadcast.execute(&mut self.worker, self.call, segment_bytes, buffer)?;
+        broadcast.execute(&mut self.worker, self.call, buffer)?;
         Ok(true)
+    }
+
+    /// Reduces to the root directly, in segments of so many bytes, where all processes meet in one
+    /// place on one host; nothing is returned elsewhere. Returns whether all have equally many bytes, as
+    /// far as this process knows.
+    fn reduce_directly(
+        &mut self,
+        buffers: &mut Buffers<'_>,
+        combine: &mut dyn Combine,
+        root: u32,
+        segment_bytes: usize,
+    ) -> Result<Option<bool>, Error> {
+        let Some(flat) = &mut self.flat else {
+            return Ok(None);
+        };
+        self.call += 1;
+        let (worker, call) = (&mut self.worker, self.call);
+        let n_bytes = buffers.given().len();
+        let least = worker.divide_to_root_from;
+        if let Some(slices) = &mut self.slices
+            && !flat.has_few()
+            && slices.divide(n_bytes, combine.element_bytes(), least)
+        {
+            let is_root = worker.me == root;
+            if slices.execute(worker, (call, is_root), buffers, combine)? {
+                return Ok(Some(true));
+            }
+            if is_root {
+                flat.leave_off(worker, Position::new(call, 0))?;
+                return Ok(Some(false));
+            }
+            worker.finish(Position::end(call));
+            return Ok(Some(true));
+        }
+        let is_alike = flat.reduce(worker, (call, root), buffers, segment_bytes, combine)?;
+        Ok(Some(is_alike))
     }
 
     fn shape_of(&self, combine: &dyn Combine) -> Shape {
@@ -185,7 +224,7 @@ impl<T: Transport> Team<T> {
             return Ok(false);
         };
         let call = self.call + 1;
-        let is_done = slices.execute(&mut self.worker, call, buffers, combine)?;
+        let is_done = slices.execute(&mut self.worker, (call, true), buffers, combine)?;
         if is_done {
             self.call = call;
         }
@@ -222,6 +261,11 @@ impl<T: Transport> Team<T> {
         if let Some(given) = given {
             let n_bytes = given.len().min(each);
             result[own..own + n_bytes].copy_from_slice(&given[..n_bytes]);
+        }
+        if let Some(flat) = &mut self.flat {
+            self.call += 1;
+            let is_alike = flat.allgather(&mut self.worker, self.call, given, result)?;
+            return truncated_unless(is_alike);
         }
         let total = given.map_or(each, <[u8]>::len);
         let bytes = self.bytes_per_segment(Shape::PerRank, 1, total)?;
@@ -263,6 +307,11 @@ impl<T: Transport> Team<T> {
         let shape = self.shape_of(combine);
         let total = buffers.given().len();
         let bytes = self.bytes_per_segment(shape, combine.element_bytes(), total)?;
+        if shape == Shape::Whole
+            && let Some(is_alike) = self.reduce_directly(&mut buffers, combine, root, bytes)?
+        {
+            return truncated_unless(is_alike);
+        }
         let buffers = std::cell::RefCell::new(&mut buffers);
         self.one_way(
             (Flow::ToRoot, shape, root),
@@ -290,7 +339,7 @@ impl<T: Transport> Team<T> {
     pub fn bcast(&mut self, buffer: &mut [u8], root: u32) -> Result<(), Error> {
         assert!((root as usize) < self.n_ranks());
         let bytes = self.bytes_per_segment(Shape::Whole, 1, buffer.len())?;
-        if self.broadcast_directly(buffer, bytes, root)? {
+        if self.broadcast_directly(buffer, root)? {
             return Ok(());
         }
         self.worker.expect_bytes(bytes);
@@ -329,6 +378,14 @@ impl<T: Transport> Team<T> {
             result[own..own + n_bytes].copy_from_slice(&given[..n_bytes]);
         }
         let total = given.map_or(each, <[u8]>::len);
+        if let Some(flat) = &mut self.flat {
+            self.call += 1;
+            if self.worker.me != root {
+                return flat.gather_give(&mut self.worker, self.call, given.unwrap_or_default());
+            }
+            let is_alike = flat.gather_take(&mut self.worker, self.call, result)?;
+            return truncated_unless(is_alike && total == each);
+        }
         let bytes = self.bytes_per_segment(Shape::PerRank, 1, total)?;
         let result = std::cell::RefCell::new(result);
         self.one_way(
@@ -369,6 +426,18 @@ impl<T: Transport> Team<T> {
         } else {
             result.len()
         };
+        if let Some(flat) = &self.flat {
+            self.call += 1;
+            let is_too_long = if self.worker.me != root {
+                flat.scatter_take(&mut self.worker, self.call, result)?
+            } else {
+                let begin = root as usize * each;
+                let own = &given[begin..begin + each];
+                flat.scatter_give(&mut self.worker, self.call, given)?;
+                !is_left && take(own, 0, each, result, &Moved)
+            };
+            return truncated_unless(!is_too_long);
+        }
         let bytes = self.bytes_per_segment(Shape::PerRank, 1, each)?;
         self.worker.expect_bytes(bytes * n_ranks);
         self.one_way(

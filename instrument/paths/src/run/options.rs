@@ -11,19 +11,22 @@ pub struct TeamOptions {
     pub segment_bytes: usize,
     /// The first of the tags of messages; [`n_tags`](crate::n_tags) are used.
     pub first_tag: u32,
-    /// Where all processes are on one host and meet in one place, broadcasts of so many bytes and
-    /// more are not divided: each process copies the value from where the root has it, if the kernel
-    /// grants that to all.
+    /// Where all processes are on one host and meet in one place, values of so many bytes and more are
+    /// not divided into segments in broadcasts, gathers and scatters: each process copies what it is
+    /// given from where another one has it, if the kernel grants that to all.
     pub copy_once_from: usize,
     /// Where all processes are on one host and meet in one place, reductions of so many bytes and
     /// more are divided among them: each combines a slice for all.
     pub divide_from: usize,
+    /// The same for reductions to a root. Where there are few processes, the root copies their values
+    /// instead.
+    pub divide_to_root_from: usize,
 }
 
 impl TeamOptions {
     /// Segments of 8 KiB, tags from 0 on. One copy from 64 KiB on where processes share cores: they
     /// would take turns for each segment. Where each has its own, they copy segments at the same time,
-    /// which takes half as long.
+    /// and one copy is faster from 128 KiB on.
     #[must_use]
     pub const fn new(policy: WaitPolicy) -> Self {
         Self {
@@ -31,10 +34,11 @@ impl TeamOptions {
             segment_bytes: 8 << 10,
             first_tag: 0,
             copy_once_from: match policy.idle() {
-                Idle::Spin => usize::MAX,
+                Idle::Spin => 128 << 10,
                 Idle::Yield | Idle::Sleep => 64 << 10,
             },
             divide_from: 16 << 10,
+            divide_to_root_from: 128 << 10,
         }
     }
 }

@@ -111,17 +111,17 @@ impl Slices {
             && n_bytes / (self.room / element * element) < MAX_SEGMENTS / 4
     }
 
-    /// Combines what all processes have in the operation with this number; all get the result.
-    /// Returns whether that was done: it is not if they have different lengths, which all find.
+    /// Combines what all processes have in the operation with this number; those get the result that are
+    /// to get it. Returns whether that was done: it is not if they have different lengths, which all find.
     pub(crate) fn execute<T: Transport>(
         &mut self,
         worker: &mut Worker<T>,
-        call: u64,
+        (call, gets_result): (u64, bool),
         buffers: &mut Buffers<'_>,
         combine: &mut dyn Combine,
     ) -> Result<bool, Error> {
         std::mem::swap(&mut self.scratch, &mut worker.inputs);
-        let outcome = self.all_rounds(worker, call, buffers, combine);
+        let outcome = self.all_rounds(worker, (call, gets_result), buffers, combine);
         std::mem::swap(&mut self.scratch, &mut worker.inputs);
         outcome
     }
@@ -129,7 +129,7 @@ impl Slices {
     fn all_rounds<T: Transport>(
         &mut self,
         worker: &mut Worker<T>,
-        call: u64,
+        (call, gets_result): (u64, bool),
         buffers: &mut Buffers<'_>,
         combine: &mut dyn Combine,
     ) -> Result<bool, Error> {
@@ -156,7 +156,9 @@ impl Slices {
         while round.part.end < round.extent.total {
             round.begin();
             if round.combine(buffers.given())? {
-                round.store(buffers.result());
+                if gets_result {
+                    round.store(buffers.result());
+                }
                 round.worker.finish(round.at);
             } else {
                 // Nothing of this round is stored yet.

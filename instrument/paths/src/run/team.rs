@@ -6,6 +6,7 @@ use super::collectors::Collect;
 use super::direct::DirectExchange;
 use super::direct_broadcast::DirectBroadcast;
 use super::execution::{Execution, Part, bring_value};
+use super::flat::Flat;
 use super::options::TeamOptions;
 use super::slices::Slices;
 use super::two_way::{Merges, TwoWay};
@@ -36,6 +37,9 @@ pub struct Team<T: Transport> {
     pub(crate) exchange: Option<DirectExchange>,
     /// What is done instead with long values, where that is possible.
     pub(crate) slices: Option<Slices>,
+    /// What is done instead in operations of which processes give or take parts, where that is
+    /// possible.
+    pub(crate) flat: Option<Flat>,
     /// By shape, made at their first use.
     merges: [Option<Merges>; 3],
     /// The most blocks of a value, by shape; 0 where it is not known yet.
@@ -68,6 +72,7 @@ impl<T: Transport> Team<T> {
             two_way: TwoWay::new(&paths, worker.me),
             exchange: DirectExchange::of(&paths, &worker),
             slices: Slices::of(&paths, &worker),
+            flat: Flat::of(&paths, &worker),
             paths,
             worker,
             segment_bytes,
@@ -123,9 +128,6 @@ impl<T: Transport> Team<T> {
             });
         }
         self.worker.expect_bytes(bytes.min(total) * max_blocks);
-        if total > bytes {
-            self.worker.expect_long();
-        }
         Ok(bytes)
     }
 

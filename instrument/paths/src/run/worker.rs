@@ -5,11 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::collectors::{Collect, Pass};
 use super::options::TeamOptions;
-use super::wait::WaitPolicy;
+use super::wait::{Idle, WaitPolicy};
 use crate::error::Error;
-use crate::transport::{
-    Line, Mark, Transport, TransportError, is_inline, peek, peek_words, publish, read,
-};
+use crate::transport::{Line, Mark, Transport, TransportError, peek, peek_words, publish, read};
 use crate::tree::{Heads, Layout, Paths, Place, Room, Value, earlier_use, head_of};
 use crate::values::{Combine, Header, MESSAGE_HEADER_BYTES, Merge, Position};
 
@@ -52,12 +50,12 @@ pub(crate) struct Worker<T: Transport> {
     pub(crate) copy_once_from: usize,
     /// Whether nobody of this host was refused that so far, as this process knows.
     pub(crate) is_copying_granted: bool,
-    /// Values of so many bytes and more are divided.
+    /// Values of so many bytes and more are divided, if all get the result.
     pub(crate) divide_from: usize,
+    /// And so many bytes if the root gets it.
+    pub(crate) divide_to_root_from: usize,
     /// The end of the last operation that had all bodies for itself.
     bodies_used_until: Position,
-    /// Up to which operation there may have been values that are not short.
-    long_until: u64,
 }
 
 /// Bytes of the buffers of a worker that puts at most `n_inputs` values together.
@@ -74,6 +72,7 @@ impl<T: Transport> Worker<T> {
             first_tag: tag,
             copy_once_from,
             divide_from,
+            divide_to_root_from,
         } = options;
         let me = transport.rank();
         let layout = Layout::new(paths, paths.hosts[me as usize], segment_bytes);
@@ -105,8 +104,8 @@ impl<T: Transport> Worker<T> {
             copy_once_from,
             is_copying_granted: true,
             divide_from,
+            divide_to_root_from,
             bodies_used_until: Position::BEGIN,
-            long_until: 0,
             transport,
         })
     }
@@ -128,16 +127,7 @@ impl<T: Transport> Worker<T> {
     /// that they share cache lines.
     #[inline]
     pub(crate) fn expect_bytes(&mut self, n_bytes: usize) {
-        if n_bytes > self.layout.short_bytes() {
-            self.expect_long();
-        }
         self.stride = n_bytes.next_multiple_of(8).clamp(8, self.segment_bytes);
-    }
-
-    /// There may be values in the next operation that are not short, or not all of it.
-    #[inline]
-    pub(crate) fn expect_long(&mut self) {
-        self.long_until = self.begun.call() + 1;
     }
 
     pub(crate) fn value(&self) -> &[u8] {
@@ -226,17 +216,11 @@ impl<T: Transport> Worker<T> {
     /// Waits until the cells of this segment are free for values of which this is said.
     #[inline]
     pub(crate) fn make_room(&mut self, at: Position, header: &Header) -> Result<(), Error> {
-        let needed = if is_inline(header.n_bytes) {
-            earlier_use(at, Room::Head)
-        } else {
-            let long_until = self.long_until;
-            let room = if self.layout.is_short(at, header) {
-                Room::Short { long_until }
-            } else {
-                Room::Long
-            };
-            earlier_use(at, room).max(self.bodies_used_until)
-        };
+        let room = self.layout.room_of(at, header);
+        let mut needed = earlier_use(at, room);
+        if room == Room::Long {
+            needed = needed.max(self.bodies_used_until);
+        }
         if self.finished >= needed {
             return Ok(());
         }
@@ -245,6 +229,12 @@ impl<T: Transport> Worker<T> {
 
     #[cold]
     fn await_room(&mut self, needed: Position) -> Result<(), Error> {
+        /// Before the first look: those that are behind can go on for some operations meanwhile,
+        /// instead of giving their lines away after each.
+        const SPINS: u32 = 40;
+        if self.policy.idle() == Idle::Spin {
+            (0..SPINS).for_each(|_| std::hint::spin_loop());
+        }
         let (least, _) = self.wait(|worker| {
             let mates = 0..worker.layout.mates.len();
             let lines = mates.map(|mate| worker.memory[worker.layout.finished(mate)].word());

@@ -2,10 +2,10 @@
 //!
 //! Each value has a head for each of [`SLOTS`] operations that follow one another, so that a process
 //! may run ahead of others, and for two segments of each in turns. Values that do not fit into their
-//! head have bodies, for fewer operations: all those of an operation have [`SLOTS_WITH_BODIES`] in turns.
-//! But short values that are all of their operation share the bodies of a slot, one after the other,
-//! so that there is room for as many of them as there are heads. All heads lie together: operations with small values, which
-//! are the most frequent ones, touch few pages.
+//! head have a body beside it: short ones that are all of their operation a short body for each head,
+//! others a long one for each of [`SLOTS_WITH_BODIES`] operations. Short and long bodies lie apart, so
+//! that no process need know which of them others have used. All heads lie together: operations with
+//! small values, which are the most frequent ones, touch few pages.
 
 use super::paths::Paths;
 use crate::transport::{Cell, LINE_BYTES, Line, body_lines, is_inline};
@@ -17,8 +17,8 @@ const SLOTS: u64 = 64;
 const SLOTS_WITH_BODIES: u64 = 4;
 /// Segments of one operation in which they can be at a time.
 const SEGMENTS_AT_A_TIME: u64 = 2;
-/// Short values that the bodies of one slot have room for.
-const SHORT_PER_SLOT: u64 = SLOTS / SLOTS_WITH_BODIES;
+/// A short body has this part of the room that a long one has.
+const SHORT_PART: usize = 8;
 const HEADS: usize = (SLOTS * SEGMENTS_AT_A_TIME) as usize;
 const BODIES: usize = (SLOTS_WITH_BODIES * SEGMENTS_AT_A_TIME) as usize;
 
@@ -49,7 +49,7 @@ pub(crate) fn head_of(at: Position) -> usize {
 pub(crate) struct Layout {
     /// Lines of a body.
     body_lines: usize,
-    /// Lines of a short value.
+    /// Lines of a short body.
     short_lines: usize,
     /// The ranks of this host: each has a line with the position up to which it has finished.
     pub(crate) mates: Vec<u32>,
@@ -59,8 +59,9 @@ pub(crate) struct Layout {
     results: Vec<Option<Value>>,
     /// How many contributors have arrived, by join: the first of its lines.
     arrivals: Vec<Option<usize>>,
-    /// The first head, and the first body.
+    /// The first head, the first short body, and the first long one.
     heads: usize,
+    short_bodies: usize,
     bodies: usize,
     n_lines: usize,
 }
@@ -106,16 +107,20 @@ impl Layout {
             })
         });
         let arrivals = arrivals.collect();
+        let short_lines = body_lines / SHORT_PART;
+        let short_bodies = n_lines;
+        let bodies = short_bodies + n_values * SLOTS as usize * short_lines;
         Self {
             body_lines,
-            short_lines: SEGMENTS_AT_A_TIME as usize * body_lines / SHORT_PER_SLOT as usize,
+            short_lines,
             mates,
             contributions,
             results,
             arrivals,
             heads,
-            bodies: n_lines,
-            n_lines: n_lines + n_values * BODIES * body_lines,
+            short_bodies,
+            bodies,
+            n_lines: bodies + n_values * BODIES * body_lines,
         }
     }
 
@@ -150,15 +155,19 @@ impl Layout {
         self.heads(value).of(memory, head_of(at))
     }
 
-    /// The longest value, bytes, that is short.
-    pub(crate) fn short_bytes(&self) -> usize {
-        self.short_lines * LINE_BYTES
-    }
-
-    /// Whether a value is short, and all of its operation.
+    /// Where a value of which this is said lies.
     #[inline]
-    pub(crate) fn is_short(&self, at: Position, header: &Header) -> bool {
-        header.is_last && at.segment() == 0 && header.n_bytes <= self.short_bytes()
+    pub(crate) fn room_of(&self, at: Position, header: &Header) -> Room {
+        if is_inline(header.n_bytes) {
+            Room::Head
+        } else if header.is_last
+            && at.segment() == 0
+            && header.n_bytes <= self.short_lines * LINE_BYTES
+        {
+            Room::Short
+        } else {
+            Room::Long
+        }
     }
 
     /// The cell of a value of which this is said; without a body if the value lies in its head.
@@ -171,16 +180,16 @@ impl Layout {
         header: &Header,
     ) -> Cell<'m> {
         let head = self.head(memory, value, at);
-        if is_inline(header.n_bytes) {
-            return Cell { head, body: &[] };
-        }
-        let slot = value.0 * BODIES + nth(at, SLOTS_WITH_BODIES);
-        let slot = self.bodies + slot * self.body_lines;
-        let (begin, n_lines) = if self.is_short(at, header) {
-            let nth = at.call() / SLOTS_WITH_BODIES % SHORT_PER_SLOT;
-            (slot + nth as usize * self.short_lines, self.short_lines)
-        } else {
-            (slot, self.body_lines)
+        let (begin, n_lines) = match self.room_of(at, header) {
+            Room::Head => return Cell { head, body: &[] },
+            Room::Short => {
+                let nth = value.0 * SLOTS as usize + (at.call() % SLOTS) as usize;
+                (self.short_bodies + nth * self.short_lines, self.short_lines)
+            }
+            Room::Long => {
+                let nth = value.0 * BODIES + nth(at, SLOTS_WITH_BODIES);
+                (self.bodies + nth * self.body_lines, self.body_lines)
+            }
         };
         Cell {
             head,
@@ -188,7 +197,7 @@ impl Layout {
         }
     }
 
-    /// One half of all bodies of a value, for operations that have the memory of the host for
+    /// One half of all long bodies of a value, for operations that have the memory of the host for
     /// themselves.
     pub(crate) fn half<'m>(&self, memory: &'m [Line], value: Value, half: usize) -> &'m [Line] {
         let n_lines = BODIES / 2 * self.body_lines;
@@ -218,12 +227,9 @@ fn nth(at: Position, slots: u64) -> usize {
 pub(crate) enum Room {
     /// That of its head.
     Head,
-    /// That of a short value. There may have been long ones up to this operation.
-    Short {
-        /// Number of the operation; 0 if there were none.
-        long_until: u64,
-    },
-    /// That of a segment.
+    /// A short body: it is all of its operation.
+    Short,
+    /// A long body, that of a segment.
     Long,
 }
 
@@ -235,15 +241,11 @@ pub(crate) fn earlier_use(at: Position, room: Room) -> Position {
     if segment >= SEGMENTS_AT_A_TIME {
         return Position::new(call, segment - SEGMENTS_AT_A_TIME);
     }
-    // Of the head, and of the same place for short values.
-    let of_head = call.saturating_sub(SLOTS);
-    // All that the bodies of a slot were used for is so many operations ago, or more.
-    let of_slot = call.saturating_sub(SLOTS_WITH_BODIES);
-    match room {
-        Room::Head => end_of(of_head),
-        Room::Short { long_until } => end_of(of_head.max(of_slot.min(long_until))),
-        Room::Long => end_of(of_slot),
-    }
+    let slots = match room {
+        Room::Head | Room::Short => SLOTS,
+        Room::Long => SLOTS_WITH_BODIES,
+    };
+    end_of(call.saturating_sub(slots))
 }
 
 /// The end of an operation, if there is one with this number.
@@ -301,14 +303,16 @@ mod tests {
             .collect()
     }
 
+    fn line_number(of: &Line) -> usize {
+        std::ptr::from_ref(of) as usize / LINE_BYTES
+    }
+
     #[test]
     fn a_cell_is_used_again_only_after_its_earlier_use() {
         let layout = Layout::new(&paths(), 0, 4096);
         let memory: Vec<Line> = (0..layout.n_lines()).map(|_| Line::default()).collect();
-        let line = |of: &Line| std::ptr::from_ref(of) as usize / LINE_BYTES;
         // By line, where it was used last.
         let mut used: BTreeMap<usize, Position> = BTreeMap::new();
-        let mut long_until = 0;
         let mut n_ahead = 0;
         for (at, n_bytes, is_last) in course() {
             let header = Header {
@@ -316,20 +320,11 @@ mod tests {
                 is_last,
                 ..Header::default()
             };
-            let room = if is_inline(n_bytes) {
-                Room::Head
-            } else if layout.is_short(at, &header) {
-                Room::Short { long_until }
-            } else {
-                Room::Long
-            };
-            if room == Room::Long {
-                long_until = at.call();
-            }
+            let room = layout.room_of(at, &header);
             let free = earlier_use(at, room);
             assert!(free < at);
             n_ahead = n_ahead.max(match room {
-                Room::Short { .. } => at.call() - free.call(),
+                Room::Short => at.call() - free.call(),
                 _ => 0,
             });
             let cell = layout.cell(&memory, Value(1), at, &header);
@@ -340,7 +335,7 @@ mod tests {
                 n_bytes.div_ceil(LINE_BYTES)
             };
             for of in cell.body[..n_lines].iter().chain([cell.head]) {
-                let before = used.insert(line(of), at);
+                let before = used.insert(line_number(of), at);
                 assert!(
                     before.is_none_or(|before| before <= free),
                     "{at:?}: {before:?}"
@@ -354,8 +349,29 @@ mod tests {
     fn values_lie_apart() {
         for segment_bytes in [64, 200, 4096] {
             let layout = Layout::new(&paths(), 0, segment_bytes);
-            assert!(layout.short_lines * SHORT_PER_SLOT as usize <= 2 * layout.body_lines);
-            assert!(layout.short_bytes() <= segment_bytes);
+            let memory: Vec<Line> = (0..layout.n_lines()).map(|_| Line::default()).collect();
+            let mut taken = vec![false; layout.n_lines()];
+            for value in (0..4).map(Value) {
+                for at in (0..SLOTS).flat_map(|call| [0, 1].map(|nth| Position::new(call, nth))) {
+                    let header = |n_bytes| Header {
+                        n_bytes,
+                        is_last: true,
+                        ..Header::default()
+                    };
+                    let short = header(layout.short_lines * LINE_BYTES);
+                    let mut lines = vec![layout.head(&memory, value, at)];
+                    if at.segment() == 0 && short.n_bytes > 0 {
+                        lines.extend(layout.cell(&memory, value, at, &short).body);
+                    }
+                    if at.call() < SLOTS_WITH_BODIES {
+                        lines.extend(layout.cell(&memory, value, at, &header(segment_bytes)).body);
+                    }
+                    for line in lines {
+                        let nth = line_number(line) - line_number(&memory[0]);
+                        assert!(!std::mem::replace(&mut taken[nth], true));
+                    }
+                }
+            }
         }
     }
 }

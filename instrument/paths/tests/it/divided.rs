@@ -61,6 +61,7 @@ fn options(random: &mut Random, segment_bytes: usize) -> TeamOptions {
         // Never, where it is longer than all values.
         copy_once_from: random.below(3000),
         divide_from: random.below(1000),
+        divide_to_root_from: random.below(3000),
         ..TeamOptions::new(WaitPolicy::new(Idle::Yield))
     }
 }

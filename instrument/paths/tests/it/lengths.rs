@@ -93,6 +93,59 @@ fn lengths_that_differ_overrun_nothing_and_later_operations_are_right() {
     }
 }
 
+/// Each rank has a length of its own, and some are slow: what the root has given stays until they have
+/// taken it, whatever the others believe to be free.
+#[test]
+fn values_stay_until_all_have_taken_them_whatever_lengths_others_have() {
+    const N_CALLS: u64 = 60;
+    for seed in 0..40 {
+        let mut random = Random::new(seed + 25_000);
+        let n_ranks = 2 + random.below(7);
+        let tree = random_tree(&mut random, n_ranks);
+        let slow = random.below(n_ranks) as u32;
+        let costs = SimulatedCosts::default();
+        let outcomes = on_all_ranks(&tree, 1000, costs, move |team, me| {
+            let mut wrong = Vec::new();
+            for call in 0..N_CALLS {
+                let mut random = Random::new(seed << 32 | call);
+                let root = random.below(n_ranks) as u32;
+                let most = [30, 120, 4000][random.below(3)];
+                let lengths: Vec<usize> = (0..n_ranks).map(|_| random.below(most)).collect();
+                let (own, given) = (lengths[me as usize], lengths[root as usize]);
+                let value = |nth: usize| (nth as u64 * 7 + call) as u8 | 1;
+                let mut buffer = vec![0; own];
+                if me == root {
+                    buffer = (0..own).map(value).collect();
+                }
+                let outcome = team.bcast(&mut buffer, root);
+                let expected = |nth| if nth < given { value(nth) } else { 0 };
+                let is_right = buffer
+                    .iter()
+                    .enumerate()
+                    .all(|(nth, got)| *got == expected(nth));
+                let error = if own < given && me != root {
+                    Err(Error::Truncated)
+                } else {
+                    Ok(())
+                };
+                if !is_right || outcome != error {
+                    wrong.push((call, outcome));
+                }
+                if me == slow && random.one_in(8) {
+                    std::thread::sleep(std::time::Duration::from_micros(300));
+                }
+            }
+            wrong
+        });
+        for (me, wrong) in outcomes.iter().enumerate() {
+            assert!(
+                wrong.is_empty(),
+                "seed {seed}, rank {me}: {wrong:?}\n{tree:#?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn an_element_larger_than_a_segment_is_refused_by_all() {
     struct Large;
