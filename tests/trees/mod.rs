@@ -4,5 +4,6 @@ mod killed;
 mod of_libraries;
 mod own;
 mod replaced;
+mod shorter;
 mod sites;
 mod woven;
