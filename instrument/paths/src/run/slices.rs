@@ -182,7 +182,10 @@ impl Slices {
         at: Position,
         given: &[u8],
     ) -> Result<Option<bool>, Error> {
-        let may_copy = worker.is_copying_granted && given.len() >= worker.copy_once_from;
+        // Where each process has a core, all copy at the same time what is in shared memory already.
+        let may_copy = worker.is_copying_granted
+            && worker.shares_cores()
+            && given.len() >= worker.copy_once_from;
         let reference = worker.mark.reference_to(given).bytes();
         let reference = if may_copy { &reference[..] } else { &[] };
         let header = Header::of_reference(worker.me, given.len(), reference.len());

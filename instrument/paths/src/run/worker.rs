@@ -130,6 +130,12 @@ impl<T: Transport> Worker<T> {
         self.stride = n_bytes.next_multiple_of(8).clamp(8, self.segment_bytes);
     }
 
+    /// Whether this process offers its core to others while it waits.
+    #[inline]
+    pub(crate) fn shares_cores(&self) -> bool {
+        self.policy.idle() != Idle::Spin
+    }
+
     pub(crate) fn value(&self) -> &[u8] {
         &self.value[..self.header.n_bytes]
     }
