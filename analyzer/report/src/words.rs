@@ -20,6 +20,7 @@ pub(crate) mod operation_costs;
 pub(crate) mod other_calls;
 pub(crate) mod overlap;
 pub(crate) mod own_trees;
+mod part_of_run;
 pub(crate) mod remarks;
 pub(crate) mod slow_operation;
 pub(crate) mod tree_differences;

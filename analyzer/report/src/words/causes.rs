@@ -14,7 +14,7 @@ use collbench_text::{
 
 use crate::words::advice::ordinal;
 use crate::words::operation_costs::{operation_cause, operation_cause_next, untold_operation};
-use crate::words::{call_sites, communicator, facts, slow_operation, why_late};
+use crate::words::{call_sites, communicator, part_of_run, slow_operation, why_late};
 
 #[cfg(test)]
 mod tests;
@@ -167,7 +167,7 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
     };
     let mut words = format!("costs {} {of}", duration(cause.cost_ns));
     if let Some(part) = cause.share {
-        let there = if facts::is_span(analysis) {
+        let there = if part_of_run::is_span(analysis) {
             " in this part"
         } else {
             ""
@@ -191,9 +191,9 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
             .map_or_else(String::new, |part| format!(" ({})", share(part)));
         words += &format!(" and {} {of}{part}", duration(other.cost_ns));
     }
-    let span_ns = facts::known_ns(analysis);
+    let span_ns = part_of_run::known_ns(analysis);
     if let Some(ns) = cause.run_shorter_ns.filter(|&ns| ns > 0 && span_ns > 0) {
-        let what = if facts::is_span(analysis) {
+        let what = if part_of_run::is_span(analysis) {
             "this part"
         } else {
             "the run"

@@ -13,7 +13,9 @@ use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 
-use crate::words::{advice, arrivals, causes, communicator, other_calls, uncertainty, why_late};
+use crate::words::{
+    advice, arrivals, causes, communicator, other_calls, part_of_run, uncertainty, why_late,
+};
 
 /// A sentence that begins with a capital.
 pub(crate) fn capitalized(sentence: &str) -> String {
@@ -148,7 +150,7 @@ pub(crate) fn kept(analysis: &Analysis) -> Option<String> {
 pub(crate) fn calls(analysis: &Analysis) -> String {
     let calls_ns = analysis.collectives_ns();
     let trace = &analysis.trace;
-    let all_ns = known_ns(analysis).saturating_mul(n_shown_ranks(analysis));
+    let all_ns = part_of_run::known_ns(analysis).saturating_mul(n_shown_ranks(analysis));
     let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
     match calls {
         0 if analysis.restriction.is_some() => format!(
@@ -164,22 +166,6 @@ pub(crate) fn calls(analysis: &Analysis) -> String {
             all_waiting(analysis),
         ),
     }
-}
-
-/// Length of the part of the run that is kept and was asked for, ns.
-pub(crate) fn known_ns(analysis: &Analysis) -> i64 {
-    let trace = &analysis.trace;
-    let kept = trace.window.as_ref().and_then(|window| window.from_ns);
-    let asked = analysis.restriction.as_ref();
-    let from_ns = kept.max(asked.and_then(|part| part.from_ns));
-    let to_ns = asked.and_then(|part| part.to_ns);
-    let to_ns = to_ns.map_or(trace.duration_ns, |to_ns| to_ns.min(trace.duration_ns));
-    to_ns.saturating_sub(from_ns.unwrap_or(0).max(0)).max(0)
-}
-
-/// Whether only what happened between two times is known or was asked for.
-pub(crate) fn is_span(analysis: &Analysis) -> bool {
-    known_ns(analysis) < analysis.trace.duration_ns
 }
 
 /// Number of ranks whose calls are counted.
