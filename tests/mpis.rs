@@ -345,7 +345,7 @@ fn same_over_trees(
     let file = workspace.join("trees.toml");
     fs::write(&file, trees).unwrap();
     let path = mpi.library_path();
-    let options = [&["--trees", file.to_str().unwrap()], options].concat();
+    let options = [&["--trees", file.to_str().unwrap()][..], options].concat();
     let job = Job {
         launcher: mpi.launcher(),
         variables: &[("LD_LIBRARY_PATH", path.as_str())],
