@@ -5,7 +5,7 @@ use collbench_analyzer::results::{Culprit, ImbalanceSummary, OperationSummary, R
 use collbench_formats::Semantics;
 use collbench_text::quantity;
 
-use crate::words::{advice, communicator};
+use crate::words::{advice, call_sites, communicator};
 
 /// Instances up to which shares are not given in percent.
 const FEW: u64 = 9;
@@ -290,13 +290,16 @@ fn where_unknown(analysis: &Analysis, summary: &ImbalanceSummary) -> Option<Stri
             quantity::duration(call_ns / calls.cast_signed().max(1))
         )
     };
+    let sites = rows().flat_map(|row| &row.sites);
+    let longest = sites.max_by_key(|of| of.call_time_ns).map(|of| of.site);
     Some(format!(
-        "rank {} arrives last in {} of {} {} on {}, {} after the others on average; {whether}",
+        "rank {} arrives last in {} of {} {} on {}{}, {} after the others on average; {whether}",
         most.rank,
         share(most.last, summary.resolved),
         summary.resolved,
         summary.operation,
         communicator(analysis, Some(summary.communicator), 30),
+        call_sites::at(analysis, longest),
         quantity::duration(excess_ns / most.last.cast_signed().max(1)),
     ))
 }

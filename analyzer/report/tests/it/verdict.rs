@@ -65,17 +65,20 @@ fn without_messages_the_layer_is_named_that_shows_what_takes_long() {
     );
 }
 
+/// Rank 2 of three begins each collective write so much later than the others, ns.
+fn late_to_write(late_ns: u64) -> TestTrace {
+    let mut trace = TestTrace::new(3);
+    for n in 0..40 {
+        let at = 100_000 * n;
+        let calls = [0, 0, late_ns].map(|late_ns| (at + late_ns, at + 50_000));
+        trace.world(Operation::FileWriteAtAll, -1, 8, &calls);
+    }
+    trace
+}
+
 #[test]
 fn lateness_in_collective_io_is_told_though_nobody_is_known_to_wait() {
-    let of = |late_ns: u64| {
-        let mut trace = TestTrace::new(3);
-        for n in 0..40 {
-            let at = 100_000 * n;
-            let calls = [0, 0, late_ns].map(|late_ns| (at + late_ns, at + 50_000));
-            trace.world(Operation::FileWriteAtAll, -1, 8, &calls);
-        }
-        verdict(&trace)
-    };
+    let of = |late_ns: u64| verdict(&late_to_write(late_ns));
     let words = of(20_000);
     let late = "rank 2 arrives last in 100 % of 40 MPI_File_write_at_all on MPI_COMM_WORLD, 20.0 us after the \
                 others on average; whether they wait for it is not known, their calls take 43.3 us on average";
@@ -210,4 +213,14 @@ fn what_is_wrong_with_an_operation_is_said_with_the_place_where_it_is_called() {
     let words = verdict_of(&nobody);
     let most = "none stands out, the most before MPI_Allreduce on MPI_COMM_WORLD at solver+0x1000";
     assert!(words.contains(most), "{words}");
+    let mut writes = late_to_write(20_000).analyze();
+    writes.sites.clone_from(&linear.sites);
+    let called = linear.operations.iter().find(|of| !of.sites.is_empty());
+    writes.operations[0]
+        .sites
+        .clone_from(&called.unwrap().sites);
+    let words = verdict_of(&writes);
+    let late =
+        "40 MPI_File_write_at_all on MPI_COMM_WORLD at solver+0x1000, 20.0 us after the others";
+    assert!(words.contains(late), "{words}");
 }
