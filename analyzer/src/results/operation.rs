@@ -55,7 +55,8 @@ pub struct OperationSummary {
     /// last that has one.
     #[serde(default)]
     pub duration_histogram: Detail<Vec<Bucket>>,
-    /// The same in parts of these bins, for a picture that is magnified; not in the document.
+    /// How many instances are in each part of a bin of `duration_histogram`, for a picture that is magnified; not in
+    /// the document.
     #[serde(skip)]
     pub duration_parts: Vec<[u64; PARTS]>,
     /// Leave minus enter, per call.

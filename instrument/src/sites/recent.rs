@@ -25,7 +25,8 @@ pub(crate) struct RecentSites {
     /// Of functions of this library: an address in it, and where the return address is, from the stack
     /// pointer.
     own: [Cell<(usize, usize)>; OWN],
-    /// The same, found at the depth where the thread has called last.
+    /// Of functions of this library: where on the stack the return address was when the thread last called
+    /// through them.
     slots: [Cell<ReturnSlot>; OWN],
     /// Return addresses into functions that are no wrappers of MPI, and their call sites; in each set the
     /// newer one first.

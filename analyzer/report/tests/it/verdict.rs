@@ -174,7 +174,7 @@ fn who_is_tested_for_is_told_where_the_others_test_for_longer_and_nobody_else() 
     assert!(!words.contains("rank 3"), "{words}");
 }
 
-/// What is found of a scenario, with `called_at` instead of nothing before the operation of each step.
+/// The analysis of a scenario to each of whose steps this place of its call, `called_at = ..`, is added.
 fn analysis_with(scenario: &str, called_at: &str) -> Analysis {
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scenarios");
     let text = std::fs::read_to_string(scenarios.join(scenario)).unwrap();

@@ -18,8 +18,8 @@ pub struct TeamOptions {
     /// Where all processes are on one host and meet in one place, reductions of so many bytes and
     /// more are divided among them: each combines a slice for all.
     pub divide_from: usize,
-    /// The same for reductions to a root. Where there are few processes, the root copies their values
-    /// instead.
+    /// Where all processes are on one host and meet in one place, reductions to a root of so many bytes and
+    /// more are divided among them; of few processes, the root copies the values instead.
     pub divide_to_root_from: usize,
 }
 
