@@ -132,7 +132,7 @@ impl Follower {
         let ended = run.processes.iter().filter(|process| is_finalized(process));
         let n_ended = ended.count();
         let options = Options {
-            window: WINDOW,
+            window: Some(WINDOW),
             ..Options::default()
         };
         let analysis = analyze(&files, &options, &mut |_| {})?;
@@ -270,7 +270,7 @@ steps = [
         };
         let options = Options {
             selection,
-            window: WINDOW,
+            window: Some(WINDOW),
             ..Options::default()
         };
         let analysis = analyze(files, &options, &mut |_| {}).unwrap();

@@ -123,7 +123,7 @@ pub fn analyze(
             &nothing,
         );
         selection.check_phase(&findings)?;
-        Ok(judge::summarize::summarize(&judge::inputs::Inputs {
+        let analysis = judge::summarize::summarize(&judge::inputs::Inputs {
             run: &run,
             clocks: &clocks,
             communicators: &communicators,
@@ -131,6 +131,9 @@ pub fn analyze(
             findings,
             selection,
             details: options.details,
-        }))
+        });
+        // Nobody has to wait until all of its memory is freed.
+        rayon::spawn(move || drop(sums));
+        Ok(analysis)
     })
 }

@@ -15,9 +15,9 @@ pub struct Options {
     pub alignment: AlignmentMethod,
     /// Which details of operations the document has.
     pub details: Details,
-    /// Records of all files that are processed in a round, > 0. Results do not depend on it; time
-    /// and memory do.
-    pub window: u64,
+    /// Records of all files that are processed in a round, > 0; `None`: as many as are processed the fastest. Results
+    /// do not depend on it; time and memory do.
+    pub window: Option<u64>,
 }
 
 impl Default for Options {
@@ -26,8 +26,7 @@ impl Default for Options {
             selection: Selection::default(),
             alignment: AlignmentMethod::default(),
             details: Details::All,
-            // A window of all files fits into the last-level cache.
-            window: 1 << 19,
+            window: None,
         }
     }
 }

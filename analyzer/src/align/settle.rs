@@ -28,7 +28,7 @@ pub(crate) fn settle(
     clocks: &mut Clocks,
     mut coarse: CoarseAlignment,
     communicators: &Communicators,
-    window: u64,
+    window: Option<u64>,
     report: &mut dyn FnMut(Progress),
 ) {
     let needs_collectives = |gap_ns| gap_ns > SPARSE_NS;

@@ -50,13 +50,13 @@ const CALLS_BETWEEN_MERGES: u64 = 1 << 22;
 /// Matches all calls of a run, and sums up what they are; `new` makes what a worker adds them up with,
 /// of nothing yet.
 ///
-/// `window` is the number of records that are looked at together, > 0. The sums do not depend on
-/// it, nor on the number of workers. `report` is called now and then.
+/// `window` is the number of records that are looked at together, > 0; `None`: as many as are matched the fastest.
+/// The sums do not depend on it, nor on the number of workers. `report` is called now and then.
 pub fn match_calls<A: Adder>(
     run: &Run<'_>,
     clocks: &Clocks,
     communicators: &Communicators,
-    window: u64,
+    window: Option<u64>,
     report: &mut dyn FnMut(Progress),
     new: &(dyn Fn() -> A + Sync),
 ) -> (A::Sums, MatchFindings) {
@@ -72,7 +72,7 @@ pub fn match_calls<A: Adder>(
     };
     let mut matcher = Matcher {
         context,
-        window,
+        window: window.unwrap_or_else(|| fastest_window(run.processes.len())),
         processes: processes
             .map(|(index, (file, limits))| {
                 let names = run.names.of_process(index);
@@ -113,8 +113,10 @@ pub fn match_calls<A: Adder>(
         }
         report(Progress { n_done, n_total });
     }
-    workers.merge_into(&mut sums);
-    wait_causes.attribute(handed_over);
+    rayon::join(
+        || workers.merge_into(&mut sums),
+        || wait_causes.attribute(handed_over),
+    );
     findings.wait_causes = wait_causes.finish();
     let is_incomplete = run.is_incomplete();
     for process in matcher.processes {
@@ -130,6 +132,18 @@ pub fn match_calls<A: Adder>(
         findings.processes.push(found.of_process);
     }
     (sums, findings)
+}
+
+/// Records that are looked at together for each worker: what is done with them stays in its second-level cache, and
+/// there are several blocks of them.
+const RECORDS_OF_WORKER: u64 = 1 << 14;
+/// Records of each process that are looked at together, at least: it is gone to for as many as lie on some pages.
+const RECORDS_OF_PROCESS: u64 = 512;
+
+/// How many records of so many processes are looked at together.
+fn fastest_window(n_processes: usize) -> u64 {
+    let of_workers = RECORDS_OF_WORKER * rayon::current_num_threads() as u64;
+    of_workers.max(RECORDS_OF_PROCESS * n_processes as u64)
 }
 
 /// The workers that have nothing to do; rayon does not say which one does what.

@@ -42,11 +42,12 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     let exchanges = Exchanges::of(inputs.run, inputs.clocks);
     let pauses = recorder_pauses(inputs, &exchanges);
     let trace = trace_summary(inputs, damage(inputs));
+    let (of_operations, disturbances) = rayon::join(|| operations(inputs), || disturbances(inputs));
     let Operations {
         all: operations,
         n_listed,
         earliest,
-    } = operations(inputs);
+    } = of_operations;
     let mut imbalance = imbalances(inputs);
     let at_end = Hang::of(inputs);
     let hang = at_end.summary();
@@ -75,7 +76,6 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     let late_to_complete =
         (whole.as_deref()).map_or_else(Vec::new, |whole| late_to_complete(inputs, whole, rank_ns));
     let operation_costs = operation_costs(inputs, sites.as_ref(), rank_ns, &late_to_complete);
-    let disturbances = disturbances(inputs);
     let mut causes = causes(
         inputs,
         &Findings {

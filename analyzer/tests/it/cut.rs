@@ -43,7 +43,7 @@ fn analyzed(trace: &Path, mut cut: impl FnMut(usize)) -> Result<Analysis, Analyz
     let mut n = 0;
     let mut last = u64::MAX;
     let options = Options {
-        window: 1 << 12,
+        window: Some(1 << 12),
         ..Options::default()
     };
     analyze(&RunFiles::open(trace)?, &options, &mut |progress| {

@@ -38,7 +38,14 @@ fn gaps(trace: &Path, window: u64) -> Vec<(usize, Gap)> {
     let clocks = Clocks::fit(&run);
     let communicators = Communicators::agree(&run, &clocks);
     let new = &Listed::default;
-    let (mut gaps, _) = match_calls(&run, &clocks, &communicators, window, &mut |_| {}, new);
+    let (mut gaps, _) = match_calls(
+        &run,
+        &clocks,
+        &communicators,
+        Some(window),
+        &mut |_| {},
+        new,
+    );
     gaps.0.sort_by_key(|(process, gap)| (*process, gap.from));
     gaps.0
 }

@@ -41,10 +41,14 @@ fn window(trace: &TestTrace) -> u64 {
     let run = Run::read(&files).unwrap();
     let clocks = Clocks::fit(&run);
     let communicators = Communicators::agree(&run, &clocks);
-    let (instances, irregularities) =
-        match_calls(&run, &clocks, &communicators, 1000, &mut |_| {}, &|| {
-            Instances(0)
-        });
+    let (instances, irregularities) = match_calls(
+        &run,
+        &clocks,
+        &communicators,
+        Some(1000),
+        &mut |_| {},
+        &|| Instances(0),
+    );
     assert!(instances.0 > 0);
     irregularities.largest_window
 }

@@ -93,7 +93,14 @@ fn sums(directory: &Path, selection: &Selection, partitions: &[Partition]) -> Ve
     let nothing = || Tally::new(&run, &clocks, &communicators, &selection);
     let window = 1 << 16;
     let of_one = || {
-        let (whole, _) = match_calls(&run, &clocks, &communicators, window, &mut |_| {}, &nothing);
+        let (whole, _) = match_calls(
+            &run,
+            &clocks,
+            &communicators,
+            Some(window),
+            &mut |_| {},
+            &nothing,
+        );
         written(&whole)
     };
     let of_several = |partition: &Partition| {
@@ -104,8 +111,14 @@ fn sums(directory: &Path, selection: &Selection, partitions: &[Partition]) -> Ve
             n_left: 0,
             most_in_a_row: partition.most_in_a_row,
         };
-        let (Parts(mut parts), _) =
-            match_calls(&run, &clocks, &communicators, window, &mut |_| {}, &dealer);
+        let (Parts(mut parts), _) = match_calls(
+            &run,
+            &clocks,
+            &communicators,
+            Some(window),
+            &mut |_| {},
+            &dealer,
+        );
         let mut random = Random::from_state(!partition.seed);
         while parts.len() > 1 {
             let other = parts.swap_remove(random.below(parts.len()));

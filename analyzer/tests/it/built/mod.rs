@@ -432,7 +432,7 @@ pub fn analyze_part(directory: &Path, selection: &Selection) -> Result<Analysis,
 /// The analysis of a whole trace, of which so many records are looked at together.
 pub fn analyze_in_windows(directory: &Path, window: u64) -> Analysis {
     let options = Options {
-        window,
+        window: Some(window),
         ..Options::default()
     };
     let files = RunFiles::open(directory).unwrap();
