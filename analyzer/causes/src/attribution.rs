@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use crate::cause::{Attributed, Totals};
-use crate::compare::{Comparison, Unit};
-use crate::history::History;
+use crate::compare::{Comparison, Hosts, Unit};
+use crate::history::{History, Sinces};
 use crate::instance::{Dependence, Instance, Part, PartOfProcess, Polled};
 use crate::process::Process;
 use crate::spare::Spare;
@@ -16,8 +16,7 @@ use crate::synchronizations::Since;
 /// time up to which [`Attribution::advance`] was called.
 #[derive(Debug)]
 pub struct Attribution {
-    /// Which processes are on one host, by process.
-    hosts: Vec<u32>,
+    hosts: Hosts,
     processes: Vec<Process>,
     history: History,
     /// What is still to be done with instances that were added since the last advance, in any order.
@@ -40,7 +39,7 @@ pub struct Attribution {
     comparison: Comparison,
     /// Buffers of the instances that are done with.
     spare: Spare,
-    sinces: Vec<(usize, Since)>,
+    sinces: Sinces,
     /// When `MPI_Init` returned to processes, ns, as far as that is not looked at yet.
     begins: Vec<(u32, i64)>,
 }
@@ -101,7 +100,7 @@ impl Attribution {
     #[must_use]
     pub fn new(hosts: &[u32]) -> Self {
         Self {
-            hosts: hosts.to_vec(),
+            hosts: Hosts::new(hosts),
             processes: hosts.iter().map(|_| Process::default()).collect(),
             history: History::new(hosts.len()),
             new: Vec::new(),
@@ -115,7 +114,7 @@ impl Attribution {
             n_ends: 0,
             comparison: Comparison::default(),
             spare: Spare::default(),
-            sinces: Vec::new(),
+            sinces: Sinces::default(),
             begins: Vec::new(),
         }
     }
@@ -340,9 +339,7 @@ impl Attribution {
     fn prepare(&mut self, instance: &Instance) {
         let enters_ns = &instance.calls.enters_ns;
         for (&member, &enter_ns) in instance.members.iter().zip(enters_ns) {
-            let process = &mut self.processes[member as usize];
-            process.did_until(enter_ns);
-            process.sort();
+            self.processes[member as usize].prepare(enter_ns);
         }
     }
 
@@ -378,9 +375,9 @@ impl Attribution {
             self.history
                 .since_of_waits(instance, on as usize, &mut sinces);
             // Of a broadcast with a late root, too, nobody goes on before.
-            let is_waited_for_by_all = is_new_begin || sinces.len() + 1 == self.processes.len();
-            let is_end =
-                is_waited_for_by_all && sinces.iter().all(|&(_, since)| since != Since::Unresolved);
+            let is_waited_for_by_all =
+                is_new_begin || sinces.n_waited() + 1 == self.processes.len();
+            let is_end = is_waited_for_by_all && sinces.are_resolved();
             let unit = Unit {
                 instance,
                 on,
@@ -391,6 +388,7 @@ impl Attribution {
                 is_end,
                 origin_ns: self.history.origin_ns(),
             };
+            self.processes[instance.members[on as usize] as usize].prepare_waits();
             self.comparison
                 .attribute(&unit, &mut self.processes, &self.hosts, &mut self.totals);
             self.n_ends += u64::from(is_end);

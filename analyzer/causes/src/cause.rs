@@ -6,6 +6,7 @@ use std::sync::Arc;
 use collbench_stats::student::two_sided_p;
 use rustc_hash::FxHashMap;
 
+use crate::excess_sums::ExcessSums;
 use crate::instance::{Instance, Part};
 
 /// What made others wait.
@@ -140,18 +141,6 @@ pub struct Excess {
 }
 
 impl Excess {
-    fn add(&mut self, ns: f64) {
-        self.n += 1;
-        self.sum_ns += ns;
-        self.squares += ns * ns;
-    }
-
-    fn add_most(&mut self, ns: f64) {
-        self.n_most += 1;
-        self.most_ns += ns;
-        self.most_squares += ns * ns;
-    }
-
     /// How much more it did on average, ns.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
@@ -234,8 +223,8 @@ impl Excess {
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     costs: FxHashMap<(Cause, u64), Cost>,
-    excesses: FxHashMap<(u64, u32), Excesses>,
-    own_excesses: FxHashMap<(u64, u32), Excesses>,
+    excesses: ExcessSums,
+    own_excesses: ExcessSums,
     starts: Vec<Start>,
 }
 
@@ -248,12 +237,12 @@ impl Totals {
 
     /// Notes what the members of an instance did, ns by slot; below 0: of that one it is not known.
     pub(crate) fn note_excesses(&mut self, instance: &Instance, did_ns: &[i64]) {
-        note_excesses(&mut self.excesses, instance, did_ns);
+        self.excesses.note(instance, did_ns);
     }
 
     /// Notes what the members of an instance did besides point-to-point communication, likewise.
     pub(crate) fn note_own_excesses(&mut self, instance: &Instance, did_ns: &[i64]) {
-        note_excesses(&mut self.own_excesses, instance, did_ns);
+        self.own_excesses.note(instance, did_ns);
     }
 
     /// Notes what the members of a first instance did before, likewise.
@@ -275,44 +264,10 @@ impl Totals {
         }
         Attributed {
             costs: self.costs.into_iter().collect(),
-            excesses: self.excesses.into_iter().collect(),
-            own_excesses: self.own_excesses.into_iter().collect(),
+            excesses: self.excesses.finish(),
+            own_excesses: self.own_excesses.finish(),
             starts: self.starts,
         }
-    }
-}
-
-/// Adds what the members of an instance did to the excesses over its operation, ns by slot; below 0: of that one it
-/// is not known.
-fn note_excesses(all: &mut FxHashMap<(u64, u32), Excesses>, instance: &Instance, did_ns: &[i64]) {
-    let (mut n, mut sum) = (0_u32, 0.0);
-    for &ns in did_ns.iter().filter(|&&ns| ns >= 0) {
-        n += 1;
-        sum += ns as f64;
-    }
-    if n < 2 {
-        return;
-    }
-    let key = (instance.operation, instance.communicator);
-    let excesses = all.entry(key).or_insert_with(|| Excesses {
-        members: Arc::clone(&instance.members),
-        by_slot: vec![Excess::default(); instance.members.len()],
-    });
-    let mean = sum / f64::from(n);
-    let (mut most_ns, mut most) = (-1, None);
-    for (slot, (excess, &ns)) in excesses.by_slot.iter_mut().zip(did_ns).enumerate() {
-        if ns < 0 {
-            continue;
-        }
-        excess.add(ns as f64 - mean);
-        if ns > most_ns {
-            (most_ns, most) = (ns, Some(slot));
-        } else if ns == most_ns {
-            most = None;
-        }
-    }
-    if let Some(slot) = most {
-        excesses.by_slot[slot].add_most(most_ns as f64 - mean);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::amounts::{add, in_proportion, sum_ns};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
+use crate::history::Sinces;
 use crate::instance::{Instance, Part};
 use crate::log::{Entry, Log};
 use crate::process::{Process, did_ns, waiting_time};
@@ -20,8 +21,8 @@ pub(crate) struct Unit<'u> {
     pub(crate) instance: &'u Instance,
     /// Slot of the process that was waited for.
     pub(crate) on: u32,
-    /// The slots of those that waited for it, ascending, and since when each is compared.
-    pub(crate) sinces: &'u [(usize, Since)],
+    /// Those that waited for it, and since when each is compared.
+    pub(crate) sinces: &'u Sinces,
     /// Since when all members are compared, whoever waited, ns; `None`: they are not.
     pub(crate) all_since_ns: Option<i64>,
     /// Whether waits of others may be attributed to the causes of these.
@@ -53,10 +54,6 @@ pub(crate) struct Comparison {
     values: Vec<i64>,
     /// The median of the own work of members, ns.
     own_median_ns: i64,
-    /// The instants since which members are compared, and how many since each.
-    instants: Vec<(i64, usize)>,
-    /// Since when those who waited are compared, ns, and their slots.
-    compared: Vec<(i64, usize)>,
     /// The slots of the members of which something must be known, where only some are compared.
     slots: Vec<usize>,
     /// Of how many members one is taken for a median.
@@ -163,43 +160,68 @@ impl Column {
     }
 }
 
+/// How the members of an instance are compared with the one that was waited for.
+#[derive(Debug, Clone, Copy)]
+struct Others {
+    /// Since when, ns.
+    from_ns: i64,
+    /// Until when at the latest, ns.
+    last_enter_ns: i64,
+    /// How many members there are.
+    n: usize,
+}
+
+impl Others {
+    /// Finds out what a member did that entered at a time; gives how much of that is its own, ns, below 0 where that
+    /// is not known. Notes its time in point-to-point communication for its slot, if there is any.
+    #[inline(always)]
+    fn compare(
+        &self,
+        process: &Process,
+        enter_ns: i64,
+        row: &mut [i64],
+        last: &Spent,
+        (with_partners, slot): (&mut Vec<i64>, usize),
+    ) -> i64 {
+        if enter_ns <= self.from_ns {
+            // Not among those that the median is of.
+            row[OWN] = -1;
+            return -1;
+        }
+        let span = [self.from_ns, enter_ns.min(self.last_enter_ns)];
+        let spent = last.compare(process, span, row);
+        if spent.with_partners_ns > 0 {
+            with_partners.resize(self.n, 0);
+            with_partners[slot] = spent.with_partners_ns;
+        }
+        did_ns(span, spent.in_calls_ns)
+    }
+}
+
 impl Comparison {
     /// Attributes the waits of a unit.
     pub(crate) fn attribute(
         &mut self,
         unit: &Unit<'_>,
         processes: &mut [Process],
-        hosts: &[u32],
+        hosts: &Hosts,
         totals: &mut Totals,
     ) {
         self.unit.clear();
         self.did.clear();
         self.with_partners.clear();
-        let mut instants = std::mem::take(&mut self.instants);
-        instants.clear();
-        self.compared.clear();
-        for &(slot, since) in unit.sinces {
+        for &(slot, since) in &unit.sinces.others {
             let cause = match since {
-                Since::Instant(from_ns) => {
-                    self.compared.push((from_ns, slot));
-                    let mut known = instants.iter_mut();
-                    match known.find(|(other_ns, _)| *other_ns == from_ns) {
-                        Some((_, n)) => *n += 1,
-                        None => instants.push((from_ns, 1)),
-                    }
-                    continue;
-                }
                 Since::Startup => Cause::Startup,
-                Since::Forgotten => Cause::Unexplained,
                 Since::Unresolved => Cause::Unresolved,
+                Since::Forgotten | Since::Instant(_) => Cause::Unexplained,
             };
             self.settle(unit, slot, cause, processes);
         }
-        for &(from_ns, n_compared) in &instants {
+        for &(from_ns, n_compared) in &unit.sinces.instants {
             self.compare(unit, from_ns, n_compared, processes);
             self.split(unit, from_ns, processes);
         }
-        self.instants = instants;
         self.add_up(unit, hosts, totals);
     }
 
@@ -285,20 +307,40 @@ impl Comparison {
         if self.sampling > 1 {
             self.choose(unit, from_ns);
             let slots = std::mem::take(&mut self.slots);
+            let others = self.others_since(unit, from_ns);
             for &slot in &slots {
-                self.compare_member(unit, slot, from_ns, processes);
+                let row = &mut self.rows[width * slot..][..width];
+                let process = &processes[instance.members[slot] as usize];
+                let with_partners = (&mut self.with_partners, slot);
+                others.compare(process, enters_ns[slot], row, &self.last, with_partners);
             }
             self.slots = slots;
-        } else if unit.all_since_ns == Some(from_ns) {
+            return;
+        }
+        let is_noted = unit.all_since_ns == Some(from_ns);
+        if is_noted {
             self.did.clear();
-            for slot in 0..n {
-                let did_ns = self.compare_member(unit, slot, from_ns, processes);
+        }
+        let others = self.others_since(unit, from_ns);
+        let rows = self.rows.chunks_exact_mut(width);
+        let members = instance.members.iter().zip(enters_ns);
+        for (slot, ((&member, &enter_ns), row)) in members.zip(rows).enumerate() {
+            let process = &processes[member as usize];
+            let with_partners = (&mut self.with_partners, slot);
+            let did_ns = others.compare(process, enter_ns, row, &self.last, with_partners);
+            if is_noted {
                 self.did.push(did_ns);
             }
-        } else {
-            for slot in 0..n {
-                self.compare_member(unit, slot, from_ns, processes);
-            }
+        }
+    }
+
+    /// How the members of the instance of a unit are compared since an instant.
+    fn others_since(&self, unit: &Unit<'_>, from_ns: i64) -> Others {
+        let enters_ns = &unit.instance.calls.enters_ns;
+        Others {
+            from_ns,
+            last_enter_ns: enters_ns[unit.on as usize],
+            n: enters_ns.len(),
         }
     }
 
@@ -309,7 +351,8 @@ impl Comparison {
         self.slots.clear();
         self.slots.extend((0..members.len()).step_by(self.sampling));
         let n_sampled = self.slots.len();
-        let waited = self.compared.iter().filter(|(at_ns, _)| *at_ns == from_ns);
+        let compared = unit.sinces.compared.iter();
+        let waited = compared.filter(|(at_ns, _)| *at_ns == from_ns);
         let waited = waited.map(|&(_, slot)| slot);
         let is_partner = |slot: &usize| self.last.has_partner(members[*slot]);
         let partners = match self.last.with_partners_ns {
@@ -322,35 +365,6 @@ impl Comparison {
                 self.slots.push(slot);
             }
         }
-    }
-
-    /// Finds out what the member in a slot did since an instant; gives how much of that is its own, ns, below 0
-    /// where that is not known.
-    #[inline(always)]
-    fn compare_member(
-        &mut self,
-        unit: &Unit<'_>,
-        slot: usize,
-        from_ns: i64,
-        processes: &[Process],
-    ) -> i64 {
-        let Unit { instance, on, .. } = *unit;
-        let enters_ns = &instance.calls.enters_ns;
-        let width = self.last.row.len();
-        let row = &mut self.rows[width * slot..width * (slot + 1)];
-        if enters_ns[slot] <= from_ns {
-            // Not among those that the median is of.
-            row[OWN] = -1;
-            return -1;
-        }
-        let span = [from_ns, enters_ns[slot].min(enters_ns[on as usize])];
-        let process = &processes[instance.members[slot] as usize];
-        let spent = self.last.compare(process, span, row);
-        if spent.with_partners_ns > 0 {
-            self.with_partners.resize(enters_ns.len(), 0);
-            self.with_partners[slot] = spent.with_partners_ns;
-        }
-        did_ns(span, spent.in_calls_ns)
     }
 
     /// The lower median of a column, of those that entered after the instant, ns.
@@ -422,8 +436,7 @@ impl Comparison {
         };
         let mut split = Split::default();
         let mut rows = std::mem::take(&mut self.rows);
-        let compared = std::mem::take(&mut self.compared);
-        for &(since_ns, slot) in &compared {
+        for &(since_ns, slot) in &unit.sinces.compared {
             if since_ns != from_ns {
                 continue;
             }
@@ -460,7 +473,7 @@ impl Comparison {
             }
             self.remember_rest(waits, span, wait_ns - shared_ns, shares[WAIT]);
         }
-        (self.rows, self.compared) = (rows, compared);
+        self.rows = rows;
         split
     }
 
@@ -659,32 +672,23 @@ impl Comparison {
     }
 
     /// Adds what the unit costs.
-    fn add_up(&mut self, unit: &Unit<'_>, hosts: &[u32], totals: &mut Totals) {
+    fn add_up(&mut self, unit: &Unit<'_>, hosts: &Hosts, totals: &mut Totals) {
         let Unit { instance, on, .. } = *unit;
         let on = on as usize;
-        let enters_ns = &instance.calls.enters_ns;
-        let last_ns = enters_ns[on];
-        let host = |slot: usize| hosts[instance.members[slot] as usize];
-        let host_of_last = host(on);
         let with_partners = &self.with_partners;
-        // How much earlier it would have gone on without the last, and without all of its host. Who
-        // communicated for longer than the cause may have waited for that.
+        // Who communicated for longer than the cause may have waited for that.
         let times = |cause: Option<usize>| {
             let own_ns = cause.and_then(|slot| with_partners.get(slot));
-            let (mut before_ns, mut other_host_ns) = (i64::MIN, i64::MIN);
-            for (slot, &enter_ns) in enters_ns.iter().enumerate() {
-                let longer_ns = match (own_ns, with_partners.get(slot)) {
-                    (Some(own_ns), Some(ns)) => (ns - own_ns).max(0),
-                    _ => 0,
-                };
-                let begin_ns = enter_ns.saturating_sub(longer_ns);
-                if begin_ns > before_ns && slot != on && Some(slot) != cause {
-                    before_ns = begin_ns;
-                }
-                if begin_ns > other_host_ns && host(slot) != host_of_last {
-                    other_host_ns = begin_ns;
-                }
-            }
+            let longer_ns = |slot: usize| match (own_ns, with_partners.get(slot)) {
+                (Some(own_ns), Some(ns)) => (ns - own_ns).max(0),
+                _ => 0,
+            };
+            let skipped = [on, cause.unwrap_or(on)];
+            let [before_ns, other_host_ns] = match own_ns {
+                Some(_) => hosts.others(instance, on, skipped, longer_ns),
+                None => hosts.others(instance, on, skipped, |_| 0),
+            };
+            let last_ns = instance.calls.enters_ns[on];
             UnitTimes {
                 last_ns,
                 apart_ns: last_ns.saturating_sub(before_ns).max(0),
@@ -713,6 +717,62 @@ impl Comparison {
                 total.add(&cost, &times);
             }
         }
+    }
+}
+
+/// Which processes are on one host.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    /// By process, any number.
+    of: Vec<u32>,
+    /// Whether there are several.
+    are_several: bool,
+}
+
+impl Hosts {
+    /// The host of each process, by any number.
+    pub(crate) fn new(of: &[u32]) -> Self {
+        Self {
+            of: of.to_vec(),
+            are_several: of.iter().any(|host| *host != of[0]),
+        }
+    }
+
+    /// When the last process of an instance was there without those in two slots, ns, and when the last one on another
+    /// host than the one in the slot `on`, if each had come so much earlier, ns; the least number where there is none.
+    #[inline(always)]
+    fn others(
+        &self,
+        instance: &Instance,
+        on: usize,
+        skipped: [usize; 2],
+        longer_ns: impl Fn(usize) -> i64,
+    ) -> [i64; 2] {
+        let enters_ns = &instance.calls.enters_ns;
+        let begin_ns = |slot: usize| enters_ns[slot].saturating_sub(longer_ns(slot));
+        let latest_ns = |slots: std::ops::Range<usize>| slots.map(begin_ns).max();
+        let [first, second] = if skipped[0] <= skipped[1] {
+            skipped
+        } else {
+            [skipped[1], skipped[0]]
+        };
+        let parts = [
+            0..first,
+            first + 1..second.max(first + 1),
+            second + 1..enters_ns.len(),
+        ];
+        let before_ns = parts.into_iter().filter_map(latest_ns).max();
+        let mut other_host_ns = i64::MIN;
+        if self.are_several {
+            let host = |slot: usize| self.of[instance.members[slot] as usize];
+            let host_of_last = host(on);
+            for slot in 0..enters_ns.len() {
+                if host(slot) != host_of_last {
+                    other_host_ns = other_host_ns.max(begin_ns(slot));
+                }
+            }
+        }
+        [before_ns.unwrap_or(i64::MIN), other_host_ns]
     }
 }
 

@@ -24,6 +24,51 @@ pub(crate) struct History {
     has_begun: Vec<bool>,
 }
 
+/// Since when those who waited for a process are compared with it.
+#[derive(Debug, Default)]
+pub(crate) struct Sinces {
+    /// The instants since which some are, ns, and how many since each.
+    pub(crate) instants: Vec<(i64, usize)>,
+    /// The instant of each of those, ns, and its slot; ascending by slot.
+    pub(crate) compared: Vec<(i64, usize)>,
+    /// Slots of which the waits are not compared, and why not.
+    pub(crate) others: Vec<(usize, Since)>,
+}
+
+impl Sinces {
+    fn clear(&mut self) {
+        self.instants.clear();
+        self.compared.clear();
+        self.others.clear();
+    }
+
+    #[inline]
+    fn push(&mut self, slot: usize, since: Since) {
+        let Since::Instant(from_ns) = since else {
+            self.others.push((slot, since));
+            return;
+        };
+        self.compared.push((from_ns, slot));
+        let mut known = self.instants.iter_mut();
+        match known.find(|(other_ns, _)| *other_ns == from_ns) {
+            Some((_, n)) => *n += 1,
+            None => self.instants.push((from_ns, 1)),
+        }
+    }
+
+    /// How many waited.
+    pub(crate) fn n_waited(&self) -> usize {
+        self.compared.len() + self.others.len()
+    }
+
+    /// Whether all waits are longer than the error of the clocks.
+    pub(crate) fn are_resolved(&self) -> bool {
+        self.others
+            .iter()
+            .all(|&(_, since)| since != Since::Unresolved)
+    }
+}
+
 /// Since when the members of an instance are compared with one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Common {
@@ -120,41 +165,33 @@ impl History {
         instants
     }
 
-    /// The slots whose processes waited for the one in the slot `on`, ascending, and since when each is compared
-    /// with it.
+    /// Finds the slots whose processes waited for the one in the slot `on`, and since when each is compared with it.
     #[inline(never)]
-    pub(crate) fn since_of_waits(
-        &mut self,
-        instance: &Instance,
-        on: usize,
-        sinces: &mut Vec<(usize, Since)>,
-    ) {
+    pub(crate) fn since_of_waits(&mut self, instance: &Instance, on: usize, sinces: &mut Sinces) {
         let calls = &instance.calls;
         sinces.clear();
         let mut later = std::mem::take(&mut self.later);
         later.clear();
         let common = self.common(instance, on, &mut later);
+        later.sort_unstable();
         let on_enter_ns = calls.enters_ns[on];
         let waits = calls.waits_ns.iter().zip(&calls.releasers);
-        for (slot, (&ns, &releaser)) in waits.enumerate() {
+        for ((slot, (&ns, &releaser)), &enter_ns) in waits.enumerate().zip(&calls.enters_ns) {
             if ns <= 0 || releaser as usize != on {
                 continue;
             }
-            let enter_ns = calls.enters_ns[slot].min(on_enter_ns);
             let is_resolved = calls.is_resolved.get(slot).copied().unwrap_or(true);
             let since = match common {
                 _ if !is_resolved => Since::Unresolved,
-                Common::Instant(at_ns) if at_ns <= enter_ns => Since::Instant(at_ns),
+                Common::Instant(at_ns)
+                    if at_ns <= enter_ns.min(on_enter_ns)
+                        && (later.is_empty() || later.binary_search(&slot).is_err()) =>
+                {
+                    Since::Instant(at_ns)
+                }
                 _ => self.since(instance, [slot, on]),
             };
-            sinces.push((slot, since));
-        }
-        for &slot in &later {
-            if let Ok(at) = sinces.binary_search_by_key(&slot, |&(slot, _)| slot)
-                && matches!(sinces[at].1, Since::Instant(_))
-            {
-                sinces[at].1 = self.since(instance, [slot, on]);
-            }
+            sinces.push(slot, since);
         }
         self.later = later;
     }

@@ -32,6 +32,7 @@ mod attribution;
 mod blocking_calls;
 mod cause;
 mod compare;
+mod excess_sums;
 mod history;
 mod instance;
 mod log;

@@ -34,6 +34,8 @@ pub(crate) struct Log<W> {
     n_sorted: usize,
     /// The longest span, ns.
     longest_ns: i64,
+    /// When the last span ends, ns.
+    latest_ns: i64,
     /// Entries after which old ones are added up.
     most: usize,
 }
@@ -75,6 +77,7 @@ impl<W> Default for Log<W> {
             n_forgotten: 0,
             n_sorted: 0,
             longest_ns: 0,
+            latest_ns: i64::MIN,
             most: MOST_ENTRIES,
         }
     }
@@ -93,6 +96,7 @@ impl<W: Copy + Ord> Log<W> {
                 .last()
                 .is_none_or(|last| key(last) <= key(&entry));
         self.longest_ns = self.longest_ns.max(entry.span_ns);
+        self.latest_ns = self.latest_ns.max(entry.end_ns);
         self.entries.push(entry);
         self.n_sorted += usize::from(in_order);
     }
@@ -152,9 +156,17 @@ impl<W: Copy + Ord> Log<W> {
     /// Forgets what ended before a time, ns.
     #[inline]
     pub(crate) fn forget_before(&mut self, at_ns: i64) {
-        if self.entries.is_empty() {
-            return;
+        if self.latest_ns > at_ns {
+            self.forget_some_before(at_ns);
+        } else if !self.entries.is_empty() {
+            self.entries.clear();
+            (self.longest_ns, self.latest_ns) = (0, i64::MIN);
+            (self.n_forgotten, self.n_sorted) = (0, 0);
         }
+    }
+
+    #[inline(never)]
+    fn forget_some_before(&mut self, at_ns: i64) {
         self.sort();
         let entries = self.sorted();
         let n = entries
@@ -162,11 +174,7 @@ impl<W: Copy + Ord> Log<W> {
             .take_while(|entry| entry.end_ns <= at_ns)
             .count();
         self.n_forgotten += n;
-        if self.n_forgotten == self.entries.len() {
-            self.entries.clear();
-            self.longest_ns = 0;
-            (self.n_forgotten, self.n_sorted) = (0, 0);
-        } else if self.n_forgotten > MOST_FORGOTTEN {
+        if self.n_forgotten > MOST_FORGOTTEN {
             self.drop_forgotten();
         }
     }

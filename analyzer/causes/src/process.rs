@@ -174,10 +174,16 @@ impl Process {
         sum_ns
     }
 
-    /// Puts what it did into order of time: what is between two times can be asked for after that.
+    /// Logs what it did besides until it entered a call, ns, and puts that into order of time: what it did between
+    /// two times can be asked for after that.
     #[inline]
-    pub(crate) fn sort(&mut self) {
+    pub(crate) fn prepare(&mut self, enter_ns: i64) {
+        self.did_until(enter_ns);
         self.parts.sort();
+    }
+
+    /// Puts into order of time why it waited, and its polls.
+    pub(crate) fn prepare_waits(&mut self) {
         self.waits.sort();
         self.polled.sort();
     }

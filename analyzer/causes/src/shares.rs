@@ -35,14 +35,15 @@ pub(crate) fn divide_more(
 /// What weights are together.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weighed {
-    total: u128,
+    /// Their sum, or the largest number.
+    total: u64,
     n_positive: usize,
 }
 
 impl Weighed {
     #[inline]
     fn add(&mut self, weight: i64) {
-        self.total += u128::from(weight as u64);
+        self.total = self.total.saturating_add(weight as u64);
         self.n_positive += usize::from(weight > 0);
     }
 }
@@ -54,7 +55,7 @@ fn divide_weighed(
     Weighed { total, n_positive }: Weighed,
     shares: &mut [i64],
 ) -> i64 {
-    if total == u128::from(amount as u64) {
+    if total == amount as u64 {
         shares.copy_from_slice(weights);
         return amount;
     }
@@ -88,7 +89,7 @@ fn divide_weighed(
 
 /// Divides an amount among weights of which each product with it may be long.
 #[inline(never)]
-fn divide_among_many(amount: i64, weights: &[i64], total: u128, shares: &mut [i64]) {
+fn divide_among_many(amount: i64, weights: &[i64], total: u64, shares: &mut [i64]) {
     let largest = weights
         .iter()
         .fold(0, |largest, &weight| weight.max(largest));
@@ -100,7 +101,7 @@ fn divide_among_many(amount: i64, weights: &[i64], total: u128, shares: &mut [i6
             divide_by(amount, weights, share, rest, shares);
         }
         _ => {
-            let total = total as i128;
+            let total: i128 = weights.iter().map(|&weight| i128::from(weight)).sum();
             let product = |weight: i64| i128::from(amount) * i128::from(weight);
             let share = |weight: i64| (product(weight) / total) as i64;
             let rest = |weight: i64, share: i64| product(weight) - i128::from(share) * total;
