@@ -366,7 +366,7 @@ impl Attribution {
             self.history
                 .since_of_all(instance, last as usize, *first_ns)
         });
-        let all_since_ns = match since {
+        let mut all_since_ns = match since {
             Some(Since::Instant(from_ns)) => Some(from_ns),
             _ => None,
         };
@@ -374,6 +374,10 @@ impl Attribution {
             let mut sinces = std::mem::take(&mut self.sinces);
             self.history
                 .since_of_waits(instance, on as usize, &mut sinces);
+            if since.is_some() && all_since_ns.is_none() {
+                // Some have run ahead of the others, as those with low ranks do in scans.
+                all_since_ns = sinces.most_common_ns();
+            }
             // Of a broadcast with a late root, too, nobody goes on before.
             let is_waited_for_by_all =
                 is_new_begin || sinces.n_waited() + 1 == self.processes.len();

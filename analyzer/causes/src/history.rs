@@ -56,6 +56,12 @@ impl Sinces {
         }
     }
 
+    /// The instant since which most are compared, ns.
+    pub(crate) fn most_common_ns(&self) -> Option<i64> {
+        let most = self.instants.iter().max_by_key(|&&(_, n)| n);
+        most.map(|&(from_ns, _)| from_ns)
+    }
+
     /// How many waited.
     pub(crate) fn n_waited(&self) -> usize {
         self.compared.len() + self.others.len()

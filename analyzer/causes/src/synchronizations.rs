@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Instances of a communicator in which all depended on each other that are retained.
 const KEPT_COMMON: usize = 16;
 /// Other instances that are retained, at least and at most: as many as make up [`KEPT_CALLS`] calls.
-const KEPT_PARTIAL: (usize, usize) = (4, 64);
+const KEPT_PARTIAL: (usize, usize) = (4, 256);
 /// Calls of those instances.
 const KEPT_CALLS: usize = 1024;
 

@@ -38,7 +38,7 @@ fn guilty(scenario: &str) -> Vec<CausePlace> {
             return vec![CausePlace::Host("node2".to_owned())];
         }
         "nobody.toml" | "coarse-clock.toml" | "ties.toml" | "half-of-ranks.toml" => &[],
-        "equal-halo.toml" | "alike-on-two-hosts.toml" => &[],
+        "equal-halo.toml" | "equal-scan.toml" | "alike-on-two-hosts.toml" => &[],
         "noise-on-all.toml" | "stops-without-rhythm.toml" => &[],
         // Of noise, rhythms and polls.
         _ => &[2],
@@ -62,6 +62,18 @@ fn two_late_ranks_are_both_named() {
         let both = [1, 6].map(|rank| (CausePlace::Rank(rank), by));
         assert_eq!(places, both, "seed {seed}: {:#?}", analysis.causes);
     });
+}
+
+#[test]
+fn a_late_rank_in_a_chain_of_scans_is_named_though_lower_ranks_run_ahead() {
+    each("late-in-a-scan.toml", |seed, analysis| {
+        let first = &analysis.causes[0];
+        let place = Some(CausePlace::Rank(2));
+        assert_eq!(first.place, place, "seed {seed}: {:#?}", analysis.causes);
+        // Three ranks wait for it all the time.
+        assert!(first.share.unwrap() > 0.1, "seed {seed}: {first:#?}");
+    });
+    each("equal-scan.toml", |_, _| {});
 }
 
 /// Operation and communicator before which a cause arises.
