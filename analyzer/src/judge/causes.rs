@@ -9,6 +9,7 @@ mod at_start;
 mod behaviour;
 pub(crate) mod completions;
 mod groups;
+mod late;
 pub(crate) mod operation_costs;
 pub(crate) mod partners;
 pub(crate) mod sites;
@@ -23,6 +24,7 @@ use collbench_stats::integers::{saturate, sum_ns};
 use crate::calls::running::RunningSummary;
 use crate::judge::causes::alike::by_part;
 use crate::judge::causes::completions::LateToComplete;
+use crate::judge::causes::late::{AllLate, Late};
 use crate::judge::causes::partners::Whole;
 use crate::judge::inputs::Inputs;
 use crate::judge::operations::by_time;
@@ -87,6 +89,7 @@ pub(crate) fn acquit(
     causes: &[FoundCause],
     hosts: &BTreeMap<u32, String>,
     imbalance: &mut [ImbalanceSummary],
+    disturbances: &mut [DisturbanceSummary],
 ) {
     let host_of = |rank| hosts.get(&rank).map(String::as_str);
     let is_named = |culprit: &Culprit| causes.iter().any(|cause| cause.is_at(culprit, host_of));
@@ -99,84 +102,19 @@ pub(crate) fn acquit(
             summary.culprit = None;
         }
     }
-}
-
-/// A process, or all processes of a host, with what they cost.
-#[derive(Debug, Clone, Default)]
-struct Late {
-    /// By part.
-    parts: BTreeMap<Option<Part>, Cost>,
-    /// By operation in which was waited for them.
-    operations: BTreeMap<u64, Cost>,
-}
-
-impl Late {
-    fn add(&mut self, part: Option<Part>, operation: u64, cost: &Cost) {
-        self.parts.entry(part).or_default().merge(cost);
-        self.operations.entry(operation).or_default().merge(cost);
-    }
-
-    fn merge(&mut self, other: &Self) {
-        for (part, cost) in &other.parts {
-            self.parts.entry(*part).or_default().merge(cost);
-        }
-        for (operation, cost) in &other.operations {
-            self.operations.entry(*operation).or_default().merge(cost);
+    // Who waits for another rank is late together with it.
+    for disturbance in disturbances {
+        if let Some(Culprit::Ranks(ranks)) = &mut disturbance.late {
+            let all = ranks.clone();
+            let is_group = causes.iter().any(|cause| cause.ranks == all);
+            ranks.retain(|&rank| is_group || is_named(&Culprit::Rank(rank)));
+            match ranks[..] {
+                [] => disturbance.late = None,
+                [rank] => disturbance.late = Some(Culprit::Rank(rank)),
+                _ => {}
+            }
         }
     }
-
-    fn cost(&self) -> Cost {
-        total(self.parts.values())
-    }
-
-    /// What of that it did costs the most; `None` of own work, and where nothing costs anything.
-    fn dearest(&self) -> (Option<Part>, Cost) {
-        let dearest = self.parts.iter().max_by_key(|(_, cost)| cost.ns());
-        dearest.map_or((None, Cost::default()), |(part, cost)| (*part, *cost))
-    }
-
-    /// Whether most of what it costs is because of point-to-point communication.
-    fn is_by_messages(&self) -> bool {
-        let is_message = |part: &Option<Part>| matches!(part, Some(Part::PointToPoint(_)));
-        let of_messages = self.parts.iter().filter(|(part, _)| is_message(part));
-        2 * i128::from(total(of_messages.map(|(_, cost)| cost)).ns()) > i128::from(self.cost().ns())
-    }
-
-    /// Whether its own work costs more than anything else that it did.
-    fn is_by_own_work(&self) -> bool {
-        !self.parts.is_empty() && self.dearest().0.is_none()
-    }
-}
-
-/// Direct costs of late processes together, ns.
-struct AllLate {
-    /// Of all of them.
-    direct_ns: i128,
-    /// By operation, without those that were found.
-    by_operation: BTreeMap<u64, i128>,
-    /// Those that were found.
-    found: BTreeSet<u32>,
-}
-
-impl AllLate {
-    fn of(late: &BTreeMap<u32, Late>) -> Self {
-        let mut by_operation = BTreeMap::new();
-        for (operation, cost) in late.values().flat_map(|of| &of.operations) {
-            *by_operation.entry(*operation).or_insert(0) += i128::from(cost.direct_ns);
-        }
-        Self {
-            direct_ns: by_operation.values().sum(),
-            by_operation,
-            found: BTreeSet::new(),
-        }
-    }
-}
-
-fn total<'c>(costs: impl Iterator<Item = &'c Cost>) -> Cost {
-    costs.fold(Cost::default(), |mut sum, cost| {
-        sum.merge(cost);
-        sum
-    })
 }
 
 struct Finder<'f, 'a> {
@@ -396,7 +334,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             causes.extend(found);
             let is_found = |process: &u32| !late.contains_key(process);
             all.found.extend(before.into_iter().filter(is_found));
-            all.by_operation = AllLate::of(late).by_operation;
+            all.without_found(late);
         }
     }
 
@@ -404,11 +342,13 @@ impl<'f, 'a> Finder<'f, 'a> {
         // Ranks of several hosts that are late alike are no matter of one host.
         let mut causes = self.late_groups(late, all, true);
         causes.extend(self.late_hosts(late, all));
+        causes.extend(self.late_together(late, all));
         causes.extend(self.late_groups(late, all, false));
         let is_late = |&(process, of): &(&u32, &Late)| self.stands_out(&[*process], of, all);
         let stand_out: Vec<u32> = late.iter().filter(is_late).map(|(&of, _)| of).collect();
         for process in stand_out {
             if let Some(of) = late.remove(&process) {
+                let of = self.as_named(&[process], of, all);
                 let rank = self.rank(process);
                 causes.push(FoundCause {
                     course: self.course(&of, &Culprit::Rank(rank)),
@@ -446,6 +386,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             if is_one || !self.stands_out(&processes, &of, all) {
                 continue;
             }
+            let of = self.as_named(&processes, of, all);
             let name = self.inputs.clocks.hosts[host].name.clone();
             let ranks: Vec<u32> = processes
                 .iter()
@@ -469,8 +410,13 @@ impl<'f, 'a> Finder<'f, 'a> {
         if cost.ns() <= 0 || i128::from(cost.ns()) < self.least_found_ns {
             return false;
         }
-        if of.is_by_messages() && !self.waits_for_messages_alone(processes, of) {
-            return false;
+        if of.is_by_messages() {
+            if self.stands_out_by_own_work(processes, of, all) {
+                return true;
+            }
+            if !self.waits_for_messages_alone(processes, of) {
+                return false;
+            }
         }
         // One event that costs as much as everything else.
         if cost
@@ -479,19 +425,40 @@ impl<'f, 'a> Finder<'f, 'a> {
         {
             return true;
         }
-        // The operations in which it costs most.
-        let direct_ns = of.operations.values().map(|cost| cost.direct_ns);
+        let is_own = of.is_by_own_work();
+        self.is_dear_in_one(processes, &of.operations, &all.by_operation, all, is_own)
+    }
+
+    /// Whether some processes are dear in one of the operations in which they cost most.
+    fn is_dear_in_one(
+        &self,
+        processes: &[u32],
+        costs: &BTreeMap<u64, Cost>,
+        of_all: &BTreeMap<u64, i128>,
+        all: &AllLate,
+        is_own: bool,
+    ) -> bool {
+        let direct_ns = costs.values().map(|cost| cost.direct_ns);
         let most_ns = direct_ns.max().unwrap_or(0);
-        of.operations.iter().any(|(operation, cost)| {
+        costs.iter().any(|(operation, cost)| {
+            let all_ns = of_all.get(operation).copied().unwrap_or(0);
             let is_main = cost.direct_ns > 0 && cost.direct_ns >= most_ns / 2;
-            is_main && self.is_dear(processes, *operation, cost, all, of.is_by_own_work())
+            is_main
+                && self.is_dear(
+                    processes,
+                    *operation,
+                    [i128::from(cost.direct_ns), all_ns],
+                    all,
+                    is_own,
+                )
         })
     }
 
     /// Whether some processes cost at least twice what the others cost on average in an operation, and did
     /// more than them beyond chance, in all instances.
     ///
-    /// `is_own`: by own work, without point-to-point communication, in which others wait for it.
+    /// `own_ns`, `all_ns`: what these, and all late ones that were not found, cost there directly. `is_own`: by own work,
+    /// without point-to-point communication, in which others wait for it.
     ///
     /// In those to which it is late alone, a rank has more to do than others also where that is chance: as
     /// the root of a broadcast, or behind a slow link, it is late every time.
@@ -499,7 +466,7 @@ impl<'f, 'a> Finder<'f, 'a> {
         &self,
         processes: &[u32],
         operation: u64,
-        cost: &Cost,
+        [own_ns, all_ns]: [i128; 2],
         all: &AllLate,
         is_own: bool,
     ) -> bool {
@@ -520,8 +487,6 @@ impl<'f, 'a> Finder<'f, 'a> {
         if n_own == 0 || n_others == 0 {
             return false;
         }
-        let all_ns = all.by_operation.get(&operation).copied().unwrap_or(0);
-        let own_ns = i128::from(cost.direct_ns);
         let others_ns = (all_ns - own_ns).max(0);
         let is_dear = own_ns * n_others as i128 >= STANDS_OUT * others_ns * n_own as i128;
         if !is_dear {
@@ -531,11 +496,20 @@ impl<'f, 'a> Finder<'f, 'a> {
         if self.is_disturbed(processes) || self.is_off_core(processes, operation, more_ns) {
             return true;
         }
+        self.is_beyond_chance((&own, n_own), (&others, n_others))
+    }
+
+    /// Whether some processes did more than others beyond chance; both with their number.
+    fn is_beyond_chance(
+        &self,
+        (own, n_own): (&Excess, usize),
+        (others, n_others): (&Excess, usize),
+    ) -> bool {
         let n_tried = self.n_tried();
-        let is_far = own.chance_above(&others, n_own, n_others) * n_tried <= MAX_P;
+        let is_far = own.chance_above(others, n_own, n_others) * n_tried <= MAX_P;
         // A few interruptions hide a mean: how often it did the most, and how much that was, is another
         // evidence.
-        let both = Excess::of_all([own, others]);
+        let both = Excess::of_all([*own, *others]);
         let fair_share = n_own as f64 / (n_own + n_others) as f64;
         // On busy machines all are interrupted, some more often, or for longer, than others: no matter of chance either.
         let most = f64::midpoint(1.0, fair_share);
@@ -579,6 +553,11 @@ impl<'f, 'a> Finder<'f, 'a> {
         let mut late = (self.findings.disturbances.iter()).filter_map(|of| of.late.as_ref());
         late.any(|late| match (late, processes) {
             (Culprit::Rank(rank), [process]) => self.rank(*process) == *rank,
+            (Culprit::Ranks(ranks), [_, _, ..]) => {
+                let mut own: Vec<u32> = processes.iter().map(|&of| self.rank(of)).collect();
+                own.sort_unstable();
+                own == *ranks
+            }
             (Culprit::Host(name), [first, _, ..]) => {
                 self.inputs.clocks.hosts[self.host(*first)].name == *name
             }

@@ -32,6 +32,8 @@ const MIN_SAMPLED: usize = 16;
 const QUARTILE_DISTANCES: i64 = 3;
 /// Smallest share of the late arrivals that makes one rank or host the late party.
 const MIN_PART: f64 = 0.7;
+/// Fewest late arrivals of the same ranks that name them: of few ranks each set of them is frequent.
+const MIN_TOGETHER: usize = 8;
 /// Largest probability of naming one wrongly.
 const MAX_P: f64 = 0.01;
 /// A period is at least this many times as long as an interruption.
@@ -195,7 +197,8 @@ fn estimate_ns(lateness: &Lateness, steps: &StepPeriod) -> Option<i64> {
     (all_ns > 0).then(|| (waits_ns as f64 * (own_ns as f64 / all_ns as f64)) as i64)
 }
 
-/// The rank, or else the host, of most of the late arrivals: the rank, if it was late alone.
+/// The rank, or else the host, of most of the late arrivals: the rank, if it was late alone. Else the ranks that were late
+/// together most of the times.
 fn late_party(inputs: &Inputs<'_>, groups: &[Group<'_>], own: &[&Interruption]) -> Option<Culprit> {
     let Inputs { run, clocks, .. } = inputs;
     let late = own.iter().filter_map(|interruption| {
@@ -223,11 +226,43 @@ fn late_party(inputs: &Inputs<'_>, groups: &[Group<'_>], own: &[&Interruption]) 
     }
     let host_of = |process: usize| clocks.processes[process].host;
     let of_one_host = late.iter().filter(|(arrival, _)| arrival.is_on_one_host);
-    let (host, k) = most_of(&mut of_one_host.map(|(_, process)| host_of(*process)))?;
-    let on_host = (0..n_processes)
-        .filter(|&process| host_of(process) == host)
-        .count();
-    let share = on_host as f64 / n_processes as f64;
-    is_beyond_chance(k, clocks.hosts.len(), share)
-        .then(|| Culprit::Host(clocks.hosts[host].name.clone()))
+    let most = most_of(&mut of_one_host.map(|(_, process)| host_of(*process)));
+    let host = most.filter(|&(host, k)| {
+        let on_host = (0..n_processes).filter(|&process| host_of(process) == host);
+        let share = on_host.count() as f64 / n_processes as f64;
+        is_beyond_chance(k, clocks.hosts.len(), share)
+    });
+    match host {
+        Some((host, _)) => Some(Culprit::Host(clocks.hosts[host].name.clone())),
+        None => late_together(inputs, groups, own).map(Culprit::Ranks),
+    }
+}
+
+/// The ranks that were late together, at most of the late arrivals the same.
+fn late_together(
+    inputs: &Inputs<'_>,
+    groups: &[Group<'_>],
+    own: &[&Interruption],
+) -> Option<Vec<u32>> {
+    let mut counts: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+    for interruption in own {
+        let arrival = interruption.arrival();
+        if arrival.n_late > 1 && arrival.together != 0 {
+            let key = (interruption.group(), arrival.together);
+            *counts.entry(key).or_default() += 1;
+        }
+    }
+    let (&(group, positions), &n) = counts.iter().max_by_key(|(_, n)| **n)?;
+    if n < MIN_TOGETHER || (n as f64) < MIN_PART * own.len() as f64 {
+        return None;
+    }
+    let members = groups[group].1.members.iter().enumerate();
+    let late = members
+        .take(u64::BITS as usize)
+        .filter(|&(position, _)| positions >> position & 1 == 1);
+    let mut ranks: Vec<u32> = late
+        .map(|(_, member)| Some(inputs.run.processes[member.process?].rank()))
+        .collect::<Option<_>>()?;
+    ranks.sort_unstable();
+    Some(ranks)
 }

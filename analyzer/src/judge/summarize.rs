@@ -42,7 +42,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     let exchanges = Exchanges::of(inputs.run, inputs.clocks);
     let pauses = recorder_pauses(inputs, &exchanges);
     let trace = trace_summary(inputs, damage(inputs));
-    let (of_operations, disturbances) = rayon::join(|| operations(inputs), || disturbances(inputs));
+    let (of_operations, mut disturbances) = rayon::join(|| operations(inputs), || disturbances(inputs));
     let Operations {
         all: operations,
         n_listed,
@@ -94,7 +94,12 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         let in_operation = cause.of == CostOf::OperationTime;
         cause.site = operation.and_then(|of| call_sites::dearest(of, in_operation));
     }
-    acquit(&causes, &host_names(inputs), &mut imbalance);
+    acquit(
+        &causes,
+        &host_names(inputs),
+        &mut imbalance,
+        &mut disturbances,
+    );
     let n_verdicts_listed = details::choose_verdicts(inputs.details, &mut imbalance);
     Analysis {
         operation_costs,

@@ -66,6 +66,7 @@ impl FoundCause {
     pub fn is_at<'h>(&self, culprit: &Culprit, host_of: impl Fn(u32) -> Option<&'h str>) -> bool {
         match (&self.place, culprit) {
             (Some(CausePlace::Rank(rank)), Culprit::Rank(culprit)) => rank == culprit,
+            (Some(CausePlace::Rank(rank)), Culprit::Ranks(culprits)) => culprits.contains(rank),
             (Some(CausePlace::Rank(rank)), Culprit::Host(culprit)) => {
                 host_of(*rank) == Some(culprit)
             }

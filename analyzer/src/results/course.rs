@@ -95,7 +95,8 @@ impl Course {
         late: &Culprit,
     ) -> Option<Self> {
         let periodic = disturbances.iter().find(|disturbance| {
-            disturbance.late.as_ref() == Some(late)
+            let who = disturbance.late.as_ref();
+            who.is_some_and(|who| who == late || includes(who, late))
                 && waits_disturbed_ns(lateness, disturbance) as f64
                     >= MIN_PART * waits_caused_ns(lateness, late).max(1) as f64
         });
@@ -160,6 +161,14 @@ impl Course {
     }
 }
 
+/// Whether a rank is one of several.
+fn includes(several: &Culprit, late: &Culprit) -> bool {
+    match (several, late) {
+        (Culprit::Ranks(ranks), Culprit::Rank(rank)) => ranks.contains(rank),
+        _ => false,
+    }
+}
+
 /// Waits that the late arrivals of a disturbance ended in one operation on one communicator, ns.
 fn waits_disturbed_ns(lateness: &ImbalanceSummary, disturbance: &DisturbanceSummary) -> i64 {
     let own = disturbance.operations.iter().find(|own| {
@@ -177,6 +186,11 @@ fn waits_caused_ns(lateness: &ImbalanceSummary, late: &Culprit) -> i64 {
         Culprit::Rank(rank) => hosts
             .flat_map(|host| &host.members)
             .filter(|member| member.rank == *rank)
+            .map(|member| member.wait_caused_ns)
+            .sum(),
+        Culprit::Ranks(ranks) => hosts
+            .flat_map(|host| &host.members)
+            .filter(|member| ranks.contains(&member.rank))
             .map(|member| member.wait_caused_ns)
             .sum(),
         Culprit::Host(name) => hosts

@@ -30,7 +30,7 @@ pub enum ChangeKind {
     Newer,
 }
 
-/// A rank or host that stands out.
+/// A rank, several ranks, or a host that stands out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -41,6 +41,8 @@ pub enum ChangeKind {
 pub enum Culprit {
     /// A world rank.
     Rank(u32),
+    /// World ranks, several, ascending.
+    Ranks(Vec<u32>),
     /// A host.
     Host(String),
     /// One of a kind that only a newer version knows: only in a document that was read.
@@ -58,6 +60,7 @@ struct WrittenCulprit {
 #[serde(untagged)]
 enum WrittenId {
     Rank(u32),
+    Ranks(Vec<u32>),
     Host(String),
     Other(IgnoredAny),
 }
@@ -66,6 +69,7 @@ impl From<WrittenCulprit> for Culprit {
     fn from(written: WrittenCulprit) -> Self {
         match (&*written.kind, written.id) {
             ("rank", Some(WrittenId::Rank(rank))) => Self::Rank(rank),
+            ("ranks", Some(WrittenId::Ranks(ranks))) => Self::Ranks(ranks),
             ("host", Some(WrittenId::Host(host))) => Self::Host(host),
             _ => Self::Newer,
         }
@@ -236,7 +240,7 @@ pub struct DisturbanceSummary {
     pub is_least: bool,
     /// Median of the enter of the last minus the enter before it, over these late arrivals.
     pub excess_ns: i64,
-    /// The rank or host that is late; `None`: different ranks on different hosts.
+    /// The rank or host that is late, or the ranks that are late together; `None`: different ones.
     pub late: Option<Culprit>,
     /// Waits that the late arrivals ended.
     pub wait_caused_ns: i64,

@@ -35,6 +35,8 @@ pub struct LateArrival {
     pub n_late: u32,
     /// Whether all of them are on its host.
     pub is_on_one_host: bool,
+    /// The positions in the communicator's entry of all of them, one bit each; 0 where they are not below 64.
+    pub together: u64,
 }
 
 impl LateArrival {
@@ -162,6 +164,7 @@ mod tests {
             caused_ns: 3,
             n_late: 1,
             is_on_one_host: true,
+            together: 1,
         };
         let (mut even, mut odd) = (LateArrivals::default(), LateArrivals::default());
         for sequence in 0..2_000 {

@@ -19,5 +19,6 @@ mod seeds;
 mod shared_cores;
 mod shown_instances;
 mod stamps;
+mod stopped;
 mod uneven_clocks;
 mod verdicts;

@@ -47,7 +47,7 @@ pub(super) fn picture(analysis: &Analysis, summary: &ImbalanceSummary) -> viz::I
         n_instances: summary.instances,
     };
     let blame = match summary.culprit {
-        None | Some(Culprit::Newer) => Blame::Nobody,
+        None | Some(Culprit::Ranks(_) | Culprit::Newer) => Blame::Nobody,
         Some(Culprit::Host(_)) => Blame::Host,
         Some(Culprit::Rank(_)) => Blame::Rank,
     };

@@ -102,13 +102,17 @@ pub(crate) fn disturbance(analysis: &Analysis, disturbance: &DisturbanceSummary)
         Some(who) => culprit(who),
         None => "one rank or another".to_owned(),
     };
+    let (arrives, it) = match &disturbance.late {
+        Some(Culprit::Ranks(_)) => ("arrive", "them"),
+        _ => ("arrives", "it"),
+    };
     let least = if disturbance.is_least {
         "at least "
     } else {
         ""
     };
     let times = format!(
-        "{least}{}; the others wait {least}{} for it in total",
+        "{least}{}; the others wait {least}{} for {it} in total",
         counted(disturbance.n, "time"),
         duration(disturbance.wait_caused_ns),
     );
@@ -121,16 +125,16 @@ pub(crate) fn disturbance(analysis: &Analysis, disturbance: &DisturbanceSummary)
         .map(|step| steps(analysis, step));
     match (disturbance.basis, steps) {
         (Some(PeriodBasis::Steps), Some(steps)) => format!(
-            "{who} arrives about {excess} late {steps}, on average every {period}: {times}; look at \
+            "{who} {arrives} about {excess} late {steps}, on average every {period}: {times}; look at \
              what the program does only then",
         ),
         (None, Some(steps)) => format!(
-            "{who} arrives about {excess} late every {period} (sd {scatter}), which is also {steps}: \
+            "{who} {arrives} about {excess} late every {period} (sd {scatter}), which is also {steps}: \
              {times}; its steps are too regular to tell whether the program itself or something \
              outside makes it late",
         ),
         (None, None) => format!(
-            "{who} arrives about {excess} late every {period} (sd {scatter}): {times}; neither the \
+            "{who} {arrives} about {excess} late every {period} (sd {scatter}): {times}; neither the \
              times nor the steps of the program in between are regular enough to tell whether the \
              program itself or something outside makes it late",
         ),

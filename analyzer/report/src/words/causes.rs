@@ -245,6 +245,13 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
             let who = inert::ranks(&cause.ranks);
             let did = they_did(analysis, cause);
             let comma = comma(&did, &before);
+            let course = cause.course.as_ref().map(|course| course.kind);
+            if course == Some(CourseKind::Period) {
+                return format!(
+                    "{who} of {at} are late together: they {did}{comma}{before}{}",
+                    cause.course.as_ref().and_then(period).unwrap_or_default()
+                );
+            }
             format!(
                 "{who} have more to do than the other ranks of {at}, all of them alike: they {did}{comma}{before}"
             )
@@ -554,6 +561,11 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
                 switches(analysis, !cause.ranks.is_empty())
             )
         }
+        (CauseKind::Imbalance, _)
+            if !cause.ranks.is_empty() && cause.course.is_some_and(in_time) =>
+        {
+            look_for_what_stops(&inert::ranks(&cause.ranks), cause)
+        }
         (CauseKind::Imbalance, _) if !cause.ranks.is_empty() => format!(
             "compare {} with the other ranks: their share of the work, and the cores that they run on{}",
             inert::ranks(&cause.ranks),
@@ -583,11 +595,7 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
             format!("look at what keeps {who} off its cores: other processes, binding, file I/O")
         }
         (CauseKind::LateRank | CauseKind::LateHost, _) if cause.course.is_some_and(in_time) => {
-            let every = (cause.course.and_then(|course| course.period_ns))
-                .map_or_else(String::new, |ns| format!(" every {}", duration(ns)));
-            format!(
-                "look for what stops {who}{every}: another process, a timer, a thread that runs now and then"
-            )
+            look_for_what_stops(&who, cause)
         }
         (CauseKind::LateHost, _) => format!(
             "compare {who} with the others: other processes on it, clock frequency, memory, its share of the work"
@@ -635,6 +643,15 @@ fn switches(analysis: &Analysis, is_several: bool) -> &'static str {
         (None, false) => "; --layers +switches tells whether it sleeps or is preempted",
         (None, true) => "; --layers +switches tells whether they sleep or are preempted",
     }
+}
+
+/// What to do about ranks or a host that something stops at regular times.
+fn look_for_what_stops(who: &str, cause: &FoundCause) -> String {
+    let every = (cause.course.and_then(|course| course.period_ns))
+        .map_or_else(String::new, |ns| format!(" every {}", duration(ns)));
+    format!(
+        "look for what stops {who}{every}: another process, a timer, a thread that runs now and then"
+    )
 }
 
 /// What would tell whether ranks are interrupted, if it was not recorded.

@@ -388,6 +388,7 @@ pub(crate) fn byte_range(least: Option<u64>, most: Option<u64>) -> String {
 pub(crate) fn culprit(culprit: &Culprit) -> String {
     match culprit {
         Culprit::Rank(rank) => format!("rank {rank}"),
+        Culprit::Ranks(ranks) => inert::ranks(ranks),
         Culprit::Host(host) => format!("host {}", inert::line(host, 40)),
         Culprit::Newer => "a rank".to_owned(),
     }

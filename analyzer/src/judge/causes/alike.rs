@@ -1,13 +1,15 @@
-//! Several ranks that are late alike: none of them stands out, but together they do.
+//! Several ranks that are late alike, or late together: none of them stands out, but together they do.
 
 use std::collections::BTreeMap;
 
 use collbench_causes::{Cost, Excess, Part};
 
+use crate::judge::causes::Finder;
 use crate::judge::causes::groups::{Group, group_above};
-use crate::judge::causes::{AllLate, Finder, Late};
+use crate::judge::causes::late::{AllLate, Late};
 use crate::results::causes::{CauseKind, FoundCause, LateBy};
 use crate::results::operation_costs::CausePlace;
+use crate::results::over_time::Culprit;
 
 /// From how many standard errors of their means on ranks are apart from the others.
 const APART: f64 = 6.0;
@@ -60,9 +62,71 @@ impl Finder<'_, '_> {
             alike.processes.iter().for_each(|process| {
                 late.remove(process);
             });
+            let of = self.as_named(&alike.processes, of, all);
             Some(self.group(&alike, &of))
         });
         groups.collect()
+    }
+
+    /// The ranks that are late together at regular intervals, each by its own work.
+    pub(super) fn late_together(
+        &self,
+        late: &mut BTreeMap<u32, Late>,
+        all: &AllLate,
+    ) -> Vec<FoundCause> {
+        let disturbances = self.findings.disturbances.iter();
+        let groups = disturbances.filter_map(|disturbance| {
+            let culprit = disturbance.late.as_ref()?;
+            let Culprit::Ranks(ranks) = culprit else {
+                return None;
+            };
+            let is_of = |process: &u32| ranks.binary_search(&self.rank(*process)).is_ok();
+            let processes: Vec<u32> = (0..self.inputs.run.processes.len() as u32)
+                .filter(is_of)
+                .collect();
+            let mut of = Late::default();
+            let members = processes.iter().filter_map(|process| late.get(process));
+            members.for_each(|one| of.merge(one));
+            let are_alike = of.is_by_own_work() && self.work_alike(&processes, &of);
+            if !are_alike || !self.stands_out(&processes, &of, all) {
+                return None;
+            }
+            processes.iter().for_each(|process| {
+                late.remove(process);
+            });
+            let late = self.late(
+                CauseKind::Imbalance,
+                CausePlace::Communicator(None),
+                &of,
+                ranks,
+            );
+            let cost = of.cost();
+            let others = (self.inputs.run.processes.len() - processes.len()).max(1);
+            Some(FoundCause {
+                place: Some(CausePlace::Communicator(late.communicator)),
+                ranks: ranks.clone(),
+                run_shorter_ns: Some(cost.at_ends_ns.min(cost.ns() / others as i64)),
+                course: self.course(&of, culprit),
+                ..late
+            })
+        });
+        groups.collect()
+    }
+
+    /// Whether each of some processes works longer than others before the operation in which they cost most, by half
+    /// of the most of them at least: who waits for one of them is late together with it, too.
+    fn work_alike(&self, processes: &[u32], of: &Late) -> bool {
+        let dearest = of.operations.iter().max_by_key(|(_, cost)| cost.direct_ns);
+        let Some((&operation, _)) = dearest else {
+            return false;
+        };
+        self.excesses(operation, true).any(|(_, of)| {
+            let members = of.members.iter().zip(&of.by_slot);
+            let own = members.filter(|(process, _)| processes.contains(process));
+            let own: Vec<f64> = own.map(|(_, excess)| excess.sum_ns).collect();
+            let most = own.iter().copied().fold(0.0, f64::max);
+            own.len() == processes.len() && most > 0.0 && own.iter().all(|&ns| ns >= most / 2.0)
+        })
     }
 
     /// Those that did more than the others before an operation, several alike.

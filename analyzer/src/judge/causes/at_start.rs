@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_causes::{Cause, Part, Start};
 
+use crate::judge::causes::Finder;
 use crate::judge::causes::alike::by_part;
 use crate::judge::causes::groups::group_above;
-use crate::judge::causes::{Finder, Late};
+use crate::judge::causes::late::Late;
 use crate::results::causes::{CauseKind, FoundCause};
 use crate::results::course::{Course, CourseKind};
 use crate::results::operation_costs::{CausePlace, Confidence};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use collbench_stats::integers::sum_ns;
 
 use crate::calls::running::RunningSummary;
-use crate::judge::causes::{Finder, Late};
+use crate::judge::causes::Finder;
+use crate::judge::causes::late::Late;
 use crate::results::causes::LateBy;
 use crate::results::operation_costs::Confidence;
 

@@ -4,8 +4,9 @@
 use collbench_causes::{Excess, Part};
 use collbench_stats::integers::sum_ns;
 
+use crate::judge::causes::late::{AllLate, Late, total};
 use crate::judge::causes::partners::WaitedFor;
-use crate::judge::causes::{FEWEST, Finder, Late, MAX_P, STANDS_OUT, partners};
+use crate::judge::causes::{FEWEST, Finder, STANDS_OUT, partners};
 use crate::results::causes::{CauseKind, CostOf, FoundCause, LateBy};
 use crate::results::operation_costs::{CausePlace, Confidence};
 
@@ -14,6 +15,12 @@ use crate::results::operation_costs::{CausePlace, Confidence};
 const EXPLAINED: i64 = 4;
 /// Part of what the process waited that waits longest by which it is longer than the median to be told: one in so many.
 const NOTABLY: i64 = 5;
+/// Part of what a process costs that is late because of messages that is because of its own work, at least, to name it for
+/// that: one in so many.
+const NOTABLE_WORK: i128 = 4;
+/// Part of what the own work of all late ones costs that is its own, at least, in percent: where all are interrupted, one of
+/// them is more often than others.
+const MOST_WORK: i128 = 60;
 
 impl Finder<'_, '_> {
     /// Those for which others wait in point-to-point communication.
@@ -55,7 +62,7 @@ impl Finder<'_, '_> {
                     continue;
                 }
                 is_tested = true;
-                if own.chance_above(&others, n_own, n_others) * self.n_tried() <= MAX_P {
+                if self.is_beyond_chance((&own, n_own), (&others, n_others)) {
                     return true;
                 }
             }
@@ -94,6 +101,37 @@ impl Finder<'_, '_> {
             matters: true,
             ..self.found(kind, Some(place), &Late::default())
         }
+    }
+
+    /// What some processes cost that stand out, as it is named: of those that do so by their own work alone, also
+    /// what they waited in point-to-point communication is because of what delays or interrupts them.
+    pub(super) fn as_named(&self, processes: &[u32], of: Late, all: &AllLate) -> Late {
+        if of.is_by_messages() && self.stands_out_by_own_work(processes, &of, all) {
+            of.with_messages_as_own()
+        } else {
+            of
+        }
+    }
+
+    /// Whether some processes that are late mostly because of point-to-point communication, as all are that wait for messages,
+    /// stand out by their own work, which is a notable part of it: of them alone. Who is stopped now and then
+    /// is stopped in its calls, too, and its neighbors wait for it.
+    pub(super) fn stands_out_by_own_work(
+        &self,
+        processes: &[u32],
+        of: &Late,
+        all: &AllLate,
+    ) -> bool {
+        let own = total(of.own.values()).ns();
+        let of_all: i128 = all.own.values().sum();
+        let is_notable = i128::from(own) * NOTABLE_WORK >= i128::from(of.cost().ns());
+        let ranks: Vec<u32> = processes.iter().map(|&of| self.rank(of)).collect();
+        is_notable
+            && !self.is_polling(&ranks)
+            && i128::from(own) * 100 >= MOST_WORK * of_all
+            && i128::from(own) >= self.least_found_ns
+            && !self.may_wait_for_one_that_works(processes, of)
+            && self.is_dear_in_one(processes, &of.own, &all.own, all, true)
     }
 
     /// Whether some processes that are late because of point-to-point communication stand out by that: they wait there

@@ -79,6 +79,7 @@ mod tests {
             caused_ns: 10,
             n_late: 1,
             is_on_one_host: true,
+            together: 1,
         };
         (arrival, 0)
     }

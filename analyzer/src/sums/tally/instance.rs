@@ -35,6 +35,8 @@ struct TogetherWithLast {
     /// How much later the last was than the last of all others, ns.
     excess_ns: i64,
     is_on_one_host: bool,
+    /// Their positions in the communicator's entry, one bit each; 0 where they are not below 64.
+    positions: u64,
 }
 
 impl Measured<'_, '_> {
@@ -42,10 +44,15 @@ impl Measured<'_, '_> {
     /// some of its processes cannot be compared.
     fn late_together(&self, last: usize) -> TogetherWithLast {
         let communicator = &self.instance.communicator;
+        let bit = |slot: usize| {
+            let position = u32::try_from(self.shown_at.positions[slot]).ok()?;
+            1_u64.checked_shl(position)
+        };
         let alone = TogetherWithLast {
             n: 1,
             excess_ns: self.figures.excess,
             is_on_one_host: true,
+            positions: bit(last).unwrap_or(0),
         };
         if communicator.times.len() > 1 {
             return alone;
@@ -61,6 +68,9 @@ impl Measured<'_, '_> {
                     .positions
                     .iter()
                     .all(|&slot| host_of(slot) == host_of(last)),
+                positions: (late.positions.iter())
+                    .try_fold(0, |bits, &slot| Some(bits | bit(slot)?))
+                    .unwrap_or(0),
             }
         } else {
             alone
@@ -279,6 +289,7 @@ impl Tally<'_> {
                 caused_ns,
                 n_late: late.n,
                 is_on_one_host: late.is_on_one_host,
+                together: late.positions,
             });
         }
     }

@@ -101,6 +101,26 @@ fn ranks_that_are_late_alike_or_waited_for_in_messages_are_told() {
             && words.ends_with("they compute longer, or are interrupted"),
         "{words}"
     );
+    let together = FoundCause {
+        ranks: vec![4, 5],
+        course: Some(Course {
+            period_ns: Some(100_000_000),
+            basis: Some(PeriodBasis::Time),
+            ..Course::new(CourseKind::Period)
+        }),
+        ..alike
+    };
+    let words = what(&analysis, &together);
+    assert!(
+        words.starts_with("ranks 4-5 of ")
+            && words.contains(" are late together: they compute longer, or are interrupted")
+            && words.ends_with(", every 100 ms"),
+        "{words}"
+    );
+    assert_eq!(
+        next(&analysis, &together),
+        "look for what stops ranks 4-5 every 100 ms: another process, a timer, a thread that runs now and then"
+    );
     let of_messages = FoundCause {
         of: CostOf::PointToPoint,
         ..cause(CauseKind::LateRank, CausePlace::Rank(0))
