@@ -16,6 +16,7 @@ pub(crate) mod efficiencies;
 pub(crate) mod hang;
 pub(crate) mod imbalance;
 pub(crate) mod inside;
+pub(crate) mod looked_at;
 pub(crate) mod operation;
 pub(crate) mod operation_costs;
 pub(crate) mod other_calls;
@@ -51,6 +52,7 @@ pub use inside::{
     LastArrival, OneWayClass, PathClass, PathLine, PathStage, ProgressSummary, RoundSummary,
     StageKind, StaySummary, TransferSummary, TreeFigures, UnknownPaths,
 };
+pub use looked_at::LookedAt;
 pub use operation::{BeyondDocument, OperationSummary, ProcessTimes, Spread, Stage, Stages};
 pub use operation_costs::{
     AlgorithmTrouble, CausePlace, Confidence, CostFacts, OperationCause, OperationCauseKind,

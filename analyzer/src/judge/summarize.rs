@@ -33,6 +33,7 @@ use crate::judge::trace::{message_ends, trace_summary};
 use crate::results::analysis::{Analysis, Total};
 use crate::results::causes::CostOf;
 use crate::results::code::Code;
+use crate::results::looked_at::LookedAt;
 use crate::results::process::{CommunicatorSummary, RankSummary};
 use crate::results::trace::TraceSummary;
 use crate::sums::run_sums::Sums;
@@ -71,7 +72,8 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     let remarks = remarks(inputs, &findings);
     let sites = Sites::of(inputs);
     let ranks = rank_summaries(inputs, &pauses);
-    let rank_ns = looked_at_ns(inputs, &trace, &ranks);
+    let looked_at = looked_at(inputs, &trace, &ranks);
+    let rank_ns = i128::from(looked_at.rank_ns());
     let whole = partners::whole(inputs, trace.duration_ns);
     let late_to_complete =
         (whole.as_deref()).map_or_else(Vec::new, |whole| late_to_complete(inputs, whole, rank_ns));
@@ -106,6 +108,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         causes,
         clock: clock_summary(inputs, sites.as_ref()),
         restriction: inputs.selection.restriction(),
+        looked_at,
         communicators: communicator_summaries(inputs.communicators),
         totals: totals(inputs.sums),
         efficiencies: efficiencies(inputs, &trace, &ranks),
@@ -142,22 +145,22 @@ fn are_cores_shared(trace: &TraceSummary) -> bool {
     2 * ranks >= u64::from(trace.ranks).max(1)
 }
 
-/// The time that all ranks spent in the part of the run that is looked at, and retained, ns.
-fn looked_at_ns(inputs: &Inputs<'_>, trace: &TraceSummary, ranks: &[RankSummary]) -> i128 {
+/// The part of the run that was asked for, as far as the rings kept it for all ranks.
+fn looked_at(inputs: &Inputs<'_>, trace: &TraceSummary, ranks: &[RankSummary]) -> LookedAt {
     let selection = inputs.selection;
-    let retained_ns = trace.window.as_ref().and_then(|window| window.from_ns);
-    let from_ns = selection.from_ns.max(retained_ns).unwrap_or(0).max(0);
+    let kept_ns = trace.window.as_ref().and_then(|window| window.from_ns);
+    let from_ns = selection.from_ns.max(kept_ns).unwrap_or(0).max(0);
     let to_ns = (selection.to_ns.unwrap_or(i64::MAX)).min(trace.duration_ns);
-    let is_selected = |of: &&RankSummary| {
+    let is_asked = |of: &&RankSummary| {
         let mut ranges = selection.ranks.iter();
-        ranges.any(|&(first, last)| (first..=last).contains(&of.rank))
+        let is_in = ranges.any(|&(first, last)| (first..=last).contains(&of.rank));
+        selection.ranks.is_empty() || is_in
     };
-    let n_ranks = if selection.ranks.is_empty() {
-        trace.ranks as usize
-    } else {
-        ranks.iter().filter(is_selected).count()
-    };
-    i128::from(to_ns.saturating_sub(from_ns).max(0)) * n_ranks as i128
+    LookedAt {
+        from_ns,
+        to_ns: to_ns.max(from_ns),
+        ranks: ranks.iter().filter(is_asked).count() as u32,
+    }
 }
 
 /// The host of each rank.

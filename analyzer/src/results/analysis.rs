@@ -20,6 +20,7 @@ use crate::results::hang::{
     HangSummary, MismatchSummary, NeverCompletedSummary, UnfinishedSummary,
 };
 use crate::results::imbalance::ImbalanceSummary;
+use crate::results::looked_at::LookedAt;
 use crate::results::operation::OperationSummary;
 use crate::results::operation_costs::OperationCosts;
 use crate::results::other_calls::OtherCalls;
@@ -37,6 +38,8 @@ pub struct Analysis {
     pub trace: TraceSummary,
     /// The part of the run that all else is about, as the user asked for it; `None` for all of it.
     pub restriction: Option<Selection>,
+    /// The time and the number of ranks that all else is about: of the whole run, or of what was asked for and kept.
+    pub looked_at: LookedAt,
     /// The clocks and how far they can be trusted.
     pub clock: ClockSummary,
     /// The communicators; `id` is the index.

@@ -127,6 +127,39 @@ proptest! {
 }
 
 #[test]
+fn what_is_looked_at_is_what_was_asked_for_and_is_there() {
+    let trace = lottery(5, 0);
+    let whole = trace.analyze();
+    let run_ns = whole.trace.duration_ns;
+    let looked_at = |from_ns, to_ns, ranks: &[(u32, u32)]| {
+        let part = trace.analyze_part(&Selection {
+            from_ns,
+            to_ns,
+            ranks: ranks.to_vec(),
+            ..Selection::default()
+        });
+        let part = part.looked_at;
+        (part.from_ns, part.to_ns, part.ranks, part.rank_ns())
+    };
+    let half_ns = run_ns / 2;
+    assert_eq!(looked_at(None, None, &[]), (0, run_ns, 4, 4 * run_ns));
+    assert_eq!(
+        looked_at(Some(half_ns), None, &[(1, 2)]),
+        (half_ns, run_ns, 2, 2 * (run_ns - half_ns))
+    );
+    assert_eq!(
+        looked_at(None, Some(half_ns), &[(0, 2), (1, 3)]),
+        (0, half_ns, 4, 4 * half_ns)
+    );
+    // Beyond the end there is nothing.
+    let beyond_ns = run_ns + 1_000;
+    assert_eq!(
+        looked_at(Some(beyond_ns), None, &[]),
+        (beyond_ns, beyond_ns, 4, 0)
+    );
+}
+
+#[test]
 fn restrictions_take_whole_instances_and_change_no_other_figure() {
     let trace = lottery(5, 0);
     let whole = trace.analyze();

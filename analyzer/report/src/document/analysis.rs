@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use collbench_analyzer::results::{
     AlgorithmSummary, CallSiteSummary, ClockSummary, Code, CommunicatorSummary, CycleSummary,
-    DetailsSummary, DisturbanceSummary, Efficiencies, HangSummary, ImbalanceSummary, MarkedPhase,
-    MismatchSummary, NeverCompletedSummary, OperationSummary, OtherCalls, RankClass,
+    DetailsSummary, DisturbanceSummary, Efficiencies, HangSummary, ImbalanceSummary, LookedAt,
+    MarkedPhase, MismatchSummary, NeverCompletedSummary, OperationSummary, OtherCalls, RankClass,
     RankEndSummary, RankSummary, RunningSummary, Timeline, Total, TraceSummary, UnfinishedSummary,
 };
 use collbench_analyzer::{Analysis, Selection};
@@ -31,6 +31,9 @@ pub struct Document<'a> {
     /// The part of the run that all else is about; `None` for all of it.
     #[serde(default)]
     pub restriction: Option<Cow<'a, Selection>>,
+    /// The time and the number of ranks that all else is about; `None` in a document of an earlier version.
+    #[serde(default)]
+    pub looked_at: Option<LookedAt>,
     /// The clocks and their accuracy.
     pub clock: Cow<'a, ClockSummary>,
     /// The communicators; `id` is the index.
@@ -114,6 +117,7 @@ impl<'a> Document<'a> {
             schema: ANALYSIS_SCHEMA.into(),
             trace: Cow::Borrowed(&analysis.trace),
             restriction: analysis.restriction.as_ref().map(Cow::Borrowed),
+            looked_at: Some(analysis.looked_at),
             clock: Cow::Borrowed(&analysis.clock),
             communicators: (&analysis.communicators[..]).into(),
             totals: Cow::Borrowed(&analysis.totals),

@@ -254,8 +254,7 @@ fn where_unknown(analysis: &Analysis, summary: &ImbalanceSummary) -> Option<Stri
     }
     let excess_ns = summary.excess_ns?;
     let most_ns = i128::from(excess_ns) * (n_ranks as i128 - 1);
-    let rank_ns = analysis.trace.duration_ns as i128 * i128::from(analysis.trace.ranks);
-    if most_ns <= 0 || most_ns * 100 < rank_ns {
+    if most_ns <= 0 || most_ns * 100 < i128::from(analysis.looked_at.rank_ns()) {
         return None;
     }
     if are_tested {

@@ -71,7 +71,7 @@ pub(crate) fn begin_with_a_culprit(analysis: &Analysis) -> bool {
             Some(_) => true,
         };
         let shorter_ns = cause.run_shorter_ns.unwrap_or(0);
-        is_there && shorter_ns.saturating_mul(NOTABLE) >= analysis.trace.duration_ns
+        is_there && shorter_ns.saturating_mul(NOTABLE) >= analysis.looked_at.span_ns()
     })
 }
 
@@ -191,7 +191,7 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
             .map_or_else(String::new, |part| format!(" ({})", share(part)));
         words += &format!(" and {} {of}{part}", duration(other.cost_ns));
     }
-    let span_ns = part_of_run::known_ns(analysis);
+    let span_ns = analysis.looked_at.span_ns();
     if let Some(ns) = cause.run_shorter_ns.filter(|&ns| ns > 0 && span_ns > 0) {
         let what = if part_of_run::is_span(analysis) {
             "this part"
@@ -457,10 +457,16 @@ fn course(analysis: &Analysis, course: &Course) -> String {
         (CourseKind::Starts, Some(from), _) => format!(", from {from} on"),
         (CourseKind::Ends, _, Some(to)) => format!(", until {to}"),
         (CourseKind::Moves, Some(from), Some(to)) => {
-            let run_ns = analysis.trace.duration_ns;
-            let is_from_begin = course.from_ns.is_some_and(|ns| ns <= run_ns / WHOLE);
-            let is_to_end = course.to_ns.is_some_and(|ns| ns >= run_ns - run_ns / WHOLE);
+            let part = &analysis.looked_at;
+            let near_ns = part.span_ns() / WHOLE;
+            let is_from_begin = course
+                .from_ns
+                .is_some_and(|ns| ns <= part.from_ns + near_ns);
+            let is_to_end = course.to_ns.is_some_and(|ns| ns >= part.to_ns - near_ns);
             match (is_from_begin, is_to_end) {
+                (true, true) if part_of_run::is_span(analysis) => {
+                    ", throughout this part".to_owned()
+                }
                 (true, true) => ", throughout the run".to_owned(),
                 (true, false) => format!(", until {to}"),
                 (false, true) => format!(", from {from} on"),

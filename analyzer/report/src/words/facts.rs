@@ -13,9 +13,7 @@ use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 
-use crate::words::{
-    advice, arrivals, causes, communicator, other_calls, part_of_run, uncertainty, why_late,
-};
+use crate::words::{advice, arrivals, causes, communicator, other_calls, uncertainty, why_late};
 
 /// A sentence that begins with a capital.
 pub(crate) fn capitalized(sentence: &str) -> String {
@@ -150,7 +148,7 @@ pub(crate) fn kept(analysis: &Analysis) -> Option<String> {
 pub(crate) fn calls(analysis: &Analysis) -> String {
     let calls_ns = analysis.collectives_ns();
     let trace = &analysis.trace;
-    let all_ns = part_of_run::known_ns(analysis).saturating_mul(n_shown_ranks(analysis));
+    let all_ns = analysis.looked_at.rank_ns();
     let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
     match calls {
         0 if analysis.restriction.is_some() => format!(
@@ -166,18 +164,6 @@ pub(crate) fn calls(analysis: &Analysis) -> String {
             all_waiting(analysis),
         ),
     }
-}
-
-/// Number of ranks whose calls are counted.
-fn n_shown_ranks(analysis: &Analysis) -> i64 {
-    let asked = analysis.restriction.iter().flat_map(|part| &part.ranks);
-    let asked: Vec<&(u32, u32)> = asked.collect();
-    let is_shown = |rank: u32| {
-        let mut ranges = asked.iter();
-        asked.is_empty() || ranges.any(|&&(first, last)| (first..=last).contains(&rank))
-    };
-    let shown = analysis.ranks.iter().filter(|rank| is_shown(rank.rank));
-    shown.count() as i64
 }
 
 /// The part of the run that was asked for, in words: `only MPI_Allreduce by ranks 0-3, from 1.19 s to 1.2 s`;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use collbench_analyzer::results::{
-    Analysis, ClockSummary, DetailsSummary, OperationCosts, ShownInstances, Timeline, TraceSummary,
-    Violations,
+    Analysis, ClockSummary, DetailsSummary, LookedAt, OperationCosts, ShownInstances, Timeline,
+    TraceSummary, Violations,
 };
 
 /// The analysis of a run without ranks or calls.
@@ -30,6 +30,7 @@ pub(crate) fn nothing() -> Analysis {
             window: None,
         },
         restriction: None,
+        looked_at: LookedAt::default(),
         clock: ClockSummary {
             method: "".into(),
             source: String::new(),

@@ -89,6 +89,28 @@ fn lateness_in_collective_io_is_told_though_nobody_is_known_to_wait() {
 }
 
 #[test]
+fn lateness_in_collective_io_is_told_of_a_part_by_the_time_of_that_part() {
+    // Rank 2 is late in the last quarter: 1.3 % of its time, 0.3 % of that of the run.
+    let mut trace = TestTrace::new(3);
+    for n in 0..40 {
+        let at = 100_000 * n;
+        let late_ns = if n < 30 { 0 } else { 2_000 };
+        let calls = [0, 0, late_ns].map(|late_ns| (at + late_ns, at + 50_000));
+        trace.world(Operation::FileWriteAtAll, -1, 8, &calls);
+    }
+    let words = verdict(&trace);
+    assert!(!words.contains("rank 2"), "{words}");
+    let words = verdict_of(&trace.analyze_part(&Selection {
+        from_ns: Some(3_000_000),
+        ..Selection::default()
+    }));
+    assert!(
+        words.contains("rank 2 arrives last in 100 % of 10 MPI_File_write_at_all"),
+        "{words}"
+    );
+}
+
+#[test]
 fn shares_of_a_part_of_a_run_are_of_that_part() {
     // Rank 1 keeps rank 0 waiting for 20 of each 100 us, from 2 ms on.
     let mut trace = TestTrace::new(2);

@@ -178,10 +178,10 @@ fn of_a_rank_that_is_late_to_collectives_and_to_messages_there_is_one_sentence()
         ..to_collectives.clone()
     };
     analysis.causes = vec![to_collectives, to_messages];
-    analysis.trace.duration_ns = 40_000_000;
+    analysis.looked_at.to_ns = 40_000_000;
     assert!(begin_with_a_culprit(&analysis));
     // Less than one part in fifty.
-    analysis.trace.duration_ns = 60_000_000;
+    analysis.looked_at.to_ns = 60_000_000;
     assert!(!begin_with_a_culprit(&analysis));
     let all = sentences(&analysis);
     assert_eq!(all.len(), 2, "{all:?}");
