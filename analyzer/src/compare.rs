@@ -4,8 +4,9 @@
 //! each other ([`Correspondence`]); means and medians have errors from batches of consecutive
 //! instances ([`Evidence`](collbench_stats::estimate::Evidence)), which include correlation within
 //! a run; differences have intervals ([`Contrast`](collbench_stats::difference::Contrast)); whether
-//! a difference is significant is decided for all of them together. The intervals cover variation
-//! within a run only, not between runs; a remark says so.
+//! a difference is significant is decided for all of them together. These intervals cover variation
+//! within a run only, not between runs; a remark says so. With several runs of each side
+//! ([`Comparison::of_sides`]) the runs are the samples ([`Sides`]).
 
 use collbench_stats::integers::sum_ns;
 
@@ -17,6 +18,7 @@ mod difference;
 mod operations;
 mod reconfiguration;
 mod remarks;
+mod sides;
 mod sites;
 mod trees;
 
@@ -28,6 +30,7 @@ pub use compared::{
 use correspondence::Correspondence;
 pub use difference::Difference;
 pub use remarks::ComparisonRemark;
+pub use sides::{MIN_RUNS, RunsDifference, Sides, SidesOperation};
 pub use sites::{ComparedSite, SiteFigures};
 pub use trees::{
     ComparedWrapper, Configuration, PathDifferences, StageDifferences, TreeDifferences, WrapperAt,
@@ -49,6 +52,8 @@ pub struct Comparison {
     /// Places from which operations are called, by the change of the time in their calls; none if a trace
     /// has no call sites.
     pub sites: Vec<ComparedSite>,
+    /// How two sides of several runs differ; `None` where each trace is compared with the first.
+    pub sides: Option<Sides>,
     /// What a reader should know.
     pub remarks: Vec<ComparisonRemark>,
 }
@@ -81,6 +86,26 @@ impl Comparison {
             operations,
             only_in,
             sites: sites::compare(analyses),
+            sides: None,
+        }
+    }
+
+    /// Compares two sides: the first `n_baseline` analyses are runs of one, which is the baseline, the others of the
+    /// other. The runs are the samples; beside that there is everything that [`Comparison::new`] finds.
+    ///
+    /// # Panics
+    /// If a side has no run.
+    #[must_use]
+    pub fn of_sides(analyses: &[Analysis], n_baseline: usize) -> Self {
+        assert!(0 < n_baseline && n_baseline < analyses.len());
+        let traces: Vec<usize> = (0..analyses.len()).collect();
+        let sides = traces.split_at(n_baseline);
+        let compared = Self::new(analyses);
+        let found = sides::compare(sides, &compared.traces, analyses, &compared.operations);
+        Self {
+            remarks: remarks::of_sides(compared.remarks, sides, &compared.traces),
+            sides: Some(found),
+            ..compared
         }
     }
 

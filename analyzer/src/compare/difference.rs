@@ -24,6 +24,9 @@ pub struct Difference {
     /// Instances of each run that would be needed to detect a difference of this size, where it is
     /// not distinguishable.
     pub instances_needed: Option<u64>,
+    /// Runs of each side that would be needed, where several runs are compared, at most 1,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_needed: Option<u64>,
 }
 
 /// Decides which of some differences are significant, all of them together; gives how many were tested.
@@ -35,6 +38,7 @@ pub(crate) fn decide<'d>(differences: impl Iterator<Item = &'d mut Difference>) 
     for (difference, is_distinct) in candidates.iter_mut().zip(holm(&chances)) {
         if is_distinct {
             difference.instances_needed = None;
+            difference.runs_needed = None;
             difference.verdict = if difference.difference_ns > 0 {
                 Verdict::Slower
             } else {
@@ -78,6 +82,7 @@ pub(crate) fn difference(
             p: None,
             resolution_ns,
             instances_needed: None,
+            runs_needed: None,
         };
     };
     let contrast = Contrast::new(&one, &two);
@@ -104,6 +109,7 @@ pub(crate) fn difference(
         p: Some(three_digits(contrast.p)),
         resolution_ns,
         instances_needed: needed.filter(|&needed| needed > instances),
+        runs_needed: None,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::compare::compared::{ComparedOperation, ComparedTrace, DifferingSettin
 use crate::compare::correspondence::Correspondence;
 use crate::remark::Remark;
 use crate::results::analysis::Analysis;
+use crate::results::code::Code;
 
 /// A remark on a comparison: a code, which is stable, and the facts behind it. Traces are given by
 /// index.
@@ -33,6 +34,20 @@ pub enum ComparisonRemark {
         /// Number of differences.
         n_differences: usize,
     },
+    /// Runs of one side that differ in more than times.
+    UnlikeRuns {
+        /// Those of which side.
+        traces: Vec<usize>,
+        /// Whether it is the baseline.
+        is_baseline: bool,
+        /// In what, as in [`DifferingSetting::what`].
+        what: Vec<Code>,
+    },
+    /// So few runs of a side that only large differences can be told, or none.
+    FewRuns {
+        /// Numbers of runs of both sides.
+        runs: [usize; 2],
+    },
     /// The intervals do not cover variation between runs.
     OneRunEach {
         /// Whether runs of the same command are among those compared, which show it.
@@ -50,6 +65,8 @@ impl ComparisonRemark {
             Self::OtherLayers => "other_layers",
             Self::MatchedByName { .. } => "matched_by_name",
             Self::TooFew { .. } => "too_few",
+            Self::UnlikeRuns { .. } => "unlike_runs",
+            Self::FewRuns { .. } => "few_runs",
             Self::OneRunEach { .. } => "one_run_each",
         }
     }
@@ -125,6 +142,42 @@ pub(crate) fn remarks(
     remarks.push(ComparisonRemark::OneRunEach {
         are_repeated: differs.is_empty() && has_repetition(analyses),
     });
+    remarks
+}
+
+/// With fewer runs of a side only differences are told that are several times the spread between its runs.
+const FEW_RUNS: usize = 3;
+
+/// The remarks on two sides of several runs, from those on their traces.
+pub(crate) fn of_sides(
+    mut remarks: Vec<ComparisonRemark>,
+    (baseline, other): (&[usize], &[usize]),
+    traces: &[ComparedTrace],
+) -> Vec<ComparisonRemark> {
+    // What is too few are runs, not instances.
+    remarks.retain(|remark| {
+        let (few, one_each) = ("too_few", "one_run_each");
+        remark.code() != few && remark.code() != one_each
+    });
+    for (side, is_baseline) in [(baseline, true), (other, false)] {
+        let of_side: Vec<ComparedTrace> = side.iter().map(|&at| traces[at].clone()).collect();
+        let differs = differing(&of_side).into_iter().map(|setting| setting.what);
+        // Runs of one program may lie on other hosts each time.
+        let what: Vec<Code> = differs
+            .filter(|what| what != "hosts" && what != "clock")
+            .collect();
+        if !what.is_empty() {
+            remarks.push(ComparisonRemark::UnlikeRuns {
+                traces: side.to_vec(),
+                is_baseline,
+                what,
+            });
+        }
+    }
+    let runs = [baseline.len(), other.len()];
+    if runs.iter().any(|&n| n < FEW_RUNS) {
+        remarks.push(ComparisonRemark::FewRuns { runs });
+    }
     remarks
 }
 

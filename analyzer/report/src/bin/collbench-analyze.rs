@@ -47,6 +47,8 @@ Examples:
       all figures for a script
   collbench-analyze before after
       compare two traces
+  collbench-analyze before-1 before-2 before-3 --with after-1 after-2 after-3
+      compare three runs before a change with three after it
   collbench-analyze --follow trace
       watch a running program
 
@@ -55,7 +57,8 @@ MPI_Finalize, maximum size reached) and was analyzed as far as it goes.";
 
 /// Shows where the collective operations of a recorded MPI run wait, and for which ranks.
 ///
-/// With several traces, compares each of the others with the first, operation by operation.
+/// With several traces, compares each of the others with the first, operation by operation; with --with, the runs
+/// before it with those behind it.
 #[derive(Debug, Parser)]
 #[command(name = "collbench-analyze", version, after_help = AFTER_HELP)]
 struct Options {
@@ -63,6 +66,12 @@ struct Options {
     /// others are compared
     #[arg(value_name = "TRACE", required_unless_present_any = ["completions", "man"])]
     traces: Vec<PathBuf>,
+
+    /// Runs to compare those before with: all of them are runs of one side, and what runs of the same side
+    /// differ by among themselves is no change
+    #[arg(long, value_name = "TRACE", num_args = 1.., action = clap::ArgAction::Set,
+        conflicts_with = "follow")]
+    with: Vec<PathBuf>,
 
     /// Directory for pictures and analysis.json [default: TRACE/report, of a selected part
     /// TRACE/report-PART]; with several traces, for pictures and comparison.json [default: ./comparison]
@@ -258,7 +267,7 @@ fn run(options: &Options) -> anyhow::Result<u8> {
     match &options.traces[..] {
         [trace] if options.follow => follow(options, trace),
         _ if options.follow => Err(Usage("--follow takes one trace").into()),
-        [trace] => analyze_one(options, trace),
+        [trace] if options.with.is_empty() => analyze_one(options, trace),
         traces => compare(options, traces),
     }
 }
@@ -325,7 +334,7 @@ fn follow(options: &Options, trace: &Path) -> anyhow::Result<u8> {
 
 fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
     let mut analyses = Vec::new();
-    for trace in traces {
+    for trace in traces.iter().chain(&options.with) {
         // Error messages begin with the trace, except those on the command line.
         let of_trace = |error: anyhow::Error| match error.downcast_ref() {
             Some(AnalyzeError::Selection(_)) => error.context(trace.display().to_string()),
@@ -333,7 +342,12 @@ fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
         };
         analyses.push(analyze(options, trace).map_err(of_trace)?);
     }
-    let comparison = Comparison::new(&analyses);
+    // One run of each side has no spread: they are compared by what varies within them.
+    let comparison = if options.with.is_empty() || analyses.len() == 2 {
+        Comparison::new(&analyses)
+    } else {
+        Comparison::of_sides(&analyses, traces.len())
+    };
     let output = options.output.clone();
     let default = || match selection(options).file_name() {
         Some(part) => format!("comparison-{part}").into(),

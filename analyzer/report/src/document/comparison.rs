@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::{
     ComparedOperation, ComparedSite, ComparedTrace, Comparison, DifferingSetting, OnlyIn,
-    RunDifferences,
+    RunDifferences, Sides,
 };
 use collbench_analyzer::results::{ClockSummary, TraceSummary};
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,9 @@ pub struct ComparisonDocument<'a> {
     /// has no call sites.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub sites: Cow<'a, [ComparedSite]>,
+    /// How two sides of several runs differ; left out where each trace is compared with the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sides: Option<Cow<'a, Sides>>,
     /// Remarks on the quality of the data.
     pub remarks: Vec<RemarkDocument>,
 }
@@ -63,9 +66,10 @@ impl<'a> ComparisonDocument<'a> {
     pub fn of(comparison: &'a Comparison, analyses: &[Analysis]) -> Self {
         debug_assert_eq!(comparison.traces.len(), analyses.len());
         let traces = comparison.traces.iter().zip(analyses);
+        let names = words::comparison::names(comparison);
         let remarks = comparison.remarks.iter().map(|remark| RemarkDocument {
             code: remark.code().into(),
-            text: words::comparison::remark(remark),
+            text: words::comparison::remark(&names, remark),
         });
         Self {
             schema: COMPARISON_SCHEMA.into(),
@@ -77,6 +81,7 @@ impl<'a> ComparisonDocument<'a> {
             operations: (&comparison.operations[..]).into(),
             only_in: (&comparison.only_in[..]).into(),
             sites: (&comparison.sites[..]).into(),
+            sides: comparison.sides.as_ref().map(Cow::Borrowed),
             remarks: remarks.collect(),
         }
     }

@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use collbench_analyzer::Analysis;
-use collbench_analyzer::compare::Comparison;
+use collbench_analyzer::compare::{Comparison, Sides};
 use collbench_text::{inert, quantity};
 use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
 
 use crate::document::{COMPARISON_SCHEMA, ComparisonDocument, to_json};
 use crate::page::{ReportDirectory, ReportError, own_trees, remove_pictures};
-use crate::pictures::comparison as pictures;
-use crate::screen::comparison::{
-    Row, about_not_significant, advice, bytes, instances, total_change_ns, verdict,
-};
+use crate::pictures::comparison::{self as pictures, Shown};
+use crate::screen::comparison::{about_not_significant, instances, total_change_ns, verdict};
+use crate::words::changes::{Row, advice, bytes};
 use crate::words::comparison::{self as words, letter};
 use crate::words::difference::signed;
+use crate::words::sides as sides_words;
 use crate::words::tree_differences;
 
 const DOCUMENT: &str = "comparison.json";
@@ -43,7 +43,8 @@ pub fn write_comparison(
     let write = |name: &str, content: &str| directory.write(name, content);
     let mut groups = Vec::new();
     for (row, operation) in comparison.operations.iter().enumerate().take(top) {
-        let shown = pictures::of_operation(analyses, operation, row + 1);
+        let (shown, finding) = shown(comparison, row);
+        let shown = pictures::of_operation(analyses, operation, row + 1, &shown);
         for picture in &shown {
             write(&picture.file, &picture.figure.picture.to_svg())?;
         }
@@ -54,7 +55,7 @@ pub fn write_comparison(
             row: rows(comparison)
                 .iter()
                 .position(|(o, _)| std::ptr::eq(*o, operation)),
-            finding: statements(operation.differences.iter().map(|d| (operation, d))).into(),
+            finding: finding.into(),
             facts: Vec::new(),
             figures: shown.into_iter().map(|shown| shown.figure).collect(),
         });
@@ -64,8 +65,49 @@ pub fn write_comparison(
     write(DOCUMENT, &to_json(&document))
 }
 
-/// All operations with their differences, grouped by operation.
+/// What the pictures of an operation show: all traces, or of each side the run in the middle; and what differs.
+fn shown(comparison: &Comparison, row: usize) -> (Shown, String) {
+    let operation = &comparison.operations[row];
+    let found = comparison.sides.as_ref().and_then(|sides| {
+        let mut operations = sides.operations.iter();
+        Some((sides, operations.find(|of| of.row == row)?))
+    });
+    let Some((sides, of)) = found else {
+        let all = operation.differences.iter().map(|d| (operation, d));
+        return (Shown::all(operation), statements(all));
+    };
+    let middle = |side: &[usize], times: &[Option<i64>]| {
+        let known = side.iter().zip(times);
+        let mut known: Vec<(i64, usize)> =
+            known.filter_map(|(&at, ns)| Some(((*ns)?, at))).collect();
+        known.sort_unstable();
+        Some(known.get(known.len().saturating_sub(1) / 2)?.1)
+    };
+    let both = [
+        middle(&sides.baseline, &of.baseline_ns),
+        middle(&sides.other, &of.other_ns),
+    ];
+    let mean = of.differences.call_time_ns.mean.as_ref();
+    let verdict = mean.map_or_else(|| "not known".to_owned(), sides_words::verdict);
+    let shown = Shown {
+        traces: both.into_iter().flatten().collect(),
+        names: words::names(comparison),
+        finding: verdict.replacen("? ", "B is not distinguishable from A,", 1),
+    };
+    (
+        shown,
+        sides_words::change(comparison, sides, of).unwrap_or_default(),
+    )
+}
+
+/// All operations with their differences, grouped by operation; of two sides by change.
 fn rows(comparison: &Comparison) -> Vec<Row<'_>> {
+    if let Some(sides) = &comparison.sides {
+        let operations = sides.operations.iter();
+        return operations
+            .map(|of| sides_words::row(comparison, of))
+            .collect();
+    }
     let operations = comparison.operations.iter();
     operations
         .flat_map(|operation| operation.differences.iter().map(move |d| (operation, d)))
@@ -97,7 +139,8 @@ fn headlines(rows: &[Row<'_>]) -> Vec<String> {
     all.take(MAX_HEADLINES).collect()
 }
 
-fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
+/// What differs, each against the first trace.
+fn verdict_on_traces(comparison: &Comparison) -> String {
     let mut largest_first = rows(comparison);
     // Stable: of equal changes the first operation comes first.
     largest_first.sort_by_key(|row| std::cmp::Reverse(total_change_ns(row)));
@@ -119,12 +162,37 @@ fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
         verdict.push('\n');
         verdict.push_str(&note);
     }
+    verdict
+}
+
+/// What differs between two sides, and what would tell the rest.
+fn verdict_on_sides(comparison: &Comparison, sides: &Sides) -> String {
+    let mut lines = vec![format!(
+        "B against A, {}: {}",
+        sides_words::runs(sides),
+        sides_words::counts(sides)
+    )];
+    lines.push(format!("Runs: {}.", sides_words::whole(&sides.duration_ns)));
+    let changes = sides_words::changes(comparison, sides);
+    lines.extend(changes.into_iter().take(MAX_HEADLINES));
+    lines.extend(sides_words::what_would_tell(comparison, sides));
+    lines.extend(sides_words::apart(comparison, sides));
+    lines.extend(sides_words::about_not_significant(sides));
+    lines.join("\n")
+}
+
+fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
+    let verdict = match &comparison.sides {
+        Some(sides) => verdict_on_sides(comparison, sides),
+        None => verdict_on_traces(comparison),
+    };
+    let names = words::names(comparison);
     let facts = comparison
         .traces
         .iter()
         .enumerate()
         .map(|(index, compared)| Fact {
-            name: letter(index).into(),
+            name: names[index].clone().into(),
             value: format!(
                 "{}: {}; {} on {}, {}, {}",
                 inert::line(&compared.trace.directory, 100),
@@ -138,7 +206,7 @@ fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
         });
     let remarks = comparison.remarks.iter().map(|remark| viz::Remark {
         code: remark.code().into(),
-        text: words::remark(remark).into(),
+        text: words::remark(&names, remark).into(),
     });
     viz::Report {
         title: "collbench: comparison of traces".into(),
@@ -146,19 +214,58 @@ fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
         facts: facts.collect(),
         verdict: verdict.into(),
         remarks: remarks.collect(),
-        operations: table(comparison),
-        stages: own_trees::differences(comparison),
+        operations: match &comparison.sides {
+            Some(sides) => table_of_sides(comparison, sides),
+            None => table(comparison),
+        },
+        // Stages of trees are compared trace by trace.
+        stages: match &comparison.sides {
+            Some(_) => viz::Table::default(),
+            None => own_trees::differences(comparison),
+        },
         groups,
         closing: Vec::new(),
         ..viz::Report::default()
     }
 }
 
-fn table(comparison: &Comparison) -> viz::Table {
-    let column = |name: &str, align| Column {
+fn column(name: &str, align: Align) -> Column {
+    Column {
         name: name.into(),
         align,
-    };
+    }
+}
+
+fn table_of_sides(comparison: &Comparison, sides: &Sides) -> viz::Table {
+    let columns = [
+        column("operation", Align::Left),
+        column("communicator", Align::Left),
+        column("bytes", Align::Right),
+        column("means of runs of A", Align::Right),
+        column("means of runs of B", Align::Right),
+        column("change from A (?: not distinguishable)", Align::Left),
+        column("total change of a run", Align::Right),
+    ];
+    let rows = sides.operations.iter().filter_map(|of| {
+        let (operation, differences) = sides_words::row(comparison, of);
+        let figures = operation.traces[0].as_ref()?;
+        let mean = differences.call_time_ns.mean.as_ref();
+        let total = differences.total_ns.difference;
+        let name = operation.communicator.as_deref().unwrap_or("unknown");
+        Some([
+            Cell::words(&*operation.operation),
+            Cell::words(inert::line(name, 60)),
+            Cell::words(bytes(figures)),
+            Cell::words(sides_words::range(&of.baseline_ns)),
+            Cell::words(sides_words::range(&of.other_ns)),
+            Cell::words(mean.map_or_else(|| "not known".to_owned(), sides_words::verdict)),
+            Cell::number(signed(total), total),
+        ])
+    });
+    viz::Table::new(columns, rows)
+}
+
+fn table(comparison: &Comparison) -> viz::Table {
     let columns = [
         column("operation", Align::Left),
         column("communicator", Align::Left),

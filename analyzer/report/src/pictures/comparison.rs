@@ -19,29 +19,54 @@ const ONE_RANK: &str = "one-rank";
 const SUBTREE: &str = "subtree-serialization";
 const PATH: &str = "one-path";
 
+/// What is in the pictures of an operation.
+pub(crate) struct Shown {
+    /// The traces.
+    pub(crate) traces: Vec<usize>,
+    /// What each trace of the comparison is called.
+    pub(crate) names: Vec<String>,
+    /// How the times of calls differ.
+    pub(crate) finding: String,
+}
+
+impl Shown {
+    /// All traces, each compared with the first.
+    pub(crate) fn all(operation: &ComparedOperation) -> Self {
+        let traces = 0..operation.indexes.len();
+        Self {
+            names: traces.clone().map(letter).collect(),
+            traces: traces.collect(),
+            finding: finding(operation),
+        }
+    }
+}
+
 /// The pictures of one operation, which has the number `number` among those with pictures.
 pub(crate) fn of_operation(
     analyses: &[Analysis],
     operation: &ComparedOperation,
     number: usize,
+    shown: &Shown,
 ) -> Vec<PictureFile> {
     let summaries: Vec<InTrace<'_>> = analyses
         .iter()
         .zip(&operation.indexes)
         .enumerate()
+        .filter(|(trace, _)| shown.traces.contains(trace))
         .filter_map(|(trace, (analysis, index))| {
-            Some((trace, analysis, &analysis.operations[(*index)?]))
+            let name = shown.names[trace].clone();
+            Some((name, analysis, &analysis.operations[(*index)?]))
         })
         .collect();
     let heading = Heading {
-        finding: finding(operation).into(),
-        operation: title(&analyses[0], summaries[0].2).into(),
+        finding: format!("Mean call of {}: {}", operation.operation, shown.finding).into(),
+        operation: title(summaries[0].1, summaries[0].2).into(),
         n_instances: summaries.iter().map(|(_, _, s)| s.instances).sum(),
     };
     let place = (number, &*operation.operation);
-    let columns = summaries.iter().map(|&(trace, analysis, summary)| {
+    let columns = summaries.iter().map(|(name, analysis, summary)| {
         (
-            name(trace, analysis).into(),
+            column(name, analysis).into(),
             timemap::timemap(analysis, summary),
         )
     });
@@ -109,22 +134,14 @@ fn finding(operation: &ComparedOperation) -> String {
         let words = words.replacen("? ", "not distinguishable from A,", 1);
         format!("{}: {words}", letter(differences.trace))
     });
-    format!(
-        "Mean call of {}: {}",
-        operation.operation,
-        parts.collect::<Vec<_>>().join("; ")
-    )
+    parts.collect::<Vec<_>>().join("; ")
 }
 
-/// An operation in one of the traces.
-type InTrace<'a> = (usize, &'a Analysis, &'a OperationSummary);
+/// An operation in one of the traces, with what that is called.
+type InTrace<'a> = (String, &'a Analysis, &'a OperationSummary);
 
-fn name(trace: usize, analysis: &Analysis) -> String {
-    format!(
-        "{}: {}",
-        letter(trace),
-        inert::line(&analysis.trace.directory, 40)
-    )
+fn column(name: &str, analysis: &Analysis) -> String {
+    format!("{name}: {}", inert::line(&analysis.trace.directory, 40))
 }
 
 /// The rank with the median wait in the baseline, among those that all traces have.
@@ -141,11 +158,11 @@ fn one_thread(heading: Heading, summaries: &[InTrace<'_>]) -> Option<viz::Compar
     candidates.sort_by_key(|thread| (thread.wait, thread.rank));
     let rank = candidates.get(candidates.len() / 2)?.rank;
     let mut comparison = viz::Comparison::new(heading);
-    for &(trace, analysis, summary) in summaries {
+    for (name, analysis, summary) in summaries {
         let thread = way(summary, rank)?;
         let times = timemap::times_of(summary, &thread);
         comparison.push(
-            format!("{}, rank {rank}", name(trace, analysis)).into(),
+            format!("{}, rank {rank}", column(name, analysis)).into(),
             timemap::stages(summary),
             |stage| times[stage],
         );

@@ -1,25 +1,22 @@
 //! A comparison to one screen for a person: what differs first.
 
+mod sides;
 mod trees;
 
 use std::fmt::Write;
 use std::path::Path;
 
 use collbench_analyzer::compare::{
-    ComparedOperation, Comparison, ComparisonVerdict, Difference, OperationDifferences,
-    OperationFigures, RunDifferences,
+    ComparedOperation, Comparison, ComparisonVerdict, OnlyIn, OperationDifferences, RunDifferences,
+    Sides,
 };
-use collbench_analyzer::results::Culprit;
-use collbench_text::{
-    inert,
-    quantity::{self, short_bytes},
-};
+use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, in_two_lines, lines_of};
+use crate::words::changes::{Row, advice, bytes, communicator, is_named};
 use crate::words::comparison::{self as words, letter, setting_in_words};
-use crate::words::culprit;
-use crate::words::difference::{is_only_alone, named, signed, signed_percent, verdict_on};
+use crate::words::difference::{is_only_alone, signed, signed_percent, verdict_on};
 use crate::words::tree_differences as tree_words;
 
 /// Rows shown of one comparison: of operations that differ, and of the others.
@@ -28,16 +25,11 @@ const ROWS: [usize; 2] = [9, 5];
 const FEWER_ROWS: [usize; 2] = [4, 1];
 /// Rows among them of operations with too few instances.
 const MAX_TOO_FEW: usize = 3;
-/// Characters of the name of an algorithm.
-const MAX_ALGORITHM: usize = 60;
 /// Sentences on what to look at.
 const MAX_SENTENCES: usize = 3;
 
 /// Places from which operations are called.
 const MAX_SITES: usize = 4;
-
-/// An operation with its differences in the trace that is described.
-pub(crate) type Row<'a> = (&'a ComparedOperation, &'a OperationDifferences);
 
 /// The screen, 100 columns wide. `report` is where the pictures are, if there are any.
 #[must_use]
@@ -54,12 +46,23 @@ pub fn comparison_to_text_within(
 ) -> String {
     let mut screen = Screen::new(columns);
     traces(&mut screen, comparison);
-    for run in &comparison.runs {
-        against_baseline(&mut screen, comparison, run);
+    if let Some(sides) = &comparison.sides {
+        sides::sides(&mut screen, comparison, sides);
+    } else {
+        for run in &comparison.runs {
+            against_baseline(&mut screen, comparison, run);
+        }
     }
-    screen.heading("Remarks");
+    let names = words::names(comparison);
+    if !comparison.remarks.is_empty() {
+        screen.heading("Remarks");
+    }
     for remark in &comparison.remarks {
-        screen.item(&format!("{}: {}", remark.code(), words::remark(remark)));
+        screen.item(&format!(
+            "{}: {}",
+            remark.code(),
+            words::remark(&names, remark)
+        ));
     }
     if let Some(report) = report {
         let index = report.join("index.html");
@@ -70,10 +73,18 @@ pub fn comparison_to_text_within(
 
 /// What was compared, and which settings differ.
 fn traces(screen: &mut Screen, comparison: &Comparison) {
+    let baseline = match &comparison.sides {
+        None => "A is the baseline".to_owned(),
+        Some(sides) => {
+            let runs = quantity::counted(sides.baseline.len(), "run");
+            format!("A, of {runs}, is the baseline")
+        }
+    };
     let _ = writeln!(
         screen.text,
-        "{BOLD}Comparison of traces{BOLD:#} (A is the baseline)"
+        "{BOLD}Comparison of traces{BOLD:#} ({baseline})"
     );
+    let names = words::names(comparison);
     let commands: Vec<String> = comparison
         .traces
         .iter()
@@ -104,7 +115,7 @@ fn traces(screen: &mut Screen, comparison: &Comparison) {
             let command = inert::line(&commands[index][common..], room);
             let _ = write!(ran, "; {cut}{command}");
         }
-        screen.fact(&letter(index), &ran);
+        screen.fact(&names[index], &ran);
     }
     if is_one_command {
         let command = inert::line(&commands[0], screen.fact_columns());
@@ -113,7 +124,7 @@ fn traces(screen: &mut Screen, comparison: &Comparison) {
     let others = comparison.differs.iter();
     for setting in others.filter(|s| s.what != "command" && s.what != "ranks") {
         let width = 80 / setting.values.len().max(1);
-        let values = setting_in_words(setting, width.max(12));
+        let values = setting_in_words(&names, setting, width.max(12));
         let what = match &*setting.what {
             "mpi_library" => "MPI library",
             what => what,
@@ -184,13 +195,6 @@ fn of_trace(operation: &ComparedOperation, trace: usize) -> Option<Row<'_>> {
 /// By how much the total time of an operation changed, ns, >= 0.
 pub(crate) fn total_change_ns((_, differences): &Row<'_>) -> i64 {
     differences.total_ns.difference.saturating_abs()
-}
-
-fn is_named(verdict: ComparisonVerdict) -> bool {
-    matches!(
-        verdict,
-        ComparisonVerdict::Slower | ComparisonVerdict::Faster
-    )
 }
 
 /// The run as a whole: single numbers, without intervals.
@@ -386,22 +390,6 @@ fn table(
     lines_of(&table)
 }
 
-fn communicator(operation: &ComparedOperation, width: usize) -> String {
-    match &operation.communicator {
-        Some(name) => inert::line(name, width),
-        None => "unknown".to_owned(),
-    }
-}
-
-/// Smallest to largest payload: `8`, `16..24`, `64k..127k`.
-pub(crate) fn bytes(figures: &OperationFigures) -> String {
-    match (figures.bytes_min, figures.bytes_max) {
-        (Some(least), Some(most)) if short_bytes(least) == short_bytes(most) => short_bytes(least),
-        (Some(least), Some(most)) => format!("{}..{}", short_bytes(least), short_bytes(most)),
-        _ => "-".to_owned(),
-    }
-}
-
 pub(crate) fn instances(from: u64, to: u64) -> String {
     if from == to {
         from.to_string()
@@ -434,169 +422,67 @@ pub(crate) fn verdict(differences: &OperationDifferences) -> String {
 /// Operations that one of the two traces does not have.
 fn only_in(screen: &mut Screen, comparison: &Comparison, trace: usize) {
     for (has, has_not) in [(0, trace), (trace, 0)] {
-        let here = comparison
-            .only_in
-            .iter()
-            .filter(|only| (only.trace, only.not_in) == (has, has_not));
-        let names: Vec<String> = here
-            .map(|only| {
-                let communicator = only.communicator.as_deref().unwrap_or("unknown");
-                let time = only.figures.call_time_ns.as_ref().map_or(0, |s| s.total);
-                format!(
-                    "{} on {} ({} bytes, {})",
-                    only.operation,
-                    inert::line(communicator, 24),
-                    bytes(&only.figures),
-                    quantity::duration(time)
-                )
-            })
-            .collect();
-        if !names.is_empty() {
-            let more = match names.len() {
-                0..3 => String::new(),
-                n => format!(" and {} more", n - 2),
-            };
-            let first = names[..names.len().min(2)].join(", ");
-            screen.item(&format!("only in {}: {first}{more}", letter(has)));
+        let here = comparison.only_in.iter();
+        let here = here.filter(|only| (only.trace, only.not_in) == (has, has_not));
+        if let Some(sentence) = only_there(&letter(has), here) {
+            screen.item(&sentence);
         }
     }
 }
 
-/// How an operation differs, by how much in total, what changed with it, and where to look.
-pub(crate) fn advice(other: &str, row: &Row<'_>) -> Option<String> {
-    let (operation, differences) = row;
-    let name = format!(
-        "{} on {}{}",
-        operation.operation,
-        communicator(operation, 24),
-        match operation.traces[0].as_ref().map(bytes) {
-            Some(bytes) if bytes != "0" && bytes != "-" => format!(" ({bytes} bytes)"),
-            _ => String::new(),
-        }
-    );
-    if !is_named(differences.verdict) {
-        let median = differences.duration_ns.median.as_ref();
-        let is_alone = differences.verdict == ComparisonVerdict::NotDistinguishable;
-        let median = median.filter(|median| is_alone && is_named(median.verdict))?;
-        return Some(format!(
-            "{name}: the means are not distinguishable (a few long instances dominate them), but by \
-             the median duration it is {}",
-            named(median)
-        ));
-    }
-    let how = differences.call_time_ns.mean.as_ref().map(named);
-    let by_ns = signed(differences.total_ns.difference);
-    let mut text = format!(
-        "{name}: {} per call, {by_ns} in total",
-        how.unwrap_or_default()
-    );
-    for part in changes(other, row)
-        .into_iter()
-        .chain(why(other, differences))
-    {
-        text.push_str("; ");
-        text.push_str(&part);
-    }
-    Some(text)
-}
-
-/// What changed beside the times: the algorithm, and who is late.
-fn changes(other: &str, (operation, differences): &Row<'_>) -> Vec<String> {
-    let of = |trace: usize| operation.traces.get(trace).and_then(Option::as_ref);
-    let (Some(from), Some(to)) = (of(0), of(differences.trace)) else {
-        return Vec::new();
+/// Operations that no run of the one or of the other side has: those of the first run of a side.
+fn only_in_sides(comparison: &Comparison, sides: &Sides) -> Vec<String> {
+    let same = |one: &OnlyIn, two: &OnlyIn| {
+        one.operation == two.operation
+            && one.communicator == two.communicator
+            && bytes(&one.figures) == bytes(&two.figures)
     };
-    let mut changes = Vec::new();
-    let is_replaced = from.spanning_tree.is_some() != to.spanning_tree.is_some();
-    if is_replaced {
-        let [from, to] = [from, to].map(tree_words::what_ran);
-        changes.push(format!("it ran over {from} in A, over {to} in {other}"));
-    }
-    // The names of one source are compared: the library's, or what was recognized.
-    let names = [
-        from.library_name.as_ref().zip(to.library_name.as_ref()),
-        from.algorithm.as_ref().zip(to.algorithm.as_ref()),
-    ];
-    let changed = names.into_iter().flatten().find(|(from, to)| from != to);
-    if let Some((from, to)) = changed.filter(|_| !is_replaced) {
-        changes.push(format!(
-            "the algorithm changed from {} to {}",
-            inert::line(from, MAX_ALGORITHM),
-            inert::line(to, MAX_ALGORITHM)
-        ));
-    }
-    if from.late != to.late {
-        let late = |late: &Option<Culprit>| late.as_ref().map_or("nobody".to_owned(), culprit);
-        changes.push(format!(
-            "{} is late in A, {} in {other}",
-            late(&from.late),
-            late(&to.late)
-        ));
-    }
-    changes
+    let all = || comparison.only_in.iter();
+    let firsts = sides.baseline.first().zip(sides.other.first());
+    let here = |(has, has_not): (usize, usize)| {
+        all().filter(move |only| (only.trace, only.not_in) == (has, has_not))
+    };
+    let in_a = firsts.into_iter().flat_map(|(&one, &two)| here((one, two)));
+    let in_a = in_a.filter(|only| {
+        let mut others = sides.other.iter();
+        others.all(|&other| here((only.trace, other)).any(|of| same(of, only)))
+    });
+    let in_b = firsts.into_iter().flat_map(|(&one, &two)| here((two, one)));
+    let in_b = in_b.filter(|only| {
+        let mut others = sides.baseline.iter().skip(1);
+        others.all(|&other| !here((other, only.not_in)).any(|of| same(of, only)))
+    });
+    let found = [only_there("A", in_a), only_there("B", in_b)];
+    found.into_iter().flatten().collect()
 }
 
-/// What a difference comes from, as far as waiting and core show, and where to look.
-fn why(other: &str, differences: &OperationDifferences) -> Option<String> {
-    let verdict = |difference: &Option<Difference>| difference.as_ref().map(|d| d.verdict);
-    let wait = verdict(&differences.wait_ns.mean);
-    let core = verdict(&differences.core_ns.mean);
-    let by = |difference: &Option<Difference>| {
-        let ns = difference.as_ref().map_or(0, |d| d.difference_ns);
-        quantity::duration(ns.saturating_abs())
+/// The operations that only one side has, the first by name.
+fn only_there<'a>(name: &str, here: impl Iterator<Item = &'a OnlyIn>) -> Option<String> {
+    let names = here.map(|only| {
+        let communicator = only.communicator.as_deref().unwrap_or("unknown");
+        let time = only.figures.call_time_ns.as_ref().map_or(0, |s| s.total);
+        format!(
+            "{} on {} ({} bytes, {})",
+            only.operation,
+            inert::line(communicator, 24),
+            bytes(&only.figures),
+            quantity::duration(time)
+        )
+    });
+    let names: Vec<String> = names.collect();
+    let more = match names.len() {
+        0 => return None,
+        1..3 => String::new(),
+        n => format!(" and {} more", n - 2),
     };
-    let (wait_by, core_by) = (by(&differences.wait_ns.mean), by(&differences.core_ns.mean));
-    let slower = Some(ComparisonVerdict::Slower);
-    let faster = Some(ComparisonVerdict::Faster);
-    Some(match differences.verdict {
-        ComparisonVerdict::Slower if wait == slower && core == slower => format!(
-            "more waiting (+{wait_by} per call) and a longer operation (core +{core_by}): look at \
-             who is late in {other}, and at the algorithm and the network"
-        ),
-        ComparisonVerdict::Slower if wait == slower => format!(
-            "more waiting (+{wait_by} per call): look at who is late in {other}, by collbench-analyze \
-             on it alone"
-        ),
-        ComparisonVerdict::Slower if core == slower => format!(
-            "the operation itself takes longer (core +{core_by}), not the waiting: look at the \
-             algorithm, the placement and the network"
-        ),
-        ComparisonVerdict::Faster if wait == faster && core == faster => {
-            format!("less waiting (-{wait_by} per call) and a shorter operation (core -{core_by})")
-        }
-        ComparisonVerdict::Faster if wait == faster => {
-            format!("less waiting (-{wait_by} per call): the ranks arrive closer together")
-        }
-        ComparisonVerdict::Faster if core == faster => {
-            format!("the operation itself is faster (core -{core_by}); the waiting is not shorter")
-        }
-        _ => return None,
-    })
+    let first = names[..names.len().min(2)].join(", ");
+    Some(format!("only in {name}: {first}{more}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collbench_analyzer::compare::{Change, QuantityDifferences};
-
-    fn figures(late: u32, algorithm: &str) -> OperationFigures {
-        OperationFigures {
-            communicator: Some(0),
-            root: Some(0),
-            bytes_min: Some(8),
-            bytes_max: Some(8),
-            calls: 100,
-            instances: 100,
-            duration_ns: None,
-            call_time_ns: None,
-            wait_ns: None,
-            core_ns: None,
-            algorithm: Some(algorithm.to_owned()),
-            library_name: None,
-            spanning_tree: None,
-            late: Some(Culprit::Rank(late)),
-        }
-    }
+    use collbench_analyzer::compare::{Change, Difference, QuantityDifferences};
 
     fn differences(verdict: ComparisonVerdict, interval_ns: (i64, i64)) -> OperationDifferences {
         let mean = Difference {
@@ -608,6 +494,7 @@ mod tests {
             p: Some(0.01),
             resolution_ns: None,
             instances_needed: None,
+            runs_needed: None,
         };
         let change = Change {
             difference: 3_170_000_000,
@@ -626,83 +513,6 @@ mod tests {
             core_ns: QuantityDifferences::default(),
             trees: Vec::new(),
         }
-    }
-
-    #[test]
-    fn the_main_difference_is_named_without_a_known_reason_too() {
-        let operation = ComparedOperation {
-            operation: "MPI_Bcast".into(),
-            communicator: Some("MPI_COMM_WORLD".to_owned()),
-            traces: vec![Some(figures(1, "binomial")), Some(figures(3, "pipeline"))],
-            differences: Vec::new(),
-            indexes: vec![Some(0), Some(0)],
-        };
-        let slower = differences(ComparisonVerdict::Slower, (1, 3));
-        assert_eq!(
-            advice("B", &(&operation, &slower)).unwrap(),
-            "MPI_Bcast on MPI_COMM_WORLD (8 bytes): x5.98 slower (5.90 to 6.10) per call, +3.17 s in \
-             total; the algorithm changed from binomial to pipeline; rank 1 is late in A, rank 3 in B"
-        );
-        let open = differences(ComparisonVerdict::NotDistinguishable, (1, 3));
-        assert_eq!(advice("B", &(&operation, &open)), None);
-    }
-
-    #[test]
-    fn what_ran_over_a_spanning_tree_in_one_of_the_traces_is_told_whether_it_differs_or_not() {
-        let over_tree = |name: &str| OperationFigures {
-            spanning_tree: Some(name.to_owned()),
-            algorithm: None,
-            ..figures(1, "")
-        };
-        let compared = |name: &'static str, traces| ComparedOperation {
-            operation: name.into(),
-            communicator: Some("MPI_COMM_WORLD".to_owned()),
-            traces,
-            differences: Vec::new(),
-            indexes: vec![Some(0), Some(0)],
-        };
-        let with_tree = |name: &'static str, tree| {
-            let traces = vec![Some(figures(1, "linear")), Some(over_tree(tree))];
-            compared(name, traces)
-        };
-        let operations = [
-            with_tree("MPI_Bcast", "line 1 of the tree file"),
-            with_tree("MPI_Reduce", "line 1 of the tree file"),
-            with_tree("MPI_Reduce", "line 1 of the tree file"),
-            with_tree("MPI_Barrier", "line 7 of the tree file"),
-            compared(
-                "MPI_Gather",
-                vec![Some(over_tree("a.toml:2")), Some(figures(1, "linear"))],
-            ),
-            compared(
-                "MPI_Scatter",
-                vec![Some(over_tree("one")), Some(over_tree("two"))],
-            ),
-            compared(
-                "MPI_Scan",
-                vec![Some(figures(1, "linear")), Some(figures(1, "chain"))],
-            ),
-        ];
-        let open = differences(ComparisonVerdict::NotDistinguishable, (-5, 5));
-        let rows: Vec<Row<'_>> = operations.iter().map(|of| (of, &open)).collect();
-        let rows: Vec<&Row<'_>> = rows.iter().collect();
-        assert_eq!(
-            tree_words::replaced("B", &rows),
-            [
-                "over a spanning tree in B, with the MPI library in A: MPI_Bcast and MPI_Reduce (line 1 of the \
-                 tree file), MPI_Barrier (line 7 of the tree file)",
-                "over a spanning tree in A, with the MPI library in B: MPI_Gather (a.toml:2)",
-            ]
-        );
-        let faster = differences(ComparisonVerdict::Faster, (-3, -1));
-        let text = advice("B", &(&operations[0], &faster)).unwrap();
-        assert!(
-            text.contains(
-                "; it ran over the MPI library's linear in A, over the spanning tree of line 1 of the tree \
-                 file in B"
-            ),
-            "{text}"
-        );
     }
 
     #[test]

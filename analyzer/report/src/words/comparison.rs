@@ -1,9 +1,13 @@
 //! Comparisons in sentences.
 
-use collbench_analyzer::compare::{ComparedSite, ComparisonRemark, DifferingSetting, SiteFigures};
+use collbench_analyzer::compare::{
+    ComparedSite, Comparison, ComparisonRemark, DifferingSetting, MIN_RUNS, SiteFigures,
+};
 use collbench_stats::estimate::MIN_INSTANCES;
 use collbench_text::inert;
 use collbench_text::quantity::{counted, duration};
+
+use crate::words::facts::list;
 
 /// What a trace is called: `A` is the baseline.
 pub(crate) fn letter(trace: usize) -> String {
@@ -11,6 +15,20 @@ pub(crate) fn letter(trace: usize) -> String {
         Some(n) => char::from(b'A' + n).to_string(),
         None => format!("T{}", trace + 1),
     }
+}
+
+/// What the traces of a comparison are called: `A`, `B`; runs of two sides `A1`, `A2`, `B1`.
+pub(crate) fn names(comparison: &Comparison) -> Vec<String> {
+    let n_traces = comparison.traces.len();
+    let Some(sides) = &comparison.sides else {
+        return (0..n_traces).map(letter).collect();
+    };
+    let n_baseline = sides.baseline.len();
+    let of = |trace: usize| match trace.checked_sub(n_baseline) {
+        None => format!("A{}", trace + 1),
+        Some(at) => format!("B{}", at + 1),
+    };
+    (0..n_traces).map(of).collect()
 }
 
 /// Columns for a place.
@@ -45,18 +63,22 @@ pub(crate) fn site(site: &ComparedSite) -> String {
 }
 
 /// A setting's values, each inert and cut.
-pub(crate) fn setting_in_words(setting: &DifferingSetting, width: usize) -> String {
+pub(crate) fn setting_in_words(
+    names: &[String],
+    setting: &DifferingSetting,
+    width: usize,
+) -> String {
     let values = setting.values.iter().enumerate();
     values
-        .map(|(index, value)| format!("{}: {}", letter(index), inert::line(value, width)))
+        .map(|(index, value)| format!("{}: {}", names[index], inert::line(value, width)))
         .collect::<Vec<_>>()
         .join("; ")
 }
 
 /// What a remark on a comparison says.
-pub(crate) fn remark(remark: &ComparisonRemark) -> String {
+pub(crate) fn remark(names: &[String], remark: &ComparisonRemark) -> String {
     let letters = |traces: &[usize]| {
-        let letters: Vec<String> = traces.iter().copied().map(letter).collect();
+        let letters: Vec<&str> = traces.iter().map(|&at| &*names[at]).collect();
         letters.join(", ")
     };
     match remark {
@@ -78,7 +100,8 @@ pub(crate) fn remark(remark: &ComparisonRemark) -> String {
                 .to_owned()
         }
         ComparisonRemark::MatchedByName { traces } => format!(
-            "some communicators of A and {} have different members: they are compared by name and kind",
+            "some communicators of {} and {} have different members: they are compared by name and kind",
+            names[0],
             letters(traces)
         ),
         ComparisonRemark::TooFew { n_differences } => format!(
@@ -86,14 +109,44 @@ pub(crate) fn remark(remark: &ComparisonRemark) -> String {
              them are close together in time",
             counted(*n_differences as u64, "difference")
         ),
+        ComparisonRemark::UnlikeRuns {
+            is_baseline, what, ..
+        } => {
+            let what: Vec<String> = what.iter().map(|what| what.replace('_', " ")).collect();
+            format!(
+                "the runs of {} differ in {}: how far they lie apart may come from that",
+                if *is_baseline { "A" } else { "B" },
+                list(what)
+            )
+        }
+        ComparisonRemark::FewRuns { runs } => few_runs(*runs),
         ComparisonRemark::OneRunEach { are_repeated } => format!(
             "the intervals cover variation within a run only, not what differs from run to run \
              (placement, neighbors on the network, other load): {}",
             if *are_repeated {
                 "see how far runs of the same command differ here"
             } else {
-                "give several runs of each; all are compared with the first"
+                "give several runs of each side, with --with before those of the second"
             }
         ),
     }
+}
+
+/// What so few runs of both sides can tell.
+fn few_runs(runs: [usize; 2]) -> String {
+    let single = ["A", "B"].into_iter().zip(runs);
+    let single: Vec<String> = single
+        .filter(|&(_, n)| n < MIN_RUNS)
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    if single.is_empty() {
+        return "with 2 runs of a side only differences are found that are several times as large as those between \
+                its runs; 3 or more of each find smaller ones"
+            .to_owned();
+    }
+    format!(
+        "how far runs of {} lie apart is not known from one run, so nothing is called a change: record 3 or more of \
+         each side",
+        list(single)
+    )
 }

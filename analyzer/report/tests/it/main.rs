@@ -26,6 +26,7 @@ mod pictures;
 mod promises;
 mod ring;
 mod said;
+mod sides;
 mod tree_comparison;
 mod trees;
 mod trees_of_one_trace;

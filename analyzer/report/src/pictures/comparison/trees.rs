@@ -5,7 +5,7 @@ use collbench_text::{inert, quantity};
 use collbench_viz as viz;
 use collbench_viz::{Departure, Heading, StageTime, Stages};
 
-use super::{InTrace, name};
+use super::{InTrace, column};
 use crate::words::own_trees as words;
 use crate::words::tree_differences::stage_name;
 
@@ -38,13 +38,15 @@ fn with_trees<'a, 's>(
 ) -> Option<Vec<(&'s InTrace<'a>, &'a OwnTreeSummary)>> {
     let all = summaries.iter();
     let all: Vec<_> = all.filter_map(|of| Some((of, own(of)?))).collect();
-    let is_from_a = all.first().is_some_and(|((trace, ..), _)| *trace == 0);
+    let is_from_a = all
+        .first()
+        .is_some_and(|((name, ..), _)| name.starts_with('A'));
     (is_from_a && all.len() > 1).then_some(all)
 }
 
-fn name_of((trace, analysis, _): &InTrace<'_>, own: &OwnTreeSummary) -> String {
+fn name_of((called, analysis, _): &InTrace<'_>, own: &OwnTreeSummary) -> String {
     let tree = inert::line(&own.name, MAX_NAME);
-    format!("{}, {tree}", name(*trace, analysis))
+    format!("{}, {tree}", column(called, analysis))
 }
 
 /// The serialization of the largest subtree of a host that all traces have: figure 3b of Bongo et al.
@@ -77,12 +79,11 @@ pub(super) fn serialization(
     let ends = curves
         .iter()
         .zip(&all)
-        .filter_map(|((_, points), ((trace, ..), _))| {
+        .filter_map(|((_, points), ((name, ..), _))| {
             let (first, last) = (points.first()?, points.last()?);
-            let letter = crate::words::comparison::letter(*trace);
             let [first, last] = [first, last].map(|point| quantity::duration(point.mean_ns));
             Some(format!(
-                "{letter}: {first} for the first, {last} for the last"
+                "{name}: {first} for the first, {last} for the last"
             ))
         });
     let ends: Vec<String> = ends.take(3).collect();
@@ -123,10 +124,9 @@ pub(super) fn one_path(heading: &Heading, summaries: &[InTrace<'_>]) -> Option<v
     });
     let slowest = in_all.max_by_key(|of| (own_ns(of), std::cmp::Reverse((of.rank, of.thread))))?;
     let rank = (slowest.rank, slowest.thread);
-    let times = all.iter().filter_map(|((trace, ..), own)| {
+    let times = all.iter().filter_map(|((name, ..), own)| {
         let time = own_ns(&own.paths[path(own, rank)?])?;
-        let letter = crate::words::comparison::letter(*trace);
-        Some(format!("{letter}: {}", quantity::duration(time)))
+        Some(format!("{name}: {}", quantity::duration(time)))
     });
     let times: Vec<String> = times.take(4).collect();
     let heading = Heading {

@@ -4,8 +4,8 @@ use collbench_analyzer::compare::{ComparisonVerdict, StageDifferences, TreeDiffe
 use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::screen::comparison::{Row, is_named};
 use crate::screen::lines::{Screen, in_two_lines, lines_of};
+use crate::words::changes::{Row, is_named};
 use crate::words::comparison::letter;
 use crate::words::difference::verdict_on;
 use crate::words::tree_differences as words;

@@ -1,0 +1,125 @@
+//! Two sides of several runs each, on a screen.
+
+use collbench_analyzer::compare::{Comparison, ComparisonVerdict, Sides, SidesOperation};
+use collbench_text::inert;
+use comfy_table::{CellAlignment, Table, TableStyle};
+
+use crate::screen::comparison::only_in_sides;
+use crate::screen::lines::{Screen, in_two_lines, lines_of};
+use crate::words::changes::{bytes, communicator};
+use crate::words::sides as words;
+
+/// Operations shown.
+const ROWS: usize = 14;
+/// Sentences on what to look at.
+const MAX_SENTENCES: usize = 3;
+
+/// How the sides differ.
+pub(super) fn sides(screen: &mut Screen, comparison: &Comparison, sides: &Sides) {
+    screen.heading(&format!("B against A, {}", words::runs(sides)));
+    screen.fact("run", &words::whole(&sides.duration_ns));
+    let mut calls = format!("{} over all ranks", words::whole(&sides.collectives_ns));
+    if let Some(wait_ns) = &sides.wait_ns {
+        calls += &format!("; waiting {}", words::whole(wait_ns));
+    }
+    screen.fact("calls", &calls);
+    screen.fact("of", &words::counts(sides));
+    // Stable: those that differ first, each kind by the change of its total time.
+    let mut operations: Vec<&SidesOperation> = sides.operations.iter().collect();
+    operations.sort_by_key(|of| match of.differences.verdict {
+        ComparisonVerdict::Slower | ComparisonVerdict::Faster => 0,
+        ComparisonVerdict::TooFew => 2,
+        _ => 1,
+    });
+    let n_more = operations.len().saturating_sub(ROWS);
+    operations.truncate(ROWS);
+    if operations.is_empty() {
+        screen.item("no operation is in runs of both sides");
+    } else {
+        for line in fitting_lines(comparison, &operations, screen.columns()) {
+            screen.row(&line);
+        }
+    }
+    if n_more > 0 {
+        screen.item(&format!(
+            "and {n_more} more: see sides.operations in comparison.json"
+        ));
+    }
+    let notes = words::about_not_significant(sides).into_iter();
+    let changes = words::changes(comparison, sides).into_iter();
+    let all = notes
+        .chain(only_in_sides(comparison, sides))
+        .chain(changes.take(MAX_SENTENCES))
+        .chain(words::what_would_tell(comparison, sides))
+        .chain(words::apart(comparison, sides));
+    for sentence in all {
+        screen.item(&sentence);
+    }
+}
+
+/// The table, at most so many columns wide if possible.
+fn fitting_lines(
+    comparison: &Comparison,
+    operations: &[&SidesOperation],
+    columns: usize,
+) -> Vec<String> {
+    const NAMES: [[usize; 2]; 4] = [[24, 18], [18, 10], [14, 8], [10, 6]];
+    let wide = NAMES.iter().map(|&names| (names, false));
+    let narrow = NAMES.iter().map(|&names| (names, true));
+    let mut lines = Vec::new();
+    for (names, is_narrow) in wide.chain(narrow) {
+        lines = table(comparison, operations, names, is_narrow);
+        if lines.iter().all(|line| line.chars().count() <= columns) {
+            break;
+        }
+    }
+    lines
+}
+
+fn table(
+    comparison: &Comparison,
+    operations: &[&SidesOperation],
+    [operation_width, communicator_width]: [usize; 2],
+    is_narrow: bool,
+) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    let cell = |text: String| {
+        if is_narrow { in_two_lines(&text) } else { text }
+    };
+    table.set_header([
+        "operation".to_owned(),
+        "communicator".to_owned(),
+        "root".to_owned(),
+        "bytes".to_owned(),
+        cell("means in A".to_owned()),
+        cell("means in B".to_owned()),
+        cell("B vs A (95 % interval)".to_owned()),
+    ]);
+    for of in operations {
+        let (operation, differences) = words::row(comparison, of);
+        let Some(Some(figures)) = operation.traces.first() else {
+            continue;
+        };
+        let mean = differences.call_time_ns.mean.as_ref();
+        table.add_row([
+            inert::line(&operation.operation, operation_width),
+            communicator(operation, communicator_width),
+            (figures.root).map_or_else(|| "-".to_owned(), |root| root.to_string()),
+            bytes(figures),
+            cell(words::range(&of.baseline_ns)),
+            cell(words::range(&of.other_ns)),
+            cell(mean.map_or_else(|| "not known".to_owned(), words::verdict)),
+        ]);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((
+            if index == 0 { 2 } else { 0 },
+            if index == 5 { 2 } else { 1 },
+        ));
+        if (2..6).contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    lines_of(&table)
+}

@@ -1,0 +1,266 @@
+//! Several runs of each of two sides: the runs are the samples, not their calls.
+//!
+//! How long calls take differs from run to run by placement, other jobs and the state of the machine, which the calls of
+//! one run share. So each run gives one value, its mean, and the spread between the runs of a side decides whether the
+//! sides differ (Welch's t test of the means of runs).
+
+use collbench_stats::difference::Verdict;
+use collbench_stats::distribution::Summary;
+use collbench_stats::estimate::{ALPHA, Estimate, Estimates, Evidence};
+use collbench_stats::student;
+use serde::{Deserialize, Serialize};
+
+use crate::compare::compared::{
+    Change, ComparedOperation, ComparedTrace, OperationDifferences, QuantityDifferences,
+};
+use crate::compare::difference::{Difference, decide, difference};
+use crate::results::analysis::Analysis;
+use crate::results::operation::OperationSummary;
+
+/// Runs of a side from which on there is a spread between them.
+pub const MIN_RUNS: usize = 2;
+/// Most runs that are said to be needed.
+const MAX_NEEDED: u64 = 1_000;
+
+/// Two sides of one run or more each, compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sides {
+    /// Indexes of the traces of the baseline.
+    pub baseline: Vec<usize>,
+    /// Indexes of the traces that are compared with it.
+    pub other: Vec<usize>,
+    /// How long the runs take.
+    pub duration_ns: RunsDifference,
+    /// The time in collectives of all processes.
+    pub collectives_ns: RunsDifference,
+    /// The sum of all waits; `None` where it is not known of all runs.
+    pub wait_ns: Option<RunsDifference>,
+    /// The operations that both sides have, by the change of their total time.
+    pub operations: Vec<SidesOperation>,
+    /// Differences that were tested together: verdicts are corrected for so many (Holm).
+    pub tests: usize,
+}
+
+/// How the runs of two sides differ in one time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunsDifference {
+    /// The time in each run of the baseline, ns.
+    pub baseline_ns: Vec<i64>,
+    /// The time in each run of the other side, ns.
+    pub other_ns: Vec<i64>,
+    /// The difference of their means.
+    pub difference: Difference,
+}
+
+/// How one operation differs between the sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SidesOperation {
+    /// Its index in `operations` of the comparison.
+    pub row: usize,
+    /// For each run of the baseline the mean time of a call, ns; `None` where the run does not have it.
+    pub baseline_ns: Vec<Option<i64>>,
+    /// The same for each run of the other side.
+    pub other_ns: Vec<Option<i64>>,
+    /// The differences of the means of runs; `trace` is the first run of the other side that has the operation. The
+    /// reasons (waits, core, duration) are tested only where the time of its calls differs.
+    pub differences: OperationDifferences,
+}
+
+/// One value of each run of a side that has one, with its standard error within the run, ns.
+type Values = Vec<(f64, f64)>;
+
+/// Compares the runs of `baseline` with those of `other`.
+pub(crate) fn compare(
+    (baseline, other): (&[usize], &[usize]),
+    traces: &[ComparedTrace],
+    analyses: &[Analysis],
+    operations: &[ComparedOperation],
+) -> Sides {
+    let of_both = || (baseline.iter(), other.iter());
+    let rows = operations
+        .iter()
+        .enumerate()
+        .filter_map(|(row, operation)| {
+            let has = |trace: &usize| operation.indexes[*trace].is_some();
+            let (mut one, mut two) = of_both();
+            (one.any(has) && two.any(has)).then_some(row)
+        });
+    let rows: Vec<usize> = rows.collect();
+    // Of the runs as a whole three.
+    let n_tests = rows.len() + 3;
+    let whole = |time: &dyn Fn(&ComparedTrace) -> Option<i64>| {
+        let times = |side: &[usize]| -> Option<Vec<i64>> {
+            side.iter().map(|&trace| time(&traces[trace])).collect()
+        };
+        let (baseline_ns, other_ns) = (times(baseline)?, times(other)?);
+        let values = |times: &[i64]| times.iter().map(|&ns| (ns as f64, 0.0)).collect();
+        Some(RunsDifference {
+            difference: of_runs(&values(&baseline_ns), &values(&other_ns), n_tests),
+            baseline_ns,
+            other_ns,
+        })
+    };
+    let always = |time: fn(&ComparedTrace) -> i64| {
+        let found = whole(&|trace| Some(time(trace)));
+        found.unwrap_or_else(|| unreachable!("each run has this time"))
+    };
+    let operation = |row: usize| {
+        let summaries = |side: &[usize]| -> Vec<Option<&OperationSummary>> {
+            let indexes = side
+                .iter()
+                .map(|&trace| (trace, operations[row].indexes[trace]));
+            let found = indexes.map(|(trace, index)| Some(&analyses[trace].operations[index?]));
+            found.collect()
+        };
+        let first = other
+            .iter()
+            .find(|&&trace| operations[row].indexes[trace].is_some());
+        let (one, two) = (summaries(baseline), summaries(other));
+        let mean = |of: &Option<&OperationSummary>| Some(of.as_ref()?.call_time_ns.as_ref()?.mean);
+        SidesOperation {
+            row,
+            baseline_ns: one.iter().map(mean).collect(),
+            other_ns: two.iter().map(mean).collect(),
+            differences: of_operation(first.copied().unwrap_or_default(), &one, &two, n_tests),
+        }
+    };
+    let mut sides = Sides {
+        baseline: baseline.to_vec(),
+        other: other.to_vec(),
+        duration_ns: always(|trace| trace.trace.duration_ns),
+        collectives_ns: always(|trace| trace.collectives_ns),
+        wait_ns: whole(&|trace| trace.wait_ns),
+        operations: rows.into_iter().map(operation).collect(),
+        tests: 0,
+    };
+    sides.decide();
+    // Stable: those of equal change stay in the order of their time.
+    let change = |of: &SidesOperation| of.differences.total_ns.difference.saturating_abs();
+    sides
+        .operations
+        .sort_by_key(|of| std::cmp::Reverse(change(of)));
+    sides
+}
+
+impl Sides {
+    /// Verdicts on the runs and on the times of calls together; then on the reasons where those differ.
+    fn decide(&mut self) {
+        let calls = self.operations.iter_mut();
+        let calls = calls.filter_map(|of| of.differences.call_time_ns.mean.as_mut());
+        let whole = [&mut self.duration_ns, &mut self.collectives_ns];
+        let whole = whole.into_iter().chain(&mut self.wait_ns);
+        self.tests = decide(whole.map(|of| &mut of.difference).chain(calls));
+        for of in &mut self.operations {
+            if let Some(mean) = &of.differences.call_time_ns.mean {
+                of.differences.verdict = mean.verdict;
+            }
+        }
+        let changed = self.operations.iter_mut().map(|of| &mut of.differences);
+        let changed = changed.filter(|of| matches!(of.verdict, Verdict::Slower | Verdict::Faster));
+        decide(changed.flat_map(|of| {
+            let reasons = [&mut of.duration_ns, &mut of.wait_ns, &mut of.core_ns];
+            reasons
+                .into_iter()
+                .filter_map(|reason| reason.mean.as_mut())
+        }));
+    }
+}
+
+fn of_operation(
+    trace: usize,
+    baseline: &[Option<&OperationSummary>],
+    other: &[Option<&OperationSummary>],
+    n_tests: usize,
+) -> OperationDifferences {
+    let total = |side: &[Option<&OperationSummary>]| {
+        let times = side
+            .iter()
+            .flatten()
+            .filter_map(|of| of.call_time_ns.as_ref());
+        let (n, sum) = times.fold((0, 0_i128), |(n, sum), of| {
+            (n + 1, sum + i128::from(of.total))
+        });
+        i64::try_from(sum / n.max(1)).unwrap_or(i64::MAX)
+    };
+    let quantity = |summary: fn(&OperationSummary) -> &Option<Summary>,
+                    evidence: fn(Evidence) -> Estimates| {
+        let values = |side: &[Option<&OperationSummary>]| -> Values {
+            let of_run = |of: &&OperationSummary| {
+                let estimate = evidence(of.evidence()).mean;
+                let mean = summary(of).as_ref()?.mean as f64;
+                Some(estimate.map_or((mean, 0.0), |of| (of.value, of.below.max(of.above))))
+            };
+            side.iter().flatten().filter_map(of_run).collect()
+        };
+        let (one, two) = (values(baseline), values(other));
+        QuantityDifferences {
+            mean: (!one.is_empty() && !two.is_empty()).then(|| of_runs(&one, &two, n_tests)),
+            median: None,
+        }
+    };
+    OperationDifferences {
+        trace,
+        verdict: Verdict::TooFew,
+        total_ns: Change::new(total(baseline), total(other)),
+        duration_ns: quantity(|of| &of.duration_ns, |of| of.duration),
+        call_time_ns: quantity(|of| &of.call_time_ns, |of| of.call_time),
+        wait_ns: quantity(|of| &of.wait_ns, |of| of.wait),
+        core_ns: quantity(|of| &of.core_ns, |of| of.core),
+        trees: Vec::new(),
+    }
+}
+
+/// The difference of the means of two sides, with a verdict for [`decide`] to complete.
+fn of_runs(baseline: &Values, other: &Values, n_tests: usize) -> Difference {
+    let mean = |values: &Values| mean(values).round() as i64;
+    let estimates = estimate(baseline).zip(estimate(other));
+    Difference {
+        instances_needed: None,
+        runs_needed: runs_needed(baseline, other, n_tests),
+        ..difference((mean(baseline), mean(other)), estimates, None, 0)
+    }
+}
+
+fn mean(values: &Values) -> f64 {
+    let sum: f64 = values.iter().map(|(value, _)| value).sum();
+    sum / values.len().max(1) as f64
+}
+
+/// Variance of the value of one run: that between the runs, at least that within them, which is a part of it. `None`
+/// of fewer than [`MIN_RUNS`].
+fn variance(values: &Values) -> Option<f64> {
+    let n = values.len();
+    if n < MIN_RUNS {
+        return None;
+    }
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|(value, _)| (value - mean).powi(2)).sum();
+    let within: f64 = values.iter().map(|(_, error)| error.powi(2)).sum();
+    Some((squares / (n - 1) as f64).max(within / n as f64))
+}
+
+fn estimate(values: &Values) -> Option<Estimate> {
+    let n = values.len() as f64;
+    let error = (variance(values)? / n).sqrt();
+    Some(Estimate {
+        value: mean(values),
+        below: error,
+        above: error,
+        df: n - 1.0,
+    })
+}
+
+/// With how many runs of each side a difference of this size would be significant among so many that are tested, if they
+/// are more than there are. A side of one run is taken to vary as the other one does.
+fn runs_needed(baseline: &Values, other: &Values, n_tests: usize) -> Option<u64> {
+    let variances = [variance(baseline), variance(other)];
+    let known = variances[0].or(variances[1])?;
+    let sum: f64 = variances.iter().map(|of| of.unwrap_or(known)).sum();
+    let difference = (mean(other) - mean(baseline)).abs();
+    let has_enough = |n: &u64| {
+        let t = student::two_sided_quantile(ALPHA / n_tests as f64, 2.0 * (n - 1) as f64);
+        t * (sum / *n as f64).sqrt() < difference
+    };
+    let fewest = baseline.len().min(other.len()).max(MIN_RUNS - 1) as u64;
+    (fewest + 1..=MAX_NEEDED).find(has_enough)
+}
