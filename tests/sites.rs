@@ -4,23 +4,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use collbench_tests::{Analysis, Job, Workspace, analyze, command, have, run, run_in, source_dir};
+use collbench_tests::{
+    Analysis, Job, Workspace, analyze, calls_at, command, have, is_at, run, run_in, source_dir,
+};
 use serde_json::Value;
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
 
 fn source(name: &str) -> PathBuf {
     source_dir().join("programs").join(name)
-}
-
-/// The line of a source that ends with this comment.
-fn line_of(name: &str, comment: &str) -> u64 {
-    let text = fs::read_to_string(source(name)).unwrap();
-    let ends = ["/* {} */", "# {}", "! {}"].map(|end| end.replace("{}", comment));
-    let at = text
-        .lines()
-        .position(|line| ends.iter().any(|end| line.ends_with(end)));
-    at.unwrap_or_else(|| panic!("{name}: {comment}")) as u64 + 1
 }
 
 /// The frames of all places from which an operation is called.
@@ -37,12 +29,6 @@ fn places<'a>(analysis: &'a Analysis, operation: &str) -> Vec<&'a [Value]> {
     ids.into_iter()
         .map(|id| sites[id as usize]["frames"].as_array().unwrap().as_slice())
         .collect()
-}
-
-/// Whether a frame is at the line of a source that ends with this comment.
-fn is_at(frame: &Value, name: &str, comment: &str) -> bool {
-    let file = frame["file"].as_str().unwrap_or_default();
-    file.ends_with(name) && frame["line"] == line_of(name, comment)
 }
 
 /// Whether an operation is called from one of the places, and a function there is at that line.
@@ -167,17 +153,7 @@ fn check_places(name: &str, compiler: &[&str], places: &[(&str, &str, u64)]) {
     let analysis = analyze(&trace, &[]).expect(0);
     let sites = analysis.array("/sites");
     for &(operation, comment, calls) in places {
-        let entries = analysis.array("/operations").iter();
-        let of = entries.filter(|entry| entry["operation"] == operation);
-        let of = of.flat_map(|entry| entry["sites"].as_array().unwrap());
-        let there = of.filter(|of| {
-            let site = &sites[of["site"].as_u64().unwrap() as usize];
-            let frames = site["frames"].as_array().unwrap();
-            // The call itself, outside of all bindings: the first function that has a line.
-            let first = frames.iter().find(|frame| !frame["line"].is_null());
-            first.is_some_and(|frame| is_at(frame, name, comment)) && site["whole"] == true
-        });
-        let found: u64 = there.map(|of| of["calls"].as_u64().unwrap()).sum();
+        let found = calls_at(&analysis, operation, name, comment);
         assert_eq!(found, calls, "{compiler:?} {comment}: {sites:#?}");
     }
 }

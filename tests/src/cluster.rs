@@ -108,6 +108,30 @@ impl Cluster {
         run_ranks(ranks, workspace.path(), &[self.variable()], &line)
     }
 
+    /// Runs a program of `programs/` with so many ranks, host by host, over the trees of a file, without a trace.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`].
+    #[track_caller]
+    pub fn run_over_trees(
+        &self,
+        workspace: &Workspace,
+        ranks: usize,
+        trees: &Path,
+        name: &str,
+        arguments: &[&str],
+    ) -> Finished {
+        command("libcollbench_preload.so");
+        let (recorder, program) = (command("collbench-record"), program(name));
+        let n = ranks.to_string();
+        let paths = [&recorder, trees, &program].map(|path| path.to_str().unwrap_or_default());
+        let record = [paths[0], "--trees", paths[1], "--no-trace", "--"];
+        let launch = [self.script(), "mpirun", "-n", &n, paths[2]];
+        let line = [&record[..], &launch, arguments].concat();
+        run_ranks(ranks, workspace.path(), &[self.variable()], &line)
+    }
+
     /// What is true of the clocks.
     ///
     /// # Panics

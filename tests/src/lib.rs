@@ -8,6 +8,7 @@
 
 mod agreement;
 mod analysis;
+mod call_sites;
 mod cluster;
 mod ends;
 mod machine;
@@ -17,6 +18,7 @@ mod run;
 
 pub use agreement::{Agreement, agreements};
 pub use analysis::{Analysis, analyze, calls_by_class, sum};
+pub use call_sites::{calls_at, is_at, line_of};
 pub use cluster::{Cluster, TrueClock, TrueClocks};
 pub use ends::{End, edges_of_bcast, edges_of_bcasts, ends, n_received, paired};
 pub use machine::{

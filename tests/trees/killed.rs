@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use collbench_formats::RankTrace;
-use collbench_tests::{Cluster, Job, Workspace, command, have, long_or, program, run_ranks};
+use collbench_tests::{Cluster, Job, Workspace, have, long_or, program};
 
 const TREES: [&str; 2] = [
     "[[tree]]\n\
@@ -83,27 +83,11 @@ fn nothing_is_left_of_ranks_on_other_hosts_either() {
     let folder = Workspace::new();
     let file = folder.join("trees.toml");
     fs::write(&file, TREES[0]).unwrap();
-    command("libcollbench_preload.so");
-    let (record, around) = (command("collbench-record"), program("around_trees.c"));
     for seed in 1..=long_or(60, 2) {
         let word = format!("killed-on-hosts-{}-{seed}", std::process::id());
         let seed = seed.to_string();
-        let line = [
-            record.to_str().unwrap(),
-            "--trees",
-            file.to_str().unwrap(),
-            "--no-trace",
-            "--",
-            cluster.script(),
-            "mpirun",
-            "-n",
-            "4",
-            around.to_str().unwrap(),
-            "die",
-            &seed,
-            &word,
-        ];
-        let finished = run_ranks(4, folder.path(), &[cluster.variable()], &line);
+        let arguments = ["die", &seed, &word];
+        let finished = cluster.run_over_trees(&folder, 4, &file, "around_trees.c", &arguments);
         assert_eq!(finished.status, 128 + 9, "{finished}");
         await_end_of(&word);
     }

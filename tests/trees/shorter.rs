@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use collbench_tests::{Cluster, Job, Workspace, command, have, program, run_ranks};
+use collbench_tests::{Cluster, Job, Workspace, have, program};
 
 /// Another shape for each number of processes.
 const SHAPES: &str = "\
@@ -67,22 +67,6 @@ fn nor_does_it_overrun_anything_over_several_hosts() {
     let folder = Workspace::new();
     let file = folder.join("trees.toml");
     fs::write(&file, LEVELS).unwrap();
-    let (record, shorter) = (command("collbench-record"), program("shorter.c"));
-    command("libcollbench_preload.so");
-    let line = [
-        record.to_str().unwrap(),
-        "--trees",
-        file.to_str().unwrap(),
-        "--no-trace",
-        "--",
-        cluster.script(),
-        "mpirun",
-        "-n",
-        "4",
-        shorter.to_str().unwrap(),
-        "2",
-        "40",
-    ];
-    let finished = run_ranks(4, folder.path(), &[cluster.variable()], &line);
+    let finished = cluster.run_over_trees(&folder, 4, &file, "shorter.c", &["2", "40"]);
     assert_eq!(finished.expect(0).sorted_lines(), all_done(4));
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use collbench_tests::{Cluster, Workspace, command, program, run_ranks};
+use collbench_tests::{Cluster, Workspace, program, run_ranks};
 
 const TOPOLOGY: &str = "\
 cluster a hosts=2 slots=1 latency_us=100
@@ -24,25 +24,23 @@ fn sites_that_the_file_does_not_name_are_those_of_round_trips_or_one() {
     let Some(cluster) = Cluster::of_topology("sites-found", TOPOLOGY, &workspace) else {
         return;
     };
-    let (record, replaced) = (command("collbench-record"), program("replaced.c"));
-    command("libcollbench_preload.so");
-    let program = [replaced.to_str().unwrap(), "37", "40"];
-    let launch = [cluster.script(), "mpirun", "-n", "3"];
-    let run = |line: &[&str]| run_ranks(3, workspace.path(), &[cluster.variable()], line).expect(0);
+    let arguments = ["37", "40"];
     let over = |trees: &str| {
         let file = workspace.join("trees.toml");
         fs::write(&file, trees).unwrap();
-        let file = file.to_str().unwrap();
-        let recorder = [
-            record.to_str().unwrap(),
-            "--trees",
-            file,
-            "--no-trace",
-            "--",
-        ];
-        run(&[&recorder[..], &launch, &program].concat())
+        let finished = cluster.run_over_trees(&workspace, 3, &file, "replaced.c", &arguments);
+        finished.expect(0)
     };
-    let plain = run(&[&launch[..], &program].concat());
+    let program = program("replaced.c");
+    let launch = [
+        cluster.script(),
+        "mpirun",
+        "-n",
+        "3",
+        program.to_str().unwrap(),
+    ];
+    let line = [&launch[..], &arguments].concat();
+    let plain = run_ranks(3, workspace.path(), &[cluster.variable()], &line).expect(0);
 
     let found = over(TREES);
     assert_eq!(found.sorted_lines(), plain.sorted_lines());
