@@ -185,30 +185,16 @@ impl R {
         if found.contains(&0) {
             return Err(NO_INTERPRETER);
         }
-        let [innermost, values @ ..] = found;
-        let values = values.map(|at| word(at).unwrap_or(0));
-        let [
-            nil,
-            in_byte_code,
-            source_file_symbol,
-            class_symbol,
-            global,
-            base,
-        ] = values;
-        let objects = Objects {
-            innermost,
-            nil,
-            in_byte_code,
-            source_file_symbol,
-            class_symbol,
-            global,
-            base,
-        };
-        let symbols = [in_byte_code, source_file_symbol, class_symbol];
-        let are_as_known = object(nil, 0).is_some()
+        let objects = Objects::from_symbols(found);
+        let symbols = [
+            objects.in_byte_code,
+            objects.source_file_symbol,
+            objects.class_symbol,
+        ];
+        let are_as_known = object(objects.nil, 0).is_some()
             && symbols.iter().all(|&at| object(at, SYMBOL).is_some())
-            && object(global, ENVIRONMENT_TYPE).is_some()
-            && name_of_symbol(class_symbol).as_deref() == Some("class");
+            && object(objects.global, ENVIRONMENT_TYPE).is_some()
+            && name_of_symbol(objects.class_symbol).as_deref() == Some("class");
         if are_as_known {
             Ok(Self::of(objects))
         } else {
@@ -358,6 +344,31 @@ impl R {
 }
 
 impl Objects {
+    /// From the addresses of the variables of R in the order of these fields. The first stays an address, since it
+    /// changes.
+    fn from_symbols(
+        [
+            innermost,
+            nil,
+            in_byte_code,
+            source_file_symbol,
+            class_symbol,
+            global,
+            base,
+        ]: [usize; 7],
+    ) -> Self {
+        let value = |at| word(at).unwrap_or(0);
+        Self {
+            innermost,
+            nil: value(nil),
+            in_byte_code: value(in_byte_code),
+            source_file_symbol: value(source_file_symbol),
+            class_symbol: value(class_symbol),
+            global: value(global),
+            base: value(base),
+        }
+    }
+
     /// What is found for a context.
     fn find(&self, context: &Context) -> Found {
         let Some(function) = object(context.function, CLOSURE) else {
