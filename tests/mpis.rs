@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use collbench_formats::{RankTrace, RecordKind};
 use collbench_tests::{
-    Analysis, Cluster, Finished, Form, Job, Workspace, alone, analyze, calls_by_class, command,
-    edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired, run, run_in, source_dir,
-    target_dir,
+    Analysis, Cluster, Finished, Form, Job, Workspace, alone, analyze, calls_at, calls_by_class,
+    command, edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired, run, run_in,
+    source_dir, target_dir,
 };
 use serde_json::{Value, json};
 
@@ -66,6 +66,17 @@ const MPICH_4: Mpi = Mpi {
         "-Ldebian-mpich/usr/lib/x86_64-linux-gnu",
         "-lmpich",
     ],
+};
+/// The same for programs in Fortran.
+const MPICH_4_FORTRAN: Mpi = Mpi {
+    compiler: &[
+        "gfortran",
+        "-Idebian-mpich/usr/include/x86_64-linux-gnu/mpich",
+        "-Ldebian-mpich/usr/lib/x86_64-linux-gnu",
+        "-lmpichfort",
+        "-lmpich",
+    ],
+    ..MPICH_4
 };
 const MPICH_5: Mpi = Mpi {
     name: "MPICH 5",
@@ -365,7 +376,6 @@ fn places_in_the_program_are_known_with_each_library() {
     if !have_mpis() {
         return;
     }
-    let text = fs::read_to_string(source_dir().join("programs/sites.c")).unwrap();
     for mpi in [OPEN_MPI_5, MPICH_4, MPICH_5] {
         let workspace = Workspace::new();
         let options = ["-DALONE", "-g"];
@@ -373,22 +383,12 @@ fn places_in_the_program_are_known_with_each_library() {
         let analysis = mpi.run(Job::new(2, program, &[]), &workspace);
         let sites = analysis.array("/sites");
         for (operation, comment) in [
-            ("MPI_Barrier", "/* inlined */"),
-            ("MPI_Bcast", "/* aligned */"),
-            ("MPI_Allreduce", "/* in the wrapper */"),
-            ("MPI_Ibarrier", "/* initiated */"),
+            ("MPI_Barrier", "inlined"),
+            ("MPI_Bcast", "aligned"),
+            ("MPI_Allreduce", "in the wrapper"),
+            ("MPI_Ibarrier", "initiated"),
         ] {
-            let line = text.lines().position(|line| line.ends_with(comment));
-            let line = line.unwrap() as u64 + 1;
-            let entries = analysis.array("/operations").iter();
-            let of = entries.filter(|entry| entry["operation"] == operation);
-            let of = of.flat_map(|entry| entry["sites"].as_array().unwrap());
-            let there = of.filter(|of| {
-                let site = &sites[of["site"].as_u64().unwrap() as usize];
-                let frames = site["frames"].as_array().unwrap();
-                frames[0]["line"] == line && site["whole"] == true
-            });
-            let calls: u64 = there.map(|of| of["calls"].as_u64().unwrap()).sum();
+            let calls = calls_at(&analysis, operation, "sites.c", comment);
             let expected = if operation == "MPI_Allreduce" {
                 160
             } else {
@@ -417,6 +417,19 @@ fn collectives_over_trees_give_what_they_give_with_each_library() {
             .contains("no trees are used: the handles of this MPI");
         assert_eq!(is_told, mpi.compiler == MPI_5_ABI.compiler, "{over_trees}");
     }
+}
+
+#[test]
+fn sections_of_fortran_arrays_go_over_trees_where_the_library_gets_descriptors() {
+    const TREES: &str = "[[tree]]\noperations = ['allreduce', 'bcast']\nshape = 'binomial'\n";
+    if !have_mpis() || !have(&["gfortran"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let program = ("sections_f08.F90", &[][..]);
+    let (finished, _) = same_over_trees(&MPICH_4_FORTRAN, &workspace, (3, program), TREES, &[]);
+    let all_done = ["0 done, 0 wrong", "1 done, 0 wrong", "2 done, 0 wrong"];
+    assert_eq!(finished.sorted_lines(), all_done);
 }
 
 #[test]

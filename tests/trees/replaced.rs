@@ -376,6 +376,31 @@ fn a_program_in_fortran_does_what_it_does_with_the_library() {
 }
 
 #[test]
+fn sections_of_fortran_arrays_go_over_trees_and_what_lies_between_stays() {
+    if !have(&["mpirun", "mpifort"]) {
+        return;
+    }
+    let job = Job::new(3, program("sections_f08.F90"), &[]);
+    for trees in [BINOMIAL, EXCHANGE, SEVERAL] {
+        let finished = unrecorded(&job, trees).expect(0);
+        let all_done = ["0 done, 0 wrong", "1 done, 0 wrong", "2 done, 0 wrong"];
+        assert_eq!(finished.sorted_lines(), all_done);
+    }
+    // They do go over trees.
+    let folder = Workspace::new();
+    let file = tree_file(&folder, BINOMIAL);
+    let options = ["--trees", &file];
+    let job = Job {
+        options: &options,
+        ..job
+    };
+    let (finished, trace) = job.record(folder.path());
+    finished.expect(0);
+    let (_, n_passes, _) = recorded(&trace);
+    assert!(n_passes >= 60, "{n_passes} passes");
+}
+
+#[test]
 fn a_wrong_tree_file_is_refused_before_the_command_runs() {
     let folder = Workspace::new();
     let wrong = [
