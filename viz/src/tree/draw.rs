@@ -271,7 +271,7 @@ impl Tree {
         }
     }
 
-    /// Messages per instance over each hop, and their bytes.
+    /// Messages per instance over each edge, and their bytes.
     fn draw_messages(&self, sheet: &Sheet, top: f64, height: f64) {
         if !self.has_messages() {
             return;
@@ -394,7 +394,7 @@ impl Tree {
         });
         if let Some(row) = slowest {
             let words = self.edge_words(row).replace('\n', ", ");
-            text.push_str(&format!(" Slowest edge: {words}."));
+            text.push_str(&format!(" Slowest hop: {words}."));
         }
         text
     }

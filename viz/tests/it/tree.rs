@@ -6,7 +6,7 @@ use collbench_viz::{
 
 fn heading() -> Heading {
     Heading {
-        finding: "The slowest edge is from rank 0 to rank 4".into(),
+        finding: "The slowest hop is from rank 0 to rank 4".into(),
         operation: "MPI_Bcast, MPI_COMM_WORLD, 8 bytes".into(),
         n_instances: 500,
     }

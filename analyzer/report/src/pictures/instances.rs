@@ -437,10 +437,16 @@ fn host<'h>(hosts: &BTreeMap<u32, &'h str>, rank: u32) -> &'h str {
 fn heading(analysis: &Analysis, shown: &ShownInstance) -> String {
     let times = &shown.times;
     let operation = &analysis.operations[shown.operation];
+    // The axis begins with the first enter; sentences on an instance name the time of the last one.
+    let [first, last] = [times.span_ns().0, times.dearness.at_ns.0].map(quantity::instant);
+    let when = if first == last {
+        format!(" at {first}")
+    } else {
+        format!(", first enter at {first}, last at {last}")
+    };
     let mut parts = vec![format!(
-        "{} at {}: {}",
+        "{}{when}: {}",
         operation.operation,
-        quantity::instant(times.dearness.at_ns.0),
         quantity::duration(times.duration_ns)
     )];
     if times.dearness.wait_ns > 0 {
@@ -657,6 +663,30 @@ mod tests {
         });
         let dearest = came_last.map(|shown| shown.times.dearness).max();
         assert_eq!(Some(worst.dearness), dearest);
+    }
+
+    #[test]
+    fn a_heading_names_the_first_enter_with_which_the_axis_begins_and_the_last() {
+        let analysis = of_scenario("four");
+        let instances = Instances::of(&analysis, &drawn(&analysis));
+        let mut n_apart = 0;
+        for (figure, shown) in instances.figures().into_iter().zip(&instances.list) {
+            let enters = || shown.times.calls.iter().map(|call| call.enter_ns);
+            let [first, last] =
+                [enters().min(), enters().max()].map(|ns| quantity::instant(ns.unwrap()));
+            let heading = figure.heading.to_string();
+            if first == last {
+                assert!(heading.contains(&format!(" at {first}: ")), "{heading}");
+            } else {
+                n_apart += 1;
+                let both = format!(", first enter at {first}, last at {last}: ");
+                assert!(heading.contains(&both), "{heading}");
+            }
+            let picture = collbench_viz::Picture::from(figure.timeline).to_svg();
+            let axis = format!("time since the first enter at {first} of the run");
+            assert!(picture.contains(&axis), "{heading}: {axis}");
+        }
+        assert!(n_apart > 0);
     }
 
     #[test]

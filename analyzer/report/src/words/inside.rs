@@ -288,7 +288,7 @@ pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
     let unresolved = if n_resolved == n {
         String::new()
     } else {
-        format!("; {} of {n} edges are not resolved", n - n_resolved)
+        format!("; {} of {n} hops are not resolved", n - n_resolved)
     };
     let which = format!(
         "{}: {} on average (n = {})",
@@ -303,9 +303,9 @@ pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
     };
     let usual = format!("the median{where_usual} is {}", duration(usual_ns));
     if transfer.mean.saturating_mul(2) <= usual_ns.saturating_mul(3) {
-        format!("No edge stands out: the slowest is {which}, {usual}{unresolved}")
+        format!("No hop stands out: the slowest is {which}, {usual}{unresolved}")
     } else {
-        format!("The slowest edge is {which}, {usual}{unresolved}")
+        format!("The slowest hop is {which}, {usual}{unresolved}")
     }
 }
 

@@ -86,7 +86,7 @@ pub(crate) fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> St
                     "has one rank exchange messages with {children} others, one after another"
                 ),
                 AlgorithmTrouble::Segments { n, bytes } => {
-                    format!("sends {n} segments of {bytes} bytes over each hop")
+                    format!("sends {n} segments of {bytes} bytes over each edge of its tree")
                 }
             };
             format!(
@@ -386,7 +386,7 @@ mod tests {
         let text = operation_cause(&nothing(), &cause(place, Confidence::Likely, facts));
         assert_eq!(
             text,
-            "the operation among 16 ranks sends 256 segments of 256 bytes over each hop: 2.00 ms \
+            "the operation among 16 ranks sends 256 segments of 256 bytes over each edge of its tree: 2.00 ms \
              per call, where probably 270 us would do"
         );
     }

@@ -589,7 +589,7 @@ fn children_of_a_node_wait_behind_their_siblings_alone() {
     );
     let tree = &pictures["tree-1-MPI_Bcast.svg"];
     assert!(tree.contains(">↓ 1 × 8 B</text>"), "{tree}");
-    assert!(tree.contains("No edge stands out: the slowest is from rank 0 to rank "));
+    assert!(tree.contains("No hop stands out: the slowest is from rank 0 to rank "));
 }
 
 #[test]
