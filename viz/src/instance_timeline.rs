@@ -42,8 +42,18 @@ pub struct TimelineMessage {
     pub bytes: u64,
     /// When it was sent, ns since the start of the run.
     pub sent_ns: i64,
+    /// When its receiver was ready for it.
+    pub posted_ns: i64,
     /// When it was received.
     pub received_ns: i64,
+}
+
+impl TimelineMessage {
+    /// From when both ends were ready until it was received, ns.
+    pub(crate) fn transfer_ns(&self) -> i64 {
+        let ready_ns = self.sent_ns.max(self.posted_ns);
+        self.received_ns.saturating_sub(ready_ns)
+    }
 }
 
 /// One instance on a timeline.

@@ -292,19 +292,18 @@ impl InstanceTimeline {
         }
     }
 
-    /// The messages that are drawn, the longest on top.
+    /// The messages that are drawn, the slowest on top.
     fn arrows(&self) -> Vec<TimelineMessage> {
         let (begin, end) = self.stretch_ns;
         let shortest_ns = (end.saturating_sub(begin) as f64 * self.shortest_arrow) as i64;
         let is_inside = |message: &TimelineMessage| {
-            let transfer_ns = message.received_ns.saturating_sub(message.sent_ns);
-            message.sent_ns <= end && message.received_ns >= begin && transfer_ns >= shortest_ns
+            let length_ns = message.received_ns.saturating_sub(message.sent_ns);
+            message.sent_ns <= end && message.received_ns >= begin && length_ns >= shortest_ns
         };
         let mut arrows: Vec<TimelineMessage> = self.messages().filter(is_inside).collect();
         arrows.sort_by_key(|message| {
-            let transfer_ns = message.received_ns.saturating_sub(message.sent_ns);
             (
-                Reverse(transfer_ns),
+                Reverse(message.transfer_ns()),
                 message.sent_ns,
                 message.from,
                 message.to,
@@ -335,8 +334,7 @@ impl InstanceTimeline {
     fn transfer(&self, message: &TimelineMessage) -> Option<(Kind, StageTime)> {
         let host = |rank| Some(&self.ranks[self.index_of(rank)?].host);
         let kind = Kind::of(host(message.from)?, host(message.to)?);
-        let transfer_ns = message.received_ns.saturating_sub(message.sent_ns);
-        Some((kind, StageTime::new(transfer_ns, 1)?))
+        Some((kind, StageTime::new(message.transfer_ns(), 1)?))
     }
 
     /// Messages of the instances that the picture is about.
@@ -439,8 +437,17 @@ impl InstanceTimeline {
 
     fn message_words(&self, message: &TimelineMessage) -> String {
         let transfer_ns = message.received_ns.saturating_sub(message.sent_ns);
+        let late_ns = message.posted_ns.saturating_sub(message.sent_ns);
+        let late = match (late_ns > 0, message.transfer_ns()) {
+            (true, ns @ 0..) => format!(
+                "\nthe receiver was ready {} after it was sent, and had it {} later",
+                duration(late_ns),
+                duration(ns)
+            ),
+            _ => String::new(),
+        };
         format!(
-            "rank {} to rank {}: {}\nsent at {}, received {} later",
+            "rank {} to rank {}: {}\nsent at {}, received {} later{late}",
             message.from,
             message.to,
             counted_grouped(message.bytes, "byte"),

@@ -34,6 +34,7 @@ fn allreduce(n_ranks: u32, late: u32, begin_ns: i64) -> TimelineInstance {
             to: (rank + distance) % n_ranks,
             bytes: 8,
             sent_ns: last_ns + i64::from(distance - 1) * 12_000 + 1_000,
+            posted_ns: last_ns,
             received_ns: last_ns + i64::from(distance) * 12_000 + i64::from(rank) * 10,
         })
     });
@@ -122,6 +123,50 @@ fn rectangles(path: &str) -> Vec<[f64; 4]> {
         ]
     };
     shapes.map(rectangle).collect()
+}
+
+#[test]
+fn a_message_is_slow_by_its_transfer_and_not_by_a_receiver_that_is_late() {
+    let drawn = |is_late: bool| {
+        let mut timeline =
+            InstanceTimeline::new("".into(), "".into(), (0, 100_000), (0, "0".into()));
+        for rank in 0..8 {
+            timeline.push_rank(rank, "n".into());
+        }
+        // All take 1 us but the last, which is received 50 us after it was sent.
+        let messages = (0..7u32).map(|rank| {
+            let sent_ns = 10_000 * i64::from(rank);
+            let received_ns = sent_ns + if rank == 6 { 35_000 } else { 1_000 };
+            TimelineMessage {
+                from: rank,
+                to: rank + 1,
+                bytes: 8,
+                sent_ns,
+                posted_ns: if is_late { received_ns - 1_000 } else { 0 },
+                received_ns,
+            }
+        });
+        timeline.push(TimelineInstance {
+            messages: messages.collect(),
+            ..TimelineInstance::default()
+        });
+        svg(timeline)
+    };
+    let (late, slow) = (drawn(true), drawn(false));
+    let count = |text: &str| {
+        let document = Document::parse(text).unwrap();
+        [
+            classed(&document, "message").len(),
+            classed(&document, "slow").len(),
+        ]
+    };
+    let ([n_late, n_slow_of_late], [n_slow, n_slow_of_slow]) = (count(&late), count(&slow));
+    assert_eq!(n_slow_of_late, 0);
+    assert!(n_slow_of_slow > 0);
+    assert!(n_late > 0 && n_slow >= n_late);
+    assert!(
+        late.contains("the receiver was ready 34.0 us after it was sent, and had it 1.00 us later")
+    );
 }
 
 #[test]
@@ -248,7 +293,7 @@ proptest! {
             rank, enter_ns, leave_ns, wait_ns, released_by: wait_ns.map(|_| rank), completion_ns,
         });
         let messages = messages.into_iter().map(|(from, to, sent_ns, received_ns)| TimelineMessage {
-            from, to, bytes: 8, sent_ns, received_ns,
+            from, to, bytes: 8, sent_ns, posted_ns: received_ns / 2, received_ns,
         });
         timeline.push(TimelineInstance {
             name: HOSTILE.into(),

@@ -474,7 +474,7 @@ fn finding(analysis: &Analysis, shown: &ShownInstance) -> String {
         let rank = |index: u32| times.calls[index as usize].rank;
         let (from, to) = (rank(message.from), rank(message.to));
         format!(
-            "; its longest message takes {}, from rank {from} to rank {to}",
+            "; its slowest hop takes {}, from rank {from} to rank {to}",
             quantity::duration(ns)
         )
     });
@@ -532,6 +532,7 @@ fn instance(analysis: &Analysis, shown: &ShownInstance, is_beside: bool) -> Time
             to: rank_of(message.to as usize),
             bytes: message.bytes,
             sent_ns: message.sent_ns,
+            posted_ns: message.posted_ns,
             received_ns: message.received_ns?,
         })
     });

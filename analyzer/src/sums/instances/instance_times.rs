@@ -127,6 +127,8 @@ pub struct MessageTimes {
     pub sent_ns: i64,
     /// When the MPI library saw that it had arrived; `None` where that is not known.
     pub received_ns: Option<i64>,
+    /// When the MPI library posted the receive.
+    pub posted_ns: i64,
     /// Index of the sender's call.
     pub from: u32,
     /// Index of the receiver's call.
@@ -242,16 +244,19 @@ impl MessageTimes {
         Self {
             sent_ns: message.sent.ns(),
             received_ns: message.received.map(Timestamp::ns),
+            posted_ns: message.posted.ns(),
             from,
             to,
             bytes: message.bytes,
         }
     }
 
-    /// From when it was sent until it was seen to have arrived, ns; `None` where that is not known.
+    /// From when it was sent and its receive was posted until it was seen to have arrived, ns, as transfer times are
+    /// everywhere: that a receiver is late is not the message's. `None` where that is not known.
     #[must_use]
     pub fn transfer_ns(&self) -> Option<i64> {
-        Some(self.received_ns?.saturating_sub(self.sent_ns))
+        let ready_ns = self.sent_ns.max(self.posted_ns);
+        Some(self.received_ns?.saturating_sub(ready_ns))
     }
 }
 
@@ -280,6 +285,7 @@ mod tests {
             let sent = (0i64..).zip(&transfers).map(|(at, transfer)| MessageTimes {
                 sent_ns: at * 7 % 4_001,
                 received_ns: transfer.map(|ns| at * 7 % 4_001 + ns),
+                posted_ns: 0,
                 from: 0,
                 to: 1,
                 bytes: at as u64,
