@@ -70,6 +70,38 @@ pub(super) fn order_map(
     Some(map)
 }
 
+/// Ranks from which on some are named as among the last, a tenth of all.
+const MANY_RANKS: usize = 20;
+
+/// The rank that is most often among the last tenth to arrive, where it is in half of the instances or more: where all
+/// ranks arrive in about the same order, the last of them differs from instance to instance.
+fn mostly_among_the_last(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+) -> Option<(u32, String)> {
+    let communicator = analysis.communicators.get(operation.communicator?)?;
+    let n_ranks = communicator.ranks.len();
+    if n_ranks < MANY_RANKS {
+        return None;
+    }
+    let (orders, n_last) = match (&*operation.arrival_order, &*operation.arrival_deciles) {
+        (Some(orders), _) => (orders, n_ranks / 10),
+        (None, deciles) => (deciles.as_ref()?, 1),
+    };
+    let among = communicator
+        .ranks
+        .iter()
+        .zip(orders)
+        .filter_map(|(rank, counts)| {
+            let at_end = counts.len().saturating_sub(n_last);
+            let n: u64 = counts[at_end..].iter().copied().map(u64::from).sum();
+            Some((n, std::cmp::Reverse((*rank)?)))
+        });
+    let (n, std::cmp::Reverse(rank)) = among.max()?;
+    let share = n as f64 / operation.instances as f64;
+    (2 * n >= operation.instances).then(|| (rank, quantity::share(share)))
+}
+
 /// Who arrives last, or leaves first, as a sentence.
 fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> String {
     let (counts, n_unresolved, n_likely, comes_last, last_to_arrive) = match order {
@@ -119,7 +151,12 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
                     _ => format!("{} of {of}", words::arrivals::share(n, n_of)),
                 }
             ),
-            _ => format!("No rank stands out as the {last_to_arrive} in {of}"),
+            _ => match mostly_among_the_last(analysis, operation) {
+                Some((rank, share)) => format!(
+                    "The last rank to arrive differs; rank {rank} is among the last tenth in {share} of {of}"
+                ),
+                None => format!("No rank stands out as the {last_to_arrive} in {of}"),
+            },
         };
     }
     match most {

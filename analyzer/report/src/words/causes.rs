@@ -13,7 +13,9 @@ use collbench_text::{
 };
 
 use crate::words::advice::ordinal;
-use crate::words::operation_costs::{operation_cause, operation_cause_next, untold_operation};
+use crate::words::operation_costs::{
+    operation_cause, operation_cause_next, payload, untold_operation,
+};
 use crate::words::{call_sites, communicator, part_of_run, slow_operation, why_late};
 
 #[cfg(test)]
@@ -525,12 +527,26 @@ fn place(analysis: &Analysis, cause: &FoundCause) -> String {
 
 /// The operation in which a cause costs the most.
 fn operation(analysis: &Analysis, cause: &FoundCause) -> Option<String> {
-    let operation = analysis.operations.get(cause.operation?)?;
-    let name = &operation.operation;
+    let found = |cause: &FoundCause| analysis.operations.get(cause.operation?);
+    let operation = found(cause)?;
+    let called_at = call_sites::at(analysis, cause.site);
+    // Of two that would be called alike, their payloads tell which is which.
+    let is_alike = |other: &FoundCause| {
+        other.operation != cause.operation
+            && found(other).is_some_and(|of| {
+                of.operation == operation.operation && of.communicator == operation.communicator
+            })
+            && call_sites::at(analysis, other.site) == called_at
+    };
+    let payload = if named(analysis).any(is_alike) {
+        payload(operation)
+    } else {
+        String::new()
+    };
     Some(format!(
-        "{name} on {}{}",
+        "{} on {}{payload}{called_at}",
+        operation.operation,
         communicator(analysis, operation.communicator, 30),
-        call_sites::at(analysis, cause.site)
     ))
 }
 

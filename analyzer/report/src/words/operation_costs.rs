@@ -203,11 +203,15 @@ fn subject(analysis: &Analysis, operation: Option<&OperationSummary>) -> String 
         return "the operation".to_owned();
     };
     let on = words::communicator(analysis, operation.communicator, 30);
-    let bytes = match operation.bytes_max {
+    format!("{} on {on}{}", operation.operation, payload(operation))
+}
+
+/// ` (64k bytes)`: the largest payload; nothing if there is none.
+pub(crate) fn payload(operation: &OperationSummary) -> String {
+    match operation.bytes_max {
         Some(bytes) if bytes > 0 => format!(" ({} bytes)", short_bytes(bytes)),
         _ => String::new(),
-    };
-    format!("{} on {on}{bytes}", operation.operation)
+    }
 }
 
 /// ` (binomial)`: as the library names the algorithm, else as it was recognized.

@@ -94,6 +94,48 @@ fn the_order_maps_show_the_counts_of_the_analysis() {
 }
 
 #[test]
+fn the_order_of_arrival_says_who_is_among_the_last_where_the_last_one_differs() {
+    // 300 ranks leave one after another, and arrive in about that order.
+    let of = |departure_ns: u32| {
+        let scenario = format!(
+            r#"
+schema = 1
+name = "one after another"
+seed = 3
+[[hosts]]
+name = "node1"
+ranks = 300
+[latency]
+base_ns = 4000
+departure_ns = {departure_ns}
+[[program]]
+repeat = 30
+steps = [ {{ operation = "MPI_Allreduce", bytes = 8, work = [{{ exponential_ns = 4000 }}] }} ]
+"#
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let (analysis, pictures) = report(&scenario, folder.path());
+        let found = title(&pictures["arrival-order-1-MPI_Allreduce.svg"]).to_owned();
+        (analysis, found)
+    };
+    let (analysis, found) = of(100);
+    let start = "The last rank to arrive differs; rank ";
+    let rest = found.strip_prefix(start).expect(&found);
+    let (rank, rest) = rest.split_once(" is among the last tenth in ").unwrap();
+    let (percent, rest) = rest.split_once(" % of ").unwrap();
+    assert_eq!(rest, "30 instances");
+    let orders = analysis.operations[0].arrival_deciles.as_ref().unwrap();
+    let n = orders[rank.parse::<usize>().unwrap()][9];
+    assert!(n >= 15 && orders.iter().all(|of| of[9] <= n));
+    assert_eq!(percent, format!("{:.0}", 100.0 * f64::from(n) / 30.0));
+    // Who arrives in any order is not named.
+    assert_eq!(
+        of(0).1,
+        "No rank stands out as the last to arrive in 30 instances"
+    );
+}
+
+#[test]
 fn waits_over_time_name_the_late_rank_and_when_it_is_late() {
     let folder = tempfile::tempdir().unwrap();
     let (analysis, pictures) = report(LATE, folder.path());

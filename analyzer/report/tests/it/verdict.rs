@@ -246,3 +246,48 @@ fn what_is_wrong_with_an_operation_is_said_with_the_place_where_it_is_called() {
         "40 MPI_File_write_at_all on MPI_COMM_WORLD at solver+0x1000, 20.0 us after the others";
     assert!(words.contains(late), "{words}");
 }
+
+#[test]
+fn causes_in_operations_that_are_called_alike_are_told_apart_by_their_payloads() {
+    let scenario = r#"
+        schema = 1
+        name = "alike"
+        truth = "counts"
+        [[hosts]]
+        name = "node1"
+        ranks = 40
+        clock = "raw"
+        [latency]
+        base_ns = 3000
+        departure_ns = 800
+        jitter = { exponential_ns = 800 }
+        [[program]]
+        repeat = 60
+        steps = [
+          { operation = "MPI_Allreduce", bytes = 8, work = [{ exponential_ns = 5000 }] },
+          { operation = "MPI_Allreduce", bytes = 65536, work = [{ exponential_ns = 5000 }] },
+        ]
+        "#;
+    let of = |scenario: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("scenario.toml");
+        std::fs::write(&file, scenario).unwrap();
+        let trace = directory.path().join("trace");
+        collbench_generate::generate(&file, &trace, None, false).unwrap();
+        let files = RunFiles::open(&trace).unwrap();
+        verdict_of(&analyze(&files, &Options::default(), &mut |_| {}).unwrap())
+    };
+    let words = of(scenario);
+    for payload in ["(8 bytes)", "(64k bytes)"] {
+        let cause =
+            format!("some ranks leave MPI_Allreduce on MPI_COMM_WORLD {payload} later than others");
+        assert!(words.contains(&cause), "{payload}: {words}");
+    }
+    // One alone needs none.
+    let words = of(&scenario.replace(
+        "\"MPI_Allreduce\", bytes = 8,",
+        "\"MPI_Allgather\", bytes = 8,",
+    ));
+    let cause = "some ranks leave MPI_Allreduce on MPI_COMM_WORLD later than others";
+    assert!(words.contains(cause), "{words}");
+}
