@@ -234,7 +234,8 @@ impl<'f, 'a> Finder<'f, 'a> {
                 )
             });
         }
-        causes.extend(self.slow_operations(&of_operations));
+        let named: BTreeSet<u32> = causes.iter().filter_map(FoundCause::rank).collect();
+        causes.extend(self.slow_operations(&of_operations, &named));
         for (kind, of) in &others {
             causes.push(FoundCause {
                 run_shorter_ns: None,
@@ -665,9 +666,14 @@ impl<'f, 'a> Finder<'f, 'a> {
         })
     }
 
-    /// The waits for ranks that leave operations late, by what makes these slow.
-    fn slow_operations(&self, costs: &BTreeMap<u64, Cost>) -> Vec<FoundCause> {
+    /// The waits for ranks that leave operations late, by what makes these slow; `named`: ranks that are named already.
+    fn slow_operations(
+        &self,
+        costs: &BTreeMap<u64, Cost>,
+        named: &BTreeSet<u32>,
+    ) -> Vec<FoundCause> {
         let mut by_reason: BTreeMap<(Option<usize>, Option<u64>), Late> = BTreeMap::new();
+        let mut by_ranks: BTreeMap<Vec<u32>, Late> = BTreeMap::new();
         for (&operation, cost) in costs {
             let index = self.operations.get(&operation).map(|(index, _)| *index);
             let reasons = self.findings.operation_costs.causes.iter();
@@ -675,6 +681,15 @@ impl<'f, 'a> Finder<'f, 'a> {
                 let is_of = |index| reason.operation == index || reason.others.contains(&index);
                 reason.kind != OperationCauseKind::NoProgress && index.is_some_and(is_of)
             });
+            if reason.is_none() && self.matters(cost.ns()) {
+                let ranks = self.waited_for_inside(operation);
+                let ranks = ranks.filter(|ranks| ranks.iter().all(|rank| !named.contains(rank)));
+                if let Some(ranks) = ranks {
+                    let of = by_ranks.entry(ranks).or_default();
+                    of.add(None, operation, cost);
+                    continue;
+                }
+            }
             // What does not matter is one cause, and so is what follows from too few cores.
             let is_own =
                 reason.is_none() && !self.findings.are_cores_shared && self.matters(cost.ns());
@@ -706,7 +721,23 @@ impl<'f, 'a> Finder<'f, 'a> {
                 }
             }
         });
-        causes.collect()
+        let inside = by_ranks.iter().map(|(ranks, of)| match ranks[..] {
+            // When others waited for it is not when it was late.
+            [rank] => FoundCause {
+                largest: None,
+                ..self.late(CauseKind::LateRank, CausePlace::Rank(rank), of, ranks)
+            },
+            _ => {
+                let found = self.found(CauseKind::Imbalance, None, of);
+                FoundCause {
+                    by: Some(LateBy::Computing),
+                    ranks: ranks.clone(),
+                    place: Some(CausePlace::Communicator(found.communicator)),
+                    ..found
+                }
+            }
+        });
+        causes.chain(inside).collect()
     }
 
     fn of_operation_time(&self) -> Vec<FoundCause> {

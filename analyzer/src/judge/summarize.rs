@@ -43,7 +43,8 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     let exchanges = Exchanges::of(inputs.run, inputs.clocks);
     let pauses = recorder_pauses(inputs, &exchanges);
     let trace = trace_summary(inputs, damage(inputs));
-    let (of_operations, mut disturbances) = rayon::join(|| operations(inputs), || disturbances(inputs));
+    let (of_operations, mut disturbances) =
+        rayon::join(|| operations(inputs), || disturbances(inputs));
     let Operations {
         all: operations,
         n_listed,

@@ -61,6 +61,15 @@ pub struct FoundCause {
 }
 
 impl FoundCause {
+    /// The world rank at which it arises, if that is one.
+    #[must_use]
+    pub fn rank(&self) -> Option<u32> {
+        match self.place {
+            Some(CausePlace::Rank(rank)) => Some(rank),
+            _ => None,
+        }
+    }
+
     /// Whether it arises at this rank or host: there, at the host of the rank, or at a rank of the host. `host_of`
     /// returns the host of a world rank, where that is known.
     pub fn is_at<'h>(&self, culprit: &Culprit, host_of: impl Fn(u32) -> Option<&'h str>) -> bool {

@@ -6,6 +6,7 @@ use collbench_formats::{Operation, ROOT_NONE, Record, Running};
 use collbench_stats::random::Random;
 
 use crate::built::{START, TestTrace, call};
+use crate::seeds::SEEDS;
 
 /// The costliest cause.
 fn first(analysis: &Analysis) -> &FoundCause {
@@ -38,6 +39,52 @@ fn time_in_calls_that_are_no_complete_instance_is_not_own_work() {
     assert_eq!(operation.operation, "MPI_Bcast");
     let mut causes = analysis.causes.iter();
     assert!(causes.all(|cause| cause.kind != CauseKind::LateRank));
+}
+
+/// Broadcasts of a root that sends to rank 2 last, which has received all but twenty of those before by then.
+fn broadcasts(seed: u64, is_slow: bool) -> Analysis {
+    const AHEAD: usize = 20;
+    let random = &mut Random::from_state(seed);
+    let mut trace = TestTrace::new(4);
+    for process in &mut trace.processes {
+        process.with_point_to_point();
+    }
+    let mut at = [1_000_000; 4];
+    let mut received: Vec<u64> = Vec::new();
+    for n in 0_usize..200 {
+        let works = |rank| {
+            let more_ns = if is_slow && rank == 2 { 1_500_000 } else { 0 };
+            random.uniform(1_950_000, 2_050_000) + more_ns
+        };
+        let works = [0, 1, 2, 3].map(works);
+        let enters = [0, 1, 2, 3].map(|rank| at[rank] + works[rank]);
+        let is_received_ns = n.checked_sub(AHEAD).map_or(0, |of| received[of]);
+        let sent_ns = enters[0].max(is_received_ns) + 1_000;
+        for (rank, process) in trace.processes.iter_mut().enumerate() {
+            // The others go on meanwhile, and wait in the next one.
+            let comes_ns = if rank % 2 == 0 { sent_ns } else { enters[0] };
+            at[rank] = enters[rank].max(comes_ns) + 1_000;
+            let stamps = (enters[rank], at[rank]);
+            process.call(call(Operation::Bcast, 0, 0, 8, stamps));
+        }
+        received.push(at[2]);
+    }
+    trace.analyze()
+}
+
+#[test]
+fn who_receives_late_so_that_the_root_of_broadcasts_cannot_go_on_is_named() {
+    for seed in 0..SEEDS {
+        let analysis = broadcasts(seed, true);
+        let cause = first(&analysis);
+        let place = Some(CausePlace::Rank(2));
+        assert_eq!(cause.place, place, "seed {seed}: {:#?}", analysis.causes);
+        assert!(cause.share.unwrap() > 0.1, "seed {seed}: {cause:#?}");
+        let analysis = broadcasts(seed, false);
+        let mut named = analysis.causes.iter().filter(|cause| cause.matters);
+        let named = named.find(|cause| cause.rank().is_some());
+        assert_eq!(named, None, "seed {seed}");
+    }
 }
 
 /// Two ranks that each work for some 10 ms, of which one loses its core three times: recorded or not.

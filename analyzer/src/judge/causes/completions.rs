@@ -63,27 +63,7 @@ pub(crate) fn late_to_complete(
         }
     }
     let late = all.into_iter().filter_map(|(entry, of)| {
-        let ranks = &inputs.communicators.entries[entry].ranks;
-        let process = |rank: u32| {
-            let mut processes = inputs.run.processes.iter();
-            processes.position(|process| process.rank() == rank)
-        };
-        let processes: Vec<usize> = ranks
-            .iter()
-            .map(|rank| process((*rank)?))
-            .collect::<Option<_>>()?;
-        let members = processes.iter().zip(&of.by_position);
-        let members: Vec<Whole> = members
-            .map(|(&process, &ns)| Whole {
-                own_ns: whole[process].own_ns,
-                with_partners_ns: ns,
-                partner: None,
-            })
-            .collect();
-        let mut waited_for = waited_for(&members, rank_ns)?;
-        for member in &mut waited_for.processes {
-            *member = processes[*member];
-        }
+        let waited_for = waited_for_on(inputs, whole, entry, &of.by_position, rank_ns)?;
         (of.instances >= MIN_INSTANCES).then_some(LateToComplete {
             operation: of.operation,
             entry,
@@ -91,4 +71,37 @@ pub(crate) fn late_to_complete(
         })
     });
     late.collect()
+}
+
+/// Who works longer than the others on a communicator that spend time in calls there: of each member, ns; `whole`: what
+/// each process did in the whole run. `rank_ns`: the time of all ranks, ns.
+pub(super) fn waited_for_on(
+    inputs: &Inputs<'_>,
+    whole: &[Whole],
+    entry: usize,
+    in_calls_ns: &[i64],
+    rank_ns: i128,
+) -> Option<WaitedFor> {
+    let ranks = &inputs.communicators.entries[entry].ranks;
+    let process = |rank: u32| {
+        let mut processes = inputs.run.processes.iter();
+        processes.position(|process| process.rank() == rank)
+    };
+    let processes: Vec<usize> = ranks
+        .iter()
+        .map(|rank| process((*rank)?))
+        .collect::<Option<_>>()?;
+    let members = processes.iter().zip(in_calls_ns);
+    let members: Vec<Whole> = members
+        .map(|(&process, &ns)| Whole {
+            own_ns: whole[process].own_ns,
+            with_partners_ns: ns,
+            partner: None,
+        })
+        .collect();
+    let mut waited_for = waited_for(&members, rank_ns)?;
+    for member in &mut waited_for.processes {
+        *member = processes[*member];
+    }
+    Some(waited_for)
 }

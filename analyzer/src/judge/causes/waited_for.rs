@@ -2,11 +2,13 @@
 //! who is late because of messages stands out by that.
 
 use collbench_causes::{Excess, Part};
+use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 
+use crate::judge::causes::completions::waited_for_on;
 use crate::judge::causes::late::{AllLate, Late, total};
 use crate::judge::causes::partners::WaitedFor;
-use crate::judge::causes::{FEWEST, Finder, STANDS_OUT, partners};
+use crate::judge::causes::{FEWEST, Finder, Findings, STANDS_OUT, partners};
 use crate::results::causes::{CauseKind, CostOf, FoundCause, LateBy};
 use crate::results::operation_costs::{CausePlace, Confidence};
 
@@ -39,6 +41,29 @@ impl Finder<'_, '_> {
             communicator: Some(late.entry),
             ..self.waited_for(&late.waited_for, CostOf::OperationTime, Some(late.entry))
         })
+    }
+
+    /// Those that others wait for inside an operation though not all depend on all in it: they work longer, and so take
+    /// long until they receive, or pass on, what others have for them. Who sends to them is late for what follows.
+    pub(super) fn waited_for_inside(&self, operation: u64) -> Option<Vec<u32>> {
+        let (_, key) = self.operations.get(&operation)?;
+        let is_of_some = matches!(
+            key.operation.semantics(),
+            Semantics::OneToMany | Semantics::ManyToOne | Semantics::Prefix
+        );
+        let entry = key.entry.filter(|_| is_of_some)?;
+        let mut tallies = self.inputs.sums.operations();
+        let (_, tally) = tallies.find(|(of, _)| *of == key)?;
+        let in_calls_ns: Vec<i64> = tally.members.iter().map(|member| member.call_ns).collect();
+        let Findings { whole, rank_ns, .. } = *self.findings;
+        let found = waited_for_on(self.inputs, whole?, entry, &in_calls_ns, rank_ns)?;
+        if !self.works_longer_beyond_chance(&found.processes) {
+            return None;
+        }
+        let ranks = found.processes.iter().map(|&of| self.rank(of as u32));
+        let mut ranks: Vec<u32> = ranks.collect();
+        ranks.sort_unstable();
+        Some(ranks)
     }
 
     /// Whether some processes work longer than others beyond chance, by the instances of any operation; true where none

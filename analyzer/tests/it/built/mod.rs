@@ -278,6 +278,21 @@ impl TestProcess {
         self
     }
 
+    /// Its time in point-to-point communication was recorded, too, and when `MPI_Init` returned; before any call.
+    pub fn with_point_to_point(&mut self) -> &mut Self {
+        let point_to_point = LayerState::new(Layer::PointToPoint, true, "");
+        self.identity.layers.push(point_to_point);
+        self.call(Record::call(
+            Operation::Init,
+            0,
+            0,
+            -1,
+            0,
+            START - 100,
+            START,
+        ))
+    }
+
     /// Whether its threads were on a core was recorded, too.
     pub fn with_switches(&mut self) -> &mut Self {
         let switches = LayerState::new(Layer::Switches, true, "");
