@@ -15,7 +15,9 @@ const MAX_LINE: usize = 200;
 /// Adds the text of the lines from which collectives are called. Of the path that a compiler noted, as
 /// many of the last parts as possible must be below `directory`: `/build/app/src/solver.f90` is there as
 /// `build/app/src/solver.f90`, `app/src/solver.f90`, `src/solver.f90` or `solver.f90`.
-pub fn find_texts(analysis: &mut Analysis, directory: &Path) {
+///
+/// Whether the text of any line was found, or there is no line to look for.
+pub fn find_texts(analysis: &mut Analysis, directory: &Path) -> bool {
     let mut wanted: BTreeMap<String, BTreeMap<u32, String>> = BTreeMap::new();
     for frame in analysis.sites.iter().flat_map(|site| &site.frames) {
         if let (Some(file), Some(line)) = (&frame.file, frame.line) {
@@ -28,12 +30,15 @@ pub fn find_texts(analysis: &mut Analysis, directory: &Path) {
             read(&found, lines);
         }
     }
+    let mut is_any_found = false;
     for frame in analysis.sites.iter_mut().flat_map(|site| &mut site.frames) {
         if let (Some(file), Some(line)) = (&frame.file, frame.line) {
             let text = wanted.get(file).and_then(|lines| lines.get(&line));
             frame.text = text.filter(|text| !text.is_empty()).cloned();
+            is_any_found |= frame.text.is_some();
         }
     }
+    is_any_found || wanted.is_empty()
 }
 
 /// The file below the directory that a path means; `None` if there is none.

@@ -404,8 +404,13 @@ fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
     if options.keep_symbols {
         keep_symbols(&analysis, trace)?;
     }
-    if let Some(sources) = &options.sources {
-        find_texts(&mut analysis, sources);
+    if let Some(sources) = &options.sources
+        && !find_texts(&mut analysis, sources)
+    {
+        let (trace, sources) = (trace.display(), sources.display());
+        anstream::eprintln!(
+            "collbench-analyze: {trace}: no source file of its lines is below {sources}: their text is not shown"
+        );
     }
     Ok(analysis)
 }

@@ -59,8 +59,10 @@ fn call_sites(screen: &mut Screen, analysis: &Analysis) {
         let place = inert::line(place, room.max(MIN_PLACE));
         table.add_row(std::iter::once(place).chain(cells));
     }
-    for column in 2..6 {
-        if let Some(column) = table.column_mut(column) {
+    // As in the table of operations.
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if index == 0 { 2 } else { 0 }, 1));
+        if index >= 2 {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

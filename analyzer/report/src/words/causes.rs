@@ -169,12 +169,7 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
     };
     let mut words = format!("costs {} {of}", duration(cause.cost_ns));
     if let Some(part) = cause.share {
-        let there = if part_of_run::is_span(analysis) {
-            " in this part"
-        } else {
-            ""
-        };
-        words += &format!(" ({} of the time of all ranks{there}", share(part));
+        words += &format!(" ({} {}", share(part), part_of_run::of_its_time(analysis));
         if cause.propagated_ns > cause.cost_ns / 10 {
             let later = duration(cause.propagated_ns);
             words += &format!("; {later} of it in later operations");

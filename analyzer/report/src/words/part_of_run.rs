@@ -6,3 +6,19 @@ use collbench_analyzer::Analysis;
 pub(crate) fn is_span(analysis: &Analysis) -> bool {
     analysis.looked_at.span_ns() < analysis.trace.duration_ns
 }
+
+/// What a share of time is of: `of the time of all ranks`, or of those, and of the part, that were asked for.
+pub(crate) fn of_its_time(analysis: &Analysis) -> String {
+    let asked = analysis.restriction.as_ref();
+    let whose = if asked.is_some_and(|part| !part.ranks.is_empty()) {
+        "these ranks"
+    } else {
+        "all ranks"
+    };
+    let there = if is_span(analysis) {
+        " in this part"
+    } else {
+        ""
+    };
+    format!("of the time of {whose}{there}")
+}

@@ -125,13 +125,20 @@ fn shares_of_a_part_of_a_run_are_of_that_part() {
             &enters.map(|enter| (enter, leave)),
         );
     }
-    let of = |from_ns, to_ns| {
+    let by = |ranks: &[(u32, u32)], from_ns, to_ns| {
         verdict_of(&trace.analyze_part(&Selection {
+            ranks: ranks.to_vec(),
             from_ns,
             to_ns,
             ..Selection::default()
         }))
     };
+    let of = |from_ns, to_ns| by(&[], from_ns, to_ns);
+    let words = by(&[(0, 0)], None, None);
+    assert!(
+        words.contains("(10 % of the time of these ranks), without it the run could"),
+        "{words}"
+    );
     let words = of(None, None);
     assert!(
         words.contains("(5 % of the time of all ranks), without it the run could"),
