@@ -210,7 +210,14 @@ fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
     });
     viz::Report {
         title: "collbench: comparison of traces".into(),
-        lead: "A is the baseline. Mean times of calls, with 95 % intervals of their change.".into(),
+        lead: match &comparison.sides {
+            None => "A is the baseline. Mean times of calls, with 95 % intervals of their change.",
+            Some(_) => {
+                "A is the baseline. Means of the runs of each side, with 95 % intervals of their change by the \
+                 spread between runs. Pictures show the run of each side with the median time of a call."
+            }
+        }
+        .into(),
         facts: facts.collect(),
         verdict: verdict.into(),
         remarks: remarks.collect(),

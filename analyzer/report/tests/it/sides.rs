@@ -243,6 +243,7 @@ fn the_command_compares_the_runs_before_with_with_those_behind_it() {
         "means of runs of A",
         "B against A, 3 runs against 3",
         "slower by",
+        "the run of each side with the median",
     ] {
         assert!(page.contains(part), "{part}");
     }
