@@ -442,7 +442,7 @@ fn heading(analysis: &Analysis, shown: &ShownInstance) -> String {
     let when = if first == last {
         format!(" at {first}")
     } else {
-        format!(", first enter at {first}, last at {last}")
+        format!(" first entered at {first}, last at {last}")
     };
     let mut parts = vec![format!(
         "{}{when}: {}",
@@ -680,7 +680,7 @@ mod tests {
                 assert!(heading.contains(&format!(" at {first}: ")), "{heading}");
             } else {
                 n_apart += 1;
-                let both = format!(", first enter at {first}, last at {last}: ");
+                let both = format!(" first entered at {first}, last at {last}: ");
                 assert!(heading.contains(&both), "{heading}");
             }
             let picture = collbench_viz::Picture::from(figure.timeline).to_svg();
