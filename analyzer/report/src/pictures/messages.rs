@@ -15,7 +15,8 @@ use crate::words::inside as words;
 pub(super) const TIMEMAP: &str = "One line per rank runs from top to bottom through the stages of the \
      most frequent tree. How far it moves to the right in a row is the mean time in that stage. At \
      x = 0 the rank's data are at the root: left of it is the path to the root, right of it the path \
-     from the root. Level 1 is next to the root. Serialization is waiting behind siblings while the \
+     from the root. Level 1 is next to the root. A row of a hop has the time from sending until the \
+     receiver has the data, also if it was late for them. Serialization is waiting behind siblings while the \
      parent serves them. Ranks of one class have paths with the same stages and similar times.";
 /// Caption of the curves of nodes.
 pub(super) const NODES: &str = "x is the order in which a node serves its children. y is the mean \
