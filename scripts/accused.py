@@ -107,6 +107,7 @@ def named(cause):
     """Ranks and hosts that a cause names, as words, and which of them."""
     where = cause["where"]
     ranks = [where[name] for name in ("rank", "from", "to", "node") if isinstance(where.get(name), int)]
+    ranks += where.get("ranks") or []
     hosts = [where[name] for name in ("host", "from", "to", "node") if isinstance(where.get(name), str)]
     by = f" {cause['by']}" if cause["by"] else ""
     places = ", ".join([f"rank {rank}" for rank in ranks] + [f"host {host}" for host in hosts])

@@ -74,7 +74,15 @@ pub(crate) fn causes(inputs: &Inputs<'_>, findings: &Findings<'_>) -> Vec<FoundC
     let finder = Finder::new(inputs, findings);
     let mut causes = finder.of_waits();
     causes.extend(finder.of_operation_time());
-    causes.extend(finder.of_point_to_point());
+    if let Some(waited_for) = finder.of_point_to_point() {
+        // Who waits longest, and with whom, would be another rank.
+        for cause in &mut causes {
+            if cause.kind == CauseKind::Imbalance && cause.by == Some(LateBy::PointToPoint) {
+                (cause.partner, cause.origin) = (None, None);
+            }
+        }
+        causes.push(waited_for);
+    }
     causes.extend(finder.of_completions());
     // Stable: causes of equal cost stay in the order of their kinds and places.
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));

@@ -102,7 +102,7 @@ fn costs(
             .iter()
             .filter(|of| of.known >= MIN_INSTANCES)
         {
-            let path = PathCosts::of(operation, graph, &usual);
+            let path = PathCosts::of(operation, graph, &usual, hosts);
             path.add_links(&mut links);
             // The shape of a tree of our own is the choice of the user.
             if !graph.is_own {
@@ -158,7 +158,12 @@ struct PathCosts<'a> {
 }
 
 impl<'a> PathCosts<'a> {
-    fn of(operation: &'a OperationFacts, graph: &'a GraphFacts, usual: &UsualTimes) -> Self {
+    fn of(
+        operation: &'a OperationFacts,
+        graph: &'a GraphFacts,
+        usual: &UsualTimes,
+        hosts: &Hosts<'_>,
+    ) -> Self {
         let n = graph.known as f64;
         let path_ns = graph.path_ns as f64 / n * operation.typical;
         let mut own = Self {
@@ -173,7 +178,7 @@ impl<'a> PathCosts<'a> {
             fewest_hops: 0,
             needed: None,
         };
-        own.find_links();
+        own.find_links(hosts);
         if matches!(operation.flow, Flow::Other | Flow::Rooted) {
             return own;
         }
@@ -224,8 +229,8 @@ impl<'a> PathCosts<'a> {
         own
     }
 
-    fn find_links(&mut self) {
-        let slow = slow_links(self.graph);
+    fn find_links(&mut self, hosts: &Hosts<'_>) {
+        let slow = slow_links(self.graph, |a, b| hosts.round_trips(a, b).1);
         let n = self.graph.known as f64;
         for edge in self.graph.edges.iter().filter(|edge| edge.on_path > 0) {
             let Some(link) = slow_link(&slow, edge) else {

@@ -20,6 +20,12 @@ const NOTABLY: i64 = 5;
 /// Part of what a process costs that is late because of messages that is because of its own work, at least, to name it for
 /// that: one in so many.
 const NOTABLE_WORK: i128 = 4;
+/// The same where it works longer in the whole run by far more than the others are apart from one another, and from how many
+/// times that distance on this is so.
+const NOTABLE_IF_FAR: i128 = 20;
+const FAR: f64 = 10.0;
+/// Fewest others of which it is known how far they are apart.
+const MIN_OTHERS: usize = 3;
 /// Part of what the own work of all late ones costs that is its own, at least, in percent: where all are interrupted, one of
 /// them is more often than others.
 const MOST_WORK: i128 = 60;
@@ -149,7 +155,12 @@ impl Finder<'_, '_> {
     ) -> bool {
         let own = total(of.own.values()).ns();
         let of_all: i128 = all.own.values().sum();
-        let is_notable = i128::from(own) * NOTABLE_WORK >= i128::from(of.cost().ns());
+        let least = if self.works_far_longer(processes) {
+            NOTABLE_IF_FAR
+        } else {
+            NOTABLE_WORK
+        };
+        let is_notable = i128::from(own) * least >= i128::from(of.cost().ns());
         let ranks: Vec<u32> = processes.iter().map(|&of| self.rank(of)).collect();
         is_notable
             && !self.is_polling(&ranks)
@@ -157,6 +168,22 @@ impl Finder<'_, '_> {
             && i128::from(own) >= self.least_found_ns
             && !self.may_wait_for_one_that_works(processes, of)
             && self.is_dear_in_one(processes, &of.own, &all.own, all, true)
+    }
+
+    /// Whether these processes work longer than all others in the whole run, by far more than the others are apart from one
+    /// another.
+    fn works_far_longer(&self, processes: &[u32]) -> bool {
+        let Some(all) = self.findings.whole else {
+            return false;
+        };
+        let is_own = |at: usize| processes.contains(&(at as u32));
+        let times = || all.iter().map(|of| of.own_ns as f64).enumerate();
+        let of_others = || times().filter(|&(at, _)| !is_own(at)).map(|(_, ns)| ns);
+        let own = times().filter(|&(at, _)| is_own(at)).map(|(_, ns)| ns);
+        let least_own_ns = own.fold(f64::INFINITY, f64::min);
+        let most_ns = of_others().fold(f64::NEG_INFINITY, f64::max);
+        let least_ns = of_others().fold(f64::INFINITY, f64::min);
+        of_others().count() >= MIN_OTHERS && least_own_ns - most_ns > FAR * (most_ns - least_ns)
     }
 
     /// Whether some processes that are late because of point-to-point communication stand out by that: they wait there

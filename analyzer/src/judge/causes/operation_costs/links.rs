@@ -72,8 +72,12 @@ fn group(edge: &EdgeFacts) -> Group {
     (edge.class, edge.bytes.checked_ilog2())
 }
 
-/// The slow links of a graph, by the group of messages in which they are slow.
-pub(crate) fn slow_links(graph: &GraphFacts) -> BTreeMap<(LinkEnds, Group), SlowLink> {
+/// The slow links of a graph, by the group of messages in which they are slow. `round_trip_ns`: the usual round trip
+/// between other hosts than two, where that is known.
+pub(crate) fn slow_links(
+    graph: &GraphFacts,
+    round_trip_ns: impl Fn(usize, usize) -> Option<i64>,
+) -> BTreeMap<(LinkEnds, Group), SlowLink> {
     let mut groups: BTreeMap<Group, BTreeMap<LinkEnds, Vec<&EdgeFacts>>> = BTreeMap::new();
     for edge in graph.edges.iter().filter(|edge| edge.n > 0) {
         let links = groups.entry(group(edge)).or_default();
@@ -89,7 +93,14 @@ pub(crate) fn slow_links(graph: &GraphFacts) -> BTreeMap<(LinkEnds, Group), Slow
         medians.sort_unstable();
         let found: Vec<(LinkEnds, SlowLink)> = times
             .iter()
-            .filter_map(|(&ends, time)| Some((ends, is_slow(ends, time, &medians)?)))
+            .filter_map(|(&ends, time)| {
+                let round_trip_ns = match ends {
+                    LinkEnds::Hosts(a, b) => round_trip_ns(a, b),
+                    LinkEnds::Ranks(..) => None,
+                };
+                let one_way_ns = round_trip_ns.unwrap_or(0) / 2;
+                Some((ends, is_slow(ends, time, &medians, one_way_ns)?))
+            })
             .collect();
         let n_slow = links_of_ends(found.iter().map(|&(ends, _)| ends));
         let n_all = links_of_ends(times.keys().copied());
@@ -198,8 +209,8 @@ fn middle_of_others(sorted: &[i64], own: i64) -> i64 {
     sorted[middle + usize::from(at <= middle)]
 }
 
-/// Whether a link is slow; `medians` are those of all links, ascending.
-fn is_slow(ends: LinkEnds, time: &LinkTime, medians: &[i64]) -> Option<SlowLink> {
+/// Whether a link is slow; `medians` are those of all links, ascending, and `one_way_ns` is half of a usual round trip.
+fn is_slow(ends: LinkEnds, time: &LinkTime, medians: &[i64], one_way_ns: i64) -> Option<SlowLink> {
     let of = ends.index();
     if medians.len() <= MIN_OTHERS[of] || time.n < MIN_MESSAGES {
         return None;
@@ -208,7 +219,8 @@ fn is_slow(ends: LinkEnds, time: &LinkTime, medians: &[i64]) -> Option<SlowLink>
     let longer_ns = time.median_ns.saturating_sub(usual_ns);
     // Three standard deviations.
     let is_resolved = longer_ns > time.error_ns.saturating_add(time.error_ns / 2);
-    let least_ns = usual_ns.saturating_mul(SLOW[of]);
+    // Where receivers are late on other links, the time in transit is hidden there.
+    let least_ns = usual_ns.max(one_way_ns).saturating_mul(SLOW[of]);
     // Within a host, processes that wait for a core make messages slow as well. Not all of them, though.
     let is_of_link = match ends {
         LinkEnds::Hosts(..) => true,

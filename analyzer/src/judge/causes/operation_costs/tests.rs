@@ -51,7 +51,14 @@ fn broadcast(n_hosts: usize, path_ns: i64, edges: Vec<EdgeFacts>) -> OperationFa
 
 /// Costs where everything matters.
 fn all_costs(operations: &[OperationFacts]) -> Vec<OperationCause> {
-    let round_trips_ns = BTreeMap::new();
+    costs_with(operations, BTreeMap::new())
+}
+
+/// The same where round trips between hosts are known.
+fn costs_with(
+    operations: &[OperationFacts],
+    round_trips_ns: BTreeMap<(usize, usize), i64>,
+) -> Vec<OperationCause> {
     let hosts = Hosts {
         names: vec!["a", "b", "c", "d", "e", "f", "g", "h"],
         round_trips_ns: &round_trips_ns,
@@ -102,6 +109,23 @@ fn a_link_is_not_slow_within_the_error_of_the_clocks_or_by_few_messages() {
     assert_eq!(with(|edge| edge.n = 19), []);
     // Messages of another size are not compared.
     assert_eq!(with(|edge| edge.bytes = 4096), []);
+}
+
+#[test]
+fn a_link_is_not_slow_where_others_hide_the_time_in_transit() {
+    let found = |median_ns: i64, round_trip_ns: i64| {
+        let mut edges = four_links(median_ns);
+        for edge in &mut edges[1..] {
+            (edge.median_ns, edge.p10_ns, edge.is_ready) = (50, 40, false);
+        }
+        let pairs = (0..8).flat_map(|a| (a + 1..8).map(move |b| (a, b)));
+        let round_trips_ns = pairs.map(|pair| (pair, round_trip_ns)).collect();
+        costs_with(&[broadcast(8, median_ns, edges)], round_trips_ns).len()
+    };
+    // On other links receivers are late, and find the message there.
+    assert_eq!(found(60_000, 160_000), 0);
+    assert_eq!(found(239_000, 160_000), 0);
+    assert_eq!(found(241_000, 160_000), 1);
 }
 
 #[test]
