@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use collbench_stats::student::two_sided_p;
 use rustc_hash::FxHashMap;
 
-use crate::excess_sums::ExcessSums;
+use crate::excess::{ExcessSums, Excesses};
 use crate::instance::{Instance, Part};
 
 /// What made others wait.
@@ -67,9 +66,6 @@ pub struct Cost {
     pub largest: Option<(i64, i64)>,
 }
 
-/// How many times the variance of others is much more than that, and no matter of chance.
-const MUCH_MORE: f64 = 3.0;
-
 /// By how much earlier instances would have gone on since the last one of all processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SinceEnd {
@@ -111,113 +107,6 @@ pub struct Start {
 
 /// Starts that are retained.
 const MOST_STARTS: usize = 64;
-
-/// How much more the members of a communicator did than the others, before one operation.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Excesses {
-    /// The processes, by slot.
-    pub members: Arc<[u32]>,
-    /// Of each of them.
-    pub by_slot: Vec<Excess>,
-}
-
-/// How much more a process did than the other members of a communicator: own work, point-to-point
-/// communication, files and windows, since they were last inside of a collective together. Over all
-/// instances, also of those to which it was not late.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Excess {
-    /// Instances.
-    pub n: u64,
-    /// Sum of what it did more than the mean of the members, less where it did less, ns.
-    pub sum_ns: f64,
-    /// Sum of the squares of that, ns².
-    pub squares: f64,
-    /// Instances in which it did more than every other member.
-    pub n_most: u64,
-    /// Sum of what it did in those more than the mean of the members, ns.
-    pub most_ns: f64,
-    /// Sum of the squares of that, ns².
-    pub most_squares: f64,
-}
-
-impl Excess {
-    /// How much more it did on average, ns.
-    #[must_use]
-    pub fn mean_ns(&self) -> f64 {
-        self.sum_ns / self.n.max(1) as f64
-    }
-
-    /// The standard error of that, ns; at least one of the steps in which times are counted.
-    #[must_use]
-    pub fn error_of_mean_ns(&self) -> f64 {
-        let n = self.n.max(2) as f64;
-        let squares = (self.squares - self.sum_ns * self.mean_ns()) / (n - 1.0);
-        (squares.max(1.0) / n).sqrt()
-    }
-
-    /// Several processes together.
-    #[must_use]
-    pub fn of_all(excesses: impl IntoIterator<Item = Self>) -> Self {
-        excesses
-            .into_iter()
-            .fold(Self::default(), |sum, other| Self {
-                n: sum.n + other.n,
-                sum_ns: sum.sum_ns + other.sum_ns,
-                squares: sum.squares + other.squares,
-                n_most: sum.n_most + other.n_most,
-                most_ns: sum.most_ns + other.most_ns,
-                most_squares: sum.most_squares + other.most_squares,
-            })
-    }
-
-    /// The chance that its mean is so far above that of `others` if all do the same (Student, one-sided); 1 where
-    /// it is not above, and in fewer than three instances. `self` is of `n_own` processes together, `others` of
-    /// `n_others`.
-    ///
-    /// Two tests, of which the smaller chance is given: by its own scatter, and, where that is about the same as that
-    /// of the others, by the larger one of both. The first does not mind how disturbed the others are; the second
-    /// knows the scatter better, by as many times more values as there are others, which is what few instances need.
-    ///
-    /// An excess is measured from the mean of all `n_own` + `n_others` members, to which the process itself belongs:
-    /// its distance from the others varies by that much more. Processes of one host are not independent of each
-    /// other, so that instances count, not processes times instances.
-    #[must_use]
-    pub fn chance_above(&self, others: &Self, n_own: usize, n_others: usize) -> f64 {
-        let n_instances = self.n / n_own.max(1) as u64;
-        let mean_ns = |of: &Self| of.sum_ns / of.n as f64;
-        if n_instances < 3 || others.n < 2 || n_others == 0 || mean_ns(self) <= mean_ns(others) {
-            return 1.0;
-        }
-        // Times are whole nanoseconds: nothing varies by less.
-        let variance = |of: &Self| {
-            let squares = of.squares - of.sum_ns * mean_ns(of);
-            (squares / (of.n as f64 - 1.0)).max(1.0)
-        };
-        let (own, theirs) = (variance(self), variance(others));
-        let n = n_instances as f64;
-        let chance = |variance: f64, df: f64| {
-            let of_difference = (variance / n).sqrt() * (n_own + n_others) as f64 / n_others as f64;
-            let t = (mean_ns(self) - mean_ns(others)) / of_difference;
-            0.5 * two_sided_p(t, df)
-        };
-        let by_own = chance(own, n - 1.0);
-        if own > MUCH_MORE * theirs {
-            return by_own;
-        }
-        let as_many = (n_others / n_own.max(1)).max(1) as f64;
-        by_own.min(chance(own.max(theirs), (n - 1.0) * as_many))
-    }
-
-    /// How many equal events have the sum and the squares of those in which a process did the most.
-    #[must_use]
-    pub fn equal_events(&self) -> f64 {
-        if self.most_squares > 0.0 {
-            self.most_ns * self.most_ns / self.most_squares
-        } else {
-            0.0
-        }
-    }
-}
 
 /// The causes of the waits so far.
 #[derive(Debug, Default)]

@@ -32,7 +32,7 @@ mod attribution;
 mod blocking_calls;
 mod cause;
 mod compare;
-mod excess_sums;
+mod excess;
 mod history;
 mod instance;
 mod log;
@@ -43,7 +43,8 @@ mod spent;
 mod synchronizations;
 
 pub use attribution::Attribution;
-pub use cause::{Attributed, Cause, Cost, Costs, Excess, Excesses, Start};
+pub use cause::{Attributed, Cause, Cost, Costs, Start};
+pub use excess::{Excess, Excesses};
 pub use instance::{
     Batch, Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled, Wait,
 };

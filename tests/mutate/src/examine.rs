@@ -115,7 +115,7 @@ fn is_the_same_again(directory: &Path, json: &str) -> Result<(), Failure> {
         is_same(again)?;
     }
     let options = Options {
-        window: 50,
+        window: Some(50),
         ..Options::default()
     };
     if let Some(threads) = threads()

@@ -1,0 +1,221 @@
+//! How much more the members of communicators did than the others.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use collbench_stats::student::two_sided_p;
+use rustc_hash::FxHashMap;
+
+use crate::instance::Instance;
+
+/// How many times the variance of others is much more than that, and no matter of chance.
+const MUCH_MORE: f64 = 3.0;
+
+/// How much more the members of a communicator did than the others, before one operation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Excesses {
+    /// The processes, by slot.
+    pub members: Arc<[u32]>,
+    /// Of each of them.
+    pub by_slot: Vec<Excess>,
+}
+
+/// How much more a process did than the other members of a communicator: own work, point-to-point
+/// communication, files and windows, since they were last inside of a collective together. Over all
+/// instances, also of those to which it was not late.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Excess {
+    /// Instances.
+    pub n: u64,
+    /// Sum of what it did more than the mean of the members, less where it did less, ns.
+    pub sum_ns: f64,
+    /// Sum of the squares of that, ns².
+    pub squares: f64,
+    /// Instances in which it did more than every other member.
+    pub n_most: u64,
+    /// Sum of what it did in those more than the mean of the members, ns.
+    pub most_ns: f64,
+    /// Sum of the squares of that, ns².
+    pub most_squares: f64,
+}
+
+impl Excess {
+    /// How much more it did on average, ns.
+    #[must_use]
+    pub fn mean_ns(&self) -> f64 {
+        self.sum_ns / self.n.max(1) as f64
+    }
+
+    /// The standard error of that, ns; at least one of the steps in which times are counted.
+    #[must_use]
+    pub fn error_of_mean_ns(&self) -> f64 {
+        let n = self.n.max(2) as f64;
+        let squares = (self.squares - self.sum_ns * self.mean_ns()) / (n - 1.0);
+        (squares.max(1.0) / n).sqrt()
+    }
+
+    /// Several processes together.
+    #[must_use]
+    pub fn of_all(excesses: impl IntoIterator<Item = Self>) -> Self {
+        excesses
+            .into_iter()
+            .fold(Self::default(), |sum, other| Self {
+                n: sum.n + other.n,
+                sum_ns: sum.sum_ns + other.sum_ns,
+                squares: sum.squares + other.squares,
+                n_most: sum.n_most + other.n_most,
+                most_ns: sum.most_ns + other.most_ns,
+                most_squares: sum.most_squares + other.most_squares,
+            })
+    }
+
+    /// The chance that its mean is so far above that of `others` if all do the same (Student, one-sided); 1 where
+    /// it is not above, and in fewer than three instances. `self` is of `n_own` processes together, `others` of
+    /// `n_others`.
+    ///
+    /// Two tests, of which the smaller chance is given: by its own scatter, and, where that is about the same as that
+    /// of the others, by the larger one of both. The first does not mind how disturbed the others are; the second
+    /// knows the scatter better, by as many times more values as there are others, which is what few instances need.
+    ///
+    /// An excess is measured from the mean of all `n_own` + `n_others` members, to which the process itself belongs:
+    /// its distance from the others varies by that much more. Processes of one host are not independent of each
+    /// other, so that instances count, not processes times instances.
+    #[must_use]
+    pub fn chance_above(&self, others: &Self, n_own: usize, n_others: usize) -> f64 {
+        let n_instances = self.n / n_own.max(1) as u64;
+        let mean_ns = |of: &Self| of.sum_ns / of.n as f64;
+        if n_instances < 3 || others.n < 2 || n_others == 0 || mean_ns(self) <= mean_ns(others) {
+            return 1.0;
+        }
+        // Times are whole nanoseconds: nothing varies by less.
+        let variance = |of: &Self| {
+            let squares = of.squares - of.sum_ns * mean_ns(of);
+            (squares / (of.n as f64 - 1.0)).max(1.0)
+        };
+        let (own, theirs) = (variance(self), variance(others));
+        let n = n_instances as f64;
+        let chance = |variance: f64, df: f64| {
+            let of_difference = (variance / n).sqrt() * (n_own + n_others) as f64 / n_others as f64;
+            let t = (mean_ns(self) - mean_ns(others)) / of_difference;
+            0.5 * two_sided_p(t, df)
+        };
+        let by_own = chance(own, n - 1.0);
+        if own > MUCH_MORE * theirs {
+            return by_own;
+        }
+        let as_many = (n_others / n_own.max(1)).max(1) as f64;
+        by_own.min(chance(own.max(theirs), (n - 1.0) * as_many))
+    }
+
+    /// How many equal events have the sum and the squares of those in which a process did the most.
+    #[must_use]
+    pub fn equal_events(&self) -> f64 {
+        if self.most_squares > 0.0 {
+            self.most_ns * self.most_ns / self.most_squares
+        } else {
+            0.0
+        }
+    }
+}
+
+/// By operation and communicator.
+#[derive(Debug, Default)]
+pub(crate) struct ExcessSums(FxHashMap<(u64, u32), OfMembers>);
+
+/// The sums of the members of one communicator, by slot.
+#[derive(Debug)]
+struct OfMembers {
+    members: Arc<[u32]>,
+    /// Instances in which it is known of all members what they did.
+    n_whole: u64,
+    /// Other instances in which it is known of each.
+    n_others: Vec<u64>,
+    /// Of what each did more than the mean: the sum, ns, and the sum of the squares, ns².
+    sums: Vec<[f64; 2]>,
+    /// The instances in which each did the most, and their sums.
+    most: Vec<(u64, [f64; 2])>,
+}
+
+impl OfMembers {
+    fn new(members: &Arc<[u32]>) -> Self {
+        let n = members.len();
+        Self {
+            members: Arc::clone(members),
+            n_whole: 0,
+            n_others: vec![0; n],
+            sums: vec![[0.0; 2]; n],
+            most: vec![(0, [0.0; 2]); n],
+        }
+    }
+
+    fn finish(self) -> Excesses {
+        let n = self.n_others.iter().map(|n| self.n_whole + n);
+        let sums = self.sums.into_iter().zip(self.most);
+        let by_slot = n.zip(sums).map(|(n, (of_all, (n_most, of_most)))| {
+            let ([sum_ns, squares], [most_ns, most_squares]) = (of_all, of_most);
+            Excess {
+                n,
+                sum_ns,
+                squares,
+                n_most,
+                most_ns,
+                most_squares,
+            }
+        });
+        Excesses {
+            by_slot: by_slot.collect(),
+            members: self.members,
+        }
+    }
+}
+
+impl ExcessSums {
+    /// Adds what the members of an instance did, ns by slot; below 0: of that one it is not known.
+    pub(crate) fn note(&mut self, instance: &Instance, did_ns: &[i64]) {
+        let (mut n, mut sum) = (0_usize, 0.0);
+        for &ns in did_ns.iter().filter(|&&ns| ns >= 0) {
+            n += 1;
+            sum += ns as f64;
+        }
+        if n < 2 {
+            return;
+        }
+        let key = (instance.operation, instance.communicator);
+        let known = self.0.entry(key);
+        let of = known.or_insert_with(|| OfMembers::new(&instance.members));
+        let mean = sum / n as f64;
+        if n == did_ns.len() {
+            of.n_whole += 1;
+            for (sums, &ns) in of.sums.iter_mut().zip(did_ns) {
+                add(sums, ns as f64 - mean);
+            }
+        } else {
+            let sums = of.sums.iter_mut().zip(&mut of.n_others);
+            for ((sums, n), &ns) in sums.zip(did_ns).filter(|&(_, &ns)| ns >= 0) {
+                *n += 1;
+                add(sums, ns as f64 - mean);
+            }
+        }
+        let most_ns = did_ns.iter().fold(-1, |most, &ns| most.max(ns));
+        let mut slots = (0..did_ns.len()).filter(|&slot| did_ns[slot] == most_ns);
+        // Nobody did the most where several did as much.
+        if let (Some(slot), None) = (slots.next(), slots.next()) {
+            let (n, sums) = &mut of.most[slot];
+            *n += 1;
+            add(sums, most_ns as f64 - mean);
+        }
+    }
+
+    /// The sums of all.
+    pub(crate) fn finish(self) -> BTreeMap<(u64, u32), Excesses> {
+        let sums = self.0.into_iter();
+        sums.map(|(key, of)| (key, of.finish())).collect()
+    }
+}
+
+/// Adds to a sum and to that of the squares.
+#[inline]
+fn add([sum, squares]: &mut [f64; 2], ns: f64) {
+    *sum += ns;
+    *squares += ns * ns;
+}
