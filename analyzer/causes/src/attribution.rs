@@ -5,8 +5,9 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use crate::cause::{Attributed, Totals};
-use crate::compare::{Comparison, Hosts, Unit};
+use crate::compare::{Comparison, Unit};
 use crate::history::{History, Sinces};
+use crate::hosts::Hosts;
 use crate::instance::{Dependence, Instance, Part, PartOfProcess, Polled};
 use crate::process::Process;
 use crate::spare::Spare;
@@ -362,22 +363,13 @@ impl Attribution {
             instance,
             enters_ns: [first_ns, _],
         } = held;
-        let since = step.compared.map(|last| {
-            self.history
-                .since_of_all(instance, last as usize, *first_ns)
-        });
-        let mut all_since_ns = match since {
-            Some(Since::Instant(from_ns)) => Some(from_ns),
-            _ => None,
-        };
+        let all_since_ns = step
+            .compared
+            .and_then(|last| self.history.shared_ns(instance, last as usize, *first_ns));
         if let Some(on) = step.on {
             let mut sinces = std::mem::take(&mut self.sinces);
             self.history
                 .since_of_waits(instance, on as usize, &mut sinces);
-            if since.is_some() && all_since_ns.is_none() {
-                // Some have run ahead of the others, as those with low ranks do in scans.
-                all_since_ns = sinces.most_common_ns();
-            }
             // Of a broadcast with a late root, too, nobody goes on before.
             let is_waited_for_by_all =
                 is_new_begin || sinces.n_waited() + 1 == self.processes.len();
@@ -398,15 +390,32 @@ impl Attribution {
             self.n_ends += u64::from(is_end);
             self.sinces = sinces;
         }
-        if let Some(from_ns) = all_since_ns {
-            let (processes, totals) = (&self.processes, &mut self.totals);
-            if self.history.origin_ns() == Some(from_ns) {
-                self.comparison
-                    .note_start(instance, from_ns, processes, totals);
-            } else {
-                self.comparison
-                    .note_excesses(instance, from_ns, processes, totals);
-            }
+        if let Some(last) = step.compared {
+            self.note_excesses(instance, last as usize, all_since_ns);
+        }
+    }
+
+    /// Notes what the members of an instance, of which the last is in a slot, did more than the others since an instant that
+    /// all share, ns. Where they share none, because some may have run ahead of the others, as those with low ranks do in
+    /// scans, it is since each of them left the instance before.
+    fn note_excesses(&mut self, instance: &Instance, last: usize, shared_ns: Option<i64>) {
+        let (processes, totals) = (&self.processes, &mut self.totals);
+        let comparison = &mut self.comparison;
+        if let Some(from_ns) = shared_ns {
+            comparison.note_excesses(instance, |_| from_ns, processes, totals);
+            return;
+        }
+        let since = self.history.since_of_last(instance, last);
+        if let Since::Instant(from_ns) = since
+            && self.history.origin_ns() == Some(from_ns)
+        {
+            comparison.note_start(instance, from_ns, processes, totals);
+        } else if let Some(inside) = self.history.inside_previous(instance) {
+            comparison.forget_excesses();
+            comparison.note_excesses(instance, |slot| inside[slot].1, processes, totals);
+        } else if let Since::Instant(from_ns) = since {
+            comparison.forget_excesses();
+            comparison.note_excesses(instance, |_| from_ns, processes, totals);
         }
     }
 }

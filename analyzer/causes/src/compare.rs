@@ -3,6 +3,7 @@
 use crate::amounts::{add, in_proportion, sum_ns};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
 use crate::history::Sinces;
+use crate::hosts::Hosts;
 use crate::instance::{Instance, Part};
 use crate::log::{Entry, Log};
 use crate::process::{Process, did_ns, waiting_time};
@@ -225,17 +226,25 @@ impl Comparison {
         self.add_up(unit, hosts, totals);
     }
 
-    /// Notes what the members of an instance did since an instant that is their own: not in collectives. The
+    /// Forgets what was found of the instance at hand.
+    pub(crate) fn forget_excesses(&mut self) {
+        self.did.clear();
+    }
+
+    /// Notes what the members of an instance did since a time, ns by slot, that is their own: not in collectives. The
     /// waits for the last of them have just been attributed, if there were any.
+    #[inline]
     pub(crate) fn note_excesses(
         &mut self,
         instance: &Instance,
-        from_ns: i64,
+        from_ns: impl Fn(usize) -> i64,
         processes: &[Process],
         totals: &mut Totals,
     ) {
+        let members = || instance.members.iter().zip(&instance.calls.enters_ns);
         if self.did.is_empty() {
-            for (&member, &enter_ns) in instance.members.iter().zip(&instance.calls.enters_ns) {
+            for (slot, (&member, &enter_ns)) in members().enumerate() {
+                let from_ns = from_ns(slot);
                 let in_calls_ns = processes[member as usize].in_calls_ns(from_ns, enter_ns);
                 self.did.push(did_ns([from_ns, enter_ns], in_calls_ns));
             }
@@ -243,11 +252,10 @@ impl Comparison {
         totals.note_excesses(instance, &self.did);
         if self.has_partners {
             let mut is_any = false;
-            let members = instance.members.iter().zip(&instance.calls.enters_ns);
-            for ((&member, &enter_ns), did_ns) in members.zip(&mut self.did) {
+            for (slot, ((&member, &enter_ns), did_ns)) in members().zip(&mut self.did).enumerate() {
                 if *did_ns >= 0 {
                     let process = &processes[member as usize];
-                    let (ns, _) = process.with_partners([from_ns, enter_ns]);
+                    let (ns, _) = process.with_partners([from_ns(slot), enter_ns]);
                     is_any |= ns > 0;
                     *did_ns = (*did_ns - ns).max(0);
                 }
@@ -717,62 +725,6 @@ impl Comparison {
                 total.add(&cost, &times);
             }
         }
-    }
-}
-
-/// Which processes are on one host.
-#[derive(Debug)]
-pub(crate) struct Hosts {
-    /// By process, any number.
-    of: Vec<u32>,
-    /// Whether there are several.
-    are_several: bool,
-}
-
-impl Hosts {
-    /// The host of each process, by any number.
-    pub(crate) fn new(of: &[u32]) -> Self {
-        Self {
-            of: of.to_vec(),
-            are_several: of.iter().any(|host| *host != of[0]),
-        }
-    }
-
-    /// When the last process of an instance was there without those in two slots, ns, and when the last one on another
-    /// host than the one in the slot `on`, if each had come so much earlier, ns; the least number where there is none.
-    #[inline(always)]
-    fn others(
-        &self,
-        instance: &Instance,
-        on: usize,
-        skipped: [usize; 2],
-        longer_ns: impl Fn(usize) -> i64,
-    ) -> [i64; 2] {
-        let enters_ns = &instance.calls.enters_ns;
-        let begin_ns = |slot: usize| enters_ns[slot].saturating_sub(longer_ns(slot));
-        let latest_ns = |slots: std::ops::Range<usize>| slots.map(begin_ns).max();
-        let [first, second] = if skipped[0] <= skipped[1] {
-            skipped
-        } else {
-            [skipped[1], skipped[0]]
-        };
-        let parts = [
-            0..first,
-            first + 1..second.max(first + 1),
-            second + 1..enters_ns.len(),
-        ];
-        let before_ns = parts.into_iter().filter_map(latest_ns).max();
-        let mut other_host_ns = i64::MIN;
-        if self.are_several {
-            let host = |slot: usize| self.of[instance.members[slot] as usize];
-            let host_of_last = host(on);
-            for slot in 0..enters_ns.len() {
-                if host(slot) != host_of_last {
-                    other_host_ns = other_host_ns.max(begin_ns(slot));
-                }
-            }
-        }
-        [before_ns.unwrap_or(i64::MIN), other_host_ns]
     }
 }
 

@@ -56,12 +56,6 @@ impl Sinces {
         }
     }
 
-    /// The instant since which most are compared, ns.
-    pub(crate) fn most_common_ns(&self) -> Option<i64> {
-        let most = self.instants.iter().max_by_key(|&&(_, n)| n);
-        most.map(|&(from_ns, _)| from_ns)
-    }
-
     /// How many waited.
     pub(crate) fn n_waited(&self) -> usize {
         self.compared.len() + self.others.len()
@@ -202,10 +196,10 @@ impl History {
         self.later = later;
     }
 
-    /// Since when all members of an instance are compared, of which the last entered into the slot `on`:
-    /// when they were last inside of one that all of them depended on, or else two of them.
+    /// When all members of an instance, of which the last entered into the slot `on` and the first at a time, were last
+    /// inside of one that all of them depended on, ns.
     #[inline(never)]
-    pub(crate) fn since_of_all(&self, instance: &Instance, on: usize, first_ns: i64) -> Since {
+    pub(crate) fn shared_ns(&self, instance: &Instance, on: usize, first_ns: i64) -> Option<i64> {
         let recent = self.recent[instance.members[on] as usize].iter();
         let common = recent.filter_map(|&(communicator, _)| {
             let synchronizations = &self.communicators[communicator as usize];
@@ -213,10 +207,19 @@ impl History {
                 .then(|| synchronizations.last_common_before(first_ns))
                 .flatten()
         });
-        match common.max() {
-            Some(at_ns) => Since::Instant(at_ns),
-            None => self.since(instance, [usize::from(on == 0), on]),
-        }
+        common.max()
+    }
+
+    /// Since when the last of an instance, in the slot `on`, is compared with another member.
+    pub(crate) fn since_of_last(&self, instance: &Instance, on: usize) -> Since {
+        self.since(instance, [usize::from(on == 0), on])
+    }
+
+    /// When each member entered and left the instance before on the same communicator, ns by slot, if only some
+    /// depended on each other in that and it is retained.
+    pub(crate) fn inside_previous(&self, instance: &Instance) -> Option<&[(i64, i64)]> {
+        let synchronizations = self.communicators.get(instance.communicator as usize)?;
+        synchronizations.inside(instance.position.checked_sub(1)?)
     }
 
     /// Whether all members of an instance are on a communicator, as far as that is known without looking at

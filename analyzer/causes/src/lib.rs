@@ -34,6 +34,7 @@ mod cause;
 mod compare;
 mod excess;
 mod history;
+mod hosts;
 mod instance;
 mod log;
 mod process;

@@ -93,6 +93,14 @@ impl Synchronizations {
         partial.filter(move |partial| partial.last_ns > at_ns)
     }
 
+    /// When each member entered and left the instance at a position, ns by slot, if only some depended on each other in
+    /// it and it is retained.
+    pub(crate) fn inside(&self, position: u64) -> Option<&[(i64, i64)]> {
+        let mut partial = self.partial.iter().rev();
+        let found = partial.find(|partial| partial.position == position)?;
+        Some(&found.inside)
+    }
+
     /// Notes another instance.
     pub(crate) fn note_partial(&mut self, partial: Partial) {
         self.latest_ns = self.latest_ns.max(partial.last_ns);

@@ -73,7 +73,11 @@ fn a_late_rank_in_a_chain_of_scans_is_named_though_lower_ranks_run_ahead() {
         // Three ranks wait for it all the time.
         assert!(first.share.unwrap() > 0.1, "seed {seed}: {first:#?}");
     });
-    each("equal-scan.toml", |_, _| {});
+    each("equal-scan.toml", |seed, analysis| {
+        let mut causes = analysis.causes.iter();
+        let named = causes.find(|cause| cause.rank().is_some());
+        assert_eq!(named, None, "seed {seed}");
+    });
 }
 
 /// Operation and communicator before which a cause arises.
