@@ -1,18 +1,17 @@
 //! Comparing traces: generated runs that are the same but for their chance, or differ by a known
 //! amount; what is matched with what; what the screen and the document hold.
 
-use std::fs;
 use std::path::PathBuf;
 
+use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::{
     Comparison, ComparisonVerdict, Difference, OperationDifferences,
 };
-use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::{Direction, LayerState, Operation};
-use collbench_generate::generate;
 use collbench_report::{ComparedTraceDocument, ComparisonDocument, comparison_to_text, to_json};
 
 use crate::built::{TestTrace, call, message, split};
+use crate::generated;
 
 /// A program of three operations; one rank after the other is late for a while.
 fn scenario(n_ranks: u32, base_ns: u64, steps: &str) -> String {
@@ -43,12 +42,7 @@ steps = [
 }
 
 fn analysis(scenario: &str, seed: u64) -> Analysis {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
-    let trace = directory.path().join("trace");
-    fs::write(&file, scenario).unwrap();
-    generate(&file, &trace, Some(seed), false).unwrap();
-    crate::built::analyze(&trace, &Selection::default())
+    generated::analysis(scenario, Some(seed))
 }
 
 fn of(differences: &OperationDifferences) -> Vec<&Difference> {

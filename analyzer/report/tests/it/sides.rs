@@ -4,10 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::{Comparison, ComparisonVerdict, Sides};
-use collbench_analyzer::{Analysis, Selection};
 use collbench_generate::generate;
 use collbench_report::{ComparisonDocument, comparison_to_text, to_json};
+
+use crate::generated;
 
 /// Allreduces and broadcasts whose messages take `latency_ns`. All of a run are slower by `of_run_ns`, as by where its
 /// ranks lie.
@@ -37,12 +39,7 @@ steps = [
 }
 
 fn analysis(scenario: &str, seed: u64) -> Analysis {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
-    let trace = directory.path().join("trace");
-    fs::write(&file, scenario).unwrap();
-    generate(&file, &trace, Some(seed), false).unwrap();
-    let mut analysis = crate::built::analyze(&trace, &Selection::default());
+    let mut analysis = generated::analysis(scenario, Some(seed));
     analysis.trace.directory = format!("run-{seed}");
     analysis
 }

@@ -3,13 +3,14 @@
 
 use std::fs;
 
+use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::{
     Comparison, ComparisonVerdict, Configuration, StageDifferences, TreeDifferences,
 };
 use collbench_analyzer::results::StageKind;
-use collbench_analyzer::{Analysis, Selection};
-use collbench_generate::generate;
 use collbench_report::{ComparisonDocument, comparison_to_text, to_json};
+
+use crate::generated;
 
 /// Two ranks on each of three hosts that join at host a; each wrapper varies by itself.
 const BEFORE: &str = r#"
@@ -67,12 +68,7 @@ fn slower_on_b(scenario: &str) -> String {
 }
 
 fn analysis(scenario: &str, seed: u64) -> Analysis {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
-    let trace = directory.path().join("trace");
-    fs::write(&file, scenario).unwrap();
-    generate(&file, &trace, Some(seed), false).unwrap();
-    crate::built::analyze(&trace, &Selection::default())
+    generated::analysis(scenario, Some(seed))
 }
 
 fn compared(one: &str, two: &str, seed: u64) -> (Comparison, [Analysis; 2]) {

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use collbench_analyzer::{Analysis, Options, RunFiles, Selection, analyze};
+use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::Operation;
 use collbench_report::to_text;
 
 use crate::built::TestTrace;
+use crate::generated;
 
 /// The verdict on the screen, in one line.
 fn verdict(trace: &TestTrace) -> String {
@@ -180,13 +181,7 @@ fn tested(is_late_each_time: bool) -> String {
         ]
         "#
     );
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
-    std::fs::write(&file, scenario).unwrap();
-    let trace = directory.path().join("trace");
-    collbench_generate::generate(&file, &trace, None, false).unwrap();
-    let files = RunFiles::open(&trace).unwrap();
-    verdict_of(&analyze(&files, &Options::default(), &mut |_| {}).unwrap())
+    verdict_of(&generated::analysis(&scenario, None))
 }
 
 #[test]
@@ -207,16 +202,8 @@ fn who_is_tested_for_is_told_where_the_others_test_for_longer_and_nobody_else() 
 fn analysis_with(scenario: &str, called_at: &str) -> Analysis {
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scenarios");
     let text = std::fs::read_to_string(scenarios.join(scenario)).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let (own, trace) = (folder.path().join("own.toml"), folder.path().join("trace"));
-    std::fs::write(
-        &own,
-        text.replace("operation =", &format!("{called_at}operation =")),
-    )
-    .unwrap();
-    collbench_generate::generate(&own, &trace, None, false).unwrap();
-    let files = RunFiles::open(&trace).unwrap();
-    analyze(&files, &Options::default(), &mut |_| {}).unwrap()
+    let called = text.replace("operation =", &format!("{called_at}operation ="));
+    generated::analysis(&called, None)
 }
 
 #[test]
@@ -275,15 +262,7 @@ fn causes_in_operations_that_are_called_alike_are_told_apart_by_their_payloads()
           { operation = "MPI_Allreduce", bytes = 65536, work = [{ exponential_ns = 5000 }] },
         ]
         "#;
-    let of = |scenario: &str| {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("scenario.toml");
-        std::fs::write(&file, scenario).unwrap();
-        let trace = directory.path().join("trace");
-        collbench_generate::generate(&file, &trace, None, false).unwrap();
-        let files = RunFiles::open(&trace).unwrap();
-        verdict_of(&analyze(&files, &Options::default(), &mut |_| {}).unwrap())
-    };
+    let of = |scenario: &str| verdict_of(&generated::analysis(scenario, None));
     let words = of(scenario);
     for payload in ["(8 bytes)", "(64k bytes)"] {
         let cause =

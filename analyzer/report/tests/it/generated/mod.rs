@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use collbench_analyzer::{Analysis, Selection};
 use serde_json::Value;
 
 /// Folders with scenarios, from the folder of the analyzer.
@@ -24,6 +25,16 @@ pub fn scenarios(folders: &[&str]) -> Vec<PathBuf> {
     files.retain(|file| file.extension().is_some_and(|ending| ending == "toml"));
     files.sort_unstable();
     files
+}
+
+/// The analysis of a generated trace; without a seed, with that of the scenario.
+pub fn analysis(scenario: &str, seed: Option<u64>) -> Analysis {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("scenario.toml");
+    let trace = directory.path().join("trace");
+    fs::write(&file, scenario).unwrap();
+    collbench_generate::generate(&file, &trace, seed, false).unwrap();
+    crate::built::analyze(&trace, &Selection::default())
 }
 
 pub struct Case {
