@@ -25,6 +25,8 @@ mod part_of_run;
 pub(crate) mod remarks;
 pub(crate) mod sides;
 pub(crate) mod slow_operation;
+#[cfg(test)]
+pub(crate) mod test_differences;
 pub(crate) mod tree_differences;
 pub(crate) mod uncertainty;
 pub(crate) mod why_late;

@@ -13,7 +13,7 @@ use collbench_analyzer::compare::{
 use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, in_two_lines, lines_of};
+use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, fitting_lines, in_two_lines, lines_of};
 use crate::words::changes::{Row, advice, bytes, communicator, is_named};
 use crate::words::comparison::{self as words, letter, setting_in_words};
 use crate::words::difference::{is_only_alone, signed, signed_percent, verdict_on};
@@ -25,6 +25,8 @@ const ROWS: [usize; 2] = [9, 5];
 const FEWER_ROWS: [usize; 2] = [4, 1];
 /// Rows among them of operations with too few instances.
 const MAX_TOO_FEW: usize = 3;
+/// Columns for names of operations and communicators: on wider screens, and on narrow ones.
+const NAMES: [[usize; 2]; 5] = [[24, 18], [24, 12], [18, 10], [14, 8], [10, 6]];
 /// Sentences on what to look at.
 const MAX_SENTENCES: usize = 3;
 
@@ -296,7 +298,10 @@ fn operations(
         screen.item("no operation is in both traces");
         return;
     }
-    for line in fitting_lines(trace, &rows, screen.columns()) {
+    let lines = fitting_lines(&NAMES, screen.columns(), |names, is_narrow| {
+        table(trace, &rows, names, is_narrow)
+    });
+    for line in lines {
         screen.row(&line);
     }
     let n_more = differing.len() - n_differing;
@@ -317,22 +322,6 @@ fn operations(
             }
         ));
     }
-}
-
-/// The table, at most so many columns wide if possible. On a narrow screen names are shortened, and
-/// differences take two lines.
-fn fitting_lines(trace: usize, rows: &[&Row<'_>], columns: usize) -> Vec<String> {
-    const NAMES: [[usize; 2]; 5] = [[24, 18], [24, 12], [18, 10], [14, 8], [10, 6]];
-    let wide = NAMES.iter().map(|&names| (names, false));
-    let narrow = NAMES.iter().map(|&names| (names, true));
-    let mut lines = Vec::new();
-    for (names, is_narrow) in wide.chain(narrow) {
-        lines = table(trace, rows, names, is_narrow);
-        if lines.iter().all(|line| line.chars().count() <= columns) {
-            break;
-        }
-    }
-    lines
 }
 
 /// Columns for a command beside what else there is of a trace, at least.
@@ -482,38 +471,8 @@ fn only_there<'a>(name: &str, here: impl Iterator<Item = &'a OnlyIn>) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collbench_analyzer::compare::{Change, Difference, QuantityDifferences};
-
-    fn differences(verdict: ComparisonVerdict, interval_ns: (i64, i64)) -> OperationDifferences {
-        let mean = Difference {
-            verdict,
-            difference_ns: 2_000_000,
-            interval_ns: Some(interval_ns),
-            ratio: Some(5.98),
-            ratio_interval: Some((5.9, 6.1)),
-            p: Some(0.01),
-            resolution_ns: None,
-            instances_needed: None,
-            runs_needed: None,
-        };
-        let change = Change {
-            difference: 3_170_000_000,
-            ratio: Some(5.98),
-        };
-        OperationDifferences {
-            trace: 1,
-            verdict,
-            total_ns: change,
-            duration_ns: QuantityDifferences::default(),
-            call_time_ns: QuantityDifferences {
-                mean: Some(mean),
-                median: None,
-            },
-            wait_ns: QuantityDifferences::default(),
-            core_ns: QuantityDifferences::default(),
-            trees: Vec::new(),
-        }
-    }
+    use crate::words::test_differences::differences;
+    use collbench_analyzer::compare::Change;
 
     #[test]
     fn an_interval_without_0_that_is_not_significant_is_marked_and_explained() {

@@ -202,6 +202,25 @@ pub(crate) fn lines_of(table: &Table) -> Vec<String> {
     lines.map(|line| line.trim_end().to_owned()).collect()
 }
 
+/// The lines of a table, at most so many columns wide if possible: with the first of these widths of names that fits; cells
+/// take one line, or else (`true`) two.
+pub(crate) fn fitting_lines<W: Copy>(
+    widths: &[W],
+    columns: usize,
+    lines: impl Fn(W, bool) -> Vec<String>,
+) -> Vec<String> {
+    let mut fitting = Vec::new();
+    for is_narrow in [false, true] {
+        for &width in widths {
+            fitting = lines(width, is_narrow);
+            if fitting.iter().all(|line| line.chars().count() <= columns) {
+                return fitting;
+            }
+        }
+    }
+    fitting
+}
+
 /// The words of a sentence, each number together with its unit, and what it equals with a number.
 fn unbroken(sentence: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();

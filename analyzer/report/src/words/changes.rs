@@ -60,7 +60,8 @@ pub(crate) fn name_in_words((operation, _): &Row<'_>) -> String {
     format!("{} on {communicator}{payload}", operation.operation)
 }
 
-/// The same with the figures of the operation in all runs of both sides.
+/// How an operation differs between two sides, by how much in total, what changed with it, and where to look. `figures`:
+/// those of the operation in the runs of each side.
 pub(crate) fn advice_on(
     other: &str,
     row: &Row<'_>,
@@ -182,7 +183,7 @@ fn why(other: &str, differences: &OperationDifferences) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collbench_analyzer::compare::{Change, QuantityDifferences};
+    use crate::words::test_differences::differences;
 
     fn figures(late: u32, algorithm: &str) -> OperationFigures {
         OperationFigures {
@@ -200,37 +201,6 @@ mod tests {
             library_name: None,
             spanning_tree: None,
             late: Some(Culprit::Rank(late)),
-        }
-    }
-
-    fn differences(verdict: ComparisonVerdict, interval_ns: (i64, i64)) -> OperationDifferences {
-        let mean = Difference {
-            verdict,
-            difference_ns: 2_000_000,
-            interval_ns: Some(interval_ns),
-            ratio: Some(5.98),
-            ratio_interval: Some((5.9, 6.1)),
-            p: Some(0.01),
-            resolution_ns: None,
-            instances_needed: None,
-            runs_needed: None,
-        };
-        let change = Change {
-            difference: 3_170_000_000,
-            ratio: Some(5.98),
-        };
-        OperationDifferences {
-            trace: 1,
-            verdict,
-            total_ns: change,
-            duration_ns: QuantityDifferences::default(),
-            call_time_ns: QuantityDifferences {
-                mean: Some(mean),
-                median: None,
-            },
-            wait_ns: QuantityDifferences::default(),
-            core_ns: QuantityDifferences::default(),
-            trees: Vec::new(),
         }
     }
 

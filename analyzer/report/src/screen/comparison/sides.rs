@@ -5,12 +5,14 @@ use collbench_text::inert;
 use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::screen::comparison::only_in_sides;
-use crate::screen::lines::{Screen, in_two_lines, lines_of};
+use crate::screen::lines::{Screen, fitting_lines, in_two_lines, lines_of};
 use crate::words::changes::{bytes, communicator};
 use crate::words::sides as words;
 
 /// Operations shown.
 const ROWS: usize = 14;
+/// Columns for names of operations and communicators: on wider screens, and on narrow ones.
+const NAMES: [[usize; 2]; 4] = [[24, 18], [18, 10], [14, 8], [10, 6]];
 /// Sentences on what to look at.
 const MAX_SENTENCES: usize = 3;
 
@@ -36,7 +38,10 @@ pub(super) fn sides(screen: &mut Screen, comparison: &Comparison, sides: &Sides)
     if operations.is_empty() {
         screen.item("no operation is in runs of both sides");
     } else {
-        for line in fitting_lines(comparison, &operations, screen.columns()) {
+        let lines = fitting_lines(&NAMES, screen.columns(), |names, is_narrow| {
+            table(comparison, &operations, names, is_narrow)
+        });
+        for line in lines {
             screen.row(&line);
         }
     }
@@ -55,25 +60,6 @@ pub(super) fn sides(screen: &mut Screen, comparison: &Comparison, sides: &Sides)
     for sentence in all {
         screen.item(&sentence);
     }
-}
-
-/// The table, at most so many columns wide if possible.
-fn fitting_lines(
-    comparison: &Comparison,
-    operations: &[&SidesOperation],
-    columns: usize,
-) -> Vec<String> {
-    const NAMES: [[usize; 2]; 4] = [[24, 18], [18, 10], [14, 8], [10, 6]];
-    let wide = NAMES.iter().map(|&names| (names, false));
-    let narrow = NAMES.iter().map(|&names| (names, true));
-    let mut lines = Vec::new();
-    for (names, is_narrow) in wide.chain(narrow) {
-        lines = table(comparison, operations, names, is_narrow);
-        if lines.iter().all(|line| line.chars().count() <= columns) {
-            break;
-        }
-    }
-    lines
 }
 
 fn table(

@@ -4,7 +4,7 @@ use collbench_analyzer::compare::{ComparisonVerdict, StageDifferences, TreeDiffe
 use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::screen::lines::{Screen, in_two_lines, lines_of};
+use crate::screen::lines::{Screen, fitting_lines, in_two_lines, lines_of};
 use crate::words::changes::{Row, is_named};
 use crate::words::comparison::letter;
 use crate::words::difference::verdict_on;
@@ -81,32 +81,16 @@ fn stages(screen: &mut Screen, trace: usize, trees: &TreeDifferences, most: usiz
     });
     let n_more = rows.len().saturating_sub(most);
     rows.truncate(most);
-    for line in fitting_lines(trace, trees, &rows, screen.columns()) {
+    let lines = fitting_lines(&PLACES, screen.columns(), |width, is_narrow| {
+        table(trace, trees, &rows, (width, is_narrow))
+    });
+    for line in lines {
         screen.row(&line);
     }
     if n_more > 0 {
         let more = quantity::counted(n_more as u64, "more stage");
         screen.item(&format!("and {more}: see trees in comparison.json"));
     }
-}
-
-/// The table, at most so many columns wide if possible.
-fn fitting_lines(
-    trace: usize,
-    trees: &TreeDifferences,
-    rows: &[&StageDifferences],
-    columns: usize,
-) -> Vec<String> {
-    let wide = PLACES.map(|width| (width, false));
-    let narrow = PLACES.map(|width| (width, true));
-    let mut lines = Vec::new();
-    for (width, is_narrow) in wide.into_iter().chain(narrow) {
-        lines = table(trace, trees, rows, (width, is_narrow));
-        if lines.iter().all(|line| line.chars().count() <= columns) {
-            break;
-        }
-    }
-    lines
 }
 
 fn table(
