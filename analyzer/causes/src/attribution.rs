@@ -405,17 +405,21 @@ impl Attribution {
             comparison.note_excesses(instance, |_| from_ns, processes, totals);
             return;
         }
-        let since = self.history.since_of_last(instance, last);
-        if let Since::Instant(from_ns) = since
-            && self.history.origin_ns() == Some(from_ns)
-        {
-            comparison.note_start(instance, from_ns, processes, totals);
-        } else if let Some(inside) = self.history.inside_previous(instance) {
-            comparison.forget_excesses();
-            comparison.note_excesses(instance, |slot| inside[slot].1, processes, totals);
-        } else if let Since::Instant(from_ns) = since {
-            comparison.forget_excesses();
-            comparison.note_excesses(instance, |_| from_ns, processes, totals);
+        let from_ns = match self.history.since_of_last(instance, last) {
+            Since::Instant(from_ns) => Some(from_ns),
+            _ => None,
+        };
+        match (from_ns, self.history.inside_previous(instance)) {
+            (Some(from_ns), _) if self.history.origin_ns() == Some(from_ns) => {
+                comparison.note_start(instance, from_ns, processes, totals);
+            }
+            (_, Some(inside)) => {
+                comparison.note_excesses(instance, |slot| inside[slot].1, processes, totals);
+            }
+            (Some(from_ns), None) => {
+                comparison.note_excesses(instance, |_| from_ns, processes, totals);
+            }
+            (None, None) => {}
         }
     }
 }

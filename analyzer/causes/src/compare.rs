@@ -226,11 +226,6 @@ impl Comparison {
         self.add_up(unit, hosts, totals);
     }
 
-    /// Forgets what was found of the instance at hand.
-    pub(crate) fn forget_excesses(&mut self) {
-        self.did.clear();
-    }
-
     /// Notes what the members of an instance did since a time, ns by slot, that is their own: not in collectives. The
     /// waits for the last of them have just been attributed, if there were any.
     #[inline]
