@@ -59,7 +59,7 @@ pub struct SidesOperation {
     pub row: usize,
     /// For each run of the baseline the mean time of a call, ns; `None` where the run does not have it.
     pub baseline_ns: Vec<Option<i64>>,
-    /// The same for each run of the other side.
+    /// For each run of the other side the mean time of a call, ns; `None` where the run does not have it.
     pub other_ns: Vec<Option<i64>>,
     /// The differences of the means of runs; `trace` is the first run of the other side that has the operation. The
     /// reasons (waits, core, duration) are tested only where the time of its calls differs.
@@ -88,22 +88,17 @@ pub(crate) fn compare(
     let rows: Vec<usize> = rows.collect();
     // Of the runs as a whole three.
     let n_tests = rows.len() + 3;
-    let whole = |time: &dyn Fn(&ComparedTrace) -> Option<i64>| {
-        let times = |side: &[usize]| -> Option<Vec<i64>> {
-            side.iter().map(|&trace| time(&traces[trace])).collect()
-        };
-        let (baseline_ns, other_ns) = (times(baseline)?, times(other)?);
-        let values = |times: &[i64]| times.iter().map(|&ns| (ns as f64, 0.0)).collect();
-        Some(RunsDifference {
-            difference: of_runs(&values(&baseline_ns), &values(&other_ns), n_tests),
-            baseline_ns,
-            other_ns,
-        })
+    let whole = |time: fn(&ComparedTrace) -> i64| {
+        let [baseline_ns, other_ns] = [baseline, other].map(|side| {
+            let times = side.iter().map(|&trace| time(&traces[trace]));
+            times.collect()
+        });
+        RunsDifference::new(baseline_ns, other_ns, n_tests)
     };
-    let always = |time: fn(&ComparedTrace) -> i64| {
-        let found = whole(&|trace| Some(time(trace)));
-        found.unwrap_or_else(|| unreachable!("each run has this time"))
+    let waits = |side: &[usize]| -> Option<Vec<i64>> {
+        side.iter().map(|&trace| traces[trace].wait_ns).collect()
     };
+    let waits = waits(baseline).zip(waits(other));
     let operation = |row: usize| {
         let summaries = |side: &[usize]| -> Vec<Option<&OperationSummary>> {
             let indexes = side
@@ -127,9 +122,9 @@ pub(crate) fn compare(
     let mut sides = Sides {
         baseline: baseline.to_vec(),
         other: other.to_vec(),
-        duration_ns: always(|trace| trace.trace.duration_ns),
-        collectives_ns: always(|trace| trace.collectives_ns),
-        wait_ns: whole(&|trace| trace.wait_ns),
+        duration_ns: whole(|trace| trace.trace.duration_ns),
+        collectives_ns: whole(|trace| trace.collectives_ns),
+        wait_ns: waits.map(|(one, two)| RunsDifference::new(one, two, n_tests)),
         operations: rows.into_iter().map(operation).collect(),
         tests: 0,
     };
@@ -140,6 +135,18 @@ pub(crate) fn compare(
         .operations
         .sort_by_key(|of| std::cmp::Reverse(change(of)));
     sides
+}
+
+impl RunsDifference {
+    /// Of the times of the runs of each side, ns, among so many differences that are tested.
+    fn new(baseline_ns: Vec<i64>, other_ns: Vec<i64>, n_tests: usize) -> Self {
+        let values = |times: &[i64]| times.iter().map(|&ns| (ns as f64, 0.0)).collect();
+        Self {
+            difference: of_runs(&values(&baseline_ns), &values(&other_ns), n_tests),
+            baseline_ns,
+            other_ns,
+        }
+    }
 }
 
 impl Sides {
