@@ -53,7 +53,8 @@ impl Late {
         2 * i128::from(total(of_messages.map(|(_, cost)| cost)).ns()) > i128::from(self.cost().ns())
     }
 
-    /// The same, where what happens to it in point-to-point communication is its own, as what interrupts its work does.
+    /// What it costs, with its time in point-to-point communication counted as its own work: what interrupts its work
+    /// interrupts that, too.
     pub(super) fn with_messages_as_own(mut self) -> Self {
         let is_own = |part: &Option<Part>| matches!(part, None | Some(Part::PointToPoint(_)));
         let (own, others) = self.parts.into_iter().partition(|(part, _)| is_own(part));

@@ -17,12 +17,11 @@ use crate::results::operation_costs::{CausePlace, Confidence};
 const EXPLAINED: i64 = 4;
 /// Part of what the process waited that waits longest by which it is longer than the median to be told: one in so many.
 const NOTABLY: i64 = 5;
-/// Part of what a process costs that is late because of messages that is because of its own work, at least, to name it for
-/// that: one in so many.
+/// A process that is late because of messages is named for its own work if that makes this part of its cost: one in so many.
 const NOTABLE_WORK: i128 = 4;
-/// The same where it works longer in the whole run by far more than the others are apart from one another, and from how many
-/// times that distance on this is so.
+/// This part is enough of a process that works far longer than all others: one in so many.
 const NOTABLE_IF_FAR: i128 = 20;
+/// A process works far longer if it is so many times as far from the others as these are from one another.
 const FAR: f64 = 10.0;
 /// Fewest others of which it is known how far they are apart.
 const MIN_OTHERS: usize = 3;

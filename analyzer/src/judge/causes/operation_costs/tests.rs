@@ -54,7 +54,7 @@ fn all_costs(operations: &[OperationFacts]) -> Vec<OperationCause> {
     costs_with(operations, BTreeMap::new())
 }
 
-/// The same where round trips between hosts are known.
+/// What these operations cost where round trips between hosts are known, ns.
 fn costs_with(
     operations: &[OperationFacts],
     round_trips_ns: BTreeMap<(usize, usize), i64>,
