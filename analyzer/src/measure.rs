@@ -3,6 +3,7 @@
 pub(crate) mod algorithm_finder;
 pub(crate) mod critical_path;
 pub(crate) mod critical_tally;
+pub(crate) mod held_up;
 pub(crate) mod inside;
 pub(crate) mod outside;
 pub(crate) mod passes;

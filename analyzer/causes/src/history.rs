@@ -120,12 +120,19 @@ impl History {
         } else {
             let calls = &instance.calls;
             let inside = calls.enters_ns.iter().zip(&calls.leaves_ns);
+            let root = match instance.dependence {
+                Dependence::Root(root) => Some(root),
+                _ => None,
+            };
+            let waits = (0..).zip(calls.waits_ns.iter().zip(&calls.releasers));
+            let others = waits.filter_map(|(slot, (&ns, &on))| {
+                let is_other = ns > 0 && root.is_some_and(|root| root != slot && root != on);
+                is_other.then_some((slot, on))
+            });
             synchronizations.note_partial(Partial {
                 position: instance.position,
-                root: match instance.dependence {
-                    Dependence::Root(root) => Some(root),
-                    _ => None,
-                },
+                root,
+                others: others.collect(),
                 last_ns,
                 inside: inside.map(|(&enter, &leave)| (enter, leave)).collect(),
             });
@@ -264,6 +271,14 @@ impl History {
                 match partial.root.map(|root| members[root as usize]) {
                     Some(root) if root != process => later.extend(slot_of(instance, root)),
                     _ => return Common::No,
+                }
+                for &(waited, on) in &partial.others {
+                    let [waited, on] = [waited, on].map(|slot| members[slot as usize]);
+                    if waited == process {
+                        later.extend(slot_of(instance, on));
+                    } else if on == process {
+                        later.extend(slot_of(instance, waited));
+                    }
                 }
             }
         }

@@ -30,8 +30,10 @@ pub(crate) struct Synchronizations {
 pub(crate) struct Partial {
     /// Its position among the instances of the communicator.
     pub(crate) position: u64,
-    /// Of rooted operations the root's slot: pairs without it do not depend on each other.
+    /// Of rooted operations the root's slot: other pairs depend on each other only where one waited for the other.
     pub(crate) root: Option<u32>,
+    /// Those other pairs: the slot that waited, and the one that was waited for.
+    pub(crate) others: Vec<(u32, u32)>,
     /// The last enter, ns.
     pub(crate) last_ns: i64,
     /// Enter and leave, by slot, ns.
@@ -49,6 +51,19 @@ pub(crate) enum Since {
     Forgotten,
     /// The wait is below the error of the clocks.
     Unresolved,
+}
+
+impl Partial {
+    /// Whether the processes in two slots depended on each other.
+    fn depend(&self, [a, b]: [usize; 2]) -> bool {
+        let is_pair = |&(waited, on): &(u32, u32)| {
+            let pair = (waited as usize, on as usize);
+            pair == (a, b) || pair == (b, a)
+        };
+        self.root
+            .is_none_or(|root| a == root as usize || b == root as usize)
+            || self.others.iter().any(is_pair)
+    }
 }
 
 impl Since {
@@ -118,12 +133,9 @@ impl Synchronizations {
     pub(crate) fn last(&self, slots: [usize; 2], limit_ns: i64) -> Since {
         let common = self.common.iter().rev().find(|&&at_ns| at_ns <= limit_ns);
         let partial = self.partial.iter().rev().find_map(|partial| {
-            let depends = partial
-                .root
-                .is_none_or(|root| slots.contains(&(root as usize)));
             let [a, b] = slots.map(|slot| partial.inside[slot]);
             let at_ns = a.0.max(b.0);
-            (depends && at_ns <= a.1.min(b.1) && at_ns <= limit_ns).then_some(at_ns)
+            (partial.depend(slots) && at_ns <= a.1.min(b.1) && at_ns <= limit_ns).then_some(at_ns)
         });
         match common.copied().max(partial) {
             Some(at_ns) => Since::Instant(at_ns),
@@ -135,9 +147,18 @@ impl Synchronizations {
     /// Instants from which the process in a slot may be compared, ns, in any order.
     pub(crate) fn instants(&self, slot: usize) -> impl Iterator<Item = i64> + '_ {
         let partial = self.partial.iter().flat_map(move |partial| {
-            let root = partial.root.map(|root| partial.inside[root as usize].0);
-            [Some(partial.inside[slot].0), root]
+            let enter = |slot: u32| partial.inside[slot as usize].0;
+            let others = partial.others.iter().copied().filter_map(move |(a, b)| {
+                let other = match slot as u32 {
+                    slot if slot == a => b,
+                    slot if slot == b => a,
+                    _ => return None,
+                };
+                Some(enter(other))
+            });
+            let root = partial.root.map(enter);
+            others.chain(root).chain([enter(slot as u32)])
         });
-        self.common.iter().copied().chain(partial.flatten())
+        self.common.iter().copied().chain(partial)
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use collbench_formats::Operation;
 use collbench_stats::distribution::{Distribution, Summary};
 use collbench_stats::estimate::Evidence;
+use collbench_stats::integers::sum_ns;
 
 use crate::judge::call_sites;
 use crate::judge::details::Chooser;
@@ -20,7 +21,7 @@ use crate::results::operation::{
     BeyondDocument, OperationSummary, ProcessTimes, Spread, Stage, Stages,
 };
 use crate::sums::instances::operation_key::OperationKey;
-use crate::sums::operation::{OperationTally, OverlapTally, wait_state_names};
+use crate::sums::operation::{ON_THE_WAY, OperationTally, OverlapTally, wait_state_names};
 use crate::sums::serialization::SerializationPoint;
 
 /// The operations of a run.
@@ -174,9 +175,12 @@ fn wait_states(
     waits_ns: Option<i64>,
 ) -> BTreeMap<Code, i64> {
     let (waiting, completion) = wait_state_names(operation);
-    let waiting = waiting.zip(waits_ns);
+    let on_the_way_ns = tally.on_the_way_ns;
+    let waiting = waiting.zip(waits_ns.map(|ns| ns - sum_ns(on_the_way_ns)));
     let completion = completion.zip(tally.completion_ns);
-    let states = waiting.into_iter().chain(completion);
+    let on_the_way = ON_THE_WAY.into_iter().zip(on_the_way_ns);
+    let on_the_way = on_the_way.filter(|&(_, ns)| ns > 0);
+    let states = waiting.into_iter().chain(completion).chain(on_the_way);
     states.map(|(name, total)| (name.into(), total)).collect()
 }
 

@@ -16,6 +16,7 @@ use crate::judge::inputs::Inputs;
 use crate::judge::tree_figures;
 use crate::judge::tree_figures::{RanksAndHosts, host_of, tree_figures};
 use crate::remark::{Remark, UnpairedMessages};
+use crate::results::inside::{PathStage, StageKind};
 use crate::results::operation::{OperationSummary, Stage};
 use crate::results::trace::MessageEndCounts;
 use crate::results::trees::{EdgeSummary, OutsideTrees, TreeSummary};
@@ -292,6 +293,25 @@ impl<'s> Ranks<'s> {
         let tree = recognition.tree;
         let others = recognition.names.iter();
         let others = others.filter(|name| Some(**name) != called.algorithm);
+        let edges_of_tree: Vec<EdgeSummary> = (edges.iter().zip(&graph.edges).enumerate())
+            .map(|(number, (edge, sum))| {
+                let figures = graph.figures.edges.get(number);
+                self.edge(*edge, sum, recognition.direction(number), figures)
+            })
+            .collect();
+        let mut figures = tree_figures(
+            &graph.figures,
+            edges,
+            &RanksAndHosts {
+                rank: &|position| self.at(position),
+                host: &|position| host_of(self.inputs, self.at(position)),
+                wrappers: &|_, _| Vec::new(),
+                clocks: self.inputs.clocks,
+            },
+        );
+        if let Some(hotspot) = figures.as_mut().and_then(|of| of.hotspot.as_mut()) {
+            name_the_larger(&mut hotspot.stage, &edges_of_tree);
+        }
         TreeSummary {
             algorithm: called.algorithm.map(|name| name.to_string()),
             also: others.map(Algorithm::to_string).collect(),
@@ -303,22 +323,8 @@ impl<'s> Ranks<'s> {
             instances: graph.instances,
             bytes_min: graph.bytes.map(|(least, _)| least),
             bytes_max: graph.bytes.map(|(_, most)| most),
-            edges: (edges.iter().zip(&graph.edges).enumerate())
-                .map(|(number, (edge, sum))| {
-                    let figures = graph.figures.edges.get(number);
-                    self.edge(*edge, sum, recognition.direction(number), figures)
-                })
-                .collect(),
-            figures: tree_figures(
-                &graph.figures,
-                edges,
-                &RanksAndHosts {
-                    rank: &|position| self.at(position),
-                    host: &|position| host_of(self.inputs, self.at(position)),
-                    wrappers: &|_, _| Vec::new(),
-                    clocks: self.inputs.clocks,
-                },
-            ),
+            edges: edges_of_tree.into(),
+            figures,
             own: None,
         }
     }
@@ -344,5 +350,21 @@ impl<'s> Ranks<'s> {
             }),
             measured: figures.map(|figures| tree_figures::transfer(figures, hosts, clocks)),
         }
+    }
+}
+
+/// In a round, two ranks send to each other at once: the time is that of the larger of the two messages.
+fn name_the_larger(stage: &mut PathStage, edges: &[EdgeSummary]) {
+    let (StageKind::Transfer, Some(_), Some(from)) = (stage.kind, stage.round, stage.from) else {
+        return;
+    };
+    let bytes = |from: u32, to: u32| {
+        let edge = edges
+            .iter()
+            .find(|edge| (edge.from, edge.to) == (from, to))?;
+        Some(edge.bytes / edge.messages.max(1))
+    };
+    if bytes(stage.node, from) > bytes(from, stage.node) {
+        (stage.from, stage.node) = (Some(stage.node), from);
     }
 }

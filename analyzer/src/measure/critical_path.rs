@@ -4,7 +4,8 @@
 //! receives there: the one sent last ended the wait. If the process was already waiting when that
 //! send began, the path continues at the sender; otherwise the process itself was late, and the
 //! path stays there. A process whose send lasts until its receiver has posted waited for the
-//! receiver.
+//! receiver. Time in which a send blocks its process is time on its message, and so is the time until a
+//! nonblocking send is complete, as far as its process began nothing else meanwhile.
 //!
 //! Unknown events may have ended a wait: among several receives from any process it is unknown
 //! which got which send; the end of some receives is not seen; the clocks of two hosts may not
@@ -102,7 +103,9 @@ struct Done {
     begun: Vec<(Instant, u32, bool)>,
     /// When its receives ended.
     received: Vec<(Instant, u32, ReceiveEnd)>,
-    /// When receivers posted late for its sends: it may have waited for them.
+    /// When its nonblocking sends were complete: their messages had been received.
+    completed: Vec<(i64, u32)>,
+    /// When receivers posted late for its sends of which the completion is not known: it may have waited for them.
     posted_late: Vec<i64>,
 }
 
@@ -126,7 +129,7 @@ struct Awaited {
 }
 
 /// Sends of fewer bytes are assumed not to wait for their receiver, unless the call shows it.
-const MIN_WAITING_BYTES: u64 = 1024;
+pub(crate) const MIN_WAITING_BYTES: u64 = 1024;
 
 /// A send that began no longer than this before its receiver posted is not counted as waiting.
 const MAX_SEND_NS: i64 = 1_000;
@@ -257,6 +260,21 @@ impl CriticalPath {
             let last = last.copied();
             self.look_for_doubt(seen, slot, since, (ended.unwrap_or(until.0), until.1), last);
             let mut upto = until.0;
+            let completed = self.find_completed(slot, begun.map(|(at, ..)| at), until.0);
+            if let Some((completed, number)) = completed.filter(|&of| Some(of.0) > ended) {
+                self.stay(seen, slot, completed, upto);
+                let edge = seen.shape.edge_of[number as usize];
+                let message = seen.message(number);
+                let posted = message.posted.ns();
+                if posted - since > MAX_SEND_NS && Some(posted) > ended {
+                    self.hop(seen, edge, posted, completed);
+                    slot = message.to as usize;
+                    until = (posted, message.nth_of_receiver);
+                    continue;
+                }
+                upto = ended.unwrap_or(since);
+                self.hop(seen, edge, upto, completed);
+            }
             if let (Some(last), Some(ended)) = (last, ended) {
                 self.stay(seen, slot, ended, upto);
                 let edge = seen.shape.edge_of[last.number as usize];
@@ -288,7 +306,14 @@ impl CriticalPath {
                 slot = message.to as usize;
                 until = (posted, message.nth_of_receiver);
             } else {
-                self.stay(seen, slot, at.0, upto);
+                self.stay(seen, slot, since, upto);
+                // Of two messages that were under way at once, the larger one took the time.
+                let larger = last.map(|last| last.number);
+                let larger = larger.filter(|&last| seen.message(last).bytes > message.bytes);
+                let edge = seen.shape.edge_of[larger.unwrap_or(number) as usize];
+                if since > at.0 {
+                    self.hop(seen, edge, at.0, since);
+                }
                 until = at;
             }
         }
@@ -335,6 +360,23 @@ impl CriticalPath {
             });
         }
         ended
+    }
+
+    /// Finds the nonblocking send of a slot that was complete last before an instant, ns, but not before its last begin: when
+    /// that was, ns, and the number of its message.
+    fn find_completed(
+        &mut self,
+        slot: usize,
+        since: Option<Instant>,
+        until: i64,
+    ) -> Option<(i64, u32)> {
+        let completed = &mut self.slots[slot].completed;
+        let mut found = None;
+        let is_since = |at: i64| since.is_none_or(|since| since.0 <= at);
+        while let Some(of) = completed.pop_if(|&mut (at, _)| is_since(at)) {
+            found = found.or(Some(of).filter(|&(at, _)| at < until));
+        }
+        found
     }
 
     /// Notes doubts about a wait that may have begun at `since` and was over by `until`; `last` is
@@ -393,18 +435,24 @@ impl CriticalPath {
         self.visited.push(slot);
         done.begun.clear();
         done.received.clear();
+        done.completed.clear();
         done.posted_late.clear();
+        let leave = seen.instance.leaves[slot].ns();
         let is_nonblocking = seen.instance.overlaps.is_some();
         for number in seen.shape.sends[slot].clone() {
             let message = seen.message(number);
             let at = (message.sent.ns(), message.nth_of_sender);
             done.begun.push((at, number, true));
             let posted = message.posted.ns();
-            if posted > message.send_returned.ns()
-                && message.bytes >= MIN_WAITING_BYTES
-                && !is_nonblocking
-            {
-                done.posted_late.push(posted);
+            let is_rendezvous = message.bytes >= MIN_WAITING_BYTES && !is_nonblocking;
+            let received = message.received.filter(|_| !message.is_from_any);
+            match received.map(|at| at.ns()).filter(|&at| at <= leave) {
+                _ if !is_rendezvous => {}
+                Some(completed) if message.is_send_nonblocking => {
+                    done.completed.push((completed, number));
+                }
+                _ if posted > message.send_returned.ns() => done.posted_late.push(posted),
+                _ => {}
             }
         }
         let mut has_unseen = false;
@@ -420,9 +468,9 @@ impl CriticalPath {
             }
         }
         done.begun.sort_unstable();
+        done.completed.sort_unstable();
         done.posted_late.sort_unstable();
         if has_unseen {
-            let leave = seen.instance.leaves[slot].ns();
             for &number in &seen.shape.receives[slot] {
                 let message = seen.message(number);
                 if message.received.is_some() {

@@ -182,6 +182,8 @@ impl<'a> InstanceInGraph<'a> {
             .progress_times
             .map_or(self.paired, |progress_times| &progress_times.messages);
         let edges = self.shape.edge_of.iter().zip(&self.shape.is_last);
+        let bytes = paired.first().map_or(0, |first| first.bytes);
+        let are_alike = paired.iter().all(|message| message.bytes == bytes);
         for (number, (message, (&edge, &is_last))) in paired.iter().zip(edges).enumerate() {
             if message.is_from_any || !self.have_common_time(message.from, message.to) {
                 continue;
@@ -197,11 +199,30 @@ impl<'a> InstanceInGraph<'a> {
                 own.add(Quantity::LateProgress { edge, is_last }, late_progress);
             }
             if let Some(received) = received {
-                let transfer = span(received, sent.max(posted));
+                let looked_at = if are_alike {
+                    posted
+                } else {
+                    self.looked_at(message, received)
+                };
+                let transfer = span(received, sent.max(looked_at));
                 own.add(Quantity::Transfer { edge, is_last }, transfer);
             }
         }
         *to = own;
+    }
+
+    /// From when on the receiver of a message could see it arrive that was received at a time, ns: since it posted the
+    /// receive, or since a send of a larger message returned that blocked it meanwhile.
+    fn looked_at(&self, message: &InstanceMessage, received: i64) -> i64 {
+        let posted = message.posted.ns();
+        let sends = self.shape.sends[message.to as usize].clone();
+        let sends = &self.paired[sends.start as usize..sends.end as usize];
+        let n_begun = sends.partition_point(|send| send.sent.ns() < received);
+        let last = n_begun.checked_sub(1).map(|last| &sends[last]);
+        let returned = last
+            .filter(|last| last.bytes > message.bytes)
+            .map(|last| last.send_returned.ns());
+        posted.max(returned.filter(|&at| at <= received).unwrap_or(posted))
     }
 
     fn node(

@@ -32,6 +32,7 @@ use collbench_formats::{CommunicatorKind, Semantics};
 
 use crate::communicators::Communicator;
 use crate::instances::complete::{CompleteInstance, Extent};
+use crate::measure::held_up::{HeldUp, Release};
 use crate::time::resolution::Resolution;
 
 /// The figures of one instance. Times in ns; lists by slot.
@@ -80,8 +81,27 @@ pub struct Figures {
     /// Own leave minus first leave on the own host, for N x N; empty unless processes on several
     /// hosts have a common time.
     pub departures_inside: Vec<i64>,
+    /// What of the waits was for others on the way of the data than those that the operation names.
+    pub on_the_way: Vec<OnTheWay>,
     order: Order,
+    held_up: HeldUp,
 }
+
+/// A part of a wait, or all of it, that is for another process than those that the operation names: one that passes
+/// data on, or receives them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnTheWay {
+    /// Who waited.
+    pub slot: usize,
+    /// Whether a message could not be sent before that one had entered.
+    pub is_for_receiver: bool,
+    /// How much longer than for those that the operation names.
+    pub ns: i64,
+}
+
+/// Payload from which on a sender may have to wait for its receiver, where no message was recorded: the largest eager message
+/// of Open MPI within a host. Between hosts it may be larger.
+const MIN_RENDEZVOUS_BYTES: u64 = 4096;
 
 /// A slot that no communicator has.
 const NOBODY: u32 = u32::MAX;
@@ -191,6 +211,15 @@ impl Figures {
             );
         self.has_unknown_wait =
             (times.len() > 1 || may_be_unknown) && self.waits.contains(&Self::UNKNOWN);
+        if times.len() == 1 && self.has_waits() && depends_on_the_way(instance) {
+            let mut held_up = std::mem::take(&mut self.held_up);
+            if let Some(releases) = held_up.releases(instance) {
+                self.wait_on_the_way(instance, releases);
+            } else if instance.messages.is_none_or(|messages| messages.is_empty()) {
+                self.wait_for_receivers(instance);
+            }
+            self.held_up = held_up;
+        }
         if let [slots] = &times[..]
             && slots.len() > 1
         {
@@ -265,6 +294,7 @@ impl Figures {
         self.departures.clear();
         self.waits_inside.clear();
         self.departures_inside.clear();
+        self.on_the_way.clear();
     }
 
     /// What is defined by the stamps alone, for processes that have a common time.
@@ -469,6 +499,90 @@ impl Figures {
             // Slots ascend.
             let here = depends().filter(|source| slots.binary_search(source).is_ok());
             self.wait_for(instance, slot, latest(instance, here));
+        }
+    }
+
+    /// Waits for those that data came from, or could not be sent to before they had entered, as messages tell.
+    fn wait_on_the_way(&mut self, instance: &CompleteInstance<'_>, releases: &[Release]) {
+        for (slot, release) in releases.iter().enumerate() {
+            let (enter, leave) = instance.stamps(slot);
+            let wait = (release.enter.min(leave) - enter).max(0);
+            let more = wait - self.waits[slot];
+            if self.waits[slot] == Self::UNKNOWN || more <= 0 {
+                continue;
+            }
+            self.on_the_way.push(OnTheWay {
+                slot,
+                is_for_receiver: release.is_receiver,
+                ns: more,
+            });
+            self.wait_longer(instance, slot, wait, release.slot);
+        }
+    }
+
+    /// Where no messages tell: waits of senders for receivers, where payloads are large enough for a rendezvous, and where
+    /// they left only after the receiver had entered.
+    fn wait_for_receivers(&mut self, instance: &CompleteInstance<'_>) {
+        let Some(root) = instance.root else { return };
+        let may_wait = |slot: usize| {
+            let bytes = instance.payloads.of(slot);
+            bytes.is_some_and(|bytes| bytes >= MIN_RENDEZVOUS_BYTES)
+                && !is_bystander(instance, slot)
+        };
+        let n = instance.n_calls();
+        match instance.semantics() {
+            Semantics::ManyToOne => {
+                let release = instance.enters[root].ns();
+                for slot in (0..n).filter(|&slot| slot != root && may_wait(slot)) {
+                    self.may_wait_for_receiver(instance, slot, release, root);
+                }
+            }
+            Semantics::OneToMany => {
+                let receivers = (0..n).filter(|&slot| slot != root && may_wait(slot));
+                let leave = instance.leaves[root].ns();
+                let before = receivers.filter(|&slot| instance.enters[slot].ns() <= leave);
+                if let Some(last) = latest(instance, before) {
+                    self.may_wait_for_receiver(instance, root, last.enter, last.slot);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn may_wait_for_receiver(
+        &mut self,
+        instance: &CompleteInstance<'_>,
+        slot: usize,
+        release: i64,
+        receiver: usize,
+    ) {
+        let (enter, leave) = instance.stamps(slot);
+        let more = release - enter - self.waits[slot];
+        if release <= leave && more > 0 {
+            self.on_the_way.push(OnTheWay {
+                slot,
+                is_for_receiver: true,
+                ns: more,
+            });
+            self.wait_longer(instance, slot, release - enter, receiver);
+        }
+    }
+
+    /// A wait that is longer than the operation alone tells, for the process in another slot.
+    fn wait_longer(
+        &mut self,
+        instance: &CompleteInstance<'_>,
+        slot: usize,
+        wait: i64,
+        releaser: usize,
+    ) {
+        self.waits[slot] = wait;
+        self.releasers[slot] = releaser as u32;
+        let members = &instance.communicator.members;
+        if let Some(inside) = self.waits_inside.get_mut(slot)
+            && members[slot].host == members[releaser].host
+        {
+            *inside = wait;
         }
     }
 
@@ -681,6 +795,21 @@ impl Order {
         });
         self.slots.extend(unpacked);
     }
+}
+
+/// Whether processes of a blocking operation may depend on others than those that its semantics name: on who passes data on, and
+/// on who receives them.
+fn depends_on_the_way(instance: &CompleteInstance<'_>) -> bool {
+    let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
+    instance.overlaps.is_none()
+        && match instance.semantics() {
+            Semantics::OneToMany
+            | Semantics::ManyToOne
+            | Semantics::Prefix
+            | Semantics::Neighborhood => true,
+            Semantics::Barrier | Semantics::AllToAll => is_inter,
+            _ => false,
+        }
 }
 
 /// Whether the payload of a slot is known to be nothing.

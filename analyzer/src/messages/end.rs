@@ -17,8 +17,9 @@ pub(crate) const IS_FROM_ANY: u64 = 1 << 2;
 pub(crate) const IS_ON_ANOTHER: u64 = 1 << 3;
 /// Whether its step is in question: see [`Step`].
 pub(crate) const IS_IN_QUESTION: u64 = 1 << 4;
-pub(crate) const GROUP_SHIFT: u32 = 5;
-pub(crate) const GROUP_MASK: u64 = (1 << 27) - 1;
+pub(crate) const IS_NONBLOCKING: u64 = 1 << 5;
+pub(crate) const GROUP_SHIFT: u32 = 6;
+pub(crate) const GROUP_MASK: u64 = (1 << 26) - 1;
 
 pub(crate) fn slot_of(key: &Key) -> usize {
     (key[1] >> 32) as usize

@@ -1,11 +1,12 @@
 //! The ends of the messages of one instance, while they are gathered.
 
-use collbench_formats::Direction;
+use collbench_formats::{Direction, RecordWord};
 use collbench_stats::numbering::{Numbers, mix};
 
 use crate::messages::end::{
     ComparedEnds, EndTimes, GROUP_MASK, GROUP_SHIFT, HAS_END, IS_FROM_ANY, IS_IN_QUESTION,
-    IS_ON_ANOTHER, IS_RECEIVE, Key, PatternNumber, Words, end_of, group_bits, group_of, slot_of,
+    IS_NONBLOCKING, IS_ON_ANOTHER, IS_RECEIVE, Key, PatternNumber, Words, end_of, group_bits,
+    group_of, slot_of,
 };
 use crate::messages::pairing::{NOT_A_SLOT, PairableEnd, Pairing};
 use crate::messages::recurrence::Following;
@@ -134,7 +135,11 @@ impl MessageEnds {
             | bit(end.has_end, HAS_END)
             | bit(end.partner.is_none(), IS_FROM_ANY)
             | bit(end.is_on_another, IS_ON_ANOTHER)
-            | bit(end.step.is_in_question, IS_IN_QUESTION);
+            | bit(end.step.is_in_question, IS_IN_QUESTION)
+            | bit(
+                RecordWord::from_bits(end.words[0]).is_nonblocking(),
+                IS_NONBLOCKING,
+            );
         let partner = end.partner.unwrap_or(NOT_A_SLOT);
         self.keys.push([
             u64::from(partner) << 32 | u64::from(end.step.number),
@@ -205,6 +210,7 @@ impl MessageEnds {
                 tag,
                 communicator,
                 is_on_another: has(IS_ON_ANOTHER),
+                is_nonblocking: has(IS_NONBLOCKING),
                 begin: times.begin,
                 end: has_end.then_some(times.end),
                 nth: number - first,

@@ -20,6 +20,8 @@ pub struct InstanceMessage {
     /// Whether the receive was one from any process. Then it is unknown which of them received
     /// which send: they are paired in their order.
     pub is_from_any: bool,
+    /// Whether the call to send returns before the message is sent; then it is not recorded when that was.
+    pub is_send_nonblocking: bool,
     /// When the library began to send.
     pub sent: Timestamp<Global>,
     /// When its call to send returned.

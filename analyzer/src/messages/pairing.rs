@@ -30,6 +30,7 @@ pub(crate) struct PairableEnd {
     /// A number of the communicator that is the same for both ends.
     pub(crate) communicator: u32,
     pub(crate) is_on_another: bool,
+    pub(crate) is_nonblocking: bool,
     pub(crate) begin: Timestamp<Global>,
     pub(crate) end: Option<Timestamp<Global>>,
     pub(crate) nth: u32,
@@ -270,6 +271,7 @@ fn message(send: &PairableEnd, receive: &PairableEnd, is_from_any: bool) -> Inst
         tag: send.tag,
         is_on_another: send.is_on_another,
         is_from_any,
+        is_send_nonblocking: send.is_nonblocking,
         sent: send.begin,
         send_returned: send.end.unwrap_or(send.begin),
         posted: receive.begin,
@@ -305,6 +307,7 @@ mod tests {
             tag,
             communicator: 0,
             is_on_another: false,
+            is_nonblocking: false,
             begin: Timestamp::from_ns(begin),
             end: Some(Timestamp::from_ns(begin + 5)),
             nth: begin as u32,

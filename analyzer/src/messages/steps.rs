@@ -256,6 +256,7 @@ mod tests {
                 tag: 0,
                 is_on_another: false,
                 is_from_any: false,
+                is_send_nonblocking: false,
                 sent: at,
                 send_returned: at,
                 posted: at,

@@ -127,6 +127,8 @@ pub struct OperationTally {
     pub departure_wait: Distribution,
     /// Scalasca's completion time, ns; `None` for operations without.
     pub completion_ns: Option<i64>,
+    /// Of the waits those for a receiver, and those for another process on the way of the data, ns.
+    pub on_the_way_ns: [i64; 2],
     /// By position in the communicator's entry.
     pub members: Vec<MemberTally>,
     /// Complete instances of which it is not known who arrived last.
@@ -178,6 +180,7 @@ impl OperationTally {
             core: Distribution::default(),
             departure_wait: Distribution::default(),
             completion_ns: None,
+            on_the_way_ns: [0; 2],
             members: vec![MemberTally::default(); n_positions],
             last_unresolved: 0,
             first_unresolved: 0,
@@ -239,6 +242,9 @@ impl OperationTally {
         if let Some(completion) = other.completion_ns {
             add_ns(self.completion_ns.get_or_insert(0), completion);
         }
+        for (own, other) in self.on_the_way_ns.iter_mut().zip(other.on_the_way_ns) {
+            add_ns(own, other);
+        }
         for (own, other) in self.members.iter_mut().zip(&other.members) {
             own.merge(other);
         }
@@ -271,6 +277,12 @@ impl OperationTally {
         self.bytes = Some((before_least.min(least), before_most.max(most)));
     }
 }
+
+/// Names of the wait states of [`OperationTally::on_the_way_ns`].
+///
+/// # Source
+/// Scalasca's patterns of point-to-point communication, which collectives consist of.
+pub(crate) const ON_THE_WAY: [&str; 2] = ["Late Receiver", "Late Sender"];
 
 /// Names of the wait states of an operation, waiting and completion.
 ///

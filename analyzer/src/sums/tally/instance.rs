@@ -159,6 +159,17 @@ impl Tally<'_> {
             });
         }
         tally.instances += 1;
+        for wait in &figures.on_the_way {
+            let members = &instance.communicator.members;
+            if self
+                .context
+                .selection
+                .has_rank(members[wait.slot].world_rank)
+            {
+                let state = usize::from(!wait.is_for_receiver);
+                add_ns(&mut tally.on_the_way_ns[state], wait.ns);
+            }
+        }
         tally.duration.add(figures.duration);
         if let Some(core) = figures.core {
             tally.core.add(core);

@@ -1,0 +1,125 @@
+//! By its messages, whom each process of an instance depended on, where not all depend on all.
+//!
+//! A process depends on the sender of a message that it received, and on all that this one depended on when it sent.
+//! It also depends on the receiver of a message that it could not finish sending before the receive was posted (a
+//! rendezvous), and on all that the receiver depended on by then. So the leaves of a reduction wait for a root
+//! that comes late, and in a tree those below a late process wait for it.
+//!
+//! A blocking send lasted until its receiver had posted, or it did not: its return is recorded. Of a nonblocking send the
+//! completion is not: from [`MIN_WAITING_BYTES`] on it is assumed to be a rendezvous where its process left the collective only
+//! after the receiver had posted. Where eager messages are larger, processes leave before.
+
+use crate::instances::complete::CompleteInstance;
+use crate::measure::critical_path::MIN_WAITING_BYTES;
+use crate::messages::message::InstanceMessage;
+
+/// The enter that a process had to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Release {
+    /// Latest enter among those that it depended on and its own, ns.
+    pub(crate) enter: i64,
+    /// Whose that is.
+    pub(crate) slot: usize,
+    /// Whether the process could not finish a message to that one, or to one that it held up in turn.
+    pub(crate) is_receiver: bool,
+}
+
+/// Finds the releases of an instance; the buffers are reused.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct HeldUp {
+    /// Time, ns; what happened; number of the message.
+    events: Vec<(i64, Event, u32)>,
+    /// By message: the release of its sender when it was sent.
+    when_sent: Vec<Release>,
+    /// By slot.
+    releases: Vec<Release>,
+}
+
+/// In the order in which those of one instant count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Sent,
+    /// The receive of a message that could not be sent before.
+    Posted,
+    Received,
+}
+
+impl HeldUp {
+    /// The releases of the processes of an instance that have one time, by slot; `None` where its messages do not tell:
+    /// it is nonblocking, no message was recorded, not all ends are known, or it is not known which receive took which send.
+    pub(crate) fn releases(&mut self, instance: &CompleteInstance<'_>) -> Option<&[Release]> {
+        let messages = instance.messages.as_ref()?;
+        let is_known = instance.overlaps.is_none()
+            && !messages.paired.is_empty()
+            && !messages.has_unknown_ends()
+            && messages.paired.iter().all(|message| !message.is_from_any);
+        if !is_known {
+            return None;
+        }
+        let enters = instance.enters.iter().enumerate();
+        self.releases.clear();
+        self.releases.extend(enters.map(|(slot, enter)| Release {
+            enter: enter.ns(),
+            slot,
+            is_receiver: false,
+        }));
+        self.events.clear();
+        for (number, message) in (0..).zip(messages.paired) {
+            let (sent, posted) = (message.sent.ns(), message.posted.ns());
+            self.events.push((sent, Event::Sent, number));
+            if holds_sender(instance, message) {
+                self.events.push((posted, Event::Posted, number));
+            }
+            // Where its end was not seen, what the process did next may have depended on it.
+            let received = message.received.map_or(posted, |received| received.ns());
+            self.events
+                .push((received.max(sent), Event::Received, number));
+        }
+        self.events.sort_unstable();
+        self.when_sent.clear();
+        self.when_sent
+            .resize(messages.paired.len(), self.releases[0]);
+        for &(_, event, number) in &self.events {
+            let message = &messages.paired[number as usize];
+            let (from, to) = (message.from as usize, message.to as usize);
+            match event {
+                Event::Sent => self.when_sent[number as usize] = self.releases[from],
+                Event::Posted => {
+                    let release = Release {
+                        is_receiver: true,
+                        ..self.releases[to]
+                    };
+                    depend(&mut self.releases[from], release);
+                }
+                Event::Received => {
+                    let release = Release {
+                        is_receiver: false,
+                        ..self.when_sent[number as usize]
+                    };
+                    depend(&mut self.releases[to], release);
+                }
+            }
+        }
+        Some(&self.releases)
+    }
+}
+
+/// A process depends on what ended in another release, too.
+fn depend(own: &mut Release, other: Release) {
+    if other.enter > own.enter {
+        *own = other;
+    }
+}
+
+/// Whether the sender of a message could not go on before the receive was posted.
+fn holds_sender(instance: &CompleteInstance<'_>, message: &InstanceMessage) -> bool {
+    let (sent, posted) = (message.sent, message.posted);
+    if posted <= sent {
+        return false;
+    }
+    if message.is_send_nonblocking {
+        message.bytes >= MIN_WAITING_BYTES && instance.leaves[message.from as usize] >= posted
+    } else {
+        message.send_returned >= posted
+    }
+}
