@@ -31,6 +31,7 @@ pub use collbench_clocks::closure::Blame;
 pub use collbench_stats::buckets::Bucket;
 pub use collbench_stats::distribution::Summary;
 
+pub use crate::sums::operation::LATE_RECEIVER_ASSUMED;
 pub use analysis::{Analysis, DetailsSummary, MarkedPhase, Total};
 pub use call_sites::{CallSiteSummary, FrameSummary, OperationSite};
 pub use causes::{CauseKind, CostOf, FoundCause, LateBy};

@@ -176,9 +176,9 @@ pub(crate) struct UnitCost {
 pub(crate) struct UnitTimes {
     /// When the last entered, ns.
     pub(crate) last_ns: i64,
-    /// How much later than any other, ns.
+    /// How much later than any other, ns; without limit where not all of them waited.
     pub(crate) apart_ns: i64,
-    /// How much later than any on another host, ns.
+    /// How much later than any on another host, ns, likewise.
     pub(crate) host_apart_ns: i64,
     /// Whether all processes of the run waited for the last, and all those waits are resolved.
     pub(crate) is_end: bool,

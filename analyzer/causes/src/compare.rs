@@ -679,6 +679,7 @@ impl Comparison {
         let Unit { instance, on, .. } = *unit;
         let on = on as usize;
         let with_partners = &self.with_partners;
+        let have_all_waited = unit.sinces.n_waited() + 1 >= instance.calls.len();
         // Who communicated for longer than the cause may have waited for that.
         let times = |cause: Option<usize>| {
             let own_ns = cause.and_then(|slot| with_partners.get(slot));
@@ -707,7 +708,7 @@ impl Comparison {
                 cost.longest_ns = cost.direct_ns / n;
             }
             if cost.direct_ns > 0 || cost.propagated_ns > 0 {
-                let times = match cause {
+                let mut times = match cause {
                     Cause::Late { process, .. } | Cause::LateAtStart { process, .. }
                         if !with_partners.is_empty() =>
                     {
@@ -716,6 +717,10 @@ impl Comparison {
                     }
                     _ => usual,
                 };
+                // Who did not wait does not limit it: that one may have run ahead, or have waited for the cause before.
+                if !have_all_waited && matches!(cause, Cause::Late { part: None, .. }) {
+                    (times.apart_ns, times.host_apart_ns) = (i64::MAX, i64::MAX);
+                }
                 let total = totals.cost(cause, instance.operation);
                 total.add(&cost, &times);
             }

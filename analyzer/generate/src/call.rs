@@ -3,6 +3,7 @@
 use collbench_formats::{CODE_INTERNAL, CallSiteChange, ROOT_NONE, Semantics};
 
 use super::group::Members;
+use super::messages::Receives;
 use super::rank_file::{Body, NewRecord};
 use super::scenario::StepKind;
 use super::semantics::{neighbours_release, payload, releases, root_field};
@@ -257,6 +258,12 @@ impl Simulation<'_> {
             }
             _ => &group.members,
         };
+        let model = execution.call.model.as_ref();
+        let are_known = model.is_some_and(|model| model.receives == Receives::Known);
+        let stamps = seen.iter().map(|of| of.enter.zip(of.leave));
+        let stamps: Option<Vec<(u64, u64)>> = stamps.collect();
+        let stamps = stamps.filter(|_| are_known && are_all_messages_there);
+        let releases = stamps.map(|stamps| self.scratch.simulated.releases(&stamps));
         let instance = Instance {
             operation: execution.operation,
             communicator: group.in_truth,
@@ -264,6 +271,7 @@ impl Simulation<'_> {
             root,
             payloads: &self.scratch.payloads,
             seen,
+            releases: releases.as_deref(),
             nonblocking: None,
         };
         self.truth.instance(&instance);

@@ -497,6 +497,7 @@ impl Simulation<'_> {
                 root: done.root,
                 payloads: &done.payloads,
                 seen: &done.seen,
+                releases: None,
                 nonblocking: Some(&done.nonblocking),
             };
             self.truth.instance(&instance);

@@ -28,6 +28,7 @@ use crate::judge::causes::late::{AllLate, Late};
 use crate::judge::causes::partners::Whole;
 use crate::judge::inputs::Inputs;
 use crate::judge::operations::by_time;
+use crate::measure::outside::StateOnTheWay;
 use crate::results::causes::{CauseKind, CostOf, FoundCause, LateBy};
 use crate::results::course::{Course, CourseKind};
 use crate::results::imbalance::ImbalanceSummary;
@@ -588,7 +589,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             Some(_) => (by_part(part), Confidence::Sure),
             None => self.behaviour(of, ranks),
         };
-        let confidence = if is_clear {
+        let confidence = if is_clear && !self.is_assumed(of) {
             confidence
         } else {
             Confidence::Likely
@@ -604,6 +605,18 @@ impl<'f, 'a> Finder<'f, 'a> {
             confidence,
             ..self.found(kind, Some(place), of)
         }
+    }
+
+    /// Whether most of the waits in the operation in which late ranks cost the most are assumed.
+    fn is_assumed(&self, of: &Late) -> bool {
+        let dearest = of.operations.iter().max_by_key(|(_, cost)| cost.direct_ns);
+        let key = dearest.and_then(|(hash, _)| self.operations.get(hash));
+        let mut tallies = self.inputs.sums.operations();
+        let tally = key.and_then(|(_, key)| tallies.find(|(of, _)| *of == key));
+        tally.is_some_and(|(_, tally)| {
+            let assumed_ns = tally.on_the_way_ns[StateOnTheWay::LateReceiverAssumed as usize];
+            2 * i128::from(assumed_ns) > i128::from(tally.lags_and_waits.waits().total())
+        })
     }
 
     /// The rank for which the partner of late ranks waited in turn, if that is another one.

@@ -22,6 +22,7 @@ use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::CompleteInstance;
+use crate::measure::held_up::{MAX_SEND_NS, MIN_WAITING_BYTES};
 use crate::measure::outside::has_core;
 use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
@@ -127,12 +128,6 @@ struct Awaited {
     number: u32,
     ends: ReceiveEnd,
 }
-
-/// Sends of fewer bytes are assumed not to wait for their receiver, unless the call shows it.
-pub(crate) const MIN_WAITING_BYTES: u64 = 1024;
-
-/// A send that began no longer than this before its receiver posted is not counted as waiting.
-const MAX_SEND_NS: i64 = 1_000;
 
 /// An instance whose processes have a common time.
 #[derive(Clone, Copy)]
@@ -307,12 +302,14 @@ impl CriticalPath {
                 until = (posted, message.nth_of_receiver);
             } else {
                 self.stay(seen, slot, since, upto);
-                // Of two messages that were under way at once, the larger one took the time.
-                let larger = last.map(|last| last.number);
-                let larger = larger.filter(|&last| seen.message(last).bytes > message.bytes);
-                let edge = seen.shape.edge_of[larger.unwrap_or(number) as usize];
-                if since > at.0 {
+                if since - at.0 > MAX_SEND_NS {
+                    // Of two messages that were under way at once, the larger one took the time.
+                    let larger = last.map(|last| last.number);
+                    let larger = larger.filter(|&last| seen.message(last).bytes > message.bytes);
+                    let edge = seen.shape.edge_of[larger.unwrap_or(number) as usize];
                     self.hop(seen, edge, at.0, since);
+                } else {
+                    self.stay(seen, slot, at.0, since);
                 }
                 until = at;
             }

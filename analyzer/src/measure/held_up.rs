@@ -10,8 +10,13 @@
 //! after the receiver had posted. Where eager messages are larger, processes leave before.
 
 use crate::instances::complete::CompleteInstance;
-use crate::measure::critical_path::MIN_WAITING_BYTES;
 use crate::messages::message::InstanceMessage;
+
+/// Sends of fewer bytes are assumed not to wait for their receiver, unless the call shows it.
+pub(crate) const MIN_WAITING_BYTES: u64 = 1024;
+
+/// A send that began no longer than this before its receiver posted is not counted as waiting.
+pub(crate) const MAX_SEND_NS: i64 = 1_000;
 
 /// The enter that a process had to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,19 +34,19 @@ pub(crate) struct Release {
 pub(crate) struct HeldUp {
     /// Time, ns; what happened; number of the message.
     events: Vec<(i64, Event, u32)>,
-    /// By message: the release of its sender when it was sent.
-    when_sent: Vec<Release>,
+    /// By message: the release of its sender when it was sent; `None` before.
+    when_sent: Vec<Option<Release>>,
     /// By slot.
     releases: Vec<Release>,
 }
 
-/// In the order in which those of one instant count.
+/// In the order in which those of one instant count: what a process received it may pass on at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    Sent,
+    Received,
     /// The receive of a message that could not be sent before.
     Posted,
-    Received,
+    Sent,
 }
 
 impl HeldUp {
@@ -77,13 +82,12 @@ impl HeldUp {
         }
         self.events.sort_unstable();
         self.when_sent.clear();
-        self.when_sent
-            .resize(messages.paired.len(), self.releases[0]);
+        self.when_sent.resize(messages.paired.len(), None);
         for &(_, event, number) in &self.events {
             let message = &messages.paired[number as usize];
             let (from, to) = (message.from as usize, message.to as usize);
             match event {
-                Event::Sent => self.when_sent[number as usize] = self.releases[from],
+                Event::Sent => self.when_sent[number as usize] = Some(self.releases[from]),
                 Event::Posted => {
                     let release = Release {
                         is_receiver: true,
@@ -94,7 +98,7 @@ impl HeldUp {
                 Event::Received => {
                     let release = Release {
                         is_receiver: false,
-                        ..self.when_sent[number as usize]
+                        ..self.when_sent[number as usize].unwrap_or(self.releases[from])
                     };
                     depend(&mut self.releases[to], release);
                 }
@@ -114,7 +118,7 @@ fn depend(own: &mut Release, other: Release) {
 /// Whether the sender of a message could not go on before the receive was posted.
 fn holds_sender(instance: &CompleteInstance<'_>, message: &InstanceMessage) -> bool {
     let (sent, posted) = (message.sent, message.posted);
-    if posted <= sent {
+    if posted.ns() - sent.ns() <= MAX_SEND_NS {
         return false;
     }
     if message.is_send_nonblocking {

@@ -87,14 +87,25 @@ pub struct Figures {
     held_up: HeldUp,
 }
 
+/// Why a process waited for one that its operation does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateOnTheWay {
+    /// It could not finish sending before that one had entered.
+    LateReceiver,
+    /// Data came through that one.
+    LateSender,
+    /// It may have had to wait for a receiver: messages were not recorded.
+    LateReceiverAssumed,
+}
+
 /// A part of a wait, or all of it, that is for another process than those that the operation names: one that passes
 /// data on, or receives them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnTheWay {
     /// Who waited.
     pub slot: usize,
-    /// Whether a message could not be sent before that one had entered.
-    pub is_for_receiver: bool,
+    /// Why for that one.
+    pub state: StateOnTheWay,
     /// How much longer than for those that the operation names.
     pub ns: i64,
 }
@@ -513,7 +524,11 @@ impl Figures {
             }
             self.on_the_way.push(OnTheWay {
                 slot,
-                is_for_receiver: release.is_receiver,
+                state: if release.is_receiver {
+                    StateOnTheWay::LateReceiver
+                } else {
+                    StateOnTheWay::LateSender
+                },
                 ns: more,
             });
             self.wait_longer(instance, slot, wait, release.slot);
@@ -561,7 +576,7 @@ impl Figures {
         if release <= leave && more > 0 {
             self.on_the_way.push(OnTheWay {
                 slot,
-                is_for_receiver: true,
+                state: StateOnTheWay::LateReceiverAssumed,
                 ns: more,
             });
             self.wait_longer(instance, slot, release - enter, receiver);

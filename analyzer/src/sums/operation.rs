@@ -127,8 +127,8 @@ pub struct OperationTally {
     pub departure_wait: Distribution,
     /// Scalasca's completion time, ns; `None` for operations without.
     pub completion_ns: Option<i64>,
-    /// Of the waits those for a receiver, and those for another process on the way of the data, ns.
-    pub on_the_way_ns: [i64; 2],
+    /// The waits for processes that the operation does not name, by [state](crate::measure::outside::StateOnTheWay), ns.
+    pub on_the_way_ns: [i64; 3],
     /// By position in the communicator's entry.
     pub members: Vec<MemberTally>,
     /// Complete instances of which it is not known who arrived last.
@@ -180,7 +180,7 @@ impl OperationTally {
             core: Distribution::default(),
             departure_wait: Distribution::default(),
             completion_ns: None,
-            on_the_way_ns: [0; 2],
+            on_the_way_ns: [0; 3],
             members: vec![MemberTally::default(); n_positions],
             last_unresolved: 0,
             first_unresolved: 0,
@@ -278,11 +278,14 @@ impl OperationTally {
     }
 }
 
+/// The wait state of senders that may have had to wait for a receiver, where messages were not recorded.
+pub const LATE_RECEIVER_ASSUMED: &str = "Late Receiver (assumed)";
+
 /// Names of the wait states of [`OperationTally::on_the_way_ns`].
 ///
 /// # Source
 /// Scalasca's patterns of point-to-point communication, which collectives consist of.
-pub(crate) const ON_THE_WAY: [&str; 2] = ["Late Receiver", "Late Sender"];
+pub(crate) const ON_THE_WAY: [&str; 3] = ["Late Receiver", "Late Sender", LATE_RECEIVER_ASSUMED];
 
 /// Names of the wait states of an operation, waiting and completion.
 ///

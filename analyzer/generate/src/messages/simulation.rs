@@ -4,7 +4,7 @@
 //! arrived; the actions of others let it continue. The result does not depend on the order in which
 //! the ranks are visited.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use collbench_formats::Semantics;
 
@@ -132,6 +132,57 @@ pub(crate) struct InstanceMessages {
     pub(crate) steps: Vec<Vec<Step>>,
     /// By position: its leave; `None` if it never left.
     pub(crate) leaves: Vec<Option<u64>>,
+}
+
+/// A sender that is held up for no longer than this is not counted as waiting, ns.
+const LEAST_HELD_NS: u64 = 1_000;
+
+impl InstanceMessages {
+    /// By position, the latest enter that it could not leave before: of those that messages came from, and of those that could not
+    /// be sent to before, as far as these had depended on others by then. `stamps`: enter and leave by position.
+    ///
+    /// # Source
+    /// `docs/metrics.md`, "On the way of the data".
+    pub(crate) fn releases(&self, stamps: &[(u64, u64)]) -> Vec<u64> {
+        let mut known = HashMap::new();
+        let all = stamps.iter().enumerate();
+        all.map(|(i, &(_, leave))| self.release(stamps, &mut known, (i, leave)))
+            .collect()
+    }
+
+    /// The latest enter that a member had depended on by an instant.
+    fn release(
+        &self,
+        stamps: &[(u64, u64)],
+        known: &mut HashMap<(usize, u64), u64>,
+        (i, until): (usize, u64),
+    ) -> u64 {
+        if let Some(&found) = known.get(&(i, until)) {
+            return found;
+        }
+        let by = |at: Option<u64>| at.filter(|&at| at <= until);
+        let mut found = stamps[i].0;
+        for message in &self.messages {
+            let received = by(message.completed).filter(|_| message.to == i);
+            if let (Some(_), Some(sent)) = (received, message.sent) {
+                found = found.max(self.release(stamps, known, (message.from, sent)));
+            }
+            let held = message.from == i && message.has_waited_ns() > LEAST_HELD_NS;
+            if let Some(posted) = by(message.posted).filter(|_| held) {
+                found = found.max(self.release(stamps, known, (message.to, posted)));
+            }
+        }
+        known.insert((i, until), found);
+        found
+    }
+}
+
+impl TrueMessage {
+    /// How long it could not leave because the receive was not posted.
+    fn has_waited_ns(&self) -> u64 {
+        let waited = self.posted.zip(self.sent).filter(|_| self.has_waited);
+        waited.map_or(0, |(posted, sent)| posted.saturating_sub(sent))
+    }
 }
 
 /// Input of the simulation of one instance.

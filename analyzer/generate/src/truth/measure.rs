@@ -62,6 +62,14 @@ pub(super) fn measure(
         return;
     }
     dependences(instance, enters, place_of, waits);
+    if n_places == 1
+        && depends_on_the_way(instance)
+        && let Some(releases) = instance.releases
+    {
+        for (release, &on_the_way) in waits.iter_mut().zip(releases) {
+            *release = (*release).map(|release| release.max(on_the_way.cast_signed()));
+        }
+    }
     for (i, wait) in waits.iter_mut().enumerate() {
         // This is the release.
         // A nonblocking one waits in the completing call; the wait is divided among the operations
@@ -77,6 +85,18 @@ pub(super) fn measure(
         if let Some(wait) = wait {
             times.wait_ns.add(*wait, detail);
         }
+    }
+}
+
+/// Whether members may depend on others than those that the operation names, as its messages show.
+fn depends_on_the_way(instance: &Instance<'_>) -> bool {
+    match instance.operation.semantics() {
+        Semantics::OneToMany
+        | Semantics::ManyToOne
+        | Semantics::Prefix
+        | Semantics::Neighborhood => true,
+        Semantics::Barrier | Semantics::AllToAll => instance.members.is_inter(),
+        _ => false,
     }
 }
 
@@ -270,6 +290,7 @@ mod tests {
                 root: operation.semantics().is_rooted().then_some(root % n),
                 payloads: &payloads[..n],
                 seen: &[],
+                releases: None,
                 nonblocking: None,
             };
             let place_of = &hosts[..n];

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    CauseKind, CausePlace, Confidence, CostOf, Course, CourseKind, Culprit, FoundCause, LateBy,
-    OperationCause, PeriodBasis,
+    CauseKind, CausePlace, Confidence, CostOf, Course, CourseKind, Culprit, FoundCause,
+    LATE_RECEIVER_ASSUMED, LateBy, OperationCause, PeriodBasis,
 };
 use collbench_text::{
     inert,
@@ -202,9 +202,29 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
         };
     }
     if cause.kind != CauseKind::Imbalance && cause.confidence == Confidence::Likely {
-        words += " (likely)";
+        words += if is_assumed(analysis, cause) {
+            " (likely: messages were not recorded, and payloads may be large enough for senders to wait for receivers)"
+        } else {
+            " (likely)"
+        };
     }
     words
+}
+
+/// Whether most of the waits in its operation are assumed.
+fn is_assumed(analysis: &Analysis, cause: &FoundCause) -> bool {
+    let operation = cause
+        .operation
+        .and_then(|index| analysis.operations.get(index));
+    operation.is_some_and(|of| {
+        let assumed_ns = of
+            .wait_states
+            .get(LATE_RECEIVER_ASSUMED)
+            .copied()
+            .unwrap_or(0);
+        let waits_ns = of.wait_ns.as_ref().map_or(0, |wait| wait.total);
+        cause.of == CostOf::Waiting && assumed_ns.saturating_mul(2) > waits_ns
+    })
 }
 
 /// What a cause is, and where: the sentence without evidence and cost.

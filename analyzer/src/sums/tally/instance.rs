@@ -166,8 +166,7 @@ impl Tally<'_> {
                 .selection
                 .has_rank(members[wait.slot].world_rank)
             {
-                let state = usize::from(!wait.is_for_receiver);
-                add_ns(&mut tally.on_the_way_ns[state], wait.ns);
+                add_ns(&mut tally.on_the_way_ns[wait.state as usize], wait.ns);
             }
         }
         tally.duration.add(figures.duration);
