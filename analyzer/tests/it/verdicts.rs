@@ -28,7 +28,7 @@ fn guilty(scenario: &str) -> Vec<CausePlace> {
             &[3]
         }
         "chain.toml" => &[0],
-        "late-to-complete.toml" => &[4],
+        "late-to-complete.toml" | "late-in-a-tree.toml" => &[4],
         "polls-for-a-slow-rank.toml" => &[4, 5],
         "two-late.toml" => &[1, 6],
         "two-on-a-host.toml" => &[0, 1],
@@ -77,6 +77,40 @@ fn a_late_rank_in_a_chain_of_scans_is_named_though_lower_ranks_run_ahead() {
         let mut causes = analysis.causes.iter();
         let named = causes.find(|cause| cause.rank().is_some());
         assert_eq!(named, None, "seed {seed}");
+    });
+}
+
+#[test]
+fn a_late_root_is_named_for_which_senders_wait_that_cannot_go_on_before_it() {
+    each("late-root-of-a-reduction.toml", |seed, analysis| {
+        let first = &analysis.causes[0];
+        let place = Some(CausePlace::Rank(2));
+        assert_eq!(first.place, place, "seed {seed}: {:#?}", analysis.causes);
+        // Three wait for it all the time, and without it nobody would.
+        assert!(first.share.unwrap() > 0.4, "seed {seed}: {first:#?}");
+        let shorter = first.run_shorter_ns.unwrap() as f64 / analysis.trace.duration_ns as f64;
+        assert!((0.65..0.75).contains(&shorter), "seed {seed}: {shorter}");
+        let states = &analysis.operations[0].wait_states;
+        let waits_ns = analysis.operations[0].wait_ns.as_ref().unwrap().total;
+        assert_eq!(states.values().sum::<i64>(), waits_ns, "seed {seed}");
+        assert!(
+            states["Late Receiver"] > waits_ns / 100 * 95,
+            "seed {seed}: {states:?}"
+        );
+    });
+}
+
+#[test]
+fn a_rank_that_is_late_in_a_tree_is_named_for_which_those_below_wait() {
+    each("late-in-a-tree.toml", |seed, analysis| {
+        let first = &analysis.causes[0];
+        let place = Some(CausePlace::Rank(4));
+        assert_eq!(first.place, place, "seed {seed}: {:#?}", analysis.causes);
+        let states = &analysis.operations[0].wait_states;
+        assert!(
+            states["Late Sender"] > states["Late Broadcast"],
+            "seed {seed}: {states:?}"
+        );
     });
 }
 
