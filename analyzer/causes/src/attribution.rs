@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use crate::cause::{Attributed, Totals};
+use crate::cause::{Attributed, Cause, Totals};
 use crate::compare::{Comparison, Unit};
 use crate::history::{History, Sinces};
 use crate::hosts::Hosts;
 use crate::instance::{Dependence, Instance, Part, PartOfProcess, Polled};
-use crate::process::Process;
+use crate::process::{Process, waiting_time};
 use crate::spare::Spare;
 use crate::synchronizations::Since;
 
@@ -165,9 +165,14 @@ impl Attribution {
         };
         // By time; what happens at one time is one step where it can be.
         let mut steps = std::mem::take(&mut self.steps);
-        let waits = calls.waits_ns.iter().zip(&calls.releasers);
+        let waits = (0..).zip(calls.waits_ns.iter().zip(&calls.releasers));
         let mut previous = None;
-        for (_, &on) in waits.filter(|&(&ns, _)| ns > 0) {
+        let mut are_all_compared = true;
+        for (slot, (_, &on)) in waits.filter(|&(_, (&ns, _))| ns > 0) {
+            if on == slot {
+                are_all_compared = false;
+                continue;
+            }
             // Mostly all wait for one.
             if previous.replace(on) == Some(on) {
                 continue;
@@ -194,6 +199,9 @@ impl Attribution {
         if let Some(noted_ns) = noted_ns {
             at(&mut steps, noted_ns).is_noted = true;
         }
+        if !are_all_compared {
+            self.settle_uncompared(&instance, last_ns);
+        }
         let held = Arc::new(Held {
             instance,
             enters_ns: [first_ns, last_ns],
@@ -202,6 +210,34 @@ impl Attribution {
             self.push(at_ns, step, &held);
         }
         self.steps = steps;
+    }
+
+    /// Charges the waits of an instance, of which the last member entered at a time, for those that are not compared.
+    fn settle_uncompared(&mut self, instance: &Instance, last_ns: i64) {
+        let calls = &instance.calls;
+        let imbalance = Cause::Imbalance {
+            communicator: instance.communicator,
+        };
+        let mut costs = [(imbalance, 0_i64), (Cause::Unresolved, 0)];
+        for (slot, call) in calls.iter().enumerate() {
+            let Some(wait) = call.wait.filter(|wait| wait.on as usize == slot) else {
+                continue;
+            };
+            let (cause, cost_ns) = &mut costs[usize::from(!wait.is_resolved)];
+            if wait.is_counted {
+                *cost_ns = cost_ns.saturating_add(wait.ns);
+            }
+            let span = waiting_time(calls.completion(slot), wait.ns).on(*cause);
+            self.processes[instance.members[slot] as usize]
+                .waits
+                .push(span);
+        }
+        for (cause, ns) in costs {
+            if ns > 0 {
+                let total = self.totals.cost(cause, instance.operation);
+                total.add_uncompared(ns, ns / calls.len() as i64, last_ns);
+            }
+        }
     }
 
     fn push(&mut self, at_ns: i64, step: Step, held: &Arc<Held>) {

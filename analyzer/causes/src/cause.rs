@@ -263,6 +263,21 @@ impl Cost {
         }
     }
 
+    /// Adds waits of one instance at a time that are not compared, and by how much earlier it would have gone on without them,
+    /// ns.
+    pub(crate) fn add_uncompared(&mut self, waits_ns: i64, sooner_ns: i64, at_ns: i64) {
+        self.merge(&Self {
+            direct_ns: waits_ns,
+            sooner_ns,
+            sooner_without_host_ns: sooner_ns,
+            at_ends_ns: sooner_ns,
+            n: 1,
+            span_ns: Some([at_ns; 2]),
+            largest: Some((waits_ns, at_ns)),
+            ..Self::default()
+        });
+    }
+
     /// Completes it, after so many instances of all processes.
     fn finish(&mut self, n_ends: u64) {
         let since = std::mem::take(&mut self.since_end);

@@ -126,7 +126,8 @@ impl History {
             };
             let waits = (0..).zip(calls.waits_ns.iter().zip(&calls.releasers));
             let others = waits.filter_map(|(slot, (&ns, &on))| {
-                let is_other = ns > 0 && root.is_some_and(|root| root != slot && root != on);
+                let is_other =
+                    ns > 0 && on != slot && root.is_some_and(|root| root != slot && root != on);
                 is_other.then_some((slot, on))
             });
             synchronizations.note_partial(Partial {
@@ -184,7 +185,7 @@ impl History {
         let on_enter_ns = calls.enters_ns[on];
         let waits = calls.waits_ns.iter().zip(&calls.releasers);
         for ((slot, (&ns, &releaser)), &enter_ns) in waits.enumerate().zip(&calls.enters_ns) {
-            if ns <= 0 || releaser as usize != on {
+            if ns <= 0 || releaser as usize != on || slot == on {
                 continue;
             }
             let is_resolved = calls.is_resolved.get(slot).copied().unwrap_or(true);

@@ -84,7 +84,8 @@ pub struct Calls {
     pub leaves_ns: Vec<i64>,
     /// How long each process waited, ns; 0: it did not, or that is not known. Empty where nobody did.
     pub waits_ns: Vec<i64>,
-    /// The slot whose process each one waited for; any number where it did not wait.
+    /// The slot whose process each one waited for; any number where it did not wait. Its own: for one of several, of which
+    /// none is compared with the others; the wait counts as imbalance.
     pub releasers: Vec<u32>,
     /// Whether each wait is longer than the error of the clocks. Empty where all are.
     pub is_resolved: Vec<bool>,

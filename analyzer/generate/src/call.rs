@@ -8,7 +8,7 @@ use super::rank_file::{Body, NewRecord};
 use super::scenario::StepKind;
 use super::semantics::{neighbours_release, payload, releases, root_field};
 use super::state::{END_OF_TIME_NS, Execution, FileError, Group, Scratch, Simulation};
-use super::truth::{Instance, Seen, TrueInFlight};
+use super::truth::{Instance, Seen, TrueInFlight, depends_on_the_way};
 
 /// A calling member of the group, or another process in its place.
 struct Caller {
@@ -259,11 +259,12 @@ impl Simulation<'_> {
             _ => &group.members,
         };
         let model = execution.call.model.as_ref();
-        let are_known = model.is_some_and(|model| model.receives == Receives::Known);
+        let are_known = depends_on_the_way(execution.operation, members)
+            && model.is_some_and(|model| model.receives == Receives::Known);
         let stamps = seen.iter().map(|of| of.enter.zip(of.leave));
         let stamps: Option<Vec<(u64, u64)>> = stamps.collect();
         let stamps = stamps.filter(|_| are_known && are_all_messages_there);
-        let releases = stamps.map(|stamps| self.scratch.simulated.releases(&stamps));
+        let releases = stamps.and_then(|stamps| self.scratch.simulated.releases(&stamps));
         let instance = Instance {
             operation: execution.operation,
             communicator: group.in_truth,
@@ -271,6 +272,7 @@ impl Simulation<'_> {
             root,
             payloads: &self.scratch.payloads,
             seen,
+            has_messages: model.is_some(),
             releases: releases.as_deref(),
             nonblocking: None,
         };

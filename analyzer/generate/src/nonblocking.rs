@@ -497,6 +497,7 @@ impl Simulation<'_> {
                 root: done.root,
                 payloads: &done.payloads,
                 seen: &done.seen,
+                has_messages: done.model.is_some(),
                 releases: None,
                 nonblocking: Some(&done.nonblocking),
             };

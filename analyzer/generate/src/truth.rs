@@ -14,4 +14,5 @@ mod paths;
 pub(crate) use builder::TruthBuilder;
 pub use fields::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth};
 pub(crate) use instance::{Instance, NonblockingTimes, Seen};
+pub(crate) use measure::depends_on_the_way;
 pub use paths::{TruePath, TrueStage};

@@ -29,6 +29,7 @@ use std::ops::RangeInclusive;
 
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, Semantics};
+use collbench_stats::integers::{add_ns, sum_ns};
 
 use crate::communicators::Communicator;
 use crate::instances::complete::{CompleteInstance, Extent};
@@ -110,6 +111,9 @@ pub struct OnTheWay {
     pub ns: i64,
 }
 
+/// Who passes data on late is compared with others only if it makes this part of the waits of an instance: one in so many.
+const MINOR: i64 = 8;
+
 /// Payload from which on a sender may have to wait for its receiver, where no message was recorded: the largest eager message
 /// of Open MPI within a host. Between hosts it may be larger.
 const MIN_RENDEZVOUS_BYTES: u64 = 4096;
@@ -162,6 +166,27 @@ impl Figures {
             (*wait, *releaser) = (0, 0);
         }
         true
+    }
+
+    /// Leaves out of the comparison who passes data on late, but is waited for in a minor part of all waits: in a tree with many
+    /// ranks, each of them is later than some other.
+    pub(crate) fn leave_minor_ones(&self, calls: &mut collbench_causes::Calls) {
+        if self.on_the_way.is_empty() {
+            return;
+        }
+        let mut by_releaser = vec![0_i64; self.waits.len()];
+        let waits = calls.waits_ns.iter().zip(&calls.releasers);
+        for (&wait, &releaser) in waits {
+            add_ns(&mut by_releaser[releaser as usize], wait);
+        }
+        let least = sum_ns(by_releaser.iter().copied()) / MINOR;
+        let of_senders = self.on_the_way.iter();
+        for wait in of_senders.filter(|wait| wait.state == StateOnTheWay::LateSender) {
+            let releaser = &mut calls.releasers[wait.slot];
+            if by_releaser[*releaser as usize] < least {
+                *releaser = wait.slot as u32;
+            }
+        }
     }
 
     /// Whether processes may have waited in it, known or not.

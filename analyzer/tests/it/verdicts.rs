@@ -107,10 +107,9 @@ fn a_rank_that_is_late_in_a_tree_is_named_for_which_those_below_wait() {
         let place = Some(CausePlace::Rank(4));
         assert_eq!(first.place, place, "seed {seed}: {:#?}", analysis.causes);
         let states = &analysis.operations[0].wait_states;
-        assert!(
-            states["Late Sender"] > states["Late Broadcast"],
-            "seed {seed}: {states:?}"
-        );
+        for state in ["Late Sender", "Late Receiver"] {
+            assert!(states[state] > 0, "seed {seed}: {states:?}");
+        }
     });
 }
 

@@ -139,15 +139,22 @@ const LEAST_HELD_NS: u64 = 1_000;
 
 impl InstanceMessages {
     /// By position, the latest enter that it could not leave before: of those that messages came from, and of those that could not
-    /// be sent to before, as far as these had depended on others by then. `stamps`: enter and leave by position.
+    /// be sent to before, as far as these had depended on others by then. `stamps`: enter and leave by position. `None` where no
+    /// sender was held up.
     ///
     /// # Source
     /// `docs/metrics.md`, "On the way of the data".
-    pub(crate) fn releases(&self, stamps: &[(u64, u64)]) -> Vec<u64> {
+    pub(crate) fn releases(&self, stamps: &[(u64, u64)]) -> Option<Vec<u64>> {
+        let mut messages = self.messages.iter();
+        if !messages.any(|message| message.has_waited_ns() > LEAST_HELD_NS) {
+            return None;
+        }
         let mut known = HashMap::new();
         let all = stamps.iter().enumerate();
-        all.map(|(i, &(_, leave))| self.release(stamps, &mut known, (i, leave)))
-            .collect()
+        Some(
+            all.map(|(i, &(_, leave))| self.release(stamps, &mut known, (i, leave)))
+                .collect(),
+        )
     }
 
     /// The latest enter that a member had depended on by an instant.
@@ -160,6 +167,8 @@ impl InstanceMessages {
         if let Some(&found) = known.get(&(i, until)) {
             return found;
         }
+        // On a coarse grid, messages may come and go at one instant.
+        known.insert((i, until), stamps[i].0);
         let by = |at: Option<u64>| at.filter(|&at| at <= until);
         let mut found = stamps[i].0;
         for message in &self.messages {

@@ -26,6 +26,8 @@ pub(crate) struct Instance<'a> {
     pub(crate) root: Option<usize>,
     pub(crate) payloads: &'a [u64],
     pub(crate) seen: &'a [Seen],
+    /// Whether messages of it are in the trace.
+    pub(crate) has_messages: bool,
     /// By position, the latest enter that it could not leave before, by its messages: where these are in the trace.
     pub(crate) releases: Option<&'a [u64]>,
     /// Times of nonblocking and persistent operations.

@@ -1,9 +1,10 @@
 //! The times of a complete instance.
 
-use collbench_formats::Semantics;
+use collbench_formats::{Operation, Semantics};
 
 use super::fields::TrueTimes;
 use super::instance::Instance;
+use crate::group::Members;
 use crate::summary::TruthDetail;
 
 pub(super) fn between(later: u64, earlier: u64) -> i64 {
@@ -63,12 +64,13 @@ pub(super) fn measure(
     }
     dependences(instance, enters, place_of, waits);
     if n_places == 1
-        && depends_on_the_way(instance)
         && let Some(releases) = instance.releases
     {
         for (release, &on_the_way) in waits.iter_mut().zip(releases) {
             *release = (*release).map(|release| release.max(on_the_way.cast_signed()));
         }
+    } else if n_places == 1 && !instance.has_messages && instance.nonblocking.is_none() {
+        assume_rendezvous(instance, (enters, leaves), waits);
     }
     for (i, wait) in waits.iter_mut().enumerate() {
         // This is the release.
@@ -88,14 +90,35 @@ pub(super) fn measure(
     }
 }
 
+/// Where no message is in the trace, a sender of a large payload counts as waiting for a receiver that entered before it left.
+fn assume_rendezvous(
+    instance: &Instance<'_>,
+    (enters, leaves): (&[u64], &[u64]),
+    releases: &mut [Option<i64>],
+) {
+    let members = instance.members;
+    let Some(root) = instance.root else { return };
+    let is_remote = |i: usize| !members.is_inter() || members.group_of(i) != members.group_of(root);
+    for i in (0..enters.len()).filter(|&i| i != root && is_remote(i)) {
+        let (sender, receiver) = match instance.operation.semantics() {
+            Semantics::ManyToOne => (i, root),
+            _ => (root, i),
+        };
+        if instance.payloads[i] >= 4096 && enters[receiver] <= leaves[sender] {
+            let enter = enters[receiver].cast_signed();
+            releases[sender] = releases[sender].map(|release| release.max(enter));
+        }
+    }
+}
+
 /// Whether members may depend on others than those that the operation names, as its messages show.
-fn depends_on_the_way(instance: &Instance<'_>) -> bool {
-    match instance.operation.semantics() {
+pub(crate) fn depends_on_the_way(operation: Operation, members: &Members) -> bool {
+    match operation.semantics() {
         Semantics::OneToMany
         | Semantics::ManyToOne
         | Semantics::Prefix
         | Semantics::Neighborhood => true,
-        Semantics::Barrier | Semantics::AllToAll => instance.members.is_inter(),
+        Semantics::Barrier | Semantics::AllToAll => members.is_inter(),
         _ => false,
     }
 }
@@ -235,11 +258,9 @@ fn dependences_on_neighbours(
 
 #[cfg(test)]
 mod tests {
-    use collbench_formats::Operation;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::group::Members;
 
     /// Whether `i` depends on `j`, pair by pair as defined in `docs/metrics.md`.
     fn depends(instance: &Instance<'_>, i: usize, j: usize) -> bool {
@@ -290,6 +311,7 @@ mod tests {
                 root: operation.semantics().is_rooted().then_some(root % n),
                 payloads: &payloads[..n],
                 seen: &[],
+                has_messages: false,
                 releases: None,
                 nonblocking: None,
             };

@@ -115,7 +115,7 @@ fn describe<'a>(
     let path = figures.critical_path.as_ref();
     match path {
         Some(path) => {
-            text.push_str(&where_it_goes(path, figures.n));
+            text.push_str(&where_it_goes(operation, path, figures.n));
             text.push_str(&in_processes(analysis, path));
             text.push('.');
             text.push_str(&in_others(figures));
@@ -361,9 +361,12 @@ fn what_ran(
     text
 }
 
+/// All ranks together wait for less than one in so many parts of the time until the last arrives: nobody waits for it.
+const NOBODY_WAITS: i64 = 20;
+
 /// How the duration is divided between late processes and messages. `n_seen`: instances whose messages
 /// were recorded.
-fn where_it_goes(path: &CriticalPathSummary, n_seen: u64) -> String {
+fn where_it_goes(operation: &OperationSummary, path: &CriticalPathSummary, n_seen: u64) -> String {
     let n = path.instances.max(1);
     // One instance is no average.
     let (it, on_average) = match n_seen {
@@ -377,8 +380,15 @@ fn where_it_goes(path: &CriticalPathSummary, n_seen: u64) -> String {
     };
     let late = sum_ns(path.begins.iter().map(|begin| begin.late_ns));
     let on_hops = sum_ns(path.hops.iter().map(|hop| hop.total_ns));
+    // Who sends what another one receives later need not be there any more when that one arrives.
+    let waits_ns = operation.wait_ns.as_ref().map_or(late, |wait| wait.total);
+    let whom = if waits_ns.saturating_mul(NOBODY_WAITS) < late {
+        "last rank arrives, for which nobody waits"
+    } else {
+        "rank it waits for arrives"
+    };
     let mut text = format!(
-        " {it} takes {}{on_average}{of_those}: {} until the rank it waits for arrives",
+        " {it} takes {}{on_average}{of_those}: {} until the {whom}",
         duration(path.duration_ns / n.cast_signed()),
         percent(late, path.duration_ns),
     );

@@ -77,6 +77,7 @@ impl Tally<'_> {
                 resolved.extend(waits().map(is_resolved));
             }
             calls.is_resolved = resolved;
+            figures.leave_minor_ones(&mut calls);
             let selection = self.context.selection;
             if !is_counted {
                 calls.is_counted = vec![false; members.len()];
