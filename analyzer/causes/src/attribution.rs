@@ -418,6 +418,7 @@ impl Attribution {
                 is_remembered: !is_new_begin,
                 n_ends: self.n_ends,
                 is_end,
+                has_all: instance.members.len() == self.processes.len(),
                 origin_ns: self.history.origin_ns(),
             };
             self.processes[instance.members[on as usize] as usize].prepare_waits();
@@ -441,21 +442,18 @@ impl Attribution {
             comparison.note_excesses(instance, |_| from_ns, processes, totals);
             return;
         }
-        let from_ns = match self.history.since_of_last(instance, last) {
-            Since::Instant(from_ns) => Some(from_ns),
-            _ => None,
-        };
-        match (from_ns, self.history.inside_previous(instance)) {
-            (Some(from_ns), _) if self.history.origin_ns() == Some(from_ns) => {
+        if let Some(before) = self.history.previous_partial(instance) {
+            comparison.note_excesses(instance, |slot| before.inside[slot].1, processes, totals);
+            return;
+        }
+        match self.history.since_of_last(instance, last) {
+            Since::Instant(from_ns) if self.history.origin_ns() == Some(from_ns) => {
                 comparison.note_start(instance, from_ns, processes, totals);
             }
-            (_, Some(inside)) => {
-                comparison.note_excesses(instance, |slot| inside[slot].1, processes, totals);
-            }
-            (Some(from_ns), None) => {
+            Since::Instant(from_ns) => {
                 comparison.note_excesses(instance, |_| from_ns, processes, totals);
             }
-            (None, None) => {}
+            _ => {}
         }
     }
 }

@@ -52,7 +52,7 @@ pub struct Cost {
     pub sooner_ns: i64,
     /// By how much earlier without it and without everything else that processes of its host had more.
     pub sooner_without_host_ns: i64,
-    /// By how much it made the process late, directly or through others, for which all waited in instances of
+    /// By how much it made the process late, directly or through others, that was waited for in instances of
     /// all processes, ns of time; and where none of those followed, by how much earlier its instances would
     /// have gone on.
     pub at_ends_ns: i64,
@@ -182,6 +182,8 @@ pub(crate) struct UnitTimes {
     pub(crate) host_apart_ns: i64,
     /// Whether all processes of the run waited for the last, and all those waits are resolved.
     pub(crate) is_end: bool,
+    /// Whether all processes of the run are members, so that nothing before is compared again with those that waited.
+    pub(crate) has_all: bool,
     /// How many such instances there were before.
     pub(crate) n_ends: u64,
 }
@@ -227,6 +229,16 @@ impl Cost {
         self.sooner_without_host_ns.min(self.at_ends_ns)
     }
 
+    /// As what follows from lateness that arose before, and costs directly there.
+    #[must_use]
+    pub fn passed_on(&self) -> Self {
+        Self {
+            propagated_ns: self.ns(),
+            at_ends_ns: self.at_ends_ns,
+            ..Self::default()
+        }
+    }
+
     /// Adds the cost of one instance.
     pub(crate) fn add(&mut self, unit: &UnitCost, instance: &UnitTimes) {
         self.merge(&Self {
@@ -234,7 +246,7 @@ impl Cost {
             propagated_ns: unit.propagated_ns,
             ..Self::default()
         });
-        if instance.is_end {
+        if instance.is_end || instance.has_all {
             let late_ns = unit.longest_ns.saturating_add(unit.passed_on_ns);
             self.at_ends_ns = self.at_ends_ns.saturating_add(late_ns);
         }
@@ -251,7 +263,7 @@ impl Cost {
             largest: Some((unit.direct_ns, instance.last_ns)),
             ..Self::default()
         });
-        if !instance.is_end {
+        if !instance.is_end && !instance.has_all {
             if self.since_end.n_ends != instance.n_ends {
                 self.since_end = SinceEnd {
                     n_ends: instance.n_ends,

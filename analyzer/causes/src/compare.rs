@@ -28,10 +28,11 @@ pub(crate) struct Unit<'u> {
     pub(crate) all_since_ns: Option<i64>,
     /// Whether waits of others may be attributed to the causes of these.
     pub(crate) is_remembered: bool,
-    /// How many instances in which all processes waited for the last there were before, and whether this is
-    /// one.
+    /// How many instances in which all processes waited for the last there were before, and whether this is one.
     pub(crate) n_ends: u64,
     pub(crate) is_end: bool,
+    /// Whether all processes are members.
+    pub(crate) has_all: bool,
     /// Who is compared since then is compared since `MPI_Init`, ns.
     pub(crate) origin_ns: Option<i64>,
 }
@@ -185,8 +186,7 @@ impl Others {
         (with_partners, slot): (&mut Vec<i64>, usize),
     ) -> i64 {
         if enter_ns <= self.from_ns {
-            // Not among those that the median is of.
-            row[OWN] = -1;
+            // It was there already, and did nothing more.
             return -1;
         }
         let span = [self.from_ns, enter_ns.min(self.last_enter_ns)];
@@ -370,17 +370,12 @@ impl Comparison {
         }
     }
 
-    /// The lower median of a column, of those that entered after the instant, ns.
+    /// The lower median of a column, ns.
     fn median(&mut self, column: usize) -> i64 {
         self.values.clear();
         let step = self.last.row.len() * self.sampling;
-        let mut at = 0;
-        while let Some(&own_ns) = self.rows.get(at + OWN) {
-            if own_ns >= 0 {
-                self.values.push(self.rows[at + column]);
-            }
-            at += step;
-        }
+        let column = self.rows.iter().skip(column).step_by(step);
+        self.values.extend(column);
         let middle = self.values.len().saturating_sub(1) / 2;
         if self.values.is_empty() {
             return 0;
@@ -446,8 +441,6 @@ impl Comparison {
             let wait_ns = calls.waits_ns[slot];
             let row = &mut rows[width * slot..][..width];
             let is_counted = calls.is_counted.get(slot).copied().unwrap_or(true);
-            // It entered at that instant.
-            row[OWN] = row[OWN].max(0);
             let shared_ns = divide_more(wait_ns, &self.last.row[..width], row, more, shares);
             split.most_passed_on_ns = split.most_passed_on_ns.max(more[WAIT]);
             if is_counted {
@@ -698,6 +691,7 @@ impl Comparison {
                 apart_ns: last_ns.saturating_sub(before_ns).max(0),
                 host_apart_ns: last_ns.saturating_sub(other_host_ns).max(0),
                 is_end: unit.is_end,
+                has_all: unit.has_all,
                 n_ends: unit.n_ends,
             }
         };

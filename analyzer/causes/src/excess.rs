@@ -10,6 +10,8 @@ use crate::instance::Instance;
 
 /// How many times the variance of others is much more than that, and no matter of chance.
 const MUCH_MORE: f64 = 3.0;
+/// Instances of an operation on a communicator of which it is retained who did the most, and how much: the largest.
+const MOST_LARGEST: usize = 32;
 
 /// How much more the members of a communicator did than the others, before one operation.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,6 +20,21 @@ pub struct Excesses {
     pub members: Arc<[u32]>,
     /// Of each of them.
     pub by_slot: Vec<Excess>,
+    /// The instances in which one did the most by most, the largest first; at most 32.
+    pub largest: Vec<Most>,
+    /// When one did the most for the first and for the last time, ns.
+    pub span_ns: [i64; 2],
+}
+
+/// An instance in which one process did more than every other member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Most {
+    /// How much more than the mean of the members, ns.
+    pub more_ns: i64,
+    /// When it entered, ns.
+    pub at_ns: i64,
+    /// The slot of the process.
+    pub slot: u32,
 }
 
 /// How much more a process did than the other members of a communicator: own work, point-to-point
@@ -134,6 +151,10 @@ struct OfMembers {
     sums: Vec<[f64; 2]>,
     /// The instances in which each did the most, and their sums.
     most: Vec<(u64, [f64; 2])>,
+    /// The largest of what was the most, descending.
+    largest: Vec<Most>,
+    /// When one did the most for the first and for the last time, ns.
+    span_ns: [i64; 2],
 }
 
 impl OfMembers {
@@ -145,7 +166,24 @@ impl OfMembers {
             n_others: vec![0; n],
             sums: vec![[0.0; 2]; n],
             most: vec![(0, [0.0; 2]); n],
+            largest: Vec::new(),
+            span_ns: [i64::MAX, i64::MIN],
         }
+    }
+
+    /// Keeps an instance in which one did the most if it is among the largest.
+    #[inline]
+    fn keep(&mut self, most: Most) {
+        let [first_ns, last_ns] = self.span_ns;
+        self.span_ns = [first_ns.min(most.at_ns), last_ns.max(most.at_ns)];
+        if self.largest.len() == MOST_LARGEST {
+            if most.more_ns <= self.largest[MOST_LARGEST - 1].more_ns {
+                return;
+            }
+            self.largest.pop();
+        }
+        let at = (self.largest).partition_point(|other| other.more_ns >= most.more_ns);
+        self.largest.insert(at, most);
     }
 
     fn finish(self) -> Excesses {
@@ -165,6 +203,8 @@ impl OfMembers {
         Excesses {
             by_slot: by_slot.collect(),
             members: self.members,
+            largest: self.largest,
+            span_ns: self.span_ns,
         }
     }
 }
@@ -203,6 +243,11 @@ impl ExcessSums {
             let (n, sums) = &mut of.most[slot];
             *n += 1;
             add(sums, most_ns as f64 - mean);
+            of.keep(Most {
+                more_ns: (most_ns as f64 - mean) as i64,
+                at_ns: instance.calls.enters_ns[slot],
+                slot: slot as u32,
+            });
         }
     }
 

@@ -205,7 +205,8 @@ impl History {
     }
 
     /// When all members of an instance, of which the last entered into the slot `on` and the first at a time, were last
-    /// inside of one that all of them depended on, ns.
+    /// inside of one that all of them depended on, ns; `None` if the instance before on the same communicator was later, in
+    /// which only some did.
     #[inline(never)]
     pub(crate) fn shared_ns(&self, instance: &Instance, on: usize, first_ns: i64) -> Option<i64> {
         let recent = self.recent[instance.members[on] as usize].iter();
@@ -215,7 +216,10 @@ impl History {
                 .then(|| synchronizations.last_common_before(first_ns))
                 .flatten()
         });
-        common.max()
+        let shared_ns = common.max()?;
+        let previous = self.previous_partial(instance);
+        let is_later = |of: &Partial| of.last_ns > shared_ns;
+        (!previous.is_some_and(is_later)).then_some(shared_ns)
     }
 
     /// Since when the last of an instance, in the slot `on`, is compared with another member.
@@ -223,11 +227,10 @@ impl History {
         self.since(instance, [usize::from(on == 0), on])
     }
 
-    /// When each member entered and left the instance before on the same communicator, ns by slot, if only some
-    /// depended on each other in that and it is retained.
-    pub(crate) fn inside_previous(&self, instance: &Instance) -> Option<&[(i64, i64)]> {
+    /// The instance before on the same communicator, if only some depended on each other in that and it is retained.
+    pub(crate) fn previous_partial(&self, instance: &Instance) -> Option<&Partial> {
         let synchronizations = self.communicators.get(instance.communicator as usize)?;
-        synchronizations.inside(instance.position.checked_sub(1)?)
+        synchronizations.partial_at(instance.position.checked_sub(1)?)
     }
 
     /// Whether all members of an instance are on a communicator, as far as that is known without looking at

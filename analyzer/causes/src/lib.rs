@@ -45,7 +45,7 @@ mod synchronizations;
 
 pub use attribution::Attribution;
 pub use cause::{Attributed, Cause, Cost, Costs, Start};
-pub use excess::{Excess, Excesses};
+pub use excess::{Excess, Excesses, Most};
 pub use instance::{
     Batch, Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled, Wait,
 };

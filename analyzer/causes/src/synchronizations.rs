@@ -108,12 +108,10 @@ impl Synchronizations {
         partial.filter(move |partial| partial.last_ns > at_ns)
     }
 
-    /// When each member entered and left the instance at a position, ns by slot, if only some depended on each other in
-    /// it and it is retained.
-    pub(crate) fn inside(&self, position: u64) -> Option<&[(i64, i64)]> {
-        let mut partial = self.partial.iter().rev();
-        let found = partial.find(|partial| partial.position == position)?;
-        Some(&found.inside)
+    /// The instance at a position, if only some depended on each other in it and it is retained.
+    pub(crate) fn partial_at(&self, position: u64) -> Option<&Partial> {
+        let not_before = (self.partial.iter().rev()).take_while(|of| of.position >= position);
+        not_before.last().filter(|of| of.position == position)
     }
 
     /// Notes another instance.

@@ -24,7 +24,7 @@ use collbench_stats::integers::{saturate, sum_ns};
 use crate::calls::running::RunningSummary;
 use crate::judge::causes::alike::by_part;
 use crate::judge::causes::completions::LateToComplete;
-use crate::judge::causes::late::{AllLate, Late};
+use crate::judge::causes::late::{AllLate, Late, total};
 use crate::judge::causes::partners::Whole;
 use crate::judge::inputs::Inputs;
 use crate::judge::operations::by_time;
@@ -46,9 +46,18 @@ const TESTS: usize = 4;
 const MOST_OF_IT: f64 = 0.5;
 /// Instances of an operation from which on chance can be told from them.
 const FEWEST: u64 = 3;
+/// Few times that one does the most are evidence from so many on, if nobody ever does as much, and they are so much of
+/// what anybody does the most: one in so many.
+const FEW: usize = 3;
+const NOTABLY: f64 = 3.0;
+/// Parts of the run in each of which one must be late where few times are evidence.
+const PARTS: i64 = 3;
 /// Part of the time of all collectives from which on a rank or host is found, and of the time of all ranks from
 /// which on a cost matters: one in so many.
 const MATTERS: i128 = 100;
+/// The same of a rank or host where ranks share cores, of the time of all ranks: who has to wait for a core more often is late
+/// by some of that.
+const MATTERS_ON_SHARED_CORES: i128 = 50;
 /// Causes for which it is said how much shorter the run can be.
 const REPLAYED: usize = 8;
 /// Largest part of what a host costs that one of its ranks costs, in percent.
@@ -81,16 +90,47 @@ pub(crate) fn causes(inputs: &Inputs<'_>, findings: &Findings<'_>) -> Vec<FoundC
             if cause.kind == CauseKind::Imbalance && cause.by == Some(LateBy::PointToPoint) {
                 (cause.partner, cause.origin) = (None, None);
             }
+            finder.charge_to_those_waited_for(cause, &waited_for);
         }
         causes.push(waited_for);
     }
     causes.extend(finder.of_completions());
+    causes = of_same_ranks_together(causes);
     // Stable: causes of equal cost stay in the order of their kinds and places.
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
     for cause in causes.iter_mut().skip(REPLAYED) {
         cause.run_shorter_ns = None;
     }
     causes
+}
+
+/// What several ranks cost together in waiting, be it that they are late or that others wait for them inside operations, is
+/// one cause.
+fn of_same_ranks_together(causes: Vec<FoundCause>) -> Vec<FoundCause> {
+    let mut together: Vec<FoundCause> = Vec::new();
+    for cause in causes {
+        let is_same = |other: &&mut FoundCause| {
+            !cause.ranks.is_empty()
+                && other.ranks == cause.ranks
+                && [other.of, cause.of] == [CostOf::Waiting; 2]
+                && other.by == cause.by
+                && other.course == cause.course
+        };
+        let Some(other) = together.iter_mut().find(is_same) else {
+            together.push(cause);
+            continue;
+        };
+        let add = |own: &mut i64, ns: i64| *own = own.saturating_add(ns);
+        add(&mut other.cost_ns, cause.cost_ns);
+        add(&mut other.direct_ns, cause.direct_ns);
+        add(&mut other.propagated_ns, cause.propagated_ns);
+        other.instances += cause.instances;
+        other.matters |= cause.matters;
+        other.share = other.share.zip(cause.share).map(|(own, share)| own + share);
+        let shorter_ns = other.run_shorter_ns.zip(cause.run_shorter_ns);
+        other.run_shorter_ns = shorter_ns.map(|(own, ns)| own.saturating_add(ns));
+    }
+    together
 }
 
 /// Names nobody whom the causes find innocent.
@@ -141,13 +181,18 @@ impl<'f, 'a> Finder<'f, 'a> {
     fn new(inputs: &'f Inputs<'a>, findings: &'f Findings<'f>) -> Self {
         let operations = by_time(inputs).into_iter().enumerate();
         let call_times = inputs.sums.processes.iter().map(|process| process.call_ns);
+        let least_found_ns = i128::from(sum_ns(call_times)) / MATTERS;
         Self {
             inputs,
             findings,
             operations: operations
                 .map(|(index, (key, _))| (key.stable_hash(), (index, *key)))
                 .collect(),
-            least_found_ns: i128::from(sum_ns(call_times)) / MATTERS,
+            least_found_ns: if findings.are_cores_shared {
+                least_found_ns.max(findings.rank_ns / MATTERS_ON_SHARED_CORES)
+            } else {
+                least_found_ns
+            },
             least_ns: findings.rank_ns / MATTERS,
         }
     }
@@ -235,7 +280,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 by: is_by_messages.then_some(LateBy::PointToPoint),
                 partner: longest.map(|(partner, _)| partner),
                 origin: longest.and_then(|(_, origin)| origin),
-                run_shorter_ns: Some(of.cost().run_shorter_ns()),
+                run_shorter_ns: Some(self.shorter_if_even(*entry, of)),
                 ..self.found(
                     CauseKind::Imbalance,
                     Some(CausePlace::Communicator(*entry)),
@@ -257,14 +302,12 @@ impl<'f, 'a> Finder<'f, 'a> {
 
     /// A cause of waits with a cost; of a late rank or nobody.
     fn found(&self, kind: CauseKind, place: Option<CausePlace>, of: &Late) -> FoundCause {
-        let cost = of.cost();
-        // Where it arises: what was late there is late for later operations, too.
         let of_operations = of.operations.iter();
         let dearest = of_operations.max_by_key(|(_, cost)| (cost.direct_ns, cost.ns()));
         let dearest = dearest.map(|(hash, _)| *hash);
-        let operation = match (&place, dearest) {
-            (Some(CausePlace::Rank(rank)), Some(hash)) => Some(self.within(*rank, of, hash)),
-            _ => dearest,
+        let (operation, cost) = match (&place, dearest) {
+            (Some(CausePlace::Rank(rank)), Some(hash)) => self.where_it_arises(*rank, of, hash),
+            _ => (dearest, of.cost()),
         };
         let operation = operation.and_then(|hash| self.operations.get(&hash));
         FoundCause {
@@ -292,9 +335,10 @@ impl<'f, 'a> Finder<'f, 'a> {
         }
     }
 
-    /// The operation in which the lateness of a rank arises that costs most in `dearest`: one on a smaller communicator,
-    /// before which it did most of what it did more before `dearest`, or that one itself.
-    fn within(&self, rank: u32, of: &Late, dearest: u64) -> u64 {
+    /// The operation in which the lateness of a rank arises that costs most in `dearest`, and what it costs: one on a smaller
+    /// communicator, before which it did most of what it did more before `dearest`, or that one itself. What was late there is
+    /// late for later operations, too.
+    fn where_it_arises(&self, rank: u32, of: &Late, dearest: u64) -> (Option<u64>, Cost) {
         let size = |hash: u64| {
             let (_, key) = self.operations.get(&hash)?;
             Some(self.inputs.communicators.entries[key.entry?].size)
@@ -305,12 +349,28 @@ impl<'f, 'a> Finder<'f, 'a> {
             let own = members.filter(|(process, _)| self.rank(**process) == rank);
             own.map(|(_, excess)| excess.sum_ns).sum::<f64>()
         };
-        let least_ns = more_ns(dearest) / 2.0;
+        let is_later = |inner: u64, outer: u64| {
+            size(inner) < size(outer) && more_ns(inner) > more_ns(outer) / 2.0
+        };
         let late = of.operations.iter().filter(|(_, cost)| cost.direct_ns > 0);
-        let inner =
-            late.filter(|&(&hash, _)| size(hash) < size(dearest) && more_ns(hash) > least_ns);
-        let most = inner.max_by_key(|(_, cost)| cost.direct_ns);
-        most.map_or(dearest, |(hash, _)| *hash)
+        let inner = late.filter(|&(&hash, _)| is_later(hash, dearest));
+        let Some((&inner, _)) = inner.max_by_key(|(_, cost)| cost.direct_ns) else {
+            return (Some(dearest), of.cost());
+        };
+        let costs = of.operations.iter().map(|(&hash, cost)| match cost {
+            cost if is_later(inner, hash) => cost.passed_on(),
+            cost => *cost,
+        });
+        (Some(inner), total(costs))
+    }
+
+    /// By how much the run can be shorter if the work on a communicator is distributed evenly: then each instance goes on
+    /// earlier by the mean wait, ns.
+    fn shorter_if_even(&self, entry: Option<usize>, of: &Late) -> i64 {
+        let cost = of.cost();
+        let size = entry.map(|entry| self.inputs.communicators.entries[entry].size);
+        let n = size.unwrap_or(self.inputs.run.processes.len() as u64);
+        cost.at_ends_ns.min(cost.direct_ns / n.max(1) as i64)
     }
 
     fn share(&self, ns: i64) -> Option<f64> {
@@ -507,6 +567,68 @@ impl<'f, 'a> Finder<'f, 'a> {
             return true;
         }
         self.is_beyond_chance((&own, n_own), (&others, n_others))
+            || self.are_largest_of(
+                processes,
+                operation,
+                all,
+                is_own,
+                n_own as f64 / (n_own + n_others) as f64,
+            )
+    }
+
+    /// Whether the largest of what anybody did more than the others before an operation is of some processes: more of the
+    /// largest than by chance, or all of a few; they are throughout the run, and a notable part of all that was the most.
+    ///
+    /// Few large ones among many small ones change neither a mean nor a number by much.
+    fn are_largest_of(
+        &self,
+        processes: &[u32],
+        operation: u64,
+        all: &AllLate,
+        is_own: bool,
+        fair_share: f64,
+    ) -> bool {
+        let (mut largest, mut all_ns) = (Vec::new(), 0.0);
+        let (mut begin_ns, mut end_ns) = (i64::MAX, i64::MIN);
+        for (_, of) in self.excesses(operation, is_own) {
+            let known = of.members.iter().zip(&of.by_slot);
+            let known = known.filter(|(process, _)| !all.found.contains(process));
+            all_ns += known.map(|(_, excess)| excess.most_ns).sum::<f64>();
+            let events = of
+                .largest
+                .iter()
+                .map(|most| (of.members[most.slot as usize], most));
+            let events = events.filter(|(process, _)| !all.found.contains(process));
+            largest.extend(
+                events.map(|(process, most)| {
+                    (most.more_ns, most.at_ns, processes.contains(&process))
+                }),
+            );
+            begin_ns = begin_ns.min(of.span_ns[0]);
+            end_ns = end_ns.max(of.span_ns[1]);
+        }
+        largest.sort_unstable_by(|a, b| b.cmp(a));
+        let length_ns = end_ns.saturating_sub(begin_ns).saturating_add(1).max(1);
+        let n_tried = self.n_tried() * largest.len() as f64;
+        let (mut n_own, mut own_ns) = (0, 0);
+        let mut parts = BTreeSet::new();
+        largest
+            .iter()
+            .zip(1..)
+            .any(|(&(more_ns, at_ns, is_own), n)| {
+                if is_own {
+                    n_own += 1;
+                    own_ns += more_ns;
+                    let at = i128::from(at_ns - begin_ns) * i128::from(PARTS);
+                    parts.insert(at / i128::from(length_ns));
+                }
+                let are_all = n_own == n && n_own >= FEW as u64;
+                let are_many = n_own as f64 >= MOST_OF_IT * n as f64
+                    && binomial_tail(n, n_own, fair_share) * n_tried <= MAX_P;
+                (are_all || are_many)
+                    && own_ns as f64 * NOTABLY >= all_ns
+                    && parts.len() as i64 == PARTS
+            })
     }
 
     /// Whether some processes did more than others beyond chance; both with their number.

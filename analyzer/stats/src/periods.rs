@@ -14,6 +14,9 @@
 //! A few exact events are not enough for that test, which knows them by their mean only. A second one
 //! counts how many of them are at the regular times, against as many as by chance (binomial): that
 //! chance is the part of the cycle, or of the instances, that these times make up.
+//!
+//! Fewer events than are needed for a periodogram are searched for times that nearly all cycles have an event at: of few
+//! cycles there are few frequencies to be tried.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::TAU;
@@ -21,10 +24,18 @@ use std::f64::consts::TAU;
 use crate::chance::binomial_tail;
 
 /// Largest p-value of a period that is reported.
-const MAX_P: f64 = 1e-3;
+pub const MAX_P: f64 = 1e-3;
 /// Fewest events, and fewest cycles of the longest period.
 const MIN_EVENTS: usize = 8;
 const MIN_CYCLES: f64 = 5.0;
+/// The same where nearly all cycles have an event.
+pub const FEWEST_EVENTS: usize = 5;
+const FEW_CYCLES: f64 = 4.0;
+/// The least share of the cycles from the first event to the last one that is nearly all, how many events are searched, and the
+/// least distance from the regular times that is allowed, in parts of the period.
+const NEARLY_ALL_CYCLES: f64 = 0.7;
+const NUMBERS_OF_FEW: [usize; 6] = [5, 6, 8, 10, 12, 16];
+const LEAST_ALLOWED: f64 = 0.005;
 /// Most cycles of the shortest period.
 const MAX_CYCLES: f64 = 4096.0;
 /// Frequencies tried between two that the length of the run resolves.
@@ -152,7 +163,7 @@ struct Peak {
 pub fn find_period(times: &EventTimes<'_>) -> Option<Period> {
     let (begin, end) = times.range_ns;
     let length = end.checked_sub(begin)? as f64;
-    if times.events.len() < MIN_EVENTS || length <= 0.0 {
+    if times.events.len() < FEWEST_EVENTS || length <= 0.0 {
         return None;
     }
     let search = Search {
@@ -166,29 +177,8 @@ pub fn find_period(times: &EventTimes<'_>) -> Option<Period> {
             ((highest - MIN_CYCLES / length) * OVERSAMPLING * length).floor()
         },
     };
-    if search.n_frequencies < 1.0 {
-        return None;
-    }
-    let peaks = search.peaks();
-    let found: Vec<Found> = peaks
-        .iter()
-        .filter_map(|peak| search.refine(peak))
-        .collect();
-    // The strongest peak; without one, among equals the first.
-    let by_mean = found.iter().find(|found| found.is_by_mean);
-    let exact = || {
-        let found = found.iter();
-        found.reduce(|most, next| {
-            if next.strength > most.strength {
-                next
-            } else {
-                most
-            }
-        })
-    };
-    by_mean.or_else(exact).map(|found| found.period.clone())
+    search.by_peaks().or_else(|| search.of_few())
 }
-
 /// A significant period.
 struct Found {
     period: Period,
@@ -208,6 +198,77 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// The most significant period of the periodogram.
+    fn by_peaks(&self) -> Option<Period> {
+        if self.times.events.len() < MIN_EVENTS || self.n_frequencies < 1.0 {
+            return None;
+        }
+        let peaks = self.peaks();
+        let found: Vec<Found> = peaks.iter().filter_map(|peak| self.refine(peak)).collect();
+        // The strongest peak; without one, among equals the first.
+        let by_mean = found.iter().find(|found| found.is_by_mean);
+        let exact = || {
+            let found = found.iter();
+            found.reduce(|most, next| {
+                if next.strength > most.strength {
+                    next
+                } else {
+                    most
+                }
+            })
+        };
+        by_mean.or_else(exact).map(|found| found.period.clone())
+    }
+
+    /// The most significant period of a few of the events, of which nearly all cycles have one.
+    fn of_few(&self) -> Option<Period> {
+        let n = self.times.events.len();
+        let sizes = NUMBERS_OF_FEW.into_iter().filter(|&n_events| n_events <= n);
+        let n_sizes = sizes.clone().count() as f64;
+        let tried = sizes.flat_map(|n_events| {
+            let most = n_events as f64 / NEARLY_ALL_CYCLES;
+            let n_frequencies = ((most - FEW_CYCLES) * OVERSAMPLING).floor();
+            let n_trials = n_frequencies * n_sizes;
+            let frequencies = (0..=n_frequencies as usize)
+                .map(move |index| FEW_CYCLES / self.length + index as f64 * self.step);
+            frequencies.filter_map(move |frequency| {
+                let (beats, strength) = self.nearly_all_at_beats(frequency, n_events)?;
+                let p = n_trials * (-strength).exp();
+                (p < MAX_P).then_some((p, beats))
+            })
+        });
+        let (p, beats) = tried.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(Period {
+            p,
+            ..self.period(&beats, 0.0)
+        })
+    }
+
+    /// The regular times at about a frequency at which some of a few events are, in nearly all cycles from the first of them to
+    /// the last; and the evidence.
+    fn nearly_all_at_beats(&self, frequency: f64, n_events: usize) -> Option<(Beats, f64)> {
+        let frequency = self.sharpen(frequency, n_events);
+        let mut beats = self.beats(frequency, n_events)?;
+        let times = (0..n_events).map(|e| self.event(e));
+        let at_beats = times.map(|time| (beats.cycle(time), time));
+        let at_beats: Vec<(f64, f64)> = at_beats
+            .filter(|&(cycle, time)| beats.has(cycle, time))
+            .collect();
+        let farthest = at_beats
+            .iter()
+            .map(|&(c, t)| beats.line.residual(c, t).abs());
+        let period = beats.line.period_ns;
+        beats.allowed_ns = farthest.fold(period * LEAST_ALLOWED, f64::max);
+        let cycles: BTreeSet<i64> = at_beats.iter().map(|&(cycle, _)| cycle as i64).collect();
+        let n_cycles = cycles.last()? - cycles.first()? + 1;
+        let are_nearly_all = cycles.len() as f64 >= NEARLY_ALL_CYCLES * n_cycles as f64;
+        let is_long = period >= MIN_INTERVALS * self.times.interval_ns;
+        (cycles.len() >= FEWEST_EVENTS && are_nearly_all && is_long).then(|| {
+            let strength = self.strength_at_beats(&beats, frequency, n_events);
+            (beats, strength)
+        })
+    }
+
     /// Time of an event since the begin of the range, ns.
     fn event(&self, index: usize) -> f64 {
         self.times.events[index].0 as f64 - self.begin

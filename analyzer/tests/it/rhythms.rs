@@ -4,7 +4,7 @@ use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{CausePlace, Course, Culprit, LateBy, PeriodBasis};
 
 use crate::innocence::{named, only_these_are_named, ranks};
-use crate::seeds::each_seed;
+use crate::seeds::{SEEDS, analysis_of, each_seed};
 use crate::verdicts::{disturbance, places};
 
 /// Analyses a scenario in which nobody but this rank is late, for each seed.
@@ -92,6 +92,35 @@ fn a_timer_of_a_dozen_stops_is_found_among_many_others() {
             "seed {seed}: {course:?}"
         );
     });
+}
+
+#[test]
+fn a_rank_that_is_stopped_three_times_among_many_small_delays_is_named() {
+    each("few-large-among-many-small.toml", 2, |seed, analysis| {
+        let late = [(CausePlace::Rank(2), Some(LateBy::Computing))];
+        assert_eq!(places(analysis), late, "seed {seed}");
+    });
+}
+
+#[test]
+fn five_stops_of_a_rank_are_enough_for_their_period() {
+    each("five-beats.toml", 5, |seed, analysis| {
+        let course = course(seed, analysis, 5);
+        let period_ns = course.period_ns.unwrap();
+        assert!(
+            (period_ns - 150_000_000).abs() < 2_000_000,
+            "seed {seed}: {course:?}"
+        );
+    });
+}
+
+#[test]
+fn nobody_is_named_and_no_period_told_where_all_are_late_by_lot() {
+    for seed in 0..10 * SEEDS {
+        let analysis = analysis_of("tests/scenarios/rhythms/many-small.toml", Some(seed));
+        only_these_are_named(&[], &format!("seed {seed}"), &analysis);
+        assert_eq!(analysis.disturbances, [], "seed {seed}");
+    }
 }
 
 #[test]

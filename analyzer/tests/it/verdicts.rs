@@ -39,6 +39,7 @@ fn guilty(scenario: &str) -> Vec<CausePlace> {
         }
         "nobody.toml" | "coarse-clock.toml" | "ties.toml" | "half-of-ranks.toml" => &[],
         "equal-halo.toml" | "equal-scan.toml" | "alike-on-two-hosts.toml" => &[],
+        "two-of-four-reduce.toml" | "most-of-ranks.toml" => &[],
         "noise-on-all.toml" | "stops-without-rhythm.toml" => &[],
         // Of noise, rhythms and polls.
         _ => &[2],
@@ -294,6 +295,35 @@ fn ranks_that_are_late_alike_are_told_together() {
         let shorter_ns = cause.run_shorter_ns.unwrap();
         assert!(
             (shorter_ns - 300 * 125_000).abs() < 300 * 15_000,
+            "seed {seed}: {shorter_ns}"
+        );
+    });
+}
+
+#[test]
+fn two_ranks_that_are_late_alike_for_a_reduction_are_one_cause_though_others_run_ahead() {
+    each("two-of-four-reduce.toml", |seed, analysis| {
+        let cause = &analysis.causes[0];
+        let what = (cause.kind, &cause.ranks[..]);
+        assert_eq!(what, (CauseKind::Imbalance, &[1, 3][..]), "seed {seed}");
+        let shorter_ns = cause.run_shorter_ns.unwrap();
+        assert!(
+            (195_000_000..230_000_000).contains(&shorter_ns),
+            "seed {seed}: {shorter_ns}"
+        );
+    });
+}
+
+#[test]
+fn where_most_ranks_have_more_to_do_the_run_is_shorter_by_the_mean_wait_if_they_share_it() {
+    each("most-of-ranks.toml", |seed, analysis| {
+        let cause = &analysis.causes[0];
+        let what = (cause.kind, &cause.ranks[..]);
+        assert_eq!(what, (CauseKind::Imbalance, &[][..]), "seed {seed}");
+        // Two of six wait for 1 ms.
+        let shorter_ns = cause.run_shorter_ns.unwrap();
+        assert!(
+            (shorter_ns - 100 * 1_000_000 / 3).abs() < 3_000_000,
             "seed {seed}: {shorter_ns}"
         );
     });

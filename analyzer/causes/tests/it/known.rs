@@ -390,3 +390,25 @@ fn who_polls_for_a_message_is_late_because_of_its_sender() {
     assert!(costs.iter().any(|of| of.0 == waits(None)), "{costs:?}");
     assert!(!costs.iter().any(|of| of.0 == late(2)), "{costs:?}");
 }
+
+#[test]
+fn what_was_done_before_the_instance_before_is_no_excess_again() {
+    // All meet once; then a process works longer before each scan, and before one instance of its own pair.
+    let communicators = [world(4), vec![0, 2]];
+    let mut steps = vec![step(0, 0, Kind::All, &[100; 4])];
+    steps.push(step(1, 1, Kind::All, &[0, 5000]));
+    steps.extend((0..10).map(|_| step(0, 2, Kind::Prefix, &[100, 100, 400, 100])));
+    let mut attribution = Attribution::new(&[0; 4]);
+    for instance in carry_out(4, &communicators, &steps) {
+        attribution.add(instance);
+    }
+    let found = attribution.finish();
+    let of_scans = &found.excesses[&(2, 0)];
+    // The first since all met, the others each since it left the one before.
+    assert_eq!(of_scans.by_slot[2].n, 10);
+    let sum_ns = 10.0 * 300.0 * 0.75;
+    let own = of_scans.by_slot[2].sum_ns;
+    assert!((own - 5000.0 * 0.75 - sum_ns).abs() < 500.0, "{own}");
+    let largest = of_scans.largest.iter().map(|most| most.slot);
+    assert_eq!(largest.collect::<Vec<_>>(), [2; 10]);
+}

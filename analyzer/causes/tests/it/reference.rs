@@ -95,10 +95,12 @@ pub(crate) fn costs(
                             causes.push((Cause::Operation(operation), share, true));
                         }
                         What::Own if *more > 0 => {
-                            let mut all: Vec<i64> = (0..instance.calls.len())
-                                .filter(|&slot| instance.calls.enters_ns[slot] > from_ns)
-                                .map(|slot| spent(slot).get(&What::Own).copied().unwrap_or(0))
-                                .collect();
+                            // Who was there already did nothing more.
+                            let own_ns = |slot| match instance.calls.enters_ns[slot] > from_ns {
+                                true => spent(slot).get(&What::Own).copied().unwrap_or(0),
+                                false => 0,
+                            };
+                            let mut all: Vec<i64> = (0..instance.calls.len()).map(own_ns).collect();
                             all.sort_unstable();
                             let median = all[(all.len() - 1) / 2];
                             let above = (of_what - median).clamp(0, *more);

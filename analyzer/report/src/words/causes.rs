@@ -60,8 +60,10 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
 /// The causes that are named, those first without which the run can be shortest.
 fn in_order(analysis: &Analysis) -> Vec<&FoundCause> {
     let mut causes: Vec<&FoundCause> = named(analysis).collect();
-    // Stable: equal ones stay in the order of their cost.
-    causes.sort_by_key(|cause| Reverse((cause.run_shorter_ns, cause.cost_ns)));
+    // Equal in the percents that are told: what costs more first.
+    let span_ns = i128::from(analysis.looked_at.span_ns().max(1));
+    let percents = |ns: i64| (i128::from(ns) * 200 / span_ns + 1) / 2;
+    causes.sort_by_key(|cause| Reverse((cause.run_shorter_ns.map(percents), cause.cost_ns)));
     causes
 }
 

@@ -14,15 +14,15 @@ use crate::results::over_time::Culprit;
 /// From how many standard errors of their means on ranks are apart from the others.
 const APART: f64 = 6.0;
 /// Ranks that are a group, at least.
-const MIN_ALIKE: usize = 3;
+const MIN_ALIKE: usize = 2;
 
 /// The members of a communicator that are late alike to an operation.
 struct Alike {
     processes: Vec<u32>,
+    /// Number of the communicator.
+    communicator: u32,
     /// How much more than the others they do in an instance, ns.
     more_ns: f64,
-    /// Instances.
-    n: u64,
 }
 
 impl Finder<'_, '_> {
@@ -133,7 +133,7 @@ impl Finder<'_, '_> {
     fn alike(&self, operation: u64, all: &AllLate) -> Option<Alike> {
         let on_communicators = self.excesses(operation, true);
         // Those of one communicator were compared with each other.
-        let found = on_communicators.filter_map(|(_, of)| {
+        let found = on_communicators.filter_map(|(&(_, communicator), of)| {
             let members = of.members.iter().copied().zip(&of.by_slot);
             let known: Vec<(u32, &Excess)> = members
                 .filter(|(process, of)| of.n > 2 && !all.found.contains(process))
@@ -153,12 +153,31 @@ impl Finder<'_, '_> {
             let errors = known.iter().map(|(_, of)| of.error_of_mean_ns());
             let error = errors.fold(1.0, f64::max);
             (least_above - most_below > APART * error).then(|| Alike {
-                n: members.iter().map(|&at| known[at].1.n).max().unwrap_or(0),
                 processes: members.iter().map(|&at| known[at].0).collect(),
+                communicator,
                 more_ns: more,
             })
         });
         found.max_by(|a, b| a.more_ns.total_cmp(&b.more_ns))
+    }
+
+    /// How much more than the others those do that are late alike, before all operations on their communicator in which they
+    /// cost something, ns; `is_own`: without point-to-point communication, in the instances before which there was some.
+    fn more_in_all_ns(&self, alike: &Alike, of: &Late, is_own: bool) -> f64 {
+        let late = of.operations.iter().filter(|(_, cost)| cost.direct_ns > 0);
+        let excesses = late.flat_map(|(&operation, _)| self.excesses(operation, is_own));
+        let is_there = |&(_, communicator): &(u64, u32)| communicator == alike.communicator;
+        let more = excesses.filter(|(key, _)| is_there(key)).map(|(_, of)| {
+            let members = of.members.iter().zip(&of.by_slot);
+            let (own, others): (Vec<_>, Vec<_>) =
+                members.partition(|(process, _)| alike.processes.contains(process));
+            let mean_ns = |of: &[(&u32, &Excess)]| {
+                let sum_ns: f64 = of.iter().map(|(_, excess)| excess.sum_ns).sum();
+                sum_ns / of.len().max(1) as f64
+            };
+            (mean_ns(&own) - mean_ns(&others)).max(0.0)
+        });
+        more.sum()
     }
 
     fn group(&self, alike: &Alike, of: &Late) -> FoundCause {
@@ -166,7 +185,8 @@ impl Finder<'_, '_> {
         ranks.sort_unstable();
         let cost: Cost = of.cost();
         // Each of them alone would shorten nothing, as long as the others are as late.
-        let sooner_ns = (alike.more_ns * alike.n as f64).round() as i64;
+        let more = [true, false].map(|is_own| self.more_in_all_ns(alike, of, is_own));
+        let sooner_ns = more[0].max(more[1]).round() as i64;
         let late = self.late(
             CauseKind::Imbalance,
             CausePlace::Communicator(None),

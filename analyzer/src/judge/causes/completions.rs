@@ -96,6 +96,7 @@ pub(super) fn waited_for_on(
         .map(|(&process, &ns)| Whole {
             own_ns: whole[process].own_ns,
             with_partners_ns: ns,
+            waited_ns: 0,
             partner: None,
         })
         .collect();

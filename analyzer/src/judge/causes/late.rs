@@ -37,7 +37,7 @@ impl Late {
     }
 
     pub(super) fn cost(&self) -> Cost {
-        total(self.parts.values())
+        total(self.parts.values().copied())
     }
 
     /// What of that it did costs the most; `None` of own work, and where nothing costs anything.
@@ -50,7 +50,8 @@ impl Late {
     pub(super) fn is_by_messages(&self) -> bool {
         let is_message = |part: &Option<Part>| matches!(part, Some(Part::PointToPoint(_)));
         let of_messages = self.parts.iter().filter(|(part, _)| is_message(part));
-        2 * i128::from(total(of_messages.map(|(_, cost)| cost)).ns()) > i128::from(self.cost().ns())
+        2 * i128::from(total(of_messages.map(|(_, cost)| *cost)).ns())
+            > i128::from(self.cost().ns())
     }
 
     /// What it costs, with its time in point-to-point communication counted as its own work: what interrupts its work
@@ -60,7 +61,7 @@ impl Late {
         let (own, others) = self.parts.into_iter().partition(|(part, _)| is_own(part));
         let own: BTreeMap<Option<Part>, Cost> = own;
         self.parts = others;
-        self.parts.insert(None, total(own.values()));
+        self.parts.insert(None, total(own.into_values()));
         self
     }
 
@@ -110,9 +111,9 @@ impl AllLate {
 }
 
 /// Costs added up.
-pub(super) fn total<'c>(costs: impl Iterator<Item = &'c Cost>) -> Cost {
+pub(super) fn total(costs: impl Iterator<Item = Cost>) -> Cost {
     costs.fold(Cost::default(), |mut sum, cost| {
-        sum.merge(cost);
+        sum.merge(&cost);
         sum
     })
 }

@@ -25,7 +25,9 @@ pub(crate) struct Whole {
     pub(crate) own_ns: i64,
     /// Time in point-to-point communication, ns.
     pub(crate) with_partners_ns: i64,
-    /// The process with which most of that is, if it is as much as is followed.
+    /// Time that it waited in collectives, ns.
+    pub(crate) waited_ns: i64,
+    /// The process with which most of its time in point-to-point communication is, if it is as much as is followed.
     pub(crate) partner: Option<usize>,
 }
 
@@ -56,6 +58,7 @@ pub(crate) fn whole(inputs: &Inputs<'_>, duration_ns: i64) -> Option<Vec<Whole>>
         Some(Whole {
             own_ns: span_ns.saturating_sub(in_calls_ns).max(0),
             with_partners_ns,
+            waited_ns: tally.wait_ns.unwrap_or(0),
             partner: main.and_then(|(rank, _)| ranks.iter().position(|of| of == rank)),
         })
     })
@@ -103,13 +106,14 @@ pub(crate) fn waited_for(all: &[Whole], rank_ns: i128) -> Option<WaitedFor> {
     let Group { members, more } = group_above(&own, all.len() / 2)?;
     let longer_ns = more as i64;
     let is_member = |at: &usize| members.contains(at);
-    let mean_ns = |of: &mut dyn Iterator<Item = usize>| {
+    let mean_ns = |of: &mut dyn Iterator<Item = usize>, time: fn(&Whole) -> i64| {
         let (n, sum) = of.fold((0_i64, 0_i128), |(n, sum), at| {
-            (n + 1, sum + i128::from(all[at].with_partners_ns))
+            (n + 1, sum + i128::from(time(&all[at])))
         });
         (sum / i128::from(n.max(1))) as i64
     };
-    let usual_ns = mean_ns(&mut members.iter().copied());
+    let in_all = |of: &Whole| of.with_partners_ns.saturating_add(of.waited_ns);
+    let usual_ns = mean_ns(&mut members.iter().copied(), |of| of.with_partners_ns);
     let others = || (0..all.len()).filter(|at| !is_member(at));
     // They wait for as much as the members work longer; the rest may be in collectives.
     let waited = |at: usize| {
@@ -118,7 +122,11 @@ pub(crate) fn waited_for(all: &[Whole], rank_ns: i128) -> Option<WaitedFor> {
             .saturating_sub(usual_ns)
             .clamp(0, longer_ns)
     };
-    if mean_ns(&mut others()).saturating_sub(usual_ns) < longer_ns / MOSTLY {
+    // Who waits for one of them may be waited for in collectives itself.
+    let usual_in_all_ns = mean_ns(&mut members.iter().copied(), in_all);
+    let more_ns = mean_ns(&mut others(), in_all).saturating_sub(usual_in_all_ns);
+    let longest_ns = others().map(waited).max().unwrap_or(0);
+    if more_ns.min(longest_ns) < longer_ns / MOSTLY {
         return None;
     }
     let cost: i128 = others().map(|at| i128::from(waited(at))).sum();
@@ -137,7 +145,6 @@ pub(crate) fn waited_for(all: &[Whole], rank_ns: i128) -> Option<WaitedFor> {
             }
         }
     }
-    let longest_ns = others().map(waited).max().unwrap_or(0);
     (there_ns >= elsewhere_ns).then_some(WaitedFor {
         processes: members,
         longer_ns,
@@ -155,8 +162,36 @@ mod tests {
         Whole {
             own_ns,
             with_partners_ns,
+            waited_ns: 0,
             partner,
         }
+    }
+
+    #[test]
+    fn who_waits_for_one_of_several_that_work_longer_is_waited_for_itself() {
+        // Two halves, of which only the first ranks exchange messages.
+        let halves: Vec<Whole> = (0..8)
+            .map(|at| match at {
+                0..=3 => whole(600 + at, 2, None),
+                4 => whole(100, 500, Some(0)),
+                _ => Whole {
+                    waited_ns: 500 - at,
+                    ..whole(100, 0, None)
+                },
+            })
+            .collect();
+        let found = waited_for(&halves, 8 * 600).unwrap();
+        assert_eq!(found.processes, [0, 1, 2, 3]);
+        assert_eq!(found.cost_ns, 498);
+        assert!(found.is_sure);
+        // Nobody waits in point-to-point communication.
+        let waits = |of: &Whole| Whole {
+            with_partners_ns: 0,
+            waited_ns: of.with_partners_ns + of.waited_ns,
+            ..*of
+        };
+        let in_collectives: Vec<Whole> = halves.iter().map(waits).collect();
+        assert_eq!(waited_for(&in_collectives, 8 * 600), None);
     }
 
     #[test]

@@ -37,6 +37,29 @@ impl Finder<'_, '_> {
             .then(|| self.waited_for(&found, CostOf::PointToPoint, None))
     }
 
+    /// Charges several ranks that work longer, for which others wait in point-to-point communication, with what a rank costs that
+    /// is late because it waits there for one of them.
+    pub(super) fn charge_to_those_waited_for(
+        &self,
+        cause: &mut FoundCause,
+        waited_for: &FoundCause,
+    ) {
+        let origin = cause.origin.or(cause.partner);
+        let is_one_of_them = origin.is_some_and(|rank| waited_for.ranks.contains(&rank));
+        let is_late = cause.kind == CauseKind::LateRank && cause.by == Some(LateBy::PointToPoint);
+        if !is_late || !is_one_of_them || cause.rank().is_none() {
+            return;
+        }
+        let n_ranks = self.inputs.run.processes.len() as u64;
+        let mut entries = self.inputs.communicators.entries.iter();
+        cause.place = Some(CausePlace::Communicator(
+            entries.position(|entry| entry.size == n_ranks),
+        ));
+        cause.ranks.clone_from(&waited_for.ranks);
+        (cause.kind, cause.by) = (CauseKind::Imbalance, waited_for.by);
+        (cause.partner, cause.origin, cause.course) = (None, None, None);
+    }
+
     /// Those for which others wait in the calls that complete nonblocking collectives.
     pub(super) fn of_completions(&self) -> impl Iterator<Item = FoundCause> {
         let late = self.findings.late_to_complete.iter();
@@ -152,7 +175,7 @@ impl Finder<'_, '_> {
         of: &Late,
         all: &AllLate,
     ) -> bool {
-        let own = total(of.own.values()).ns();
+        let own = total(of.own.values().copied()).ns();
         let of_all: i128 = all.own.values().sum();
         let least = if self.works_far_longer(processes) {
             NOTABLE_IF_FAR
