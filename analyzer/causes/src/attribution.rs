@@ -125,6 +125,11 @@ impl Attribution {
         self.begins.push((process, left_ns));
     }
 
+    /// Adds that several threads of a process make calls, before anything else of it.
+    pub fn add_threads(&mut self, process: u32) {
+        self.comparison.have_threads.insert(process);
+    }
+
     /// Adds a span in which a process polled, before it entered its next instance.
     pub fn add_polled(&mut self, polled: &Polled) {
         self.processes[polled.process as usize].polled(polled);

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::excess::{ExcessSums, Excesses};
 use crate::instance::{Instance, Part};
+use crate::union::Union;
 
 /// What made others wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +39,16 @@ pub enum Cause {
     Unresolved,
     /// The cause was before what is known of the run, or is not retained any more.
     Unexplained,
+}
+
+impl Cause {
+    /// The process at which it arises, if that is one.
+    pub(crate) fn process(self) -> Option<u32> {
+        match self {
+            Self::Late { process, .. } | Self::LateAtStart { process, .. } => Some(process),
+            _ => None,
+        }
+    }
 }
 
 /// What a cause costs: times are ns of waiting of all processes together, where nothing else is said.
@@ -114,10 +125,31 @@ pub(crate) struct Totals {
     costs: FxHashMap<(Cause, u64), Cost>,
     excesses: ExcessSums,
     own_excesses: ExcessSums,
-    starts: Vec<Start>,
+    starts: Vec<DidBefore>,
+    end: Option<DidBefore>,
+    /// Of causes at processes of several threads: when the run would have gone on earlier without them. Other threads
+    /// that are late meanwhile make it no longer.
+    shortened: FxHashMap<Cause, Union>,
 }
 
 impl Totals {
+    /// Finds by how much earlier an instance would have gone on without a cause at a process of several threads. What
+    /// others of them did at the same time counts once. That this is no more than the others of the instance waited does
+    /// not hold: their threads that wait hold up messages for one another.
+    #[cold]
+    pub(crate) fn add_of_threads(&mut self, cause: Cause, cost: &mut UnitCost, of: &mut UnitTimes) {
+        let late_ns = cost.longest_ns.saturating_add(cost.passed_on_ns);
+        let shortened = self.shortened.entry(cause).or_default();
+        let begin_ns = of.last_ns.saturating_sub(late_ns);
+        let new_ns = shortened.add([begin_ns, of.last_ns]);
+        if cost.direct_ns > 0 {
+            (cost.longest_ns, cost.passed_on_ns) = (new_ns, 0);
+            (of.apart_ns, of.host_apart_ns) = (new_ns, new_ns);
+        } else {
+            cost.passed_on_ns = cost.passed_on_ns.min(new_ns);
+        }
+    }
+
     /// The cost of a cause of waits in an operation.
     #[inline]
     pub(crate) fn cost(&mut self, cause: Cause, operation: u64) -> &mut Cost {

@@ -1,5 +1,7 @@
 //! What a process that was waited for did more than those that waited for it.
 
+use rustc_hash::FxHashSet;
+
 use crate::amounts::{add, in_proportion, sum_ns};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
 use crate::history::Sinces;
@@ -73,6 +75,8 @@ pub(crate) struct Comparison {
     unit: Vec<(Cause, UnitCost)>,
     /// Whether anybody communicated point to point.
     pub(crate) has_partners: bool,
+    /// The processes of which several threads make calls.
+    pub(crate) have_threads: FxHashSet<u32>,
 }
 
 /// What is charged for the shares of waits that are in one column.
@@ -707,15 +711,17 @@ impl Comparison {
                 cost.longest_ns = cost.direct_ns / n;
             }
             if cost.direct_ns > 0 || cost.propagated_ns > 0 {
-                let times = match cause {
-                    Cause::Late { process, .. } | Cause::LateAtStart { process, .. }
-                        if !with_partners.is_empty() =>
-                    {
+                let process = cause.process();
+                let mut times = match process {
+                    Some(process) if !with_partners.is_empty() => {
                         let mut members = instance.members.iter();
                         times(members.position(|&member| member == process))
                     }
                     _ => usual,
                 };
+                if process.is_some_and(|process| self.have_threads.contains(&process)) {
+                    totals.add_of_threads(cause, &mut cost, &mut times);
+                }
                 let total = totals.cost(cause, instance.operation);
                 total.add(&cost, &times);
             }

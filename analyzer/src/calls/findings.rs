@@ -3,6 +3,7 @@
 use collbench_causes::Attributed;
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Operation};
+use collbench_stats::integers::sum_ns;
 
 use crate::calls::algorithms::AlgorithmCounts;
 use crate::calls::gap::{PartnerTimes, TimeBesides};
@@ -58,6 +59,18 @@ pub struct MatchFindings {
     pub wait_causes: Attributed,
     /// By process of the run.
     pub processes: Vec<ProcessFindings>,
+}
+
+impl ProcessFindings {
+    /// The time of the process between two times, or of its threads, if several of them are in collectives meanwhile and
+    /// that is more, ns. Of a thread it is the time from its first collective to its last one.
+    pub(crate) fn time_of_threads_ns(&self, from_ns: i64, to_ns: i64) -> i64 {
+        let spans = self.threads.iter();
+        let times =
+            spans.map(|[first, last]| (*last).min(to_ns).saturating_sub((*first).max(from_ns)));
+        let of_threads = sum_ns(times.map(|ns| ns.max(0)));
+        of_threads.max(to_ns.saturating_sub(from_ns))
+    }
 }
 
 /// Findings in the records of one process.

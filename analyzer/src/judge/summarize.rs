@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{CommunicatorKind, Layer};
+use collbench_stats::integers::sum_ns;
 
 use crate::calls::algorithms::algorithms;
 use crate::calls::running::running;
@@ -157,11 +158,19 @@ fn looked_at(inputs: &Inputs<'_>, trace: &TraceSummary, ranks: &[RankSummary]) -
         let is_in = ranges.any(|&(first, last)| (first..=last).contains(&of.rank));
         selection.ranks.is_empty() || is_in
     };
-    LookedAt {
+    let mut looked_at = LookedAt {
         from_ns,
         to_ns: to_ns.max(from_ns),
         ranks: ranks.iter().filter(is_asked).count() as u32,
-    }
+        time_ns: None,
+    };
+    let found = ranks.iter().zip(&inputs.findings.processes);
+    let asked = found.filter(|(rank, _)| is_asked(rank));
+    let times =
+        asked.map(|(_, found)| found.time_of_threads_ns(looked_at.from_ns, looked_at.to_ns));
+    let time_ns = sum_ns(times);
+    looked_at.time_ns = Some(time_ns).filter(|&ns| ns > looked_at.rank_ns());
+    looked_at
 }
 
 /// The host of each rank.

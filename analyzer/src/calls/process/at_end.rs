@@ -56,6 +56,9 @@ impl Process<'_> {
         self.found.of_process.impossible = self.stream.impossible();
         self.found.of_process.besides = self.gaps.besides;
         self.found.of_process.partners = std::mem::take(&mut self.gaps.partners);
+        let spans = self.threads.values();
+        let spans = spans.map(|span| span.map(|ticks| self.at(ticks).ns()));
+        self.found.of_process.threads = spans.filter(|_| self.threads.len() > 1).collect();
         if is_incomplete {
             self.found.of_process.last = Some(self.last_seen());
         }
