@@ -185,6 +185,11 @@ pub enum Remark {
         /// Their operations, by name.
         operations: Vec<&'static str>,
     },
+    /// Complete instances without messages, called in callbacks of `MPI_Finalize`.
+    InFinalize {
+        /// Number of instances.
+        n_instances: u64,
+    },
     /// Instances on spanning trees of our own that are not measured, since passes of event collectors
     /// are missing or contradict one another.
     PassesMissing {
@@ -360,6 +365,7 @@ impl Remark {
             Self::PayloadUnknown { .. } => "payload_unknown",
             Self::InternalCalls { .. } => "internal_calls",
             Self::Opaque { .. } => "opaque_collectives",
+            Self::InFinalize { .. } => "in_finalize",
             Self::PassesMissing { .. } => "passes_missing",
             Self::AlgorithmContradicted { .. } => "algorithm_contradicted",
             Self::UnpairedMessages(_) => "unpaired_messages",

@@ -43,6 +43,8 @@ pub struct Attribution {
     sinces: Sinces,
     /// When `MPI_Init` returned to processes, ns, as far as that is not looked at yet.
     begins: Vec<(u32, i64)>,
+    /// Whether only the instance at the end of the run is left.
+    is_end: bool,
 }
 
 /// What is to be done with an instance when a time has come.
@@ -117,12 +119,18 @@ impl Attribution {
             spare: Spare::default(),
             sinces: Sinces::default(),
             begins: Vec::new(),
+            is_end: false,
         }
     }
 
     /// Adds when `MPI_Init` returned to a process, ns, before anything else of it.
     pub fn add_begin(&mut self, process: u32, left_ns: i64) {
         self.begins.push((process, left_ns));
+    }
+
+    /// Adds that several threads of a process make calls, before anything else of it.
+    pub fn add_threads(&mut self, process: u32) {
+        self.comparison.have_threads.insert(process);
     }
 
     /// Adds a span in which a process polled, before it entered its next instance.
@@ -325,10 +333,15 @@ impl Attribution {
         self.n_held
     }
 
-    /// The causes of all waits.
+    /// The causes of all waits, those at the end of the run included, where that is an instance of its own.
     #[must_use]
-    pub fn finish(mut self) -> Attributed {
+    pub fn finish(mut self, end: Option<Instance>) -> Attributed {
         self.advance(i64::MAX);
+        self.is_end = true;
+        if let Some(end) = end {
+            self.add(end);
+            self.advance(i64::MAX);
+        }
         self.totals.finish(self.n_ends)
     }
 
@@ -438,22 +451,36 @@ impl Attribution {
     fn note_excesses(&mut self, instance: &Instance, last: usize, shared_ns: Option<i64>) {
         let (processes, totals) = (&self.processes, &mut self.totals);
         let comparison = &mut self.comparison;
-        if let Some(from_ns) = shared_ns {
+        if let Some(from_ns) = shared_ns.filter(|_| !self.is_end) {
             comparison.note_excesses(instance, |_| from_ns, processes, totals);
             return;
         }
-        if let Some(before) = self.history.previous_partial(instance) {
+        if let Some(before) = self
+            .history
+            .previous_partial(instance)
+            .filter(|_| !self.is_end)
+        {
             comparison.note_excesses(instance, |slot| before.inside[slot].1, processes, totals);
             return;
         }
-        match self.history.since_of_last(instance, last) {
-            Since::Instant(from_ns) if self.history.origin_ns() == Some(from_ns) => {
-                comparison.note_start(instance, from_ns, processes, totals);
+        let from_ns = match self.history.since_of_last(instance, last) {
+            Since::Instant(from_ns) => Some(shared_ns.unwrap_or(from_ns)),
+            _ => shared_ns,
+        };
+        match from_ns {
+            Some(from_ns) if self.is_end => {
+                comparison.note_once(instance, (from_ns, true), processes, totals);
             }
-            Since::Instant(from_ns) => {
+            None if self.is_end => {
+                totals.note_once(instance, vec![-1; instance.calls.len()], true);
+            }
+            Some(from_ns) if self.history.origin_ns() == Some(from_ns) => {
+                comparison.note_once(instance, (from_ns, false), processes, totals);
+            }
+            Some(from_ns) => {
                 comparison.note_excesses(instance, |_| from_ns, processes, totals);
             }
-            _ => {}
+            None => {}
         }
     }
 }

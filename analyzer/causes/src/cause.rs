@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::excess::{ExcessSums, Excesses};
 use crate::instance::{Instance, Part};
+use crate::union::Union;
 
 /// What made others wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +39,16 @@ pub enum Cause {
     Unresolved,
     /// The cause was before what is known of the run, or is not retained any more.
     Unexplained,
+}
+
+impl Cause {
+    /// The process at which it arises, if that is one.
+    pub(crate) fn process(self) -> Option<u32> {
+        match self {
+            Self::Late { process, .. } | Self::LateAtStart { process, .. } => Some(process),
+            _ => None,
+        }
+    }
 }
 
 /// What a cause costs: times are ns of waiting of all processes together, where nothing else is said.
@@ -89,13 +100,16 @@ pub struct Attributed {
     /// there was some.
     pub own_excesses: BTreeMap<(u64, u32), Excesses>,
     /// The first instances, of which the members are compared since `MPI_Init`.
-    pub starts: Vec<Start>,
+    pub starts: Vec<DidBefore>,
+    /// The instance at the end of the run.
+    pub end: Option<DidBefore>,
 }
 
-/// What the members of a communicator did between `MPI_Init` and their first collective together.
+/// What the members of a communicator did before an instance that there is once in a run: between `MPI_Init` and their
+/// first collective together, or between the last one and the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Start {
-    /// The operation of that.
+pub struct DidBefore {
+    /// The operation of that instance.
     pub operation: u64,
     /// Number of the communicator.
     pub communicator: u32,
@@ -114,10 +128,31 @@ pub(crate) struct Totals {
     costs: FxHashMap<(Cause, u64), Cost>,
     excesses: ExcessSums,
     own_excesses: ExcessSums,
-    starts: Vec<Start>,
+    starts: Vec<DidBefore>,
+    end: Option<DidBefore>,
+    /// Of causes at processes of several threads: when the run would have gone on earlier without them. Other threads
+    /// that are late meanwhile make it no longer.
+    shortened: FxHashMap<Cause, Union>,
 }
 
 impl Totals {
+    /// Finds by how much earlier an instance would have gone on without a cause at a process of several threads. What
+    /// others of them did at the same time counts once. That this is no more than the others of the instance waited does
+    /// not hold: their threads that wait hold up messages for one another.
+    #[cold]
+    pub(crate) fn add_of_threads(&mut self, cause: Cause, cost: &mut UnitCost, of: &mut UnitTimes) {
+        let late_ns = cost.longest_ns.saturating_add(cost.passed_on_ns);
+        let shortened = self.shortened.entry(cause).or_default();
+        let begin_ns = of.last_ns.saturating_sub(late_ns);
+        let new_ns = shortened.add([begin_ns, of.last_ns]);
+        if cost.direct_ns > 0 {
+            (cost.longest_ns, cost.passed_on_ns) = (new_ns, 0);
+            (of.apart_ns, of.host_apart_ns) = (new_ns, new_ns);
+        } else {
+            cost.passed_on_ns = cost.passed_on_ns.min(new_ns);
+        }
+    }
+
     /// The cost of a cause of waits in an operation.
     #[inline]
     pub(crate) fn cost(&mut self, cause: Cause, operation: u64) -> &mut Cost {
@@ -134,15 +169,19 @@ impl Totals {
         self.own_excesses.note(instance, did_ns);
     }
 
-    /// Notes what the members of a first instance did before, likewise.
-    pub(crate) fn note_start(&mut self, instance: &Instance, did_ns: Vec<i64>) {
-        if self.starts.len() < MOST_STARTS {
-            self.starts.push(Start {
-                operation: instance.operation,
-                communicator: instance.communicator,
-                members: Arc::clone(&instance.members),
-                did_ns,
-            });
+    /// Notes what the members of the first instance of a communicator did before, or (`is_end`) of that at the end,
+    /// likewise.
+    pub(crate) fn note_once(&mut self, instance: &Instance, did_ns: Vec<i64>, is_end: bool) {
+        let before = DidBefore {
+            operation: instance.operation,
+            communicator: instance.communicator,
+            members: Arc::clone(&instance.members),
+            did_ns,
+        };
+        if is_end {
+            self.end = Some(before);
+        } else if self.starts.len() < MOST_STARTS {
+            self.starts.push(before);
         }
     }
 
@@ -156,6 +195,7 @@ impl Totals {
             excesses: self.excesses.finish(),
             own_excesses: self.own_excesses.finish(),
             starts: self.starts,
+            end: self.end,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a process that was waited for did more than those that waited for it.
 
+use rustc_hash::FxHashSet;
+
 use crate::amounts::{add, in_proportion, sum_ns};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
 use crate::history::Sinces;
@@ -74,6 +76,8 @@ pub(crate) struct Comparison {
     unit: Vec<(Cause, UnitCost)>,
     /// Whether anybody communicated point to point.
     pub(crate) has_partners: bool,
+    /// The processes of which several threads make calls.
+    pub(crate) have_threads: FxHashSet<u32>,
 }
 
 /// What is charged for the shares of waits that are in one column.
@@ -262,11 +266,12 @@ impl Comparison {
         self.did.clear();
     }
 
-    /// Notes what the members of a first instance did since `MPI_Init` that is their own.
-    pub(crate) fn note_start(
+    /// Notes what the members of a first instance did since `MPI_Init` that is their own; or (`is_end`) those of the
+    /// last one since an instant.
+    pub(crate) fn note_once(
         &mut self,
         instance: &Instance,
-        from_ns: i64,
+        (from_ns, is_end): (i64, bool),
         processes: &[Process],
         totals: &mut Totals,
     ) {
@@ -278,7 +283,7 @@ impl Comparison {
             let others_ns = in_calls_ns.saturating_add(process.launch_ns(span));
             did_ns(span, others_ns)
         });
-        totals.note_start(instance, did.collect());
+        totals.note_once(instance, did.collect(), is_end);
         self.did.clear();
     }
 
@@ -702,10 +707,9 @@ impl Comparison {
                 cost.longest_ns = cost.direct_ns / n;
             }
             if cost.direct_ns > 0 || cost.propagated_ns > 0 {
-                let mut times = match cause {
-                    Cause::Late { process, .. } | Cause::LateAtStart { process, .. }
-                        if !with_partners.is_empty() =>
-                    {
+                let process = cause.process();
+                let mut times = match process {
+                    Some(process) if !with_partners.is_empty() => {
                         let mut members = instance.members.iter();
                         times(members.position(|&member| member == process))
                     }
@@ -714,6 +718,9 @@ impl Comparison {
                 // Who did not wait does not limit it: that one may have run ahead, or have waited for the cause before.
                 if !have_all_waited && matches!(cause, Cause::Late { part: None, .. }) {
                     (times.apart_ns, times.host_apart_ns) = (i64::MAX, i64::MAX);
+                }
+                if process.is_some_and(|process| self.have_threads.contains(&process)) {
+                    totals.add_of_threads(cause, &mut cost, &mut times);
                 }
                 let total = totals.cost(cause, instance.operation);
                 total.add(&cost, &times);

@@ -3,6 +3,7 @@
 use collbench_causes::Attributed;
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Operation};
+use collbench_stats::integers::sum_ns;
 
 use crate::calls::algorithms::AlgorithmCounts;
 use crate::calls::gap::{PartnerTimes, TimeBesides};
@@ -60,6 +61,18 @@ pub struct MatchFindings {
     pub processes: Vec<ProcessFindings>,
 }
 
+impl ProcessFindings {
+    /// The time of the process between two times, or of its threads, if several of them are in collectives meanwhile and
+    /// that is more, ns. Of a thread it is the time from its first collective to its last one.
+    pub(crate) fn time_of_threads_ns(&self, from_ns: i64, to_ns: i64) -> i64 {
+        let spans = self.threads.iter();
+        let times =
+            spans.map(|[first, last]| (*last).min(to_ns).saturating_sub((*first).max(from_ns)));
+        let of_threads = sum_ns(times.map(|ns| ns.max(0)));
+        of_threads.max(to_ns.saturating_sub(from_ns))
+    }
+}
+
 /// Findings in the records of one process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessFindings {
@@ -89,6 +102,12 @@ pub struct ProcessFindings {
     pub partners: PartnerTimes,
     /// When `MPI_Init` returned, ns; `None` where that is not known.
     pub begun_ns: Option<i64>,
+    /// From when on it was in `MPI_Finalize`, but in no call of a callback any more, and when it left it; `None` where it
+    /// did not return from it, or that is not known.
+    pub finalize: Option<[Timestamp<Global>; 2]>,
+    /// From the first enter to the last leave of the collectives of each of its threads, ns; empty if they are all of one
+    /// thread.
+    pub threads: Vec<[i64; 2]>,
     /// Number of the place in the program from which it made the last call that had not returned.
     pub site_in_flight: Option<u32>,
 }

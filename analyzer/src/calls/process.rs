@@ -111,6 +111,8 @@ pub(crate) struct Process<'a> {
     last_calls: LastCalls,
     /// Gaps between recorded calls of its threads.
     gaps: Gaps,
+    /// From the first enter to the last leave of the collectives of each thread, ticks, if several threads make calls.
+    threads: BTreeMap<u32, [u64; 2]>,
     /// When the latest of the records so far began, ticks, if several threads make calls.
     reached: u64,
     /// Enter of the last call that was read, ticks.
@@ -193,6 +195,7 @@ impl<'a> Process<'a> {
             last_own: BTreeMap::new(),
             last_calls: LastCalls::new(),
             gaps: Gaps::new(file, limits.first_ticks()),
+            threads: BTreeMap::new(),
             reached: 0,
             read_to: 0,
             found: RecordFindings::default(),

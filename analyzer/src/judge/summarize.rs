@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{CommunicatorKind, Layer};
+use collbench_stats::integers::sum_ns;
 
 use crate::calls::algorithms::algorithms;
 use crate::calls::running::running;
@@ -157,11 +158,19 @@ fn looked_at(inputs: &Inputs<'_>, trace: &TraceSummary, ranks: &[RankSummary]) -
         let is_in = ranges.any(|&(first, last)| (first..=last).contains(&of.rank));
         selection.ranks.is_empty() || is_in
     };
-    LookedAt {
+    let mut looked_at = LookedAt {
         from_ns,
         to_ns: to_ns.max(from_ns),
         ranks: ranks.iter().filter(is_asked).count() as u32,
-    }
+        time_ns: None,
+    };
+    let found = ranks.iter().zip(&inputs.findings.processes);
+    let asked = found.filter(|(rank, _)| is_asked(rank));
+    let times =
+        asked.map(|(_, found)| found.time_of_threads_ns(looked_at.from_ns, looked_at.to_ns));
+    let time_ns = sum_ns(times);
+    looked_at.time_ns = Some(time_ns).filter(|&ns| ns > looked_at.rank_ns());
+    looked_at
 }
 
 /// The host of each rank.
@@ -233,11 +242,9 @@ fn rank_summaries(inputs: &Inputs<'_>, pauses: &[(i64, i64)]) -> Vec<RankSummary
     processes
         .map(|(index, process)| {
             let tally = &inputs.sums.processes[index];
-            let besides = inputs
-                .findings
-                .processes
-                .get(index)
-                .map(|found| found.besides);
+            let found = inputs.findings.processes.get(index);
+            let besides = found.map(|found| found.besides);
+            let finalize = found.and_then(|found| found.finalize);
             let counted = besides.filter(|_| process.knows_layer(Layer::PointToPoint));
             let timed = besides.filter(|_| process.has_layer(Layer::PointToPoint));
             let mut calls_by_operation: BTreeMap<Code, u64> = BTreeMap::new();
@@ -256,6 +263,8 @@ fn rank_summaries(inputs: &Inputs<'_>, pauses: &[(i64, i64)]) -> Vec<RankSummary
                 calls_by_class,
                 wait_ns: tally.wait_ns,
                 call_time_ns: tally.call_ns,
+                finalize_ns: finalize.map(|[begin, leave]| leave.ns() - begin.ns()),
+                finalize_wait_ns: tally.finalize_wait_ns,
                 last: tally.last,
                 first: tally.first,
                 recorder_pause_ns: pauses[index].0,

@@ -192,6 +192,10 @@ pub(crate) fn remarks(inputs: &Inputs<'_>, ends: &MessageEndCounts) -> Vec<Remar
             operations: opaque.into_iter().collect(),
         });
     }
+    let n_instances = inputs.sums.counts.in_finalize;
+    if n_instances > 0 && is_expected {
+        remarks.push(Remark::InFinalize { n_instances });
+    }
     // For a ring there is a remark on overwritten calls, which includes those of these messages.
     let processes = || inputs.run.processes.iter();
     let is_cut = processes().any(|file| file.trace.window.is_some_and(|window| window.is_cut()));

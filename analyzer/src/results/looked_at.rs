@@ -13,6 +13,10 @@ pub struct LookedAt {
     pub to_ns: i64,
     /// Number of ranks.
     pub ranks: u32,
+    /// The time of all threads of these ranks that call collectives, ns; `None` unless that is more than the time of the
+    /// ranks, because several threads of a rank are in collectives at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ns: Option<i64>,
 }
 
 impl LookedAt {
@@ -22,9 +26,12 @@ impl LookedAt {
         self.to_ns.saturating_sub(self.from_ns).max(0)
     }
 
-    /// The time of all its ranks together, ns: what the time in calls is a part of.
+    /// The time of all its ranks together, or of their threads, ns: what the time in calls is a part of.
     #[must_use]
     pub fn rank_ns(&self) -> i64 {
+        if let Some(time_ns) = self.time_ns {
+            return time_ns;
+        }
         saturate(i128::from(self.span_ns()) * i128::from(self.ranks))
     }
 }

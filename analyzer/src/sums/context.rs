@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use collbench_clocks::timestamp::{Global, Timestamp};
+use collbench_formats::{Operation, Record};
 
 use crate::communicators::{Communicator, Communicators};
 use crate::instances::complete::CompleteInstance;
@@ -22,6 +24,9 @@ pub(crate) struct Context<'a> {
     /// When recording stopped early, by process: calls up to there are in the trace, but the messages of
     /// the last one need not be.
     stops: BTreeMap<usize, Timestamp<Global>>,
+    /// By process when it entered `MPI_Finalize`; looked up where messages are missing.
+    finalizes: OnceLock<Vec<Option<Timestamp<Global>>>>,
+    clocks: &'a Clocks,
     /// By host the offset of its clock.
     offsets: &'a [HostOffset],
     /// The process of each world rank, if it is one.
@@ -41,6 +46,8 @@ impl<'a> Context<'a> {
             selection,
             resolution: Resolution::of(clocks),
             stops: stops(run, clocks),
+            finalizes: OnceLock::new(),
+            clocks,
             offsets: clocks.offsets(),
             processes_by_rank: processes_by_rank(run),
         }
@@ -56,6 +63,19 @@ impl<'a> Context<'a> {
         self.stops.iter().any(|(&process, stop)| {
             let slot = instance.communicator.slot_of(process);
             slot.is_some_and(|slot| instance.leaves[slot] >= *stop)
+        })
+    }
+
+    /// Whether an instance was called in callbacks of `MPI_Finalize`, in which messages are not recorded any more.
+    pub(crate) fn is_in_finalize(&self, instance: &CompleteInstance<'_>) -> bool {
+        let finalizes = (self.finalizes).get_or_init(|| finalizes(self.run, self.clocks));
+        let first = instance
+            .communicator
+            .members
+            .first()
+            .zip(instance.enters.first());
+        first.is_some_and(|(member, enter)| {
+            finalizes[member.process].is_some_and(|finalize| *enter >= finalize)
         })
     }
 
@@ -108,6 +128,19 @@ fn processes_by_rank(run: &Run<'_>) -> BTreeMap<u32, Option<u32>> {
         }
     }
     processes
+}
+
+/// When each process entered `MPI_Finalize`, behind which there are few calls, if any.
+fn finalizes(run: &Run<'_>, clocks: &Clocks) -> Vec<Option<Timestamp<Global>>> {
+    let processes = run.processes.iter().zip(&clocks.processes);
+    let finalizes = processes.map(|(file, clock)| {
+        let threads = file.trace.chunks.chunk_by(|a, b| a.thread == b.thread);
+        let mut last = threads.filter_map(|chunks| chunks.last());
+        let is_finalize = |record: &Record| record.operation() == Some(Operation::Finalize);
+        let record = last.find_map(|chunk| chunk.records.iter().rev().find(is_finalize));
+        record.map(|record| clock.global(Timestamp::from_ticks(record.enter.get())))
+    });
+    finalizes.collect()
 }
 
 /// When recording stopped early, of processes of which it did.

@@ -30,6 +30,8 @@ pub struct Counts {
     pub negative_core_of_one_clock: u64,
     /// Stamps that contradict what must have come before what.
     pub causality: CausalityCounts,
+    /// Instances without messages that were called in callbacks of `MPI_Finalize`.
+    pub in_finalize: u64,
     /// Messages inside instances.
     pub messages: MessageCounts,
 }
@@ -47,6 +49,7 @@ impl Counts {
         self.causality.merge(other.causality);
         self.negative_core += other.negative_core;
         self.negative_core_of_one_clock += other.negative_core_of_one_clock;
+        self.in_finalize += other.in_finalize;
         self.messages.merge(other.messages);
     }
 }

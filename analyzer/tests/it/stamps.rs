@@ -2,10 +2,12 @@
 
 use collbench_analyzer::Analysis;
 use collbench_formats::{
-    CompletingCall, Definition, Initiation, Operation, PersistentCollective, Record,
+    CompletingCall, Definition, Direction, Initiation, Operation, PersistentCollective, Record,
 };
 
-use crate::built::{START, TestChunk, TestTrace, call, codes, complete, only, start, totals};
+use crate::built::{
+    START, TestChunk, TestTrace, call, codes, complete, message, only, start, totals,
+};
 
 /// Ms, in the ticks of these traces.
 const MS: u64 = 1_000_000;
@@ -300,4 +302,21 @@ fn with_several_threads_a_call_keeps_its_place_in_the_order() {
             assert_eq!(operation.bytes_min, operation.bytes_max, "{operation:?}");
         }
     }
+}
+
+#[test]
+fn a_process_is_seen_last_when_its_last_call_returned_though_messages_in_it_follow() {
+    let mut trace = barriers();
+    for process in &mut trace.processes {
+        process.with_messages().is_finalized = false;
+        let at = 9 * MS + 50_020;
+        process.call(message(Direction::Send, 0, 0, (at, at + 100)));
+    }
+    let hang = trace.analyze().hang.unwrap();
+    let last_ns = (9 * MS + 100_010) as i64;
+    for rank in &hang.ranks {
+        let left_ns = rank.last_call.as_ref().and_then(|call| call.leave_ns);
+        assert_eq!((rank.last_seen_ns, left_ns), (last_ns, Some(last_ns)));
+    }
+    assert_eq!(hang.end_ns, last_ns);
 }

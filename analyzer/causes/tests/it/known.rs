@@ -130,7 +130,7 @@ fn costs_with(
     for instance in instances {
         attribution.add(instance.clone());
     }
-    by_cause(&attribution.finish().costs)
+    by_cause(&attribution.finish(None).costs)
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn before_the_first_instance_processes_are_compared_since_they_began() {
         attribution.add_begin(process, begin_ns);
     }
     attribution.add(instances[0].clone());
-    let attributed = attribution.finish();
+    let attributed = attribution.finish(None);
     let late = Cause::LateAtStart {
         process: 1,
         part: None,
@@ -374,7 +374,7 @@ fn who_polls_for_a_message_is_late_because_of_its_sender() {
         for instance in &instances {
             attribution.add(instance.clone());
         }
-        by_cause(&attribution.finish().costs)
+        by_cause(&attribution.finish(None).costs)
     };
     let waits = |partner| Cause::Late {
         process: 2,

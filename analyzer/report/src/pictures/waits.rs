@@ -254,6 +254,11 @@ fn peak(timeline: &Timeline, n_before: usize) -> Option<String> {
         (_, true) => format!("from {} on", time(from)),
         (_, false) => format!("from {} to {}", time(from), time(to)),
     };
+    // Where several threads of a rank are in collectives at the same time, that is no part of the time of ranks.
+    let mut of_bins = timeline.ranks.iter().flat_map(|rank| &rank.call_time_ns);
+    if of_bins.any(|&call_ns| call_ns > timeline.bin_ns) {
+        return Some(format!("most of all {when}"));
+    }
     let share = quantity::percent(clipped(within), clipped(all));
     Some(format!(
         "most of all {when} ({share} of the time of all ranks there)"

@@ -22,9 +22,13 @@ pub(crate) fn sentence(analysis: &Analysis) -> Option<String> {
         UsefulTime::OutsideCollectives | UsefulTime::Newer => "useful: outside collectives",
     };
     Some(format!(
-        "parallel {} = load balance {} x {communication} ({useful})",
+        "parallel {} = load balance {} x {communication} ({useful}{})",
         share(found.parallel),
-        share(load_balance)
+        share(load_balance),
+        match analysis.looked_at.time_ns {
+            None => "",
+            Some(_) => ", mean of the threads of a rank",
+        }
     ))
 }
 

@@ -157,9 +157,13 @@ pub(crate) fn calls(analysis: &Analysis) -> String {
         ),
         0 => "no collective operation".to_owned(),
         _ => format!(
-            "{calls} of {}: {} over all ranks, {} of their time; {}",
+            "{calls} of {}: {} over all {}, {} of their time; {}",
             quantity::counted(analysis.totals.len() as u64, "operation"),
             quantity::duration(calls_ns),
+            match analysis.looked_at.time_ns {
+                None => "ranks",
+                Some(_) => "threads in collectives",
+            },
             quantity::percent(calls_ns, all_ns),
             all_waiting(analysis),
         ),

@@ -10,10 +10,12 @@ pub(crate) fn is_span(analysis: &Analysis) -> bool {
 /// What a share of time is of: `of the time of all ranks`, or of those, and of the part, that were asked for.
 pub(crate) fn of_its_time(analysis: &Analysis) -> String {
     let asked = analysis.restriction.as_ref();
-    let whose = if asked.is_some_and(|part| !part.ranks.is_empty()) {
-        "these ranks"
-    } else {
-        "all ranks"
+    let is_of_some = asked.is_some_and(|part| !part.ranks.is_empty());
+    let whose = match (is_of_some, analysis.looked_at.time_ns) {
+        (true, None) => "these ranks",
+        (false, None) => "all ranks",
+        (true, Some(_)) => "the threads of these ranks",
+        (false, Some(_)) => "all threads in collectives",
     };
     let there = if is_span(analysis) {
         " in this part"

@@ -92,6 +92,7 @@ pub(crate) fn remark(analysis: &Analysis, remark: &Remark) -> String {
             n_instances,
             operations,
         } => messages::opaque(*n_instances, operations),
+        InFinalize { n_instances } => messages::in_finalize(*n_instances),
         PassesMissing {
             n_instances,
             operations,

@@ -56,6 +56,9 @@ impl Process<'_> {
         self.found.of_process.impossible = self.stream.impossible();
         self.found.of_process.besides = self.gaps.besides;
         self.found.of_process.partners = std::mem::take(&mut self.gaps.partners);
+        let spans = self.threads.values();
+        let spans = spans.map(|span| span.map(|ticks| self.at(ticks).ns()));
+        self.found.of_process.threads = spans.filter(|_| self.threads.len() > 1).collect();
         if is_incomplete {
             self.found.of_process.last = Some(self.last_seen());
         }
@@ -72,7 +75,7 @@ impl Process<'_> {
         let trace = &self.file.trace;
         let readings = trace.anchors.iter().map(|anchor| anchor.ticks.get());
         let readings = readings.filter(|&ticks| ticks <= self.limits.last_ticks());
-        let last_ticks = readings.max().unwrap_or(0).max(self.last_stamp());
+        let mut last_ticks = readings.max().unwrap_or(0).max(self.last_stamp());
         let mut first = 0;
         let threads = trace.chunks.chunk_by(|a, b| a.thread == b.thread);
         let last_of_threads = threads.filter_map(|chunks| {
@@ -86,6 +89,8 @@ impl Process<'_> {
         returned.sort_by_key(|record| record.enter.get());
         let last_begun = returned.last().map(|record| record.enter.get());
         let last = returned.iter().max_by_key(|record| record.leave.get());
+        // Behind it there may be messages, which ended earlier.
+        last_ticks = last.map_or(last_ticks, |record| last_ticks.max(record.leave.get()));
         LastSeen {
             at: self.at(last_ticks),
             returned: last.map(|record| {

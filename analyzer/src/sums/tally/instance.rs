@@ -229,6 +229,10 @@ impl Tally<'_> {
         if messages.is_empty() && (is_on_own_tree || self.context.has_stopped_in(of.instance)) {
             return;
         }
+        if messages.is_empty() && self.context.is_in_finalize(of.instance) {
+            self.sums.counts.in_finalize += 1;
+            return;
+        }
         let tally = self.sums.operations.get_mut(of.number);
         if let Some(overlap) = &mut tally.overlap {
             overlap.sends.add(of.instance, messages);

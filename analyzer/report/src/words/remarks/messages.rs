@@ -19,6 +19,19 @@ pub(super) fn opaque(n_instances: u64, operations: &[&str]) -> String {
     )
 }
 
+pub(super) fn in_finalize(n_instances: u64) -> String {
+    let (were, their) = if n_instances == 1 {
+        ("was", "Its tree is")
+    } else {
+        ("were", "Their trees are")
+    };
+    format!(
+        "{} {were} called in callbacks of MPI_Finalize, in which messages are not recorded any more. {their} not \
+         known",
+        counted(n_instances, "collective"),
+    )
+}
+
 pub(super) fn passes_missing(n_instances: u64, operations: &[&str]) -> String {
     format!(
         "the paths of {} of {} are not known: passes of event collectors are missing in the trace, or \

@@ -645,6 +645,11 @@ fn what_is_not_known_of_messages() {
              hardware, persistent requests of the library). Its tree is not known",
         ),
         (
+            Remark::InFinalize { n_instances: 3 },
+            "3 collectives were called in callbacks of MPI_Finalize, in which messages are not recorded any \
+             more. Their trees are not known",
+        ),
+        (
             Remark::PassesMissing {
                 n_instances: 1,
                 operations: vec!["MPI_Allreduce"],
