@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_causes::{Cause, Cost, Excess, Excesses, Part};
 use collbench_stats::chance::binomial_tail;
-use collbench_stats::integers::{saturate, sum_ns};
+use collbench_stats::integers::sum_ns;
 
 use crate::calls::running::RunningSummary;
 use crate::judge::causes::alike::by_part;
@@ -889,35 +889,32 @@ impl<'f, 'a> Finder<'f, 'a> {
 
     fn of_operation_time(&self) -> Vec<FoundCause> {
         let causes = self.findings.operation_costs.causes.iter().enumerate();
-        let found = causes.map(|(at, reason)| {
-            let run_shorter = i128::from(reason.per_instance_ns) * i128::from(reason.instances);
-            FoundCause {
-                kind: reason.kind.into(),
-                by: None,
-                place: Some(reason.place.clone()),
-                ranks: Vec::new(),
-                partner: None,
-                origin: None,
-                operation: Some(reason.operation),
-                communicator: self
-                    .operations
-                    .values()
-                    .find(|(index, _)| *index == reason.operation)
-                    .and_then(|(_, key)| key.entry),
-                site: None,
-                cost_ns: reason.cost_ns,
-                of: CostOf::OperationTime,
-                direct_ns: reason.cost_ns,
-                propagated_ns: 0,
-                share: self.share(reason.cost_ns),
-                run_shorter_ns: Some(saturate(run_shorter)),
-                course: None,
-                confidence: reason.confidence,
-                instances: reason.instances,
-                largest: None,
-                explained_by: Some(at),
-                matters: self.matters(reason.cost_ns),
-            }
+        let found = causes.map(|(at, reason)| FoundCause {
+            kind: reason.kind.into(),
+            by: None,
+            place: Some(reason.place.clone()),
+            ranks: Vec::new(),
+            partner: None,
+            origin: None,
+            operation: Some(reason.operation),
+            communicator: self
+                .operations
+                .values()
+                .find(|(index, _)| *index == reason.operation)
+                .and_then(|(_, key)| key.entry),
+            site: None,
+            cost_ns: reason.cost_ns,
+            of: CostOf::OperationTime,
+            direct_ns: reason.cost_ns,
+            propagated_ns: 0,
+            share: self.share(reason.cost_ns),
+            run_shorter_ns: Some(reason.run_shorter_ns),
+            course: None,
+            confidence: reason.confidence,
+            instances: reason.instances,
+            largest: None,
+            explained_by: Some(at),
+            matters: self.matters(reason.cost_ns),
         });
         found.collect()
     }

@@ -102,8 +102,10 @@ pub enum CauseKind {
     SlowLink,
     /// The algorithm does not fit.
     Algorithm,
-    /// The data cross between sites more often than necessary.
+    /// The data cross between sites, or hosts, more often than necessary, and ranks are not in their order.
     Placement,
+    /// Most of the time is the transfer of data, and nobody is late.
+    Transfer,
     /// A nonblocking collective does not progress.
     NoProgress,
     /// A node serves others one after another.
@@ -166,6 +168,7 @@ impl From<OperationCauseKind> for CauseKind {
             OperationCauseKind::Placement => Self::Placement,
             OperationCauseKind::Algorithm => Self::Algorithm,
             OperationCauseKind::Serialization => Self::Serialization,
+            OperationCauseKind::Transfer => Self::Transfer,
             OperationCauseKind::NoProgress => Self::NoProgress,
             OperationCauseKind::Newer => Self::Newer,
         }

@@ -32,10 +32,30 @@ pub struct OperationCause {
     pub per_instance_ns: i64,
     /// Instances of the operation, and of the others.
     pub instances: u64,
+    /// By how much the run can be shorter without it, ns: an upper bound.
+    #[serde(default)]
+    pub run_shorter_ns: i64,
     /// How sure it is.
     pub confidence: Confidence,
     /// The figures behind it.
     pub facts: CostFacts,
+}
+
+impl OperationCause {
+    /// Puts another one together with it; the costlier one says what it is like.
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        if other.cost_ns > self.cost_ns {
+            std::mem::swap(self, &mut other);
+        }
+        self.others.push(other.operation);
+        self.others.append(&mut other.others);
+        self.others.sort_unstable();
+        self.others.dedup();
+        self.others.retain(|&of| of != self.operation);
+        self.cost_ns = self.cost_ns.saturating_add(other.cost_ns);
+        self.instances += other.instances;
+        self.run_shorter_ns = self.run_shorter_ns.saturating_add(other.run_shorter_ns);
+    }
 }
 
 /// Kinds of reasons.
@@ -46,12 +66,14 @@ pub enum OperationCauseKind {
     SlowHop,
     /// Messages between two hosts take much longer than those between others.
     SlowLink,
-    /// The critical path crosses between sites more often than necessary.
+    /// The critical path crosses between sites, or hosts, more often than necessary, and ranks are not in their order.
     Placement,
     /// The algorithm needs many more steps than necessary.
     Algorithm,
     /// A node serves many children one after another.
     Serialization,
+    /// Most of the time is the transfer of data, and nobody is late.
+    Transfer,
     /// A nonblocking collective does not progress between initiation and completion.
     NoProgress,
     /// One of a newer version: only in a document that was read.
@@ -114,18 +136,48 @@ pub enum CostFacts {
         /// Median of the round trips of other hosts of the class; `None` with fewer than two.
         usual_round_trip_ns: Option<i64>,
     },
-    /// Figures of a placement.
+    /// Figures of needless crossings between sites, or between hosts where there is one site.
     Placement {
-        /// Edges between two sites.
+        /// Edges between two of them.
         crossings: u64,
-        /// Fewest possible crossings.
+        /// As few as there can be.
         fewest: u64,
         /// Crossings on the critical path of an instance, mean.
         on_path: f64,
+        /// As many as the operation needs there.
+        #[serde(default)]
+        needed_on_path: u64,
         /// Time of one crossing, ns.
         crossing_ns: i64,
+        /// Whether the same messages would cross less often with the ranks in the order of sites and hosts.
+        #[serde(default)]
+        is_of_order: bool,
         /// Sites of the ranks of the communicator.
         sites: usize,
+        /// Hosts of these ranks.
+        #[serde(default)]
+        hosts: usize,
+        /// Whether a spanning tree of our own can be put in its place, and crosses less often.
+        #[serde(default)]
+        can_use_tree: bool,
+    },
+    /// Figures of transfers that take long because of their data.
+    Transfer {
+        /// Bytes over the link on the critical path of an instance, mean.
+        bytes: u64,
+        /// What they take, ns.
+        transfer_ns: i64,
+        /// Bytes per second.
+        bytes_per_s: u64,
+        /// The most bytes per second of messages between hosts (or sites, or within hosts) in the run.
+        most_per_s: u64,
+        /// How often the data of one rank cross the link in one direction in an instance, mean; `None` where each
+        /// rank has data of its own.
+        times: Option<f64>,
+        /// Whether the messages are within a host.
+        is_in_host: bool,
+        /// Whether a spanning tree of our own can be put in its place.
+        can_use_tree: bool,
     },
     /// Figures of an algorithm.
     Algorithm {

@@ -3,7 +3,7 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    AlgorithmTrouble, CausePlace, Confidence, CostFacts, CostOf, OperationCause,
+    AlgorithmTrouble, CauseKind, CausePlace, Confidence, CostFacts, CostOf, OperationCause,
     OperationCauseKind, UntoldReason,
 };
 
@@ -190,14 +190,17 @@ fn a_chain_that_goes_to_and_fro_between_two_sites_is_the_placement() {
             crossings,
             fewest,
             on_path,
+            needed_on_path,
             crossing_ns,
             sites,
+            ..
         } = cause.facts
         else {
             panic!("seed {seed}: {cause:?}");
         };
         assert_eq!((crossings, fewest, sites), (7, 1, 2), "seed {seed}");
         assert!((on_path - 7.0).abs() < 0.2, "seed {seed}: {cause:?}");
+        assert_eq!(needed_on_path, 1, "seed {seed}");
         assert!(
             (1_800_000..2_200_000).contains(&crossing_ns),
             "seed {seed}: {cause:?}"
@@ -213,6 +216,80 @@ fn a_chain_that_goes_to_and_fro_between_two_sites_is_the_placement() {
             let operation = &analysis.operations[cause.operation].operation;
             assert_eq!(operation, "MPI_Bcast", "seed {seed}: {cause:?}");
         }
+    });
+}
+
+#[test]
+fn rounds_that_all_cross_between_two_sites_are_the_placement() {
+    each("two-sites-scheduled.toml", |seed, analysis| {
+        let cause = only(seed, analysis);
+        assert_eq!(
+            (cause.kind, &cause.place),
+            (OperationCauseKind::Placement, &WORLD),
+            "seed {seed}: {cause:?}"
+        );
+        // Both operations, since both have the same order of ranks.
+        assert_eq!(cause.others.len(), 1, "seed {seed}: {cause:?}");
+        let CostFacts::Placement {
+            on_path,
+            needed_on_path,
+            crossing_ns,
+            can_use_tree,
+            ..
+        } = cause.facts
+        else {
+            panic!("seed {seed}: {cause:?}");
+        };
+        assert!((on_path - 3.0).abs() < 0.2, "seed {seed}: {cause:?}");
+        assert_eq!((needed_on_path, can_use_tree), (1, true), "seed {seed}");
+        assert!(
+            (1_800_000..2_200_000).contains(&crossing_ns),
+            "seed {seed}: {cause:?}"
+        );
+        // Two of three crossings, 60 times in each of two operations.
+        let least_ns = 120 * 2 * 1_950_000;
+        assert!(
+            (least_ns..least_ns * 5 / 4).contains(&cause.run_shorter_ns),
+            "seed {seed}: {cause:?}"
+        );
+        let first = &analysis.causes[0];
+        assert_eq!(first.kind, CauseKind::Placement, "seed {seed}: {first:?}");
+    });
+}
+
+#[test]
+fn a_reduction_that_fills_a_link_is_the_transfer_of_its_data() {
+    each("full-link.toml", |seed, analysis| {
+        let cause = only(seed, analysis);
+        let place = CausePlace::Hosts {
+            from: "n1".into(),
+            to: "n2".into(),
+        };
+        assert_eq!(
+            (cause.kind, &cause.place),
+            (OperationCauseKind::Transfer, &place),
+            "seed {seed}: {cause:?}"
+        );
+        let CostFacts::Transfer {
+            bytes,
+            transfer_ns,
+            bytes_per_s,
+            most_per_s,
+            times,
+            ..
+        } = cause.facts
+        else {
+            panic!("seed {seed}: {cause:?}");
+        };
+        assert_eq!((bytes, times), (1 << 20, Some(1.0)), "seed {seed}");
+        assert!(
+            (8_900_000..9_200_000).contains(&transfer_ns),
+            "seed {seed}: {cause:?}"
+        );
+        assert!(
+            bytes_per_s <= most_per_s && bytes_per_s > most_per_s / 2,
+            "seed {seed}: {cause:?}"
+        );
     });
 }
 

@@ -324,6 +324,7 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
         }
         CauseKind::Algorithm
         | CauseKind::Placement
+        | CauseKind::Transfer
         | CauseKind::Serialization
         | CauseKind::NoProgress => {
             let of = operation(analysis, cause).unwrap_or_else(|| "collectives".to_owned());

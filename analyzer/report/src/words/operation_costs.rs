@@ -12,6 +12,10 @@ use crate::words;
 
 /// Characters of the name of a host.
 const MAX_HOST: usize = 24;
+/// How often the data of one rank cross a link in one direction from which on that is often.
+const MORE_THAN_ONCE: f64 = 1.5;
+/// Characters of the path of a trace.
+const MAX_PATH: usize = 120;
 /// Characters of the name of an algorithm.
 const MAX_NAME: usize = 80;
 
@@ -59,18 +63,63 @@ pub(crate) fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> St
             )
         }
         CostFacts::Placement {
-            crossings,
-            fewest,
             on_path,
+            needed_on_path,
             crossing_ns,
+            is_of_order,
             sites,
-        } => format!(
-            "{subject} sends {} between {} where {fewest} would do, {on_path} of them one after \
-             another, {} each: {likely}{per_instance} more than needed per call",
-            counted(*crossings, "message"),
-            counted(*sites, "site"),
-            duration(*crossing_ns),
-        ),
+            hosts,
+            ..
+        } => {
+            let order = if *is_of_order {
+                " because of the order of ranks"
+            } else {
+                ""
+            };
+            let places = match sites {
+                0 | 1 => counted(*hosts, "host"),
+                _ => counted(*sites, "site"),
+            };
+            let others = match cause.others.len() {
+                0 => String::new(),
+                n => format!(", and likewise {}", counted(n, "more operation")),
+            };
+            format!(
+                "{subject} crosses between {places} {on_path} times one after another{order}, where {needed_on_path} \
+                 would do, {} each: {likely}{per_instance} more than needed per call{others}",
+                duration(*crossing_ns),
+            )
+        }
+        CostFacts::Transfer {
+            bytes,
+            transfer_ns,
+            bytes_per_s,
+            most_per_s,
+            times,
+            is_in_host,
+            ..
+        } => {
+            let (over, most) = if *is_in_host {
+                ("", "within a host")
+            } else {
+                ("over the link ", "over a link")
+            };
+            let again = match times {
+                Some(times) if *times > MORE_THAN_ONCE => {
+                    format!("; the same data cross it {times} times")
+                }
+                _ => String::new(),
+            };
+            format!(
+                "{subject} {likely}takes {per_instance} per call for the transfer of its data: {} bytes {over}{} in {}, \
+                 {} bytes per second (the most {most} in this run: {}){again}",
+                short_bytes(*bytes),
+                link(&cause.place),
+                duration(*transfer_ns),
+                short_bytes(*bytes_per_s),
+                short_bytes(*most_per_s),
+            )
+        }
         CostFacts::Algorithm {
             trouble,
             path_ns,
@@ -145,11 +194,49 @@ pub(crate) fn operation_cause_next(analysis: &Analysis, cause: &OperationCause) 
                 link(&cause.place)
             ),
         },
-        CostFacts::Placement { .. } => format!(
-            "place the ranks site by site (for instance by the order of hosts in the hostfile, and \
-             --map-by slot), or use an algorithm that crosses once{}",
-            parameter(analysis, operation)
-        ),
+        CostFacts::Placement {
+            is_of_order,
+            sites,
+            can_use_tree,
+            ..
+        } => {
+            let by = if *sites > 1 {
+                "site by site"
+            } else {
+                "host by host"
+            };
+            let order = format!(
+                "place the ranks {by} (for instance by the order of hosts in the hostfile, and --map-by slot)"
+            );
+            match (is_of_order, can_use_tree) {
+                (true, false) => order,
+                (true, true) => format!("{}, or {order}", tree(analysis)),
+                (false, true) => tree(analysis),
+                (false, false) => {
+                    format!("use another algorithm{}", parameter(analysis, operation))
+                }
+            }
+        }
+        CostFacts::Transfer {
+            bytes_per_s,
+            most_per_s,
+            times,
+            is_in_host,
+            can_use_tree,
+            ..
+        } => {
+            let less = "send less data, or do something else meanwhile (nonblocking)";
+            match times {
+                Some(times) if *times > MORE_THAN_ONCE && *can_use_tree && !is_in_host => {
+                    format!("{}; or {less}", tree(analysis))
+                }
+                _ if *is_in_host => format!("{less}: memory takes that long"),
+                _ if bytes_per_s.saturating_mul(2) < *most_per_s => {
+                    format!("look at what else goes over the link meanwhile; {less}")
+                }
+                _ => format!("{less}; else only a faster link helps"),
+            }
+        }
         CostFacts::Algorithm {
             trouble: AlgorithmTrouble::Segments { .. },
             ..
@@ -242,6 +329,15 @@ fn node(place: &CausePlace) -> String {
     }
 }
 
+/// How a tree that crosses as seldom as it can is made, and used.
+fn tree(analysis: &Analysis) -> String {
+    format!(
+        "use a tree that crosses once: collbench-tree make hierarchical --trace {} -o trees.toml, then \
+         collbench-record --trees trees.toml",
+        inert::line(&analysis.trace.directory, MAX_PATH)
+    )
+}
+
 /// How the algorithm of an operation is chosen in this MPI library, in front of which stands what to
 /// do; empty where that is not known.
 fn parameter(analysis: &Analysis, operation: Option<&OperationSummary>) -> String {
@@ -315,6 +411,7 @@ mod tests {
             cost_ns: 1_000_000,
             per_instance_ns: 12_000,
             instances: 100,
+            run_shorter_ns: 1_200_000,
             confidence,
             facts,
         }
@@ -375,6 +472,56 @@ mod tests {
         );
         assert_eq!(of("Open MPI v4.1.4", &[], "MPI_Scan"), "");
         assert_eq!(of("another library", &[], "MPI_Bcast"), "");
+    }
+
+    #[test]
+    fn a_transfer_has_its_bandwidth_and_crossings_the_tree_that_has_one() {
+        let place = CausePlace::Hosts {
+            from: "h1".into(),
+            to: "h2".into(),
+        };
+        let with = |times| CostFacts::Transfer {
+            bytes: 1_048_576,
+            transfer_ns: 9_240_000,
+            bytes_per_s: 113_000_000,
+            most_per_s: 115_000_000,
+            times: Some(times),
+            is_in_host: false,
+            can_use_tree: true,
+        };
+        let once = cause(place.clone(), Confidence::Sure, with(1.0));
+        assert_eq!(
+            operation_cause(&nothing(), &once),
+            "the operation takes 12.0 us per call for the transfer of its data: 1.05M bytes over the link between h1 \
+             and h2 in 9.24 ms, 113M bytes per second (the most over a link in this run: 115M)"
+        );
+        let next = operation_cause_next(&nothing(), &once);
+        assert!(next.starts_with("send less data"), "{next}");
+        let again = cause(place, Confidence::Sure, with(4.0));
+        let next = operation_cause_next(&nothing(), &again);
+        assert!(next.contains("make hierarchical"), "{next}");
+        let facts = CostFacts::Placement {
+            crossings: 24,
+            fewest: 2,
+            on_path: 3.0,
+            needed_on_path: 1,
+            crossing_ns: 2_060_000,
+            is_of_order: true,
+            sites: 2,
+            hosts: 8,
+            can_use_tree: true,
+        };
+        let order = cause(CausePlace::Communicator(Some(0)), Confidence::Sure, facts);
+        assert_eq!(
+            operation_cause(&nothing(), &order),
+            "the operation crosses between 2 sites 3 times one after another because of the order of ranks, where 1 \
+             would do, 2.06 ms each: 12.0 us more than needed per call"
+        );
+        let next = operation_cause_next(&nothing(), &order);
+        assert!(
+            next.contains("make hierarchical") && next.contains("site by site"),
+            "{next}"
+        );
     }
 
     #[test]

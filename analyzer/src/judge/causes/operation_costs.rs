@@ -7,10 +7,12 @@
 //!
 //! 1. *slow links*: on the path, the median of their messages less that of the same class and size
 //!    between others;
-//! 2. *placement*: crossings between sites beyond the fewest possible, each less a hop in a site;
+//! 2. *placement*: crossings between sites (or hosts) beyond those that are needed, each less a near
+//!    message; *algorithm*, where the order of ranks is not to blame for them;
 //! 3. of the rest, what exceeds the fewest hops, each of the usual transfer time of its class and
 //!    size: *algorithm* or *serialization*, if it is at least as much again, and only as far as many
-//!    hops, children or segments explain it.
+//!    hops, children or segments explain it;
+//! 4. else, *transfer*: the time of large messages, where data and not latency make it.
 //!
 //! Where each rank has data of its own for the root, or the root for each (gather, scatter), a root that
 //! serves many ranks one after another is a *serialization*, if a binomial tree, whose messages
@@ -28,12 +30,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use collbench_stats::integers::saturate;
 
 use crate::judge::causes::completions::LateToComplete;
+use crate::judge::causes::operation_costs::crossings::Crossings;
 use crate::judge::causes::operation_costs::facts::{
     EdgeFacts, Flow, GraphFacts, LinkClass, Location, NodeFacts, OperationFacts, OverlapFacts,
+    levels,
 };
 use crate::judge::causes::operation_costs::links::{
-    LinkEnds, SlowLink, UsualTime, UsualTimes, links_of_ends, slow_link, slow_links,
+    LinkEnds, SlowLink, UsualTime, UsualTimes, Ways, links_of_ends, slow_link, slow_links,
 };
+use crate::judge::causes::operation_costs::transfer::{Transfer, most_per_s};
 use crate::judge::causes::sites::Sites;
 use crate::judge::inputs::Inputs;
 use crate::results::operation_costs::{
@@ -41,10 +46,12 @@ use crate::results::operation_costs::{
     OperationCosts, UntoldOperation,
 };
 
+mod crossings;
 mod facts;
 mod links;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 /// Instances with a known critical path, at least.
 const MIN_INSTANCES: u64 = 5;
@@ -55,12 +62,39 @@ const MANY_SEGMENTS: f64 = 16.0;
 const SMALL_SEGMENT: u64 = 1024;
 /// Part of the time of all ranks from which on a cost matters: one in so many.
 const MATTERS: i128 = 100;
+/// Part of it from which on transfers within a host are told: there, processes may wait for a core as well.
+const DOMINATES: i128 = 4;
+/// Latency within a host where it is not known, ns.
+const IN_HOST_NS: i64 = 1_000;
 
 /// Round trips between hosts, ns, and the names of hosts.
 struct Hosts<'s> {
     names: Vec<&'s str>,
     round_trips_ns: &'s BTreeMap<(usize, usize), i64>,
     site_of: Option<&'s [usize]>,
+    are_sites_sure: bool,
+}
+
+/// What the messages of a run usually take.
+struct Known<'s> {
+    operations: &'s [OperationFacts],
+    hosts: &'s Hosts<'s>,
+    usual: UsualTimes,
+    ways: Ways,
+}
+
+impl Known<'_> {
+    /// What a message without data takes, ns; `None` where that is not known.
+    fn latency_ns(&self, edge: &EdgeFacts) -> Option<i64> {
+        let small_ns = self.usual.small_ns(edge.class);
+        match edge.class {
+            LinkClass::InHost => Some(small_ns.unwrap_or(IN_HOST_NS)),
+            _ => {
+                let trip_ns = self.hosts.round_trips(edge.hosts.0, edge.hosts.1).0;
+                trip_ns.map(|ns| ns / 2).or(small_ns)
+            }
+        }
+    }
 }
 
 /// What the operation time of a run costs. `rank_ns`: the time of all ranks, ns; `late_to_complete`: those that others
@@ -75,23 +109,20 @@ pub(crate) fn operation_costs(
         names: inputs.clocks.hosts.iter().map(|host| &*host.name).collect(),
         round_trips_ns: &inputs.clocks.round_trips_ns,
         site_of: sites.map(|sites| &sites.of_host[..]),
+        are_sites_sure: sites.is_some_and(|sites| sites.summary.is_sure),
     };
-    let are_sites_sure = sites.is_some_and(|sites| sites.summary.is_sure);
-    costs(
-        &facts::operations(inputs, sites, late_to_complete),
-        &hosts,
-        are_sites_sure,
-        rank_ns,
-    )
+    let operations = facts::operations(inputs, sites, late_to_complete);
+    costs(&operations, &hosts, rank_ns)
 }
 
-fn costs(
-    operations: &[OperationFacts],
-    hosts: &Hosts<'_>,
-    are_sites_sure: bool,
-    rank_ns: i128,
-) -> OperationCosts {
-    let usual = UsualTimes::of(operations);
+fn costs(operations: &[OperationFacts], hosts: &Hosts<'_>, rank_ns: i128) -> OperationCosts {
+    let ways = hosts.ways();
+    let known = Known {
+        operations,
+        hosts,
+        usual: UsualTimes::of(operations, &ways),
+        ways,
+    };
     let mut links: BTreeMap<LinkEnds, LinkCost> = BTreeMap::new();
     let mut causes: Vec<OperationCause> = Vec::new();
     let mut untold = Vec::new();
@@ -102,15 +133,24 @@ fn costs(
             .iter()
             .filter(|of| of.known >= MIN_INSTANCES)
         {
-            let path = PathCosts::of(operation, graph, &usual, hosts);
+            let path = PathCosts::of(operation, graph, &known);
             path.add_links(&mut links);
             // The shape of a tree of our own is the choice of the user.
             if !graph.is_own {
-                causes.extend(path.placement(are_sites_sure));
-                causes.extend(match operation.flow {
-                    Flow::Rooted => path.serialization_at_root(&usual),
+                causes.extend(path.placement());
+                let shape = match operation.flow {
+                    Flow::Rooted => path.serialization_at_root(),
                     _ => path.algorithm(),
-                });
+                };
+                let data = || {
+                    path.transfer().filter(|cause| {
+                        let CostFacts::Transfer { is_in_host, .. } = cause.facts else {
+                            return false;
+                        };
+                        !is_in_host || i128::from(cause.cost_ns) * DOMINATES >= rank_ns
+                    })
+                };
+                causes.extend(shape.or_else(data));
             }
         }
         causes.extend(no_progress(operation));
@@ -125,6 +165,7 @@ fn costs(
             });
         }
     }
+    let mut causes = merge_placements(causes);
     causes.extend(link_causes(operations, links, hosts));
     let waits_ns = |cause: &OperationCause| {
         let mut all = operations.iter();
@@ -147,64 +188,38 @@ struct PathCosts<'a> {
     path_ns: f64,
     /// By slow link.
     links_ns: BTreeMap<LinkEnds, (f64, SlowLink)>,
-    /// Crossings between sites, mean, and the fewest possible.
-    crossings: f64,
-    fewest_crossings: f64,
+    known: &'a Known<'a>,
+    /// Crossings between far places, and the time of those that are not needed.
+    crossings: Option<Crossings>,
     placement_ns: f64,
-    crossing: Option<UsualTime>,
     /// The fewest possible hops by class, and their time; `None` where no time is known.
     fewest_hops: u64,
     needed: Option<UsualTime>,
 }
 
 impl<'a> PathCosts<'a> {
-    fn of(
-        operation: &'a OperationFacts,
-        graph: &'a GraphFacts,
-        usual: &UsualTimes,
-        hosts: &Hosts<'_>,
-    ) -> Self {
+    fn of(operation: &'a OperationFacts, graph: &'a GraphFacts, known: &'a Known<'a>) -> Self {
         let n = graph.known as f64;
         let path_ns = graph.path_ns as f64 / n * operation.typical;
         let mut own = Self {
             operation,
             graph,
+            known,
             path_ns,
             links_ns: BTreeMap::new(),
-            crossings: 0.0,
-            fewest_crossings: 0.0,
+            crossings: Crossings::of(operation, graph, &known.usual, &known.ways),
             placement_ns: 0.0,
-            crossing: None,
             fewest_hops: 0,
             needed: None,
         };
-        own.find_links(hosts);
+        own.find_links();
+        let needless_ns = own.crossings.map_or(0.0, |of| of.needless_ns());
+        own.placement_ns = (needless_ns * operation.typical).min(own.rest_ns());
         if matches!(operation.flow, Flow::Other | Flow::Rooted) {
             return own;
         }
         let levels = levels(&operation.locations);
-        let ways = match (operation.flow, graph.height) {
-            (Flow::BothWays, Some(_)) => 2,
-            _ => 1,
-        };
-        own.fewest_crossings = (levels[2] * ways) as f64;
-        let between_sites = graph
-            .edges
-            .iter()
-            .filter(|edge| edge.class == LinkClass::BetweenSites);
-        own.crossings = between_sites.map(|edge| edge.on_path as f64).sum::<f64>() / n;
-        let usual = |class| usual.of_message(class, graph.bytes);
-        own.crossing = usual(LinkClass::BetweenSites).filter(|_| levels[2] > 0);
-        let needless = (own.crossings - own.fewest_crossings).max(0.0);
-        if let (Some(far), Some(near)) = (own.crossing, usual(LinkClass::BetweenHosts)) {
-            let more_ns = far.ns.saturating_sub(near.ns).max(0) as f64;
-            own.placement_ns = (needless * more_ns).min(own.rest_ns());
-        }
-        let classes = [
-            LinkClass::InHost,
-            LinkClass::BetweenHosts,
-            LinkClass::BetweenSites,
-        ];
+        let usual = |class| known.usual.of_message(class, graph.bytes);
         // An exchange of all with all has as many rounds as a tree one way has hops; one that is
         // done by trees in both directions is not said to be far above it.
         let ways = if operation.flow == Flow::BothWays {
@@ -213,7 +228,10 @@ impl<'a> PathCosts<'a> {
             1
         };
         own.fewest_hops = levels.iter().sum::<u64>() * ways;
-        let hops = classes.into_iter().zip(levels).filter(|&(_, n)| n > 0);
+        let hops = LinkClass::ALL
+            .into_iter()
+            .zip(levels)
+            .filter(|&(_, n)| n > 0);
         // A node that sends to several children sends one in each round.
         let gap_ns = graph.gap_ns();
         own.needed = hops
@@ -229,8 +247,8 @@ impl<'a> PathCosts<'a> {
         own
     }
 
-    fn find_links(&mut self, hosts: &Hosts<'_>) {
-        let slow = slow_links(self.graph, |a, b| hosts.round_trips(a, b).1);
+    fn find_links(&mut self) {
+        let slow = slow_links(self.graph, |a, b| self.known.hosts.round_trips(a, b).1);
         let n = self.graph.known as f64;
         for edge in self.graph.edges.iter().filter(|edge| edge.on_path > 0) {
             let Some(link) = slow_link(&slow, edge) else {
@@ -290,6 +308,7 @@ impl<'a> PathCosts<'a> {
             cost_ns: self.cost_ns(part_ns),
             per_instance_ns: part_ns.round() as i64,
             instances: self.graph.known,
+            run_shorter_ns: self.run_shorter_ns(part_ns),
             confidence,
             facts,
         }
@@ -312,36 +331,110 @@ impl<'a> PathCosts<'a> {
         }
     }
 
-    fn placement(&self, are_sites_sure: bool) -> Option<OperationCause> {
-        let crossing = self.crossing?;
-        if self.placement_ns <= 0.0 || self.crossings < self.fewest_crossings + 0.5 {
-            return None;
-        }
-        let edges = self.graph.edges.iter();
-        let crossings = edges
-            .filter(|edge| edge.class == LinkClass::BetweenSites)
-            .count();
-        let mut sites: Vec<usize> = self.operation.locations.iter().map(|at| at.site).collect();
-        sites.sort_unstable();
-        sites.dedup();
-        let ways = match (self.operation.flow, self.graph.height) {
-            (Flow::BothWays, _) => 2,
-            _ => 1,
+    /// Crossings that are not needed. Where the ranks are in the order of sites, they are the algorithm's.
+    fn placement(&self) -> Option<OperationCause> {
+        let of = self.crossings.filter(|_| self.placement_ns > 0.0)?;
+        let is_between_sites = of.class == LinkClass::BetweenSites;
+        let kind = match (of.are_ranks_in_order, is_between_sites) {
+            (false, true) => OperationCauseKind::Placement,
+            (false, false) if of.are_of_order() => OperationCauseKind::Placement,
+            (true, true) => OperationCauseKind::Algorithm,
+            (_, false) => return None,
         };
-        let is_sure = are_sites_sure && !crossing.is_assumed;
-        Some(self.cause(
-            OperationCauseKind::Placement,
+        let edges = self.graph.edges.iter();
+        let crossings = edges.filter(|edge| edge.class == of.class).count() as u64;
+        let count = |of: &dyn Fn(&Location) -> usize| {
+            let places = self.operation.locations.iter().map(of);
+            places.collect::<BTreeSet<usize>>().len()
+        };
+        let (sites, hosts) = (count(&|at| at.site), count(&|at| at.host));
+        let ways = match self.operation.flow {
+            Flow::OneWay | Flow::Rooted => 1,
+            Flow::BothWays | Flow::Other => 2,
+        };
+        let places = if is_between_sites { sites } else { hosts };
+        let is_sure = (self.known.hosts.are_sites_sure || !is_between_sites) && !of.is_assumed;
+        let facts = CostFacts::Placement {
+            crossings,
+            fewest: (places as u64 - 1) * ways,
+            on_path: (of.on_path * 10.0).round() / 10.0,
+            needed_on_path: of.fewest.round() as u64,
+            crossing_ns: of.each_ns().round() as i64,
+            is_of_order: of.are_of_order(),
+            sites,
+            hosts,
+            can_use_tree: self.operation.can_use_tree && self.is_tree_better(&of),
+        };
+        let cause = self.cause(
+            kind,
             self.communicator(),
             self.placement_ns,
             confidence(is_sure),
-            CostFacts::Placement {
-                crossings: crossings as u64,
-                fewest: (sites.len() as u64 - 1) * ways,
-                on_path: (self.crossings * 10.0).round() / 10.0,
-                crossing_ns: crossing.ns,
-                sites: sites.len(),
-            },
-        ))
+            facts,
+        );
+        // Another tree may do better in other ways, too: it needs no less than its crossings, though. Where some ranks
+        // need not wait for the others, not even these are in their time.
+        let way_ns = (self.known.ways.of_class(of.class)).map_or(0, |way| way.least_ns);
+        let needed_ns = match self.operation.flow {
+            Flow::BothWays | Flow::Other => of.fewest * way_ns as f64,
+            Flow::OneWay | Flow::Rooted => 0.0,
+        };
+        let path_ns = self.graph.path_ns as f64 / self.graph.known as f64;
+        Some(OperationCause {
+            run_shorter_ns: self.run_shorter_ns((path_ns - needed_ns).max(self.placement_ns)),
+            ..cause
+        })
+    }
+
+    /// Whether a tree by hosts and sites has fewer crossings: between hosts of one site it has as many to the root as
+    /// from it.
+    fn is_tree_better(&self, of: &Crossings) -> bool {
+        let ways = match (of.class, self.operation.flow) {
+            (LinkClass::BetweenHosts, Flow::BothWays | Flow::Other) => 2.0,
+            _ => 1.0,
+        };
+        of.on_path > of.fewest * ways
+    }
+
+    /// By how much the run can be shorter without a part of the path of each instance, ns: of those whose path is not
+    /// known as of the others, and at most by the time of all calls of the rank that they take longest.
+    fn run_shorter_ns(&self, part_ns: f64) -> i64 {
+        let all_ns = part_ns * self.graph.instances as f64;
+        (all_ns.round() as i64).min(self.operation.longest_ns)
+    }
+
+    /// Large messages, where their data take most of the path.
+    fn transfer(&self) -> Option<OperationCause> {
+        let hosts = self.known.hosts;
+        let latency_ns = |edge: &EdgeFacts| self.known.latency_ns(edge);
+        let is_slow = |edge: &EdgeFacts| self.links_ns.contains_key(&LinkEnds::of(edge));
+        let of = Transfer::of(self.operation, self.graph, is_slow, latency_ns)?;
+        let part_ns = (of.ns * self.operation.typical).min(self.rest_ns());
+        if part_ns < self.path_ns / 2.0 {
+            return None;
+        }
+        let name = |host: usize| hosts.names[host].to_owned();
+        let (place, class) = match of.link {
+            LinkEnds::Hosts(a, b) => {
+                let (from, to) = (name(a), name(b));
+                (CausePlace::Hosts { from, to }, hosts.class(a, b))
+            }
+            LinkEnds::Ranks(from, to) => (CausePlace::Ranks { from, to }, LinkClass::InHost),
+        };
+        let most_per_s = most_per_s(self.known.operations, class, latency_ns);
+        let most_per_s = most_per_s.unwrap_or(0.0).max(of.per_s());
+        let facts = CostFacts::Transfer {
+            bytes: of.link_bytes.round() as u64,
+            transfer_ns: of.link_ns.round() as i64,
+            bytes_per_s: of.per_s().round() as u64,
+            most_per_s: most_per_s.round() as u64,
+            times: of.times.map(|times| (times * 10.0).round() / 10.0),
+            is_in_host: of.is_in_host,
+            can_use_tree: self.operation.can_use_tree,
+        };
+        let is_sure = of.per_s() * 2.0 >= most_per_s;
+        let kind = OperationCauseKind::Transfer;
+        Some(self.cause(kind, place, part_ns, confidence(is_sure), facts))
     }
 
     /// Many hops, children or segments, where they explain why the rest is far above the fewest
@@ -442,7 +535,7 @@ impl<'a> PathCosts<'a> {
 
 impl PathCosts<'_> {
     /// A root that serves many ranks one after another, where each has data of its own.
-    fn serialization_at_root(&self, usual: &UsualTimes) -> Option<OperationCause> {
+    fn serialization_at_root(&self) -> Option<OperationCause> {
         let graph = self.graph;
         let n_ranks = self.operation.locations.len() as u64;
         // Of equal ones the first.
@@ -461,16 +554,11 @@ impl PathCosts<'_> {
         let all_bytes: f64 = edges().map(|edge| edge.messages * edge.bytes as f64).sum();
         let block = (all_bytes / (n_ranks - 1).max(1) as f64).round() as u64;
         let gap_ns = (serving_ns / root.children as f64).round() as i64;
-        let classes = [
-            LinkClass::InHost,
-            LinkClass::BetweenHosts,
-            LinkClass::BetweenSites,
-        ];
-        let rounds = classes.into_iter().zip(levels);
+        let rounds = LinkClass::ALL.into_iter().zip(levels);
         let rounds = rounds.flat_map(|(class, n)| (0..n).map(move |_| class));
         let times = (0..).zip(rounds).map(|(round, class)| {
             let bytes = block.saturating_mul(1_u64.checked_shl(round).unwrap_or(u64::MAX));
-            let time = usual.of_message(class, bytes)?;
+            let time = self.known.usual.of_message(class, bytes)?;
             Some(UsualTime {
                 ns: time.ns.max(gap_ns),
                 ..time
@@ -527,24 +615,22 @@ fn mean(values: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
     (weight > 0.0).then(|| sum / weight)
 }
 
-/// The fewest hops one way from one rank to all: within a host, between the hosts of a site, and
-/// between sites, each by a binomial tree of the largest group of that kind.
-fn levels(locations: &[Location]) -> [u64; 3] {
-    let mut by_host: BTreeMap<(usize, usize), u64> = BTreeMap::new();
-    for at in locations {
-        *by_host.entry((at.site, at.host)).or_default() += 1;
+/// Needless crossings on a communicator are one cause, whatever the operations: one order of ranks is to blame for them.
+fn merge_placements(causes: Vec<OperationCause>) -> Vec<OperationCause> {
+    let mut merged: Vec<OperationCause> = Vec::new();
+    let is_of_crossings =
+        |cause: &OperationCause| matches!(cause.facts, CostFacts::Placement { .. });
+    for cause in causes {
+        let is_alike = |other: &&mut OperationCause| {
+            is_of_crossings(other) && (other.kind, &other.place) == (cause.kind, &cause.place)
+        };
+        let alike = merged.iter_mut().find(is_alike);
+        match alike.filter(|_| is_of_crossings(&cause)) {
+            Some(other) => other.merge(cause),
+            None => merged.push(cause),
+        }
     }
-    let mut by_site: BTreeMap<usize, u64> = BTreeMap::new();
-    for (site, _) in by_host.keys() {
-        *by_site.entry(*site).or_default() += 1;
-    }
-    let most = |counts: &mut dyn Iterator<Item = u64>| counts.max().unwrap_or(1);
-    let hops = |n: u64| u64::from(n.next_power_of_two().ilog2());
-    [
-        hops(most(&mut by_host.values().copied())),
-        hops(most(&mut by_site.values().copied())),
-        hops(by_site.len() as u64),
-    ]
+    merged
 }
 
 /// The slow links of a run, without those whose end is slow or busy: several links of it are slow in
@@ -583,6 +669,12 @@ struct LinkPart {
     cost_ns: i64,
     per_instance_ns: i64,
     link: SlowLink,
+}
+
+impl LinkPart {
+    fn run_shorter_ns(&self) -> i128 {
+        i128::from(self.per_instance_ns) * i128::from(self.instances)
+    }
 }
 
 impl LinkCost {
@@ -635,6 +727,7 @@ impl LinkCost {
             cost_ns: saturate(self.parts.iter().map(|part| i128::from(part.cost_ns)).sum()),
             per_instance_ns: main.per_instance_ns,
             instances: self.parts.iter().map(|part| part.instances).sum(),
+            run_shorter_ns: saturate(self.parts.iter().map(|part| part.run_shorter_ns()).sum()),
             confidence: confidence(is_slow_there || (is_seen_twice && has_others)),
             facts: CostFacts::Link {
                 median_ns: main.link.median_ns,
@@ -648,14 +741,28 @@ impl LinkCost {
 }
 
 impl Hosts<'_> {
+    /// Half of the round trips, by class.
+    fn ways(&self) -> Ways {
+        let trips = self.round_trips_ns.iter();
+        Ways::of(trips.map(|(&(a, b), &ns)| (self.class(a, b), ns)))
+    }
+
+    /// The class of the link between two hosts.
+    fn class(&self, a: usize, b: usize) -> LinkClass {
+        match self.site_of {
+            Some(of) if of[a] != of[b] => LinkClass::BetweenSites,
+            _ => LinkClass::BetweenHosts,
+        }
+    }
+
     /// The round trip between two hosts, and the lower median of those between other two of the
     /// same class.
     fn round_trips(&self, a: usize, b: usize) -> (Option<i64>, Option<i64>) {
-        let is_far = |a: usize, b: usize| self.site_of.is_some_and(|of| of[a] != of[b]);
+        let class = self.class(a, b);
         let pair = (a.min(b), a.max(b));
         let others = self.round_trips_ns.iter();
         let mut others: Vec<i64> = others
-            .filter(|&(other, _)| *other != pair && is_far(other.0, other.1) == is_far(a, b))
+            .filter(|&(other, _)| *other != pair && self.class(other.0, other.1) == class)
             .map(|(_, &ns)| ns)
             .collect();
         others.sort_unstable();
@@ -688,6 +795,10 @@ fn no_progress(operation: &OperationFacts) -> Option<OperationCause> {
         cost_ns: of.completion_ns.min(of.between_ns),
         per_instance_ns: (of.completion_ns / calls).min(between_ns),
         instances: operation.instances,
+        run_shorter_ns: saturate(
+            i128::from((of.completion_ns / calls).min(between_ns))
+                * i128::from(operation.instances),
+        ),
         confidence: confidence(is_nobody),
         facts: CostFacts::NoProgress {
             nobody_in_mpi_ns: nobody_ns.filter(|&ns| ns > 0),

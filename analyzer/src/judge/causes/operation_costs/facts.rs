@@ -1,5 +1,7 @@
 //! What the costs of operations are computed from: sums in plain types, with world ranks.
 
+use std::collections::BTreeMap;
+
 use collbench_causes::Cause;
 use collbench_formats::Semantics;
 use collbench_stats::integers::{saturate, sum_ns};
@@ -29,6 +31,20 @@ pub(crate) enum LinkClass {
     BetweenHosts,
     /// Between sites.
     BetweenSites,
+}
+
+impl LinkClass {
+    /// All of them, the nearest first.
+    pub(crate) const ALL: [Self; 3] = [Self::InHost, Self::BetweenHosts, Self::BetweenSites];
+
+    /// Whether so much lies between two places.
+    pub(crate) fn divides(self, a: Location, b: Location) -> bool {
+        match self {
+            Self::InHost => true,
+            Self::BetweenHosts => a.host != b.host,
+            Self::BetweenSites => a.site != b.site,
+        }
+    }
 }
 
 /// How data flow in an operation: with a payload that is the same everywhere the fewest hops are known.
@@ -61,12 +77,18 @@ pub(crate) struct OperationFacts {
     /// Id of the communicator.
     pub(crate) communicator: Option<usize>,
     pub(crate) flow: Flow,
+    /// Whether a spanning tree of our own can be put in its place.
+    pub(crate) can_use_tree: bool,
     /// Complete instances.
     pub(crate) instances: u64,
     /// The ranks that there is a file of, by position.
+    pub(crate) ranks: Vec<u32>,
+    /// Where these are.
     pub(crate) locations: Vec<Location>,
     /// Call time of all ranks without waits, ns.
     pub(crate) operation_time_ns: i64,
+    /// Call time of the rank with the most, ns.
+    pub(crate) longest_ns: i64,
     /// Waits for ranks that left it late, ns.
     pub(crate) waits_caused_ns: i64,
     /// Median by mean of the duration, at most 1: what a few long instances make is left out.
@@ -82,7 +104,8 @@ pub(crate) struct OperationFacts {
 /// The instances of one graph.
 #[derive(Debug, Clone)]
 pub(crate) struct GraphFacts {
-    /// Instances whose critical path is known.
+    /// Instances, and those whose critical path is known.
+    pub(crate) instances: u64,
     pub(crate) known: u64,
     /// Sum of the times on those paths from the enter of the rank that the path begins at, ns.
     pub(crate) path_ns: i128,
@@ -217,7 +240,9 @@ fn operation(
         let site = sites.map_or(0, |sites| sites.of_host[host]);
         Some(Location { host, site })
     };
-    let locations: Vec<Location> = entry.ranks.iter().copied().filter_map(located).collect();
+    let all = entry.ranks.iter().copied();
+    let (ranks, locations): (Vec<u32>, Vec<Location>) =
+        all.filter_map(|rank| Some((rank?, located(rank)?))).unzip();
     if locations.len() < 2 || operation_time_ns == 0 || tally.instances == 0 {
         return None;
     }
@@ -225,8 +250,8 @@ fn operation(
         (Some(median), Some(mean)) if mean > 0 => (median as f64 / mean as f64).clamp(0.0, 1.0),
         _ => 1.0,
     };
-    let ranks = &entry.ranks;
-    let rank = |position: u32| ranks.get(position as usize).copied().flatten();
+    let longest_ns = tally.members.iter().map(|member| member.call_ns).max();
+    let rank = |position: u32| entry.ranks.get(position as usize).copied().flatten();
     let all = tally.inside.iter().flat_map(|inside| &inside.graphs);
     let own = trees::own_trees::hops(inputs, key, &tally.own_trees).into_iter();
     let own = own.map(|tree| own_tree(inputs, tree, &located));
@@ -241,9 +266,12 @@ fn operation(
         index,
         communicator: key.entry,
         flow: flow(key),
+        can_use_tree: can_use_tree(key),
         instances: tally.instances,
+        ranks,
         locations,
         operation_time_ns,
+        longest_ns: longest_ns.unwrap_or(0),
         waits_caused_ns: waits_caused_ns(inputs, key.stable_hash()),
         typical,
         untold: untold(tally, &graphs),
@@ -271,6 +299,17 @@ fn flow(key: &OperationKey) -> Flow {
             _ => Flow::Other,
         },
     }
+}
+
+/// Whether a spanning tree of our own can be put in its place.
+fn can_use_tree(key: &OperationKey) -> bool {
+    use collbench_formats::Operation::{
+        Allgather, Allreduce, Barrier, Bcast, Gather, Reduce, Scatter,
+    };
+    let replaced = [
+        Allgather, Allreduce, Barrier, Bcast, Gather, Reduce, Scatter,
+    ];
+    replaced.contains(&key.operation)
 }
 
 /// Why the critical path of no instance is known.
@@ -355,6 +394,7 @@ fn graph(
         })
     });
     Some(GraphFacts {
+        instances: tally.instances,
         known: critical.n,
         path_ns: on_hops + in_ranks,
         bytes: tally.bytes.map_or(0, |(_, most)| most),
@@ -406,6 +446,7 @@ fn own_tree(
     let hops = tree.hops.iter().zip(&figures.edges).enumerate();
     let crossings = hops.filter_map(of_hop).filter(|edge| edge.from != edge.to);
     GraphFacts {
+        instances: tree.tally.instances,
         known: critical.n,
         path_ns: on_hops + in_ranks,
         bytes,
@@ -419,13 +460,29 @@ fn own_tree(
 }
 
 fn class((a, b): (Location, Location)) -> LinkClass {
-    if a.host == b.host {
-        LinkClass::InHost
-    } else if a.site == b.site {
-        LinkClass::BetweenHosts
-    } else {
-        LinkClass::BetweenSites
+    let farthest = LinkClass::ALL.into_iter().rev();
+    let mut dividing = farthest.filter(|class| class.divides(a, b));
+    dividing.next().unwrap_or(LinkClass::InHost)
+}
+
+/// The fewest hops one way from one rank to all: within a host, between the hosts of a site, and
+/// between sites, each by a binomial tree of the largest group of that kind.
+pub(crate) fn levels(locations: &[Location]) -> [u64; 3] {
+    let mut by_host: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+    for at in locations {
+        *by_host.entry((at.site, at.host)).or_default() += 1;
     }
+    let mut by_site: BTreeMap<usize, u64> = BTreeMap::new();
+    for (site, _) in by_host.keys() {
+        *by_site.entry(*site).or_default() += 1;
+    }
+    let most = |counts: &mut dyn Iterator<Item = u64>| counts.max().unwrap_or(1);
+    let hops = |n: u64| u64::from(n.next_power_of_two().ilog2());
+    [
+        hops(most(&mut by_host.values().copied())),
+        hops(most(&mut by_site.values().copied())),
+        hops(by_site.len() as u64),
+    ]
 }
 
 /// The calls of a nonblocking operation.

@@ -16,6 +16,8 @@ const SLOW: [i64; 2] = [3, 5];
 const MIN_OTHERS: [usize; 2] = [2, 4];
 /// Messages of a pair, at least.
 const MIN_MESSAGES: u64 = 20;
+/// Larger messages say more about the bandwidth than about the distance.
+pub(crate) const SMALL: u64 = 4096;
 /// Least time for each further byte of a message that is larger than any of the trace, ns: 1 GB/s
 /// within a host, 1 Gbit/s between hosts.
 const NS_PER_BYTE: [f64; 2] = [1.0, 8.0];
@@ -243,6 +245,37 @@ pub(crate) fn links_of_ends(links: impl Iterator<Item = LinkEnds>) -> BTreeMap<(
     counts
 }
 
+/// Half of the round trips between hosts outside of collectives, by class of their link.
+#[derive(Debug, Default)]
+pub(crate) struct Ways(BTreeMap<LinkClass, Way>);
+
+/// The shortest of them, and the lower median, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way {
+    pub(crate) least_ns: i64,
+    pub(crate) usual_ns: i64,
+}
+
+impl Ways {
+    /// Of round trips, each with its class, ns.
+    pub(crate) fn of(round_trips: impl Iterator<Item = (LinkClass, i64)>) -> Self {
+        let mut by_class: BTreeMap<LinkClass, Vec<i64>> = BTreeMap::new();
+        for (class, ns) in round_trips {
+            by_class.entry(class).or_default().push(ns / 2);
+        }
+        let ways = by_class.into_iter().filter_map(|(class, all)| {
+            let (least_ns, usual_ns) = (*all.iter().min()?, middle(all)?);
+            Some((class, Way { least_ns, usual_ns }))
+        });
+        Self(ways.collect())
+    }
+
+    /// `None` where no round trip is known.
+    pub(crate) fn of_class(&self, class: LinkClass) -> Option<Way> {
+        self.0.get(&class).copied()
+    }
+}
+
 /// What messages usually take in a trace, by class and size.
 #[derive(Debug, Default)]
 pub(crate) struct UsualTimes {
@@ -266,8 +299,8 @@ pub(crate) struct UsualTime {
 
 impl UsualTimes {
     /// Usual transfer times of a run, by class and size: the lower median over the links of each graph, and of
-    /// these medians the shortest.
-    pub(crate) fn of(operations: &[OperationFacts]) -> Self {
+    /// these medians the shortest. Of a class without messages, half of the usual round trip.
+    pub(crate) fn of(operations: &[OperationFacts], ways: &Ways) -> Self {
         let mut points: BTreeMap<Group, Point> = BTreeMap::new();
         for graph in operations.iter().flat_map(|operation| &operation.graphs) {
             let of_graph = || graph.edges.iter().filter(|edge| edge.n > 0);
@@ -304,10 +337,38 @@ impl UsualTimes {
         for ((class, _), point) in points {
             usual.points.entry(class).or_default().push(point);
         }
+        for (&class, way) in &ways.0 {
+            let ns = way.usual_ns;
+            usual.points.entry(class).or_insert_with(|| {
+                vec![Point {
+                    bytes: 1,
+                    median_ns: ns,
+                    p10_ns: ns,
+                }]
+            });
+        }
         for points in usual.points.values_mut() {
             points.sort_unstable();
         }
         usual
+    }
+
+    /// What a message of a class with next to no data takes; `None` where there is none.
+    pub(crate) fn small_ns(&self, class: LinkClass) -> Option<i64> {
+        let smallest = self.points.get(&class)?.first()?;
+        (smallest.bytes <= SMALL).then_some(smallest.median_ns)
+    }
+
+    /// What a message takes that is in the place of one of a class, and goes less far; `None` where no such message is
+    /// known. A small one takes no longer than half of the round trip: in a collective it may be seen late.
+    pub(crate) fn nearer(&self, class: LinkClass, bytes: u64, ways: &Ways) -> Option<UsualTime> {
+        let (nearer, _) = self.points.range(..class).next_back()?;
+        let time = self.of_message(*nearer, bytes)?;
+        let way = ways.of_class(*nearer).filter(|_| bytes <= SMALL);
+        Some(UsualTime {
+            ns: way.map_or(time.ns, |way| way.usual_ns.min(time.ns)),
+            ..time
+        })
     }
 
     /// What a message of this class and size takes: as much as one of the next size that the trace

@@ -28,14 +28,18 @@ fn broadcast(n_hosts: usize, path_ns: i64, edges: Vec<EdgeFacts>) -> OperationFa
         index: 0,
         communicator: Some(0),
         flow: Flow::OneWay,
+        can_use_tree: true,
         instances: 100,
+        ranks: (0..n_hosts as u32).collect(),
         locations: (0..n_hosts)
             .map(|host| Location { host, site: 0 })
             .collect(),
         operation_time_ns: 100 * n_hosts as i64 * path_ns / 2,
+        longest_ns: i64::MAX,
         waits_caused_ns: 0,
         typical: 1.0,
         graphs: vec![GraphFacts {
+            instances: 100,
             known: 100,
             path_ns: i128::from(100 * path_ns),
             bytes: 64,
@@ -63,8 +67,9 @@ fn costs_with(
         names: vec!["a", "b", "c", "d", "e", "f", "g", "h"],
         round_trips_ns: &round_trips_ns,
         site_of: None,
+        are_sites_sure: true,
     };
-    costs(operations, &hosts, true, 1).causes
+    costs(operations, &hosts, 1).causes
 }
 
 /// Four links between pairs of hosts, of which the first takes `median_ns`, and is on the path.
@@ -251,15 +256,16 @@ fn a_cost_below_one_percent_of_the_time_of_all_ranks_does_not_matter() {
         names: vec!["a", "b", "c", "d", "e", "f", "g", "h"],
         round_trips_ns: &round_trips_ns,
         site_of: None,
+        are_sites_sure: true,
     };
-    let n = |rank_ns: i128| costs(&operation, &hosts, true, rank_ns).causes.len();
+    let n = |rank_ns: i128| costs(&operation, &hosts, rank_ns).causes.len();
     assert_eq!((n(100 * cost_ns), n(100 * cost_ns + 1)), (1, 0));
     // Its part of the waits for those that leave late may matter more.
     let operation = [OperationFacts {
         waits_caused_ns: 3 * operation[0].operation_time_ns,
         ..operation[0].clone()
     }];
-    let n = |rank_ns: i128| costs(&operation, &hosts, true, rank_ns).causes.len();
+    let n = |rank_ns: i128| costs(&operation, &hosts, rank_ns).causes.len();
     assert_eq!((n(300 * cost_ns), n(301 * cost_ns)), (1, 0));
 }
 
@@ -337,6 +343,97 @@ fn what_a_node_spends_on_its_children_is_a_serialization() {
     assert_eq!(found[0].per_instance_ns, 50_000);
     // So few are served faster than by a tree.
     assert_eq!(with(2, 100 * 50_000, 64), []);
+}
+
+/// 100 instances of a broadcast on two sites, with these hosts at the second one, along edges of 2 ms one after another.
+fn over_two_sites(edges: &[(u32, u32)], second: &[usize]) -> OperationFacts {
+    let at = |host: usize| Location {
+        host,
+        site: usize::from(second.contains(&host)),
+    };
+    let all = edges.iter().map(|&(from, to)| {
+        let is_far = at(from as usize).site != at(to as usize).site;
+        EdgeFacts {
+            class: if is_far {
+                LinkClass::BetweenSites
+            } else {
+                LinkClass::BetweenHosts
+            },
+            on_path: 100,
+            ..edge(from, to, if is_far { 2_000_000 } else { 60_000 })
+        }
+    });
+    let all: Vec<EdgeFacts> = all.collect();
+    let path_ns = all.iter().map(|edge| edge.on_path_ns).sum::<i64>() / 100;
+    let mut operation = broadcast(edges.len() + 1, path_ns, all);
+    for (host, location) in operation.locations.iter_mut().enumerate() {
+        *location = at(host);
+    }
+    operation
+}
+
+#[test]
+fn needless_crossings_are_of_the_order_of_ranks_or_of_the_algorithm() {
+    let kinds = |edges: &[(u32, u32)], second: &[usize]| -> Vec<OperationCauseKind> {
+        let found = all_costs(&[over_two_sites(edges, second)]);
+        found.iter().map(|cause| cause.kind).collect()
+    };
+    let chain: Vec<(u32, u32)> = (0..5).map(|rank| (rank, rank + 1)).collect();
+    // One after another, a chain crosses once; in turn, each time.
+    assert_eq!(kinds(&chain, &[3, 4, 5]), []);
+    assert_eq!(kinds(&chain, &[1, 3, 5])[0], OperationCauseKind::Placement);
+    // A path to and fro, though ranks are in the order of sites.
+    let zigzag = [(0, 3), (3, 1), (1, 4), (4, 2), (2, 5)];
+    assert_eq!(kinds(&zigzag, &[3, 4, 5])[0], OperationCauseKind::Algorithm);
+}
+
+#[test]
+fn crossings_cost_what_they_take_also_where_no_message_is_near() {
+    let chain: Vec<(u32, u32)> = (0..5).map(|rank| (rank, rank + 1)).collect();
+    let mut operation = over_two_sites(&chain, &[1, 3, 5]);
+    let found = all_costs(std::slice::from_ref(&operation));
+    // Four of five.
+    assert_eq!(found[0].per_instance_ns, 8_000_000);
+    let CostFacts::Placement {
+        on_path,
+        needed_on_path,
+        ..
+    } = found[0].facts
+    else {
+        panic!("{found:?}");
+    };
+    assert!(
+        (on_path - 5.0).abs() < 0.01 && needed_on_path == 1,
+        "{found:?}"
+    );
+    // Paths that come to messages which have nearly arrived do not wait for these.
+    for edge in &mut operation.graphs[0].edges[1..] {
+        edge.on_path_ns /= 20;
+    }
+    assert_eq!(all_costs(&[operation]), []);
+}
+
+#[test]
+fn large_messages_that_take_long_are_a_transfer_and_small_ones_are_not() {
+    let with = |bytes: u64, latency_ns: i64| {
+        let of = EdgeFacts {
+            bytes,
+            on_path: 100,
+            ..edge(0, 1, 9_000_000)
+        };
+        let mut operation = broadcast(2, 9_100_000, vec![of]);
+        operation.graphs[0].bytes = bytes;
+        costs_with(&[operation], [((0, 1), 2 * latency_ns)].into())
+    };
+    let found = with(1 << 20, 100_000);
+    let [cause] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(cause.kind, OperationCauseKind::Transfer);
+    assert_eq!(cause.per_instance_ns, 8_700_000);
+    // Too few data, and a link that is far.
+    assert_eq!(with(64, 100_000), []);
+    assert_eq!(with(1 << 20, 2_000_000), []);
 }
 
 #[test]
