@@ -136,7 +136,7 @@ def program(idx, seed, is_cluster):
     fraction = draw.uniform(0.12, 0.6)
     late_us = fraction / (1 - fraction) * (work_us + 2 * moved_us)
     jitter = draw.choice([0, 0, 5, 15])
-    n_steps = max(12, min(200, int(draw.uniform(0.4, 0.9) * 1e6 / (work_us + 2 * moved_us + late_us))))
+    n_steps = max(12, min(200, int(draw.uniform(0.4, 0.9) * (3e6 if is_cluster else 1e6) / (work_us + 2 * moved_us + late_us))))
     when = "always 0"
     if who == "once":
         when, late_us = f"once {draw.randrange(n_steps // 4, n_steps)}", late_us * n_steps
@@ -455,7 +455,10 @@ def run(made, folder, bin_folder, is_cluster, tries):
         before = json.loads((folder / "program.json").read_text())
         if all(before[name] == value for name, value in made.items()) and not before["measured"]["disturbed"]:
             return
-    low_us, high_us = Plan(made["plan"], made["ranks"]).gain_us()
+    plan_of = Plan(made["plan"], made["ranks"])
+    low_us, high_us = plan_of.gain_us()
+    most_s = 1.3e-6 * plan_of.ends_after_us(False, True) + (0.5 if is_cluster else 0.05)
+    # The machine does something else if the work is done much later, or lateness shows less or more than planned.
     for _ in range(tries):
         start = launcher(made, is_cluster)
         wait_until_quiet()
@@ -463,10 +466,10 @@ def run(made, folder, bin_folder, is_cluster, tries):
         on_s, on = times(output(with_it))
         off_s, off = times(output([*start, scored, plan, "off"]))
         allowed_s = 0.04 * on_s + 0.1 * high_us * 1e-6
-        if low_us * 1e-6 - allowed_s <= on_s - off_s <= high_us * 1e-6 + allowed_s:
-            disturbed = False
+        is_as_planned = low_us * 1e-6 - allowed_s <= on_s - off_s <= high_us * 1e-6 + allowed_s
+        disturbed = off_s > most_s or not is_as_planned
+        if not disturbed:
             break
-        disturbed = True
     measured = {"on_s": on_s, "off_s": off_s, "on": on, "off": off, "disturbed": disturbed, "gain_us": [low_us, high_us]}
     measured["lines"] = lines_of_places()
     (folder / "program.json").write_text(json.dumps(made | {"measured": measured}, indent=1) + "\n")
