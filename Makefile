@@ -7,7 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Tests that run at a time: those under mpirun mostly wait. How many ranks that is, tests/src/room.rs decides.
 SIDE_BY_SIDE := $(shell echo $$((4 * $$(nproc))))
 
-.PHONY: help build demo test test-browser test-programs test-strangers test-long mutate interrupt corpus bench bench-analyze clocks guard install clean
+.PHONY: help build demo test test-browser test-programs test-strangers test-long score mutate interrupt corpus bench bench-analyze clocks guard install clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
@@ -16,6 +16,7 @@ help:
 	@echo 'make test-programs   run the tests with real programs and with other MPI libraries'
 	@echo 'make test-strangers  run dozens of real programs; installs packages of 2.5 GB (see docs/strangers.md)'
 	@echo 'make test-long       run with 100000 repetitions what make test runs with some thousand'
+	@echo 'make score           run 300 programs whose late ranks are known, and count how often the verdict is true'
 	@echo 'make mutate          analyze $(N) damaged traces (N=..., SEED=...)'
 	@echo 'make interrupt       interrupt the recorder with signal handlers (RUNS=..., TRIES=...)'
 	@echo 'make bench           measure what recording costs on this machine, and how fast the analysis is'
@@ -55,6 +56,12 @@ test-long: build
 test-strangers: build
 	@scripts/strangers.sh
 	$(CARGO) test -p collbench-tests --features strangers --test strangers -- --nocapture
+
+# Some quarter of an hour each, on an idle machine. The numbers that must be reached are in scripts/score.bound.
+score: build
+	@scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev python3 iproute2
+	@scripts/score.py
+	@scripts/score.py --cluster
 
 # In processes of their own, each below 1 GiB; what fails is named by its number.
 N    ?= 100000
