@@ -374,7 +374,9 @@ impl<'f, 'a> Finder<'f, 'a> {
         let cost = of.cost();
         let size = entry.map(|entry| self.inputs.communicators.entries[entry].size);
         let n = size.unwrap_or(self.inputs.run.processes.len() as u64);
-        cost.at_ends_ns.min(cost.direct_ns / n.max(1) as i64)
+        let mean_ns = cost.at_ends_ns.min(cost.direct_ns / n.max(1) as i64);
+        // It may be one that is late by all of this, and does not stand out.
+        cost.run_shorter_ns().max(mean_ns)
     }
 
     fn share(&self, ns: i64) -> Option<f64> {

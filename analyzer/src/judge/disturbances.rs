@@ -152,7 +152,7 @@ fn summary(
         n: own.len() as u64,
         is_least,
         excess_ns: excess[excess.len() / 2],
-        late: late_party(inputs, groups, own),
+        late: late_alone(inputs, rhythm, own).or_else(|| late_party(inputs, groups, own)),
         wait_caused_ns: sum_ns(operations.iter().map(|operation| operation.wait_caused_ns)),
         basis: rhythm.basis,
         in_step: rhythm.in_step.clone(),
@@ -195,6 +195,13 @@ fn estimate_ns(lateness: &Lateness, steps: &StepPeriod) -> Option<i64> {
     let own_ns = sum_ns(at_steps.map(|instance| instance.caused_ns));
     let waits_ns = sum_ns(lateness.members.iter().map(|member| member.caused_ns));
     (all_ns > 0).then(|| (waits_ns as f64 * (own_ns as f64 / all_ns as f64)) as i64)
+}
+
+/// The rank of which all late arrivals are, where those of one were searched, if it was late alone in most of them.
+fn late_alone(inputs: &Inputs<'_>, rhythm: &Rhythm, own: &[&Interruption]) -> Option<Culprit> {
+    let rank = inputs.run.processes[rhythm.process?].rank();
+    let alone = own.iter().filter(|own| own.arrival().n_late == 1);
+    (alone.count() as f64 >= MIN_PART * own.len() as f64).then_some(Culprit::Rank(rank))
 }
 
 /// The rank, or else the host, of most of the late arrivals: the rank, if it was late alone. Else the ranks that were late

@@ -64,6 +64,8 @@ pub(crate) struct Rhythm {
     pub(crate) in_step: Option<InStep>,
     /// The steps at which most sampled instances are late, where these were searched.
     pub(crate) recurrence: Option<StepPeriod>,
+    /// The process of which all of them are, where those of one were searched.
+    pub(crate) process: Option<usize>,
 }
 
 impl<'a> Occasions<'a> {
@@ -108,13 +110,14 @@ impl<'a> Occasions<'a> {
             }
         }
         by_process.retain(|_, indexes| indexes.len() >= FEWEST_EVENTS);
-        let found = by_process.values().filter_map(|indexes| {
+        let found = by_process.iter().filter_map(|(&process, indexes)| {
             let own = indexes.iter().map(|&index| interruptions[index].clone());
             let found = self.in_time(&own.collect::<Vec<_>>(), by_process.len())?;
             let of_all = |own: Vec<usize>| own.into_iter().map(|at| indexes[at]).collect();
             Some(Rhythm {
                 own: of_all(found.own),
                 further: of_all(found.further),
+                process: Some(process),
                 ..found
             })
         });
@@ -316,6 +319,7 @@ impl<'a> Occasions<'a> {
             basis: Some(PeriodBasis::Steps),
             in_step: self.in_step(interruptions, steps),
             recurrence: None,
+            process: None,
         })
     }
 
@@ -446,6 +450,7 @@ fn in_cycles(period: &Period, basis: Option<PeriodBasis>, in_step: Option<InStep
         basis,
         in_step,
         recurrence: None,
+        process: None,
     }
 }
 
