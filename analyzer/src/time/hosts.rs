@@ -18,6 +18,8 @@ pub struct RunHosts {
     /// By host the number of its site, from 0, by the round trips that were measured at the begin
     /// and the end of the run; `None` where these do not divide the hosts.
     pub sites: Option<Vec<usize>>,
+    /// Whether no two hosts are assumed to be in one site only since they are equally far from others.
+    pub are_sites_sure: bool,
 }
 
 impl RunHosts {
@@ -39,6 +41,7 @@ impl RunHosts {
             Ok(Self {
                 names: clocks.hosts.into_iter().map(|host| host.name).collect(),
                 of_rank,
+                are_sites_sure: sites.as_ref().is_some_and(|sites| sites.is_sure),
                 sites: sites.map(|sites| sites.of_host),
             })
         })

@@ -24,12 +24,12 @@ use std::f64::consts::TAU;
 use crate::chance::binomial_tail;
 
 /// Largest p-value of a period that is reported.
-pub const MAX_P: f64 = 1e-3;
+const MAX_P: f64 = 1e-3;
 /// Fewest events, and fewest cycles of the longest period.
 const MIN_EVENTS: usize = 8;
 const MIN_CYCLES: f64 = 5.0;
 /// The same where nearly all cycles have an event.
-pub const FEWEST_EVENTS: usize = 5;
+const FEWEST_EVENTS: usize = 5;
 const FEW_CYCLES: f64 = 4.0;
 /// The least share of the cycles from the first event to the last one that is nearly all, how many events are searched, and the
 /// least distance from the regular times that is allowed, in parts of the period.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use collbench_analyzer::{RunFiles, RunHosts};
+use collbench_analyzer::{RunFiles, RunHosts, analyze};
 use collbench_files::guard_mappings;
 use collbench_formats::tree::{Collective, Form};
 use collbench_report::trees::{
@@ -447,7 +447,17 @@ fn ranks(of: &Of) -> anyhow::Result<Option<Ranks>> {
     let Some(trace) = &of.trace else {
         return Ok(None);
     };
-    let run = RunFiles::open(trace).and_then(|files| RunHosts::of(&files))?;
+    let files = RunFiles::open(trace)?;
+    let mut run = RunHosts::of(&files)?;
+    let of_trace = collbench_analyzer::Options::default();
+    if run.names.len() > 2
+        && !run.are_sites_sure
+        && let Ok(found) = analyze(&files, &of_trace, &mut |_| {})
+    {
+        // By messages between other hosts than those that were measured.
+        let sites = found.clock.hosts.iter().map(|host| host.site);
+        run.sites = sites.collect();
+    }
     let ranks = Ranks::of_run(&run).with_context(|| inert::path(trace))?;
     Ok(Some(ranks))
 }

@@ -332,7 +332,7 @@ fn node(place: &CausePlace) -> String {
 /// How a tree that crosses as seldom as it can is made, and used.
 fn tree(analysis: &Analysis) -> String {
     format!(
-        "use a tree that crosses once: collbench-tree make hierarchical --trace {} -o trees.toml, then \
+        "use a tree by sites and hosts: collbench-tree make hierarchical --trace {} -o trees.toml, then \
          collbench-record --trees trees.toml",
         inert::line(&analysis.trace.directory, MAX_PATH)
     )

@@ -335,11 +335,10 @@ impl<'a> PathCosts<'a> {
     fn placement(&self) -> Option<OperationCause> {
         let of = self.crossings.filter(|_| self.placement_ns > 0.0)?;
         let is_between_sites = of.class == LinkClass::BetweenSites;
-        let kind = match (of.are_ranks_in_order, is_between_sites) {
-            (false, true) => OperationCauseKind::Placement,
-            (false, false) if of.are_of_order() => OperationCauseKind::Placement,
-            (true, true) => OperationCauseKind::Algorithm,
-            (_, false) => return None,
+        let kind = if is_between_sites && of.are_ranks_in_order {
+            OperationCauseKind::Algorithm
+        } else {
+            OperationCauseKind::Placement
         };
         let edges = self.graph.edges.iter();
         let crossings = edges.filter(|edge| edge.class == of.class).count() as u64;

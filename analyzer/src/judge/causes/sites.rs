@@ -88,10 +88,10 @@ fn round_trips(inputs: &Inputs<'_>) -> BTreeMap<(usize, usize), i64> {
         let ns = match one_way.get(&(to, from)) {
             Some(&back) => there.saturating_add(back),
             None => {
-                // Hosts that are far from others may seem near to one another by the error of their clocks.
-                let has_common_time = inputs.clocks.uncertainty_ns(from, to).is_some();
-                let most_ns = inputs.clocks.errors.worst_bound_ns(from, to);
-                if !has_common_time || there <= most_ns {
+                // Two standard deviations are known; a time is resolved above three.
+                let error_ns = inputs.clocks.uncertainty_ns(from, to);
+                let is_resolved = error_ns.is_some_and(|error| there / 3 > error / 2);
+                if !is_resolved {
                     continue;
                 }
                 there.saturating_mul(2)

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_formats::Operation;
 use collbench_stats::basis::{Basis, StepPeriod, SteppedEvent, basis, step_periods};
-use collbench_stats::periods::{EventTimes, FEWEST_EVENTS, MAX_P, Period, find_period};
+use collbench_stats::periods::{EventTimes, Period, find_period};
 use collbench_stats::recurrence::recurrence;
 
 use crate::judge::disturbances::interruptions::Interruption;
@@ -93,14 +93,13 @@ impl<'a> Occasions<'a> {
         let recurrent = || self.recurrent(interruptions, usual_ns);
         let first = if are_many { recurrent() } else { None };
         first
-            .or_else(|| self.in_time(interruptions, 1))
+            .or_else(|| self.in_time(interruptions))
             .or_else(|| self.in_calls(interruptions))
             .or_else(|| if are_many { None } else { recurrent() })
             .or_else(|| self.of_one(interruptions))
     }
 
-    /// A period in time of the interruptions of one process, among those of others: of several processes, of the one that has
-    /// most of them.
+    /// A period in time of the interruptions of the process that has most of them, among those of others.
     fn of_one(&self, interruptions: &[Interruption]) -> Option<Rhythm> {
         let mut by_process: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (index, interruption) in interruptions.iter().enumerate() {
@@ -109,19 +108,19 @@ impl<'a> Occasions<'a> {
                 by_process.entry(process).or_default().push(index);
             }
         }
-        by_process.retain(|_, indexes| indexes.len() >= FEWEST_EVENTS);
-        let found = by_process.iter().filter_map(|(&process, indexes)| {
-            let own = indexes.iter().map(|&index| interruptions[index].clone());
-            let found = self.in_time(&own.collect::<Vec<_>>(), by_process.len())?;
-            let of_all = |own: Vec<usize>| own.into_iter().map(|at| indexes[at]).collect();
-            Some(Rhythm {
-                own: of_all(found.own),
-                further: of_all(found.further),
-                process: Some(process),
-                ..found
-            })
-        });
-        found.max_by_key(|rhythm| rhythm.own.len())
+        let (process, indexes) = by_process
+            .into_iter()
+            .rev()
+            .max_by_key(|(_, indexes)| indexes.len())?;
+        let own = indexes.iter().map(|&index| interruptions[index].clone());
+        let found = self.in_time(&own.collect::<Vec<_>>())?;
+        let of_all = |own: Vec<usize>| own.into_iter().map(|at| indexes[at]).collect();
+        Some(Rhythm {
+            own: of_all(found.own),
+            further: of_all(found.further),
+            process: Some(process),
+            ..found
+        })
     }
 
     /// A rhythm in steps at which most of the sampled instances of an operation are late: of the operation with most
@@ -174,8 +173,8 @@ impl<'a> Occasions<'a> {
         })
     }
 
-    /// A period in time, unless it is that of the program's steps; of one of so many that are searched.
-    fn in_time(&self, interruptions: &[Interruption], n_searched: usize) -> Option<Rhythm> {
+    /// A period in time, unless it is that of the program's steps.
+    fn in_time(&self, interruptions: &[Interruption]) -> Option<Rhythm> {
         let events: Vec<(i64, usize)> = interruptions
             .iter()
             .map(|interruption| (interruption.arrival().since_ns(), interruption.group()))
@@ -190,9 +189,6 @@ impl<'a> Occasions<'a> {
             range_ns: (begin, end),
             interval_ns: end.saturating_sub(begin) as f64 / most.max()? as f64,
         })?;
-        if period.p * n_searched as f64 > MAX_P {
-            return None;
-        }
         let stepped: Vec<SteppedEvent> = period
             .events
             .iter()

@@ -13,7 +13,7 @@ use crate::judge::causes::operation_costs::facts::{
 use crate::judge::causes::operation_costs::links::{SMALL, UsualTimes, Ways};
 
 /// From how many times a near message on a message is a far one.
-const FAR: i64 = 5;
+const FAR: f64 = 5.0;
 /// Crossings more than needed from which on they are needless, mean.
 const NEEDLESS: f64 = 0.5;
 
@@ -33,7 +33,7 @@ pub(crate) struct Crossings {
     /// Time of all of them, ns.
     pub(crate) all_ns: f64,
     /// Time of a near message in the place of one, ns.
-    near_ns: i64,
+    near_ns: f64,
     /// Whether that is not known.
     pub(crate) is_assumed: bool,
 }
@@ -57,8 +57,6 @@ impl Crossings {
             LinkClass::BetweenSites => 1.0,
             _ => levels[1] as f64,
         };
-        let near = usual.nearer(class, graph.bytes, ways);
-        let near_ns = near.map_or(0, |near| near.ns);
         // What had arrived before, or nearly so, is no message that a path waits for.
         let waited_for = |edge: &EdgeFacts, ns: f64, uses: f64| {
             let usual_ns = usual.of_message(edge.class, edge.bytes).map(|time| time.ns);
@@ -73,8 +71,8 @@ impl Crossings {
             in_order: 0.0,
             are_ranks_in_order: is_in_order(&operation.locations, class),
             all_ns: 0.0,
-            near_ns,
-            is_assumed: near.is_none_or(|near| near.is_assumed),
+            near_ns: 0.0,
+            is_assumed: true,
         };
         let mut in_order: Vec<Location> = operation.locations.clone();
         in_order.sort_by_key(|at| (at.site, at.host));
@@ -102,8 +100,25 @@ impl Crossings {
             Flow::OneWay | Flow::BothWays => true,
             Flow::Rooted | Flow::Other => operation.can_use_tree && largest <= SMALL,
         };
-        let is_far = found.each_ns() >= FAR.saturating_mul(near_ns) as f64;
-        (found.on_path > 0.0 && is_far && is_of_latency).then_some(found)
+        if found.on_path <= 0.0 || !is_of_latency {
+            return None;
+        }
+        let nearer = usual.nearer(class);
+        if let Some(time) = nearer.and_then(|nearer| usual.of_message(nearer, graph.bytes)) {
+            (found.near_ns, found.is_assumed) = (time.ns as f64, time.is_assumed);
+        }
+        // In collectives messages may be seen late: a near one takes as much less as its way is shorter.
+        let of_class = |class| ways.of_class(class).map(|way| way.usual_ns);
+        if let Some((near_ns, far_ns)) = nearer.and_then(of_class).zip(of_class(class)) {
+            let shorter_ns = far_ns.saturating_sub(near_ns) as f64;
+            found.near_ns = found.near_ns.min((found.each_ns() - shorter_ns).max(0.0));
+        }
+        let is_told = match class {
+            LinkClass::BetweenSites => true,
+            // More hops among hosts than needed are told as such.
+            _ => found.each_ns() >= FAR * found.near_ns && found.are_of_order(),
+        };
+        is_told.then_some(found)
     }
 
     /// Time of one, ns.
@@ -119,7 +134,7 @@ impl Crossings {
 
     /// Time that they take more than near messages would, ns.
     pub(crate) fn needless_ns(&self) -> f64 {
-        self.needless() * (self.each_ns() - self.near_ns as f64).max(0.0)
+        self.needless() * (self.each_ns() - self.near_ns).max(0.0)
     }
 
     /// Whether most of them are there because of the order of ranks, and not because of the algorithm.

@@ -359,16 +359,10 @@ impl UsualTimes {
         (smallest.bytes <= SMALL).then_some(smallest.median_ns)
     }
 
-    /// What a message takes that is in the place of one of a class, and goes less far; `None` where no such message is
-    /// known. A small one takes no longer than half of the round trip: in a collective it may be seen late.
-    pub(crate) fn nearer(&self, class: LinkClass, bytes: u64, ways: &Ways) -> Option<UsualTime> {
+    /// The next class of messages that go less far than those of a class; `None` where there are none.
+    pub(crate) fn nearer(&self, class: LinkClass) -> Option<LinkClass> {
         let (nearer, _) = self.points.range(..class).next_back()?;
-        let time = self.of_message(*nearer, bytes)?;
-        let way = ways.of_class(*nearer).filter(|_| bytes <= SMALL);
-        Some(UsualTime {
-            ns: way.map_or(time.ns, |way| way.usual_ns.min(time.ns)),
-            ..time
-        })
+        Some(*nearer)
     }
 
     /// What a message of this class and size takes: as much as one of the next size that the trace
