@@ -58,26 +58,45 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
     sentences
 }
 
-/// The causes that are named, those first without which the run can be shortest.
+/// The causes that are named, those first without which the run can be shortest. That ranks share cores comes after what is known
+/// of ranks, hosts and algorithms: how much is gained without that, the waits of others do not tell.
 fn in_order(analysis: &Analysis) -> Vec<&FoundCause> {
     let mut causes: Vec<&FoundCause> = named(analysis).collect();
     // Equal in the percents that are told: what costs more first.
     let span_ns = i128::from(analysis.looked_at.span_ns().max(1));
     let percents = |ns: i64| (i128::from(ns) * 200 / span_ns + 1) / 2;
-    causes.sort_by_key(|cause| Reverse((cause.run_shorter_ns.map(percents), cause.cost_ns)));
+    let share_cores = causes.iter().any(|cause| is_of_cores(cause));
+    let is_known = |cause: &FoundCause| {
+        let is_late = cause.kind == CauseKind::LateRank;
+        let is_found = is_late || is_at_some(cause) || cause.explained_by.is_some();
+        share_cores && is_found && is_notable(analysis, cause)
+    };
+    causes.sort_by_key(|cause| {
+        let shorter = cause.run_shorter_ns.map(percents);
+        Reverse((is_known(cause), shorter, cause.cost_ns))
+    });
     causes
+}
+
+/// Whether a cause is at ranks, hosts or links.
+fn is_at_some(cause: &FoundCause) -> bool {
+    match cause.place {
+        None | Some(CausePlace::Communicator(_)) => !cause.ranks.is_empty(),
+        Some(_) => true,
+    }
+}
+
+/// Whether the run can be notably shorter without a cause.
+fn is_notable(analysis: &Analysis, cause: &FoundCause) -> bool {
+    let shorter_ns = cause.run_shorter_ns.unwrap_or(0);
+    shorter_ns.saturating_mul(NOTABLE) >= analysis.looked_at.span_ns()
 }
 
 /// Whether the first of them is at ranks, hosts or links, and the run can be notably shorter without it.
 pub(crate) fn begin_with_a_culprit(analysis: &Analysis) -> bool {
-    in_order(analysis).first().is_some_and(|cause| {
-        let is_there = match cause.place {
-            None | Some(CausePlace::Communicator(_)) => !cause.ranks.is_empty(),
-            Some(_) => true,
-        };
-        let shorter_ns = cause.run_shorter_ns.unwrap_or(0);
-        is_there && shorter_ns.saturating_mul(NOTABLE) >= analysis.looked_at.span_ns()
-    })
+    let causes = in_order(analysis);
+    let mut first = causes.first().into_iter();
+    first.any(|cause| is_at_some(cause) && is_notable(analysis, cause))
 }
 
 /// Whether it is that ranks share fewer cores than they are.
