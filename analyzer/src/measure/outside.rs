@@ -251,9 +251,7 @@ impl Figures {
             let mut held_up = std::mem::take(&mut self.held_up);
             if let Some(releases) = held_up.releases(instance) {
                 self.wait_on_the_way(instance, releases);
-            } else if instance.overlaps.is_none()
-                && instance.messages.is_none_or(|messages| messages.is_empty())
-            {
+            } else if instance.messages.is_none_or(|messages| messages.is_empty()) {
                 self.wait_for_receivers(instance);
             }
             self.held_up = held_up;
@@ -543,9 +541,8 @@ impl Figures {
     /// Waits for those that data came from, or could not be sent to before they had entered, as messages tell.
     fn wait_on_the_way(&mut self, instance: &CompleteInstance<'_>, releases: &[Release]) {
         for (slot, release) in releases.iter().enumerate() {
-            let (_, leave) = instance.stamps(slot);
-            let (from, n_together) = instance.waits_from(slot);
-            let wait = (release.enter.min(leave) - from).max(0) / n_together;
+            let (enter, leave) = instance.stamps(slot);
+            let wait = (release.enter.min(leave) - enter).max(0);
             let more = wait - self.waits[slot];
             if self.waits[slot] == Self::UNKNOWN || more <= 0 {
                 continue;
@@ -840,18 +837,19 @@ impl Order {
     }
 }
 
-/// Whether processes of an operation may depend on others than those that its semantics name: on who passes data on, and
-/// on who receives them; or on later calls, which complete nonblocking ones.
+/// Whether processes of a blocking operation may depend on others than those that its semantics name: on who passes data on, and
+/// on who receives them.
 fn depends_on_the_way(instance: &CompleteInstance<'_>) -> bool {
     let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
-    match instance.semantics() {
-        Semantics::OneToMany
-        | Semantics::ManyToOne
-        | Semantics::Prefix
-        | Semantics::Neighborhood => true,
-        Semantics::Barrier | Semantics::AllToAll => is_inter || instance.overlaps.is_some(),
-        _ => false,
-    }
+    instance.overlaps.is_none()
+        && match instance.semantics() {
+            Semantics::OneToMany
+            | Semantics::ManyToOne
+            | Semantics::Prefix
+            | Semantics::Neighborhood => true,
+            Semantics::Barrier | Semantics::AllToAll => is_inter,
+            _ => false,
+        }
 }
 
 /// Whether the payload of a slot is known to be nothing.

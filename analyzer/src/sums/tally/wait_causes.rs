@@ -86,7 +86,7 @@ impl Tally<'_> {
                 calls.is_counted = ranks.map(|rank| selection.has_rank(rank)).collect();
             }
         }
-        let mut handed_over = Instance {
+        self.scratch.handed_over.instances.push(Instance {
             communicator: instance.communicator_index as u32,
             position: instance.position,
             operation,
@@ -94,11 +94,7 @@ impl Tally<'_> {
             dependence: dependence(instance),
             calls,
             parts: unsuccessful_tests(instance, operation),
-        };
-        if let Some(initiations) = without_initiations(&mut handed_over) {
-            self.scratch.handed_over.instances.push(initiations);
-        }
-        self.scratch.handed_over.instances.push(handed_over);
+        });
     }
 
     /// Hands over when a process was in a blocking call that is part of no complete instance: that was not its own
@@ -128,36 +124,6 @@ impl Tally<'_> {
             parts: Vec::new(),
         });
     }
-}
-
-/// Makes of a nonblocking instance, of which each call is completed alone, one of its completing calls, in which its processes
-/// wait for each other; gives the calls that initiated it, in which nobody does.
-///
-/// So what a process does between the two is compared as well: it is late where others wait for it.
-fn without_initiations(instance: &mut Instance) -> Option<Instance> {
-    let calls = &mut instance.calls;
-    let are_alone = calls.completions.iter().all(|of| of.n_together == 1);
-    if calls.are_blocking() || !are_alone {
-        return None;
-    }
-    let completions = std::mem::take(&mut calls.completions);
-    let completing = completions.iter().map(|of| of.completion_ns).collect();
-    let enters_ns = std::mem::replace(&mut calls.enters_ns, completing);
-    // Not all are in their completing calls at once.
-    if instance.dependence == Dependence::All {
-        instance.dependence = Dependence::Pairs;
-    }
-    Some(Instance {
-        members: Arc::clone(&instance.members),
-        dependence: Dependence::Nobody,
-        calls: Calls {
-            enters_ns,
-            leaves_ns: completions.iter().map(|of| of.initiated_ns).collect(),
-            ..Calls::default()
-        },
-        parts: Vec::new(),
-        ..*instance
-    })
 }
 
 /// What a process did besides its own work in a gap; `process_of` gives the process of a world rank.
