@@ -830,7 +830,11 @@ impl<'f, 'a> Finder<'f, 'a> {
                 let is_of = |index| reason.operation == index || reason.others.contains(&index);
                 reason.kind != OperationCauseKind::NoProgress && index.is_some_and(is_of)
             });
-            if reason.is_none() && self.matters(cost.ns()) {
+            // How much data there are makes nobody in particular late.
+            let is_open = reason.is_none_or(|at| {
+                self.findings.operation_costs.causes[at].kind == OperationCauseKind::Transfer
+            });
+            if is_open && self.matters(cost.ns()) {
                 let ranks = self.waited_for_inside(operation);
                 let ranks = ranks.filter(|ranks| ranks.iter().all(|rank| !named.contains(rank)));
                 if let Some(ranks) = ranks {

@@ -258,6 +258,29 @@ fn rounds_that_all_cross_between_two_sites_are_the_placement() {
 }
 
 #[test]
+fn a_chain_that_goes_to_and_fro_between_two_hosts_is_the_placement() {
+    each("two-hosts-in-turn.toml", |seed, analysis| {
+        let cause = only(seed, analysis);
+        let expected = [(OperationCauseKind::Placement, WORLD, "MPI_Bcast")];
+        assert_eq!(causes(analysis), expected, "seed {seed}");
+        let CostFacts::Placement {
+            on_path,
+            needed_on_path,
+            is_of_order,
+            sites,
+            hosts,
+            ..
+        } = cause.facts
+        else {
+            panic!("seed {seed}: {cause:?}");
+        };
+        assert!((on_path - 7.0).abs() < 0.2, "seed {seed}: {cause:?}");
+        assert_eq!((needed_on_path, is_of_order), (1, true), "seed {seed}");
+        assert_eq!((sites, hosts), (1, 2), "seed {seed}");
+    });
+}
+
+#[test]
 fn a_reduction_that_fills_a_link_is_the_transfer_of_its_data() {
     each("full-link.toml", |seed, analysis| {
         let cause = only(seed, analysis);

@@ -14,6 +14,8 @@ use crate::judge::causes::operation_costs::links::{SMALL, UsualTimes, Ways};
 
 /// From how many times a near message on a message is a far one.
 const FAR: f64 = 5.0;
+/// Part of the usual time that a path spends on a message, from which on it waits for the whole of it.
+const HALF: f64 = 0.5;
 /// Crossings more than needed from which on they are needless, mean.
 const NEEDLESS: f64 = 0.5;
 
@@ -62,7 +64,8 @@ impl Crossings {
             let usual_ns = usual.of_message(edge.class, edge.bytes).map(|time| time.ns);
             let way_ns = ways.of_class(edge.class).map(|way| way.usual_ns);
             let one_ns = usual_ns.max(way_ns).unwrap_or(edge.median_ns).max(1);
-            uses.min(ns / one_ns as f64)
+            let part = ns / (uses * one_ns as f64);
+            if part < HALF { uses * part } else { uses }
         };
         let mut found = Self {
             class,
