@@ -402,7 +402,7 @@ fn what_was_done_before_the_instance_before_is_no_excess_again() {
     for instance in carry_out(4, &communicators, &steps) {
         attribution.add(instance);
     }
-    let found = attribution.finish();
+    let found = attribution.finish(None);
     let of_scans = &found.excesses[&(2, 0)];
     // The first since all met, the others each since it left the one before.
     assert_eq!(of_scans.by_slot[2].n, 10);

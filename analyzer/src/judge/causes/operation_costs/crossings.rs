@@ -110,11 +110,17 @@ impl Crossings {
         if let Some(time) = nearer.and_then(|nearer| usual.of_message(nearer, graph.bytes)) {
             (found.near_ns, found.is_assumed) = (time.ns as f64, time.is_assumed);
         }
-        // In collectives messages may be seen late: a near one takes as much less as its way is shorter.
+        // In collectives messages may be seen late: a small one takes half of the round trip, and a large one as much
+        // less as its way is shorter.
         let of_class = |class| ways.of_class(class).map(|way| way.usual_ns);
         if let Some((near_ns, far_ns)) = nearer.and_then(of_class).zip(of_class(class)) {
             let shorter_ns = far_ns.saturating_sub(near_ns) as f64;
-            found.near_ns = found.near_ns.min((found.each_ns() - shorter_ns).max(0.0));
+            let most_ns = if largest <= SMALL {
+                near_ns as f64
+            } else {
+                (found.each_ns() - shorter_ns).max(0.0)
+            };
+            found.near_ns = found.near_ns.min(most_ns);
         }
         let is_told = match class {
             LinkClass::BetweenSites => true,

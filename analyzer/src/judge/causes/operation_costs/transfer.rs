@@ -10,7 +10,7 @@ use crate::judge::causes::operation_costs::facts::{
 };
 use crate::judge::causes::operation_costs::links::{LinkEnds, SMALL};
 
-/// Messages whose data may take the time, bytes: between hosts, within a host.
+/// Larger messages may take long because of their data, bytes: between hosts, within a host.
 const LARGE: [u64; 2] = [SMALL, 65_536];
 /// Messages whose receiver agrees to them first cross three times.
 const LATENCIES: i64 = 3;
@@ -97,7 +97,7 @@ fn is_within(edge: &EdgeFacts) -> usize {
 
 /// What a message takes besides its data, ns; `None` where these are not most of it, in nine of ten messages.
 fn others_ns(edge: &EdgeFacts, latency_ns: impl Fn(&EdgeFacts) -> Option<i64>) -> Option<i64> {
-    let is_large = edge.bytes >= LARGE[is_within(edge)] && edge.n >= MIN_MESSAGES;
+    let is_large = edge.bytes > LARGE[is_within(edge)] && edge.n >= MIN_MESSAGES;
     let others_ns = latency_ns(edge)?.saturating_mul(LATENCIES);
     let is_of_data = edge.p10_ns > 0 && edge.p10_ns >= others_ns.saturating_mul(2);
     (is_large && is_of_data).then_some(others_ns)
