@@ -406,18 +406,21 @@ impl Attribution {
             comparison.note_excesses(instance, |_| from_ns, processes, totals);
             return;
         }
-        if let Some(before) = self.history.previous_partial(instance) {
-            comparison.note_excesses(instance, |slot| before.inside[slot].1, processes, totals);
-            return;
-        }
-        match self.history.since_of_last(instance, last) {
-            Since::Instant(from_ns) if self.history.origin_ns() == Some(from_ns) => {
+        let from_ns = match self.history.since_of_last(instance, last) {
+            Since::Instant(from_ns) => Some(from_ns),
+            _ => None,
+        };
+        match (from_ns, self.history.previous_partial(instance)) {
+            (Some(from_ns), _) if self.history.origin_ns() == Some(from_ns) => {
                 comparison.note_start(instance, from_ns, processes, totals);
             }
-            Since::Instant(from_ns) => {
+            (_, Some(before)) => {
+                comparison.note_excesses(instance, |slot| before.inside[slot].1, processes, totals);
+            }
+            (Some(from_ns), None) => {
                 comparison.note_excesses(instance, |_| from_ns, processes, totals);
             }
-            _ => {}
+            (None, None) => {}
         }
     }
 }
