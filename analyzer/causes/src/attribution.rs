@@ -455,32 +455,27 @@ impl Attribution {
             comparison.note_excesses(instance, |_| from_ns, processes, totals);
             return;
         }
-        if let Some(before) = self
-            .history
-            .previous_partial(instance)
-            .filter(|_| !self.is_end)
-        {
-            comparison.note_excesses(instance, |slot| before.inside[slot].1, processes, totals);
-            return;
-        }
         let from_ns = match self.history.since_of_last(instance, last) {
             Since::Instant(from_ns) => Some(shared_ns.unwrap_or(from_ns)),
             _ => shared_ns,
         };
-        match from_ns {
-            Some(from_ns) if self.is_end => {
+        match (from_ns, self.history.previous_partial(instance)) {
+            (Some(from_ns), _) if self.is_end => {
                 comparison.note_once(instance, (from_ns, true), processes, totals);
             }
-            None if self.is_end => {
+            (None, _) if self.is_end => {
                 totals.note_once(instance, vec![-1; instance.calls.len()], true);
             }
-            Some(from_ns) if self.history.origin_ns() == Some(from_ns) => {
+            (Some(from_ns), _) if self.history.origin_ns() == Some(from_ns) => {
                 comparison.note_once(instance, (from_ns, false), processes, totals);
             }
-            Some(from_ns) => {
+            (_, Some(before)) => {
+                comparison.note_excesses(instance, |slot| before.inside[slot].1, processes, totals);
+            }
+            (Some(from_ns), None) => {
                 comparison.note_excesses(instance, |_| from_ns, processes, totals);
             }
-            None => {}
+            (None, None) => {}
         }
     }
 }

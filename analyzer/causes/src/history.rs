@@ -206,7 +206,7 @@ impl History {
 
     /// When all members of an instance, of which the last entered into the slot `on` and the first at a time, were last
     /// inside of one that all of them depended on, ns; `None` if the instance before on the same communicator was later, in
-    /// which only some did.
+    /// which only some did, and none was the root.
     #[inline(never)]
     pub(crate) fn shared_ns(&self, instance: &Instance, on: usize, first_ns: i64) -> Option<i64> {
         let recent = self.recent[instance.members[on] as usize].iter();
@@ -218,7 +218,7 @@ impl History {
         });
         let shared_ns = common.max()?;
         let previous = self.previous_partial(instance);
-        let is_later = |of: &Partial| of.last_ns > shared_ns;
+        let is_later = |of: &Partial| of.root.is_none() && of.last_ns > shared_ns;
         (!previous.is_some_and(is_later)).then_some(shared_ns)
     }
 

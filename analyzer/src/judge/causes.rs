@@ -48,9 +48,10 @@ const TESTS: usize = 4;
 const MOST_OF_IT: f64 = 0.5;
 /// Instances of an operation from which on chance can be told from them.
 const FEWEST: u64 = 3;
-/// Few times that one does the most are evidence from so many on, if nobody ever does as much, and they are so much of
-/// what anybody does the most: one in so many.
-const FEW: usize = 3;
+/// Few times that one does the most are evidence from so many on, if nobody ever does as much, each is so many times the mean
+/// of all others, and they are so much of what anybody does the most: one in so many.
+const FEW: u64 = 3;
+const FAR: f64 = 10.0;
 const NOTABLY: f64 = 3.0;
 /// Parts of the run in each of which one must be late where few times are evidence.
 const PARTS: i64 = 3;
@@ -594,12 +595,15 @@ impl<'f, 'a> Finder<'f, 'a> {
         is_own: bool,
         fair_share: f64,
     ) -> bool {
-        let (mut largest, mut all_ns) = (Vec::new(), 0.0);
+        let (mut largest, mut n_all, mut all_ns) = (Vec::new(), 0, 0.0);
         let (mut begin_ns, mut end_ns) = (i64::MAX, i64::MIN);
         for (_, of) in self.excesses(operation, is_own) {
             let known = of.members.iter().zip(&of.by_slot);
             let known = known.filter(|(process, _)| !all.found.contains(process));
-            all_ns += known.map(|(_, excess)| excess.most_ns).sum::<f64>();
+            for (_, excess) in known {
+                n_all += excess.n_most;
+                all_ns += excess.most_ns;
+            }
             let events = of
                 .largest
                 .iter()
@@ -628,7 +632,8 @@ impl<'f, 'a> Finder<'f, 'a> {
                     let at = i128::from(at_ns - begin_ns) * i128::from(PARTS);
                     parts.insert(at / i128::from(length_ns));
                 }
-                let are_all = n_own == n && n_own >= FEW as u64;
+                let mean_ns = (all_ns - own_ns as f64) / n_all.saturating_sub(n).max(1) as f64;
+                let are_all = n_own == n && n >= FEW && more_ns as f64 >= FAR * mean_ns;
                 let are_many = n_own as f64 >= MOST_OF_IT * n as f64
                     && binomial_tail(n, n_own, fair_share) * n_tried <= MAX_P;
                 (are_all || are_many)

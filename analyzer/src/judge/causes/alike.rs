@@ -43,6 +43,11 @@ impl Finder<'_, '_> {
         operations.sort_unstable_by(|a, b| b.cmp(a));
         let groups = operations.into_iter().filter_map(|(_, operation)| {
             let alike = self.alike(operation, all)?;
+            // What one does between its polls is not known.
+            let mut ranks = alike.processes.iter().map(|&process| self.rank(process));
+            if ranks.any(|rank| self.is_polling(&[rank])) {
+                return None;
+            }
             let first = self.host(*alike.processes.first()?);
             let is_elsewhere = |&process: &u32| self.host(process) != first;
             if are_apart && !alike.processes.iter().any(is_elsewhere) {
@@ -143,6 +148,14 @@ impl Finder<'_, '_> {
             if members.len() < MIN_ALIKE {
                 return None;
             }
+            // Two are alike only if each is late most of the times.
+            let is_often = |&at: &usize| {
+                let (_, excess) = known[at];
+                excess.error_of_mean_ns() * (excess.n as f64).sqrt() <= more
+            };
+            if members.len() == MIN_ALIKE && !members.iter().all(is_often) {
+                return None;
+            }
             let is_member = |at: usize| members.binary_search(&at).is_ok();
             let least_above = members
                 .iter()
@@ -161,11 +174,10 @@ impl Finder<'_, '_> {
         found.max_by(|a, b| a.more_ns.total_cmp(&b.more_ns))
     }
 
-    /// How much more than the others those do that are late alike, before all operations on their communicator in which they
-    /// cost something, ns; `is_own`: without point-to-point communication, in the instances before which there was some.
-    fn more_in_all_ns(&self, alike: &Alike, of: &Late, is_own: bool) -> f64 {
-        let late = of.operations.iter().filter(|(_, cost)| cost.direct_ns > 0);
-        let excesses = late.flat_map(|(&operation, _)| self.excesses(operation, is_own));
+    /// How much more than the others those do that are late alike, before all operations on their communicator, ns; `is_own`: without point-to-point communication, in the instances before which there was some.
+    fn more_in_all_ns(&self, alike: &Alike, is_own: bool) -> f64 {
+        let operations = self.operations.keys();
+        let excesses = operations.flat_map(|&operation| self.excesses(operation, is_own));
         let is_there = |&(_, communicator): &(u64, u32)| communicator == alike.communicator;
         let more = excesses.filter(|(key, _)| is_there(key)).map(|(_, of)| {
             let members = of.members.iter().zip(&of.by_slot);
@@ -185,7 +197,7 @@ impl Finder<'_, '_> {
         ranks.sort_unstable();
         let cost: Cost = of.cost();
         // Each of them alone would shorten nothing, as long as the others are as late.
-        let more = [true, false].map(|is_own| self.more_in_all_ns(alike, of, is_own));
+        let more = [true, false].map(|is_own| self.more_in_all_ns(alike, is_own));
         let sooner_ns = more[0].max(more[1]).round() as i64;
         let late = self.late(
             CauseKind::Imbalance,
