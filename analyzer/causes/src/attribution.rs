@@ -337,6 +337,8 @@ impl Attribution {
     #[must_use]
     pub fn finish(mut self, end: Option<Instance>) -> Attributed {
         self.advance(i64::MAX);
+        // That all waited for the last one once more does not say how late it was made by what was before.
+        self.totals.end(self.n_ends);
         self.is_end = true;
         if let Some(end) = end {
             self.add(end);

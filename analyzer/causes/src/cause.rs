@@ -185,11 +185,16 @@ impl Totals {
         }
     }
 
-    /// All of them, after so many instances of all processes.
-    pub(crate) fn finish(mut self, n_ends: u64) -> Attributed {
+    /// Completes the costs, after so many instances of all processes.
+    pub(crate) fn end(&mut self, n_ends: u64) {
         for cost in self.costs.values_mut() {
             cost.finish(n_ends);
         }
+    }
+
+    /// All of them, after so many instances of all processes.
+    pub(crate) fn finish(mut self, n_ends: u64) -> Attributed {
+        self.end(n_ends);
         Attributed {
             costs: self.costs.into_iter().collect(),
             excesses: self.excesses.finish(),

@@ -17,7 +17,11 @@ fn trace(finalize: [(u64, u64); 3]) -> TestTrace {
     trace
 }
 
-const APART: [(u64, u64); 3] = [(1_000, 9_000), (500, 7_000), (6_000, 8_000)];
+const APART: [(u64, u64); 3] = [
+    (1_000_000, 90_000_000),
+    (500_000, 70_000_000),
+    (60_000_000, 80_000_000),
+];
 
 fn waits(analysis: &Analysis) -> Vec<Option<i64>> {
     analysis
@@ -36,8 +40,11 @@ fn costs(analysis: &Analysis) -> i64 {
 #[test]
 fn each_waits_for_the_last_to_enter_and_costs_add_up() {
     let analysis = trace(APART).analyze();
-    assert_eq!(waits(&analysis), [Some(5_000), Some(5_500), Some(0)]);
-    assert_eq!(costs(&analysis), 10_500);
+    assert_eq!(
+        waits(&analysis),
+        [Some(59_000_000), Some(59_500_000), Some(0)]
+    );
+    assert_eq!(costs(&analysis), 118_500_000);
     let cause = &analysis.causes[0];
     assert_eq!(cause.place, Some(CausePlace::Rank(2)));
     assert_eq!((cause.of, cause.operation), (CostOf::Finalize, None));
@@ -50,11 +57,23 @@ fn each_waits_for_the_last_to_enter_and_costs_add_up() {
             .all(|rank| rank.calls == 1 && rank.call_time_ns == 100)
     );
     let in_it: Vec<_> = analysis.ranks.iter().map(|of| of.finalize_ns).collect();
-    assert_eq!(in_it, [Some(8_000), Some(6_500), Some(2_000)]);
+    assert_eq!(
+        in_it,
+        [Some(89_000_000), Some(69_500_000), Some(20_000_000)]
+    );
     // Useful is what is neither in the barrier nor in MPI_Finalize.
     let found = analysis.efficiencies.unwrap();
-    assert_eq!((found.max_rank, found.max_useful_ns), (2, 5_900));
-    assert_eq!(found.mean_useful_ns, (900 + 400 + 5_900) / 3);
+    assert_eq!((found.max_rank, found.max_useful_ns), (2, 59_999_900));
+    assert_eq!(found.mean_useful_ns, (999_900 + 499_900 + 59_999_900) / 3);
+}
+
+#[test]
+fn who_is_late_by_less_may_have_been_interrupted() {
+    let apart = APART.map(|(enter, leave)| (enter / 10, leave / 10));
+    let analysis = trace(apart).analyze();
+    let mut causes = analysis.causes.iter();
+    assert!(causes.all(|cause| cause.rank().is_none() && !cause.matters));
+    assert_eq!(costs(&analysis), 11_850_000);
 }
 
 #[test]
@@ -88,8 +107,8 @@ fn of_some_ranks_or_operations_only_their_waits_are_costs() {
         ..Selection::default()
     };
     let analysis = trace.analyze_part(&part);
-    assert_eq!(waits(&analysis), [Some(5_000), None, None]);
-    assert_eq!(costs(&analysis), 5_000);
+    assert_eq!(waits(&analysis), [Some(59_000_000), None, None]);
+    assert_eq!(costs(&analysis), 59_000_000);
     let part = Selection {
         operations: vec!["MPI_Barrier".into()],
         ..Selection::default()

@@ -18,6 +18,10 @@ use crate::sums::tally::finalize::FINALIZE;
 /// differs by less.
 const MORE: f64 = 1.5;
 
+/// How long a rank may be interrupted once, ns, and where ranks share cores: until the others have had theirs for some
+/// time slices. Who is late by less may have been.
+const INTERRUPTED_NS: [i64; 2] = [10_000_000, 50_000_000];
+
 impl Finder<'_, '_> {
     /// The causes of waits in `MPI_Finalize`; `of_collectives` are those of waits in collectives.
     pub(super) fn of_waits_at_the_end(&self, of_collectives: &[FoundCause]) -> Vec<FoundCause> {
@@ -73,6 +77,9 @@ impl Finder<'_, '_> {
         let end = self.inputs.findings.wait_causes.end.as_ref();
         let communicators = &self.inputs.communicators.list;
         let entry = end.map(|end| communicators[end.communicator as usize].entry);
+        let waits = self.inputs.sums.processes.iter();
+        let longest_ns = waits.filter_map(|process| process.finalize_wait_ns).max();
+        let longest_ns = longest_ns.unwrap_or(0);
         for (kind, of) in &others {
             let is_told = matches!(kind, CauseKind::Imbalance | CauseKind::Algorithm);
             let is_of_cores = *kind == CauseKind::Algorithm && self.findings.are_cores_shared;
@@ -81,7 +88,7 @@ impl Finder<'_, '_> {
             causes.push(FoundCause {
                 by: is_of_cores.then_some(LateBy::Preempted),
                 run_shorter_ns: found.run_shorter_ns.filter(|_| is_told),
-                matters: found.matters && is_told,
+                matters: found.matters && is_told && longest_ns >= self.interrupted_ns(),
                 ..found
             });
         }
@@ -113,12 +120,17 @@ impl Finder<'_, '_> {
         let largest_ns = self.largest_event_ns(|process| !named.contains(&self.rank(process)));
         let at_once_ns = cost.largest.map_or(0, |(ns, _)| ns);
         let is_event = at_once_ns >= largest_ns.saturating_mul(LARGER)
+            && group.late_ns >= self.interrupted_ns()
             && group.late_ns as f64 >= (MORE - 1.0) * group.others_ns;
         if !is_event || !self.matters(cost.ns()) {
             return Vec::new();
         }
         late.retain(|process, _| !group.processes.contains(process));
         vec![self.late_once(&group, &of, CourseKind::AtEnd)]
+    }
+
+    fn interrupted_ns(&self) -> i64 {
+        INTERRUPTED_NS[usize::from(self.findings.are_cores_shared)]
     }
 
     /// The ranks at which a cause arises together, or one of which it is.
