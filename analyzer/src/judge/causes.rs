@@ -48,9 +48,11 @@ const TESTS: usize = 4;
 const MOST_OF_IT: f64 = 0.5;
 /// Instances of an operation from which on chance can be told from them.
 const FEWEST: u64 = 3;
-/// Few times that one does the most are evidence from so many on, if nobody ever does as much, each is so many times the mean
-/// of all others, and they are so much of what anybody does the most: one in so many.
-const FEW: u64 = 3;
+/// Few times that one does the most are evidence if that all of them are of the same has at most this probability, nobody ever does
+/// as much, each is so many times the mean of all others, and they are so much of what anybody does the most: one in so many.
+const SELDOM: f64 = 0.05;
+/// Few are these among so many times as many instances, at least.
+const AMONG: u64 = 16;
 const FAR: f64 = 10.0;
 const NOTABLY: f64 = 3.0;
 /// Parts of the run in each of which one must be late where few times are evidence.
@@ -633,7 +635,8 @@ impl<'f, 'a> Finder<'f, 'a> {
                     parts.insert(at / i128::from(length_ns));
                 }
                 let mean_ns = (all_ns - own_ns as f64) / n_all.saturating_sub(n).max(1) as f64;
-                let are_all = n_own == n && n >= FEW && more_ns as f64 >= FAR * mean_ns;
+                let is_seldom = n * AMONG <= n_all && fair_share.powi(n as i32 - 1) <= SELDOM;
+                let are_all = n_own == n && is_seldom && more_ns as f64 >= FAR * mean_ns;
                 let are_many = n_own as f64 >= MOST_OF_IT * n as f64
                     && binomial_tail(n, n_own, fair_share) * n_tried <= MAX_P;
                 (are_all || are_many)

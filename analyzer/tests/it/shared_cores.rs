@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use collbench_analyzer::results::{CauseKind, LateBy, SharedCores};
+use collbench_analyzer::results::{CauseKind, CostOf, LateBy, SharedCores};
 use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 
 /// All ranks leave an operation at different times, and are late for the next one because of that.
@@ -58,7 +58,10 @@ fn note(trace: &Path, rank: usize, usable: u16, online: u16, set: u64) {
 fn of_cores(analysis: &Analysis) -> usize {
     let causes = analysis.causes.iter();
     let of = |kind, by| kind == CauseKind::Algorithm && by == Some(LateBy::Preempted);
-    causes.filter(|cause| of(cause.kind, cause.by)).count()
+    let in_collectives = causes.filter(|cause| cause.of != CostOf::Finalize);
+    in_collectives
+        .filter(|cause| of(cause.kind, cause.by))
+        .count()
 }
 
 #[test]

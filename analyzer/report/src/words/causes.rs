@@ -133,7 +133,15 @@ pub(crate) fn costliest_at<'a>(
 
 /// The causes that are named; of what costs operation time and waits once, as what shortens the run more.
 fn named(analysis: &Analysis) -> impl Iterator<Item = &FoundCause> {
-    let rank = |cause: &FoundCause| (cause.run_shorter_ns, cause.cost_ns, cause.of);
+    let rank = |cause: &FoundCause| {
+        let is_before_the_end = cause.of != CostOf::Finalize;
+        (
+            cause.run_shorter_ns,
+            is_before_the_end,
+            cause.cost_ns,
+            cause.of,
+        )
+    };
     let is_first = move |cause: &FoundCause| {
         let mut alike = alike(analysis, cause);
         alike.all(|other| rank(other) <= rank(cause))

@@ -6,7 +6,7 @@ use collbench_analyzer::results::{
     UntoldOperation, UntoldReason,
 };
 use collbench_text::inert;
-use collbench_text::quantity::{counted, duration, short_bytes};
+use collbench_text::quantity::{counted, duration, short_bytes, short_count};
 
 use crate::words;
 
@@ -113,11 +113,11 @@ pub(crate) fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> St
             format!(
                 "{subject} {likely}takes {per_instance} per call for the transfer of its data: {} bytes {over}{} in {}, \
                  {} bytes per second (the most {most} in this run: {}){again}",
-                short_bytes(*bytes),
+                short_count(*bytes),
                 link(&cause.place),
                 duration(*transfer_ns),
-                short_bytes(*bytes_per_s),
-                short_bytes(*most_per_s),
+                short_count(*bytes_per_s),
+                short_count(*most_per_s),
             )
         }
         CostFacts::Algorithm {

@@ -15,6 +15,8 @@ use crate::results::over_time::Culprit;
 const APART: f64 = 6.0;
 /// Ranks that are a group, at least.
 const MIN_ALIKE: usize = 2;
+/// Two ranks differ by this part, at most, of what they do more than the others: one in so many.
+const TWO_ALIKE: f64 = 4.0;
 
 /// The members of a communicator that are late alike to an operation.
 struct Alike {
@@ -148,12 +150,16 @@ impl Finder<'_, '_> {
             if members.len() < MIN_ALIKE {
                 return None;
             }
-            // Two are alike only if each is late most of the times.
+            // Two are alike only if they are so much as each other, and each is late most of the times.
+            let are_apart = match members[..] {
+                [a, b] => (means[a] - means[b]).abs() * TWO_ALIKE > more,
+                _ => false,
+            };
             let is_often = |&at: &usize| {
                 let (_, excess) = known[at];
                 excess.error_of_mean_ns() * (excess.n as f64).sqrt() <= more
             };
-            if members.len() == MIN_ALIKE && !members.iter().all(is_often) {
+            if are_apart || members.len() == MIN_ALIKE && !members.iter().all(is_often) {
                 return None;
             }
             let is_member = |at: usize| members.binary_search(&at).is_ok();

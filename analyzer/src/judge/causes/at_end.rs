@@ -61,13 +61,16 @@ impl Finder<'_, '_> {
                 !is_named
             });
             if of.cost().ns() > 0 {
+                let found = self.found(named.kind, named.place.clone(), &of);
                 causes.push(FoundCause {
+                    // Without it, nobody would wait there either.
+                    run_shorter_ns: found.run_shorter_ns.max(named.run_shorter_ns),
                     by: named.by,
                     ranks: named.ranks.clone(),
                     partner: named.partner,
                     origin: named.origin,
                     confidence: named.confidence,
-                    ..self.found(named.kind, named.place.clone(), &of)
+                    ..found
                 });
             }
         }

@@ -99,7 +99,8 @@ impl<'a> Occasions<'a> {
             .or_else(|| self.of_one(interruptions))
     }
 
-    /// A period in time of the interruptions of the process that has most of them, among those of others.
+    /// A period in time of the interruptions of the process that has most of them, at least twice as many as the others have on
+    /// average.
     fn of_one(&self, interruptions: &[Interruption]) -> Option<Rhythm> {
         let mut by_process: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (index, interruption) in interruptions.iter().enumerate() {
@@ -112,6 +113,14 @@ impl<'a> Occasions<'a> {
             .into_iter()
             .rev()
             .max_by_key(|(_, indexes)| indexes.len())?;
+        let n_others = interruptions.len() - indexes.len();
+        let members = interruptions
+            .iter()
+            .map(|of| self.groups[of.group()].1.members.len());
+        let n_members = members.max().unwrap_or(0);
+        if indexes.len() * n_members.saturating_sub(1) < 2 * n_others {
+            return None;
+        }
         let own = indexes.iter().map(|&index| interruptions[index].clone());
         let found = self.in_time(&own.collect::<Vec<_>>())?;
         let of_all = |own: Vec<usize>| own.into_iter().map(|at| indexes[at]).collect();
