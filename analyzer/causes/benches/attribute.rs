@@ -126,6 +126,6 @@ fn waits_of_64_processes(bencher: Bencher<'_, '_>, (_, steps): (&str, &[Kind])) 
                 attribution.advance(until_ns - 1_000_000);
                 attribution.add(instance);
             }
-            black_box(attribution.finish())
+            black_box(attribution.finish(None))
         });
 }

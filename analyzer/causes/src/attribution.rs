@@ -43,6 +43,8 @@ pub struct Attribution {
     sinces: Sinces,
     /// When `MPI_Init` returned to processes, ns, as far as that is not looked at yet.
     begins: Vec<(u32, i64)>,
+    /// Whether only the instance at the end of the run is left.
+    is_end: bool,
 }
 
 /// What is to be done with an instance when a time has come.
@@ -117,6 +119,7 @@ impl Attribution {
             spare: Spare::default(),
             sinces: Sinces::default(),
             begins: Vec::new(),
+            is_end: false,
         }
     }
 
@@ -294,10 +297,17 @@ impl Attribution {
         self.n_held
     }
 
-    /// The causes of all waits.
+    /// The causes of all waits, those at the end of the run included, where that is an instance of its own.
     #[must_use]
-    pub fn finish(mut self) -> Attributed {
+    pub fn finish(mut self, end: Option<Instance>) -> Attributed {
         self.advance(i64::MAX);
+        // That all waited for the last one once more does not say how late it was made by what was before.
+        self.totals.end(self.n_ends);
+        self.is_end = true;
+        if let Some(end) = end {
+            self.add(end);
+            self.advance(i64::MAX);
+        }
         self.totals.finish(self.n_ends)
     }
 
@@ -406,23 +416,29 @@ impl Attribution {
     fn note_excesses(&mut self, instance: &Instance, last: usize, shared_ns: Option<i64>) {
         let (processes, totals) = (&self.processes, &mut self.totals);
         let comparison = &mut self.comparison;
-        if let Some(from_ns) = shared_ns {
+        if let Some(from_ns) = shared_ns.filter(|_| !self.is_end) {
             comparison.note_excesses(instance, |_| from_ns, processes, totals);
             return;
         }
         let from_ns = match self.history.since_of_last(instance, last) {
-            Since::Instant(from_ns) => Some(from_ns),
-            _ => None,
+            Since::Instant(from_ns) => Some(shared_ns.unwrap_or(from_ns)),
+            _ => shared_ns,
         };
         match (from_ns, self.history.inside_previous(instance)) {
+            (Some(from_ns), _) if self.is_end => {
+                comparison.note_once(instance, (from_ns, true), processes, totals);
+            }
             (Some(from_ns), _) if self.history.origin_ns() == Some(from_ns) => {
-                comparison.note_start(instance, from_ns, processes, totals);
+                comparison.note_once(instance, (from_ns, false), processes, totals);
             }
             (_, Some(inside)) => {
                 comparison.note_excesses(instance, |slot| inside[slot].1, processes, totals);
             }
             (Some(from_ns), None) => {
                 comparison.note_excesses(instance, |_| from_ns, processes, totals);
+            }
+            (None, _) if self.is_end => {
+                totals.note_once(instance, vec![-1; instance.calls.len()], true);
             }
             (None, None) => {}
         }

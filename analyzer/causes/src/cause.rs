@@ -100,13 +100,16 @@ pub struct Attributed {
     /// there was some.
     pub own_excesses: BTreeMap<(u64, u32), Excesses>,
     /// The first instances, of which the members are compared since `MPI_Init`.
-    pub starts: Vec<Start>,
+    pub starts: Vec<DidBefore>,
+    /// The instance at the end of the run.
+    pub end: Option<DidBefore>,
 }
 
-/// What the members of a communicator did between `MPI_Init` and their first collective together.
+/// What the members of a communicator did before an instance that there is once in a run: between `MPI_Init` and their
+/// first collective together, or between the last one and the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Start {
-    /// The operation of that.
+pub struct DidBefore {
+    /// The operation of that instance.
     pub operation: u64,
     /// Number of the communicator.
     pub communicator: u32,
@@ -166,28 +169,38 @@ impl Totals {
         self.own_excesses.note(instance, did_ns);
     }
 
-    /// Notes what the members of a first instance did before, likewise.
-    pub(crate) fn note_start(&mut self, instance: &Instance, did_ns: Vec<i64>) {
-        if self.starts.len() < MOST_STARTS {
-            self.starts.push(Start {
-                operation: instance.operation,
-                communicator: instance.communicator,
-                members: Arc::clone(&instance.members),
-                did_ns,
-            });
+    /// Notes what the members of the first instance of a communicator did before, or (`is_end`) of that at the end,
+    /// likewise.
+    pub(crate) fn note_once(&mut self, instance: &Instance, did_ns: Vec<i64>, is_end: bool) {
+        let before = DidBefore {
+            operation: instance.operation,
+            communicator: instance.communicator,
+            members: Arc::clone(&instance.members),
+            did_ns,
+        };
+        if is_end {
+            self.end = Some(before);
+        } else if self.starts.len() < MOST_STARTS {
+            self.starts.push(before);
+        }
+    }
+
+    /// Completes the costs, after so many instances of all processes.
+    pub(crate) fn end(&mut self, n_ends: u64) {
+        for cost in self.costs.values_mut() {
+            cost.finish(n_ends);
         }
     }
 
     /// All of them, after so many instances of all processes.
     pub(crate) fn finish(mut self, n_ends: u64) -> Attributed {
-        for cost in self.costs.values_mut() {
-            cost.finish(n_ends);
-        }
+        self.end(n_ends);
         Attributed {
             costs: self.costs.into_iter().collect(),
             excesses: self.excesses.finish(),
             own_excesses: self.own_excesses.finish(),
             starts: self.starts,
+            end: self.end,
         }
     }
 }

@@ -266,11 +266,12 @@ impl Comparison {
         self.did.clear();
     }
 
-    /// Notes what the members of a first instance did since `MPI_Init` that is their own.
-    pub(crate) fn note_start(
+    /// Notes what the members of a first instance did since `MPI_Init` that is their own; or (`is_end`) those of the
+    /// last one since an instant.
+    pub(crate) fn note_once(
         &mut self,
         instance: &Instance,
-        from_ns: i64,
+        (from_ns, is_end): (i64, bool),
         processes: &[Process],
         totals: &mut Totals,
     ) {
@@ -282,7 +283,7 @@ impl Comparison {
             let others_ns = in_calls_ns.saturating_add(process.launch_ns(span));
             did_ns(span, others_ns)
         });
-        totals.note_start(instance, did.collect());
+        totals.note_once(instance, did.collect(), is_end);
         self.did.clear();
     }
 

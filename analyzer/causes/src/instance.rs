@@ -26,6 +26,8 @@ pub struct Batch {
     pub polled: Vec<Polled>,
     /// When `MPI_Init` returned to processes, ns.
     pub begins: Vec<(u32, i64)>,
+    /// The instance at the end of the run.
+    pub end: Option<Instance>,
 }
 
 /// A span without collectives in which a process polled for messages again and again. What it did in between may be its

@@ -19,6 +19,8 @@
 //! Before the first instance of two processes T0 is when `MPI_Init` returned for the first time to any process, where
 //! that is known. Until it returned to a process as well, that was being started: `startup`.
 //!
+//! An instance at the end of the run, in which all wait for the last one to end, is compared likewise.
+//!
 //! Every wait is attributed completely: the costs add up to the waits, to the ns.
 //!
 //! # Source
@@ -42,9 +44,10 @@ mod shares;
 mod spare;
 mod spent;
 mod synchronizations;
+mod union;
 
 pub use attribution::Attribution;
-pub use cause::{Attributed, Cause, Cost, Costs, Start};
+pub use cause::{Attributed, Cause, Cost, Costs, DidBefore};
 pub use excess::{Excess, Excesses};
 pub use instance::{
     Batch, Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled, Wait,

@@ -40,6 +40,11 @@ impl Call {
         matches!(self.operation, Operation::Init | Operation::InitThread) && self.is_timed
     }
 
+    /// Whether MPI ends in the process with it, at times that can be true.
+    pub(crate) fn ends_mpi(&self) -> bool {
+        self.operation == Operation::Finalize && self.is_timed && !self.has_failed
+    }
+
     /// Time in it, ns; 0 for a call under way, and for one that returned an error. Of a nonblocking
     /// one: time in the initiating and the completing call.
     #[must_use]

@@ -102,6 +102,12 @@ pub struct ProcessFindings {
     pub partners: PartnerTimes,
     /// When `MPI_Init` returned, ns; `None` where that is not known.
     pub begun_ns: Option<i64>,
+    /// From when on it was in `MPI_Finalize`, but in no call of a callback any more, and when it left it; `None` where it
+    /// did not return from it, or that is not known.
+    pub finalize: Option<[Timestamp<Global>; 2]>,
+    /// From the first enter to the last leave of the collectives of each of its threads, ns; empty if they are all of one
+    /// thread.
+    pub threads: Vec<[i64; 2]>,
     /// Number of the place in the program from which it made the last call that had not returned.
     pub site_in_flight: Option<u32>,
 }

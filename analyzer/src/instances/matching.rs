@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use collbench_causes::Spare;
+use collbench_clocks::timestamp::{Global, Timestamp};
 use rayon::prelude::*;
 
 use crate::calls::context::MatchContext;
@@ -94,7 +95,7 @@ pub fn match_calls<A: Adder>(
     let mut findings = MatchFindings::default();
     let hosts = clocks.processes.iter().map(|clock| clock.host as u32);
     let hosts: Vec<u32> = hosts.collect();
-    let mut wait_causes = WaitCauses::new(&hosts, !run.has_lost_begin());
+    let mut wait_causes = WaitCauses::new(run, &hosts);
     let n_total = run.n_records();
     let (mut n_done, mut n_merged) = (0, 0);
     let mut handed_over = HandedOver::default();
@@ -113,6 +114,11 @@ pub fn match_calls<A: Adder>(
         }
         report(Progress { n_done, n_total });
     }
+    wait_causes.attribute(handed_over);
+    if let Some(spans) = matcher.finalize() {
+        workers.with(|_, sink| sink(Outcome::Finalize { spans: &spans }));
+    }
+    let handed_over = workers.hand_over(i64::MAX, wait_causes.take_spare());
     rayon::join(
         || workers.merge_into(&mut sums),
         || wait_causes.attribute(handed_over),
@@ -365,6 +371,14 @@ impl Matcher<'_> {
         let processes = self.processes.par_iter();
         let pending = processes.map(Process::pending_from_ns);
         pending.min().unwrap_or(i64::MAX)
+    }
+
+    /// From when to when each process of the run was in `MPI_Finalize`; `None` unless that is known of all.
+    fn finalize(&self) -> Option<Vec<[Timestamp<Global>; 2]>> {
+        let processes = self.processes.iter();
+        processes
+            .map(|process| process.found.of_process.finalize)
+            .collect()
     }
 
     /// Ends of messages read so far.

@@ -1,6 +1,7 @@
 //! Outcomes of matching, and the trait of what adds them up.
 
 use collbench_causes::{Batch, Spare};
+use collbench_clocks::timestamp::{Global, Timestamp};
 
 use crate::calls::call::{Call, Candidate};
 use crate::calls::gap::Gap;
@@ -37,6 +38,11 @@ pub enum Outcome<'m> {
         process: usize,
         /// The call.
         call: Call,
+    },
+    /// `MPI_Finalize` of all processes of the run, after everything else.
+    Finalize {
+        /// From when on each process of the run was in it, but in no call of a callback any more, and when it left it.
+        spans: &'m [[Timestamp<Global>; 2]],
     },
     /// What a thread did between two calls, where it did more than its own work. Those of a thread
     /// come in order of time, each before the instance of the call that ends it.

@@ -3,7 +3,9 @@
 //! Workers hand over complete instances in any order. A wait is attributed once nothing can come any
 //! more that began before it ended: no call that is still to be read, or that is still to be matched.
 
-use collbench_causes::{Attributed, Attribution, Batch, Spare};
+use collbench_causes::{Attributed, Attribution, Batch, Instance, Spare};
+
+use crate::trace::run::Run;
 
 /// Calls that are held until older ones are complete. Where there are more, older ones are waited for no
 /// longer: a collective that is under way for most of a long run would hold all others.
@@ -14,6 +16,8 @@ pub(crate) struct WaitCauses {
     attribution: Attribution,
     /// Whether the begin of the run is there: of a ring it is not.
     has_begin: bool,
+    /// The instance at the end of the run.
+    end: Option<Instance>,
 }
 
 /// What workers have handed over.
@@ -33,12 +37,21 @@ impl Default for HandedOver {
 }
 
 impl WaitCauses {
-    /// Of a run of which nothing is known yet; the host of each process. `has_begin`: whether its begin is there, which
-    /// it is not in a ring.
-    pub(crate) fn new(hosts: &[u32], has_begin: bool) -> Self {
+    /// Of a run of which nothing is known yet; the host of each process.
+    pub(crate) fn new(run: &Run<'_>, hosts: &[u32]) -> Self {
+        let mut attribution = Attribution::new(hosts);
+        for (process, file) in (0..).zip(&run.processes) {
+            let mut chunks = file.trace.chunks.iter();
+            if let Some(first) = chunks.next()
+                && chunks.any(|chunk| chunk.thread != first.thread)
+            {
+                attribution.add_threads(process);
+            }
+        }
         Self {
-            has_begin,
-            attribution: Attribution::new(hosts),
+            has_begin: !run.has_lost_begin(),
+            attribution,
+            end: None,
         }
     }
 
@@ -49,6 +62,7 @@ impl WaitCauses {
             for (process, left_ns) in batch.begins.into_iter().filter(|_| self.has_begin) {
                 self.attribution.add_begin(process, left_ns);
             }
+            self.end = self.end.take().or(batch.end);
             for polled in &batch.polled {
                 self.attribution.add_polled(polled);
             }
@@ -72,6 +86,6 @@ impl WaitCauses {
 
     /// The causes of all waits.
     pub(crate) fn finish(self) -> Attributed {
-        self.attribution.finish()
+        self.attribution.finish(self.end)
     }
 }

@@ -5,6 +5,7 @@
 //! out, with none of them alone, are the host; several ranks that are late alike are named together.
 
 mod alike;
+mod at_end;
 mod at_start;
 mod behaviour;
 pub(crate) mod completions;
@@ -34,6 +35,7 @@ use crate::results::imbalance::ImbalanceSummary;
 use crate::results::operation_costs::{CausePlace, Confidence, OperationCauseKind, OperationCosts};
 use crate::results::over_time::{ChangeKind, Culprit, DisturbanceSummary};
 use crate::sums::instances::operation_key::OperationKey;
+use crate::sums::tally::finalize::FINALIZE;
 
 /// How many times the average of the others a rank costs that stands out.
 const STANDS_OUT: i128 = 2;
@@ -73,6 +75,7 @@ pub(crate) struct Findings<'f> {
 pub(crate) fn causes(inputs: &Inputs<'_>, findings: &Findings<'_>) -> Vec<FoundCause> {
     let finder = Finder::new(inputs, findings);
     let mut causes = finder.of_waits();
+    causes.extend(finder.of_waits_at_the_end(&causes));
     causes.extend(finder.of_operation_time());
     if let Some(waited_for) = finder.of_point_to_point() {
         // Who waits longest, and with whom, would be another rank.
@@ -157,7 +160,8 @@ impl<'f, 'a> Finder<'f, 'a> {
         let mut imbalances: BTreeMap<Option<usize>, Late> = BTreeMap::new();
         let mut of_operations: BTreeMap<u64, Cost> = BTreeMap::new();
         let mut others: BTreeMap<CauseKind, Late> = BTreeMap::new();
-        for (&(cause, waited_in), cost) in &self.inputs.findings.wait_causes.costs {
+        let costs = self.inputs.findings.wait_causes.costs.iter();
+        for (&(cause, waited_in), cost) in costs.filter(|((_, of), _)| *of != FINALIZE) {
             let kind = match cause {
                 Cause::Late {
                     part: Some(Part::Recorder),

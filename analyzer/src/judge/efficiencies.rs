@@ -13,10 +13,32 @@ use crate::selection::Selection;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankTimes {
     pub(crate) rank: u32,
-    /// Time in collectives, and in pauses of the recorder.
+    /// Time between `MPI_Init` and `MPI_Finalize`.
+    pub(crate) between_ns: i64,
+    /// That of its threads, where several of them are in collectives at the same time; else the same.
+    pub(crate) of_threads_ns: i64,
+    /// Time in collectives.
     pub(crate) collectives_ns: i64,
+    /// In pauses of the recorder, of which some may be in `MPI_Init` or `MPI_Finalize`.
+    pub(crate) pauses_ns: i64,
     /// Time in other calls of MPI; `None` where that is not known.
     pub(crate) other_ns: Option<i64>,
+}
+
+impl RankTimes {
+    /// The time outside of calls that take so long, ns: of several threads the mean. Below 0 where it is impossible, but
+    /// of threads, of which not all that is in calls is in their time.
+    fn useful_ns(&self, in_calls_ns: i64) -> i64 {
+        let mut outside_ns = i128::from(self.of_threads_ns.saturating_sub(in_calls_ns));
+        if self.of_threads_ns > self.between_ns {
+            outside_ns = outside_ns.max(0);
+        }
+        if outside_ns > 0 {
+            outside_ns = (outside_ns - i128::from(self.pauses_ns)).max(0);
+        }
+        let of_all = i128::from(self.of_threads_ns.max(1));
+        saturate(outside_ns * i128::from(self.between_ns) / of_all)
+    }
 }
 
 /// The efficiencies of a run; `None` where a part of its calls is not known: of a selection, of a
@@ -36,9 +58,16 @@ pub(crate) fn efficiencies(
     let times = ranks.iter().zip(processes).map(|(rank, (process, found))| {
         let timed = process.has_layer(Layer::PointToPoint);
         let besides = Some(found.besides).filter(|_| timed);
+        let begun_ns = found.begun_ns.unwrap_or(0).max(0);
+        let ended_ns = found
+            .finalize
+            .map_or(trace.duration_ns, |[begin, _]| begin.ns());
         RankTimes {
             rank: rank.rank,
-            collectives_ns: rank.call_time_ns.saturating_add(rank.recorder_pause_ns),
+            between_ns: ended_ns.saturating_sub(begun_ns),
+            of_threads_ns: found.time_of_threads_ns(begun_ns, ended_ns),
+            collectives_ns: rank.call_time_ns,
+            pauses_ns: rank.recorder_pause_ns,
             other_ns: besides.map(|of| of.point_to_point_ns.saturating_add(of.unrecorded_ns)),
         }
     });
@@ -57,7 +86,7 @@ pub(crate) fn of_times(
     let useful = ranks.iter().map(|rank| {
         let other_ns = rank.other_ns.filter(|_| are_known).unwrap_or(0);
         let in_calls_ns = rank.collectives_ns.saturating_add(other_ns);
-        (runtime_ns.saturating_sub(in_calls_ns), rank.rank)
+        (rank.useful_ns(in_calls_ns), rank.rank)
     });
     let useful: Vec<(i64, u32)> = useful.collect();
     if runtime_ns <= 0 || useful.iter().any(|&(ns, _)| ns < 0) {
@@ -103,7 +132,10 @@ mod tests {
         let ranks = (0u32..).zip(collectives_ns);
         let times = ranks.map(|(rank, &collectives_ns)| RankTimes {
             rank,
+            between_ns: 1000,
+            of_threads_ns: 1000,
             collectives_ns,
+            pauses_ns: 0,
             other_ns,
         });
         times.collect()

@@ -80,6 +80,8 @@ mod tests {
             calls_by_class: BTreeMap::new(),
             wait_ns: Some(wait_ns),
             call_time_ns: wait_ns,
+            finalize_ns: None,
+            finalize_wait_ns: None,
             last: 0,
             first: 0,
             recorder_pause_ns: 0,

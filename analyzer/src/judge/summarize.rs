@@ -242,11 +242,9 @@ fn rank_summaries(inputs: &Inputs<'_>, pauses: &[(i64, i64)]) -> Vec<RankSummary
     processes
         .map(|(index, process)| {
             let tally = &inputs.sums.processes[index];
-            let besides = inputs
-                .findings
-                .processes
-                .get(index)
-                .map(|found| found.besides);
+            let found = inputs.findings.processes.get(index);
+            let besides = found.map(|found| found.besides);
+            let finalize = found.and_then(|found| found.finalize);
             let counted = besides.filter(|_| process.knows_layer(Layer::PointToPoint));
             let timed = besides.filter(|_| process.has_layer(Layer::PointToPoint));
             let mut calls_by_operation: BTreeMap<Code, u64> = BTreeMap::new();
@@ -265,6 +263,8 @@ fn rank_summaries(inputs: &Inputs<'_>, pauses: &[(i64, i64)]) -> Vec<RankSummary
                 calls_by_class,
                 wait_ns: tally.wait_ns,
                 call_time_ns: tally.call_ns,
+                finalize_ns: finalize.map(|[begin, leave]| leave.ns() - begin.ns()),
+                finalize_wait_ns: tally.finalize_wait_ns,
                 last: tally.last,
                 first: tally.first,
                 recorder_pause_ns: pauses[index].0,

@@ -25,7 +25,7 @@ pub struct FoundCause {
     /// for long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<u32>,
-    /// Index of the operation in which most of the cost arises; `None`: not one of those shown.
+    /// Index of the operation in which most of the cost arises; `None`: not one of those shown, or `MPI_Finalize`.
     pub operation: Option<usize>,
     /// Id of the communicator of that operation.
     pub communicator: Option<usize>,
@@ -35,7 +35,7 @@ pub struct FoundCause {
     pub site: Option<usize>,
     /// Direct and propagated cost, ns.
     pub cost_ns: i64,
-    /// Whether `cost_ns` is waiting or operation time.
+    /// What `cost_ns` is a part of.
     pub of: CostOf,
     /// Waits for the rank at which it arises, or the operation time, ns.
     pub direct_ns: i64,
@@ -154,6 +154,8 @@ pub enum CostOf {
     OperationTime,
     /// Time that ranks waited for others in point-to-point communication.
     PointToPoint,
+    /// Time that ranks waited for others in `MPI_Finalize`.
+    Finalize,
 }
 
 impl From<OperationCauseKind> for CauseKind {

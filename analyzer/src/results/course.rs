@@ -29,6 +29,8 @@ pub enum CourseKind {
     OneCommunicator,
     /// Once, between `MPI_Init` and the first collective.
     AtStart,
+    /// Once, between the last collective and `MPI_Finalize`.
+    AtEnd,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
     Newer,
@@ -60,7 +62,8 @@ pub struct Course {
     pub from_ns: Option<i64>,
     /// End of the last phase in which it is late; `None` unless it starts, ends or moves.
     pub to_ns: Option<i64>,
-    /// How much longer than other ranks it took until its first collective, ns; `None` unless it is late at the start.
+    /// How much longer than other ranks it took until its first collective, or from its last one to `MPI_Finalize`, ns;
+    /// `None` unless it is late at the start or at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_ns: Option<i64>,
 }

@@ -41,6 +41,12 @@ pub struct RankSummary {
     /// Time in calls, ns.
     #[serde(default)]
     pub call_time_ns: i64,
+    /// Time in `MPI_Finalize`, without calls in callbacks and what was done before them, ns; `None` where it is not known.
+    #[serde(default)]
+    pub finalize_ns: Option<i64>,
+    /// How long it waited there for the last rank, ns; `None` where it is not known.
+    #[serde(default)]
+    pub finalize_wait_ns: Option<i64>,
     /// Resolved instances in which it arrived last.
     pub last: u64,
     /// Resolved instances in which it arrived first.

@@ -19,6 +19,8 @@ pub struct ProcessTally {
     pub wait_ns: Option<i64>,
     /// Time in calls, ns.
     pub call_ns: i64,
+    /// Its wait in `MPI_Finalize`, ns; `None` where it is not known.
+    pub finalize_wait_ns: Option<i64>,
     /// Resolved instances that it arrived last to.
     pub last: u64,
     /// Resolved instances that it arrived first to.
@@ -59,6 +61,7 @@ impl ProcessTally {
             add_ns(self.wait_ns.get_or_insert(0), wait);
         }
         add_ns(&mut self.call_ns, other.call_ns);
+        self.finalize_wait_ns = self.finalize_wait_ns.or(other.finalize_wait_ns);
         self.last += other.last;
         self.first += other.first;
         self.behaviour.merge(&other.behaviour);

@@ -6,6 +6,7 @@
 //! complete sums.
 
 mod calls;
+pub(crate) mod finalize;
 mod instance;
 mod wait_causes;
 
@@ -335,6 +336,7 @@ impl Adder for Tally<'_> {
                 self.see(&call);
                 self.hand_over_begin(process, &call);
             }
+            Outcome::Finalize { spans } => self.take_finalize(spans),
             // Their sums are among the findings.
             Outcome::Gap { process, gap } => self.hand_over_gap(process, &gap),
         }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use collbench_analyzer::results::{CauseKind, LateBy, SharedCores};
+use collbench_analyzer::results::{CauseKind, CostOf, LateBy, SharedCores};
 use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 
 /// All ranks leave an operation at different times, and are late for the next one because of that.
@@ -54,9 +54,10 @@ fn note(trace: &Path, rank: usize, usable: u16, online: u16, set: u64) {
     fs::write(&path, bytes).unwrap();
 }
 
-/// The causes that say that ranks lose their cores.
+/// The causes of waits in collectives that say that ranks lose their cores.
 fn of_cores(analysis: &Analysis) -> usize {
     let causes = analysis.causes.iter();
+    let causes = causes.filter(|cause| cause.of == CostOf::Waiting);
     let of = |kind, by| kind == CauseKind::Algorithm && by == Some(LateBy::Preempted);
     causes.filter(|cause| of(cause.kind, cause.by)).count()
 }

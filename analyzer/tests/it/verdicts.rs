@@ -27,6 +27,7 @@ fn guilty(scenario: &str) -> Vec<CausePlace> {
         "starts.toml" | "slow-neighbour.toml" | "late-at-start.toml" | "slow-in-a-halo.toml" => {
             &[3]
         }
+        "late-at-end.toml" | "late-to-the-end.toml" => &[3],
         "chain.toml" => &[0],
         "late-to-complete.toml" => &[4],
         "polls-for-a-slow-rank.toml" => &[4, 5],
@@ -242,6 +243,52 @@ fn a_rank_that_is_late_for_the_first_collective_is_told_with_by_how_much() {
         assert!(
             cause.matters && cause.run_shorter_ns > Some(390_000_000),
             "seed {seed}"
+        );
+    });
+}
+
+#[test]
+fn a_rank_that_all_wait_for_in_finalize_is_told_with_by_how_much() {
+    each("late-at-end.toml", |seed, analysis| {
+        let cause = &analysis.causes[0];
+        let what = (cause.place.clone(), cause.of, cause.operation);
+        let expected = (Some(CausePlace::Rank(3)), CostOf::Finalize, None);
+        assert_eq!(what, expected, "seed {seed}");
+        let course = cause.course.unwrap();
+        assert_eq!(course.kind, CourseKind::AtEnd, "seed {seed}");
+        let late_ns = course.late_ns.unwrap();
+        assert!(
+            (late_ns - 400_000_000).abs() < 2_000_000,
+            "seed {seed}: {late_ns}"
+        );
+        assert!(cause.cost_ns > 7 * 399_000_000, "seed {seed}: {cause:#?}");
+        assert!(
+            cause.matters && cause.run_shorter_ns > Some(390_000_000),
+            "seed {seed}"
+        );
+        // It is the only one that does anything for long.
+        let found = analysis.efficiencies.as_ref().unwrap();
+        let by_hand = (150e6 + 2e6 + 50e6) / 553e6;
+        assert!(
+            (found.parallel - by_hand).abs() < 0.02,
+            "seed {seed}: {found:#?}"
+        );
+    });
+}
+
+#[test]
+fn a_rank_that_is_late_for_collectives_is_the_cause_of_waits_in_finalize_too() {
+    each("late-to-the-end.toml", |seed, analysis| {
+        let of = |what: CostOf| {
+            let mut causes = analysis.causes.iter();
+            causes.find(|cause| cause.of == what && cause.rank() == Some(3))
+        };
+        let collectives = of(CostOf::Waiting).unwrap();
+        assert_eq!(collectives.course, None, "seed {seed}");
+        let end = of(CostOf::Finalize).unwrap();
+        assert!(
+            (4_500_000..9_000_000).contains(&end.cost_ns),
+            "seed {seed}: {end:#?}"
         );
     });
 }

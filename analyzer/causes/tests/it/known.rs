@@ -130,7 +130,7 @@ fn costs_with(
     for instance in instances {
         attribution.add(instance.clone());
     }
-    by_cause(&attribution.finish().costs)
+    by_cause(&attribution.finish(None).costs)
 }
 
 #[test]
@@ -301,6 +301,33 @@ fn what_arose_after_the_last_instance_of_all_processes_makes_the_run_longer() {
 }
 
 #[test]
+fn the_end_of_the_run_adds_its_waits_and_leaves_the_others_as_they_are() {
+    let communicators = [vec![0, 1], world(3)];
+    let steps: Vec<_> = (0..10)
+        .map(|_| step(0, 0, Kind::All, &[100, 130]))
+        .collect();
+    let mut all = carry_out(3, &communicators, &steps);
+    let before = costs(3, &all);
+    let end = carry_out(
+        3,
+        &communicators,
+        &[step(1, 9, Kind::All, &[9_000, 2_000, 2_000])],
+    );
+    let mut attribution = Attribution::new(&[0; 3]);
+    all.drain(..).for_each(|instance| attribution.add(instance));
+    let attributed = attribution.finish(end.into_iter().next());
+    let (of_end, others): (Costs, Costs) = attributed
+        .costs
+        .into_iter()
+        .partition(|((_, operation), _)| *operation == 9);
+    assert_eq!(others, before);
+    assert_eq!(of_end.values().map(Cost::ns).sum::<i64>(), 2 * 7_000);
+    // Since it has left the last instance with another one.
+    let end = attributed.end.unwrap();
+    assert!(end.did_ns[0] > end.did_ns[1], "{end:?}");
+}
+
+#[test]
 fn before_the_first_instance_processes_are_compared_since_they_began() {
     // Process 1 began 100 ns later than the others, and worked for longer after that.
     let step = step(0, 0, Kind::All, &[1000, 1600, 500, 500]);
@@ -310,7 +337,7 @@ fn before_the_first_instance_processes_are_compared_since_they_began() {
         attribution.add_begin(process, begin_ns);
     }
     attribution.add(instances[0].clone());
-    let attributed = attribution.finish();
+    let attributed = attribution.finish(None);
     let late = Cause::LateAtStart {
         process: 1,
         part: None,
@@ -374,7 +401,7 @@ fn who_polls_for_a_message_is_late_because_of_its_sender() {
         for instance in &instances {
             attribution.add(instance.clone());
         }
-        by_cause(&attribution.finish().costs)
+        by_cause(&attribution.finish(None).costs)
     };
     let waits = |partner| Cause::Late {
         process: 2,

@@ -77,7 +77,7 @@ proptest! {
                 attribution.add(instance.clone());
             }
         }
-        prop_assert_eq!(attribution.finish().costs, at_once);
+        prop_assert_eq!(attribution.finish(None).costs, at_once);
     }
 
     #[test]
@@ -109,7 +109,7 @@ proptest! {
         for instance in &instances {
             attribution.add(instance.clone());
         }
-        let found = attribution.finish().costs.into_iter();
+        let found = attribution.finish(None).costs.into_iter();
         let found = found.map(|(key, cost)| (key, (cost.direct_ns, cost.propagated_ns)));
         let found: BTreeMap<_, _> = found.collect();
         prop_assert_eq!(found, reference::costs(&instances, &begins_ns));

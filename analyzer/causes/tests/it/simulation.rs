@@ -106,7 +106,7 @@ pub(crate) fn costs(n_processes: usize, instances: &[Instance]) -> Costs {
     for instance in instances {
         attribution.add(instance.clone());
     }
-    attribution.finish().costs
+    attribution.finish(None).costs
 }
 
 /// The sum of all waits, ns.

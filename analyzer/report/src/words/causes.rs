@@ -7,6 +7,7 @@ use collbench_analyzer::results::{
     CauseKind, CausePlace, Confidence, CostOf, Course, CourseKind, Culprit, FoundCause, LateBy,
     OperationCause, PeriodBasis,
 };
+use collbench_stats::integers::sum_ns;
 use collbench_text::{
     inert,
     quantity::{counted, duration, share},
@@ -136,21 +137,31 @@ fn alike<'a>(analysis: &'a Analysis, cause: &FoundCause) -> impl Iterator<Item =
         } else {
             other.ranks == ranks
         };
-        is_to_both && is_there && !is_at_start(other) && other.by == Some(LateBy::Computing)
+        is_to_both && is_there && !is_once(other) && other.by == Some(LateBy::Computing)
     };
-    let is_computing = cause.by == Some(LateBy::Computing) && !is_at_start(cause);
+    let are_cores = is_of_cores(cause);
+    let is_computing = cause.by == Some(LateBy::Computing) && !is_once(cause);
     let causes = analysis.causes.iter();
     causes.filter(move |other| {
         let is_explained = reason.is_some() && other.explained_by == reason && other.of != of;
-        is_explained || is_computing && is_same(other)
+        let are_cores = are_cores && is_of_cores(other) && other.of != of;
+        is_explained || are_cores || is_computing && is_same(other)
     })
 }
 
-/// Whether it is about the time before the first collective.
-fn is_at_start(cause: &FoundCause) -> bool {
-    cause
-        .course
-        .is_some_and(|course| course.kind == CourseKind::AtStart)
+/// Whether it is about the time before the first collective, or behind the last one.
+fn is_once(cause: &FoundCause) -> bool {
+    is_at(cause, CourseKind::AtStart) || is_at(cause, CourseKind::AtEnd)
+}
+
+fn is_at(cause: &FoundCause, when: CourseKind) -> bool {
+    cause.course.is_some_and(|course| course.kind == when)
+}
+
+/// Whether ranks wait in calls that are no instances of a collective: in point-to-point communication, or in completing
+/// calls.
+fn is_in_other_calls(cause: &FoundCause) -> bool {
+    matches!(cause.of, CostOf::PointToPoint | CostOf::OperationTime)
 }
 
 /// A cause with its cost.
@@ -166,6 +177,7 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
         CostOf::Waiting => "of waiting",
         CostOf::OperationTime => "in collectives",
         CostOf::PointToPoint => "of waiting in point-to-point communication",
+        CostOf::Finalize => "of waiting in MPI_Finalize",
     };
     let mut words = format!("costs {} {of}", duration(cause.cost_ns));
     if let Some(part) = cause.share {
@@ -178,10 +190,13 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
     }
     if let Some(other) = alike(analysis, cause).find(|other| other.matters) {
         let of = match other.of {
-            CostOf::Waiting if cause.of == CostOf::PointToPoint => "of waiting in collectives",
+            CostOf::Waiting if matches!(cause.of, CostOf::PointToPoint | CostOf::Finalize) => {
+                "of waiting in collectives"
+            }
             CostOf::Waiting => "of waiting in what follows",
             CostOf::OperationTime => "in collectives",
             CostOf::PointToPoint => "of waiting in point-to-point communication",
+            CostOf::Finalize => "of waiting in MPI_Finalize",
         };
         let part = other
             .share
@@ -217,10 +232,13 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
     let at = place(analysis, cause);
     let before = operation(analysis, cause).map_or_else(String::new, |of| format!(" before {of}"));
     let mut words = match cause.kind {
-        CauseKind::LateRank | CauseKind::LateHost | CauseKind::Imbalance if is_at_start(cause) => {
+        CauseKind::LateRank | CauseKind::Imbalance if is_at(cause, CourseKind::AtStart) => {
             late_at_start(analysis, cause)
         }
-        CauseKind::LateRank | CauseKind::Imbalance if cause.of != CostOf::Waiting => {
+        CauseKind::LateRank | CauseKind::Imbalance if is_at(cause, CourseKind::AtEnd) => {
+            late_at_end(analysis, cause)
+        }
+        CauseKind::LateRank | CauseKind::Imbalance if is_in_other_calls(cause) => {
             let (whom, verb) = match cause.ranks.len() {
                 0 => (at, "computes"),
                 _ => (inert::ranks(&cause.ranks), "compute"),
@@ -278,6 +296,10 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
                 shared_cores(analysis)
             )
         }
+        CauseKind::Algorithm if cause.of == CostOf::Finalize => {
+            let of = operation(analysis, cause).unwrap_or_else(|| "collectives".to_owned());
+            format!("some ranks leave {of} later than others, and are late for MPI_Finalize")
+        }
         CauseKind::Algorithm
         | CauseKind::Placement
         | CauseKind::Serialization
@@ -300,7 +322,11 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
         CauseKind::Imbalance => {
             let most = call_sites::place(analysis, cause.site).and(operation(analysis, cause));
             let most = most.map_or_else(String::new, |of| format!(", the most before {of}"));
-            format!("work differs between the ranks of {at}, and none stands out{most}")
+            let before = match cause.of {
+                CostOf::Finalize => " before MPI_Finalize",
+                _ => "",
+            };
+            format!("work differs between the ranks of {at}{before}, and none stands out{most}")
         }
         CauseKind::Startup => "ranks began at different times".to_owned(),
         CauseKind::Recorder => "the recorder paused ranks".to_owned(),
@@ -422,18 +448,49 @@ fn late_at_start(analysis: &Analysis, cause: &FoundCause) -> String {
     let first = operation(analysis, cause).map_or_else(String::new, |of| format!(" ({of})"));
     let late_ns = cause.course.and_then(|course| course.late_ns);
     let by = late_ns.map_or_else(String::new, |ns| format!(" by {}", duration(ns)));
-    let did = match (cause.by, cause.partner, cause.ranks.len()) {
-        (Some(LateBy::PointToPoint), Some(partner), _) => {
-            format!("in point-to-point communication with rank {partner}")
-        }
-        (Some(LateBy::PointToPoint), None, _) => "in point-to-point communication".to_owned(),
-        (Some(LateBy::Io), ..) => "in MPI-IO".to_owned(),
-        (Some(LateBy::Rma), ..) => "in one-sided communication".to_owned(),
-        _ => "outside of MPI (computing, reading input, ...)".to_owned(),
-    };
+    let did = did_once(cause, "computing, reading input, ...");
     format!(
         "{who} {is} late for the first collective{first}{by}: since MPI_Init {it} {is} longer {did}"
     )
+}
+
+/// Who waits in MPI_Finalize for whom, and what was done since the last collective.
+fn late_at_end(analysis: &Analysis, cause: &FoundCause) -> String {
+    let (late, whom) = match cause.rank() {
+        Some(rank) => (vec![rank], format!("rank {rank}: it is")),
+        None => {
+            let whom = format!("{}: they are", inert::ranks(&cause.ranks));
+            (cause.ranks.clone(), whom)
+        }
+    };
+    let least_ns = cause.course.and_then(|course| course.late_ns).unwrap_or(0) / 2;
+    let ranks = analysis.ranks.iter();
+    let waits = ranks.filter_map(|of| Some((of.rank, of.finalize_wait_ns?)));
+    let waits = waits.filter(|(rank, ns)| !late.contains(rank) && *ns >= least_ns);
+    let (waiting, waits): (Vec<u32>, Vec<i64>) = waits.unzip();
+    let who = match waiting.len() {
+        0 => "other ranks wait".to_owned(),
+        1 => format!("{} waits", inert::ranks(&waiting)),
+        _ => format!("{} wait", inert::ranks(&waiting)),
+    };
+    let mean = (!waits.is_empty()).then(|| sum_ns(waits.iter().copied()) / waits.len() as i64);
+    let each = if waits.len() > 1 { " each" } else { "" };
+    let long = mean.map_or_else(String::new, |ns| format!(" some {}{each}", duration(ns)));
+    let did = did_once(cause, "computing, writing output, ...");
+    format!("{who}{long} in MPI_Finalize for {whom} longer {did} after the last collective")
+}
+
+/// What a rank that is late once was longer in.
+fn did_once(cause: &FoundCause, outside: &str) -> String {
+    match (cause.by, cause.partner) {
+        (Some(LateBy::PointToPoint), Some(partner)) => {
+            format!("in point-to-point communication with rank {partner}")
+        }
+        (Some(LateBy::PointToPoint), None) => "in point-to-point communication".to_owned(),
+        (Some(LateBy::Io), ..) => "in MPI-IO".to_owned(),
+        (Some(LateBy::Rma), ..) => "in one-sided communication".to_owned(),
+        _ => format!("outside of MPI ({outside})"),
+    }
 }
 
 /// How a cause is distributed over the run.
@@ -522,6 +579,9 @@ fn place(analysis: &Analysis, cause: &FoundCause) -> String {
 
 /// The operation in which a cause costs the most.
 fn operation(analysis: &Analysis, cause: &FoundCause) -> Option<String> {
+    if cause.of == CostOf::Finalize && cause.operation.is_none() {
+        return Some("MPI_Finalize".to_owned());
+    }
     let found = |cause: &FoundCause| analysis.operations.get(cause.operation?);
     let operation = found(cause)?;
     let called_at = call_sites::at(analysis, cause.site);
@@ -557,14 +617,20 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
     let who = place(analysis, cause);
     let of = operation(analysis, cause).unwrap_or_else(|| "the collective".to_owned());
     match (cause.kind, cause.by) {
-        (CauseKind::LateRank | CauseKind::Imbalance, _) if is_at_start(cause) => {
+        (CauseKind::LateRank | CauseKind::Imbalance, _) if is_once(cause) => {
             let who = match cause.ranks.len() {
                 0 => who,
                 _ => inert::ranks(&cause.ranks),
             };
+            if is_at(cause, CourseKind::AtEnd) {
+                return format!(
+                    "look at what {who} did between the last collective and MPI_Finalize, for instance writing \
+                     output; let all ranks share that, or do it while the others go on"
+                );
+            }
             format!("look at what {who} did between MPI_Init and {of}, for instance reading input")
         }
-        (CauseKind::LateRank | CauseKind::Imbalance, _) if cause.of != CostOf::Waiting => {
+        (CauseKind::LateRank | CauseKind::Imbalance, _) if is_in_other_calls(cause) => {
             let (whom, verb) = match cause.ranks.len() {
                 0 => (who, "computes"),
                 _ => (inert::ranks(&cause.ranks), "compute"),

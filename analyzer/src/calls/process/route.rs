@@ -1,9 +1,10 @@
 //! Sorts the records of a process into queues, in parts that go to one queue each.
 
 use collbench_clocks::timestamp::Timestamp;
-use collbench_formats::{Record, UNKNOWN_COMMUNICATOR};
+use collbench_formats::{Operation, Record, UNKNOWN_COMMUNICATOR};
 
 use crate::calls::call::Call;
+use crate::calls::last_seen::{has_returned, is_own};
 use crate::calls::message_owner::{CallOf, OwnCollective};
 use crate::calls::process::Process;
 use crate::calls::process::class::{RecordClass, class_of, is_message, is_pass};
@@ -56,6 +57,9 @@ impl Process<'_> {
             }
             let position = self.route_part(class, part, before, unqueued);
             let is_call = class.is_call();
+            if self.found.of_process.finalize.is_some() && class != RecordClass::Process {
+                self.call_in_finalize(part);
+            }
             if self.has_messages && (is_call || class == RecordClass::Completion) {
                 self.keep_recent(part.records);
             }
@@ -72,6 +76,24 @@ impl Process<'_> {
         if batch.is_possible {
             let thread = self.thread_of(batch.location);
             self.gaps.pass(thread, all, &self.clock);
+            if self.recent.is_none() {
+                self.note_thread(thread, all);
+            }
+        }
+    }
+
+    /// Notes when one of several threads was in collectives.
+    fn note_thread(&mut self, thread: u32, records: &[Record]) {
+        let is_collective = |record: &&Record| {
+            let is_counted = record.operation().is_some_and(Operation::is_counted);
+            is_own(record) && has_returned(record) && (record.completion().is_some() || is_counted)
+        };
+        let first = records.iter().find(is_collective);
+        let last = records.iter().rfind(is_collective);
+        if let Some((first, last)) = first.zip(last) {
+            let (enter, leave) = (first.enter.get(), last.leave.get());
+            let [begin, end] = self.threads.entry(thread).or_insert([enter, leave]);
+            (*begin, *end) = (enter.min(*begin), leave.max(*end));
         }
     }
 
@@ -82,6 +104,18 @@ impl Process<'_> {
         if let Some(gap) = self.gaps.end(thread, first, enter, &self.clock) {
             let process = self.index;
             unqueued(Unqueued::Gap { process, gap });
+        }
+    }
+
+    /// In callbacks of `MPI_Finalize` a process does not wait in that yet.
+    #[cold]
+    fn call_in_finalize(&mut self, part: BatchPart<'_>) {
+        let own = part.records.iter().filter(|record| has_returned(record));
+        let last = own.map(|record| record.leave.get()).max();
+        let last = last.filter(|_| part.is_possible);
+        let last = last.map(|ticks| self.clock.global(Timestamp::from_ticks(ticks)));
+        if let (Some([begin, leave]), Some(last)) = (&mut self.found.of_process.finalize, last) {
+            *begin = last.clamp(*begin, *leave);
         }
     }
 
@@ -168,6 +202,10 @@ impl Process<'_> {
                     let process = self.index;
                     if call.begins_mpi() {
                         self.found.of_process.begun_ns = call.leave.map(Timestamp::ns);
+                    }
+                    if call.ends_mpi() {
+                        let left = call.leave;
+                        self.found.of_process.finalize = left.map(|leave| [call.enter, leave]);
                     }
                     unqueued(Unqueued::Process { process, call });
                 }

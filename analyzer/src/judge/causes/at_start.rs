@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use collbench_causes::{Cause, Part, Start};
+use collbench_causes::{Cause, DidBefore, Part};
 
 use crate::judge::causes::Finder;
 use crate::judge::causes::alike::by_part;
@@ -14,21 +14,25 @@ use crate::judge::causes::late::Late;
 use crate::results::causes::{CauseKind, FoundCause};
 use crate::results::course::{Course, CourseKind};
 use crate::results::operation_costs::{CausePlace, Confidence};
+use crate::sums::tally::finalize::FINALIZE;
 
 /// From how many times the distance of the others from each other on ranks are apart from them.
 const APART: f64 = 3.0;
 
-/// From how many times the cost of any later event on being late at the start is no event like others.
-const LARGER: i64 = 3;
+/// From how many times the cost of any other event on being late at the start, or at the end, is no event like others.
+pub(super) const LARGER: i64 = 3;
 
-/// Processes that were late for a first collective, and by how much, ns.
-struct LateStart {
-    processes: Vec<u32>,
-    late_ns: i64,
+/// Processes that were late for a first collective, or at the end, and by how much, ns.
+pub(super) struct LateOnce {
+    pub(super) processes: Vec<u32>,
+    pub(super) late_ns: i64,
+    communicator: u32,
+    /// What the others did at most, ns.
+    pub(super) others_ns: f64,
 }
 
-impl LateStart {
-    fn of(start: &Start) -> Option<Self> {
+impl LateOnce {
+    pub(super) fn of(start: &DidBefore) -> Option<Self> {
         let members = start.members.iter().copied().zip(&start.did_ns);
         let known: Vec<(u32, f64)> = members
             .filter(|&(_, &ns)| ns >= 0)
@@ -55,6 +59,8 @@ impl LateStart {
         (earliest - most > APART * (most - least)).then(|| Self {
             processes: group.members.iter().map(|&at| known[at].0).collect(),
             late_ns: group.more.round() as i64,
+            communicator: start.communicator,
+            others_ns: most,
         })
     }
 }
@@ -63,14 +69,9 @@ impl Finder<'_, '_> {
     /// Names those that were late for a first collective, and removes them from `late`.
     pub(super) fn late_at_start(&self, late: &mut BTreeMap<u32, Late>) -> Vec<FoundCause> {
         let mut causes = Vec::new();
-        let costs = self.inputs.findings.wait_causes.costs.iter();
-        let later = costs.filter(|((cause, _), _)| {
-            matches!(cause, Cause::Late { .. } | Cause::Imbalance { .. })
-        });
-        let later = later.filter_map(|(_, cost)| cost.largest);
-        let largest_ns = later.map(|(ns, _)| ns).max().unwrap_or(0);
+        let largest_ns = self.largest_event_ns(|_| true);
         for start in &self.inputs.findings.wait_causes.starts {
-            let Some(group) = LateStart::of(start) else {
+            let Some(group) = LateOnce::of(start) else {
                 continue;
             };
             let mut of = Late::default();
@@ -94,19 +95,35 @@ impl Finder<'_, '_> {
             for process in &processes {
                 late.remove(process);
             }
-            causes.push(self.start_of(&group, &of));
+            causes.push(self.late_once(&group, &of, CourseKind::AtStart));
         }
         causes
     }
 
-    fn start_of(&self, group: &LateStart, of: &Late) -> FoundCause {
+    /// The largest cost in one instance of a collective of being late, of those processes that are wanted, or of
+    /// imbalance, ns.
+    pub(super) fn largest_event_ns(&self, is_wanted: impl Fn(u32) -> bool) -> i64 {
+        let costs = self.inputs.findings.wait_causes.costs.iter();
+        let events = costs.filter(|((cause, waited_in), _)| {
+            let is_event = match cause {
+                Cause::Late { process, .. } => is_wanted(*process),
+                cause => matches!(cause, Cause::Imbalance { .. }),
+            };
+            *waited_in != FINALIZE && is_event
+        });
+        let largest = events.filter_map(|(_, cost)| cost.largest);
+        largest.map(|(ns, _)| ns).max().unwrap_or(0)
+    }
+
+    /// The cause that these are late once, at the start or at the end.
+    pub(super) fn late_once(&self, group: &LateOnce, of: &Late, when: CourseKind) -> FoundCause {
         let mut ranks: Vec<u32> = group.processes.iter().map(|&of| self.rank(of)).collect();
         ranks.sort_unstable();
         let part = of.parts.iter().max_by_key(|(_, cost)| cost.ns());
         let part = part.and_then(|(part, _)| *part);
         let course = Course {
             late_ns: Some(group.late_ns),
-            ..Course::new(CourseKind::AtStart)
+            ..Course::new(when)
         };
         let found = |kind, place| FoundCause {
             by: by_part(part),
@@ -121,9 +138,9 @@ impl Finder<'_, '_> {
         match ranks[..] {
             [rank] => found(CauseKind::LateRank, CausePlace::Rank(rank)),
             _ => {
-                let found = found(CauseKind::Imbalance, CausePlace::Communicator(None));
+                let entry = self.inputs.communicators.list[group.communicator as usize].entry;
+                let found = found(CauseKind::Imbalance, CausePlace::Communicator(Some(entry)));
                 FoundCause {
-                    place: Some(CausePlace::Communicator(found.communicator)),
                     run_shorter_ns: Some(of.cost().at_ends_ns.min(group.late_ns)),
                     ranks,
                     ..found
@@ -138,13 +155,13 @@ mod tests {
     use super::*;
 
     fn late(did_ns: &[i64]) -> Option<(Vec<u32>, i64)> {
-        let start = Start {
+        let start = DidBefore {
             operation: 1,
             communicator: 0,
             members: (0..did_ns.len() as u32).collect(),
             did_ns: did_ns.to_vec(),
         };
-        let found = LateStart::of(&start)?;
+        let found = LateOnce::of(&start)?;
         Some((found.processes, found.late_ns))
     }
 

@@ -21,7 +21,7 @@ const MATTERS: i128 = 100;
 /// What a process did in the whole run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Whole {
-    /// Time outside of MPI since `MPI_Init` returned, ns.
+    /// Time outside of MPI between `MPI_Init` and `MPI_Finalize`, ns.
     pub(crate) own_ns: i64,
     /// Time in point-to-point communication, ns.
     pub(crate) with_partners_ns: i64,
@@ -50,7 +50,8 @@ pub(crate) fn whole(inputs: &Inputs<'_>, duration_ns: i64) -> Option<Vec<Whole>>
         let in_calls_ns = (tally.call_ns)
             .saturating_add(with_partners_ns)
             .saturating_add(besides.unrecorded_ns);
-        let span_ns = duration_ns.saturating_sub(begun_ns);
+        let ended_ns = found.finalize.map_or(duration_ns, |[begin, _]| begin.ns());
+        let span_ns = ended_ns.saturating_sub(begun_ns);
         let most = found.partners.known.iter().rev().max_by_key(|&(_, ns)| *ns);
         let main = most.filter(|&(_, &ns)| ns > with_partners_ns / MOSTLY);
         Some(Whole {
