@@ -54,9 +54,10 @@ fn note(trace: &Path, rank: usize, usable: u16, online: u16, set: u64) {
     fs::write(&path, bytes).unwrap();
 }
 
-/// The causes that say that ranks lose their cores.
+/// The causes of waits in collectives that say that ranks lose their cores.
 fn of_cores(analysis: &Analysis) -> usize {
     let causes = analysis.causes.iter();
+    let causes = causes.filter(|cause| cause.of == CostOf::Waiting);
     let of = |kind, by| kind == CauseKind::Algorithm && by == Some(LateBy::Preempted);
     let in_collectives = causes.filter(|cause| cause.of != CostOf::Finalize);
     in_collectives
