@@ -59,10 +59,7 @@ fn of_cores(analysis: &Analysis) -> usize {
     let causes = analysis.causes.iter();
     let causes = causes.filter(|cause| cause.of == CostOf::Waiting);
     let of = |kind, by| kind == CauseKind::Algorithm && by == Some(LateBy::Preempted);
-    let in_collectives = causes.filter(|cause| cause.of != CostOf::Finalize);
-    in_collectives
-        .filter(|cause| of(cause.kind, cause.by))
-        .count()
+    causes.filter(|cause| of(cause.kind, cause.by)).count()
 }
 
 #[test]
