@@ -36,11 +36,17 @@ const WHOLE: i64 = 20;
 pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
     let causes = in_order(analysis);
     // How a run was started hides nothing of what it does.
-    let n_named = MOST + usize::from(causes.iter().any(|cause| is_of_cores(cause)));
-    let n_more = causes.len().saturating_sub(n_named);
+    let mut n_others = 0;
+    let mut is_shown = |cause: &FoundCause| {
+        n_others += usize::from(!is_of_cores(cause));
+        is_of_cores(cause) || n_others <= MOST
+    };
+    let n_all = causes.len();
+    let causes: Vec<_> = causes.into_iter().filter(|cause| is_shown(cause)).collect();
+    let n_more = n_all - causes.len();
     let mut is_next_told = false;
     let mut sentences = Vec::new();
-    for cause in causes.iter().take(n_named) {
+    for cause in causes {
         sentences.push(sentence(analysis, cause));
         if !is_next_told {
             sentences.push(format!("next: {}", next(analysis, cause)));

@@ -122,7 +122,9 @@ impl<'a> Occasions<'a> {
             return None;
         }
         let own = indexes.iter().map(|&index| interruptions[index].clone());
-        let found = self.in_time(&own.collect::<Vec<_>>())?;
+        let found = self.in_time(&own.collect::<Vec<_>>());
+        // Of the many that follow the steps of the program, one has most of them anyway.
+        let found = found.filter(|found| found.basis == Some(PeriodBasis::Time))?;
         let of_all = |own: Vec<usize>| own.into_iter().map(|at| indexes[at]).collect();
         Some(Rhythm {
             own: of_all(found.own),
