@@ -543,18 +543,18 @@ impl Figures {
         for (slot, release) in releases.iter().enumerate() {
             let (enter, leave) = instance.stamps(slot);
             let wait = (release.enter.min(leave) - enter).max(0);
-            let more = wait - self.waits[slot];
-            if self.waits[slot] == Self::UNKNOWN || more <= 0 {
+            let known = self.waits[slot];
+            if known == Self::UNKNOWN || wait <= known {
                 continue;
             }
             self.on_the_way.push(OnTheWay {
                 slot,
+                ns: wait - known,
                 state: if release.is_receiver {
                     StateOnTheWay::LateReceiver
                 } else {
                     StateOnTheWay::LateSender
                 },
-                ns: more,
             });
             self.wait_longer(instance, slot, wait, release.slot);
         }
@@ -597,14 +597,14 @@ impl Figures {
         receiver: usize,
     ) {
         let (enter, leave) = instance.stamps(slot);
-        let more = release - enter - self.waits[slot];
-        if release <= leave && more > 0 {
+        let (wait, known) = (release - enter, self.waits[slot]);
+        if release <= leave && known != Self::UNKNOWN && wait > known {
             self.on_the_way.push(OnTheWay {
                 slot,
                 state: StateOnTheWay::LateReceiverAssumed,
-                ns: more,
+                ns: wait - known,
             });
-            self.wait_longer(instance, slot, release - enter, receiver);
+            self.wait_longer(instance, slot, wait, receiver);
         }
     }
 
