@@ -264,18 +264,6 @@ impl Broken {
 
     /// Graphs, edges and critical paths. Where records are damaged, or lost, a send may stand beside a
     /// receive that is another's.
-    /// Where the critical paths spend most of their time until some rank arrives, others wait for it, or they are not in
-    /// the operation meanwhile.
-    fn waits_agree(&mut self, name: &str, operation: &Value, path: &Value) {
-        let late = sum(list(&path["begins"]), "late_ns");
-        let waits = number(&operation["wait_ns"]["total"]);
-        let is_blocking = operation["completion_ns"].is_null();
-        if is_blocking && late > number(&path["duration_ns"]) / 2 && waits < late / 20 {
-            let in_calls = number(&operation["call_time_ns"]["total"]);
-            self.at_most(name, "time in calls in which nobody waits", in_calls, late);
-        }
-    }
-
     fn inside(&mut self, name: &str, is_whole: bool, operation: &Value) {
         if operation["trees"].is_null() {
             return;
@@ -320,7 +308,6 @@ impl Broken {
                 number(&path["instances"]),
                 number(&tree["n"]),
             );
-            self.waits_agree(name, operation, path);
             let parts = ["begins", "hops", "stays"];
             if parts.iter().all(|part| !path[part].is_null()) {
                 let begun = sum(list(&path["begins"]), "instances");
