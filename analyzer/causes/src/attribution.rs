@@ -8,7 +8,7 @@ use crate::cause::{Attributed, Cause, Totals};
 use crate::compare::{Comparison, Unit};
 use crate::history::{History, Sinces};
 use crate::hosts::Hosts;
-use crate::instance::{Dependence, Instance, Part, PartOfProcess, Polled};
+use crate::instance::{Dependence, Instance, Part, PartOfProcess, Polled, UNCOMPARED};
 use crate::process::{Process, waiting_time};
 use crate::spare::Spare;
 use crate::synchronizations::Since;
@@ -173,16 +173,16 @@ impl Attribution {
         };
         // By time; what happens at one time is one step where it can be.
         let mut steps = std::mem::take(&mut self.steps);
-        let waits = (0..).zip(calls.waits_ns.iter().zip(&calls.releasers));
+        let waits = calls.waits_ns.iter().zip(&calls.releasers);
         let mut previous = None;
         let mut are_all_compared = true;
-        for (slot, (_, &on)) in waits.filter(|&(_, (&ns, _))| ns > 0) {
-            if on == slot {
-                are_all_compared = false;
-                continue;
-            }
+        for (_, &on) in waits.filter(|&(&ns, _)| ns > 0) {
             // Mostly all wait for one.
             if previous.replace(on) == Some(on) {
+                continue;
+            }
+            if on == UNCOMPARED {
+                are_all_compared = false;
                 continue;
             }
             if steps.iter().all(|(_, step)| step.on != Some(on)) {
@@ -228,7 +228,7 @@ impl Attribution {
         };
         let mut costs = [(imbalance, 0_i64), (Cause::Unresolved, 0)];
         for (slot, call) in calls.iter().enumerate() {
-            let Some(wait) = call.wait.filter(|wait| wait.on as usize == slot) else {
+            let Some(wait) = call.wait.filter(|wait| wait.on == UNCOMPARED) else {
                 continue;
             };
             let (cause, cost_ns) = &mut costs[usize::from(!wait.is_resolved)];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::instance::{Dependence, Instance};
+use crate::instance::{Dependence, Instance, UNCOMPARED};
 use crate::synchronizations::{Partial, Since, Synchronizations};
 
 /// Communicators of a process in which the last instance that it shares with another is looked for.
@@ -126,8 +126,9 @@ impl History {
             };
             let waits = (0..).zip(calls.waits_ns.iter().zip(&calls.releasers));
             let others = waits.filter_map(|(slot, (&ns, &on))| {
-                let is_other =
-                    ns > 0 && on != slot && root.is_some_and(|root| root != slot && root != on);
+                let is_other = ns > 0
+                    && on != UNCOMPARED
+                    && root.is_some_and(|root| root != slot && root != on);
                 is_other.then_some((slot, on))
             });
             synchronizations.note_partial(Partial {
@@ -185,7 +186,7 @@ impl History {
         let on_enter_ns = calls.enters_ns[on];
         let waits = calls.waits_ns.iter().zip(&calls.releasers);
         for ((slot, (&ns, &releaser)), &enter_ns) in waits.enumerate().zip(&calls.enters_ns) {
-            if ns <= 0 || releaser as usize != on || slot == on {
+            if ns <= 0 || releaser as usize != on {
                 continue;
             }
             let is_resolved = calls.is_resolved.get(slot).copied().unwrap_or(true);

@@ -77,6 +77,10 @@ pub enum Dependence {
     Nobody,
 }
 
+/// In place of the slot that was waited for: one of several of which none is compared with the others. The wait counts as
+/// imbalance.
+pub const UNCOMPARED: u32 = u32::MAX;
+
 /// The calls of an instance, one of each member: columns by slot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Calls {
@@ -86,8 +90,7 @@ pub struct Calls {
     pub leaves_ns: Vec<i64>,
     /// How long each process waited, ns; 0: it did not, or that is not known. Empty where nobody did.
     pub waits_ns: Vec<i64>,
-    /// The slot whose process each one waited for; any number where it did not wait. Its own: for one of several, of which
-    /// none is compared with the others; the wait counts as imbalance.
+    /// The slot whose process each one waited for, or [`UNCOMPARED`]; any number where it did not wait.
     pub releasers: Vec<u32>,
     /// Whether each wait is longer than the error of the clocks. Empty where all are.
     pub is_resolved: Vec<bool>,

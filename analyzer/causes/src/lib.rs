@@ -50,6 +50,7 @@ pub use attribution::Attribution;
 pub use cause::{Attributed, Cause, Cost, Costs, DidBefore};
 pub use excess::{Excess, Excesses, Most};
 pub use instance::{
-    Batch, Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled, Wait,
+    Batch, Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled, UNCOMPARED,
+    Wait,
 };
 pub use spare::Spare;

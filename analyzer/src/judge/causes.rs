@@ -750,7 +750,7 @@ impl<'f, 'a> Finder<'f, 'a> {
         let mut tallies = self.inputs.sums.operations();
         let tally = key.and_then(|(_, key)| tallies.find(|(of, _)| *of == key));
         tally.is_some_and(|(_, tally)| {
-            let assumed_ns = tally.on_the_way_ns[StateOnTheWay::LateReceiverAssumed as usize];
+            let assumed_ns = tally.on_the_way_ns[StateOnTheWay::AssumedReceiver as usize];
             2 * i128::from(assumed_ns) > i128::from(tally.lags_and_waits.waits().total())
         })
     }

@@ -27,12 +27,13 @@
 
 use std::ops::RangeInclusive;
 
+use collbench_causes::UNCOMPARED;
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, Semantics};
 use collbench_stats::integers::{add_ns, sum_ns};
 
 use crate::communicators::Communicator;
-use crate::instances::complete::{CompleteInstance, Extent};
+use crate::instances::complete::{CompleteInstance, Extent, Payloads};
 use crate::measure::held_up::{HeldUp, Release};
 use crate::time::resolution::Resolution;
 
@@ -92,11 +93,11 @@ pub struct Figures {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateOnTheWay {
     /// It could not finish sending before that one had entered.
-    LateReceiver,
+    Receiver,
     /// Data came through that one.
-    LateSender,
+    Sender,
     /// It may have had to wait for a receiver: messages were not recorded.
-    LateReceiverAssumed,
+    AssumedReceiver,
 }
 
 /// A part of a wait, or all of it, that is for another process than those that the operation names: one that passes
@@ -171,7 +172,8 @@ impl Figures {
     /// Leaves out of the comparison who passes data on late, but is waited for in a minor part of all waits: in a tree with many
     /// ranks, each of them is later than some other.
     pub(crate) fn leave_minor_ones(&self, calls: &mut collbench_causes::Calls) {
-        if self.on_the_way.is_empty() {
+        let is_for_sender = |wait: &&OnTheWay| wait.state == StateOnTheWay::Sender;
+        if !self.on_the_way.iter().any(|wait| is_for_sender(&wait)) {
             return;
         }
         let mut by_releaser = vec![0_i64; self.waits.len()];
@@ -180,11 +182,10 @@ impl Figures {
             add_ns(&mut by_releaser[releaser as usize], wait);
         }
         let least = sum_ns(by_releaser.iter().copied()) / MINOR;
-        let of_senders = self.on_the_way.iter();
-        for wait in of_senders.filter(|wait| wait.state == StateOnTheWay::LateSender) {
+        for wait in self.on_the_way.iter().filter(is_for_sender) {
             let releaser = &mut calls.releasers[wait.slot];
             if by_releaser[*releaser as usize] < least {
-                *releaser = wait.slot as u32;
+                *releaser = UNCOMPARED;
             }
         }
     }
@@ -551,9 +552,9 @@ impl Figures {
                 slot,
                 ns: wait - known,
                 state: if release.is_receiver {
-                    StateOnTheWay::LateReceiver
+                    StateOnTheWay::Receiver
                 } else {
-                    StateOnTheWay::LateSender
+                    StateOnTheWay::Sender
                 },
             });
             self.wait_longer(instance, slot, wait, release.slot);
@@ -564,6 +565,10 @@ impl Figures {
     /// they left only after the receiver had entered.
     fn wait_for_receivers(&mut self, instance: &CompleteInstance<'_>) {
         let Some(root) = instance.root else { return };
+        if matches!(instance.payloads, Payloads::Same(Some(bytes)) if bytes < MIN_RENDEZVOUS_BYTES)
+        {
+            return;
+        }
         let may_wait = |slot: usize| {
             let bytes = instance.payloads.of(slot);
             bytes.is_some_and(|bytes| bytes >= MIN_RENDEZVOUS_BYTES)
@@ -601,7 +606,7 @@ impl Figures {
         if release <= leave && known != Self::UNKNOWN && wait > known {
             self.on_the_way.push(OnTheWay {
                 slot,
-                state: StateOnTheWay::LateReceiverAssumed,
+                state: StateOnTheWay::AssumedReceiver,
                 ns: wait - known,
             });
             self.wait_longer(instance, slot, wait, receiver);
