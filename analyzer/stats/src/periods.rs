@@ -38,6 +38,8 @@ const NUMBERS_OF_FEW: [usize; 6] = [5, 6, 8, 10, 12, 16];
 const LEAST_ALLOWED: f64 = 0.005;
 /// Most cycles of the shortest period.
 const MAX_CYCLES: f64 = 4096.0;
+/// And most cycles for each event: where fewer have one, it is no rhythm.
+const CYCLES_PER_EVENT: f64 = 16.0;
 /// Frequencies tried between two that the length of the run resolves.
 const OVERSAMPLING: f64 = 4.0;
 /// Shortest period, in intervals between instances: below two, a period cannot be told from others.
@@ -173,7 +175,8 @@ pub fn find_period(times: &EventTimes<'_>) -> Option<Period> {
         lowest: MIN_CYCLES / length,
         step: 1.0 / (OVERSAMPLING * length),
         n_frequencies: {
-            let highest = (MAX_CYCLES / length).min(1.0 / (MIN_INTERVALS * times.interval_ns));
+            let most_cycles = MAX_CYCLES.min(CYCLES_PER_EVENT * times.events.len() as f64);
+            let highest = (most_cycles / length).min(1.0 / (MIN_INTERVALS * times.interval_ns));
             ((highest - MIN_CYCLES / length) * OVERSAMPLING * length).floor()
         },
     };
