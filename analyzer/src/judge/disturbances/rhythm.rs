@@ -21,6 +21,8 @@ use crate::results::over_time::{InStep, PeriodBasis};
 use crate::sums::late_arrivals::LateArrival;
 use crate::sums::lateness::Lateness;
 
+/// Interruptions of one process that are searched for a period, at most.
+const MOST_OF_ONE: usize = 64;
 /// Part of the interruptions of a period in calls that must be the same number of them apart.
 const MIN_IN_STEP: f64 = 0.9;
 /// How much later than a timer an interrupted call may be, in mean iterations of the loop; without a
@@ -109,7 +111,7 @@ impl<'a> Occasions<'a> {
                 by_process.entry(process).or_default().push(index);
             }
         }
-        let (process, indexes) = by_process
+        let (process, mut indexes) = by_process
             .into_iter()
             .rev()
             .max_by_key(|(_, indexes)| indexes.len())?;
@@ -121,6 +123,8 @@ impl<'a> Occasions<'a> {
         if indexes.len() * n_members.saturating_sub(1) < 2 * n_others {
             return None;
         }
+        // The largest come first.
+        indexes.truncate(MOST_OF_ONE);
         let own = indexes.iter().map(|&index| interruptions[index].clone());
         let found = self.in_time(&own.collect::<Vec<_>>());
         // Of the many that follow the steps of the program, one has most of them anyway.
