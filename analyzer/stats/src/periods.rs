@@ -34,7 +34,7 @@ const FEW_CYCLES: f64 = 4.0;
 /// The least share of the cycles from the first event to the last one that is nearly all, how many events are searched, and the
 /// least distance from the regular times that is allowed, in parts of the period.
 const NEARLY_ALL_CYCLES: f64 = 0.7;
-const NUMBERS_OF_FEW: [usize; 6] = [5, 6, 8, 10, 12, 16];
+const NUMBERS_OF_FEW: [usize; 5] = [5, 6, 8, 10, 12];
 const LEAST_ALLOWED: f64 = 0.005;
 /// Most cycles of the shortest period.
 const MAX_CYCLES: f64 = 4096.0;
