@@ -36,6 +36,9 @@ const FEW_CYCLES: f64 = 4.0;
 const NEARLY_ALL_CYCLES: f64 = 0.7;
 const NUMBERS_OF_FEW: [usize; 5] = [5, 6, 8, 10, 12];
 const LEAST_ALLOWED: f64 = 0.005;
+/// Events among which a few are looked for, at most, and how much the phases of these agree, at least, near their frequency.
+const MOST_WITH_FEW: usize = 64;
+const LEAST_RESULTANT: f64 = 0.5;
 /// Most cycles of the shortest period.
 const MAX_CYCLES: f64 = 4096.0;
 /// And most cycles for each event: where fewer have one, it is no rhythm.
@@ -226,6 +229,9 @@ impl Search<'_> {
     /// The most significant period of a few of the events, of which nearly all cycles have one.
     fn of_few(&self) -> Option<Period> {
         let n = self.times.events.len();
+        if n > MOST_WITH_FEW {
+            return None;
+        }
         let sizes = NUMBERS_OF_FEW.into_iter().filter(|&n_events| n_events <= n);
         let n_sizes = sizes.clone().count() as f64;
         let tried = sizes.flat_map(|n_events| {
@@ -247,9 +253,19 @@ impl Search<'_> {
         })
     }
 
+    /// How much the phases of some events agree at a frequency: from 0, not at all, to 1.
+    fn resultant(&self, frequency: f64, n_events: usize) -> f64 {
+        let phases = (0..n_events).map(|e| (TAU * frequency * self.event(e)).sin_cos());
+        let (y, x) = phases.fold((0.0, 0.0), |sum, phase| (sum.0 + phase.0, sum.1 + phase.1));
+        f64::hypot(x, y) / n_events as f64
+    }
+
     /// The regular times at about a frequency at which some of a few events are, in nearly all cycles from the first of them to
     /// the last; and the evidence.
     fn nearly_all_at_beats(&self, frequency: f64, n_events: usize) -> Option<(Beats, f64)> {
+        if self.resultant(frequency, n_events) < LEAST_RESULTANT {
+            return None;
+        }
         let frequency = self.sharpen(frequency, n_events);
         let mut beats = self.beats(frequency, n_events)?;
         let times = (0..n_events).map(|e| self.event(e));
