@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_causes::{Cause, Cost, Excess, Excesses, Part};
 use collbench_stats::chance::binomial_tail;
-use collbench_stats::integers::sum_ns;
+use collbench_stats::integers::{add_ns, sum_ns};
 
 use crate::calls::running::RunningSummary;
 use crate::judge::causes::alike::by_part;
@@ -126,10 +126,9 @@ fn of_same_ranks_together(causes: Vec<FoundCause>) -> Vec<FoundCause> {
             together.push(cause);
             continue;
         };
-        let add = |own: &mut i64, ns: i64| *own = own.saturating_add(ns);
-        add(&mut other.cost_ns, cause.cost_ns);
-        add(&mut other.direct_ns, cause.direct_ns);
-        add(&mut other.propagated_ns, cause.propagated_ns);
+        add_ns(&mut other.cost_ns, cause.cost_ns);
+        add_ns(&mut other.direct_ns, cause.direct_ns);
+        add_ns(&mut other.propagated_ns, cause.propagated_ns);
         other.instances += cause.instances;
         other.matters |= cause.matters;
         other.share = other.share.zip(cause.share).map(|(own, share)| own + share);

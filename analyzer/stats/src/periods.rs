@@ -253,17 +253,10 @@ impl Search<'_> {
         })
     }
 
-    /// How much the phases of some events agree at a frequency: from 0, not at all, to 1.
-    fn resultant(&self, frequency: f64, n_events: usize) -> f64 {
-        let phases = (0..n_events).map(|e| (TAU * frequency * self.event(e)).sin_cos());
-        let (y, x) = phases.fold((0.0, 0.0), |sum, phase| (sum.0 + phase.0, sum.1 + phase.1));
-        f64::hypot(x, y) / n_events as f64
-    }
-
     /// The regular times at about a frequency at which some of a few events are, in nearly all cycles from the first of them to
     /// the last; and the evidence.
     fn nearly_all_at_beats(&self, frequency: f64, n_events: usize) -> Option<(Beats, f64)> {
-        if self.resultant(frequency, n_events) < LEAST_RESULTANT {
+        if self.r(frequency, n_events) < LEAST_RESULTANT {
             return None;
         }
         let frequency = self.sharpen(frequency, n_events);
@@ -442,6 +435,7 @@ impl Search<'_> {
         Vector::mean((0..n_events).map(|e| self.event(e)), frequency)
     }
 
+    /// How much the phases of some events agree at a frequency: from 0, not at all, to 1.
     fn r(&self, frequency: f64, n_events: usize) -> f64 {
         self.mean(frequency, n_events).square().sqrt()
     }
