@@ -4,7 +4,9 @@
  *     OPERATION COMMUNICATOR BEFORE AFTER
  *
  * where BEFORE and AFTER are CLOCK_MONOTONIC_RAW in ns right before and after the call, and
- * COMMUNICATOR is 0 for MPI_COMM_WORLD, else the number of the duplicate.
+ * COMMUNICATOR is 0 for MPI_COMM_WORLD, else the number of the duplicate; DIRECTORY/delays.RANK.cost
+ * has the median time of a barrier of one process alone, ns, measured in the same way: what it takes
+ * here to read the clocks and to be recorded.
  *
  *     delays DIRECTORY mixed SEED     every kind of operation, often on MPI_COMM_WORLD and once on
  *                                     each of several duplicates, with random delays
@@ -49,13 +51,23 @@ static void delay(int64_t ns, int asleep)
 
 static int from[4096], to[4096];
 
+static int64_t costs[MOST];
+static int n_costs;
+
+static int ascending(const void *a, const void *b)
+{
+    return (*(const int64_t *)a > *(const int64_t *)b) - (*(const int64_t *)a < *(const int64_t *)b);
+}
+
 static void call(int operation, int number, MPI_Comm comm)
 {
     struct line *line = &lines[n_lines++];
     /* After a delay, code and data must come from memory, for microseconds: now, and not between
      * the stamp below and that of whoever records this. */
     MPI_Barrier(MPI_COMM_SELF);
-    now();
+    int64_t begin = now();
+    MPI_Barrier(MPI_COMM_SELF);
+    costs[n_costs++] = now() - begin;
     line->operation = operation;
     line->comm = number;
     line->before = now();
@@ -119,6 +131,7 @@ int main(int argc, char **argv)
     if (argc != 4)
         return 2;
     memset(lines, 1, sizeof lines); /* no page faults later */
+    memset(costs, 1, sizeof costs);
     memset(from, 1, sizeof from);
     memset(to, 1, sizeof to);
     MPI_Init(&argc, &argv);
@@ -145,6 +158,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < n_lines; i++)
         fprintf(file, "%s %d %lld %lld\n", operations[lines[i].operation], lines[i].comm,
                 (long long)lines[i].before, (long long)lines[i].after);
+    fclose(file);
+    snprintf(path, sizeof path, "%s/delays.%d.cost", argv[1], rank);
+    if (!(file = fopen(path, "w")))
+        MPI_Abort(MPI_COMM_WORLD, 97);
+    qsort(costs, n_costs, sizeof *costs, ascending);
+    fprintf(file, "%lld\n", (long long)costs[n_costs / 2]);
     fclose(file);
     MPI_Finalize();
     return 0;
