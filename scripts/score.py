@@ -531,8 +531,8 @@ def wrong(made, document, causes, first):
     right = felt_at(plan, made)
     if cause["of"] == "point_to_point":
         return None if "point to point" in right.values() else "wrong place"
-    if cause["of"] == "finalize":
-        return None if FINALIZE in right else "wrong place"
+    if cause["of"] == "finalize" and FINALIZE in right:
+        return None
     operation = document["operations"][cause["operation"]]["operation"] if cause["operation"] is not None else None
     frames = document["sites"][cause["site"]]["frames"] if cause.get("site") is not None else []
     line = next((frame["line"] for frame in frames if (frame["file"] or "").endswith(SOURCE.name)), None)
