@@ -292,6 +292,7 @@ impl Attribution {
             // When all processes of the run are inside, nothing before is looked at again.
             let is_new_begin = step.is_logged
                 && step.is_noted
+                && instance.calls.are_blocking()
                 && instance.dependence == Dependence::All
                 && instance.members.len() == self.processes.len()
                 && at_ns >= self.open_until_ns;
@@ -416,7 +417,12 @@ impl Attribution {
         } = held;
         let all_since_ns = step
             .compared
-            .and_then(|last| self.history.shared_ns(instance, last as usize, *first_ns));
+            .and_then(|last| self.history.shared_ns(instance, last as usize, *first_ns))
+            .filter(|&ns| {
+                let is_whole =
+                    instance.dependence == Dependence::All && instance.calls.are_blocking();
+                is_whole || self.is_end || !self.history.is_partial_since(instance, ns)
+            });
         if let Some(on) = step.on {
             let mut sinces = std::mem::take(&mut self.sinces);
             self.history
@@ -433,8 +439,10 @@ impl Attribution {
                 is_remembered: !is_new_begin,
                 n_ends: self.n_ends,
                 is_end,
+                is_last: self.is_end,
                 has_all: instance.members.len() == self.processes.len(),
                 origin_ns: self.history.origin_ns(),
+                history: &self.history,
             };
             self.processes[instance.members[on as usize] as usize].prepare_waits();
             self.comparison
@@ -444,12 +452,20 @@ impl Attribution {
         }
         if let Some(last) = step.compared {
             self.note_excesses(instance, last as usize, all_since_ns);
+            let is_whole = instance.dependence == Dependence::All
+                && instance.members.len() == self.processes.len();
+            // Where its members were on no other communicator meanwhile, excesses tell the same.
+            let is_known = is_whole || self.history.is_last(instance.communicator);
+            if !(is_known && instance.calls.are_blocking()) {
+                self.comparison
+                    .note_gaps(instance, &self.processes, &mut self.totals);
+            }
         }
     }
 
     /// Notes what the members of an instance, of which the last is in a slot, did more than the others since an instant that
-    /// all share, ns. Where they share none, because some may have run ahead of the others, as those with low ranks do in
-    /// scans, it is since each of them left the instance before.
+    /// all share, ns. Where some may have run ahead of the others since then, as those with low ranks do in scans, it is since
+    /// each of them left the instance before.
     fn note_excesses(&mut self, instance: &Instance, last: usize, shared_ns: Option<i64>) {
         let (processes, totals) = (&self.processes, &mut self.totals);
         let comparison = &mut self.comparison;
@@ -463,16 +479,24 @@ impl Attribution {
         };
         match (from_ns, self.history.previous_partial(instance)) {
             (Some(from_ns), _) if self.is_end => {
-                comparison.note_once(instance, (from_ns, true), processes, totals);
+                comparison.note_end(instance, from_ns, processes, totals);
             }
             (None, _) if self.is_end => {
-                totals.note_once(instance, vec![-1; instance.calls.len()], true);
+                totals.note_end(instance, [(); 2].map(|()| vec![-1; instance.calls.len()]));
             }
-            (Some(from_ns), _) if self.history.origin_ns() == Some(from_ns) => {
-                comparison.note_once(instance, (from_ns, false), processes, totals);
+            (Some(from_ns), before)
+                if self.history.origin_ns() == Some(from_ns)
+                    && (before.is_none() || instance.dependence == Dependence::All) =>
+            {
+                comparison.note_start(instance, from_ns, processes, totals);
             }
             (_, Some(before)) => {
-                comparison.note_excesses(instance, |slot| before.inside[slot].1, processes, totals);
+                comparison.note_excesses(
+                    instance,
+                    |slot| before.went_on_ns(slot),
+                    processes,
+                    totals,
+                );
             }
             (Some(from_ns), None) => {
                 comparison.note_excesses(instance, |_| from_ns, processes, totals);

@@ -54,6 +54,24 @@ impl BlockingCalls {
         follows
     }
 
+    /// When the last call was left, ns.
+    pub(crate) fn left_ns(&self) -> Option<i64> {
+        self.calls.last().map(|last| last.leave_ns)
+    }
+
+    /// When the last call was left before a time, ns.
+    #[inline]
+    pub(crate) fn left_before(&self, at_ns: i64) -> Option<i64> {
+        match self.calls.last() {
+            Some(last) if last.leave_ns <= at_ns => Some(last.leave_ns),
+            _ => {
+                let mut latest = self.calls.iter().rev();
+                let last = latest.find(|call| call.leave_ns <= at_ns);
+                last.map(|last| last.leave_ns)
+            }
+        }
+    }
+
     /// The calls that began before a time, ns, the latest first.
     #[inline]
     fn until(&self, to_ns: i64) -> impl Iterator<Item = &BlockingCall> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::excess::{ExcessSums, Excesses};
+use crate::excess::{ExcessSums, Excesses, GapSums, Gaps};
 use crate::instance::{Instance, Part};
 use crate::union::Union;
 
@@ -99,10 +99,23 @@ pub struct Attributed {
     /// As `excesses`, but without time in point-to-point communication, of the instances before which
     /// there was some.
     pub own_excesses: BTreeMap<(u64, u32), Excesses>,
+    /// By operation and communicator: what each member did that is its own since it left its last collective, whichever that was.
+    /// Not of blocking instances in which all processes of the run wait for all, and where the last one was on the same
+    /// communicator: there `excesses` tell that.
+    pub gaps: BTreeMap<(u64, u32), Gaps>,
     /// The first instances, of which the members are compared since `MPI_Init`.
     pub starts: Vec<DidBefore>,
     /// The instance at the end of the run.
-    pub end: Option<DidBefore>,
+    pub end: Option<AtEnd>,
+}
+
+/// What processes did before the instance at the end of the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AtEnd {
+    /// After the last collective of each of them.
+    pub after_last: DidBefore,
+    /// Since they were last inside of a collective together.
+    pub since_together: DidBefore,
 }
 
 /// What the members of a communicator did before an instance that there is once in a run: between `MPI_Init` and their
@@ -119,6 +132,17 @@ pub struct DidBefore {
     pub did_ns: Vec<i64>,
 }
 
+impl DidBefore {
+    fn of(instance: &Instance, did_ns: Vec<i64>) -> Self {
+        Self {
+            operation: instance.operation,
+            communicator: instance.communicator,
+            members: Arc::clone(&instance.members),
+            did_ns,
+        }
+    }
+}
+
 /// Starts that are retained.
 const MOST_STARTS: usize = 64;
 
@@ -128,14 +152,91 @@ pub(crate) struct Totals {
     costs: FxHashMap<(Cause, u64), Cost>,
     excesses: ExcessSums,
     own_excesses: ExcessSums,
+    gaps: GapSums,
     starts: Vec<DidBefore>,
-    end: Option<DidBefore>,
+    end: Option<AtEnd>,
     /// Of causes at processes of several threads: when the run would have gone on earlier without them. Other threads
     /// that are late meanwhile make it no longer.
     shortened: FxHashMap<Cause, Union>,
+    /// Where processes were late since all of them waited for the last one. Others may wait for the same lateness later.
+    counted: FxHashMap<Cause, Vec<Counted>>,
 }
 
+/// A span in which a process was late, and by how much, ns, as it is counted.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    from_ns: i64,
+    to_ns: i64,
+    sooner_ns: i64,
+    at_ends_ns: i64,
+}
+
+/// Spans of one cause that are retained.
+const MOST_COUNTED: usize = 16;
+
 impl Totals {
+    /// Adds the cost of a cause in one instance of an operation; whether all others waited. What of its lateness is counted already,
+    /// because some waited for it before and these wait for the same, makes the run no longer once more.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        cause: Cause,
+        (operation, have_all_waited): (u64, bool),
+        cost: &UnitCost,
+        of: &UnitTimes,
+    ) {
+        let is_late = cost.direct_ns > 0 && cause.process().is_some();
+        let may_be_known = is_late && !(have_all_waited && self.counted.is_empty());
+        let known_ns = if may_be_known {
+            self.known_ns(cause, have_all_waited, cost, of)
+        } else {
+            [0; 2]
+        };
+        self.cost(cause, operation).add(cost, of, known_ns);
+    }
+
+    /// What of the lateness in an instance is counted in `sooner_ns` and in `at_ends_ns` already; remembers it where others may wait
+    /// for it later.
+    fn known_ns(
+        &mut self,
+        cause: Cause,
+        have_all_waited: bool,
+        cost: &UnitCost,
+        of: &UnitTimes,
+    ) -> [i64; 2] {
+        let spans = self.counted.get(&cause).map_or(&[][..], |spans| &spans[..]);
+        let inside = |span: &&Counted| span.from_ns >= of.from_ns && span.to_ns <= of.last_ns;
+        let known = |ns: fn(&Counted) -> i64| -> i64 { spans.iter().filter(inside).map(ns).sum() };
+        let known_ns = [known(|span| span.sooner_ns), known(|span| span.at_ends_ns)];
+        if !have_all_waited {
+            let late_ns = cost.longest_ns;
+            let is_at_end = of.is_end || of.has_all;
+            let spans = self.counted.entry(cause).or_default();
+            if spans.len() == MOST_COUNTED {
+                spans.remove(0);
+            }
+            spans.push(Counted {
+                from_ns: of.from_ns,
+                to_ns: of.last_ns,
+                sooner_ns: (late_ns.min(of.apart_ns) - known_ns[0]).max(0),
+                at_ends_ns: if is_at_end {
+                    (late_ns - known_ns[1]).max(0)
+                } else {
+                    0
+                },
+            });
+        }
+        known_ns
+    }
+
+    /// Forgets where processes were late: all waited for the last one.
+    #[inline]
+    pub(crate) fn forget_counted(&mut self) {
+        if !self.counted.is_empty() {
+            self.counted.clear();
+        }
+    }
+
     /// Finds by how much earlier an instance would have gone on without a cause at a process of several threads. What
     /// others of them did at the same time counts once. That this is no more than the others of the instance waited does
     /// not hold: their threads that wait hold up messages for one another.
@@ -169,20 +270,27 @@ impl Totals {
         self.own_excesses.note(instance, did_ns);
     }
 
-    /// Notes what the members of the first instance of a communicator did before, or (`is_end`) of that at the end,
-    /// likewise.
-    pub(crate) fn note_once(&mut self, instance: &Instance, did_ns: Vec<i64>, is_end: bool) {
-        let before = DidBefore {
-            operation: instance.operation,
-            communicator: instance.communicator,
-            members: Arc::clone(&instance.members),
-            did_ns,
-        };
-        if is_end {
-            self.end = Some(before);
-        } else if self.starts.len() < MOST_STARTS {
-            self.starts.push(before);
+    /// What the members of a communicator did before an operation since their last collectives, ns by slot.
+    #[inline]
+    pub(crate) fn gaps(&mut self, instance: &Instance) -> &mut [i64] {
+        self.gaps.of(instance)
+    }
+
+    /// Notes what the members of the first instance of a communicator did before, likewise.
+    pub(crate) fn note_start(&mut self, instance: &Instance, did_ns: Vec<i64>) {
+        if self.starts.len() < MOST_STARTS {
+            self.starts.push(DidBefore::of(instance, did_ns));
         }
+    }
+
+    /// Notes what the members of the instance at the end did since their last collective, and since they were last inside of one
+    /// together, likewise.
+    pub(crate) fn note_end(&mut self, instance: &Instance, did_ns: [Vec<i64>; 2]) {
+        let [after_last, since_together] = did_ns.map(|did_ns| DidBefore::of(instance, did_ns));
+        self.end = Some(AtEnd {
+            after_last,
+            since_together,
+        });
     }
 
     /// Completes the costs, after so many instances of all processes.
@@ -199,6 +307,7 @@ impl Totals {
             costs: self.costs.into_iter().collect(),
             excesses: self.excesses.finish(),
             own_excesses: self.own_excesses.finish(),
+            gaps: self.gaps.finish(),
             starts: self.starts,
             end: self.end,
         }
@@ -219,6 +328,8 @@ pub(crate) struct UnitCost {
 /// When the waits of a unit were.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnitTimes {
+    /// Since when the last is compared with those that waited, ns; of several such times the latest.
+    pub(crate) from_ns: i64,
     /// When the last entered, ns.
     pub(crate) last_ns: i64,
     /// How much later than any other, ns; without limit where not all of them waited.
@@ -284,21 +395,23 @@ impl Cost {
         }
     }
 
-    /// Adds the cost of one instance.
-    pub(crate) fn add(&mut self, unit: &UnitCost, instance: &UnitTimes) {
+    /// Adds the cost of one instance; `known_ns`: what of the lateness is counted in `sooner_ns` and in `at_ends_ns` already.
+    #[inline]
+    fn add(&mut self, unit: &UnitCost, instance: &UnitTimes, known_ns: [i64; 2]) {
         self.merge(&Self {
             direct_ns: unit.direct_ns,
             propagated_ns: unit.propagated_ns,
             ..Self::default()
         });
         if instance.is_end || instance.has_all {
-            let late_ns = unit.longest_ns.saturating_add(unit.passed_on_ns);
+            let own_ns = (unit.longest_ns - known_ns[1]).max(0);
+            let late_ns = own_ns.saturating_add(unit.passed_on_ns);
             self.at_ends_ns = self.at_ends_ns.saturating_add(late_ns);
         }
         if unit.direct_ns == 0 {
             return;
         }
-        let sooner = |apart_ns: i64| unit.longest_ns.min(apart_ns);
+        let sooner = |apart_ns: i64| (unit.longest_ns.min(apart_ns) - known_ns[0]).max(0);
         let sooner_ns = sooner(instance.apart_ns);
         self.merge(&Self {
             sooner_ns,

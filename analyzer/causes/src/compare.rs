@@ -4,14 +4,14 @@ use rustc_hash::FxHashSet;
 
 use crate::amounts::{add, in_proportion, sum_ns};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
-use crate::history::Sinces;
+use crate::history::{History, Sinces};
 use crate::hosts::Hosts;
-use crate::instance::{Instance, Part};
+use crate::instance::{Dependence, Instance, Part};
 use crate::log::{Entry, Log};
 use crate::process::{Process, did_ns, waiting_time};
 use crate::shares::{divide, divide_more};
 use crate::spent::{OWN, Spent, WAIT};
-use crate::synchronizations::Since;
+use crate::synchronizations::{Partial, Since};
 
 /// Members of which a median is taken, at least, where only some of them are compared since an instant.
 const SAMPLED: usize = 16;
@@ -33,10 +33,13 @@ pub(crate) struct Unit<'u> {
     /// How many instances in which all processes waited for the last there were before, and whether this is one.
     pub(crate) n_ends: u64,
     pub(crate) is_end: bool,
+    /// Whether it is at the end of the run.
+    pub(crate) is_last: bool,
     /// Whether all processes are members.
     pub(crate) has_all: bool,
     /// Who is compared since then is compared since `MPI_Init`, ns.
     pub(crate) origin_ns: Option<i64>,
+    pub(crate) history: &'u History,
 }
 
 /// Attributes units; the buffers are reused.
@@ -168,39 +171,102 @@ impl Column {
 
 /// How the members of an instance are compared with the one that was waited for.
 #[derive(Debug, Clone, Copy)]
-struct Others {
+struct Others<'u> {
+    unit: &'u Unit<'u>,
     /// Since when, ns.
     from_ns: i64,
     /// Until when at the latest, ns.
     last_enter_ns: i64,
-    /// How many members there are.
-    n: usize,
+    /// The instance before in which that one and others were together then, where those who did not may have gone on; and when
+    /// all members were together before, ns.
+    before: Option<(&'u Partial, i64)>,
 }
 
-impl Others {
-    /// Finds out what a member did that entered at a time; gives how much of that is its own, ns, below 0 where that
+impl Others<'_> {
+    /// The span in which what the member in a slot did is compared that entered at a time, ns. Who waited is compared until it
+    /// did. Who was not in the instance before together with the one that was waited for, but here before it, is compared since
+    /// it left that: it may be ahead.
+    #[inline(always)]
+    fn span(&self, slot: usize, enter_ns: i64) -> [i64; 2] {
+        let completions = &self.unit.instance.calls.completions;
+        if self.before.is_none() && completions.is_empty() {
+            return [self.from_ns, enter_ns.min(self.last_enter_ns)];
+        }
+        if slot == self.unit.on as usize {
+            return [self.from_ns, self.last_enter_ns];
+        }
+        let begin_ns = completions
+            .get(slot)
+            .map_or(enter_ns, |of| of.completion_ns);
+        match self.before {
+            Some((before, all_ns))
+                if begin_ns <= self.last_enter_ns
+                    && !self.unit.sinces.is_since(slot, self.from_ns) =>
+            {
+                [before.went_on_ns(slot).max(all_ns), begin_ns]
+            }
+            _ => [self.from_ns, begin_ns.min(self.last_enter_ns)],
+        }
+    }
+
+    /// Finds out what the member in a slot did that entered at a time; gives how much of that is its own, ns, below 0 where that
     /// is not known. Notes its time in point-to-point communication for its slot, if there is any.
     #[inline(always)]
     fn compare(
         &self,
         process: &Process,
-        enter_ns: i64,
+        (slot, enter_ns): (usize, i64),
         row: &mut [i64],
         last: &Spent,
-        (with_partners, slot): (&mut Vec<i64>, usize),
+        with_partners: &mut Vec<i64>,
     ) -> i64 {
-        if enter_ns <= self.from_ns {
+        let span = self.span(slot, enter_ns);
+        if span[1] <= span[0] {
             // It was there already, and did nothing more.
             return -1;
         }
-        let span = [self.from_ns, enter_ns.min(self.last_enter_ns)];
         let spent = last.compare(process, span, row);
         if spent.with_partners_ns > 0 {
-            with_partners.resize(self.n, 0);
+            with_partners.resize(self.unit.instance.calls.len(), 0);
             with_partners[slot] = spent.with_partners_ns;
         }
         did_ns(span, spent.in_calls_ns)
     }
+}
+
+/// How the members of the instance of a unit are compared since an instant.
+fn others_since<'u>(unit: &'u Unit<'u>, from_ns: i64) -> Others<'u> {
+    let Unit { instance, on, .. } = *unit;
+    let before = match instance.dependence {
+        Dependence::All if instance.calls.are_blocking() => None,
+        _ => unit.history.partial_at(instance, on as usize, from_ns),
+    };
+    let before = before.map(|before| {
+        let all_ns = unit.history.shared_ns(instance, on as usize, from_ns);
+        (before, all_ns.unwrap_or(i64::MIN))
+    });
+    Others {
+        unit,
+        from_ns,
+        last_enter_ns: instance.calls.enters_ns[on as usize],
+        before,
+    }
+}
+
+/// What the members of an instance did since a time of each of them, ns by slot, that is their own.
+fn did_since(
+    instance: &Instance,
+    from_ns: impl Fn(&Process) -> i64,
+    processes: &[Process],
+) -> Vec<i64> {
+    let members = instance.members.iter().zip(&instance.calls.enters_ns);
+    let did = members.map(|(&member, &enter_ns)| {
+        let process = &processes[member as usize];
+        let span @ [from_ns, _] = [from_ns(process), enter_ns];
+        let in_calls_ns = process.in_calls_ns(from_ns, enter_ns);
+        did_ns(span, in_calls_ns.saturating_add(process.launch_ns(span)))
+    });
+    did.collect()
 }
 
 impl Comparison {
@@ -266,24 +332,57 @@ impl Comparison {
         self.did.clear();
     }
 
-    /// Notes what the members of a first instance did since `MPI_Init` that is their own; or (`is_end`) those of the
-    /// last one since an instant.
-    pub(crate) fn note_once(
+    /// Notes what the members of an instance did since they left their last collectives that is their own, ns, and between
+    /// initiation and completion.
+    pub(crate) fn note_gaps(
         &mut self,
         instance: &Instance,
-        (from_ns, is_end): (i64, bool),
         processes: &[Process],
         totals: &mut Totals,
     ) {
+        let sums = totals.gaps(instance);
         let members = instance.members.iter().zip(&instance.calls.enters_ns);
-        let did = members.map(|(&member, &enter_ns)| {
+        for ((&member, &enter_ns), sum) in members.zip(&mut *sums) {
             let process = &processes[member as usize];
-            let span = [from_ns, enter_ns];
-            let in_calls_ns = process.in_calls_ns(from_ns, enter_ns);
-            let others_ns = in_calls_ns.saturating_add(process.launch_ns(span));
-            did_ns(span, others_ns)
-        });
-        totals.note_once(instance, did.collect(), is_end);
+            let left_ns = process.left_before(enter_ns).unwrap_or(enter_ns);
+            *sum += enter_ns - left_ns;
+            if self.has_partners {
+                let (with_partners_ns, _) = process.with_partners([left_ns, enter_ns]);
+                *sum -= with_partners_ns;
+            }
+        }
+        for (sum, of) in sums.iter_mut().zip(&instance.calls.completions) {
+            *sum += (of.completion_ns - of.initiated_ns).max(0);
+        }
+    }
+
+    /// Notes what the members of a first instance did since `MPI_Init`, ns, that is their own.
+    pub(crate) fn note_start(
+        &mut self,
+        instance: &Instance,
+        from_ns: i64,
+        processes: &[Process],
+        totals: &mut Totals,
+    ) {
+        totals.note_start(instance, did_since(instance, |_| from_ns, processes));
+        self.did.clear();
+    }
+
+    /// Notes what the members of the last instance did that is their own since each of them left its last collective, and since
+    /// an instant, ns.
+    pub(crate) fn note_end(
+        &mut self,
+        instance: &Instance,
+        from_ns: i64,
+        processes: &[Process],
+        totals: &mut Totals,
+    ) {
+        let left_ns = |process: &Process| process.left_ns().map_or(from_ns, |ns| ns.max(from_ns));
+        let did_ns = [
+            did_since(instance, left_ns, processes),
+            did_since(instance, |_| from_ns, processes),
+        ];
+        totals.note_end(instance, did_ns);
         self.did.clear();
     }
 
@@ -315,12 +414,12 @@ impl Comparison {
         if self.sampling > 1 {
             self.choose(unit, from_ns);
             let slots = std::mem::take(&mut self.slots);
-            let others = self.others_since(unit, from_ns);
+            let others = others_since(unit, from_ns);
             for &slot in &slots {
                 let row = &mut self.rows[width * slot..][..width];
                 let process = &processes[instance.members[slot] as usize];
-                let with_partners = (&mut self.with_partners, slot);
-                others.compare(process, enters_ns[slot], row, &self.last, with_partners);
+                let at = (slot, enters_ns[slot]);
+                others.compare(process, at, row, &self.last, &mut self.with_partners);
             }
             self.slots = slots;
             return;
@@ -329,26 +428,16 @@ impl Comparison {
         if is_noted {
             self.did.clear();
         }
-        let others = self.others_since(unit, from_ns);
+        let others = others_since(unit, from_ns);
         let rows = self.rows.chunks_exact_mut(width);
         let members = instance.members.iter().zip(enters_ns);
-        for (slot, ((&member, &enter_ns), row)) in members.zip(rows).enumerate() {
+        for (at, ((&member, &enter_ns), row)) in members.zip(rows).enumerate() {
             let process = &processes[member as usize];
-            let with_partners = (&mut self.with_partners, slot);
-            let did_ns = others.compare(process, enter_ns, row, &self.last, with_partners);
+            let at = (at, enter_ns);
+            let did_ns = others.compare(process, at, row, &self.last, &mut self.with_partners);
             if is_noted {
                 self.did.push(did_ns);
             }
-        }
-    }
-
-    /// How the members of the instance of a unit are compared since an instant.
-    fn others_since(&self, unit: &Unit<'_>, from_ns: i64) -> Others {
-        let enters_ns = &unit.instance.calls.enters_ns;
-        Others {
-            from_ns,
-            last_enter_ns: enters_ns[unit.on as usize],
-            n: enters_ns.len(),
         }
     }
 
@@ -624,12 +713,18 @@ impl Comparison {
         let (mut before, mut at) = (instance.members[on as usize], partner);
         let mut first = None;
         for _ in 0..MOST_PARTNERS {
-            let mut members = instance.members.iter();
-            let Some(slot) = members.position(|&member| member == at) else {
+            let Some(process) = processes.get(at as usize) else {
                 return first;
             };
-            let span = [from_ns, instance.calls.enters_ns[slot].min(last_enter_ns)];
-            let process = &processes[at as usize];
+            // One that is no member may work as long as others wait for it.
+            let mut members = instance.members.iter().zip(&instance.calls.enters_ns);
+            let enter_ns = members
+                .find(|(member, _)| **member == at)
+                .map(|(_, ns)| *ns);
+            let span = [
+                from_ns,
+                enter_ns.unwrap_or(last_enter_ns).min(last_enter_ns),
+            ];
             let (with_partners_ns, next) = process.with_partners(span);
             let mut did_ns = 0_i64;
             process.between(span[0], span[1], |ns, _| did_ns = did_ns.saturating_add(ns));
@@ -677,6 +772,19 @@ impl Comparison {
         let Unit { instance, on, .. } = *unit;
         let on = on as usize;
         let with_partners = &self.with_partners;
+        let instants = unit.sinces.instants.iter();
+        let from_ns = instants.map(|&(from_ns, _)| from_ns).max();
+        let from_ns = from_ns.unwrap_or(i64::MAX);
+        // Who waited before, maybe for the same cause, might have come earlier, too.
+        let width = self.last.row.len();
+        let are_apart = unit.is_last || unit.all_since_ns != Some(from_ns);
+        let are_known = are_apart && unit.sinces.instants.len() == 1 && self.sampling == 1;
+        let rows = if are_known { &self.rows[..] } else { &[] };
+        let last_waited_ns = self.last.row.first().copied().unwrap_or(0);
+        let waited_ns = |slot: usize| {
+            let own_ns = rows.get(width * slot + WAIT).copied().unwrap_or(0);
+            (own_ns - last_waited_ns).max(0)
+        };
         let have_all_waited = unit.sinces.n_waited() + 1 >= instance.calls.len();
         // Who communicated for longer than the cause may have waited for that.
         let times = |cause: Option<usize>| {
@@ -687,11 +795,16 @@ impl Comparison {
             };
             let skipped = [on, cause.unwrap_or(on)];
             let [before_ns, other_host_ns] = match own_ns {
-                Some(_) => hosts.others(instance, on, skipped, longer_ns),
+                Some(_) => {
+                    let longer_ns = |slot: usize| longer_ns(slot).saturating_add(waited_ns(slot));
+                    hosts.others(instance, on, skipped, longer_ns)
+                }
+                None if are_known => hosts.others(instance, on, skipped, waited_ns),
                 None => hosts.others(instance, on, skipped, |_| 0),
             };
             let last_ns = instance.calls.enters_ns[on];
             UnitTimes {
+                from_ns,
                 last_ns,
                 apart_ns: last_ns.saturating_sub(before_ns).max(0),
                 host_apart_ns: last_ns.saturating_sub(other_host_ns).max(0),
@@ -722,9 +835,11 @@ impl Comparison {
                 if process.is_some_and(|process| self.have_threads.contains(&process)) {
                     totals.add_of_threads(cause, &mut cost, &mut times);
                 }
-                let total = totals.cost(cause, instance.operation);
-                total.add(&cost, &times);
+                totals.add(cause, (instance.operation, have_all_waited), &cost, &times);
             }
+        }
+        if unit.is_end {
+            totals.forget_counted();
         }
     }
 }

@@ -135,6 +135,55 @@ impl Excess {
     }
 }
 
+/// How much more than the mean of the members each process did since its last collective, in some instances of an operation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Gaps {
+    /// How many instances these are.
+    pub n: u64,
+    /// Of each process, ns.
+    pub more_ns: BTreeMap<u32, f64>,
+}
+
+/// What the members of communicators did since their last collectives.
+#[derive(Debug, Default)]
+pub(crate) struct GapSums(FxHashMap<(u64, u32), GapsOfMembers>);
+
+#[derive(Debug)]
+struct GapsOfMembers {
+    members: Arc<[u32]>,
+    n: u64,
+    /// By slot, ns.
+    sums: Vec<i64>,
+}
+
+impl GapSums {
+    /// The sums of the members of an instance before its operation, ns by slot, which is counted.
+    #[inline]
+    pub(crate) fn of(&mut self, instance: &Instance) -> &mut [i64] {
+        let key = (instance.operation, instance.communicator);
+        let known = self.0.entry(key);
+        let of = known.or_insert_with(|| GapsOfMembers {
+            members: Arc::clone(&instance.members),
+            n: 0,
+            sums: vec![0; instance.members.len()],
+        });
+        of.n += 1;
+        &mut of.sums
+    }
+
+    /// By operation and communicator.
+    pub(crate) fn finish(self) -> BTreeMap<(u64, u32), Gaps> {
+        let sums = self.0.into_iter();
+        sums.map(|(key, GapsOfMembers { members, n, sums })| {
+            let mean = sums.iter().map(|&ns| ns as f64).sum::<f64>() / sums.len().max(1) as f64;
+            let more = sums.iter().map(|&ns| ns as f64 - mean);
+            let more_ns = members.iter().copied().zip(more).collect();
+            (key, Gaps { n, more_ns })
+        })
+        .collect()
+    }
+}
+
 /// By operation and communicator.
 #[derive(Debug, Default)]
 pub(crate) struct ExcessSums(FxHashMap<(u64, u32), OfMembers>);

@@ -56,6 +56,12 @@ impl Sinces {
         }
     }
 
+    /// Whether the one in a slot waited, and is compared since an instant.
+    pub(crate) fn is_since(&self, slot: usize, from_ns: i64) -> bool {
+        let at = self.compared.binary_search_by_key(&slot, |&(_, slot)| slot);
+        at.is_ok_and(|at| self.compared[at].0 == from_ns)
+    }
+
     /// How many waited.
     pub(crate) fn n_waited(&self) -> usize {
         self.compared.len() + self.others.len()
@@ -115,11 +121,34 @@ impl History {
         if synchronizations.members.is_empty() {
             synchronizations.members = Arc::clone(&instance.members);
         }
-        if instance.dependence == Dependence::All {
+        let calls = &instance.calls;
+        let stamps = || calls.enters_ns.iter().zip(&calls.leaves_ns);
+        // Of a nonblocking one, those are inside together that complete it at once.
+        let inside: Vec<(i64, i64)> = match (instance.dependence, calls.are_blocking()) {
+            (Dependence::All, true) => Vec::new(),
+            (_, true) => stamps().map(|(&enter, &leave)| (enter, leave)).collect(),
+            (_, false) => (calls.completions.iter().zip(&calls.leaves_ns))
+                .map(|(of, &leave)| (of.completion_ns, leave))
+                .collect(),
+        };
+        let (is_of_all, last_ns) = if calls.are_blocking() {
+            (instance.dependence == Dependence::All, last_ns)
+        } else {
+            let last_ns = inside
+                .iter()
+                .map(|(enter, _)| *enter)
+                .max()
+                .unwrap_or(last_ns);
+            let is_inside = |(_, leave): &(i64, i64)| *leave >= last_ns;
+            let are_together = inside.iter().all(is_inside);
+            (
+                instance.dependence == Dependence::All && are_together,
+                last_ns,
+            )
+        };
+        if is_of_all {
             synchronizations.note_common(last_ns);
         } else {
-            let calls = &instance.calls;
-            let inside = calls.enters_ns.iter().zip(&calls.leaves_ns);
             let root = match instance.dependence {
                 Dependence::Root(root) => Some(root),
                 _ => None,
@@ -128,16 +157,25 @@ impl History {
             let others = waits.filter_map(|(slot, (&ns, &on))| {
                 let is_other = ns > 0
                     && on != UNCOMPARED
-                    && root.is_some_and(|root| root != slot && root != on);
+                    && (!calls.are_blocking()
+                        || root.is_some_and(|root| root != slot && root != on));
                 is_other.then_some((slot, on))
             });
-            synchronizations.note_partial(Partial {
+            let mut partial = Partial {
                 position: instance.position,
                 root,
                 others: others.collect(),
                 last_ns,
-                inside: inside.map(|(&enter, &leave)| (enter, leave)).collect(),
-            });
+                inside,
+                initiated_ns: Vec::new(),
+                enters_ns: Vec::new(),
+            };
+            if !calls.are_blocking() {
+                let initiated_ns = calls.completions.iter().map(|of| of.initiated_ns);
+                partial.initiated_ns = initiated_ns.collect();
+                partial.enters_ns.clone_from(&calls.enters_ns);
+            }
+            synchronizations.note_partial(partial);
         }
         if self.last.replace(instance.communicator) == Some(instance.communicator) {
             return;
@@ -145,6 +183,12 @@ impl History {
         for (slot, &member) in (0..).zip(instance.members.iter()) {
             self.was_on(member, instance.communicator, slot);
         }
+    }
+
+    /// Whether the last instance was on a communicator.
+    #[inline]
+    pub(crate) fn is_last(&self, communicator: u32) -> bool {
+        self.last == Some(communicator)
     }
 
     /// Remembers that a process was on a communicator.
@@ -205,22 +249,23 @@ impl History {
         self.later = later;
     }
 
-    /// When all members of an instance, of which the last entered into the slot `on` and the first at a time, were last
-    /// inside of one that all of them depended on, ns; `None` if the instance before on the same communicator was later, in
-    /// which only some did, and none was the root.
-    #[inline(never)]
-    pub(crate) fn shared_ns(&self, instance: &Instance, on: usize, first_ns: i64) -> Option<i64> {
+    /// When all members of an instance, one of them in the slot `on`, were last inside of one that all of them depended on, no
+    /// later than a time, ns.
+    pub(crate) fn shared_ns(&self, instance: &Instance, on: usize, limit_ns: i64) -> Option<i64> {
         let recent = self.recent[instance.members[on] as usize].iter();
         let common = recent.filter_map(|&(communicator, _)| {
             let synchronizations = &self.communicators[communicator as usize];
             self.has_all(communicator, instance)
-                .then(|| synchronizations.last_common_before(first_ns))
+                .then(|| synchronizations.last_common_before(limit_ns))
                 .flatten()
         });
-        let shared_ns = common.max()?;
+        common.max()
+    }
+
+    /// Whether in the instance before on the same communicator, later than a time, ns, only some members depended on others.
+    pub(crate) fn is_partial_since(&self, instance: &Instance, shared_ns: i64) -> bool {
         let previous = self.previous_partial(instance);
-        let is_later = |of: &Partial| of.root.is_none() && of.last_ns > shared_ns;
-        (!previous.is_some_and(is_later)).then_some(shared_ns)
+        previous.is_some_and(|previous| previous.last_ns > shared_ns)
     }
 
     /// Since when the last of an instance, in the slot `on`, is compared with another member.
@@ -232,6 +277,18 @@ impl History {
     pub(crate) fn previous_partial(&self, instance: &Instance) -> Option<&Partial> {
         let synchronizations = self.communicators.get(instance.communicator as usize)?;
         synchronizations.partial_at(instance.position.checked_sub(1)?)
+    }
+
+    /// The instance before on the same communicator in which the process in a slot was at an instant, ns, if only some depended
+    /// on each other in that and it is retained.
+    pub(crate) fn partial_at(
+        &self,
+        instance: &Instance,
+        on: usize,
+        at_ns: i64,
+    ) -> Option<&Partial> {
+        let synchronizations = self.communicators.get(instance.communicator as usize)?;
+        synchronizations.partial_of(instance.position, on, at_ns)
     }
 
     /// Whether all members of an instance are on a communicator, as far as that is known without looking at

@@ -47,8 +47,8 @@ mod synchronizations;
 mod union;
 
 pub use attribution::Attribution;
-pub use cause::{Attributed, Cause, Cost, Costs, DidBefore};
-pub use excess::{Excess, Excesses, Most};
+pub use cause::{AtEnd, Attributed, Cause, Cost, Costs, DidBefore};
+pub use excess::{Excess, Excesses, Gaps, Most};
 pub use instance::{
     Batch, Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled, UNCOMPARED,
     Wait,

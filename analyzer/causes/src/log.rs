@@ -132,6 +132,20 @@ impl<W: Copy + Ord> Log<W> {
         &self.entries[self.n_forgotten..]
     }
 
+    /// When the last span ended that was spent on something wanted, no later than a time, ns. The log must be in order.
+    pub(crate) fn last_end(&self, at_ns: i64, is_wanted: impl Fn(W) -> bool) -> Option<i64> {
+        let mut before = self.sorted().iter().rev();
+        let last = before.find(|entry| entry.end_ns <= at_ns && is_wanted(entry.what));
+        last.map(|entry| entry.end_ns)
+    }
+
+    /// Passes when each span that is retained ended, ns, and on what it was spent.
+    pub(crate) fn ends(&self, mut found: impl FnMut(i64, W)) {
+        for entry in &self.entries[self.n_forgotten..] {
+            found(entry.end_ns, entry.what);
+        }
+    }
+
     /// Passes what was spent between two times: ns, and on what. The log must be in order.
     #[inline]
     pub(crate) fn between(&self, from_ns: i64, to_ns: i64, mut found: impl FnMut(i64, W)) {
@@ -183,6 +197,12 @@ impl<W: Copy + Ord> Log<W> {
         self.entries.drain(..self.n_forgotten);
         self.n_sorted -= self.n_forgotten;
         self.n_forgotten = 0;
+    }
+
+    /// Whether a span ends after a time, ns.
+    #[inline]
+    pub(crate) fn has_after(&self, at_ns: i64) -> bool {
+        self.latest_ns > at_ns
     }
 
     /// Whether nothing is in it that is not forgotten.

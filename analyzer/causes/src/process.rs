@@ -174,6 +174,31 @@ impl Process {
         sum_ns
     }
 
+    /// When it left the last of its collectives, ns; `None` where it was in none since what is retained.
+    pub(crate) fn left_ns(&self) -> Option<i64> {
+        let mut last_ns = self.calls.left_ns();
+        self.parts.ends(|end_ns, part| {
+            if matches!(part, None | Some(Part::Operation(_))) {
+                last_ns = last_ns.max(Some(end_ns));
+            }
+        });
+        last_ns
+    }
+
+    /// When it left the last of its collectives before a time, or went on after it had initiated one, ns; `None` where it was in
+    /// none since what is retained.
+    #[inline]
+    pub(crate) fn left_before(&self, at_ns: i64) -> Option<i64> {
+        let left_ns = self.calls.left_before(at_ns);
+        if left_ns.is_some_and(|left_ns| !self.parts.has_after(left_ns)) {
+            return left_ns;
+        }
+        let besides_ns = self.parts.last_end(at_ns, |part| {
+            matches!(part, None | Some(Part::Operation(_)))
+        });
+        left_ns.max(besides_ns)
+    }
+
     /// Logs what it did besides until it entered a call, ns, and puts that into order of time: what it did between
     /// two times can be asked for after that.
     #[inline]

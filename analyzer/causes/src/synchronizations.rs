@@ -36,8 +36,12 @@ pub(crate) struct Partial {
     pub(crate) others: Vec<(u32, u32)>,
     /// The last enter, ns.
     pub(crate) last_ns: i64,
-    /// Enter and leave, by slot, ns.
+    /// Enter and leave, by slot, ns; of a nonblocking one those of the completing call.
     pub(crate) inside: Vec<(i64, i64)>,
+    /// By slot, when each went on with its own work, ns; empty if that is when it left.
+    pub(crate) initiated_ns: Vec<i64>,
+    /// By slot, when each initiated a nonblocking one, ns: until then those waited for it that did. Empty if it is blocking.
+    pub(crate) enters_ns: Vec<i64>,
 }
 
 /// Since when two processes are compared.
@@ -54,6 +58,29 @@ pub(crate) enum Since {
 }
 
 impl Partial {
+    /// When the processes in two slots were both inside, ns, if they depended on each other; or one of them waited until the other
+    /// initiated it.
+    fn together_ns(&self, slots: [usize; 2]) -> Option<i64> {
+        let [a, b] = slots.map(|slot| self.inside[slot]);
+        let at_ns = a.0.max(b.0);
+        if at_ns <= a.1.min(b.1) {
+            return self.depend(slots).then_some(at_ns);
+        }
+        let waits = self
+            .others
+            .iter()
+            .map(|&(waited, on)| [waited, on].map(|slot| slot as usize));
+        let mut between =
+            waits.filter(|&[waited, on]| slots == [waited, on] || slots == [on, waited]);
+        between.find_map(|[_, on]| self.enters_ns.get(on).copied())
+    }
+
+    /// When the process in a slot went on with its own work, ns.
+    pub(crate) fn went_on_ns(&self, slot: usize) -> i64 {
+        let initiated_ns = self.initiated_ns.get(slot).copied();
+        initiated_ns.unwrap_or(self.inside[slot].1)
+    }
+
     /// Whether the processes in two slots depended on each other.
     fn depend(&self, [a, b]: [usize; 2]) -> bool {
         let is_pair = |&(waited, on): &(u32, u32)| {
@@ -108,10 +135,21 @@ impl Synchronizations {
         partial.filter(move |partial| partial.last_ns > at_ns)
     }
 
-    /// The instance at a position, if only some depended on each other in it and it is retained.
+    /// The instance at a position, if only some depended on each other in it and it is retained; of a nonblocking one its
+    /// completion, if that is retained.
     pub(crate) fn partial_at(&self, position: u64) -> Option<&Partial> {
-        let not_before = (self.partial.iter().rev()).take_while(|of| of.position >= position);
-        not_before.last().filter(|of| of.position == position)
+        let mut not_before = (self.partial.iter().rev()).take_while(|of| of.position >= position);
+        not_before.find(|of| of.position == position)
+    }
+
+    /// The last retained instance before a position in which the process in a slot was at an instant, ns.
+    pub(crate) fn partial_of(&self, position: u64, slot: usize, at_ns: i64) -> Option<&Partial> {
+        let mut before = self.partial.iter().rev();
+        before.find(|of| {
+            let (enter_ns, leave_ns) = of.inside[slot];
+            let begin_ns = of.enters_ns.get(slot).copied().unwrap_or(enter_ns);
+            of.position < position && begin_ns <= at_ns && at_ns <= leave_ns
+        })
     }
 
     /// Notes another instance.
@@ -131,9 +169,8 @@ impl Synchronizations {
     pub(crate) fn last(&self, slots: [usize; 2], limit_ns: i64) -> Since {
         let common = self.common.iter().rev().find(|&&at_ns| at_ns <= limit_ns);
         let partial = self.partial.iter().rev().find_map(|partial| {
-            let [a, b] = slots.map(|slot| partial.inside[slot]);
-            let at_ns = a.0.max(b.0);
-            (partial.depend(slots) && at_ns <= a.1.min(b.1) && at_ns <= limit_ns).then_some(at_ns)
+            let at_ns = partial.together_ns(slots);
+            at_ns.filter(|&at_ns| at_ns <= limit_ns)
         });
         match common.copied().max(partial) {
             Some(at_ns) => Since::Instant(at_ns),

@@ -19,6 +19,7 @@ mod waited_for;
 use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_causes::{Cause, Cost, Excess, Excesses, Part};
+use collbench_formats::Semantics;
 use collbench_stats::chance::binomial_tail;
 use collbench_stats::integers::{add_ns, sum_ns};
 
@@ -35,7 +36,7 @@ use crate::results::course::{Course, CourseKind};
 use crate::results::imbalance::ImbalanceSummary;
 use crate::results::operation_costs::{CausePlace, Confidence, OperationCauseKind, OperationCosts};
 use crate::results::over_time::{ChangeKind, Culprit, DisturbanceSummary};
-use crate::sums::instances::operation_key::OperationKey;
+use crate::sums::instances::operation_key::{OperationKey, completion_hash};
 use crate::sums::tally::finalize::FINALIZE;
 
 /// How many times the average of the others a rank costs that stands out.
@@ -46,6 +47,10 @@ const MAX_P: f64 = 0.001;
 const TESTS: usize = 4;
 /// Part of what all did the most that one did, at least, where that is the evidence.
 const MOST_OF_IT: f64 = 0.5;
+/// Part of what some do more before an operation that they do before an earlier one, at least, to be late from there on.
+const MUCH_OF_IT: f64 = 0.4;
+/// Part of it that others wait for in the earlier one, at least.
+const NOTABLE_WAIT: f64 = 0.2;
 /// Instances of an operation from which on chance can be told from them.
 const FEWEST: u64 = 3;
 /// Few times that one does the most are evidence if that all of them are of the same has at most this probability, nobody ever does
@@ -89,6 +94,7 @@ pub(crate) fn causes(inputs: &Inputs<'_>, findings: &Findings<'_>) -> Vec<FoundC
     let finder = Finder::new(inputs, findings);
     let mut causes = finder.of_waits();
     causes.extend(finder.of_waits_at_the_end(&causes));
+    finder.complete_groups(&mut causes);
     causes.extend(finder.of_operation_time());
     if let Some(waited_for) = finder.of_point_to_point() {
         // Who waits longest, and with whom, would be another rank.
@@ -174,7 +180,7 @@ pub(crate) fn acquit(
 struct Finder<'f, 'a> {
     inputs: &'f Inputs<'a>,
     findings: &'f Findings<'f>,
-    /// Index and key of each operation, by the hash of its key.
+    /// Index and key of each operation, by the hash of its key, and by that of its completion if it is nonblocking.
     operations: BTreeMap<u64, (usize, OperationKey)>,
     /// Least cost of a rank or host that is found, ns.
     least_found_ns: i128,
@@ -191,7 +197,12 @@ impl<'f, 'a> Finder<'f, 'a> {
             inputs,
             findings,
             operations: operations
-                .map(|(index, (key, _))| (key.stable_hash(), (index, *key)))
+                .flat_map(|(index, (key, tally))| {
+                    let hash = key.stable_hash();
+                    let completion = tally.overlap.as_ref().map(|_| completion_hash(hash));
+                    [Some(hash), completion].map(|hash| Some((hash?, (index, *key))))
+                })
+                .flatten()
                 .collect(),
             least_found_ns: if findings.are_cores_shared {
                 least_found_ns.max(findings.rank_ns / MATTERS_ON_SHARED_CORES)
@@ -275,6 +286,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 ..self.found(
                     CauseKind::LateRank,
                     Some(CausePlace::Communicator(*entry)),
+                    &[],
                     of,
                 )
             });
@@ -290,6 +302,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 ..self.found(
                     CauseKind::Imbalance,
                     Some(CausePlace::Communicator(*entry)),
+                    &[],
                     of,
                 )
             });
@@ -300,22 +313,30 @@ impl<'f, 'a> Finder<'f, 'a> {
             causes.push(FoundCause {
                 run_shorter_ns: None,
                 matters: false,
-                ..self.found(*kind, None, of)
+                ..self.found(*kind, None, &[], of)
             });
         }
         causes
     }
 
-    /// A cause of waits with a cost; of a late rank or nobody.
-    fn found(&self, kind: CauseKind, place: Option<CausePlace>, of: &Late) -> FoundCause {
+    /// A cause of waits with a cost; of late ranks or nobody.
+    fn found(
+        &self,
+        kind: CauseKind,
+        place: Option<CausePlace>,
+        ranks: &[u32],
+        of: &Late,
+    ) -> FoundCause {
         let of_operations = of.operations.iter();
         let dearest = of_operations.max_by_key(|(_, cost)| (cost.direct_ns, cost.ns()));
         let dearest = dearest.map(|(hash, _)| *hash);
-        let (operation, cost) = match (&place, dearest) {
-            (Some(CausePlace::Rank(rank)), Some(hash)) => self.where_it_arises(*rank, of, hash),
+        let (operation, cost) = match dearest {
+            Some(hash) if !ranks.is_empty() => self.where_it_arises(ranks, of, hash),
             _ => (dearest, of.cost()),
         };
-        let operation = operation.and_then(|hash| self.operations.get(&hash));
+        let found = operation.and_then(|hash| Some((hash, self.operations.get(&hash)?)));
+        let is_completing = found.is_some_and(|(hash, (_, key))| hash != key.stable_hash());
+        let operation = found.map(|(_, operation)| operation);
         FoundCause {
             kind,
             by: None,
@@ -325,6 +346,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             origin: None,
             operation: operation.map(|(index, _)| *index),
             communicator: operation.and_then(|(_, key)| key.entry),
+            is_completing,
             site: None,
             cost_ns: cost.ns(),
             of: CostOf::Waiting,
@@ -341,33 +363,111 @@ impl<'f, 'a> Finder<'f, 'a> {
         }
     }
 
-    /// The operation in which the lateness of a rank arises that costs most in `dearest`, and what it costs: one on a smaller
-    /// communicator, before which it did most of what it did more before `dearest`, or that one itself. What was late there is
-    /// late for later operations, too.
-    fn where_it_arises(&self, rank: u32, of: &Late, dearest: u64) -> (Option<u64>, Cost) {
-        let size = |hash: u64| {
-            let (_, key) = self.operations.get(&hash)?;
-            Some(self.inputs.communicators.entries[key.entry?].size)
-        };
-        let more_ns = |hash: u64| {
-            let on_communicators = self.excesses(hash, of.is_by_own_work());
-            let members = on_communicators.flat_map(|(_, of)| of.members.iter().zip(&of.by_slot));
-            let own = members.filter(|(process, _)| self.rank(**process) == rank);
-            own.map(|(_, excess)| excess.sum_ns).sum::<f64>()
-        };
-        let is_later = |inner: u64, outer: u64| {
-            size(inner) < size(outer) && more_ns(inner) > more_ns(outer) / 2.0
-        };
-        let late = of.operations.iter().filter(|(_, cost)| cost.direct_ns > 0);
-        let inner = late.filter(|&(&hash, _)| is_later(hash, dearest));
-        let Some((&inner, _)) = inner.max_by_key(|(_, cost)| cost.direct_ns) else {
+    /// The operation in which the lateness of some ranks arises that costs most in `dearest`, and what it costs: one before which
+    /// they do most of what they do more, if others wait there for a notable part of it, or that one itself. Who is late there
+    /// is late for later operations, too.
+    fn where_it_arises(&self, ranks: &[u32], of: &Late, dearest: u64) -> (Option<u64>, Cost) {
+        let is_own = of.is_by_own_work();
+        let more: BTreeMap<u64, f64> = of
+            .operations
+            .keys()
+            .map(|&hash| (hash, self.more_directly_before_ns(ranks, hash, is_own)))
+            .collect();
+        let late = of.operations.iter().filter(|(hash, cost)| {
+            cost.direct_ns > 0 && cost.direct_ns as f64 > more[*hash] * NOTABLE_WAIT
+        });
+        let most = late.max_by(|a, b| more[a.0].total_cmp(&more[b.0]));
+        let distinct: BTreeMap<u64, f64> = more
+            .iter()
+            .map(|(&hash, &ns)| (self.of_call(hash), ns))
+            .collect();
+        let all: f64 = distinct.values().sum();
+        let Some((&arises, _)) = most.filter(|(hash, _)| more[*hash] > all * MUCH_OF_IT) else {
             return (Some(dearest), of.cost());
         };
-        let costs = of.operations.iter().map(|(&hash, cost)| match cost {
-            cost if is_later(inner, hash) => cost.passed_on(),
-            cost => *cost,
+        let costs = of.operations.iter().map(|(hash, cost)| {
+            if more[hash] < more[&arises] * MUCH_OF_IT {
+                cost.passed_on()
+            } else {
+                *cost
+            }
         });
-        (Some(inner), total(costs))
+        (Some(arises), total(costs))
+    }
+
+    /// The hash of an operation, if it may be that of its completion.
+    fn of_call(&self, hash: u64) -> u64 {
+        let operation = self.operations.get(&hash);
+        operation.map_or(hash, |(_, key)| key.stable_hash())
+    }
+
+    /// How much more than others some ranks do before an operation, in all instances, but for what is before earlier ones, ns.
+    fn more_directly_before_ns(&self, ranks: &[u32], operation: u64, is_own: bool) -> f64 {
+        let is_own_rank = |process: &u32| ranks.contains(&self.rank(*process));
+        let in_excesses = |hash: u64| -> f64 {
+            let on_communicators = self.excesses(hash, is_own);
+            let members = on_communicators.flat_map(|(_, of)| of.members.iter().zip(&of.by_slot));
+            let own = members.filter(|(process, _)| is_own_rank(process));
+            own.map(|(_, excess)| excess.sum_ns).sum()
+        };
+        let found = &self.inputs.findings.wait_causes;
+        let in_gaps = |hash: u64| {
+            let hash = self.of_call(hash);
+            let (mut is_any, mut more_ns) = (false, 0.0);
+            for (key, of) in found.gaps.range((hash, 0)..=(hash, u32::MAX)) {
+                let excesses = found.excesses.get(key);
+                let n = excesses
+                    .and_then(|of| of.by_slot.first())
+                    .map_or(0, |of| of.n);
+                // Else they are of the few instances in which its members came from another communicator.
+                if of.n * 2 >= n {
+                    is_any = true;
+                    let own = of
+                        .more_ns
+                        .iter()
+                        .filter(|(process, _)| is_own_rank(process));
+                    more_ns += own.map(|(_, ns)| ns).sum::<f64>();
+                }
+            }
+            is_any.then_some(more_ns.max(0.0))
+        };
+        in_gaps(operation).unwrap_or_else(|| {
+            let hashes = self.operations.keys();
+            let before = hashes.filter(|&&hash| self.may_be_before(hash, operation));
+            let before: BTreeSet<u64> = before.map(|&hash| self.of_call(hash)).collect();
+            let before = before.iter().map(|&hash| {
+                let more_ns = in_gaps(hash).unwrap_or_else(|| in_excesses(hash));
+                more_ns.max(0.0)
+            });
+            (in_excesses(operation) - before.sum::<f64>()).max(0.0)
+        })
+    }
+
+    /// Whether what a rank does more before the operation `inner` is part of what it does more before `outer`, if it comes to
+    /// that later: all ranks of `inner` are in that one, and more, or as many and all of them wait for all in that one only.
+    fn may_be_before(&self, inner: u64, outer: u64) -> bool {
+        let entries = &self.inputs.communicators.entries;
+        let entry = |hash: u64| {
+            let (_, key) = self.operations.get(&hash)?;
+            entries.get(key.entry?)
+        };
+        let (Some(within), Some(all)) = (entry(inner), entry(outer)) else {
+            return false;
+        };
+        let are_in_both = || within.ranks.iter().all(|rank| all.ranks.contains(rank));
+        (within.size, self.is_of_all(inner)) < (all.size, self.is_of_all(outer)) && are_in_both()
+    }
+
+    /// Whether all wait for all in an operation.
+    fn is_of_all(&self, operation: u64) -> bool {
+        let key = self.operations.get(&operation).map(|(_, key)| key);
+        key.is_some_and(|key| {
+            let is_of_all = matches!(
+                key.operation.semantics(),
+                Semantics::Barrier | Semantics::AllToAll | Semantics::Constructor
+            );
+            is_of_all && operation == key.stable_hash()
+        })
     }
 
     /// By how much the run can be shorter if the work on a communicator is distributed evenly: then each instance goes on
@@ -407,7 +507,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             let before: BTreeSet<u32> = late.keys().copied().collect();
             let found = self.late_ones_among(late, &all);
             if found.is_empty() {
-                return causes;
+                return self.join_parts(causes);
             }
             causes.extend(found);
             let is_found = |process: &u32| !late.contains_key(process);
@@ -562,7 +662,12 @@ impl<'f, 'a> Finder<'f, 'a> {
                 others = Excess::of_all([others, *excess]);
             }
         }
-        if n_own == 0 || n_others == 0 {
+        if n_own == 0 {
+            // They made members wait in point-to-point communication.
+            let processes: Vec<usize> = processes.iter().map(|&of| of as usize).collect();
+            return 2 * own_ns >= all_ns && self.works_longer_beyond_chance(&processes);
+        }
+        if n_others == 0 {
             return false;
         }
         let others_ns = (all_ns - own_ns).max(0);
@@ -575,6 +680,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             return true;
         }
         self.is_beyond_chance((&own, n_own), (&others, n_others))
+            || self.do_more_in_related_ones(processes, operation, all, is_own)
             || self.are_largest_of(
                 processes,
                 operation,
@@ -582,6 +688,33 @@ impl<'f, 'a> Finder<'f, 'a> {
                 is_own,
                 n_own as f64 / (n_own + n_others) as f64,
             )
+    }
+
+    /// Whether some processes that are late for an operation do more beyond chance before one that is before or after it: two ranks
+    /// alone tell hardly which of them is late, and others may wait only now and then.
+    fn do_more_in_related_ones(
+        &self,
+        processes: &[u32],
+        operation: u64,
+        all: &AllLate,
+        is_own: bool,
+    ) -> bool {
+        let mut related = self.operations.keys().filter(|&&other| {
+            self.may_be_before(operation, other) || self.may_be_before(other, operation)
+        });
+        related.any(|&other| {
+            self.excesses(other, is_own).any(|(_, of)| {
+                let members = of.members.iter().zip(&of.by_slot);
+                let known =
+                    members.filter(|(process, of)| of.n >= FEWEST && !all.found.contains(process));
+                let (own, others): (Vec<_>, Vec<_>) =
+                    known.partition(|(process, _)| processes.contains(process));
+                let sum = |of: &[(&u32, &Excess)]| Excess::of_all(of.iter().map(|(_, of)| **of));
+                own.len() == processes.len()
+                    && !others.is_empty()
+                    && self.is_beyond_chance((&sum(&own), own.len()), (&sum(&others), others.len()))
+            })
+        })
     }
 
     /// Whether the largest of what anybody did more than the others before an operation is of some processes: more of the
@@ -738,7 +871,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             partner,
             origin: self.origin_of(part, ranks),
             confidence,
-            ..self.found(kind, Some(place), of)
+            ..self.found(kind, Some(place), ranks, of)
         }
     }
 
@@ -857,7 +990,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             by_reason.entry(key).or_default().add(None, operation, cost);
         }
         let causes = by_reason.iter().map(|(&(reason, operation), of)| {
-            let found = |kind, place| self.found(kind, place, of);
+            let found = |kind, place| self.found(kind, place, &[], of);
             match reason {
                 Some(at) => {
                     let reason = &self.findings.operation_costs.causes[at];
@@ -888,7 +1021,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 ..self.late(CauseKind::LateRank, CausePlace::Rank(rank), of, ranks)
             },
             _ => {
-                let found = self.found(CauseKind::Imbalance, None, of);
+                let found = self.found(CauseKind::Imbalance, None, &[], of);
                 FoundCause {
                     by: Some(LateBy::Computing),
                     ranks: ranks.clone(),
@@ -915,6 +1048,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 .values()
                 .find(|(index, _)| *index == reason.operation)
                 .and_then(|(_, key)| key.entry),
+            is_completing: false,
             site: None,
             cost_ns: reason.cost_ns,
             of: CostOf::OperationTime,

@@ -22,10 +22,13 @@ use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::CompleteInstance;
-use crate::measure::held_up::{MAX_SEND_NS, MIN_WAITING_BYTES};
+use crate::measure::held_up::MAX_SEND_NS;
 use crate::measure::outside::has_core;
 use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
+
+/// Sends of fewer bytes are assumed not to wait for their receiver.
+const MIN_WAITING_BYTES: u64 = 1024;
 
 /// Why the critical path of an instance is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

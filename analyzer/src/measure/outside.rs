@@ -110,6 +110,9 @@ pub struct OnTheWay {
     pub state: StateOnTheWay,
     /// How much longer than for those that the operation names.
     pub ns: i64,
+    /// If it waited until that one entered its completing call: the slot whose initiation it waited for before, as in
+    /// [`Figures::releaser`].
+    pub after_initiation: Option<Option<usize>>,
 }
 
 /// Who passes data on late is compared with others only if it makes this part of the waits of an instance: one in so many.
@@ -162,11 +165,45 @@ impl Figures {
         }
         calls.waits_ns.clone_from(&self.waits);
         calls.releasers.clone_from(&self.releasers);
+        for (wait, after) in self.for_completing() {
+            calls.waits_ns[wait.slot] -= wait.ns;
+            calls.releasers[wait.slot] = after.map_or(NOBODY, |slot| slot as u32);
+        }
         let waits = calls.waits_ns.iter_mut().zip(&mut calls.releasers);
         for (wait, releaser) in waits.filter(|(_, releaser)| **releaser == NOBODY) {
             (*wait, *releaser) = (0, 0);
         }
         true
+    }
+
+    /// The waits until others entered their completing calls, and the slot whose initiation the same one waited for before.
+    fn for_completing(&self) -> impl Iterator<Item = (&OnTheWay, Option<usize>)> {
+        let on_the_way = self.on_the_way.iter();
+        on_the_way.filter_map(|wait| Some((wait, wait.after_initiation?)))
+    }
+
+    /// What the processes of a nonblocking instance did in their completing calls, after those had initiated it that they waited
+    /// for, where any of them waited there for another one to enter its own; removed from what they did in the instance.
+    pub(crate) fn hand_over_completion(
+        &self,
+        calls: &mut collbench_causes::Calls,
+    ) -> Option<collbench_causes::Calls> {
+        self.for_completing().next()?;
+        let mut completion = collbench_causes::Calls::default();
+        let n = calls.len();
+        for (slot, of) in calls.completions.iter().enumerate() {
+            let wait = calls.waits_ns.get(slot).copied().unwrap_or(0).max(0);
+            completion.enters_ns.push(of.completion_ns + wait);
+        }
+        completion.leaves_ns.clone_from(&calls.leaves_ns);
+        calls.leaves_ns.clone_from(&completion.enters_ns);
+        completion.waits_ns = vec![0; n];
+        completion.releasers = vec![0; n];
+        for (wait, _) in self.for_completing() {
+            completion.waits_ns[wait.slot] = wait.ns;
+            completion.releasers[wait.slot] = self.releasers[wait.slot];
+        }
+        Some(completion)
     }
 
     /// Leaves out of the comparison who passes data on late, but is waited for in a minor part of all waits: in a tree with many
@@ -184,7 +221,7 @@ impl Figures {
         let least = sum_ns(by_releaser.iter().copied()) / MINOR;
         for wait in self.on_the_way.iter().filter(is_for_sender) {
             let releaser = &mut calls.releasers[wait.slot];
-            if by_releaser[*releaser as usize] < least {
+            if calls.waits_ns[wait.slot] > 0 && by_releaser[*releaser as usize] < least {
                 *releaser = UNCOMPARED;
             }
         }
@@ -250,9 +287,11 @@ impl Figures {
             (times.len() > 1 || may_be_unknown) && self.waits.contains(&Self::UNKNOWN);
         if times.len() == 1 && self.has_waits() && depends_on_the_way(instance) {
             let mut held_up = std::mem::take(&mut self.held_up);
-            if let Some(releases) = held_up.releases(instance) {
+            if let Some(releases) = held_up.releases(instance, &self.waits) {
                 self.wait_on_the_way(instance, releases);
-            } else if instance.messages.is_none_or(|messages| messages.is_empty()) {
+            } else if instance.overlaps.is_none()
+                && instance.messages.is_none_or(|messages| messages.is_empty())
+            {
                 self.wait_for_receivers(instance);
             }
             self.held_up = held_up;
@@ -542,15 +581,18 @@ impl Figures {
     /// Waits for those that data came from, or could not be sent to before they had entered, as messages tell.
     fn wait_on_the_way(&mut self, instance: &CompleteInstance<'_>, releases: &[Release]) {
         for (slot, release) in releases.iter().enumerate() {
-            let (enter, leave) = instance.stamps(slot);
-            let wait = (release.enter.min(leave) - enter).max(0);
+            let (_, leave) = instance.stamps(slot);
+            let (from, _) = instance.waits_from(slot);
+            let wait = (release.enter.min(leave) - from).max(0);
             let known = self.waits[slot];
             if known == Self::UNKNOWN || wait <= known {
                 continue;
             }
+            let before = self.releaser(slot).filter(|_| known > 0);
             self.on_the_way.push(OnTheWay {
                 slot,
                 ns: wait - known,
+                after_initiation: release.is_completing.then_some(before),
                 state: if release.is_receiver {
                     StateOnTheWay::Receiver
                 } else {
@@ -608,6 +650,7 @@ impl Figures {
                 slot,
                 state: StateOnTheWay::AssumedReceiver,
                 ns: wait - known,
+                after_initiation: None,
             });
             self.wait_longer(instance, slot, wait, receiver);
         }
@@ -842,19 +885,18 @@ impl Order {
     }
 }
 
-/// Whether processes of a blocking operation may depend on others than those that its semantics name: on who passes data on, and
-/// on who receives them.
+/// Whether processes may depend on others than those that the semantics of their operation name: on who passes data on, and on
+/// who receives them; or, if it is nonblocking, on who completes it later than others.
 fn depends_on_the_way(instance: &CompleteInstance<'_>) -> bool {
     let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
-    instance.overlaps.is_none()
-        && match instance.semantics() {
-            Semantics::OneToMany
-            | Semantics::ManyToOne
-            | Semantics::Prefix
-            | Semantics::Neighborhood => true,
-            Semantics::Barrier | Semantics::AllToAll => is_inter,
-            _ => false,
-        }
+    match instance.semantics() {
+        Semantics::OneToMany
+        | Semantics::ManyToOne
+        | Semantics::Prefix
+        | Semantics::Neighborhood => true,
+        Semantics::Barrier | Semantics::AllToAll => is_inter || instance.overlaps.is_some(),
+        _ => false,
+    }
 }
 
 /// Whether the payload of a slot is known to be nothing.

@@ -29,6 +29,9 @@ pub struct FoundCause {
     pub operation: Option<usize>,
     /// Id of the communicator of that operation.
     pub communicator: Option<usize>,
+    /// Whether it is late for the call that completes that operation, a nonblocking one, and not for the one that initiates it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_completing: bool,
     /// Id of the place in the program from which that operation is called where it waits the most (or,
     /// if the cost is operation time, takes the longest); `None` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -323,7 +323,7 @@ fn the_end_of_the_run_adds_its_waits_and_leaves_the_others_as_they_are() {
     assert_eq!(others, before);
     assert_eq!(of_end.values().map(Cost::ns).sum::<i64>(), 2 * 7_000);
     // Since it has left the last instance with another one.
-    let end = attributed.end.unwrap();
+    let end = attributed.end.unwrap().after_last;
     assert!(end.did_ns[0] > end.did_ns[1], "{end:?}");
 }
 

@@ -53,8 +53,12 @@ pub(crate) fn costs(
         match common.or(begins_ns.iter().min().copied()) {
             None => causes.push((Cause::Startup, wait.ns, true)),
             Some(from_ns) => {
+                let span_of = |slot: usize| {
+                    let since = (from_ns, is_start);
+                    compared_span(instances, number, [slot, on], since)
+                };
                 let spent = |slot: usize| {
-                    let to_ns = instance.calls.enters_ns[slot].min(end_ns);
+                    let [from_ns, to_ns] = span_of(slot);
                     let process = instance.members[slot];
                     let mut spent = spent(instances, process, [from_ns, to_ns]);
                     // Who had not begun by then, and is compared with others all the same, did not work before.
@@ -96,9 +100,12 @@ pub(crate) fn costs(
                         }
                         What::Own if *more > 0 => {
                             // Who was there already did nothing more.
-                            let own_ns = |slot| match instance.calls.enters_ns[slot] > from_ns {
-                                true => spent(slot).get(&What::Own).copied().unwrap_or(0),
-                                false => 0,
+                            let own_ns = |slot| {
+                                let span = span_of(slot);
+                                match span[1] > span[0] {
+                                    true => spent(slot).get(&What::Own).copied().unwrap_or(0),
+                                    false => 0,
+                                }
                             };
                             let mut all: Vec<i64> = (0..instance.calls.len()).map(own_ns).collect();
                             all.sort_unstable();
@@ -147,6 +154,75 @@ pub(crate) fn costs(
         }
     }
     costs
+}
+
+/// The span in which what the process in a slot of an instance did is compared with the one that was waited for, since an
+/// instant, ns: until it waited or that one entered. Who was not together with that one at this instant may be ahead: it
+/// is compared since it left the instance that the other one was in then.
+fn compared_span(
+    instances: &[Instance],
+    number: usize,
+    [slot, on]: [usize; 2],
+    (from_ns, is_start): (i64, bool),
+) -> [i64; 2] {
+    let this = &instances[number];
+    let enter_ns = this.calls.enters_ns[on];
+    if slot == on {
+        return [from_ns, enter_ns];
+    }
+    let call = this.calls.call(slot);
+    let waited = call.wait.is_some_and(|wait| wait.on as usize == on)
+        && last_common(instances, number, [slot, on]).map_or(is_start, |at_ns| at_ns == from_ns);
+    let is_whole = this.dependence == Dependence::All && this.calls.are_blocking();
+    let before = instances.iter().rev().find(|other| {
+        let of = other.calls.call(on.min(other.calls.len() - 1));
+        other.communicator == this.communicator
+            && other.position < this.position
+            && !is_common(other)
+            && of.enter_ns <= from_ns
+            && from_ns <= of.leave_ns
+    });
+    let is_ahead = call.completion_ns <= enter_ns;
+    match before.filter(|_| is_ahead && !waited && !is_whole) {
+        Some(before) => {
+            let of = before.calls.call(slot);
+            let went_on_ns = if of.is_blocking() {
+                of.leave_ns
+            } else {
+                of.initiated_ns
+            };
+            // Unless all members were together after that.
+            let n_all = instances
+                .iter()
+                .flat_map(|of| of.members.iter())
+                .max()
+                .map_or(0, |of| of + 1);
+            let together = instances.iter().filter(|other| {
+                let has_all = other.communicator == this.communicator
+                    || other.members.len() == n_all as usize;
+                has_all && is_common(other)
+            });
+            let together_ns = together.filter_map(|other| {
+                let last_ns = other.calls.iter().map(|call| call.completion_ns).max();
+                last_ns.filter(|&ns| ns <= from_ns)
+            });
+            [
+                together_ns
+                    .max()
+                    .map_or(went_on_ns, |ns| ns.max(went_on_ns)),
+                call.completion_ns,
+            ]
+        }
+        None => [from_ns, call.completion_ns.min(enter_ns)],
+    }
+}
+
+/// Whether all members of an instance were inside of it together.
+fn is_common(instance: &Instance) -> bool {
+    let calls = || instance.calls.iter();
+    let last_ns = calls().map(|call| call.completion_ns).max();
+    let first_ns = calls().map(|call| call.leave_ns).min();
+    instance.dependence == Dependence::All && (instance.calls.are_blocking() || last_ns <= first_ns)
 }
 
 /// What time is spent on.
@@ -238,12 +314,23 @@ fn last_common(instances: &[Instance], number: usize, slots: [usize; 2]) -> Opti
                 Dependence::Root(root) => [a, b].contains(&(root as usize)),
                 Dependence::Nobody => false,
             };
-            let at_ns = match instance.dependence {
-                Dependence::All => instance.calls.iter().map(|call| call.enter_ns).max()?,
-                _ => x.enter_ns.max(y.enter_ns),
+            let at_ns = if is_common(instance) {
+                instance.calls.iter().map(|call| call.completion_ns).max()?
+            } else {
+                x.completion_ns.max(y.completion_ns)
             };
             let is_inside = at_ns <= x.leave_ns.min(y.leave_ns);
-            (other != number && depends && is_inside && at_ns <= limit_ns).then_some(at_ns)
+            // One of them waited in its completing call until the other initiated it.
+            let waited = [(x, b), (y, a)].into_iter().find_map(|(call, other)| {
+                let is_on = call.wait.is_some_and(|wait| wait.on as usize == other);
+                (is_on && !call.is_blocking()).then(|| instance.calls.enters_ns[other])
+            });
+            let at_ns = if is_inside {
+                depends.then_some(at_ns)
+            } else {
+                waited
+            };
+            at_ns.filter(|&at_ns| other != number && at_ns <= limit_ns)
         });
     instants.max()
 }

@@ -25,6 +25,9 @@ pub struct CauseDocument {
     pub origin: Option<u32>,
     /// Index of the operation in which it costs the most; `None`: not one of those in `operations`.
     pub operation: Option<usize>,
+    /// Whether ranks are late for the calls that complete that operation, not for those that initiate it; left out where not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub completing: bool,
     /// Id of the communicator of that operation.
     pub communicator: Option<usize>,
     /// Id of the place from which that operation is called where it costs the most; `None` where that is not
@@ -109,6 +112,7 @@ impl CauseDocument {
             operation: cause
                 .operation
                 .filter(|&index| index < analysis.details.operations_listed),
+            completing: cause.is_completing,
             communicator: cause.communicator,
             site: cause.site,
             cost_ns: cause.cost_ns,

@@ -654,8 +654,14 @@ fn operation(analysis: &Analysis, cause: &FoundCause) -> Option<String> {
     } else {
         String::new()
     };
+    let (completion, initiated) = if cause.is_completing {
+        ("the completion of ", ", initiated")
+    } else {
+        ("", "")
+    };
+    let initiated = if called_at.is_empty() { "" } else { initiated };
     Some(format!(
-        "{} on {}{payload}{called_at}",
+        "{completion}{} on {}{payload}{initiated}{called_at}",
         operation.operation,
         communicator(analysis, operation.communicator, 30),
     ))

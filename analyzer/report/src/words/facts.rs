@@ -619,6 +619,7 @@ mod tests {
             ranks: Vec::new(),
             origin: None,
             site: None,
+            is_completing: false,
             operation: None,
             communicator: None,
             cost_ns: 9_000_000,

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use collbench_causes::{Cost, Excess, Part};
+use collbench_stats::integers::add_ns;
 
 use crate::judge::causes::Finder;
-use crate::judge::causes::groups::{Group, group_above};
+use crate::judge::causes::groups::{Group, LateOnce, group_above};
 use crate::judge::causes::late::{AllLate, Late};
 use crate::results::causes::{CauseKind, FoundCause, LateBy};
+use crate::results::course::CourseKind;
 use crate::results::operation_costs::CausePlace;
 use crate::results::over_time::Culprit;
+use crate::sums::instances::operation_key::OperationKey;
 
 /// From how many standard errors of their means on ranks are apart from the others.
 const APART: f64 = 6.0;
@@ -43,8 +46,21 @@ impl Finder<'_, '_> {
         let mut operations: Vec<(i64, u64)> =
             by_operation.into_iter().map(|(of, ns)| (ns, of)).collect();
         operations.sort_unstable_by(|a, b| b.cmp(a));
-        let groups = operations.into_iter().filter_map(|(_, operation)| {
-            let alike = self.alike(operation, all)?;
+        let found = |operation: u64| self.alike(operation, all);
+        let groups = operations.iter().filter_map(|&(_, operation)| {
+            let alike = found(operation)?;
+            // Some of those who are late alike may not be members.
+            let larger = operations.iter().filter_map(|&(_, other)| found(other));
+            let larger = larger.filter(|other| {
+                let has_all = alike
+                    .processes
+                    .iter()
+                    .all(|of| other.processes.contains(of));
+                has_all && other.processes.len() > alike.processes.len()
+            });
+            let alike = larger
+                .max_by_key(|other| other.processes.len())
+                .unwrap_or(alike);
             // What one does between its polls is not known.
             let mut ranks = alike.processes.iter().map(|&process| self.rank(process));
             if ranks.any(|rank| self.is_polling(&[rank])) {
@@ -185,7 +201,13 @@ impl Finder<'_, '_> {
         let operations = self.operations.keys();
         let excesses = operations.flat_map(|&operation| self.excesses(operation, is_own));
         let is_there = |&(_, communicator): &(u64, u32)| communicator == alike.communicator;
-        let more = excesses.filter(|(key, _)| is_there(key)).map(|(_, of)| {
+        let excesses: Vec<_> = excesses.filter(|(key, _)| is_there(key)).collect();
+        // What is done before others is part of what is done before the next of those.
+        let is_of_all = |operation: u64| self.is_of_all(operation);
+        let has_of_all = excesses.iter().any(|((of, _), _)| is_of_all(*of));
+        let excesses = excesses.into_iter();
+        let excesses = excesses.filter(|((of, _), _)| !has_of_all || is_of_all(*of));
+        let more = excesses.map(|(_, of)| {
             let members = of.members.iter().zip(&of.by_slot);
             let (own, others): (Vec<_>, Vec<_>) =
                 members.partition(|(process, _)| alike.processes.contains(process));
@@ -217,6 +239,124 @@ impl Finder<'_, '_> {
             run_shorter_ns: Some(cost.at_ends_ns.min(sooner_ns)),
             ..late
         }
+    }
+
+    /// Joins those that are late alike before one operation on communicators of one name without common ranks, as the parts of a
+    /// split one, each of which waits for its own: without one of them its part would be no earlier at the end than the others.
+    pub(super) fn join_parts(&self, causes: Vec<FoundCause>) -> Vec<FoundCause> {
+        let mut joined: Vec<FoundCause> = Vec::new();
+        for cause in causes {
+            let alike = |other: &&mut FoundCause| self.are_parts_alike(other, &cause);
+            match joined.iter_mut().find(alike) {
+                Some(other) => self.join(other, &cause),
+                None => joined.push(cause),
+            }
+        }
+        joined
+    }
+
+    fn are_parts_alike(&self, a: &FoundCause, b: &FoundCause) -> bool {
+        let key = |of: &FoundCause| {
+            let is_late = match of.kind {
+                CauseKind::LateRank => of.rank().is_some(),
+                CauseKind::Imbalance => !of.ranks.is_empty(),
+                _ => false,
+            };
+            let is_steady = (of.course.as_ref())
+                .is_none_or(|course| course.kind == CourseKind::OneCommunicator);
+            let is_wanted = is_late && is_steady && of.by == Some(LateBy::Computing);
+            let (hash, key) = self.operation_of(of).filter(|_| is_wanted)?;
+            let more_ns = self.more_per_instance_ns(&self.ranks_of(of), hash)?;
+            Some((key, more_ns))
+        };
+        let (Some((a, a_ns)), Some((b, b_ns))) = (key(a), key(b)) else {
+            return false;
+        };
+        let entries = &self.inputs.communicators.entries;
+        let name = |of: &OperationKey| of.entry.map(|entry| &entries[entry].name);
+        let ranks = |of: &OperationKey| of.entry.map_or(&[][..], |entry| &entries[entry].ranks[..]);
+        !ranks(a).iter().any(|rank| ranks(b).contains(rank))
+            && a.operation == b.operation
+            && name(a) == name(b)
+            && (a_ns - b_ns).abs() * TWO_ALIKE <= a_ns.max(b_ns)
+    }
+
+    /// The hash and the key of the operation in which a cause arises.
+    fn operation_of(&self, cause: &FoundCause) -> Option<(u64, &OperationKey)> {
+        let mut operations = self.operations.iter();
+        let found = operations.find(|&(&hash, (index, key))| {
+            Some(*index) == cause.operation && cause.is_completing == (hash != key.stable_hash())
+        });
+        found.map(|(&hash, (_, key))| (hash, key))
+    }
+
+    /// How much more than the others some ranks do before an operation, on average, ns.
+    fn more_per_instance_ns(&self, ranks: &[u32], operation: u64) -> Option<f64> {
+        let excesses = self.excesses(operation, true);
+        let members = excesses.flat_map(|(_, of)| of.members.iter().zip(&of.by_slot));
+        let (own, others): (Vec<_>, Vec<_>) =
+            members.partition(|(process, _)| ranks.contains(&self.rank(**process)));
+        let mean_ns = |of: &[(&u32, &Excess)]| {
+            let sum: f64 = of.iter().map(|(_, excess)| excess.mean_ns()).sum();
+            (!of.is_empty()).then(|| sum / of.len() as f64)
+        };
+        Some(mean_ns(&own)? - mean_ns(&others)?)
+    }
+
+    /// Names all ranks that are late alike by what they do since all were last inside of a collective together, where only some
+    /// of them are waited for, because the others are no members of those communicators.
+    pub(super) fn complete_groups(&self, causes: &mut [FoundCause]) {
+        let end = self.inputs.findings.wait_causes.end.as_ref();
+        let Some(group) = end.and_then(|end| LateOnce::of(&end.since_together)) else {
+            return;
+        };
+        let mut all: Vec<u32> = group.processes.iter().map(|&of| self.rank(of)).collect();
+        all.sort_unstable();
+        if group.differ_ns * TWO_ALIKE > group.late_ns as f64 {
+            return;
+        }
+        for cause in causes.iter_mut() {
+            let is_steady = (cause.course.as_ref())
+                .is_none_or(|course| course.kind == CourseKind::OneCommunicator);
+            let ranks = self.ranks_of(cause);
+            let is_part = !ranks.is_empty()
+                && ranks.len() < all.len()
+                && ranks.iter().all(|rank| all.contains(rank));
+            // What they do more is most of what the run would be shorter.
+            let is_most = cause
+                .run_shorter_ns
+                .is_some_and(|ns| ns > 0 && group.late_ns > ns / 2);
+            let is_late =
+                is_most && matches!(cause.kind, CauseKind::LateRank | CauseKind::Imbalance);
+            if is_part && is_late && is_steady && cause.by == Some(LateBy::Computing) {
+                cause.kind = CauseKind::Imbalance;
+                cause.place = Some(CausePlace::Communicator(self.world()));
+                cause.ranks.clone_from(&all);
+                cause.course = None;
+            }
+        }
+    }
+
+    /// The entry of a communicator of all ranks.
+    fn world(&self) -> Option<usize> {
+        let n_ranks = self.inputs.run.processes.len() as u64;
+        let mut entries = self.inputs.communicators.entries.iter();
+        entries.position(|entry| entry.size == n_ranks)
+    }
+
+    fn join(&self, own: &mut FoundCause, other: &FoundCause) {
+        let mut ranks = [self.ranks_of(own), self.ranks_of(other)].concat();
+        ranks.sort_unstable();
+        add_ns(&mut own.cost_ns, other.cost_ns);
+        add_ns(&mut own.direct_ns, other.direct_ns);
+        add_ns(&mut own.propagated_ns, other.propagated_ns);
+        own.instances += other.instances;
+        own.matters |= other.matters;
+        own.share = own.share.zip(other.share).map(|(own, share)| own + share);
+        own.run_shorter_ns = own.run_shorter_ns.max(other.run_shorter_ns);
+        (own.kind, own.ranks) = (CauseKind::Imbalance, ranks);
+        own.place = Some(CausePlace::Communicator(self.world()));
+        (own.course, own.largest) = (None, None);
     }
 }
 

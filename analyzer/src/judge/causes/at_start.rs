@@ -5,65 +5,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use collbench_causes::{Cause, DidBefore, Part};
+use collbench_causes::{Cause, Part};
 
 use crate::judge::causes::Finder;
 use crate::judge::causes::alike::by_part;
-use crate::judge::causes::groups::group_above;
+use crate::judge::causes::groups::LateOnce;
 use crate::judge::causes::late::Late;
 use crate::results::causes::{CauseKind, FoundCause};
 use crate::results::course::{Course, CourseKind};
 use crate::results::operation_costs::{CausePlace, Confidence};
 use crate::sums::tally::finalize::FINALIZE;
 
-/// From how many times the distance of the others from each other on ranks are apart from them.
-const APART: f64 = 3.0;
-
 /// From how many times the cost of any other event on being late at the start, or at the end, is no event like others.
 pub(super) const LARGER: i64 = 3;
-
-/// Processes that were late for a first collective, or at the end, and by how much, ns.
-pub(super) struct LateOnce {
-    pub(super) processes: Vec<u32>,
-    pub(super) late_ns: i64,
-    communicator: u32,
-    /// What the others did at most, ns.
-    pub(super) others_ns: f64,
-}
-
-impl LateOnce {
-    pub(super) fn of(start: &DidBefore) -> Option<Self> {
-        let members = start.members.iter().copied().zip(&start.did_ns);
-        let known: Vec<(u32, f64)> = members
-            .filter(|&(_, &ns)| ns >= 0)
-            .map(|(process, &ns)| (process, ns as f64))
-            .collect();
-        let did: Vec<f64> = known.iter().map(|&(_, ns)| ns).collect();
-        let group = group_above(&did, did.len() / 2)?;
-        let is_late = |at: usize| group.members.binary_search(&at).is_ok();
-        let others = || {
-            did.iter()
-                .enumerate()
-                .filter(|&(at, _)| !is_late(at))
-                .map(|(_, &ns)| ns)
-        };
-        let (least, most) = others()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), ns| {
-                (least.min(ns), most.max(ns))
-            });
-        let earliest = group
-            .members
-            .iter()
-            .map(|&at| did[at])
-            .fold(f64::INFINITY, f64::min);
-        (earliest - most > APART * (most - least)).then(|| Self {
-            processes: group.members.iter().map(|&at| known[at].0).collect(),
-            late_ns: group.more.round() as i64,
-            communicator: start.communicator,
-            others_ns: most,
-        })
-    }
-}
 
 impl Finder<'_, '_> {
     /// Names those that were late for a first collective, and removes them from `late`.
@@ -95,7 +49,7 @@ impl Finder<'_, '_> {
             for process in &processes {
                 late.remove(process);
             }
-            causes.push(self.late_once(&group, &of, CourseKind::AtStart));
+            causes.push(self.late_once(&group, &of, Some(CourseKind::AtStart)));
         }
         causes
     }
@@ -115,25 +69,30 @@ impl Finder<'_, '_> {
         largest.map(|(ns, _)| ns).max().unwrap_or(0)
     }
 
-    /// The cause that these are late once, at the start or at the end.
-    pub(super) fn late_once(&self, group: &LateOnce, of: &Late, when: CourseKind) -> FoundCause {
+    /// The cause that these are late once, at the start or at the end, or (`None`) to an instance that there is once.
+    pub(super) fn late_once(
+        &self,
+        group: &LateOnce,
+        of: &Late,
+        when: Option<CourseKind>,
+    ) -> FoundCause {
         let mut ranks: Vec<u32> = group.processes.iter().map(|&of| self.rank(of)).collect();
         ranks.sort_unstable();
         let part = of.parts.iter().max_by_key(|(_, cost)| cost.ns());
         let part = part.and_then(|(part, _)| *part);
-        let course = Course {
+        let course = when.map(|when| Course {
             late_ns: Some(group.late_ns),
             ..Course::new(when)
-        };
+        });
         let found = |kind, place| FoundCause {
             by: by_part(part),
             partner: match part {
                 Some(Part::PointToPoint(partner)) => partner.map(|process| self.rank(process)),
                 _ => None,
             },
-            course: Some(course),
+            course,
             confidence: Confidence::Sure,
-            ..self.found(kind, Some(place), of)
+            ..self.found(kind, Some(place), &ranks, of)
         };
         match ranks[..] {
             [rank] => found(CauseKind::LateRank, CausePlace::Rank(rank)),
@@ -147,31 +106,5 @@ impl Finder<'_, '_> {
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn late(did_ns: &[i64]) -> Option<(Vec<u32>, i64)> {
-        let start = DidBefore {
-            operation: 1,
-            communicator: 0,
-            members: (0..did_ns.len() as u32).collect(),
-            did_ns: did_ns.to_vec(),
-        };
-        let found = LateOnce::of(&start)?;
-        Some((found.processes, found.late_ns))
-    }
-
-    #[test]
-    fn late_for_the_first_collective_are_those_apart_from_all_others() {
-        assert_eq!(late(&[10, 1010, 12, 14]), Some((vec![1], 998)));
-        assert_eq!(late(&[10, 1010, 12, 1014]), Some((vec![1, 3], 1001)));
-        // Evenly spread, most of them, and one of which it is not known.
-        assert_eq!(late(&[10, 20, 30, 45]), None);
-        assert_eq!(late(&[1010, 1012, 10, 1011]), None);
-        assert_eq!(late(&[10, -1, 12, 14]), None);
     }
 }

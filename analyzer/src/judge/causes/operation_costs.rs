@@ -62,8 +62,10 @@ const MANY_SEGMENTS: f64 = 16.0;
 const SMALL_SEGMENT: u64 = 1024;
 /// Part of the time of all ranks from which on a cost matters: one in so many.
 const MATTERS: i128 = 100;
-/// Part of it from which on transfers within a host are told: there, processes may wait for a core as well.
+/// Part of it from which on transfers within a host are told, and part of the most bytes per second that they reach, at least:
+/// there, processes may wait for a core as well.
 const DOMINATES: i128 = 4;
+const AT_SPEED: u64 = 8;
 /// Latency within a host where it is not known, ns.
 const IN_HOST_NS: i64 = 1_000;
 
@@ -144,10 +146,18 @@ fn costs(operations: &[OperationFacts], hosts: &Hosts<'_>, rank_ns: i128) -> Ope
                 };
                 let data = || {
                     path.transfer().filter(|cause| {
-                        let CostFacts::Transfer { is_in_host, .. } = cause.facts else {
+                        let CostFacts::Transfer {
+                            is_in_host,
+                            bytes_per_s,
+                            most_per_s,
+                            ..
+                        } = cause.facts
+                        else {
                             return false;
                         };
-                        !is_in_host || i128::from(cause.cost_ns) * DOMINATES >= rank_ns
+                        let dominates = i128::from(cause.cost_ns) * DOMINATES >= rank_ns;
+                        let is_at_speed = bytes_per_s >= most_per_s / AT_SPEED;
+                        !is_in_host || dominates && is_at_speed
                     })
                 };
                 causes.extend(shape.or_else(data));

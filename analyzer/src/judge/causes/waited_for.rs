@@ -5,6 +5,7 @@ use collbench_causes::{Excess, Part};
 use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 
+use crate::judge::causes::at_start::LARGER;
 use crate::judge::causes::completions::waited_for_on;
 use crate::judge::causes::late::{AllLate, Late, total};
 use crate::judge::causes::partners::WaitedFor;
@@ -33,8 +34,9 @@ impl Finder<'_, '_> {
     /// Those for which others wait in point-to-point communication.
     pub(super) fn of_point_to_point(&self) -> Option<FoundCause> {
         let found = partners::waited_for(self.findings.whole?, self.findings.rank_ns)?;
-        self.works_longer_beyond_chance(&found.processes)
-            .then(|| self.waited_for(&found, CostOf::PointToPoint, None))
+        let is_late = self.works_longer_beyond_chance(&found.processes)
+            || self.works_longer_once(&found.processes, found.longer_ns);
+        is_late.then(|| self.waited_for(&found, CostOf::PointToPoint, None))
     }
 
     /// Charges several ranks that work longer, for which others wait in point-to-point communication, with what a rank costs that
@@ -96,7 +98,7 @@ impl Finder<'_, '_> {
 
     /// Whether some processes work longer than others beyond chance, by the instances of any operation; true where none
     /// has enough of them to tell.
-    fn works_longer_beyond_chance(&self, processes: &[usize]) -> bool {
+    pub(super) fn works_longer_beyond_chance(&self, processes: &[usize]) -> bool {
         let is_own = |process: u32| processes.contains(&(process as usize));
         let mut is_tested = false;
         for &operation in self.operations.keys() {
@@ -121,6 +123,29 @@ impl Finder<'_, '_> {
             }
         }
         !is_tested
+    }
+
+    /// Whether a process works longer once, by most of some time, ns, and nobody ever does by nearly as much.
+    fn works_longer_once(&self, processes: &[usize], longer_ns: i64) -> bool {
+        let &[process] = processes else {
+            return false;
+        };
+        let found = &self.inputs.findings.wait_causes;
+        let all = found.excesses.values().chain(found.own_excesses.values());
+        let events = all.flat_map(|of| {
+            let events = of.largest.iter();
+            events.map(|most| {
+                (
+                    of.members[most.slot as usize] as usize == process,
+                    most.more_ns,
+                )
+            })
+        });
+        let [own_ns, others_ns] = events.fold([0; 2], |[own, others], (is_own, ns)| match is_own {
+            true => [ns.max(own), others],
+            false => [own, ns.max(others)],
+        });
+        own_ns > longer_ns / 2 && own_ns >= others_ns.saturating_mul(LARGER)
     }
 
     /// Those that work longer than others, which wait for them; `entry`: the communicator, where that is one.
@@ -152,7 +177,7 @@ impl Finder<'_, '_> {
                 Confidence::Likely
             },
             matters: true,
-            ..self.found(kind, Some(place), &Late::default())
+            ..self.found(kind, Some(place), &[], &Late::default())
         }
     }
 

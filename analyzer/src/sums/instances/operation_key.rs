@@ -31,6 +31,12 @@ impl ByteClass {
     }
 }
 
+/// The hash of the completion of a nonblocking operation, in which some wait for others to enter their completing calls, from
+/// that of its [key](OperationKey::stable_hash).
+pub(crate) const fn completion_hash(hash: u64) -> u64 {
+    hash ^ u64::MAX
+}
+
 /// What makes an entry of `operations`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct OperationKey {

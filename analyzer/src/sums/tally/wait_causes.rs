@@ -11,7 +11,7 @@ use crate::calls::call::{Call, Candidate};
 use crate::calls::gap::Gap;
 use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::Figures;
-use crate::sums::instances::operation_key::OperationKey;
+use crate::sums::instances::operation_key::{OperationKey, completion_hash};
 
 /// Unsuccessful polls in a gap from which on what a process did between them may be waiting.
 const MANY_POLLS: u64 = 4;
@@ -53,48 +53,70 @@ impl Tally<'_> {
     ) {
         let spare = self.scratch.spare.take(instance.n_calls());
         let mut calls = columns(instance, spare);
-        let members = &instance.communicator.members;
         let figures = figures.filter(|figures| instance.n_calls() > 1 && figures.has_waits());
+        let mut completion = None;
         if let Some(figures) = figures
             && figures.hand_over_waits(&mut calls)
         {
-            let resolution = &self.context.resolution;
-            let apart_ns = |slot: usize, on: u32| {
-                resolution.between(members[slot].host, members[on as usize].host)
-            };
-            let waits = || calls.waits_ns.iter().zip(&calls.releasers).enumerate();
-            let is_resolved = |(slot, (&ns, &on)): (usize, (&i64, &u32))| {
-                ns <= 0 || apart_ns(slot, on).is_some_and(|apart_ns| ns > apart_ns)
-            };
-            // On one host all are apart by as much.
-            let least_ns = match &instance.communicator.hosts[..] {
-                [_] => apart_ns(0, 0),
-                _ => None,
-            };
-            let mut resolved = Vec::new();
-            if !least_ns.is_some_and(|ns| calls.waits_ns.iter().all(|&wait| wait <= 0 || wait > ns))
-            {
-                resolved.extend(waits().map(is_resolved));
-            }
-            calls.is_resolved = resolved;
-            figures.leave_minor_ones(&mut calls);
-            let selection = self.context.selection;
-            if !is_counted {
-                calls.is_counted = vec![false; members.len()];
-            } else if selection.selects_ranks() {
-                let ranks = members.iter().map(|member| member.world_rank);
-                calls.is_counted = ranks.map(|rank| selection.has_rank(rank)).collect();
+            completion = figures.hand_over_completion(&mut calls);
+            self.complete_waits(instance, figures, &mut calls, is_counted);
+            if let Some(completion) = &mut completion {
+                self.complete_waits(instance, figures, completion, is_counted);
             }
         }
-        self.scratch.handed_over.instances.push(Instance {
+        let of = |calls, operation, dependence, parts| Instance {
             communicator: instance.communicator_index as u32,
             position: instance.position,
             operation,
             members: Arc::clone(&instance.communicator.processes),
-            dependence: dependence(instance),
+            dependence,
             calls,
-            parts: unsuccessful_tests(instance, operation),
-        });
+            parts,
+        };
+        let handed_over = &mut self.scratch.handed_over.instances;
+        let tests = unsuccessful_tests(instance, operation);
+        handed_over.push(of(calls, operation, dependence(instance), tests));
+        if let Some(calls) = completion {
+            let operation = completion_hash(operation);
+            handed_over.push(of(calls, operation, Dependence::Pairs, Vec::new()));
+        }
+    }
+
+    /// Finds out of the waits of an instance, or of its completion, which are resolved, compared and counted.
+    fn complete_waits(
+        &self,
+        instance: &CompleteInstance<'_>,
+        figures: &Figures,
+        calls: &mut Calls,
+        is_counted: bool,
+    ) {
+        let members = &instance.communicator.members;
+        let resolution = &self.context.resolution;
+        let apart_ns = |slot: usize, on: u32| {
+            resolution.between(members[slot].host, members[on as usize].host)
+        };
+        let waits = || calls.waits_ns.iter().zip(&calls.releasers).enumerate();
+        let is_resolved = |(slot, (&ns, &on)): (usize, (&i64, &u32))| {
+            ns <= 0 || apart_ns(slot, on).is_some_and(|apart_ns| ns > apart_ns)
+        };
+        // On one host all are apart by as much.
+        let least_ns = match &instance.communicator.hosts[..] {
+            [_] => apart_ns(0, 0),
+            _ => None,
+        };
+        let mut resolved = Vec::new();
+        if !least_ns.is_some_and(|ns| calls.waits_ns.iter().all(|&wait| wait <= 0 || wait > ns)) {
+            resolved.extend(waits().map(is_resolved));
+        }
+        calls.is_resolved = resolved;
+        figures.leave_minor_ones(calls);
+        let selection = self.context.selection;
+        if !is_counted {
+            calls.is_counted = vec![false; members.len()];
+        } else if selection.selects_ranks() {
+            let ranks = members.iter().map(|member| member.world_rank);
+            calls.is_counted = ranks.map(|rank| selection.has_rank(rank)).collect();
+        }
     }
 
     /// Hands over when a process was in a blocking call that is part of no complete instance: that was not its own

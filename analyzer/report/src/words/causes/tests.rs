@@ -45,6 +45,7 @@ fn cause(kind: CauseKind, place: CausePlace) -> FoundCause {
         origin: None,
         operation: None,
         communicator: None,
+        is_completing: false,
         site: None,
         cost_ns: 2_000_000_000,
         of: CostOf::Waiting,
