@@ -180,6 +180,8 @@ struct Others<'u> {
     /// The instance before in which that one and others were together then, where those who did not may have gone on; and when
     /// all members were together before, ns.
     before: Option<(&'u Partial, i64)>,
+    /// Whether all are compared since then, until they entered.
+    is_plain: bool,
 }
 
 impl Others<'_> {
@@ -188,8 +190,9 @@ impl Others<'_> {
     /// it left that: it may be ahead.
     #[inline(always)]
     fn span(&self, slot: usize, enter_ns: i64) -> [i64; 2] {
-        let completions = &self.unit.instance.calls.completions;
-        if self.before.is_none() && completions.is_empty() {
+        let calls = &self.unit.instance.calls;
+        let completions = &calls.completions;
+        if self.is_plain {
             return [self.from_ns, enter_ns.min(self.last_enter_ns)];
         }
         if slot == self.unit.on as usize {
@@ -198,11 +201,13 @@ impl Others<'_> {
         let begin_ns = completions
             .get(slot)
             .map_or(enter_ns, |of| of.completion_ns);
+        let has_waited = || {
+            calls.waits_ns[slot] > 0
+                && calls.releasers[slot] == self.unit.on
+                && self.unit.sinces.is_since(slot, self.from_ns)
+        };
         match self.before {
-            Some((before, all_ns))
-                if begin_ns <= self.last_enter_ns
-                    && !self.unit.sinces.is_since(slot, self.from_ns) =>
-            {
+            Some((before, all_ns)) if begin_ns <= self.last_enter_ns && !has_waited() => {
                 [before.went_on_ns(slot).max(all_ns), begin_ns]
             }
             _ => [self.from_ns, begin_ns.min(self.last_enter_ns)],
@@ -250,6 +255,7 @@ fn others_since<'u>(unit: &'u Unit<'u>, from_ns: i64) -> Others<'u> {
         from_ns,
         last_enter_ns: instance.calls.enters_ns[on as usize],
         before,
+        is_plain: before.is_none() && instance.calls.are_blocking(),
     }
 }
 
@@ -777,15 +783,16 @@ impl Comparison {
         let from_ns = from_ns.unwrap_or(i64::MAX);
         // Who waited before, maybe for the same cause, might have come earlier, too.
         let width = self.last.row.len();
+        let have_all_waited = unit.sinces.n_waited() + 1 >= instance.calls.len();
         let are_apart = unit.is_last || unit.all_since_ns != Some(from_ns);
-        let are_known = are_apart && unit.sinces.instants.len() == 1 && self.sampling == 1;
+        let is_one = unit.sinces.instants.len() == 1 && self.sampling == 1;
+        let are_known = have_all_waited && are_apart && is_one;
         let rows = if are_known { &self.rows[..] } else { &[] };
         let last_waited_ns = self.last.row.first().copied().unwrap_or(0);
         let waited_ns = |slot: usize| {
             let own_ns = rows.get(width * slot + WAIT).copied().unwrap_or(0);
             (own_ns - last_waited_ns).max(0)
         };
-        let have_all_waited = unit.sinces.n_waited() + 1 >= instance.calls.len();
         // Who communicated for longer than the cause may have waited for that.
         let times = |cause: Option<usize>| {
             let own_ns = cause.and_then(|slot| with_partners.get(slot));
@@ -794,13 +801,11 @@ impl Comparison {
                 _ => 0,
             };
             let skipped = [on, cause.unwrap_or(on)];
-            let [before_ns, other_host_ns] = match own_ns {
-                Some(_) => {
-                    let longer_ns = |slot: usize| longer_ns(slot).saturating_add(waited_ns(slot));
-                    hosts.others(instance, on, skipped, longer_ns)
-                }
-                None if are_known => hosts.others(instance, on, skipped, waited_ns),
-                None => hosts.others(instance, on, skipped, |_| 0),
+            let [before_ns, other_host_ns] = if own_ns.is_none() && !are_known {
+                hosts.others_as_they_came(instance, on, skipped)
+            } else {
+                let longer_ns = |slot: usize| longer_ns(slot).saturating_add(waited_ns(slot));
+                hosts.others(instance, on, skipped, longer_ns)
             };
             let last_ns = instance.calls.enters_ns[on];
             UnitTimes {

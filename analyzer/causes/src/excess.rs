@@ -262,9 +262,15 @@ impl ExcessSums {
     /// Adds what the members of an instance did, ns by slot; below 0: of that one it is not known.
     pub(crate) fn note(&mut self, instance: &Instance, did_ns: &[i64]) {
         let (mut n, mut sum) = (0_usize, 0.0);
-        for &ns in did_ns.iter().filter(|&&ns| ns >= 0) {
+        let (mut most_ns, mut slot, mut is_alone) = (-1, 0, false);
+        for (at, &ns) in did_ns.iter().enumerate().filter(|(_, ns)| **ns >= 0) {
             n += 1;
             sum += ns as f64;
+            if ns > most_ns {
+                (most_ns, slot, is_alone) = (ns, at, true);
+            } else if ns == most_ns {
+                is_alone = false;
+            }
         }
         if n < 2 {
             return;
@@ -285,10 +291,8 @@ impl ExcessSums {
                 add(sums, ns as f64 - mean);
             }
         }
-        let most_ns = did_ns.iter().fold(-1, |most, &ns| most.max(ns));
-        let mut slots = (0..did_ns.len()).filter(|&slot| did_ns[slot] == most_ns);
         // Nobody did the most where several did as much.
-        if let (Some(slot), None) = (slots.next(), slots.next()) {
+        if is_alone {
             let (n, sums) = &mut of.most[slot];
             *n += 1;
             add(sums, most_ns as f64 - mean);

@@ -56,8 +56,12 @@ impl Sinces {
         }
     }
 
-    /// Whether the one in a slot waited, and is compared since an instant.
+    /// Whether the one in a slot, which waited, is compared since an instant.
+    #[inline]
     pub(crate) fn is_since(&self, slot: usize, from_ns: i64) -> bool {
+        if self.others.is_empty() && self.instants.len() == 1 {
+            return self.instants[0].0 == from_ns;
+        }
         let at = self.compared.binary_search_by_key(&slot, |&(_, slot)| slot);
         at.is_ok_and(|at| self.compared[at].0 == from_ns)
     }

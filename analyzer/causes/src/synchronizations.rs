@@ -8,7 +8,7 @@ const KEPT_COMMON: usize = 16;
 /// Other instances that are retained, at least and at most: as many as make up [`KEPT_CALLS`] calls.
 const KEPT_PARTIAL: (usize, usize) = (4, 256);
 /// Calls of those instances.
-const KEPT_CALLS: usize = 1024;
+const KEPT_CALLS: usize = 512;
 
 /// What is retained of the earlier instances of a communicator.
 #[derive(Debug, Default)]
@@ -58,14 +58,9 @@ pub(crate) enum Since {
 }
 
 impl Partial {
-    /// When the processes in two slots were both inside, ns, if they depended on each other; or one of them waited until the other
-    /// initiated it.
-    fn together_ns(&self, slots: [usize; 2]) -> Option<i64> {
-        let [a, b] = slots.map(|slot| self.inside[slot]);
-        let at_ns = a.0.max(b.0);
-        if at_ns <= a.1.min(b.1) {
-            return self.depend(slots).then_some(at_ns);
-        }
+    /// When one of the processes in two slots initiated it, for which the other waited, ns.
+    #[cold]
+    fn initiated_together_ns(&self, slots: [usize; 2]) -> Option<i64> {
         let waits = self
             .others
             .iter()
@@ -144,6 +139,10 @@ impl Synchronizations {
 
     /// The last retained instance before a position in which the process in a slot was at an instant, ns.
     pub(crate) fn partial_of(&self, position: u64, slot: usize, at_ns: i64) -> Option<&Partial> {
+        // Where all were together then, nobody is ahead.
+        if self.common.back() == Some(&at_ns) {
+            return None;
+        }
         let mut before = self.partial.iter().rev();
         before.find(|of| {
             let (enter_ns, leave_ns) = of.inside[slot];
@@ -165,12 +164,20 @@ impl Synchronizations {
     }
 
     /// The last instant, no later than `limit_ns`, at which the processes in two slots were inside of an
-    /// instance in which they depended on each other.
+    /// instance in which they depended on each other, or one of them waited until the other initiated it.
     pub(crate) fn last(&self, slots: [usize; 2], limit_ns: i64) -> Since {
         let common = self.common.iter().rev().find(|&&at_ns| at_ns <= limit_ns);
         let partial = self.partial.iter().rev().find_map(|partial| {
-            let at_ns = partial.together_ns(slots);
-            at_ns.filter(|&at_ns| at_ns <= limit_ns)
+            let [a, b] = slots.map(|slot| partial.inside[slot]);
+            let at_ns = a.0.max(b.0);
+            if at_ns <= a.1.min(b.1) {
+                (at_ns <= limit_ns && partial.depend(slots)).then_some(at_ns)
+            } else if partial.enters_ns.is_empty() {
+                None
+            } else {
+                let at_ns = partial.initiated_together_ns(slots);
+                at_ns.filter(|&at_ns| at_ns <= limit_ns)
+            }
         });
         match common.copied().max(partial) {
             Some(at_ns) => Since::Instant(at_ns),

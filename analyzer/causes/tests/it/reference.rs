@@ -182,7 +182,15 @@ fn compared_span(
             && of.enter_ns <= from_ns
             && from_ns <= of.leave_ns
     });
-    let is_ahead = call.completion_ns <= enter_ns;
+    // Where all were together last, nobody is ahead.
+    let commons = instances.iter().filter(|other| {
+        other.communicator == this.communicator
+            && other.position < this.position
+            && is_common(other)
+    });
+    let last = commons.max_by_key(|other| other.position);
+    let last_ns = last.and_then(|other| other.calls.iter().map(|call| call.completion_ns).max());
+    let is_ahead = call.completion_ns <= enter_ns && last_ns != Some(from_ns);
     match before.filter(|_| is_ahead && !waited && !is_whole) {
         Some(before) => {
             let of = before.calls.call(slot);
