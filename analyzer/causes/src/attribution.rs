@@ -490,9 +490,6 @@ impl Attribution {
             {
                 comparison.note_start(instance, from_ns, processes, totals);
             }
-            (_, Some(before)) if before.initiated_ns.is_empty() => {
-                comparison.note_excesses(instance, |slot| before.inside[slot].1, processes, totals);
-            }
             (_, Some(before)) => {
                 comparison.note_excesses(
                     instance,

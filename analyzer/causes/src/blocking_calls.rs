@@ -54,11 +54,6 @@ impl BlockingCalls {
         follows
     }
 
-    /// When the last call was left, ns.
-    pub(crate) fn left_ns(&self) -> Option<i64> {
-        self.calls.last().map(|last| last.leave_ns)
-    }
-
     /// When the last call was left before a time, ns.
     #[inline]
     pub(crate) fn left_before(&self, at_ns: i64) -> Option<i64> {

@@ -259,16 +259,17 @@ fn others_since<'u>(unit: &'u Unit<'u>, from_ns: i64) -> Others<'u> {
     }
 }
 
-/// What the members of an instance did since a time of each of them, ns by slot, that is their own.
+/// What the members of an instance did since a time of each of them, which may depend on when it entered, ns by slot, that is
+/// their own.
 fn did_since(
     instance: &Instance,
-    from_ns: impl Fn(&Process) -> i64,
+    from_ns: impl Fn(&Process, i64) -> i64,
     processes: &[Process],
 ) -> Vec<i64> {
     let members = instance.members.iter().zip(&instance.calls.enters_ns);
     let did = members.map(|(&member, &enter_ns)| {
         let process = &processes[member as usize];
-        let span @ [from_ns, _] = [from_ns(process), enter_ns];
+        let span @ [from_ns, _] = [from_ns(process, enter_ns), enter_ns];
         let in_calls_ns = process.in_calls_ns(from_ns, enter_ns);
         did_ns(span, in_calls_ns.saturating_add(process.launch_ns(span)))
     });
@@ -370,7 +371,7 @@ impl Comparison {
         processes: &[Process],
         totals: &mut Totals,
     ) {
-        totals.note_start(instance, did_since(instance, |_| from_ns, processes));
+        totals.note_start(instance, did_since(instance, |_, _| from_ns, processes));
         self.did.clear();
     }
 
@@ -383,10 +384,13 @@ impl Comparison {
         processes: &[Process],
         totals: &mut Totals,
     ) {
-        let left_ns = |process: &Process| process.left_ns().map_or(from_ns, |ns| ns.max(from_ns));
+        let left_ns = |process: &Process, enter_ns: i64| {
+            let left_ns = process.left_before(enter_ns);
+            left_ns.map_or(from_ns, |ns| ns.max(from_ns))
+        };
         let did_ns = [
             did_since(instance, left_ns, processes),
-            did_since(instance, |_| from_ns, processes),
+            did_since(instance, |_, _| from_ns, processes),
         ];
         totals.note_end(instance, did_ns);
         self.did.clear();
@@ -802,7 +806,7 @@ impl Comparison {
             };
             let skipped = [on, cause.unwrap_or(on)];
             let [before_ns, other_host_ns] = if own_ns.is_none() && !are_known {
-                hosts.others_as_they_came(instance, on, skipped)
+                hosts.others(instance, on, skipped, |_| 0)
             } else {
                 let longer_ns = |slot: usize| longer_ns(slot).saturating_add(waited_ns(slot));
                 hosts.others(instance, on, skipped, longer_ns)

@@ -20,32 +20,6 @@ impl Hosts {
         }
     }
 
-    /// As [`Hosts::others`], if none had come earlier.
-    #[inline]
-    pub(crate) fn others_as_they_came(
-        &self,
-        instance: &Instance,
-        on: usize,
-        skipped: [usize; 2],
-    ) -> [i64; 2] {
-        if self.are_several {
-            return self.others(instance, on, skipped, |_| 0);
-        }
-        let enters_ns = &instance.calls.enters_ns[..];
-        let (first, second) = (skipped[0].min(skipped[1]), skipped[0].max(skipped[1]));
-        let latest_ns = |from: usize, to: usize| {
-            let of = enters_ns.get(from..to).unwrap_or_default();
-            of.iter().fold(i64::MIN, |latest, &ns| latest.max(ns))
-        };
-        let parts = [
-            (0, first),
-            (first + 1, second),
-            (second + 1, enters_ns.len()),
-        ];
-        let before_ns = parts.map(|(from, to)| latest_ns(from, to));
-        [before_ns[0].max(before_ns[1]).max(before_ns[2]), i64::MIN]
-    }
-
     /// When the last process of an instance was there without those in two slots, ns, and when the last one on another
     /// host than the one in the slot `on`, if each had come so much earlier, ns; the least number where there is none.
     #[inline(always)]

@@ -139,13 +139,6 @@ impl<W: Copy + Ord> Log<W> {
         last.map(|entry| entry.end_ns)
     }
 
-    /// Passes when each span that is retained ended, ns, and on what it was spent.
-    pub(crate) fn ends(&self, mut found: impl FnMut(i64, W)) {
-        for entry in &self.entries[self.n_forgotten..] {
-            found(entry.end_ns, entry.what);
-        }
-    }
-
     /// Passes what was spent between two times: ns, and on what. The log must be in order.
     #[inline]
     pub(crate) fn between(&self, from_ns: i64, to_ns: i64, mut found: impl FnMut(i64, W)) {

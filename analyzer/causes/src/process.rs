@@ -174,17 +174,6 @@ impl Process {
         sum_ns
     }
 
-    /// When it left the last of its collectives, ns; `None` where it was in none since what is retained.
-    pub(crate) fn left_ns(&self) -> Option<i64> {
-        let mut last_ns = self.calls.left_ns();
-        self.parts.ends(|end_ns, part| {
-            if matches!(part, None | Some(Part::Operation(_))) {
-                last_ns = last_ns.max(Some(end_ns));
-            }
-        });
-        last_ns
-    }
-
     /// When it left the last of its collectives before a time, or went on after it had initiated one, ns; `None` where it was in
     /// none since what is retained.
     #[inline]

@@ -132,16 +132,21 @@ fn of_same_ranks_together(causes: Vec<FoundCause>) -> Vec<FoundCause> {
             together.push(cause);
             continue;
         };
-        add_ns(&mut other.cost_ns, cause.cost_ns);
-        add_ns(&mut other.direct_ns, cause.direct_ns);
-        add_ns(&mut other.propagated_ns, cause.propagated_ns);
-        other.instances += cause.instances;
-        other.matters |= cause.matters;
-        other.share = other.share.zip(cause.share).map(|(own, share)| own + share);
+        add_costs(other, &cause);
         let shorter_ns = other.run_shorter_ns.zip(cause.run_shorter_ns);
         other.run_shorter_ns = shorter_ns.map(|(own, ns)| own.saturating_add(ns));
     }
     together
+}
+
+/// Adds to a cause what another one costs, but for how much shorter the run can be without both.
+fn add_costs(own: &mut FoundCause, other: &FoundCause) {
+    add_ns(&mut own.cost_ns, other.cost_ns);
+    add_ns(&mut own.direct_ns, other.direct_ns);
+    add_ns(&mut own.propagated_ns, other.propagated_ns);
+    own.instances += other.instances;
+    own.matters |= other.matters;
+    own.share = own.share.zip(other.share).map(|(own, share)| own + share);
 }
 
 /// Names nobody whom the causes find innocent.

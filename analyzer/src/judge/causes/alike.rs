@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use collbench_causes::{Cost, Excess, Part};
-use collbench_stats::integers::add_ns;
 
-use crate::judge::causes::Finder;
 use crate::judge::causes::groups::{Group, LateOnce, group_above};
 use crate::judge::causes::late::{AllLate, Late};
+use crate::judge::causes::{Finder, add_costs};
 use crate::results::causes::{CauseKind, FoundCause, LateBy};
 use crate::results::course::CourseKind;
 use crate::results::operation_costs::CausePlace;
@@ -347,12 +346,7 @@ impl Finder<'_, '_> {
     fn join(&self, own: &mut FoundCause, other: &FoundCause) {
         let mut ranks = [self.ranks_of(own), self.ranks_of(other)].concat();
         ranks.sort_unstable();
-        add_ns(&mut own.cost_ns, other.cost_ns);
-        add_ns(&mut own.direct_ns, other.direct_ns);
-        add_ns(&mut own.propagated_ns, other.propagated_ns);
-        own.instances += other.instances;
-        own.matters |= other.matters;
-        own.share = own.share.zip(other.share).map(|(own, share)| own + share);
+        add_costs(own, other);
         own.run_shorter_ns = own.run_shorter_ns.max(other.run_shorter_ns);
         (own.kind, own.ranks) = (CauseKind::Imbalance, ranks);
         own.place = Some(CausePlace::Communicator(self.world()));
