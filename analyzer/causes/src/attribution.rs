@@ -473,21 +473,26 @@ impl Attribution {
             comparison.note_excesses(instance, |_| from_ns, processes, totals);
             return;
         }
+        let before = self.history.previous_partial(instance);
+        // Only where all wait for all may it be the first of its members.
+        if let Some(before) =
+            before.filter(|_| !self.is_end && instance.dependence != Dependence::All)
+        {
+            comparison.note_excesses(instance, |slot| before.went_on_ns(slot), processes, totals);
+            return;
+        }
         let from_ns = match self.history.since_of_last(instance, last) {
             Since::Instant(from_ns) => Some(shared_ns.unwrap_or(from_ns)),
             _ => shared_ns,
         };
-        match (from_ns, self.history.previous_partial(instance)) {
+        match (from_ns, before) {
             (Some(from_ns), _) if self.is_end => {
                 comparison.note_end(instance, from_ns, processes, totals);
             }
             (None, _) if self.is_end => {
                 totals.note_end(instance, [(); 2].map(|()| vec![-1; instance.calls.len()]));
             }
-            (Some(from_ns), before)
-                if self.history.origin_ns() == Some(from_ns)
-                    && (before.is_none() || instance.dependence == Dependence::All) =>
-            {
+            (Some(from_ns), _) if self.history.origin_ns() == Some(from_ns) => {
                 comparison.note_start(instance, from_ns, processes, totals);
             }
             (_, Some(before)) => {
