@@ -5,6 +5,7 @@
 //! out, with none of them alone, are the host; several ranks that are late alike are named together.
 
 mod alike;
+mod arises;
 mod at_end;
 mod at_start;
 mod behaviour;
@@ -14,19 +15,18 @@ mod late;
 pub(crate) mod operation_costs;
 pub(crate) mod partners;
 pub(crate) mod sites;
+mod stands_out;
 mod waited_for;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use collbench_causes::{Cause, Cost, Excess, Excesses, Part};
-use collbench_formats::Semantics;
-use collbench_stats::chance::binomial_tail;
+use collbench_causes::{Cause, Cost, Excesses, Part};
 use collbench_stats::integers::{add_ns, sum_ns};
 
 use crate::calls::running::RunningSummary;
 use crate::judge::causes::alike::by_part;
 use crate::judge::causes::completions::LateToComplete;
-use crate::judge::causes::late::{AllLate, Late, total};
+use crate::judge::causes::late::{AllLate, Late};
 use crate::judge::causes::partners::Whole;
 use crate::judge::inputs::Inputs;
 use crate::judge::operations::by_time;
@@ -39,29 +39,6 @@ use crate::results::over_time::{ChangeKind, Culprit, DisturbanceSummary};
 use crate::sums::instances::operation_key::{OperationKey, completion_hash};
 use crate::sums::tally::finalize::FINALIZE;
 
-/// How many times the average of the others a rank costs that stands out.
-const STANDS_OUT: i128 = 2;
-/// Largest probability that one of them stands out by chance, and in how many ways that is tested. Where one does,
-/// the chance is mostly smaller by many orders of magnitude.
-const MAX_P: f64 = 0.001;
-const TESTS: usize = 4;
-/// Part of what all did the most that one did, at least, where that is the evidence.
-const MOST_OF_IT: f64 = 0.5;
-/// Part of what some do more before an operation that they do before an earlier one, at least, to be late from there on.
-const MUCH_OF_IT: f64 = 0.4;
-/// Part of it that others wait for in the earlier one, at least.
-const NOTABLE_WAIT: f64 = 0.2;
-/// Instances of an operation from which on chance can be told from them.
-const FEWEST: u64 = 3;
-/// Few times that one does the most are evidence if that all of them are of the same has at most this probability, nobody ever does
-/// as much, each is so many times the mean of all others, and they are so much of what anybody does the most: one in so many.
-const SELDOM: f64 = 0.05;
-/// Few are these among so many times as many instances, at least.
-const AMONG: u64 = 16;
-const FAR: f64 = 10.0;
-const NOTABLY: f64 = 3.0;
-/// Parts of the run in each of which one must be late where few times are evidence.
-const PARTS: i64 = 3;
 /// Part of the time of all collectives from which on a rank or host is found, and of the time of all ranks from
 /// which on a cost matters: one in so many.
 const MATTERS: i128 = 100;
@@ -288,6 +265,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             causes.push(FoundCause {
                 by: Some(by),
                 course: self.moving_course(*entry),
+                run_shorter_ns: Some(self.shorter_without(*entry, of)),
                 ..self.found(
                     CauseKind::LateRank,
                     Some(CausePlace::Communicator(*entry)),
@@ -303,7 +281,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 by: is_by_messages.then_some(LateBy::PointToPoint),
                 partner: longest.map(|(partner, _)| partner),
                 origin: longest.and_then(|(_, origin)| origin),
-                run_shorter_ns: Some(self.shorter_if_even(*entry, of)),
+                run_shorter_ns: Some(self.shorter_without(*entry, of)),
                 ..self.found(
                     CauseKind::Imbalance,
                     Some(CausePlace::Communicator(*entry)),
@@ -333,11 +311,11 @@ impl<'f, 'a> Finder<'f, 'a> {
         of: &Late,
     ) -> FoundCause {
         let of_operations = of.operations.iter();
-        let dearest = of_operations.max_by_key(|(_, cost)| (cost.direct_ns, cost.ns()));
-        let dearest = dearest.map(|(hash, _)| *hash);
-        let (operation, cost) = match dearest {
+        let costliest = of_operations.max_by_key(|(_, cost)| (cost.direct_ns, cost.ns()));
+        let costliest = costliest.map(|(hash, _)| *hash);
+        let (operation, cost) = match costliest {
             Some(hash) if !ranks.is_empty() => self.where_it_arises(ranks, of, hash),
-            _ => (dearest, of.cost()),
+            _ => (costliest, of.cost()),
         };
         let found = operation.and_then(|hash| Some((hash, self.operations.get(&hash)?)));
         let is_completing = found.is_some_and(|(hash, (_, key))| hash != key.stable_hash());
@@ -368,122 +346,17 @@ impl<'f, 'a> Finder<'f, 'a> {
         }
     }
 
-    /// The operation in which the lateness of some ranks arises that costs most in `dearest`, and what it costs: one before which
-    /// they do most of what they do more, if others wait there for a notable part of it, or that one itself. Who is late there
-    /// is late for later operations, too.
-    fn where_it_arises(&self, ranks: &[u32], of: &Late, dearest: u64) -> (Option<u64>, Cost) {
-        let is_own = of.is_by_own_work();
-        let more: BTreeMap<u64, f64> = of
-            .operations
-            .keys()
-            .map(|&hash| (hash, self.more_directly_before_ns(ranks, hash, is_own)))
-            .collect();
-        let late = of.operations.iter().filter(|(hash, cost)| {
-            cost.direct_ns > 0 && cost.direct_ns as f64 > more[*hash] * NOTABLE_WAIT
-        });
-        let most = late.max_by(|a, b| more[a.0].total_cmp(&more[b.0]));
-        let distinct: BTreeMap<u64, f64> = more
-            .iter()
-            .map(|(&hash, &ns)| (self.of_call(hash), ns))
-            .collect();
-        let all: f64 = distinct.values().sum();
-        let Some((&arises, _)) = most.filter(|(hash, _)| more[*hash] > all * MUCH_OF_IT) else {
-            return (Some(dearest), of.cost());
-        };
-        let costs = of.operations.iter().map(|(hash, cost)| {
-            if more[hash] < more[&arises] * MUCH_OF_IT {
-                cost.passed_on()
-            } else {
-                *cost
-            }
-        });
-        (Some(arises), total(costs))
-    }
-
-    /// The hash of an operation, if it may be that of its completion.
-    fn of_call(&self, hash: u64) -> u64 {
-        let operation = self.operations.get(&hash);
-        operation.map_or(hash, |(_, key)| key.stable_hash())
-    }
-
-    /// How much more than others some ranks do before an operation, in all instances, but for what is before earlier ones, ns.
-    fn more_directly_before_ns(&self, ranks: &[u32], operation: u64, is_own: bool) -> f64 {
-        let is_own_rank = |process: &u32| ranks.contains(&self.rank(*process));
-        let in_excesses = |hash: u64| -> f64 {
-            let on_communicators = self.excesses(hash, is_own);
-            let members = on_communicators.flat_map(|(_, of)| of.members.iter().zip(&of.by_slot));
-            let own = members.filter(|(process, _)| is_own_rank(process));
-            own.map(|(_, excess)| excess.sum_ns).sum()
-        };
-        let found = &self.inputs.findings.wait_causes;
-        let in_gaps = |hash: u64| {
-            let hash = self.of_call(hash);
-            let (mut is_any, mut more_ns) = (false, 0.0);
-            for (key, of) in found.gaps.range((hash, 0)..=(hash, u32::MAX)) {
-                let excesses = found.excesses.get(key);
-                let n = excesses
-                    .and_then(|of| of.by_slot.first())
-                    .map_or(0, |of| of.n);
-                // Else they are of the few instances in which its members came from another communicator.
-                if of.n * 2 >= n {
-                    is_any = true;
-                    let own = of
-                        .more_ns
-                        .iter()
-                        .filter(|(process, _)| is_own_rank(process));
-                    more_ns += own.map(|(_, ns)| ns).sum::<f64>();
-                }
-            }
-            is_any.then_some(more_ns.max(0.0))
-        };
-        in_gaps(operation).unwrap_or_else(|| {
-            let hashes = self.operations.keys();
-            let before = hashes.filter(|&&hash| self.may_be_before(hash, operation));
-            let before: BTreeSet<u64> = before.map(|&hash| self.of_call(hash)).collect();
-            let before = before.iter().map(|&hash| {
-                let more_ns = in_gaps(hash).unwrap_or_else(|| in_excesses(hash));
-                more_ns.max(0.0)
-            });
-            (in_excesses(operation) - before.sum::<f64>()).max(0.0)
-        })
-    }
-
-    /// Whether what a rank does more before the operation `inner` is part of what it does more before `outer`, if it comes to
-    /// that later: all ranks of `inner` are in that one, and more, or as many and all of them wait for all in that one only.
-    fn may_be_before(&self, inner: u64, outer: u64) -> bool {
-        let entries = &self.inputs.communicators.entries;
-        let entry = |hash: u64| {
-            let (_, key) = self.operations.get(&hash)?;
-            entries.get(key.entry?)
-        };
-        let (Some(within), Some(all)) = (entry(inner), entry(outer)) else {
-            return false;
-        };
-        let are_in_both = || within.ranks.iter().all(|rank| all.ranks.contains(rank));
-        (within.size, self.is_of_all(inner)) < (all.size, self.is_of_all(outer)) && are_in_both()
-    }
-
-    /// Whether all wait for all in an operation.
-    fn is_of_all(&self, operation: u64) -> bool {
-        let key = self.operations.get(&operation).map(|(_, key)| key);
-        key.is_some_and(|key| {
-            let is_of_all = matches!(
-                key.operation.semantics(),
-                Semantics::Barrier | Semantics::AllToAll | Semantics::Constructor
-            );
-            is_of_all && operation == key.stable_hash()
-        })
-    }
-
-    /// By how much the run can be shorter if the work on a communicator is distributed evenly: then each instance goes on
-    /// earlier by the mean wait, ns.
-    fn shorter_if_even(&self, entry: Option<usize>, of: &Late) -> i64 {
+    /// By how much the run can be shorter without lateness of which nobody in particular is the cause, ns: a bound.
+    ///
+    /// Instances go on earlier by the mean wait of the others, be it that these wait there or later; nothing is earlier by
+    /// more than anybody waits.
+    fn shorter_without(&self, entry: Option<usize>, of: &Late) -> i64 {
         let cost = of.cost();
         let size = entry.map(|entry| self.inputs.communicators.entries[entry].size);
         let n = size.unwrap_or(self.inputs.run.processes.len() as u64);
-        let mean_ns = cost.at_ends_ns.min(cost.direct_ns / n.max(1) as i64);
-        // It may be one that is late by all of this, and does not stand out.
-        cost.run_shorter_ns().max(mean_ns)
+        let mean_ns = cost.ns() / n.saturating_sub(1).max(1) as i64;
+        let sooner_ns = cost.sooner_ns.max(mean_ns);
+        sooner_ns.min(cost.at_ends_ns).min(cost.ns())
     }
 
     fn share(&self, ns: i64) -> Option<f64> {
@@ -557,8 +430,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             let mut of = Late::default();
             of_processes().for_each(|one| of.merge(one));
             // Where it costs most, be it that several of its ranks are late each for an operation of its own.
-            let dearest = (of.operations.iter()).max_by_key(|(_, cost)| cost.direct_ns);
-            let operation = dearest.map(|(operation, _)| *operation);
+            let operation = of.costliest_operation();
             let cost_ns = |one: &Late| {
                 let of = operation.and_then(|operation| one.operations.get(&operation));
                 of.map_or(0, |cost| i128::from(cost.ns()))
@@ -587,232 +459,6 @@ impl<'f, 'a> Finder<'f, 'a> {
         causes
     }
 
-    /// Whether some processes stand out, in an operation in which others wait for them.
-    fn stands_out(&self, processes: &[u32], of: &Late, all: &AllLate) -> bool {
-        let cost = of.cost();
-        if cost.ns() <= 0 || i128::from(cost.ns()) < self.least_found_ns {
-            return false;
-        }
-        if of.is_by_messages() {
-            if self.stands_out_by_own_work(processes, of, all) {
-                return true;
-            }
-            if !self.waits_for_messages_alone(processes, of) {
-                return false;
-            }
-        }
-        // One event that costs as much as everything else.
-        if cost
-            .largest
-            .is_some_and(|(ns, _)| i128::from(ns) * 2 >= all.direct_ns)
-        {
-            return true;
-        }
-        let is_own = of.is_by_own_work();
-        self.is_dear_in_one(processes, &of.operations, &all.by_operation, all, is_own)
-    }
-
-    /// Whether some processes are dear in one of the operations in which they cost most.
-    fn is_dear_in_one(
-        &self,
-        processes: &[u32],
-        costs: &BTreeMap<u64, Cost>,
-        of_all: &BTreeMap<u64, i128>,
-        all: &AllLate,
-        is_own: bool,
-    ) -> bool {
-        let direct_ns = costs.values().map(|cost| cost.direct_ns);
-        let most_ns = direct_ns.max().unwrap_or(0);
-        costs.iter().any(|(operation, cost)| {
-            let all_ns = of_all.get(operation).copied().unwrap_or(0);
-            let is_main = cost.direct_ns > 0 && cost.direct_ns >= most_ns / 2;
-            is_main
-                && self.is_dear(
-                    processes,
-                    *operation,
-                    [i128::from(cost.direct_ns), all_ns],
-                    all,
-                    is_own,
-                )
-        })
-    }
-
-    /// Whether some processes cost at least twice what the others cost on average in an operation, and did
-    /// more than them beyond chance, in all instances.
-    ///
-    /// `own_ns`, `all_ns`: what these, and all late ones that were not found, cost there directly. `is_own`: by own work,
-    /// without point-to-point communication, in which others wait for it.
-    ///
-    /// In those to which it is late alone, a rank has more to do than others also where that is chance: as
-    /// the root of a broadcast, or behind a slow link, it is late every time.
-    fn is_dear(
-        &self,
-        processes: &[u32],
-        operation: u64,
-        [own_ns, all_ns]: [i128; 2],
-        all: &AllLate,
-        is_own: bool,
-    ) -> bool {
-        let on_communicators = self.excesses(operation, is_own);
-        let members = on_communicators.flat_map(|(_, of)| of.members.iter().zip(&of.by_slot));
-        let (mut own, mut n_own) = (Excess::default(), 0_usize);
-        let (mut others, mut n_others) = (Excess::default(), 0_usize);
-        let known = members.filter(|(process, of)| of.n > 0 && !all.found.contains(process));
-        for (process, excess) in known {
-            if processes.contains(process) {
-                n_own += 1;
-                own = Excess::of_all([own, *excess]);
-            } else {
-                n_others += 1;
-                others = Excess::of_all([others, *excess]);
-            }
-        }
-        if n_own == 0 {
-            // They made members wait in point-to-point communication.
-            let processes: Vec<usize> = processes.iter().map(|&of| of as usize).collect();
-            return 2 * own_ns >= all_ns && self.works_longer_beyond_chance(&processes);
-        }
-        if n_others == 0 {
-            return false;
-        }
-        let others_ns = (all_ns - own_ns).max(0);
-        let is_dear = own_ns * n_others as i128 >= STANDS_OUT * others_ns * n_own as i128;
-        if !is_dear {
-            return false;
-        }
-        let more_ns = own.sum_ns / n_own as f64 - others.sum_ns / n_others as f64;
-        if self.is_disturbed(processes) || self.is_off_core(processes, operation, more_ns) {
-            return true;
-        }
-        self.is_beyond_chance((&own, n_own), (&others, n_others))
-            || self.do_more_in_related_ones(processes, operation, all, is_own)
-            || self.are_largest_of(
-                processes,
-                operation,
-                all,
-                is_own,
-                n_own as f64 / (n_own + n_others) as f64,
-            )
-    }
-
-    /// Whether some processes that are late for an operation do more beyond chance before one that is before or after it: two ranks
-    /// alone tell hardly which of them is late, and others may wait only now and then.
-    fn do_more_in_related_ones(
-        &self,
-        processes: &[u32],
-        operation: u64,
-        all: &AllLate,
-        is_own: bool,
-    ) -> bool {
-        let mut related = self.operations.keys().filter(|&&other| {
-            self.may_be_before(operation, other) || self.may_be_before(other, operation)
-        });
-        related.any(|&other| {
-            self.excesses(other, is_own).any(|(_, of)| {
-                let members = of.members.iter().zip(&of.by_slot);
-                let known =
-                    members.filter(|(process, of)| of.n >= FEWEST && !all.found.contains(process));
-                let (own, others): (Vec<_>, Vec<_>) =
-                    known.partition(|(process, _)| processes.contains(process));
-                let sum = |of: &[(&u32, &Excess)]| Excess::of_all(of.iter().map(|(_, of)| **of));
-                own.len() == processes.len()
-                    && !others.is_empty()
-                    && self.is_beyond_chance((&sum(&own), own.len()), (&sum(&others), others.len()))
-            })
-        })
-    }
-
-    /// Whether the largest of what anybody did more than the others before an operation is of some processes: more of the
-    /// largest than by chance, or all of a few; they are throughout the run, and a notable part of all that was the most.
-    ///
-    /// Few large ones among many small ones change neither a mean nor a number by much.
-    fn are_largest_of(
-        &self,
-        processes: &[u32],
-        operation: u64,
-        all: &AllLate,
-        is_own: bool,
-        fair_share: f64,
-    ) -> bool {
-        let (mut largest, mut n_all, mut all_ns) = (Vec::new(), 0, 0.0);
-        let (mut begin_ns, mut end_ns) = (i64::MAX, i64::MIN);
-        for (_, of) in self.excesses(operation, is_own) {
-            let known = of.members.iter().zip(&of.by_slot);
-            let known = known.filter(|(process, _)| !all.found.contains(process));
-            for (_, excess) in known {
-                n_all += excess.n_most;
-                all_ns += excess.most_ns;
-            }
-            let events = of
-                .largest
-                .iter()
-                .map(|most| (of.members[most.slot as usize], most));
-            let events = events.filter(|(process, _)| !all.found.contains(process));
-            largest.extend(
-                events.map(|(process, most)| {
-                    (most.more_ns, most.at_ns, processes.contains(&process))
-                }),
-            );
-            begin_ns = begin_ns.min(of.span_ns[0]);
-            end_ns = end_ns.max(of.span_ns[1]);
-        }
-        largest.sort_unstable_by(|a, b| b.cmp(a));
-        let length_ns = end_ns.saturating_sub(begin_ns).saturating_add(1).max(1);
-        let n_tried = self.n_tried() * largest.len() as f64;
-        let (mut n_own, mut own_ns) = (0, 0);
-        let mut parts = BTreeSet::new();
-        largest
-            .iter()
-            .zip(1..)
-            .any(|(&(more_ns, at_ns, is_own), n)| {
-                if is_own {
-                    n_own += 1;
-                    own_ns += more_ns;
-                    let at = i128::from(at_ns - begin_ns) * i128::from(PARTS);
-                    parts.insert(at / i128::from(length_ns));
-                }
-                let mean_ns = (all_ns - own_ns as f64) / n_all.saturating_sub(n).max(1) as f64;
-                let is_seldom = n * AMONG <= n_all && fair_share.powi(n as i32 - 1) <= SELDOM;
-                let are_all = n_own == n && is_seldom && more_ns as f64 >= FAR * mean_ns;
-                let are_many = n_own as f64 >= MOST_OF_IT * n as f64
-                    && binomial_tail(n, n_own, fair_share) * n_tried <= MAX_P;
-                (are_all || are_many)
-                    && own_ns as f64 * NOTABLY >= all_ns
-                    && parts.len() as i64 == PARTS
-            })
-    }
-
-    /// Whether some processes did more than others beyond chance; both with their number.
-    fn is_beyond_chance(
-        &self,
-        (own, n_own): (&Excess, usize),
-        (others, n_others): (&Excess, usize),
-    ) -> bool {
-        let n_tried = self.n_tried();
-        let is_far = own.chance_above(others, n_own, n_others) * n_tried <= MAX_P;
-        // A few interruptions hide a mean: how often it did the most, and how much that was, is another
-        // evidence.
-        let both = Excess::of_all([*own, *others]);
-        let fair_share = n_own as f64 / (n_own + n_others) as f64;
-        // On busy machines all are interrupted, some more often, or for longer, than others: no matter of chance either.
-        let most = f64::midpoint(1.0, fair_share);
-        let least = (f64::from(STANDS_OUT as u8) * fair_share).min(most);
-        let stands_out = |k: f64, n: f64, least: f64| {
-            let p = binomial_tail(n as u64, k as u64, fair_share);
-            k >= least * n && p * n_tried <= MAX_P
-        };
-        let n_events = both.equal_events();
-        let part = own.most_ns / both.most_ns.max(1.0);
-        is_far
-            || stands_out(own.n_most as f64, both.n_most as f64, least)
-            || stands_out(part * n_events, n_events, least.max(MOST_OF_IT).min(most))
-    }
-
-    /// In how many ways all of them are tested.
-    fn n_tried(&self) -> f64 {
-        (TESTS * self.inputs.run.processes.len() * self.operations.len().max(1)) as f64
-    }
-
     /// How much more the members of communicators did than others, before one operation; `is_own`: without
     /// point-to-point communication, where there was any.
     fn excesses(
@@ -831,26 +477,9 @@ impl<'f, 'a> Finder<'f, 'a> {
         of.range(range())
     }
 
-    /// Whether some processes are late at regular intervals: a rhythm beyond chance, of them beyond chance.
-    fn is_disturbed(&self, processes: &[u32]) -> bool {
-        let mut late = (self.findings.disturbances.iter()).filter_map(|of| of.late.as_ref());
-        late.any(|late| match (late, processes) {
-            (Culprit::Rank(rank), [process]) => self.rank(*process) == *rank,
-            (Culprit::Ranks(ranks), [_, _, ..]) => {
-                let mut own: Vec<u32> = processes.iter().map(|&of| self.rank(of)).collect();
-                own.sort_unstable();
-                own == *ranks
-            }
-            (Culprit::Host(name), [first, _, ..]) => {
-                self.inputs.clocks.hosts[self.host(*first)].name == *name
-            }
-            _ => false,
-        })
-    }
-
     /// A late rank or host, and what its ranks did.
     fn late(&self, kind: CauseKind, place: CausePlace, of: &Late, ranks: &[u32]) -> FoundCause {
-        let (part, cost) = of.dearest();
+        let (part, cost) = of.costliest_part();
         // Mostly that.
         let is_clear = i128::from(cost.ns()) * 10 >= i128::from(of.cost().ns()) * 8;
         let (by, confidence) = match part {
@@ -882,8 +511,8 @@ impl<'f, 'a> Finder<'f, 'a> {
 
     /// Whether most of the waits in the operation in which late ranks cost the most are assumed.
     fn is_assumed(&self, of: &Late) -> bool {
-        let dearest = of.operations.iter().max_by_key(|(_, cost)| cost.direct_ns);
-        let key = dearest.and_then(|(hash, _)| self.operations.get(hash));
+        let costliest = of.costliest_operation();
+        let key = costliest.and_then(|hash| self.operations.get(&hash));
         let mut tallies = self.inputs.sums.operations();
         let tally = key.and_then(|(_, key)| tallies.find(|(of, _)| *of == key));
         tally.is_some_and(|(_, tally)| {
@@ -911,11 +540,7 @@ impl<'f, 'a> Finder<'f, 'a> {
 
     /// The verdict on the operation in which a late one costs most.
     fn imbalance_of(&self, of: &Late) -> Option<&'f ImbalanceSummary> {
-        let (hash, _) = of
-            .operations
-            .iter()
-            .max_by_key(|(_, cost)| cost.direct_ns)?;
-        let (_, key) = self.operations.get(hash)?;
+        let (_, key) = self.operations.get(&of.costliest_operation()?)?;
         self.findings.imbalance.iter().find(|summary| {
             Some(summary.communicator) == key.entry && summary.operation == key.operation.name()
         })

@@ -138,8 +138,7 @@ impl Finder<'_, '_> {
     /// Whether each of some processes works longer than others before the operation in which they cost most, by half
     /// of the most of them at least: who waits for one of them is late together with it, too.
     fn work_alike(&self, processes: &[u32], of: &Late) -> bool {
-        let dearest = of.operations.iter().max_by_key(|(_, cost)| cost.direct_ns);
-        let Some((&operation, _)) = dearest else {
+        let Some(operation) = of.costliest_operation() else {
             return false;
         };
         self.excesses(operation, true).any(|(_, of)| {

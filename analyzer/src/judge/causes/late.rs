@@ -40,10 +40,19 @@ impl Late {
         total(self.parts.values().copied())
     }
 
+    /// The operation in which others wait for it longest.
+    pub(super) fn costliest_operation(&self) -> Option<u64> {
+        let costliest = self
+            .operations
+            .iter()
+            .max_by_key(|(_, cost)| cost.direct_ns);
+        costliest.map(|(operation, _)| *operation)
+    }
+
     /// What of that it did costs the most; `None` of own work, and where nothing costs anything.
-    pub(super) fn dearest(&self) -> (Option<Part>, Cost) {
-        let dearest = self.parts.iter().max_by_key(|(_, cost)| cost.ns());
-        dearest.map_or((None, Cost::default()), |(part, cost)| (*part, *cost))
+    pub(super) fn costliest_part(&self) -> (Option<Part>, Cost) {
+        let costliest = self.parts.iter().max_by_key(|(_, cost)| cost.ns());
+        costliest.map_or((None, Cost::default()), |(part, cost)| (*part, *cost))
     }
 
     /// Whether most of what it costs is because of point-to-point communication.
@@ -67,7 +76,7 @@ impl Late {
 
     /// Whether its own work costs more than anything else that it did.
     pub(super) fn is_by_own_work(&self) -> bool {
-        !self.parts.is_empty() && self.dearest().0.is_none()
+        !self.parts.is_empty() && self.costliest_part().0.is_none()
     }
 }
 

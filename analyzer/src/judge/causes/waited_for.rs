@@ -1,7 +1,7 @@
 //! Those that work longer than others, which wait for them outside of collectives or in completing calls; and whether
 //! who is late because of messages stands out by that.
 
-use collbench_causes::{Excess, Part};
+use collbench_causes::Part;
 use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 
@@ -9,7 +9,8 @@ use crate::judge::causes::at_start::LARGER;
 use crate::judge::causes::completions::waited_for_on;
 use crate::judge::causes::late::{AllLate, Late, total};
 use crate::judge::causes::partners::WaitedFor;
-use crate::judge::causes::{FEWEST, Finder, Findings, STANDS_OUT, partners};
+use crate::judge::causes::stands_out::{FEWEST, STANDS_OUT, own_and_others};
+use crate::judge::causes::{Finder, Findings, partners};
 use crate::results::causes::{CauseKind, CostOf, FoundCause, LateBy};
 use crate::results::operation_costs::{CausePlace, Confidence};
 
@@ -99,25 +100,16 @@ impl Finder<'_, '_> {
     /// Whether some processes work longer than others beyond chance, by the instances of any operation; true where none
     /// has enough of them to tell.
     pub(super) fn works_longer_beyond_chance(&self, processes: &[usize]) -> bool {
-        let is_own = |process: u32| processes.contains(&(process as usize));
+        let is_one = |process: u32| processes.contains(&(process as usize));
         let mut is_tested = false;
         for &operation in self.operations.keys() {
             for (_, of) in self.excesses(operation, true) {
-                let known = of.members.iter().zip(&of.by_slot);
-                let known = known.filter(|(_, excess)| excess.n > 0);
-                let (own, others): (Vec<_>, Vec<_>) =
-                    known.partition(|(process, _)| is_own(**process));
-                if own.len() < processes.len() || others.is_empty() {
-                    continue;
-                }
-                let sum = |of: &[(&u32, &Excess)]| Excess::of_all(of.iter().map(|(_, of)| **of));
-                let (n_own, n_others) = (own.len(), others.len());
-                let (own, others) = (sum(&own), sum(&others));
-                if own.n < FEWEST * n_own as u64 {
+                let [own, others] = own_and_others([of], is_one, |_, excess| excess.n > 0);
+                if own.1 < processes.len() || others.1 == 0 || own.0.n < FEWEST * own.1 as u64 {
                     continue;
                 }
                 is_tested = true;
-                if self.is_beyond_chance((&own, n_own), (&others, n_others)) {
+                if self.is_beyond_chance(own, others) {
                     return true;
                 }
             }
@@ -214,7 +206,7 @@ impl Finder<'_, '_> {
             && i128::from(own) * 100 >= MOST_WORK * of_all
             && i128::from(own) >= self.least_found_ns
             && !self.may_wait_for_one_that_works(processes, of)
-            && self.is_dear_in_one(processes, &of.own, &all.own, all, true)
+            && self.is_costly_in_one(processes, &of.own, &all.own, all, true)
     }
 
     /// Whether these processes work longer than all others in the whole run, by far more than the others are apart from one
@@ -244,7 +236,7 @@ impl Finder<'_, '_> {
             return true;
         }
         if let ([process], Some(Part::PointToPoint(Some(partner))), Some(all)) =
-            (processes, of.dearest().0, self.findings.whole)
+            (processes, of.costliest_part().0, self.findings.whole)
         {
             let own = &all[*process as usize];
             let waited_ns = own.with_partners_ns;
@@ -295,8 +287,7 @@ impl Finder<'_, '_> {
     /// Whether another process works longer before the operation to which some are late, by half of what these are longer
     /// in point-to-point communication, or more: they may wait for it there, whoever their partners seem to be.
     fn may_wait_for_one_that_works(&self, processes: &[u32], of: &Late) -> bool {
-        let dearest = of.operations.iter().max_by_key(|(_, cost)| cost.direct_ns);
-        let Some((&operation, _)) = dearest else {
+        let Some(operation) = of.costliest_operation() else {
             return false;
         };
         let all = &self.inputs.findings.wait_causes;
