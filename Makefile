@@ -14,7 +14,7 @@ help:
 	@echo 'make test            run all tests of the project, with its own small MPI programs'
 	@echo 'make test-browser    run only the tests of the report page in Chromium (part of make test)'
 	@echo 'make test-programs   run the tests with real programs and with other MPI libraries'
-	@echo 'make test-strangers  run dozens of real programs; installs packages of 2.5 GB (see docs/strangers.md)'
+	@echo 'make test-strangers  run dozens of real programs; installs packages of 2.5 GB (see docs/results.md)'
 	@echo 'make test-long       run with 100000 repetitions what make test runs with some thousand'
 	@echo 'make score           run 300 programs whose late ranks are known, and count how often the verdict is true'
 	@echo 'make mutate          analyze $(N) damaged traces (N=..., SEED=...)'

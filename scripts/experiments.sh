@@ -1,5 +1,5 @@
 #!/bin/bash
-# The experiments of docs/experiments.md: scripts/experiments.sh DIR [EXPERIMENT...]
+# The experiments of docs/results.md: scripts/experiments.sh DIR [EXPERIMENT...]
 # Texts, JSON documents, traces and pictures go to DIR. Hosts are simulated by tests/cluster, which needs root.
 set -eu
 cd "$(dirname "$0")/.."
