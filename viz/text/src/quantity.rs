@@ -189,6 +189,20 @@ pub fn share(share: f64) -> String {
     }
 }
 
+/// A part that is at least so much, in percent: never more than it is, with two digits behind the point below 1.
+#[must_use]
+pub fn least_percent(part: i64, whole: i64) -> String {
+    if whole <= 0 {
+        return "-".to_owned();
+    }
+    // In units that are whole, so that nothing is rounded up.
+    let hundredths = i128::from(part.max(0)) * 10_000 / i128::from(whole);
+    match hundredths {
+        1..100 => format!("0.{hundredths:02} %"),
+        _ => format!("{} %", hundredths / 100),
+    }
+}
+
 /// The value of a tick without floating-point noise, whole numbers in groups of three digits.
 #[must_use]
 pub fn tick(value: f64) -> String {
@@ -243,6 +257,20 @@ pub fn fine_percent(part: u64, whole: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lower_bound_is_never_more_than_the_part() {
+        let of_all = |part| least_percent(part, 100_000);
+        assert_eq!(of_all(0), "0 %");
+        assert_eq!(of_all(9), "0 %");
+        assert_eq!(of_all(70), "0.07 %");
+        assert_eq!(of_all(999), "0.99 %");
+        assert_eq!(of_all(33_900), "33 %");
+        assert_eq!(of_all(99_999), "99 %");
+        assert_eq!(of_all(100_000), "100 %");
+        assert_eq!(least_percent(i64::MAX, i64::MAX), "100 %");
+        assert_eq!(least_percent(1, 0), "-");
+    }
 
     #[test]
     fn durations_have_three_significant_digits_and_the_fitting_unit() {

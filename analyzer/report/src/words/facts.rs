@@ -80,7 +80,7 @@ pub(crate) fn waiting(operation: &OperationSummary) -> String {
     };
     match known_part(operation) {
         KnownPart::Whole => quantity::percent(wait.total, time.total),
-        KnownPart::WithinHosts => format!(">= {}", quantity::percent(wait.total, time.total)),
+        KnownPart::WithinHosts => format!(">= {}", quantity::least_percent(wait.total, time.total)),
         KnownPart::Nothing => "-".to_owned(),
     }
 }
@@ -223,15 +223,16 @@ pub(crate) fn all_waiting(analysis: &Analysis) -> String {
     if known.is_empty() || calls_ns <= 0 {
         return "waiting not known".to_owned();
     }
-    let part = quantity::percent(sum_ns(known), calls_ns);
+    let waits_ns = sum_ns(known);
     let is_least = analysis
         .operations
         .iter()
         .any(|operation| operation.incomplete > 0 || operation.spread() == Some(Spread::Apart));
     if is_least {
+        let part = quantity::least_percent(waits_ns, calls_ns);
         format!("at least {part} of it waiting")
     } else {
-        format!("{part} of it waiting")
+        format!("{} of it waiting", quantity::percent(waits_ns, calls_ns))
     }
 }
 
