@@ -108,6 +108,15 @@ fn check_lines(analysis: &Analysis, of: &str) {
     let sites = of_allreduce.flat_map(|entry| entry["sites"].as_array().unwrap());
     let calls: Vec<u64> = sites.map(|of| of["calls"].as_u64().unwrap()).collect();
     assert_eq!(calls, [2 * 40, 2 * 40], "{of}");
+    let made = analysis.array("/communicators").last().unwrap();
+    assert_eq!(made["count"], 3, "{of}: {made:#}");
+    let made_at = made["site"].as_u64().unwrap() as usize;
+    let frames = analysis.array("/sites")[made_at]["frames"].as_array();
+    let is_made_there = |frame| is_at(frame, "sites.c", "made");
+    assert!(
+        frames.unwrap().iter().any(is_made_there),
+        "{of}: {frames:#?}"
+    );
     let whole = analysis
         .array("/sites")
         .iter()

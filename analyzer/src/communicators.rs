@@ -169,6 +169,10 @@ pub struct CommunicatorEntry {
     pub kind: CommunicatorKind,
     /// Processes in it, both groups together; 1 for the entry of all one-process communicators.
     pub size: u64,
+    /// How many communicators that were made alike it stands for.
+    pub count: usize,
+    /// Number of the place in the program that it was made at; `None` where that is not known.
+    pub made_at: Option<u32>,
     /// World ranks by rank, both groups one after the other; `None`: there is no file of it.
     pub ranks: Vec<Option<u32>>,
     /// Length of the first group, on intercommunicators.

@@ -55,6 +55,11 @@ int main(int argc, char **argv)
         MPI_Ibarrier(MPI_COMM_WORLD, &request); /* initiated */
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm copy;
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy); /* made */
+        MPI_Comm_free(&copy);
+    }
     MPI_Finalize();
     return 0;
 }

@@ -176,6 +176,8 @@ impl Communicators {
             name: "MPI_COMM_SELF".to_owned(),
             kind: CommunicatorKind::Intra,
             size: 1,
+            count: 1,
+            made_at: None,
             ranks: own
                 .keys()
                 .map(|&process| Some(run.processes[process].rank()))

@@ -7,6 +7,7 @@ use collbench_text::inert;
 
 use crate::communicators::Communicators;
 use crate::remark::Remark;
+use crate::trace::call_sites::NO_SITE;
 use crate::trace::rank_file::RankFile;
 use crate::trace::run::Run;
 
@@ -27,6 +28,8 @@ pub(super) struct Draft {
     /// Index in the file of the first known member.
     pub(super) order: u32,
     pub(super) parent: Option<u64>,
+    /// Number of the place in the program that it was made at, or [`NO_SITE`].
+    pub(super) made_at: u32,
     pub(super) name: Box<str>,
     pub(super) group_sizes: [u32; 2],
     pub(super) first_members: [u32; 2],
@@ -41,6 +44,14 @@ pub(super) struct DraftMember {
     pub(super) process: u32,
     /// The index that the process uses.
     pub(super) index: u32,
+}
+
+/// What one process knows of a communicator beside its definition.
+struct OfOneProcess<'a> {
+    process: usize,
+    parent: Option<u64>,
+    name: &'a str,
+    made_at: u32,
 }
 
 impl Communicators {
@@ -66,6 +77,8 @@ impl Communicators {
             let mut ids: BTreeMap<u32, u64> = BTreeMap::new();
             let mut seen = BTreeSet::new();
             let mut names: BTreeMap<u32, Box<str>> = BTreeMap::new();
+            let numbers = run.sites.of_process(process);
+            let mut made_at: BTreeMap<u32, u32> = BTreeMap::new();
             let mut has = [false; 2];
             for definition in rank_file.trace.definitions.iter() {
                 match definition {
@@ -87,6 +100,11 @@ impl Communicators {
                     | Definition::Module(_)
                     | Definition::CallSite(_)
                     | Definition::ScriptFunction(_) => {}
+                    Definition::CommunicatorSite { index, site } => {
+                        if let Some(&number) = numbers.get(site as usize) {
+                            made_at.insert(index, number);
+                        }
+                    }
                 }
             }
             let predefined = [
@@ -116,9 +134,14 @@ impl Communicators {
                     .get(&definition.index)
                     .map_or(&*definition.name, |name| name);
                 let parent = ids.get(&definition.parent).copied();
-                if !seen.insert(definition.id)
-                    || !add_to_draft(&mut drafts, process, &definition, parent, name)
-                {
+                let made_at = made_at.get(&definition.index).copied();
+                let known = OfOneProcess {
+                    process,
+                    parent,
+                    name,
+                    made_at: made_at.unwrap_or(NO_SITE),
+                };
+                if !seen.insert(definition.id) || !add_to_draft(&mut drafts, &definition, &known) {
                     conflicts.insert(definition.id);
                     self.conflicts.push((process, definition.index));
                 }
@@ -163,10 +186,8 @@ impl Draft {
 /// draft, or itself.
 fn add_to_draft(
     drafts: &mut BTreeMap<u64, Draft>,
-    process: usize,
     definition: &collbench_formats::Communicator,
-    parent: Option<u64>,
-    name: &str,
+    known: &OfOneProcess<'_>,
 ) -> bool {
     if definition.rank >= definition.size {
         return false;
@@ -194,7 +215,8 @@ fn add_to_draft(
         constructor,
         position: definition.position,
         order: definition.index,
-        parent,
+        parent: known.parent,
+        made_at: known.made_at,
         name: "".into(),
         group_sizes,
         first_members,
@@ -211,13 +233,16 @@ fn add_to_draft(
     };
     let member = DraftMember {
         place,
-        process: process as u32,
+        process: known.process as u32,
         index: definition.index,
     };
     draft.members.insert(at, member);
-    // The name of the first member that gave one.
+    // The name of the first member that gave one, and the place of the first that has one.
     if draft.name.is_empty() {
-        draft.name = inert::cut(name, MAX_NAME).into();
+        draft.name = inert::cut(known.name, MAX_NAME).into();
+    }
+    if draft.made_at == NO_SITE {
+        draft.made_at = known.made_at;
     }
     true
 }

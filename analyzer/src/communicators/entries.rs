@@ -8,6 +8,7 @@ use collbench_formats::CommunicatorKind;
 use crate::communicators::draft::{Draft, DraftMember};
 use crate::communicators::{Communicator, CommunicatorEntry, Communicators};
 use crate::remark::Remark;
+use crate::trace::call_sites::NO_SITE;
 use crate::trace::run::Run;
 
 /// Members of all communicators together that may be listed as unknown; beyond, only the known
@@ -17,9 +18,11 @@ pub(super) const MAX_UNKNOWN_MEMBERS: u64 = 1 << 20;
 /// member, plus the second. Every operation on it lists them.
 const MAX_UNKNOWN_OF_ONE: [u64; 2] = [8, 64];
 
-/// Most communicators created alike that get an entry each. More of them (a program that duplicates
-/// and frees one in a loop) share one entry.
-const MAX_ALIKE: usize = 1000;
+/// From so many communicators on that were created alike (in a loop) they share one entry: at one place in the
+/// program, and where no place is known.
+pub(super) const MANY: usize = 3;
+const MANY_OF_NO_PLACE: usize = 1001;
+
 /// An entry of the results, while communicators are added to it.
 #[derive(Clone, Copy)]
 pub(super) struct Shown {
@@ -47,6 +50,8 @@ impl Communicators {
             name: String::new(),
             kind: draft.kind,
             size: draft.size(),
+            count: 1,
+            made_at: Some(draft.made_at).filter(|&number| number != NO_SITE),
             first_group: match draft.kind {
                 CommunicatorKind::Intra => ranks.len(),
                 CommunicatorKind::Inter if is_dense => draft.group_sizes[0] as usize,
@@ -72,8 +77,8 @@ impl Communicators {
     }
 }
 
-/// Groups of many communicators created alike, which share an entry: same parent, constructor,
-/// processes and name.
+/// Groups of many communicators created alike, which share an entry: same constructor, processes and name, and
+/// the same place in the program; where that is not known, the same parent.
 #[derive(Default)]
 pub(super) struct Alike {
     /// By id: which group of them.
@@ -86,27 +91,38 @@ impl Alike {
     /// Finds them among the ids in the order of the results, in which those of equal processes
     /// stand next to each other.
     pub(super) fn find(drafts: &BTreeMap<u64, Draft>, order: &[Option<u64>]) -> Self {
-        type Making<'d> = (Option<u64>, u16, [u32; 2], &'d str);
+        type Making<'d> = (u32, Option<u64>, u16, [u32; 2], &'d str);
         let mut alike = Self::default();
         let ids = order.iter().flatten();
         let drafts: Vec<(u64, &Draft)> = ids.map(|&id| (id, &drafts[&id])).collect();
         for of_the_same in drafts.chunk_by(|(_, a), (_, b)| a.kind == b.kind && a.has_members_of(b))
         {
-            if of_the_same.len() <= MAX_ALIKE {
+            if of_the_same.len() < MANY {
                 continue;
             }
             let mut makings: BTreeMap<Making<'_>, Vec<u64>> = BTreeMap::new();
             for (id, draft) in of_the_same {
-                let constructor = draft.constructor;
-                makings
-                    .entry((draft.parent, constructor, draft.group_sizes, &draft.name))
-                    .or_default()
-                    .push(*id);
+                let parent = draft.parent.filter(|_| draft.made_at == NO_SITE);
+                let sizes = draft.group_sizes;
+                let making = (
+                    draft.made_at,
+                    parent,
+                    draft.constructor,
+                    sizes,
+                    &*draft.name,
+                );
+                makings.entry(making).or_default().push(*id);
             }
-            for ids in makings.into_values().filter(|ids| ids.len() > MAX_ALIKE) {
-                let group = alike.sizes.len();
-                alike.sizes.push(ids.len());
-                alike.group_of.extend(ids.into_iter().map(|id| (id, group)));
+            for ((made_at, ..), ids) in makings {
+                let many = match made_at {
+                    NO_SITE => MANY_OF_NO_PLACE,
+                    _ => MANY,
+                };
+                if ids.len() >= many {
+                    let group = alike.sizes.len();
+                    alike.sizes.push(ids.len());
+                    alike.group_of.extend(ids.into_iter().map(|id| (id, group)));
+                }
             }
         }
         alike

@@ -198,6 +198,8 @@ fn communicator_summaries(communicators: &Communicators) -> Vec<CommunicatorSumm
                     CommunicatorKind::Inter => "inter".into(),
                 },
                 size: entry.size,
+                count: entry.count,
+                site: entry.made_at.map(|number| number as usize),
                 ranks: entry.ranks.clone(),
                 groups: (entry.kind == CommunicatorKind::Inter)
                     .then(|| [first.to_vec(), second.to_vec()]),

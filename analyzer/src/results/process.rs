@@ -17,10 +17,30 @@ pub struct CommunicatorSummary {
     pub kind: Code,
     /// Processes, of both groups together.
     pub size: u64,
+    /// How many communicators that a loop made alike it stands for, mostly 1.
+    #[serde(default = "one")]
+    pub count: usize,
+    /// Id of the place in the program that it was made at, or the first of them; `None` where that is not known.
+    #[serde(default)]
+    pub site: Option<usize>,
     /// World ranks by rank, of both groups one after the other; `None`: no file of it.
     pub ranks: Vec<Option<u32>>,
     /// The two groups of an intercommunicator.
     pub groups: Option<[Vec<Option<u32>>; 2]>,
+}
+
+impl CommunicatorSummary {
+    /// Its name, without how many it stands for.
+    #[must_use]
+    pub fn name_of_each(&self) -> &str {
+        let suffix = format!(" ({} communicators)", self.count);
+        let bare = self.name.strip_suffix(&suffix);
+        bare.filter(|_| self.count > 1).unwrap_or(&self.name)
+    }
+}
+
+fn one() -> usize {
+    1
 }
 
 /// One process.

@@ -200,4 +200,11 @@ pub enum Definition {
     CallSite(CallSite),
     /// A function of a script that call sites refer to from here on.
     ScriptFunction(ScriptFunction),
+    /// From where a communicator was made that is already defined.
+    CommunicatorSite {
+        /// Index of the communicator.
+        index: u32,
+        /// Index of the call site of its constructor.
+        site: u32,
+    },
 }

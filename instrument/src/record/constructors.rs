@@ -2,7 +2,9 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use collbench_formats::{Definition, Operation, ROOT_NONE, RecordWord, UNKNOWN_COMMUNICATOR};
+use collbench_formats::{
+    Definition, NO_CALL_SITE, Operation, ROOT_NONE, RecordWord, UNKNOWN_COMMUNICATOR,
+};
 
 use super::creations::CreatingCall;
 use super::initiation::InitiatedAt;
@@ -79,16 +81,20 @@ pub fn constructor_call(
                 tag,
                 made,
             };
+            let site = match flags {
+                0 => local.own_site(recorder),
+                _ => NO_CALL_SITE,
+            };
             // SAFETY: the communicator is valid, since the call has just succeeded.
-            unsafe { local.register(recorder, call, comm, slot) };
+            unsafe { local.register(recorder, call, comm, (slot, site)) };
         }
     }
     returned.commit()
 }
 
 impl Local {
-    /// Adds the communicator that a call on the communicator `comm`, recorded in `slot`, has
-    /// created. Not inlined, since it would be compiled once for each constructor.
+    /// Adds the communicator that a call on the communicator `comm`, recorded in `slot` and made from `site`,
+    /// has created. Not inlined, since it would be compiled once for each constructor.
     ///
     /// # Safety
     /// The new communicator is valid; a copy will be valid.
@@ -98,7 +104,7 @@ impl Local {
         recorder: &Recorder,
         call: ConstructorCall,
         comm: Handle,
-        slot: Slot,
+        (slot, site): (Slot, u32),
     ) {
         recorder.guarded(|| {
             // SAFETY: the caller promises that the new communicator is valid, or a copy.
@@ -115,6 +121,9 @@ impl Local {
             }
             let index = definition.index;
             recorder.write_communicator(definition)?;
+            if site != NO_CALL_SITE {
+                recorder.write(&Definition::CommunicatorSite { index, site })?;
+            }
             if let Some(neighbours) = &entry.neighbours {
                 recorder.write(&Definition::Topology(neighbours.of_communicator(index)))?;
             }

@@ -31,9 +31,16 @@ struct Row<'a> {
 }
 
 /// The rows, by time. Operations are the same if they have the same name, root or none, algorithm, and power of two of
-/// the payload.
+/// the payload, on communicators of one name and, where that is known, made at one place in the program, of one size.
 fn rows(analysis: &Analysis) -> Vec<Row<'_>> {
-    type Alike<'a> = (&'a str, &'a str, bool, Option<Option<u32>>, Option<&'a str>);
+    type Made<'a> = (&'a str, Option<(usize, u64)>);
+    type Alike<'a> = (
+        &'a str,
+        Made<'a>,
+        bool,
+        Option<Option<u32>>,
+        Option<&'a str>,
+    );
     let mut rows: Vec<(Option<Alike<'_>>, Row<'_>)> = Vec::new();
     let mut known: BTreeMap<Alike<'_>, usize> = BTreeMap::new();
     for operation in &analysis.operations {
@@ -42,7 +49,10 @@ fn rows(analysis: &Analysis) -> Vec<Row<'_>> {
         let alike = communicator.map(|communicator| {
             (
                 &*operation.operation,
-                &*communicator.name,
+                (
+                    communicator.name_of_each(),
+                    communicator.site.map(|site| (site, communicator.size)),
+                ),
                 operation.root.is_some(),
                 operation.bytes_max.map(u64::checked_ilog2),
                 operation.algorithm.as_deref(),
@@ -61,7 +71,7 @@ fn rows(analysis: &Analysis) -> Vec<Row<'_>> {
         }
     }
     let split = rows.into_iter().flat_map(|(_, row)| {
-        if row.n_communicators() >= MANY {
+        if row.entries().len() >= MANY {
             vec![row]
         } else {
             let each = row.operations.into_iter();
@@ -82,9 +92,9 @@ impl Row<'_> {
         self.operations[0]
     }
 
-    fn n_communicators(&self) -> usize {
-        let ids = self.operations.iter().map(|of| of.communicator);
-        ids.collect::<BTreeSet<_>>().len()
+    /// Ids of the communicators.
+    fn entries(&self) -> BTreeSet<Option<usize>> {
+        self.operations.iter().map(|of| of.communicator).collect()
     }
 
     /// Time of all calls, ns; `None` where no call returned.
@@ -100,10 +110,12 @@ impl Row<'_> {
     }
 
     fn communicator(&self, analysis: &Analysis, width: usize) -> String {
-        let id = self.first().communicator;
-        match self.n_communicators() {
-            1 => communicator_cell(analysis, id, width),
-            n => group_cell(analysis, id, n, width),
+        let ids = self.entries();
+        let known = ids.iter().flatten();
+        let counts = known.filter_map(|&id| Some(analysis.communicators.get(id)?.count));
+        match (self.first().communicator, counts.sum()) {
+            (Some(id), n @ 2..) => group_cell(analysis, id, (n, ids.len()), width),
+            (id, _) => communicator_cell(analysis, id, width),
         }
     }
 
@@ -175,8 +187,12 @@ impl Row<'_> {
         let known = self.operations.iter().zip(&each);
         let known = known.filter(|(_, part)| *part != "-");
         let waits = known.filter_map(|(of, _)| Some(of.wait_ns.as_ref()?.total));
-        let part = quantity::percent(sum_ns(waits), self.time_ns().unwrap_or(0));
-        if is_least { format!(">= {part}") } else { part }
+        let (wait_ns, time_ns) = (sum_ns(waits), self.time_ns().unwrap_or(0));
+        if is_least {
+            format!(">= {}", quantity::least_percent(wait_ns, time_ns))
+        } else {
+            quantity::percent(wait_ns, time_ns)
+        }
     }
 
     /// Who arrives last; on several communicators how many of them have such a rank.
@@ -366,7 +382,7 @@ fn communicator_cell(analysis: &Analysis, id: Option<usize>, width: usize) -> St
     let same_short = analysis
         .communicators
         .iter()
-        .filter(|of| short_name(&of.name) == short);
+        .filter(|of| short_name(of.name_of_each()) == short);
     let needs_id = [is_one_of_many, same_short.count() > 1];
     for (name, needs_id) in [&known.name, &short].into_iter().zip(needs_id) {
         let number = if needs_id { &*number } else { "" };
@@ -378,11 +394,19 @@ fn communicator_cell(analysis: &Analysis, id: Option<usize>, width: usize) -> St
     cut_before(&short, &number, width)
 }
 
-/// Communicators of one name: `columns (8)`.
-fn group_cell(analysis: &Analysis, id: Option<usize>, n: usize, width: usize) -> String {
-    let number = format!(" ({n})");
-    let known = id.and_then(|id| analysis.communicators.get(id));
-    let name = known.map_or("", |known| &known.name);
+/// Communicators of one name: `columns (8)`; with the id where all of them have one, and others are called the same.
+fn group_cell(
+    analysis: &Analysis,
+    id: usize,
+    (n, n_entries): (usize, usize),
+    width: usize,
+) -> String {
+    let known = &analysis.communicators[id];
+    let number = match n_entries {
+        1 if words::has_namesakes(analysis, known) => format!(" #{id} ({n})"),
+        _ => format!(" ({n})"),
+    };
+    let name = known.name_of_each();
     let whole = format!("{}{number}", inert::line(name, width + 1));
     if inert::columns(&whole) <= width {
         return whole;

@@ -1,18 +1,23 @@
 //! What communicators are called, so that no two are taken for one.
 
+use std::fmt::Write;
+
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::CommunicatorSummary;
 use collbench_text::{inert, quantity};
 
 use crate::words::list;
 
-/// A communicator, inert: its name in at most `width` characters, and where another one is called the same its id
-/// and ranks, `columns #4 (ranks 8-11)`.
+/// A communicator, inert: its name in at most `width` characters, how many there are if a loop made them, and where
+/// another one is called the same its id and ranks, `columns (20) #4 (ranks 8-11)`.
 pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize) -> String {
     let Some(known) = id.and_then(|id| analysis.communicators.get(id)) else {
         return "unknown".to_owned();
     };
-    let name = inert::line(&known.name, width);
+    let mut name = inert::line(known.name_of_each(), width);
+    if known.count > 1 {
+        let _ = write!(name, " ({})", known.count);
+    }
     if !has_namesakes(analysis, known) {
         return name;
     }
@@ -25,7 +30,7 @@ pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize)
 /// Whether another communicator has the same name.
 pub(crate) fn has_namesakes(analysis: &Analysis, known: &CommunicatorSummary) -> bool {
     let mut all = analysis.communicators.iter();
-    all.any(|other| other.id != known.id && other.name == known.name)
+    all.any(|other| other.id != known.id && other.name_of_each() == known.name_of_each())
 }
 
 /// The ranks of a communicator, the first and the last where they are many ranges; `None` without known ones.
@@ -53,7 +58,7 @@ pub(crate) fn communicators(
     let mut groups: Vec<(Option<&str>, Vec<Option<usize>>)> = Vec::new();
     for &id in ids {
         let known = id.and_then(|id| analysis.communicators.get(id));
-        let name = known.map(|known| &*known.name);
+        let name = known.map(|known| known.name_of_each());
         match groups.iter_mut().find(|(other, _)| *other == name) {
             Some((_, ids)) => ids.push(id),
             None => groups.push((name, vec![id])),
@@ -68,9 +73,12 @@ pub(crate) fn communicators(
             return communicator(analysis, ids[0], width);
         };
         let all = analysis.communicators.iter();
-        let n_all = all.filter(|other| other.name == *name).count();
+        let all = all.filter(|other| other.name_of_each() == *name);
+        let n_all: usize = all.map(|other| other.count).sum();
+        let of_these = ids.iter().flatten();
+        let n: usize = of_these.map(|&id| analysis.communicators[id].count).sum();
         let name = inert::line(name, width);
-        match ids.len() {
+        match n {
             n if n == n_all => format!("{name} ({n})"),
             n => format!("{name} ({n} of {n_all})"),
         }

@@ -19,6 +19,7 @@ mod hostile;
 mod inside;
 mod invariants;
 mod known_truth;
+mod made_in_loops;
 mod nonblocking;
 mod overlap;
 mod page;

@@ -58,6 +58,8 @@ fn analysis() -> Analysis {
             name: "MPI_COMM_WORLD".to_owned(),
             kind: "intra".into(),
             size: 3,
+            count: 1,
+            site: None,
             ranks: vec![Some(0), Some(1), Some(2)],
             groups: None,
         }],
