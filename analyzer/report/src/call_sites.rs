@@ -16,77 +16,71 @@ const MAX_REMARKS: usize = 3;
 /// A file that addresses are in: its path, and its build id in hexadecimal digits.
 type Module = (String, Option<String>);
 
-/// Finds the functions and lines of all places: in the trace, if they were kept there (see
-/// [`keep_symbols`](crate::keep_symbols)), and in the files that the program was made of, as far as they are on
-/// this machine and have not changed. What is not found stays an address; a remark says why.
+/// Finds the functions and lines of all places, as [`LineFinder`] does.
 pub fn find_lines(analysis: &mut Analysis, trace: &Path) {
-    let symbols = Symbols::of_trace(trace);
-    for site in &mut analysis.sites {
-        let frames = std::mem::take(&mut site.frames);
-        for frame in frames {
-            let kept = symbols.at(&frame);
-            if kept.is_empty() {
-                site.frames.push(frame);
-            } else {
-                site.frames.extend(kept);
+    LineFinder::of_trace(trace).find(analysis);
+}
+
+/// What finds the functions and lines of places: in the trace, if they were kept there (see
+/// [`keep_symbols`](crate::keep_symbols)), and in the files that the program was made of, as far as they are on
+/// this machine and have not changed. Each address is looked for once.
+#[derive(Debug)]
+pub struct LineFinder {
+    symbols: Symbols,
+    /// By file why it has no lines.
+    troubles: BTreeMap<String, String>,
+}
+
+impl LineFinder {
+    /// What finds them for analyses of a trace.
+    #[must_use]
+    pub fn of_trace(trace: &Path) -> Self {
+        Self {
+            symbols: Symbols::of_trace(trace),
+            troubles: BTreeMap::new(),
+        }
+    }
+
+    /// Finds the functions and lines of all places. What is not found stays an address; a remark says why.
+    pub fn find(&mut self, analysis: &mut Analysis) {
+        let mut addresses: BTreeMap<Module, BTreeSet<u64>> = BTreeMap::new();
+        let frames = analysis.sites.iter().flat_map(|site| &site.frames);
+        for frame in frames.filter(|frame| !self.symbols.has(frame)) {
+            if let Some(module) = module_of(frame) {
+                addresses.entry(module).or_default().insert(frame.offset);
             }
         }
-    }
-    let mut addresses: BTreeMap<Module, BTreeSet<u64>> = BTreeMap::new();
-    for frame in analysis.sites.iter().flat_map(|site| &site.frames) {
-        if let Some(module) = module_of(frame).filter(|_| !is_known(frame)) {
-            addresses.entry(module).or_default().insert(frame.offset);
-        }
-    }
-    let mut troubles = BTreeMap::new();
-    let looked_up: Vec<(Module, Vec<u64>, Lines)> = addresses
-        .into_par_iter()
-        .map(|(module, addresses)| {
-            let addresses: Vec<u64> = addresses.into_iter().collect();
-            let build_id = module.1.as_deref().map(bytes_of).unwrap_or_default();
-            let lines = lines_of(Path::new(&module.0), &build_id, &addresses);
-            (module, addresses, lines)
-        })
-        .collect();
-    for (module, _, lines) in &looked_up {
-        if let Some(trouble) = lines.trouble {
-            troubles.insert(module.0.clone(), trouble.to_string());
-        }
-    }
-    let found: BTreeMap<Module, BTreeMap<u64, Vec<FrameSummary>>> = looked_up
-        .into_iter()
-        .map(|(module, addresses, lines)| {
-            let frames = lines.frames.into_iter().map(|frames| {
-                let frames = frames.into_iter().map(|frame| FrameSummary {
-                    function: frame.function,
-                    file: frame.file,
-                    line: frame.line,
-                    inlined: frame.is_inlined,
-                    ..FrameSummary::default()
-                });
-                frames.collect()
-            });
-            let frames = addresses.into_iter().zip(frames).collect();
-            (module, frames)
-        })
-        .collect();
-    for site in &mut analysis.sites {
-        let frames = std::mem::take(&mut site.frames);
-        for frame in frames {
-            let module = module_of(&frame).filter(|_| !is_known(&frame));
-            let known = module.and_then(|module| found.get(&module)?.get(&frame.offset));
-            match known.filter(|known| !known.is_empty()) {
-                None => site.frames.push(frame),
-                Some(known) => site.frames.extend(known.iter().map(|of| FrameSummary {
-                    module: frame.module.clone(),
-                    build_id: frame.build_id.clone(),
-                    offset: frame.offset,
-                    ..of.clone()
-                })),
+        let looked_up: Vec<(Module, Vec<u64>, Lines)> = addresses
+            .into_par_iter()
+            .map(|(module, addresses)| {
+                let addresses: Vec<u64> = addresses.into_iter().collect();
+                let build_id = module.1.as_deref().map(bytes_of).unwrap_or_default();
+                let lines = lines_of(Path::new(&module.0), &build_id, &addresses);
+                (module, addresses, lines)
+            })
+            .collect();
+        for ((path, build_id), addresses, lines) in looked_up {
+            if let Some(trouble) = lines.trouble {
+                self.troubles.insert(path.clone(), trouble.to_string());
+            }
+            for (offset, frames) in addresses.into_iter().zip(lines.frames) {
+                let at = (path.clone(), build_id.clone(), offset);
+                self.symbols.add(at, frames);
             }
         }
+        for site in &mut analysis.sites {
+            let frames = std::mem::take(&mut site.frames);
+            for frame in frames {
+                let known = self.symbols.at(&frame);
+                if known.is_empty() {
+                    site.frames.push(frame);
+                } else {
+                    site.frames.extend(known);
+                }
+            }
+        }
+        add_remarks(analysis, &self.troubles);
     }
-    add_remarks(analysis, &troubles);
 }
 
 /// Remarks on the files of which lines were wanted and are not known.
@@ -103,11 +97,6 @@ fn add_remarks(analysis: &mut Analysis, troubles: &BTreeMap<String, String>) {
         .take(MAX_REMARKS)
         .collect();
     analysis.remarks.extend(remarks);
-}
-
-/// Whether its function or line is known already.
-fn is_known(frame: &FrameSummary) -> bool {
-    frame.function.is_some() || frame.line.is_some()
 }
 
 fn module_of(frame: &FrameSummary) -> Option<Module> {

@@ -16,7 +16,7 @@ mod symbols;
 pub mod trees;
 mod words;
 
-pub use call_sites::find_lines;
+pub use call_sites::{LineFinder, find_lines};
 pub use document::{
     CauseDocument, ComparedTraceDocument, ComparisonDocument, Document, EndDocument, HangDocument,
     PlaceDocument, RemarkDocument, to_json,

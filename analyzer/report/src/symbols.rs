@@ -7,6 +7,7 @@ use std::path::Path;
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::FrameSummary;
 use collbench_files::Folder;
+use collbench_sources::SourceFrame;
 use serde::{Deserialize, Serialize};
 
 use crate::page::{ReportDirectory, ReportError};
@@ -42,9 +43,14 @@ struct File {
 }
 
 /// What stands for an address: module, build id, offset.
-type Key = (String, Option<String>, u64);
+pub(crate) type Key = (String, Option<String>, u64);
 
-/// The functions and lines that a trace has with it.
+/// That of a frame; `None` of code that is in no file.
+fn key(frame: &FrameSummary) -> Option<Key> {
+    Some((frame.module.clone()?, frame.build_id.clone(), frame.offset))
+}
+
+/// Functions and lines by address.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols(BTreeMap<Key, Vec<Function>>);
 
@@ -67,13 +73,26 @@ impl Symbols {
         Some(Self(of_key.collect()))
     }
 
+    /// Whether the functions at the address of a frame were looked for, or need not be.
+    pub(crate) fn has(&self, frame: &FrameSummary) -> bool {
+        key(frame).is_none_or(|key| self.0.contains_key(&key))
+    }
+
+    /// Adds the functions at an address, the innermost first; none if none are known.
+    pub(crate) fn add(&mut self, at: Key, frames: Vec<SourceFrame>) {
+        let functions = frames.into_iter().map(|of| Function {
+            function: of.function,
+            file: of.file,
+            line: of.line,
+            inlined: of.is_inlined,
+        });
+        self.0.insert(at, functions.collect());
+    }
+
     /// The functions at the address of a frame, the innermost first; empty where none are known.
     pub(crate) fn at(&self, frame: &FrameSummary) -> Vec<FrameSummary> {
-        let Some(module) = &frame.module else {
-            return Vec::new();
-        };
-        let key = (module.clone(), frame.build_id.clone(), frame.offset);
-        let functions = self.0.get(&key).map_or(&[][..], Vec::as_slice);
+        let functions = key(frame).and_then(|key| self.0.get(&key));
+        let functions = functions.map_or(&[][..], Vec::as_slice);
         let frames = functions.iter().map(|of| FrameSummary {
             function: of.function.clone(),
             file: of.file.clone(),

@@ -14,7 +14,7 @@ use collbench_analyzer::{
 };
 use collbench_files::guard_mappings;
 use collbench_report::{
-    ComparisonDocument, DEFAULT_COLUMNS, Document, by_site_to_text_within,
+    ComparisonDocument, DEFAULT_COLUMNS, Document, LineFinder, by_site_to_text_within,
     comparison_to_text_within, find_lines, find_texts, keep_symbols, report_name,
     running_to_text_within, to_json, to_text_within, write_comparison, write_report,
     write_report_of_trace,
@@ -303,6 +303,7 @@ fn follow(options: &Options, trace: &Path) -> anyhow::Result<u8> {
     let is_terminal = io::stdout().is_terminal();
     let mut follower = Follower::new(trace);
     let mut has_said = false;
+    let mut lines = None;
     loop {
         match follower.look()? {
             Look::NotYet if has_said => {}
@@ -311,7 +312,9 @@ fn follow(options: &Options, trace: &Path) -> anyhow::Result<u8> {
                 anstream::eprintln!("collbench-analyze: {name}: waiting for a trace");
                 has_said = true;
             }
-            Look::Running(running) => {
+            Look::Running(mut running) => {
+                let lines = lines.get_or_insert_with(|| LineFinder::of_trace(trace));
+                lines.find(&mut running.analysis);
                 let screen = running_to_text_within(&running, columns());
                 // Replaces the screen before, or continues below it.
                 let (before, after) = if is_terminal {

@@ -11,6 +11,7 @@ use crate::screen::analysis::{MAX_VERDICT, what_ran};
 use crate::screen::lines::{DEFAULT_COLUMNS, Room, Screen};
 use crate::screen::operations::{MAX_OPERATIONS, operations};
 use crate::words;
+use crate::words::call_sites;
 
 /// The screen of the newest calls of a run that is still running, 100 columns wide.
 #[must_use]
@@ -74,9 +75,10 @@ fn who_waits(analysis: &Analysis, instance: &UnfinishedSummary) -> String {
         calls => format!("{} for ", calls.join(", ")),
     };
     let mut sentence = format!(
-        "{} in {completing}{} (call {} on {})",
+        "{} in {completing}{}{} (call {} on {})",
         inert::ranks(&instance.inside),
         instance.operations.join(", "),
+        call_sites::at(analysis, instance.site),
         instance.sequence,
         words::communicator(analysis, Some(instance.communicator), 40),
     );
