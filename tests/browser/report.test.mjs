@@ -108,6 +108,22 @@ for (const name of NAMES) {
     });
   }
 
+  test(`${name}: the verdict and the picture of the whole run are seen without scrolling`, async () => {
+    await withReport(name, {}, async (page) => {
+      for (const [width, height] of [[1280, 800], [400, 800]]) {
+        await page.setViewportSize({ width, height });
+        await page.screenshot({ path: join(folder, `${name}-first-${width}.png`) });
+        const seen = await page.evaluate(() => {
+          const top = (selector) => document.querySelector(selector).getBoundingClientRect().top;
+          const [verdict, picture, table] = ['.verdict', 'svg.picture', 'table.data'].map(top);
+          return { inOrder: verdict < picture && picture < table, px: innerHeight - picture };
+        });
+        assert.ok(seen.inOrder);
+        assert.ok(seen.px >= 150, `${seen.px} px of the picture at ${width} x ${height}`);
+      }
+    });
+  });
+
   test(`${name}: all is there without script`, async () => {
     await withReport(name, { javaScriptEnabled: false }, async (page) => {
       assert.equal(await visible(page, 'table.data'), FOLDED.includes(name) ? 1 : 2);
