@@ -30,7 +30,7 @@ pub use compared::{
 use correspondence::Correspondence;
 pub use difference::Difference;
 pub use remarks::ComparisonRemark;
-pub use sides::{MIN_RUNS, RunsDifference, Sides, SidesOperation};
+pub use sides::{MIN_RUNS, RunsDifference, Sides, SidesOperation, SidesSite};
 pub use sites::{ComparedSite, SiteFigures};
 pub use trees::{
     ComparedWrapper, Configuration, PathDifferences, StageDifferences, TreeDifferences, WrapperAt,
@@ -45,7 +45,8 @@ pub struct Comparison {
     pub differs: Vec<DifferingSetting>,
     /// For each trace but the baseline, how the run as a whole differs.
     pub runs: Vec<RunDifferences>,
-    /// Operations of the baseline that another trace has too, by the change of their total time.
+    /// Operations of the baseline that another trace has too, by the change of their total time; of two sides also
+    /// all others, behind them.
     pub operations: Vec<ComparedOperation>,
     /// Operations that one of two traces compared does not have.
     pub only_in: Vec<OnlyIn>,
@@ -65,6 +66,11 @@ impl Comparison {
     /// If there is none.
     #[must_use]
     pub fn new(analyses: &[Analysis]) -> Self {
+        Self::with_others(analyses).0
+    }
+
+    /// The comparison, and the operations that are in the baseline alone, or not in it.
+    fn with_others(analyses: &[Analysis]) -> (Self, Vec<ComparedOperation>) {
         let baseline = &analyses[0];
         let correspondences: Vec<Correspondence> = analyses[1..]
             .iter()
@@ -72,13 +78,14 @@ impl Comparison {
             .collect();
         let operations::Compared {
             operations,
+            beside,
             only_in,
             tests,
             stage_tests,
         } = operations::compare(analyses, &correspondences);
         let traces: Vec<ComparedTrace> = analyses.iter().map(compared_trace).collect();
         let differs = remarks::differing(&traces);
-        Self {
+        let comparison = Self {
             runs: run_differences(&traces, &tests, &stage_tests),
             remarks: remarks::remarks(analyses, &correspondences, &differs, &operations),
             differs,
@@ -87,7 +94,8 @@ impl Comparison {
             only_in,
             sites: sites::compare(analyses),
             sides: None,
-        }
+        };
+        (comparison, beside)
     }
 
     /// Compares two sides: the first `n_baseline` analyses are runs of one, which is the baseline, the others of the
@@ -100,8 +108,9 @@ impl Comparison {
         assert!(0 < n_baseline && n_baseline < analyses.len());
         let traces: Vec<usize> = (0..analyses.len()).collect();
         let sides = traces.split_at(n_baseline);
-        let compared = Self::new(analyses);
-        let found = sides::compare(sides, &compared.traces, analyses, &compared.operations);
+        let (mut compared, beside) = Self::with_others(analyses);
+        compared.operations.extend(beside);
+        let found = sides::compare(sides, analyses, &compared);
         Self {
             remarks: remarks::of_sides(compared.remarks, sides, &compared.traces),
             sides: Some(found),

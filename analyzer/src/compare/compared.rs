@@ -72,7 +72,7 @@ pub struct Change {
 pub struct ComparedOperation {
     /// Name of the standard.
     pub operation: Code,
-    /// Name of the communicator in the baseline; `None` where it is not known.
+    /// Name of the communicator in the first trace that has it; `None` where it is not known.
     pub communicator: Option<String>,
     /// For each trace its figures; `None` where it is not in that trace.
     pub traces: Vec<Option<OperationFigures>>,

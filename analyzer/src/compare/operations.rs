@@ -1,6 +1,6 @@
 //! Compares operations of several traces, with verdicts on their differences.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_stats::difference::Verdict;
 use collbench_stats::distribution::Summary;
@@ -19,6 +19,8 @@ use crate::results::operation::OperationSummary;
 pub(crate) struct Compared {
     /// Operations that correspond, by the change of total time.
     pub(crate) operations: Vec<ComparedOperation>,
+    /// The others: those of the baseline alone, and those that it does not have.
+    pub(crate) beside: Vec<ComparedOperation>,
     /// Operations that only one of two traces has.
     pub(crate) only_in: Vec<OnlyIn>,
     /// For each trace but the baseline, how many differences were tested together.
@@ -30,45 +32,16 @@ pub(crate) struct Compared {
 /// Compares the operations of all traces with those of the first one.
 pub(crate) fn compare(analyses: &[Analysis], correspondences: &[Correspondence]) -> Compared {
     let baseline = &analyses[0];
-    let mut only_in = Vec::new();
+    let mut rows = rows(analyses, correspondences);
+    let mut only_in = only_in(analyses, &rows);
     let (mut tests, mut stage_tests) = (Vec::new(), Vec::new());
-    let mut operations: Vec<ComparedOperation> = baseline
-        .operations
-        .iter()
-        .enumerate()
-        .map(|(at, operation)| ComparedOperation {
-            indexes: vec![Some(at)],
-            operation: operation.operation.clone(),
-            communicator: communicator(baseline, operation),
-            traces: vec![Some(figures(baseline, operation))],
-            differences: Vec::new(),
-        })
-        .collect();
-    for (index, (other, correspondence)) in (1..).zip(analyses[1..].iter().zip(correspondences)) {
+    for (index, other) in analyses.iter().enumerate().skip(1) {
         let granularity_ns = granularity_ns(baseline).max(granularity_ns(other));
-        let mut of_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
-        for (at, operation) in other.operations.iter().enumerate() {
-            match correspondence.key(other, operation) {
-                Some(key) => of_key.entry(key).or_default().push(at),
-                None => only_in.push(only(other, operation, index, 0)),
-            }
-        }
-        let mut pairs = Vec::new();
-        for (at, operation) in baseline.operations.iter().enumerate() {
-            let alike = of_key.get_mut(&Key::new(baseline, operation));
-            let index_there = alike.and_then(|alike| take(alike, operation, baseline, other));
-            let found = index_there.map(|at| &other.operations[at]);
-            operations[at].indexes.push(index_there);
-            operations[at]
-                .traces
-                .push(found.map(|found| figures(other, found)));
-            match found {
-                Some(found) => pairs.push((at, operation, found)),
-                None => only_in.push(only(baseline, operation, 0, index)),
-            }
-        }
-        let left = of_key.into_values().flatten();
-        only_in.extend(left.map(|at| only(other, &other.operations[at], index, 0)));
+        let pairs = rows.iter().enumerate().filter_map(|(at, row)| {
+            let (one, two) = row.indexes[0].zip(row.indexes[index])?;
+            Some((at, &baseline.operations[one], &other.operations[two]))
+        });
+        let pairs: Vec<Pair<'_>> = pairs.collect();
         let (mut differences, n_tests) = differences(index, granularity_ns, &pairs);
         tests.push(n_tests);
         let trees = differences.iter_mut().zip(&pairs);
@@ -80,10 +53,11 @@ pub(crate) fn compare(analyses: &[Analysis], correspondences: &[Correspondence])
             trees.flat_map(trees::TreeDifferences::differences_mut),
         ));
         for (at, differences) in differences {
-            operations[at].differences.push(differences);
+            rows[at].differences.push(differences);
         }
     }
-    operations.retain(|operation| !operation.differences.is_empty());
+    let is_compared = |row: &ComparedOperation| !row.differences.is_empty();
+    let (mut operations, beside): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_compared);
     // Stable: those of equal change stay in the order of their time.
     let change = |operation: &ComparedOperation| {
         let changes = operation.differences.iter();
@@ -98,10 +72,91 @@ pub(crate) fn compare(analyses: &[Analysis], correspondences: &[Correspondence])
     });
     Compared {
         operations,
+        beside,
         only_in,
         tests,
         stage_tests,
     }
+}
+
+/// Each operation of any trace with those of later traces that correspond to it: those of the baseline first.
+fn rows(analyses: &[Analysis], of_baseline: &[Correspondence]) -> Vec<ComparedOperation> {
+    let all = analyses.iter().map(|of| (0..of.operations.len()).collect());
+    let mut left: Vec<Vec<usize>> = all.collect();
+    let mut rows = Vec::new();
+    for (trace, own) in analyses.iter().enumerate() {
+        let here = std::mem::take(&mut left[trace]);
+        let row = |&at: &usize| ComparedOperation {
+            operation: own.operations[at].operation.clone(),
+            communicator: communicator(own, &own.operations[at]),
+            traces: vec![None; trace],
+            differences: Vec::new(),
+            indexes: vec![None; trace],
+        };
+        let mut added: Vec<ComparedOperation> = here.iter().map(row).collect();
+        for (index, other) in analyses.iter().enumerate().skip(trace) {
+            let found = match index {
+                _ if index == trace => here.iter().copied().map(Some).collect(),
+                _ if trace == 0 => {
+                    let correspondence = &of_baseline[index - 1];
+                    counterparts((own, &here), (other, &mut left[index]), correspondence)
+                }
+                _ if here.is_empty() => Vec::new(),
+                _ => {
+                    let correspondence = Correspondence::new(own, other);
+                    counterparts((own, &here), (other, &mut left[index]), &correspondence)
+                }
+            };
+            for (row, at) in added.iter_mut().zip(found) {
+                let of_trace = at.map(|at| figures(other, &other.operations[at]));
+                row.traces.push(of_trace);
+                row.indexes.push(at);
+            }
+        }
+        rows.append(&mut added);
+    }
+    rows
+}
+
+/// For each of these operations of one trace the one of another that corresponds to it, which is taken out of
+/// those left.
+fn counterparts(
+    (own, here): (&Analysis, &[usize]),
+    (other, left): (&Analysis, &mut Vec<usize>),
+    correspondence: &Correspondence,
+) -> Vec<Option<usize>> {
+    let mut of_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+    for &at in &*left {
+        if let Some(key) = correspondence.key(other, &other.operations[at]) {
+            of_key.entry(key).or_default().push(at);
+        }
+    }
+    let found = here.iter().map(|&at| {
+        let operation = &own.operations[at];
+        let alike = of_key.get_mut(&Key::new(own, operation))?;
+        take(alike, operation, own, other)
+    });
+    let found: Vec<Option<usize>> = found.collect();
+    let taken: BTreeSet<usize> = found.iter().copied().flatten().collect();
+    left.retain(|at| !taken.contains(at));
+    found
+}
+
+/// The operations that the baseline or another trace does not have.
+fn only_in(analyses: &[Analysis], rows: &[ComparedOperation]) -> Vec<OnlyIn> {
+    let others = 1..analyses.len();
+    let of_other = |other: usize| {
+        rows.iter().filter_map(move |row| {
+            let (trace, not_in, at) = match (row.indexes[0], row.indexes[other]) {
+                (Some(at), None) => (0, other, at),
+                (None, Some(at)) => (other, 0, at),
+                _ => return None,
+            };
+            let analysis = &analyses[trace];
+            Some(only(analysis, &analysis.operations[at], trace, not_in))
+        })
+    };
+    others.flat_map(of_other).collect()
 }
 
 /// Removes from `alike` the operation of the other trace that corresponds to one of the baseline:

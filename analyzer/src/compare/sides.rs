@@ -4,18 +4,25 @@
 //! one run share. So each run gives one value, its mean, and the spread between the runs of a side decides whether the
 //! sides differ (Welch's t test of the means of runs).
 
+use std::collections::BTreeMap;
+
 use collbench_stats::difference::Verdict;
 use collbench_stats::distribution::Summary;
 use collbench_stats::estimate::{ALPHA, Estimate, Estimates, Evidence};
 use collbench_stats::student;
 use serde::{Deserialize, Serialize};
 
+use crate::compare::Comparison;
 use crate::compare::compared::{
     Change, ComparedOperation, ComparedTrace, OperationDifferences, QuantityDifferences,
 };
 use crate::compare::difference::{Difference, decide, difference};
+use crate::compare::sites::{ComparedSite, SiteFigures};
+use crate::compare::trees::{PathDifferences, StageDifferences, TreeDifferences};
 use crate::results::analysis::Analysis;
+use crate::results::code::Code;
 use crate::results::operation::OperationSummary;
+use crate::results::trees::MeanTime;
 
 /// Runs of a side from which on there is a spread between them.
 pub const MIN_RUNS: usize = 2;
@@ -37,8 +44,20 @@ pub struct Sides {
     pub wait_ns: Option<RunsDifference>,
     /// The operations that both sides have, by the change of their total time.
     pub operations: Vec<SidesOperation>,
+    /// Operations that runs of one side only have: indexes in `operations` of the comparison.
+    #[serde(default)]
+    pub only_in: Vec<usize>,
+    /// The places from which operations are called, by the change of the time in their calls.
+    #[serde(default)]
+    pub sites: Vec<SidesSite>,
     /// Differences that were tested together: verdicts are corrected for so many (Holm).
     pub tests: usize,
+    /// Differences of stages and paths of spanning trees of our own, which are tested together apart from the others.
+    #[serde(default)]
+    pub stage_tests: usize,
+    /// Differences of places, which are tested together apart from the others.
+    #[serde(default)]
+    pub site_tests: usize,
 }
 
 /// How the runs of two sides differ in one time.
@@ -66,26 +85,35 @@ pub struct SidesOperation {
     pub differences: OperationDifferences,
 }
 
+/// How the time in the calls of an operation from one place in the program differs between the sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SidesSite {
+    /// Name of the standard.
+    pub operation: Code,
+    /// The place in the first run of the baseline that calls from there: `solver.f90:312`; `None` where none does.
+    pub baseline: Option<String>,
+    /// The place in the first run of the other side that calls from there; `None` where none does.
+    pub other: Option<String>,
+    /// The time in the calls of all processes from there; of a run without such calls 0.
+    pub call_time_ns: RunsDifference,
+}
+
 /// One value of each run of a side that has one, with its standard error within the run, ns.
 type Values = Vec<(f64, f64)>;
 
 /// Compares the runs of `baseline` with those of `other`.
 pub(crate) fn compare(
     (baseline, other): (&[usize], &[usize]),
-    traces: &[ComparedTrace],
     analyses: &[Analysis],
-    operations: &[ComparedOperation],
+    compared: &Comparison,
 ) -> Sides {
-    let of_both = || (baseline.iter(), other.iter());
-    let rows = operations
-        .iter()
-        .enumerate()
-        .filter_map(|(row, operation)| {
-            let has = |trace: &usize| operation.indexes[*trace].is_some();
-            let (mut one, mut two) = of_both();
-            (one.any(has) && two.any(has)).then_some(row)
-        });
-    let rows: Vec<usize> = rows.collect();
+    let (traces, operations) = (&compared.traces, &compared.operations);
+    let is_in = |row: usize, side: &[usize]| {
+        let mut side = side.iter();
+        side.any(|&trace| operations[row].indexes[trace].is_some())
+    };
+    let in_both = |row: &usize| is_in(*row, baseline) && is_in(*row, other);
+    let (rows, only_in): (Vec<usize>, Vec<usize>) = (0..operations.len()).partition(in_both);
     // Of the runs as a whole three.
     let n_tests = rows.len() + 3;
     let whole = |time: fn(&ComparedTrace) -> i64| {
@@ -112,11 +140,13 @@ pub(crate) fn compare(
             .find(|&&trace| operations[row].indexes[trace].is_some());
         let (one, two) = (summaries(baseline), summaries(other));
         let mean = |of: &Option<&OperationSummary>| Some(of.as_ref()?.call_time_ns.as_ref()?.mean);
+        let mut differences = of_operation(first.copied().unwrap_or_default(), &one, &two, n_tests);
+        differences.trees = trees((baseline, other), &operations[row]);
         SidesOperation {
             row,
             baseline_ns: one.iter().map(mean).collect(),
             other_ns: two.iter().map(mean).collect(),
-            differences: of_operation(first.copied().unwrap_or_default(), &one, &two, n_tests),
+            differences,
         }
     };
     let mut sides = Sides {
@@ -126,7 +156,11 @@ pub(crate) fn compare(
         collectives_ns: whole(|trace| trace.collectives_ns),
         wait_ns: waits.map(|(one, two)| RunsDifference::new(one, two, n_tests)),
         operations: rows.into_iter().map(operation).collect(),
+        only_in,
+        sites: sites((baseline, other), &compared.sites),
         tests: 0,
+        stage_tests: 0,
+        site_tests: 0,
     };
     sides.decide();
     // Stable: those of equal change stay in the order of their time.
@@ -134,7 +168,125 @@ pub(crate) fn compare(
     sides
         .operations
         .sort_by_key(|of| std::cmp::Reverse(change(of)));
+    let change = |of: &SidesSite| of.call_time_ns.difference.difference_ns.saturating_abs();
+    sides.sites.sort_by_key(|of| std::cmp::Reverse(change(of)));
     sides
+}
+
+/// The times of the calls from each place in the runs of two sides. `compared` are those of each run beside those of
+/// the first run of the baseline.
+fn sites((baseline, other): (&[usize], &[usize]), compared: &[ComparedSite]) -> Vec<SidesSite> {
+    /// The places, and for each run the calls from there.
+    type OfRuns<'a> = BTreeMap<(&'a Code, &'a str), BTreeMap<usize, &'a SiteFigures>>;
+    let mut places: OfRuns<'_> = BTreeMap::new();
+    for site in compared {
+        let Some(known) = site.baseline.as_ref().or(site.other.as_ref()) else {
+            continue;
+        };
+        let runs = places.entry((&site.operation, &known.place)).or_default();
+        runs.extend(site.baseline.as_ref().map(|of| (baseline[0], of)));
+        runs.extend(site.other.as_ref().map(|of| (site.trace, of)));
+    }
+    let n_tests = places.len();
+    let sites = places.into_iter().map(|((operation, _), runs)| {
+        let times = |side: &[usize]| -> Vec<i64> {
+            let times = side.iter().map(|trace| runs.get(trace));
+            times.map(|of| of.map_or(0, |of| of.call_time_ns)).collect()
+        };
+        let place = |side: &[usize]| {
+            let first = side.iter().find_map(|trace| runs.get(trace))?;
+            Some(first.place.clone())
+        };
+        SidesSite {
+            operation: operation.clone(),
+            baseline: place(baseline),
+            other: place(other),
+            call_time_ns: RunsDifference::new(times(baseline), times(other), n_tests),
+        }
+    });
+    sites.collect()
+}
+
+/// The stages and paths of the spanning trees of our own that an operation ran on: the trees of the first run of each
+/// side, with mean times of all runs that have them.
+fn trees(
+    (baseline, other): (&[usize], &[usize]),
+    operation: &ComparedOperation,
+) -> Vec<TreeDifferences> {
+    let of_run = |trace: &usize| {
+        let mut all = operation.differences.iter();
+        all.find(|of| of.trace == *trace)
+    };
+    let first = other.iter().find_map(of_run);
+    let mut found = first.map_or_else(Vec::new, |first| first.trees.clone());
+    let n_tests = found
+        .iter()
+        .map(|tree| tree.stages.len() + tree.paths.len())
+        .sum();
+    for tree in &mut found {
+        let [one, two] = [baseline, other].map(|side| {
+            let trees = side.iter().filter_map(of_run);
+            let trees =
+                trees.flat_map(|of| of.trees.iter().find(|of| of.baseline == tree.baseline));
+            trees.collect::<Vec<&TreeDifferences>>()
+        });
+        for stage in &mut tree.stages {
+            let is_same = |of: &&StageDifferences| {
+                (of.kind, &of.direction, &of.wrappers)
+                    == (stage.kind, &stage.direction, &stage.wrappers)
+            };
+            let in_run = |of: &&TreeDifferences| of.stages.iter().find(is_same)?.other.clone();
+            // Stages of other trees have no names in common.
+            let Some(first) = stage.baseline.clone() else {
+                continue;
+            };
+            let ones: Vec<MeanTime> = (one.iter().filter_map(in_run)).chain([first]).collect();
+            let twos: Vec<MeanTime> = two.iter().filter_map(in_run).collect();
+            stage.difference = of_times(&ones, &twos, n_tests);
+            (stage.baseline, stage.other) = (mean_time(&ones), mean_time(&twos));
+        }
+        for path in &mut tree.paths {
+            let is_same = |of: &&PathDifferences| (of.rank, of.thread) == (path.rank, path.thread);
+            let in_run = |of: &&TreeDifferences| Some(of.paths.iter().find(is_same)?.other.clone());
+            let first = path.baseline.clone();
+            let ones: Vec<MeanTime> = (one.iter().filter_map(in_run)).chain([first]).collect();
+            let twos: Vec<MeanTime> = two.iter().filter_map(in_run).collect();
+            let both = mean_time(&ones).zip(mean_time(&twos));
+            if let (Some(difference), Some(times)) = (of_times(&ones, &twos, n_tests), both) {
+                path.difference = difference;
+                (path.baseline, path.other) = times;
+            }
+        }
+    }
+    found
+}
+
+/// The difference of a time of the runs of two sides; `None` where no run of a side has it.
+fn of_times(one: &[MeanTime], two: &[MeanTime], n_tests: usize) -> Option<Difference> {
+    let values = |times: &[MeanTime]| -> Values {
+        let of_run = |time: &MeanTime| {
+            let estimate = time.estimate.as_ref();
+            let known = estimate.map(|of| (of.value, of.below.max(of.above)));
+            known.unwrap_or((time.mean_ns as f64, 0.0))
+        };
+        times.iter().map(of_run).collect()
+    };
+    let has_both = !one.is_empty() && !two.is_empty();
+    has_both.then(|| of_runs(&values(one), &values(two), n_tests))
+}
+
+/// The mean of runs; `None` of none.
+fn mean_time(runs: &[MeanTime]) -> Option<MeanTime> {
+    let sum: i128 = runs.iter().map(|run| i128::from(run.mean_ns)).sum();
+    let mean_ns = sum.checked_div(runs.len() as i128)?;
+    Some(MeanTime {
+        n: runs.iter().map(|run| run.n).sum(),
+        mean_ns: i64::try_from(mean_ns).unwrap_or(i64::MAX),
+        sd_ns: None,
+        interval_ns: None,
+        uncertainty_ns: runs.iter().filter_map(|run| run.uncertainty_ns).max(),
+        estimate: None,
+    })
 }
 
 impl RunsDifference {
@@ -170,6 +322,11 @@ impl Sides {
                 .into_iter()
                 .filter_map(|reason| reason.mean.as_mut())
         }));
+        let trees = self.operations.iter_mut();
+        let trees = trees.flat_map(|of| &mut of.differences.trees);
+        self.stage_tests = decide(trees.flat_map(TreeDifferences::differences_mut));
+        let sites = self.sites.iter_mut();
+        self.site_tests = decide(sites.map(|of| &mut of.call_time_ns.difference));
     }
 }
 

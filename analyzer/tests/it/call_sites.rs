@@ -1,7 +1,7 @@
 //! Calls by the places in the program from which they were made.
 
 use collbench_analyzer::Analysis;
-use collbench_analyzer::compare::{Comparison, SiteFigures};
+use collbench_analyzer::compare::{Comparison, ComparisonVerdict, SiteFigures};
 use collbench_formats::{
     CallSite, CallSiteChange, CallSiteForecast, CompletingCall, Definition, Initiation, Layer,
     LayerState, Module, NO_CALL_SITE, NO_MODULE, NextCallSite, Operation, Record, SCRIPT,
@@ -354,4 +354,41 @@ fn places_that_moved_by_some_lines_are_compared_with_each_other() {
     ];
     let expected = expected.map(|(one, two, ns)| (one.to_owned(), two.to_owned(), ns));
     assert_eq!(places.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn places_of_several_runs_of_each_side_are_compared_by_what_runs_differ() {
+    let runs = [
+        with_lines(&[(10, 100), (20, 200)]),
+        with_lines(&[(10, 110), (20, 210)]),
+        // One line more, and four lines above.
+        with_lines(&[(14, 300), (24, 200), (27, 50)]),
+        with_lines(&[(14, 310), (24, 204), (27, 60)]),
+    ];
+    let comparison = Comparison::of_sides(&runs, 2);
+    let sides = comparison.sides.unwrap();
+    let found = sides.sites.iter().map(|site| {
+        let places = [&site.baseline, &site.other].map(|place| place.as_deref().unwrap_or("-"));
+        let times = &site.call_time_ns;
+        let of_runs = (times.baseline_ns.clone(), times.other_ns.clone());
+        (places, of_runs, times.difference.verdict)
+    });
+    use ComparisonVerdict::{NotDistinguishable, Slower};
+    let line = |n: u32| format!("solver.py:{n}");
+    let lines = [10, 14, 20, 24, 27].map(line);
+    let expected = [
+        (
+            [&*lines[0], &*lines[1]],
+            (vec![200, 220], vec![600, 620]),
+            Slower,
+        ),
+        (["-", &*lines[4]], (vec![0, 0], vec![100, 120]), Slower),
+        (
+            [&*lines[2], &*lines[3]],
+            (vec![400, 420], vec![400, 408]),
+            NotDistinguishable,
+        ),
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    assert_eq!(sides.site_tests, 3);
 }

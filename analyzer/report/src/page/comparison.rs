@@ -12,7 +12,7 @@ use crate::document::{COMPARISON_SCHEMA, ComparisonDocument, to_json};
 use crate::page::{ReportDirectory, ReportError, own_trees, remove_pictures};
 use crate::pictures::comparison::{self as pictures, Shown};
 use crate::screen::comparison::{about_not_significant, instances, total_change_ns, verdict};
-use crate::words::changes::{Row, advice, bytes};
+use crate::words::changes::{Row, advice, bytes, figures};
 use crate::words::comparison::{self as words, letter};
 use crate::words::difference::signed;
 use crate::words::sides as sides_words;
@@ -48,9 +48,13 @@ pub fn write_comparison(
         for picture in &shown {
             write(&picture.file, &picture.figure.picture.to_svg())?;
         }
-        let index = operation.indexes[0].unwrap_or(0);
+        let known = analyses.iter().zip(&operation.indexes);
+        let mut titles = known.filter_map(|(of, at)| {
+            let operation = &of.operations[(*at)?];
+            Some(crate::pictures::title(of, operation))
+        });
         groups.push(FigureGroup {
-            heading: crate::pictures::title(&analyses[0], &analyses[0].operations[index]).into(),
+            heading: titles.next().unwrap_or_default().into(),
             // The first row of the operation.
             row: rows(comparison)
                 .iter()
@@ -225,11 +229,7 @@ fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
             Some(sides) => table_of_sides(comparison, sides),
             None => table(comparison),
         },
-        // Stages of trees are compared trace by trace.
-        stages: match &comparison.sides {
-            Some(_) => viz::Table::default(),
-            None => own_trees::differences(comparison),
-        },
+        stages: own_trees::differences(comparison),
         groups,
         closing: Vec::new(),
         ..viz::Report::default()
@@ -255,7 +255,7 @@ fn table_of_sides(comparison: &Comparison, sides: &Sides) -> viz::Table {
     ];
     let rows = sides.operations.iter().filter_map(|of| {
         let (operation, differences) = sides_words::row(comparison, of);
-        let figures = operation.traces[0].as_ref()?;
+        let figures = figures(operation)?;
         let mean = differences.call_time_ns.mean.as_ref();
         let total = differences.total_ns.difference;
         let name = operation.communicator.as_deref().unwrap_or("unknown");

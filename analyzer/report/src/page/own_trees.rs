@@ -7,10 +7,11 @@ use collbench_text::{inert, quantity};
 use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column};
 
+use crate::words::changes::Row;
 use crate::words::comparison::letter;
 use crate::words::difference::verdict_on;
 use crate::words::own_trees as words;
-use crate::words::tree_differences;
+use crate::words::{sides, tree_differences};
 
 /// Rows of a table.
 const MAX_ROWS: usize = 2000;
@@ -120,18 +121,24 @@ fn parts(path: &RankPath) -> [i64; 4] {
     parts
 }
 
-/// The stages of the trees of two traces or more, and how they differ from the first.
+/// The stages of the trees of two traces or more, and how they differ from the first; of two sides how these differ.
 pub(super) fn differences(comparison: &Comparison) -> viz::Table {
-    let operations = comparison.operations.iter();
-    let all = operations.flat_map(|operation| {
-        operation.differences.iter().flat_map(move |differences| {
-            let trees = differences.trees.iter();
-            let stages =
-                trees.flat_map(|trees| trees.stages.iter().map(move |stage| (trees, stage)));
-            stages.map(move |(trees, stage)| {
-                compared(&operation.operation, differences.trace, trees, stage)
-            })
-        })
+    let rows: Vec<Row<'_>> = match &comparison.sides {
+        Some(sides) => (sides.operations.iter())
+            .map(|of| sides::row(comparison, of))
+            .collect(),
+        None => (comparison.operations.iter())
+            .flat_map(|operation| operation.differences.iter().map(move |of| (operation, of)))
+            .collect(),
+    };
+    let all = rows.into_iter().flat_map(|(operation, differences)| {
+        let trees = differences.trees.iter();
+        let stages = trees.flat_map(|trees| trees.stages.iter().map(move |stage| (trees, stage)));
+        let name = match &comparison.sides {
+            Some(_) => "B".to_owned(),
+            None => letter(differences.trace),
+        };
+        stages.map(move |(trees, stage)| compared(&operation.operation, &name, trees, stage))
     });
     let rows: Vec<[Cell; 10]> = all.take(MAX_ROWS).collect();
     let columns = [
@@ -151,7 +158,7 @@ pub(super) fn differences(comparison: &Comparison) -> viz::Table {
 
 fn compared(
     operation: &str,
-    trace: usize,
+    name: &str,
     trees: &TreeDifferences,
     stage: &StageDifferences,
 ) -> [Cell; 10] {
@@ -160,7 +167,7 @@ fn compared(
     let difference = stage.difference.as_ref();
     [
         Cell::words(operation),
-        Cell::words(letter(trace)),
+        Cell::words(name),
         Cell::words(tree_differences::kind(stage)),
         Cell::words(tree_differences::place(trees, stage)),
         Cell::words(tree_differences::configuration(stage.configuration)),

@@ -7,8 +7,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use collbench_analyzer::compare::{
-    ComparedOperation, Comparison, ComparisonVerdict, OnlyIn, OperationDifferences, RunDifferences,
-    Sides,
+    ComparedOperation, Comparison, ComparisonVerdict, OperationDifferences, OperationFigures,
+    RunDifferences,
 };
 use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
@@ -171,7 +171,7 @@ fn against_baseline(screen: &mut Screen, comparison: &Comparison, run: &RunDiffe
     for line in tree_words::replaced(&name, &all) {
         screen.item(&line);
     }
-    trees::trees(screen, &all, comparison.runs.len() == 1);
+    trees::trees(screen, &all, (&name, comparison.runs.len() == 1));
     let rows = differing.iter().chain(&others);
     let sentences: Vec<String> = rows
         .filter_map(|row| advice(&name, row))
@@ -413,48 +413,27 @@ fn only_in(screen: &mut Screen, comparison: &Comparison, trace: usize) {
     for (has, has_not) in [(0, trace), (trace, 0)] {
         let here = comparison.only_in.iter();
         let here = here.filter(|only| (only.trace, only.not_in) == (has, has_not));
+        let here = here.map(|only| {
+            let communicator = only.communicator.as_deref();
+            (&*only.operation, communicator, &only.figures)
+        });
         if let Some(sentence) = only_there(&letter(has), here) {
             screen.item(&sentence);
         }
     }
 }
 
-/// Operations that no run of the one or of the other side has: those of the first run of a side.
-fn only_in_sides(comparison: &Comparison, sides: &Sides) -> Vec<String> {
-    let same = |one: &OnlyIn, two: &OnlyIn| {
-        one.operation == two.operation
-            && one.communicator == two.communicator
-            && bytes(&one.figures) == bytes(&two.figures)
-    };
-    let all = || comparison.only_in.iter();
-    let firsts = sides.baseline.first().zip(sides.other.first());
-    let here = |(has, has_not): (usize, usize)| {
-        all().filter(move |only| (only.trace, only.not_in) == (has, has_not))
-    };
-    let in_a = firsts.into_iter().flat_map(|(&one, &two)| here((one, two)));
-    let in_a = in_a.filter(|only| {
-        let mut others = sides.other.iter();
-        others.all(|&other| here((only.trace, other)).any(|of| same(of, only)))
-    });
-    let in_b = firsts.into_iter().flat_map(|(&one, &two)| here((two, one)));
-    let in_b = in_b.filter(|only| {
-        let mut others = sides.baseline.iter().skip(1);
-        others.all(|&other| !here((other, only.not_in)).any(|of| same(of, only)))
-    });
-    let found = [only_there("A", in_a), only_there("B", in_b)];
-    found.into_iter().flatten().collect()
-}
-
-/// The operations that only one side has, the first by name.
-fn only_there<'a>(name: &str, here: impl Iterator<Item = &'a OnlyIn>) -> Option<String> {
-    let names = here.map(|only| {
-        let communicator = only.communicator.as_deref().unwrap_or("unknown");
-        let time = only.figures.call_time_ns.as_ref().map_or(0, |s| s.total);
+/// Operations that only one trace or side has, the first by name: operation, communicator, figures.
+fn only_there<'a>(
+    name: &str,
+    here: impl Iterator<Item = (&'a str, Option<&'a str>, &'a OperationFigures)>,
+) -> Option<String> {
+    let names = here.map(|(operation, communicator, figures)| {
+        let time = figures.call_time_ns.as_ref().map_or(0, |s| s.total);
         format!(
-            "{} on {} ({} bytes, {})",
-            only.operation,
-            inert::line(communicator, 24),
-            bytes(&only.figures),
+            "{operation} on {} ({} bytes, {})",
+            inert::line(communicator.unwrap_or("unknown"), 24),
+            bytes(figures),
             quantity::duration(time)
         )
     });

@@ -42,6 +42,11 @@ pub(crate) fn bytes(figures: &OperationFigures) -> String {
     }
 }
 
+/// The figures of an operation in the first trace that has it.
+pub(crate) fn figures(operation: &ComparedOperation) -> Option<&OperationFigures> {
+    operation.traces.iter().flatten().next()
+}
+
 /// How an operation differs, by how much in total, what changed with it, and where to look.
 pub(crate) fn advice(other: &str, row: &Row<'_>) -> Option<String> {
     let (operation, differences) = row;
@@ -52,7 +57,7 @@ pub(crate) fn advice(other: &str, row: &Row<'_>) -> Option<String> {
 
 /// An operation in a sentence: `MPI_Bcast on MPI_COMM_WORLD (8 bytes)`.
 pub(crate) fn name_in_words((operation, _): &Row<'_>) -> String {
-    let payload = match operation.traces[0].as_ref().map(bytes) {
+    let payload = match figures(operation).map(bytes) {
         Some(bytes) if bytes != "0" && bytes != "-" => format!(" ({bytes} bytes)"),
         _ => String::new(),
     };

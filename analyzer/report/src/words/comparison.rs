@@ -37,17 +37,8 @@ const PLACE: usize = 48;
 /// How the calls from one place differ: `MPI_Allreduce at a.c:5 (in B a.c:7): 1.2 ms -> 3.4 ms, waiting 0.3 ms ->
 /// 2.1 ms`.
 pub(crate) fn site(site: &ComparedSite) -> String {
-    let place = |figures: &SiteFigures| inert::line(&figures.place, PLACE);
-    let name = letter(site.trace);
-    let where_ = match (&site.baseline, &site.other) {
-        (Some(one), Some(two)) if one.place != two.place => {
-            format!("{} (in {name} {})", place(one), place(two))
-        }
-        (Some(one), Some(_)) => place(one),
-        (Some(one), None) => format!("{} (in A only)", place(one)),
-        (None, Some(two)) => format!("{} (in {name} only)", place(two)),
-        (None, None) => String::new(),
-    };
+    let places = [&site.baseline, &site.other].map(|of| of.as_ref().map(|of| &*of.place));
+    let where_ = place_of_both(&letter(site.trace), places[0], places[1]);
     let time = |of: &Option<SiteFigures>| of.as_ref().map_or(0, |figures| figures.call_time_ns);
     let wait = |of: &Option<SiteFigures>| of.as_ref().map_or(Some(0), |figures| figures.wait_ns);
     let change = |from, to| format!("{} -> {}", duration(from), duration(to));
@@ -60,6 +51,20 @@ pub(crate) fn site(site: &ComparedSite) -> String {
         site.operation,
         change(time(&site.baseline), time(&site.other))
     )
+}
+
+/// A place in A and in what is called `other`: `solver.c:12 (in B solver.c:14)`.
+pub(crate) fn place_of_both(other: &str, one: Option<&str>, two: Option<&str>) -> String {
+    let place = |place: &str| inert::line(place, PLACE);
+    match (one, two) {
+        (Some(one), Some(two)) if one != two => {
+            format!("{} (in {other} {})", place(one), place(two))
+        }
+        (Some(one), Some(_)) => place(one),
+        (Some(one), None) => format!("{} (in A only)", place(one)),
+        (None, Some(two)) => format!("{} (in {other} only)", place(two)),
+        (None, None) => String::new(),
+    }
 }
 
 /// A setting's values, each inert and cut.

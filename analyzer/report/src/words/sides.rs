@@ -1,12 +1,12 @@
 //! Comparisons of several runs of each side in words.
 
 use collbench_analyzer::compare::{
-    Comparison, ComparisonVerdict, Difference, RunsDifference, Sides, SidesOperation,
+    Comparison, ComparisonVerdict, Difference, RunsDifference, Sides, SidesOperation, SidesSite,
 };
 use collbench_text::quantity::{counted, duration};
 
 use crate::words::changes::{Row, advice_on, is_named, name_in_words};
-use crate::words::comparison::names;
+use crate::words::comparison::{names, place_of_both};
 use crate::words::difference::{NOT_SIGNIFICANT, is_only_alone, signed_percent, verdict_on};
 
 /// Runs from which on one of them can be said to lie apart from the others.
@@ -149,6 +149,12 @@ pub(crate) fn what_would_tell(comparison: &Comparison, sides: &Sides) -> Vec<Str
         ))
     });
     open.take(MAX_OPEN).collect()
+}
+
+/// How the time in the calls from a place differs: `MPI_Bcast at solver.c:12: 22.9 ms -> 26.5 ms, slower by 16 %`.
+pub(crate) fn site(site: &SidesSite) -> String {
+    let at = place_of_both("B", site.baseline.as_deref(), site.other.as_deref());
+    format!("{} at {at}: {}", site.operation, whole(&site.call_time_ns))
 }
 
 /// A run that lies apart from the others of its side.

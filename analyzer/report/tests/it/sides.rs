@@ -204,6 +204,46 @@ fn a_change_of_the_algorithm_is_told_where_all_runs_of_a_side_have_it() {
 }
 
 #[test]
+fn operations_that_the_first_run_does_not_have_are_not_lost() {
+    let with = |operations: &[&str], seed| {
+        let steps = operations.iter().map(|name| {
+            format!("  {{ operation = \"{name}\", work = [{{ exponential_ns = 1000 }}] }},\n")
+        });
+        let broadcast = "  { operation = \"MPI_Bcast\"";
+        let steps = steps.collect::<String>() + broadcast;
+        analysis(&scenario(20_000, 0).replace(broadcast, &steps), seed)
+    };
+    let (barrier, scan) = ("MPI_Barrier", "MPI_Scan");
+    let exscan = "MPI_Exscan";
+    let runs = [
+        with(&[], 1),
+        with(&[barrier, scan], 2),
+        with(&[barrier, exscan], 3),
+        with(&[exscan], 4),
+    ];
+    let comparison = Comparison::of_sides(&runs, 2);
+    let found = sides(&comparison);
+    let name = |row: usize| &*comparison.operations[row].operation;
+    let of_barrier = found.operations.iter().find(|of| name(of.row) == barrier);
+    let of_barrier = of_barrier.unwrap();
+    let is_there = |times: &[Option<i64>]| times.iter().map(Option::is_some).collect::<Vec<_>>();
+    assert_eq!(is_there(&of_barrier.baseline_ns), [false, true]);
+    assert_eq!(is_there(&of_barrier.other_ns), [true, false]);
+    let only_in: Vec<&str> = found.only_in.iter().map(|&row| name(row)).collect();
+    assert_eq!(only_in, [scan, exscan]);
+    let text = plain(&comparison);
+    assert!(
+        text.contains("only in A: MPI_Scan on MPI_COMM_WORLD"),
+        "{text}"
+    );
+    assert!(
+        text.contains("only in B: MPI_Exscan on MPI_COMM_WORLD"),
+        "{text}"
+    );
+    assert!(text.contains("MPI_Barrier MPI_COMM_WORLD"), "{text}");
+}
+
+#[test]
 fn the_screen_of_three_runs_against_three() {
     let latencies_ns = [20_000, 20_000, 20_000, 24_000, 24_000, 24_000];
     let comparison = Comparison::of_sides(&runs(&latencies_ns, 5), 3);

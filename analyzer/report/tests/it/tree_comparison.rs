@@ -325,3 +325,47 @@ fn pictures_show_the_path_and_the_serialization_of_both_trees() {
             .exists()
     );
 }
+
+#[test]
+fn stages_of_several_runs_of_each_side_are_compared_by_what_runs_differ() {
+    let after = slower_on_b(&moved(BEFORE));
+    let runs = [BEFORE, BEFORE, BEFORE, &after, &after, &after];
+    let runs = runs.into_iter().zip(50..);
+    let runs: Vec<Analysis> = runs
+        .map(|(scenario, seed)| analysis(scenario, seed))
+        .collect();
+    let comparison = Comparison::of_sides(&runs, 3);
+    let sides = comparison.sides.as_ref().unwrap();
+    assert!(sides.stage_tests >= 15, "{}", sides.stage_tests);
+    let found = &sides.operations[0].differences.trees;
+    assert_eq!(found.len(), 1);
+    let slower = stage(&found[0], StageKind::DepartureWait, Some("up"), 2);
+    assert_eq!(slower.configuration, Configuration::Same);
+    assert_eq!(
+        slower.verdict(),
+        Some(ComparisonVerdict::Slower),
+        "{slower:?}"
+    );
+    // The means of three runs of 300 instances each.
+    let in_a = slower.baseline.as_ref().unwrap();
+    let first = trees(&Comparison::new(&runs[..2])).clone();
+    let first = stage(&first, StageKind::DepartureWait, Some("up"), 2);
+    assert_eq!(in_a.n, 3 * first.baseline.as_ref().unwrap().n);
+    let by_ns = slower.difference.as_ref().unwrap().difference_ns;
+    assert!((350..650).contains(&by_ns), "{by_ns}");
+    let text = plain(&comparison);
+    let told =
+        "got slower although not reconfigured: serialization at gred 0 of rank 2 (b), slower by ";
+    assert!(text.contains(told), "{text}");
+    assert!(text.contains("B vs A (95 % interval)"), "{text}");
+    // Runs on one tree do not differ.
+    let same = Comparison::of_sides(&[&runs[..3], &runs[..2]].concat(), 3);
+    let trees = &same.sides.unwrap().operations[0].differences.trees;
+    let named = trees[0].stages.iter().filter(|stage| {
+        let named = [ComparisonVerdict::Slower, ComparisonVerdict::Faster];
+        stage
+            .verdict()
+            .is_some_and(|verdict| named.contains(&verdict))
+    });
+    assert_eq!(named.count(), 0);
+}

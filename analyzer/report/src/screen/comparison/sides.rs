@@ -1,12 +1,14 @@
 //! Two sides of several runs each, on a screen.
 
-use collbench_analyzer::compare::{Comparison, ComparisonVerdict, Sides, SidesOperation};
+use collbench_analyzer::compare::{
+    ComparedOperation, Comparison, ComparisonVerdict, Sides, SidesOperation,
+};
 use collbench_text::inert;
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::screen::comparison::only_in_sides;
+use crate::screen::comparison::{MAX_SITES, only_there, trees};
 use crate::screen::lines::{Screen, fitting_lines, in_two_lines, lines_of};
-use crate::words::changes::{bytes, communicator};
+use crate::words::changes::{Row, bytes, communicator, figures};
 use crate::words::sides as words;
 
 /// Operations shown.
@@ -52,14 +54,39 @@ pub(super) fn sides(screen: &mut Screen, comparison: &Comparison, sides: &Sides)
     }
     let notes = words::about_not_significant(sides).into_iter();
     let changes = words::changes(comparison, sides).into_iter();
-    let all = notes
-        .chain(only_in_sides(comparison, sides))
-        .chain(changes.take(MAX_SENTENCES))
+    for sentence in notes.chain(only_in(comparison, sides)) {
+        screen.item(&sentence);
+    }
+    let rows = sides.operations.iter();
+    let rows: Vec<Row<'_>> = rows.map(|of| words::row(comparison, of)).collect();
+    trees::trees(screen, &rows.iter().collect::<Vec<_>>(), ("B", true));
+    let all = (changes.take(MAX_SENTENCES))
         .chain(words::what_would_tell(comparison, sides))
-        .chain(words::apart(comparison, sides));
+        .chain(words::apart(comparison, sides))
+        .chain(sides.sites.iter().take(MAX_SITES).map(words::site));
     for sentence in all {
         screen.item(&sentence);
     }
+}
+
+/// Operations that runs of one side only have, by time.
+fn only_in(comparison: &Comparison, sides: &Sides) -> Vec<String> {
+    let has = |row: &&ComparedOperation, side: &[usize]| {
+        side.iter().any(|&trace| row.traces[trace].is_some())
+    };
+    let in_side = |name: &str, side: &[usize]| {
+        let rows = sides.only_in.iter().map(|&row| &comparison.operations[row]);
+        let mut rows: Vec<&ComparedOperation> = rows.filter(|row| has(row, side)).collect();
+        let time = |row: &&ComparedOperation| Some(figures(row)?.call_time_ns.as_ref()?.total);
+        rows.sort_by_key(|row| std::cmp::Reverse(time(row)));
+        let known = rows.into_iter().filter_map(|row| {
+            let communicator = row.communicator.as_deref();
+            Some((&*row.operation, communicator, figures(row)?))
+        });
+        only_there(name, known)
+    };
+    let found = [in_side("A", &sides.baseline), in_side("B", &sides.other)];
+    found.into_iter().flatten().collect()
 }
 
 fn table(
@@ -84,7 +111,7 @@ fn table(
     ]);
     for of in operations {
         let (operation, differences) = words::row(comparison, of);
-        let Some(Some(figures)) = operation.traces.first() else {
+        let Some(figures) = figures(operation) else {
             continue;
         };
         let mean = differences.call_time_ns.mean.as_ref();

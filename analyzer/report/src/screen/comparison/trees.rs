@@ -6,7 +6,6 @@ use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::screen::lines::{Screen, fitting_lines, in_two_lines, lines_of};
 use crate::words::changes::{Row, is_named};
-use crate::words::comparison::letter;
 use crate::words::difference::verdict_on;
 use crate::words::tree_differences as words;
 
@@ -17,15 +16,15 @@ const ROWS: [usize; 2] = [6, 3];
 /// Columns for the wrappers of a stage: on wider screens, and on narrow ones.
 const PLACES: [usize; 4] = [44, 36, 28, 20];
 
-/// What was reconfigured, what changed though it was not, and the stages that differ most.
-pub(super) fn trees(screen: &mut Screen, rows: &[&Row<'_>], is_one: bool) {
+/// What was reconfigured, what changed though it was not, and the stages that differ most, in what is called `other`.
+pub(super) fn trees(screen: &mut Screen, rows: &[&Row<'_>], (other, is_one): (&str, bool)) {
     let at = usize::from(!is_one);
     let trees = rows.iter().flat_map(|(operation, differences)| {
         let trees = differences.trees.iter();
-        trees.map(move |trees| (*operation, differences.trace, trees))
+        trees.map(move |trees| (*operation, trees))
     });
     let all: Vec<_> = trees.collect();
-    for (operation, trace, trees) in all.iter().take(TREES[at]) {
+    for (operation, trees) in all.iter().take(TREES[at]) {
         screen.item(&words::headline(trees));
         let names = words::names(trees);
         let counts = counts(&trees.stages);
@@ -33,7 +32,7 @@ pub(super) fn trees(screen: &mut Screen, rows: &[&Row<'_>], is_one: bool) {
             "stages of {} over {names}: {counts}",
             operation.operation
         ));
-        stages(screen, *trace, trees, ROWS[at]);
+        stages(screen, other, trees, ROWS[at]);
     }
     if let Some(n @ 1..) = all.len().checked_sub(TREES[at]) {
         let more = quantity::counted(n as u64, "more tree");
@@ -71,7 +70,7 @@ fn counts(stages: &[StageDifferences]) -> String {
 }
 
 /// The stages that differ most.
-fn stages(screen: &mut Screen, trace: usize, trees: &TreeDifferences, most: usize) {
+fn stages(screen: &mut Screen, other: &str, trees: &TreeDifferences, most: usize) {
     let mut rows: Vec<&StageDifferences> = trees.stages.iter().collect();
     rows.retain(|stage| stage.difference.is_some());
     // Stable: of equal changes the stage that comes first on a path.
@@ -82,7 +81,7 @@ fn stages(screen: &mut Screen, trace: usize, trees: &TreeDifferences, most: usiz
     let n_more = rows.len().saturating_sub(most);
     rows.truncate(most);
     let lines = fitting_lines(&PLACES, screen.columns(), |width, is_narrow| {
-        table(trace, trees, &rows, (width, is_narrow))
+        table(other, trees, &rows, (width, is_narrow))
     });
     for line in lines {
         screen.row(&line);
@@ -94,7 +93,7 @@ fn stages(screen: &mut Screen, trace: usize, trees: &TreeDifferences, most: usiz
 }
 
 fn table(
-    trace: usize,
+    other: &str,
     trees: &TreeDifferences,
     rows: &[&StageDifferences],
     (place_width, is_narrow): (usize, bool),
@@ -112,7 +111,7 @@ fn table(
         "at".to_owned(),
         "configuration".to_owned(),
         "A's mean".to_owned(),
-        cell(format!("{} vs A (95 % interval)", letter(trace))),
+        cell(format!("{other} vs A (95 % interval)")),
     ]);
     for stage in rows {
         let mean = stage.baseline.as_ref().map(|time| time.mean_ns);
