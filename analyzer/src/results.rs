@@ -57,7 +57,7 @@ pub use looked_at::LookedAt;
 pub use operation::{BeyondDocument, OperationSummary, ProcessTimes, Spread, Stage, Stages};
 pub use operation_costs::{
     AlgorithmTrouble, CausePlace, Confidence, CostFacts, OperationCause, OperationCauseKind,
-    OperationCosts, UntoldOperation, UntoldReason,
+    OperationCosts, UnexplainedOperation, WhyUnexplained,
 };
 pub use other_calls::{OtherCallKind, OtherCalls};
 pub use over_time::ChangeKind;
@@ -83,6 +83,6 @@ pub use crate::calls::running::RunningSummary;
 pub use crate::measure::critical_path::Doubt;
 pub use crate::remark::{Remark, UnclosedTriangle, UnpairedMessages, UnrecordedAccess};
 pub use crate::sums::instances::instance_times::{
-    CallTimes, CompletionTimes, Dearness, InstanceTimes, MessageTimes,
+    CallTimes, CompletionTimes, Costliness, InstanceTimes, MessageTimes,
 };
 pub use crate::sums::serialization::SerializationPoint;

@@ -225,7 +225,7 @@ impl Fault<'_> {
             plain.status,
             recorded.status,
         );
-        // Nobody can be told that nobody can be told.
+        // There is nobody left to report to.
         let _ = std::io::stderr().write_all(row.as_bytes());
     }
 }

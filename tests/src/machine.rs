@@ -64,7 +64,7 @@ pub fn long_or<T>(long: T, short: T) -> T {
 /// Says that the running test did not test, past the output capture of the test runner.
 pub fn skipped(reason: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    // Nobody can be told that nobody can be told.
+    // There is nobody left to report to.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
 }
 

@@ -191,7 +191,7 @@ fn agree(library: &str, told: &str) -> bool {
     })
 }
 
-/// Whether an algorithm is told by the form of its graph alone.
+/// Whether an algorithm is known by the form of its graph alone.
 fn is_unnamed(name: &str) -> bool {
     ["unrecognized", "no tree", "of the processes"]
         .iter()

@@ -43,7 +43,7 @@ pub enum ComparisonRemark {
         /// In what, as in [`DifferingSetting::what`].
         what: Vec<Code>,
     },
-    /// So few runs of a side that only large differences can be told, or none.
+    /// So few runs of a side that only large differences can be found, or none.
     FewRuns {
         /// Numbers of runs of both sides.
         runs: [usize; 2],

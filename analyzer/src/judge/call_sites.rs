@@ -80,7 +80,7 @@ pub(crate) fn of_operation(tally: &OperationTally) -> Vec<OperationSite> {
 
 /// The place where an operation waits the most, or, if `in_operation`, takes the longest besides
 /// that.
-pub(crate) fn dearest(operation: &OperationSummary, in_operation: bool) -> Option<usize> {
+pub(crate) fn costliest(operation: &OperationSummary, in_operation: bool) -> Option<usize> {
     let cost = |site: &&OperationSite| {
         let wait = site.wait_ns.unwrap_or(0);
         if in_operation {

@@ -55,7 +55,7 @@ pub(crate) fn imbalances(inputs: &Inputs<'_>) -> Vec<ImbalanceSummary> {
                 share: verdict.share,
                 wait_caused_ns: is_resolved.then_some(verdict.caused_ns),
                 excess_ns: is_resolved.then_some(verdict.excess_ns),
-                dearest: dearest(run, lateness),
+                most_waited_for: most_waited_for(run, lateness),
                 hosts: hosts(run, clocks, lateness).into(),
                 all_waits_caused_ns: sum_ns(lateness.members.iter().map(|m| m.caused_ns)),
                 instances: lateness.instances,
@@ -94,15 +94,15 @@ fn hosts(run: &Run<'_>, clocks: &Clocks, lateness: &Lateness) -> Vec<HostLatenes
 }
 
 /// The rank whose arrival ended the most waiting; among equals the first.
-fn dearest(run: &Run<'_>, lateness: &Lateness) -> Option<MostWaitedFor> {
+fn most_waited_for(run: &Run<'_>, lateness: &Lateness) -> Option<MostWaitedFor> {
     let known = lateness
         .members
         .iter()
         .filter(|member| member.caused_ns > 0);
-    let dearest = known.rev().max_by_key(|member| member.caused_ns)?;
+    let most = known.rev().max_by_key(|member| member.caused_ns)?;
     Some(MostWaitedFor {
-        rank: run.processes[dearest.process?].rank(),
-        last: dearest.last,
-        wait_caused_ns: dearest.caused_ns,
+        rank: run.processes[most.process?].rank(),
+        last: most.last,
+        wait_caused_ns: most.caused_ns,
     })
 }

@@ -84,7 +84,7 @@ fn operation_summary(
     let overlap = |part: fn(&OverlapTally) -> &Distribution| {
         tally.overlap.as_deref().and_then(|o| part(o).summary(None))
     };
-    // Without an instance whose order could be told there is none, rather than one of zeros.
+    // Without an instance whose order is known there is none, rather than one of zeros.
     let has_order = tally.members.len() > 1 && spread != Spread::Apart && tally.instances > 0;
     let is_by_position = tally.arrivals.is_by_position();
     let by_position = |rows: Vec<Vec<u32>>| (has_order && is_by_position).then_some(rows);

@@ -259,11 +259,11 @@ impl Changing<'_> {
             }
         }
         let all_ns = sum_ns(sums.values().map(|times| times.caused_ns));
-        let dearest = sums
+        let costliest = sums
             .into_iter()
             .rev()
             .max_by_key(|(_, times)| times.caused_ns);
-        let (party, times) = dearest.filter(|(_, times)| times.caused_ns >= all_ns / 2)?;
+        let (party, times) = costliest.filter(|(_, times)| times.caused_ns >= all_ns / 2)?;
         let end_ns = self.inputs.sums.end_ns;
         let section_ns = self.sections.0.bin_ns();
         let sections = self.sections.0.iter().filter_map(|(section, sums)| {

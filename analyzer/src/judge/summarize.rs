@@ -96,7 +96,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     for cause in &mut causes {
         let operation = cause.operation.and_then(|index| operations.get(index));
         let in_operation = cause.of == CostOf::OperationTime;
-        cause.site = operation.and_then(|of| call_sites::dearest(of, in_operation));
+        cause.site = operation.and_then(|of| call_sites::costliest(of, in_operation));
     }
     acquit(
         &causes,

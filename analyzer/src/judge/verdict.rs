@@ -96,8 +96,8 @@ impl Verdict {
                         || own.beats_fair_share_of(parent, parent.processes * n_judged)
                 }
             };
-            let is_dear = parts.caused_ns as f64 >= MIN_TIME_SHARE * collectives_ns as f64;
-            if own.beats_fair_share_of(n, n_alike * n_judged) && stands_out_in_parent && is_dear {
+            let is_costly = parts.caused_ns as f64 >= MIN_TIME_SHARE * collectives_ns as f64;
+            if own.beats_fair_share_of(n, n_alike * n_judged) && stands_out_in_parent && is_costly {
                 verdict.culprit = Some(vertex);
                 verdict.share = Some(own.last as f64 / n.last as f64);
                 verdict.caused_ns = parts.caused_ns;
@@ -276,13 +276,13 @@ mod tests {
             1,
         );
         assert_eq!(cheap.culprit, None);
-        let dear = Verdict::reach(
+        let costly = Verdict::reach(
             &lateness(&[0, 0, 100, 0], &[0, 0, 100, 0]),
             &|_| 0,
             10_000,
             1,
         );
-        assert_eq!(dear.culprit, Some(Vertex::Process(2)));
+        assert_eq!(costly.culprit, Some(Vertex::Process(2)));
         let unseen = Verdict::reach(&lateness(&[0, 0, 0], &[0, 0, 0]), &|_| 0, 10, 1);
         assert_eq!(
             (unseen.culprit, unseen.share, unseen.path.len()),

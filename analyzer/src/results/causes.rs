@@ -47,7 +47,7 @@ pub struct FoundCause {
     /// The cost as a part of the time of all ranks in the part of the run that is looked at, 0 to 1; `None` where that is
     /// not known.
     pub share: Option<f64>,
-    /// By how much the run can be shorter without it, ns: an upper bound. Only for the eight dearest.
+    /// By how much the run can be shorter without it, ns: an upper bound. Only for the eight costliest.
     pub run_shorter_ns: Option<i64>,
     /// How it is distributed over the run; `None` where it is steady, or not known.
     pub course: Option<Course>,

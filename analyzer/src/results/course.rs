@@ -235,7 +235,7 @@ mod tests {
             share: Some(0.9),
             wait_caused_ns: Some(900),
             excess_ns: Some(900),
-            dearest: None,
+            most_waited_for: None,
             hosts: vec![host].into(),
             all_waits_caused_ns: 1_000,
             instances: 20,

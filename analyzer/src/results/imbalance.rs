@@ -27,7 +27,8 @@ pub struct ImbalanceSummary {
     pub excess_ns: Option<i64>,
     /// The rank whose arrival ended the most waiting, however often it arrived last; `None` where
     /// nobody waited.
-    pub dearest: Option<MostWaitedFor>,
+    #[serde(rename = "dearest")]
+    pub most_waited_for: Option<MostWaitedFor>,
     /// How often the last to arrive was on each host, in the order of the clocks.
     #[serde(default)]
     pub hosts: Detail<Vec<HostLateness>>,

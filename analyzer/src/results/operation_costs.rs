@@ -11,8 +11,8 @@ pub struct OperationCosts {
     /// long in later operations.
     pub causes: Vec<OperationCause>,
     /// Operations whose operation time is at least 1 % of the time of all ranks, and of which it
-    /// cannot be told why, by that time, the longest first.
-    pub untold: Vec<UntoldOperation>,
+    /// is unknown why, by that time, the longest first.
+    pub unexplained: Vec<UnexplainedOperation>,
 }
 
 /// A reason why collectives take longer than they need to.
@@ -241,21 +241,21 @@ pub enum AlgorithmTrouble {
     },
 }
 
-/// An operation of which it cannot be told why it takes that long.
+/// An operation of which it is unknown why it takes that long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UntoldOperation {
+pub struct UnexplainedOperation {
     /// Index of the operation.
     pub operation: usize,
     /// Call time of all ranks without waits, ns.
     pub operation_time_ns: i64,
-    /// Why it cannot be told.
-    pub why: UntoldReason,
+    /// Why it is unknown.
+    pub why: WhyUnexplained,
 }
 
-/// Why it cannot be told what operation time is spent on.
+/// Why it is unknown what operation time is spent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum UntoldReason {
+pub enum WhyUnexplained {
     /// Messages were not recorded.
     NoMessages,
     /// No message was seen, though there was something to be sent.

@@ -1,4 +1,4 @@
-//! Single instances: the longest, the dearest, and what is kept of them.
+//! Single instances: the longest, the costliest, and what is kept of them.
 
 pub(crate) mod instance_times;
 pub(crate) mod operation_key;

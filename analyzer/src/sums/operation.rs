@@ -12,7 +12,7 @@ use crate::sums::graphs::InsideTally;
 use crate::sums::graphs::own_trees;
 use crate::sums::graphs::own_trees::OwnTreeTallies;
 use crate::sums::instances::outliers::Longest;
-use crate::sums::instances::shown_instances::DearestByDuration;
+use crate::sums::instances::shown_instances::CostliestByDuration;
 use crate::sums::lags_and_waits::LagsAndWaits;
 use crate::sums::members::MemberTally;
 use crate::sums::orders::OrderCounts;
@@ -149,8 +149,8 @@ pub struct OperationTally {
     pub sections: OperationSections,
     /// The few instances that took longest.
     pub longest: Longest,
-    /// The dearest instance of each doubling of durations.
-    pub dearest: DearestByDuration,
+    /// The costliest instance of each doubling of durations.
+    pub costliest: CostliestByDuration,
     /// Batches of consecutive instances, for the errors of the means.
     pub batches: Batches,
     /// Where processes on several hosts have a common time.
@@ -191,7 +191,7 @@ impl OperationTally {
             serialization: Serialization::default(),
             sections: OperationSections::default(),
             longest: Longest::default(),
-            dearest: DearestByDuration::default(),
+            costliest: CostliestByDuration::default(),
             batches: Batches::default(),
             split: None,
             overlap: None,
@@ -257,7 +257,7 @@ impl OperationTally {
         self.serialization.merge(&other.serialization);
         self.sections.merge(other.sections);
         self.longest.merge(&other.longest);
-        self.dearest.merge(&other.dearest);
+        self.costliest.merge(&other.costliest);
         self.batches.merge(&other.batches);
         if let Some(split) = other.split {
             self.split.get_or_insert_default().merge(&split);

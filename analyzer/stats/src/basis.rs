@@ -8,7 +8,7 @@
 //!
 //! Events of the program are a constant number of steps apart. They deviate from regular times by
 //! as much as the durations of the steps add up to. Where steps are so regular that the sum is less
-//! than a step, both fit, and it cannot be told.
+//! than a step, both fit, and the basis is unknown.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
     AlgorithmTrouble, CauseKind, CausePlace, Confidence, CostFacts, CostOf, OperationCause,
-    OperationCauseKind, UntoldReason,
+    OperationCauseKind, WhyUnexplained,
 };
 
 use crate::innocence::{only_these_are_named, ranks};
@@ -398,15 +398,15 @@ fn nothing_is_claimed_where_nothing_is_wrong() {
 fn without_messages_nothing_is_claimed_but_that_it_cannot_be_told() {
     each("no-messages.toml", |seed, analysis| {
         assert_eq!(causes(analysis), [], "seed {seed}");
-        let [untold] = &analysis.operation_costs.untold[..] else {
+        let [unexplained] = &analysis.operation_costs.unexplained[..] else {
             panic!("seed {seed}: {:?}", analysis.operation_costs);
         };
-        assert_eq!(untold.why, UntoldReason::NoMessages, "seed {seed}");
+        assert_eq!(unexplained.why, WhyUnexplained::NoMessages, "seed {seed}");
         // 100 times 100 us on four ranks.
         let time = 40_000_000;
         assert!(
-            (untold.operation_time_ns - time).abs() < time / 20,
-            "seed {seed}: {untold:?}"
+            (unexplained.operation_time_ns - time).abs() < time / 20,
+            "seed {seed}: {unexplained:?}"
         );
     });
 }

@@ -60,7 +60,7 @@ fn all_instances_of_a_short_run_are_kept() {
 }
 
 #[test]
-fn of_many_instances_the_dearest_over_time_and_by_duration_and_the_longest_are_kept() {
+fn of_many_instances_the_costliest_over_time_and_by_duration_and_the_longest_are_kept() {
     // Two calls each: more than there is room for.
     let barriers = barriers(9_000);
     let analysis = analysis(&barriers);
@@ -79,8 +79,9 @@ fn of_many_instances_the_dearest_over_time_and_by_duration_and_the_longest_are_k
             .push(number);
     }
     let groups = of_stretch.values().chain(of_doubling.values());
-    let dearest = groups.map(|group| *group.iter().max_by_key(|&&it| cost(&barriers[it])).unwrap());
-    let mut expected: BTreeSet<u64> = dearest.map(|number| number as u64).collect();
+    let costliest =
+        groups.map(|group| *group.iter().max_by_key(|&&it| cost(&barriers[it])).unwrap());
+    let mut expected: BTreeSet<u64> = costliest.map(|number| number as u64).collect();
     assert!(expected.len() > 60, "{}", expected.len());
     let mut by_duration: Vec<usize> = (0..barriers.len()).collect();
     by_duration.sort_by_key(|&number| std::cmp::Reverse(duration(&barriers[number])));
@@ -139,7 +140,7 @@ fn an_instance_has_the_stamps_and_waits_of_its_calls_and_who_ended_them() {
     );
     assert_eq!((times.duration_ns, times.span_ns()), (460, (100, 560)));
     assert_eq!(
-        (times.dearness.wait_ns, times.dearness.call_ns),
+        (times.costliness.wait_ns, times.costliness.call_ns),
         (300, 440 + 100 + 110)
     );
     assert_eq!(times.n_messages, None);

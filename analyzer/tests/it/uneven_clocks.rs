@@ -1,4 +1,4 @@
-//! Clocks that do not go evenly: each is told by a remark that names the host.
+//! Clocks that do not go evenly: each has a remark that names the host.
 
 use collbench_formats::{ClockSource, Operation};
 

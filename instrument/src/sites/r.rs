@@ -215,7 +215,7 @@ impl R {
         self.objects.innermost
     }
 
-    /// Where in a script this thread is, whose stack this is; `None` if that cannot be told.
+    /// Where in a script this thread is, whose stack this is; `None` if that is unknown.
     pub(super) fn place(&self, mut stack: UsedStack) -> Option<RPlace> {
         let mut at = word(self.objects.innermost)?;
         let mut source = None;

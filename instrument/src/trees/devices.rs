@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::mpi::{find_function, has_object};
 
-/// Whether buffers may be in memory of devices from now on, as far as can be told when MPI begins.
+/// Whether buffers may be in memory of devices from now on, as far as is known when MPI begins.
 pub(super) fn may_have_devices() -> bool {
     uses_devices() || (takes_device_memory() && has_device(Path::new("/dev")))
 }

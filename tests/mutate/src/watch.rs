@@ -1,4 +1,4 @@
-//! Many cases in processes of their own, under limits: what panics, hangs, grows or dies is told
+//! Many cases in processes of their own, under limits: what panics, hangs, grows or dies is reported
 //! by number, and the next case goes on.
 
 use std::collections::BTreeMap;

@@ -44,7 +44,7 @@ pub struct CauseDocument {
     /// The cost divided by ranks and duration, 0 to 1; `None` where that is not known.
     pub share: Option<f64>,
     /// By how much the run can be shorter without it, ns: an upper bound; `None` beyond the eight
-    /// dearest, and where that is not known.
+    /// costliest, and where that is not known.
     pub run_shorter_ns: Option<i64>,
     /// How it is distributed over the run; `None` where it is steady, or not known.
     pub course: Option<Course>,

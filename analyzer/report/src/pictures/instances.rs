@@ -42,7 +42,7 @@ const SHORTEST_ARROW: f64 = 1.0 / 400.0;
 /// Most calls beside an instance, for each call of it.
 const MAX_BESIDE: usize = 4;
 
-/// The instances that the page has, the dearest first. Their numbers begin with 1.
+/// The instances that the page has, the costliest first. Their numbers begin with 1.
 pub(crate) struct Instances<'a> {
     analysis: &'a Analysis,
     list: Vec<&'a ShownInstance>,
@@ -50,17 +50,17 @@ pub(crate) struct Instances<'a> {
 
 impl<'a> Instances<'a> {
     /// The instances of a page on which operations with these indexes have pictures: the worst of each cause, the
-    /// outliers and examples of these operations, and the dearest over time, as many as there is room for.
+    /// outliers and examples of these operations, and the costliest over time, as many as there is room for.
     pub(crate) fn of(analysis: &'a Analysis, drawn: &[usize]) -> Self {
         let all = &analysis.instances.list;
         let mut by_cost: Vec<&ShownInstance> = all.iter().collect();
-        by_cost.sort_by_key(|shown| Reverse(shown.times.dearness));
+        by_cost.sort_by_key(|shown| Reverse(shown.times.costliness));
         let of_drawn = |shown: &&&ShownInstance| drawn.contains(&shown.operation);
         let outliers = by_cost.iter().filter(|shown| shown.is_outlier);
         let mut stretches = BTreeSet::new();
         let bin_ns = analysis.timeline.bin_ns.max(1);
         let over_time: Vec<&ShownInstance> = (by_cost.iter().copied())
-            .filter(|shown| stretches.insert(shown.times.dearness.at_ns.0 / bin_ns))
+            .filter(|shown| stretches.insert(shown.times.costliness.at_ns.0 / bin_ns))
             .collect();
         let causes = analysis.causes.iter().filter(|cause| cause.matters);
         let worst = causes.filter_map(|cause| worst_of(analysis, &by_cost, cause));
@@ -89,7 +89,7 @@ impl<'a> Instances<'a> {
         let (mut met, mut list, mut n_bytes) = (BTreeSet::new(), Vec::new(), 0);
         for shown in wanted {
             let is_full = list.len() == MAX_INSTANCES || n_bytes > MAX_BYTES;
-            if !is_full && met.insert(shown.times.dearness) {
+            if !is_full && met.insert(shown.times.costliness) {
                 let max_arrows = if list.len() < N_WITH_ARROWS {
                     ARROWS
                 } else {
@@ -99,7 +99,7 @@ impl<'a> Instances<'a> {
                 list.push(shown);
             }
         }
-        list.sort_by_key(|shown| Reverse(shown.times.dearness));
+        list.sort_by_key(|shown| Reverse(shown.times.costliness));
         Self { analysis, list }
     }
 
@@ -107,7 +107,7 @@ impl<'a> Instances<'a> {
         (1..).zip(self.list.iter().copied())
     }
 
-    /// The figures, the dearest instance first.
+    /// The figures, the costliest instance first.
     pub(crate) fn figures(&self) -> Vec<InstanceFigure> {
         let figures = self
             .numbered()
@@ -129,7 +129,7 @@ impl<'a> Instances<'a> {
             let words = format!(
                 "{} at {}{outlier}",
                 quantity::duration(shown.times.duration_ns),
-                quantity::instant(shown.times.dearness.at_ns.0)
+                quantity::instant(shown.times.costliness.at_ns.0)
             );
             (number, words.into())
         });
@@ -147,7 +147,7 @@ impl<'a> Instances<'a> {
     pub(crate) fn worst_of(&self, cause: &FoundCause) -> Option<usize> {
         let worst = worst_of(self.analysis, &self.list, cause)?;
         let mut numbered = self.numbered();
-        let found = numbered.find(|(_, shown)| shown.times.dearness == worst.times.dearness);
+        let found = numbered.find(|(_, shown)| shown.times.costliness == worst.times.costliness);
         found.map(|(number, _)| number)
     }
 
@@ -300,7 +300,9 @@ impl<'a> Instances<'a> {
         let middle_ns = begin_ns.midpoint(end_ns);
         let others = self.analysis.instances.list.iter().filter(|other| {
             let (begin_ns, end_ns) = other.times.span_ns();
-            begin_ns <= to_ns && end_ns >= from_ns && other.times.dearness != shown.times.dearness
+            begin_ns <= to_ns
+                && end_ns >= from_ns
+                && other.times.costliness != shown.times.costliness
         });
         let mut others: Vec<&ShownInstance> = others.collect();
         others.sort_by_key(|other| {
@@ -353,7 +355,7 @@ pub(crate) fn of_all(analysis: &Analysis) -> Option<InstanceTimeline> {
     Some(timeline)
 }
 
-/// The instance among some, the dearest first, that shows best what a cause costs: the dearest in which it acts.
+/// The instance among some, the costliest first, that shows best what a cause costs: the costliest in which it acts.
 fn worst_of<'a>(
     analysis: &Analysis,
     by_cost: &[&'a ShownInstance],
@@ -380,7 +382,7 @@ fn worst_of<'a>(
             .iter()
             .filter_map(|shown| Some((transfer_ns(shown)?, *shown)));
         known
-            .max_by_key(|(ns, shown)| (*ns, shown.times.dearness))
+            .max_by_key(|(ns, shown)| (*ns, shown.times.costliness))
             .map(|(_, shown)| shown)
     };
     match &cause.place {
@@ -438,7 +440,7 @@ fn heading(analysis: &Analysis, shown: &ShownInstance) -> String {
     let times = &shown.times;
     let operation = &analysis.operations[shown.operation];
     // The axis begins with the first enter; sentences on an instance name the time of the last one.
-    let [first, last] = [times.span_ns().0, times.dearness.at_ns.0].map(quantity::instant);
+    let [first, last] = [times.span_ns().0, times.costliness.at_ns.0].map(quantity::instant);
     let when = if first == last {
         format!(" at {first}")
     } else {
@@ -449,10 +451,10 @@ fn heading(analysis: &Analysis, shown: &ShownInstance) -> String {
         operation.operation,
         quantity::duration(times.duration_ns)
     )];
-    if times.dearness.wait_ns > 0 {
+    if times.costliness.wait_ns > 0 {
         parts.push(format!(
             "ranks wait {}",
-            quantity::duration(times.dearness.wait_ns)
+            quantity::duration(times.costliness.wait_ns)
         ));
     }
     parts.extend(
@@ -467,7 +469,7 @@ fn heading(analysis: &Analysis, shown: &ShownInstance) -> String {
 /// What is to be seen in an instance, as a sentence.
 fn finding(analysis: &Analysis, shown: &ShownInstance) -> String {
     let times = &shown.times;
-    let waiting = quantity::percent(times.dearness.wait_ns, times.dearness.call_ns);
+    let waiting = quantity::percent(times.costliness.wait_ns, times.costliness.call_ns);
     let messages = times.messages.iter();
     let longest = messages.filter_map(|message| Some((message.transfer_ns()?, message)));
     let longest = longest.max_by_key(|(ns, _)| *ns).map(|(ns, message)| {
@@ -497,7 +499,7 @@ fn finding(analysis: &Analysis, shown: &ShownInstance) -> String {
 }
 
 fn is_mostly_waiting(times: &InstanceTimes) -> bool {
-    times.dearness.wait_ns > 0 && 2 * times.dearness.wait_ns >= times.dearness.call_ns
+    times.costliness.wait_ns > 0 && 2 * times.costliness.wait_ns >= times.costliness.call_ns
 }
 
 /// The cause of waiting that arises at the one that arrives last, if it matters and the instance shows it.
@@ -652,7 +654,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_instance_of_a_late_rank_is_the_dearest_to_which_it_came_last() {
+    fn the_worst_instance_of_a_late_rank_is_the_costliest_to_which_it_came_last() {
         let analysis = of_scenario("four");
         let instances = Instances::of(&analysis, &drawn(&analysis));
         let late = |cause: &&FoundCause| cause.place == Some(CausePlace::Rank(2));
@@ -662,8 +664,8 @@ mod tests {
             let times = &shown.times;
             times.last.is_some_and(|last| times.calls[last].rank == 2)
         });
-        let dearest = came_last.map(|shown| shown.times.dearness).max();
-        assert_eq!(Some(worst.dearness), dearest);
+        let costliest = came_last.map(|shown| shown.times.costliness).max();
+        assert_eq!(Some(worst.costliness), costliest);
     }
 
     #[test]

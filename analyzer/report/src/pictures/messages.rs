@@ -132,11 +132,11 @@ pub(super) fn nodes(
         .collect();
     serving.sort_by_key(|(rank, children)| (std::cmp::Reverse(children.len()), *rank));
     let most = serving.first()?.1.len();
-    let dearest = serving.iter().max_by_key(|(rank, children)| {
+    let costliest = serving.iter().max_by_key(|(rank, children)| {
         let rank = std::cmp::Reverse(*rank);
         (words::longer_behind_siblings(waits(children)), rank)
     });
-    let (rank, served) = dearest?;
+    let (rank, served) = costliest?;
     let finding = format!(
         "At rank {rank} {}",
         words::behind_siblings(waits(served)).unwrap_or_default()

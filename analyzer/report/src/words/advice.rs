@@ -186,25 +186,25 @@ pub(crate) fn ordinal(n: u64) -> String {
 pub(crate) fn outliers(analysis: &Analysis) -> Vec<String> {
     let n_ranks = (analysis.ranks.len() as i64).max(1);
     let least_ns = analysis.collectives_ns() / n_ranks / 100;
-    let mut dearest: Vec<(i64, &OperationSummary, &OutlierSummary)> = Vec::new();
+    let mut costliest: Vec<(i64, &OperationSummary, &OutlierSummary)> = Vec::new();
     for operation in &analysis.operations {
         let median = operation
             .duration_ns
             .as_ref()
             .map_or(0, |usual| usual.median);
         for outlier in &operation.outliers {
-            dearest.push((
+            costliest.push((
                 outlier.duration_ns.saturating_sub(median),
                 operation,
                 outlier,
             ));
         }
     }
-    dearest.retain(|(excess, ..)| *excess > least_ns);
+    costliest.retain(|(excess, ..)| *excess > least_ns);
     // Stable: equal ones stay in the order of the operations.
-    dearest.sort_by_key(|(excess, ..)| std::cmp::Reverse(*excess));
-    let n = dearest.len();
-    let shown = dearest.iter().take(MAX_OUTLIERS).enumerate();
+    costliest.sort_by_key(|(excess, ..)| std::cmp::Reverse(*excess));
+    let n = costliest.len();
+    let shown = costliest.iter().take(MAX_OUTLIERS).enumerate();
     let sentences = shown.map(|(at, (_, operation, outlier))| {
         let words = outlier_words(analysis, operation, outlier);
         match (at, n) {

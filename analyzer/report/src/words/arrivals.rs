@@ -11,7 +11,7 @@ use crate::words::{advice, call_sites, communicator};
 const FEW: u64 = 9;
 /// Unsuccessful tests for each call from which on ranks may wait between them.
 const MANY_TESTS: u64 = 2;
-/// How many times the known waits what may be waited between tests is, to be told.
+/// How many times the known waits what may be waited between tests is, to be mentioned.
 const MOSTLY_TESTED: i128 = 4;
 /// Instances up to which nobody is said to arrive last as a rule.
 pub(crate) const TOO_FEW_FOR_A_RULE: u64 = 4;
@@ -345,11 +345,11 @@ fn in_few(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
         n => format!("in {n} {} on {name}", summary.operation),
     };
     let of_all = summary.all_waits_caused_ns;
-    let Some(dearest) = &summary.dearest else {
+    let Some(most) = &summary.most_waited_for else {
         return format!("{at} nobody waits");
     };
-    let caused_ns = dearest.wait_caused_ns;
-    let times = match (summary.resolved, dearest.last) {
+    let caused_ns = most.wait_caused_ns;
+    let times = match (summary.resolved, most.last) {
         (1, _) => String::new(),
         (of, n) => format!(" {n} of {of} times"),
     };
@@ -359,7 +359,7 @@ fn in_few(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
     };
     format!(
         "{at} rank {} arrives last{times}: the others wait {}{rest} for it{}",
-        dearest.rank,
+        most.rank,
         quantity::duration(caused_ns),
         advice::of_all_time(analysis, caused_ns),
     )

@@ -58,8 +58,8 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
         sentences.push(format!("and {more}: see causes in analysis.json"));
     }
     if !sentences.is_empty() {
-        let untold = analysis.operation_costs.untold.first();
-        sentences.extend(untold.map(|untold| untold_operation(analysis, untold)));
+        let unexplained = analysis.operation_costs.unexplained.first();
+        sentences.extend(unexplained.map(|unexplained| untold_operation(analysis, unexplained)));
     }
     sentences
 }

@@ -400,15 +400,15 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
         quantity::duration(caused_ns),
         advice::of_all_time(analysis, caused_ns),
     );
-    if let Some(dearest) = &verdict.dearest
-        && dearest.wait_caused_ns > caused_ns
-        && causes::are_at(analysis, &Culprit::Rank(dearest.rank))
+    if let Some(most) = &verdict.most_waited_for
+        && most.wait_caused_ns > caused_ns
+        && causes::are_at(analysis, &Culprit::Rank(most.rank))
     {
         sentence += &format!(
             "; they wait longer for rank {}, which arrives last in {}: {}",
-            dearest.rank,
-            quantity::percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
-            quantity::duration(dearest.wait_caused_ns),
+            most.rank,
+            quantity::percent(most.last.cast_signed(), verdict.resolved.cast_signed()),
+            quantity::duration(most.wait_caused_ns),
         );
     }
     let cause = causes::costliest_at(analysis, culprit);
@@ -519,21 +519,21 @@ fn most_waited_for(analysis: &Analysis) -> Option<String> {
         .imbalance
         .iter()
         .max_by_key(|verdict| verdict.all_waits_caused_ns)?;
-    let dearest = verdict.dearest.as_ref()?;
-    let is_most = dearest.wait_caused_ns > verdict.all_waits_caused_ns / 2;
-    let is_dear = dearest.wait_caused_ns > analysis.collectives_ns() / 100;
-    (is_most && is_dear).then(|| {
+    let most = verdict.most_waited_for.as_ref()?;
+    let is_most = most.wait_caused_ns > verdict.all_waits_caused_ns / 2;
+    let is_costly = most.wait_caused_ns > analysis.collectives_ns() / 100;
+    (is_most && is_costly).then(|| {
         let mut sentence = format!(
             "but {} of the waiting in {} on {} ({}) is for rank {}, which arrives last in {} of the \
              instances",
-            quantity::percent(dearest.wait_caused_ns, verdict.all_waits_caused_ns),
+            quantity::percent(most.wait_caused_ns, verdict.all_waits_caused_ns),
             verdict.operation,
             communicator(analysis, Some(verdict.communicator), 30),
             quantity::duration(verdict.all_waits_caused_ns),
-            dearest.rank,
-            quantity::percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
+            most.rank,
+            quantity::percent(most.last.cast_signed(), verdict.resolved.cast_signed()),
         );
-        if let Some(before) = why_late::before(analysis, verdict, dearest.rank) {
+        if let Some(before) = why_late::before(analysis, verdict, most.rank) {
             sentence += &format!("; {}", why_late::sentence(before));
         }
         sentence
@@ -662,7 +662,7 @@ mod tests {
             share: Some(0.9),
             wait_caused_ns: Some(9_000_000),
             excess_ns: None,
-            dearest: Some(MostWaitedFor {
+            most_waited_for: Some(MostWaitedFor {
                 rank: 7,
                 last: 5,
                 wait_caused_ns: 20_000_000,

@@ -3,7 +3,7 @@
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
     AlgorithmTrouble, CausePlace, Confidence, CostFacts, Doubt, OperationCause, OperationSummary,
-    UntoldOperation, UntoldReason,
+    UnexplainedOperation, WhyUnexplained,
 };
 use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, short_bytes, short_count};
@@ -257,26 +257,26 @@ pub(crate) fn operation_cause_next(analysis: &Analysis, cause: &OperationCause) 
     }
 }
 
-/// Why it cannot be told what the time of an operation is spent on, and what would tell.
-pub(crate) fn untold_operation(analysis: &Analysis, untold: &UntoldOperation) -> String {
-    let subject = subject(analysis, analysis.operations.get(untold.operation));
-    let time = duration(untold.operation_time_ns);
-    let why = match untold.why {
-        UntoldReason::NoMessages => {
+/// Why it is unknown what the time of an operation is spent on, and what would show it.
+pub(crate) fn untold_operation(analysis: &Analysis, unexplained: &UnexplainedOperation) -> String {
+    let subject = subject(analysis, analysis.operations.get(unexplained.operation));
+    let time = duration(unexplained.operation_time_ns);
+    let why = match unexplained.why {
+        WhyUnexplained::NoMessages => {
             "messages were not recorded; record with --layers +messages".to_owned()
         }
-        UntoldReason::Opaque => {
+        WhyUnexplained::Opaque => {
             "the MPI library sent its data without visible messages, for instance through shared \
              memory"
                 .to_owned()
         }
-        UntoldReason::PathUnknown(doubt) => format!(
+        WhyUnexplained::PathUnknown(doubt) => format!(
             "the critical path is not known: {}",
             words::inside::why(doubt)
         ),
     };
-    let remedy = match untold.why {
-        UntoldReason::PathUnknown(Doubt::NoCommonTime | Doubt::UnresolvedClocks) => {
+    let remedy = match unexplained.why {
+        WhyUnexplained::PathUnknown(Doubt::NoCommonTime | Doubt::UnresolvedClocks) => {
             "; record again with more exchanges between the clocks (--exchange)"
         }
         _ => "",

@@ -330,8 +330,8 @@ impl Broken {
         self.at_most(name, "resolved", field("resolved"), field("instances"));
         let all = field("all_waits_caused_ns");
         self.at_most(name, "wait_caused_ns", field("wait_caused_ns"), all);
-        let dearest = number(&verdict["dearest"]["wait_caused_ns"]);
-        self.at_most(name, "dearest", dearest, all);
+        let costliest = number(&verdict["dearest"]["wait_caused_ns"]);
+        self.at_most(name, "dearest", costliest, all);
         self.at_most(name, "0 <= excess", 0, field("excess_ns"));
         if !verdict["hosts"].is_null() {
             let hosts = list(&verdict["hosts"]);

@@ -60,7 +60,7 @@ fn figures_of_all_scenarios_add_up() {
                     ..Selection::default()
                 },
             ];
-            // A restricted look is told by the same sums.
+            // A restricted look is described by the same sums.
             for selection in &selections[..if seed == 0 { 3 } else { 1 }] {
                 let options = Options {
                     selection: selection.clone(),

@@ -150,10 +150,10 @@ steps = [{ operation = "MPI_Allreduce", bytes = 8, work = [{ exponential_ns = 90
     ] {
         let analysis = written(directory.path(), name, keeps, LOOP);
         let causes = analysis.causes.iter();
-        let untold = [CauseKind::Startup, CauseKind::Unexplained];
+        let unexplained = [CauseKind::Startup, CauseKind::Unexplained];
         let kinds = causes
             .map(|cause| cause.kind)
-            .filter(|kind| untold.contains(kind));
+            .filter(|kind| unexplained.contains(kind));
         assert_eq!(kinds.collect::<Vec<_>>(), expected, "{name}");
     }
 }

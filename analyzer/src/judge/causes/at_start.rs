@@ -1,6 +1,6 @@
 //! Ranks that are late for their first collective: by what they do after `MPI_Init` has returned.
 //!
-//! It happens once, so that chance cannot be told by how often. Named are those that are apart from all others, which are
+//! It happens once, so that chance cannot be excluded by how often. Named are those that are apart from all others, which are
 //! alike, where nothing later in the run makes anybody late by nearly as much at once.
 
 use std::collections::{BTreeMap, BTreeSet};

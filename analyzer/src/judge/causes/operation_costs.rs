@@ -43,7 +43,7 @@ use crate::judge::causes::sites::Sites;
 use crate::judge::inputs::Inputs;
 use crate::results::operation_costs::{
     AlgorithmTrouble, CausePlace, Confidence, CostFacts, OperationCause, OperationCauseKind,
-    OperationCosts, UntoldOperation,
+    OperationCosts, UnexplainedOperation,
 };
 
 mod crossings;
@@ -127,7 +127,7 @@ fn costs(operations: &[OperationFacts], hosts: &Hosts<'_>, rank_ns: i128) -> Ope
     };
     let mut links: BTreeMap<LinkEnds, LinkCost> = BTreeMap::new();
     let mut causes: Vec<OperationCause> = Vec::new();
-    let mut untold = Vec::new();
+    let mut unexplained = Vec::new();
     let matters = |ns: i64| i128::from(ns) > 0 && i128::from(ns) * MATTERS >= rank_ns;
     for operation in operations {
         for graph in operation
@@ -165,10 +165,10 @@ fn costs(operations: &[OperationFacts], hosts: &Hosts<'_>, rank_ns: i128) -> Ope
         }
         causes.extend(no_progress(operation));
         if let Some(why) = operation
-            .untold
+            .unexplained
             .filter(|_| matters(operation.operation_time_ns))
         {
-            untold.push(UntoldOperation {
+            unexplained.push(UnexplainedOperation {
                 operation: operation.index,
                 operation_time_ns: operation.operation_time_ns,
                 why,
@@ -186,8 +186,11 @@ fn costs(operations: &[OperationFacts], hosts: &Hosts<'_>, rank_ns: i128) -> Ope
     causes.retain(|cause| matters(cause.cost_ns.max(waits_ns(cause).unwrap_or(0))));
     // Stable: causes of equal cost stay in the order of their operations.
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
-    untold.sort_by_key(|of| std::cmp::Reverse(of.operation_time_ns));
-    OperationCosts { causes, untold }
+    unexplained.sort_by_key(|of| std::cmp::Reverse(of.operation_time_ns));
+    OperationCosts {
+        causes,
+        unexplained,
+    }
 }
 
 /// The mean time on the critical paths of the instances of a graph, in parts, ns.

@@ -17,7 +17,7 @@ use crate::results::operation_costs::{CausePlace, Confidence};
 /// Part of what a process waited that the end of its chain of partners works longer, at least, to be what it waited for:
 /// one in so many.
 const EXPLAINED: i64 = 4;
-/// Part of what the process waited that waits longest by which it is longer than the median to be told: one in so many.
+/// Part of what the process waited that waits longest by which it is longer than the median to be named: one in so many.
 const NOTABLY: i64 = 5;
 /// A process that is late because of messages is named for its own work if that makes this part of its cost: one in so many.
 const NOTABLE_WORK: i128 = 4;

@@ -60,7 +60,7 @@ pub(crate) struct Rhythm {
     pub(crate) own: Vec<usize>,
     /// Indexes of further interruptions at the same time in a cycle.
     pub(crate) further: Vec<usize>,
-    /// Whether the intervals are regular in time or in steps of the program; `None`: it cannot be told.
+    /// Whether the intervals are regular in time or in steps of the program; `None`: it is unknown.
     pub(crate) basis: Option<PeriodBasis>,
     /// Steps of the program that it follows, or might follow.
     pub(crate) in_step: Option<InStep>,

@@ -6,14 +6,14 @@ use crate::judge::inputs::Inputs;
 use crate::judge::operations::by_time;
 use crate::judge::over_time::outlier_limit;
 use crate::results::shown_instances::{ShownInstance, ShownInstances};
-use crate::sums::instances::instance_times::{Dearness, InstanceTimes};
+use crate::sums::instances::instance_times::{Costliness, InstanceTimes};
 use crate::sums::instances::operation_key::OperationKey;
 
 /// Most calls and messages of all of them.
 const MAX_MARKS: usize = 1 << 18;
 
-/// The instances that are shown in detail: all, if they are few; else the dearest over time, and for each operation
-/// the longest ones and the dearest of each doubling of durations, as many as there is room for.
+/// The instances that are shown in detail: all, if they are few; else the costliest over time, and for each operation
+/// the longest ones and the costliest of each doubling of durations, as many as there is room for.
 pub(crate) fn shown_instances(inputs: &Inputs<'_>) -> ShownInstances {
     let operations = by_time(inputs);
     let numbers = (0..)
@@ -30,10 +30,10 @@ pub(crate) fn shown_instances(inputs: &Inputs<'_>) -> ShownInstances {
         let outliers = outlier_limit(&tally.duration).map(|least| tally.longest.beyond(least));
         let outliers = outliers.into_iter().flatten();
         let times = outliers.filter_map(|long| long.times.as_ref());
-        chosen.outliers.extend(times.map(|times| times.dearness));
+        chosen.outliers.extend(times.map(|times| times.costliness));
     }
     let shown = &inputs.sums.shown;
-    shown.dearest().for_each(|times| chosen.add(times));
+    shown.costliest().for_each(|times| chosen.add(times));
     let all = shown.all();
     let are_all = all.is_some();
     all.into_iter()
@@ -43,18 +43,18 @@ pub(crate) fn shown_instances(inputs: &Inputs<'_>) -> ShownInstances {
         let longest = tally.longest.beyond(i64::MIN);
         let longest = longest.filter_map(|long| long.times.as_deref());
         longest.for_each(|times| chosen.add(times));
-        tally.dearest.iter().for_each(|times| chosen.add(times));
+        tally.costliest.iter().for_each(|times| chosen.add(times));
     }
     let mut list = chosen.list;
-    list.sort_by_key(|shown| (shown.times.span_ns(), shown.times.dearness));
+    list.sort_by_key(|shown| (shown.times.span_ns(), shown.times.costliness));
     ShownInstances { are_all, list }
 }
 
 struct Chosen<'a> {
     /// Numbers of operations in the results.
     numbers: BTreeMap<&'a OperationKey, usize>,
-    outliers: BTreeSet<Dearness>,
-    met: BTreeSet<Dearness>,
+    outliers: BTreeSet<Costliness>,
+    met: BTreeSet<Costliness>,
     n_marks: usize,
     list: Vec<ShownInstance>,
 }
@@ -66,13 +66,13 @@ impl Chosen<'_> {
         let Some(&operation) = self.numbers.get(&times.key) else {
             return;
         };
-        if n_marks > MAX_MARKS || !self.met.insert(times.dearness) {
+        if n_marks > MAX_MARKS || !self.met.insert(times.costliness) {
             return;
         }
         self.n_marks = n_marks;
         self.list.push(ShownInstance {
             operation,
-            is_outlier: self.outliers.contains(&times.dearness),
+            is_outlier: self.outliers.contains(&times.costliness),
             times: times.clone(),
         });
     }

@@ -19,10 +19,10 @@ const NOBODY: u32 = u32::MAX;
 /// Stands for an unknown wait: not a time.
 const UNKNOWN: i64 = i64::MIN;
 
-/// How dear an instance is: by the time waited in it, then by the time in its calls. No two instances of a run are
-/// equally dear: of two with the same times the earlier one is dearer.
+/// How costly an instance is: by the time waited in it, then by the time in its calls. No two instances of a run are
+/// equally costly: of two with the same times the earlier one is costlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Dearness {
+pub struct Costliness {
     /// Known waits of all calls, ns.
     pub wait_ns: i64,
     /// Time in all calls, ns.
@@ -35,7 +35,7 @@ pub struct Dearness {
     position: Reverse<u64>,
 }
 
-impl Dearness {
+impl Costliness {
     /// That of an instance with these sums over its calls.
     pub(crate) fn of(instance: &CompleteInstance<'_>, at_ns: i64, sums_ns: (i64, i64)) -> Self {
         let (wait_ns, call_ns) = sums_ns;
@@ -53,8 +53,8 @@ impl Dearness {
 /// One instance in detail. Times are in ns since the start of the run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct InstanceTimes {
-    /// How dear it is. It identifies the instance.
-    pub dearness: Dearness,
+    /// How costly it is. It identifies the instance.
+    pub costliness: Costliness,
     /// The operation that it belongs to.
     pub(crate) key: OperationKey,
     /// Last leave minus first enter, ns; the longest of any hosts with a common time.
@@ -143,7 +143,7 @@ impl InstanceTimes {
         instance: &CompleteInstance<'_>,
         figures: &Figures,
         key: OperationKey,
-        dearness: Dearness,
+        costliness: Costliness,
         is_selected: impl Fn(u32) -> bool,
     ) -> Self {
         let members = &instance.communicator.members;
@@ -197,7 +197,7 @@ impl InstanceTimes {
             })
             .collect();
         Self {
-            dearness,
+            costliness,
             key,
             duration_ns: figures.duration,
             sequence: instance.position,

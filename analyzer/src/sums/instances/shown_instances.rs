@@ -1,8 +1,8 @@
 //! The few instances that are kept in detail, so that they can be shown.
 //!
 //! Which ones these are is known at the end only, so each is chosen by an order in which it can be seen at once whether
-//! an instance may be among them: the dearest of each stretch of the run, some of each communicator; of each operation
-//! the [longest](crate::sums::instances::outliers::Longest), and the dearest of each doubling of durations; and if all instances
+//! an instance may be among them: the costliest of each stretch of the run, some of each communicator; of each operation
+//! the [longest](crate::sums::instances::outliers::Longest), and the costliest of each doubling of durations; and if all instances
 //! are few, all. Memory grows with operations and their processes, not with instances. The road not taken is a second
 //! pass over the stretches of interest, which would show what happened beside them, but match calls twice.
 
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use collbench_stats::bins::{Bins, Sum};
 use serde::{Deserialize, Serialize};
 
-use crate::sums::instances::instance_times::{Dearness, InstanceTimes};
+use crate::sums::instances::instance_times::{Costliness, InstanceTimes};
 use crate::sums::timeline::MAX_BINS;
 
 /// Most instances of one stretch of the run.
@@ -23,21 +23,21 @@ const MAX_MARKS: usize = 1 << 14;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ShownInstances {
     /// By stretch of the run in which they have their last enter.
-    by_stretch: Bins<DearestOfStretch, MAX_BINS>,
+    by_stretch: Bins<CostliestOfStretch, MAX_BINS>,
     all: AllInstances,
 }
 
 impl ShownInstances {
     /// Whether an instance on a communicator may be kept.
     #[inline]
-    pub(crate) fn may_keep(&mut self, entry: usize, dearness: &Dearness) -> bool {
-        let stretch = self.by_stretch.at(dearness.at_ns.0);
-        self.all.may_keep() || stretch.may_keep(entry, dearness)
+    pub(crate) fn may_keep(&mut self, entry: usize, costliness: &Costliness) -> bool {
+        let stretch = self.by_stretch.at(costliness.at_ns.0);
+        self.all.may_keep() || stretch.may_keep(entry, costliness)
     }
 
     /// Looks at an instance on a communicator.
     pub(crate) fn add(&mut self, entry: usize, instance: InstanceTimes) {
-        let stretch = self.by_stretch.at(instance.dearness.at_ns.0);
+        let stretch = self.by_stretch.at(instance.costliness.at_ns.0);
         if self.all.may_keep() {
             stretch.add(entry, Box::new(instance.clone()));
             self.all.add(instance);
@@ -52,8 +52,8 @@ impl ShownInstances {
         self.all.merge(other.all);
     }
 
-    /// The dearest of each stretch, by time.
-    pub(crate) fn dearest(&self) -> impl Iterator<Item = &InstanceTimes> {
+    /// The costliest of each stretch, by time.
+    pub(crate) fn costliest(&self) -> impl Iterator<Item = &InstanceTimes> {
         let stretches = self.by_stretch.iter();
         stretches.flat_map(|(_, stretch)| stretch.0.iter().map(|(_, instance)| &**instance))
     }
@@ -64,33 +64,33 @@ impl ShownInstances {
     }
 }
 
-/// The dearest instances of a stretch of the run, one of each communicator: the dearest first.
+/// The costliest instances of a stretch of the run, one of each communicator: the costliest first.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct DearestOfStretch(Vec<(usize, Box<InstanceTimes>)>);
+struct CostliestOfStretch(Vec<(usize, Box<InstanceTimes>)>);
 
-impl DearestOfStretch {
-    fn may_keep(&self, entry: usize, dearness: &Dearness) -> bool {
+impl CostliestOfStretch {
+    fn may_keep(&self, entry: usize, costliness: &Costliness) -> bool {
         let kept = &self.0;
         let least = match kept.iter().find(|(other, _)| *other == entry) {
             Some(of_entry) => Some(of_entry),
             None => kept.get(MAX_OF_STRETCH - 1),
         };
-        least.is_none_or(|(_, least)| *dearness > least.dearness)
+        least.is_none_or(|(_, least)| *costliness > least.costliness)
     }
 
     fn add(&mut self, entry: usize, instance: Box<InstanceTimes>) {
-        if !self.may_keep(entry, &instance.dearness) {
+        if !self.may_keep(entry, &instance.costliness) {
             return;
         }
         let kept = &mut self.0;
         kept.retain(|(other, _)| *other != entry);
         kept.truncate(MAX_OF_STRETCH - 1);
-        let at = kept.partition_point(|(_, other)| other.dearness > instance.dearness);
+        let at = kept.partition_point(|(_, other)| other.costliness > instance.costliness);
         kept.insert(at, (entry, instance));
     }
 }
 
-impl Sum for DearestOfStretch {
+impl Sum for CostliestOfStretch {
     fn merge(&mut self, other: Self) {
         for (entry, instance) in other.0 {
             self.add(entry, instance);
@@ -140,26 +140,26 @@ impl AllInstances {
     }
 }
 
-/// The dearest instance of each doubling of durations, of one operation.
+/// The costliest instance of each doubling of durations, of one operation.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct DearestByDuration(
+pub struct CostliestByDuration(
     /// Doubling and instance, ascending.
     Vec<(u32, Box<InstanceTimes>)>,
 );
 
-impl DearestByDuration {
+impl CostliestByDuration {
     /// Whether an instance that took so long may be kept.
     #[inline]
-    pub(crate) fn may_keep(&self, duration_ns: i64, dearness: &Dearness) -> bool {
+    pub(crate) fn may_keep(&self, duration_ns: i64, costliness: &Costliness) -> bool {
         match self.place(duration_ns) {
-            Ok(place) => *dearness > self.0[place].1.dearness,
+            Ok(place) => *costliness > self.0[place].1.costliness,
             Err(_) => true,
         }
     }
 
     /// Looks at an instance that took so long.
     pub(crate) fn add(&mut self, duration_ns: i64, instance: InstanceTimes) {
-        if !self.may_keep(duration_ns, &instance.dearness) {
+        if !self.may_keep(duration_ns, &instance.costliness) {
             return;
         }
         self.put(doubling(duration_ns), Box::new(instance));
@@ -169,7 +169,7 @@ impl DearestByDuration {
     pub(crate) fn merge(&mut self, other: &Self) {
         for (doubling, instance) in &other.0 {
             let place = self.0.binary_search_by_key(doubling, |(other, _)| *other);
-            if !place.is_ok_and(|place| self.0[place].1.dearness >= instance.dearness) {
+            if !place.is_ok_and(|place| self.0[place].1.costliness >= instance.costliness) {
                 self.put(*doubling, instance.clone());
             }
         }

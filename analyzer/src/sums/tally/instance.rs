@@ -10,7 +10,7 @@ use super::Tally;
 use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::Figures;
 use crate::sums::graphs::figures::Measuring;
-use crate::sums::instances::instance_times::{Dearness, InstanceTimes};
+use crate::sums::instances::instance_times::{Costliness, InstanceTimes};
 use crate::sums::instances::operation_key::OperationKey;
 use crate::sums::instances::outliers::{LateTogether, LongInstance};
 use crate::sums::late_arrivals::LateArrival;
@@ -125,20 +125,20 @@ impl Tally<'_> {
         };
         tally.batches.add(instance.position, &sums);
         tally.sections.add(at_ns, section);
-        let dearness = Dearness::of(instance, at_ns, (section.wait_ns, section.call_ns));
+        let costliness = Costliness::of(instance, at_ns, (section.wait_ns, section.call_ns));
         let selection = self.context.selection;
         let mut made: Option<InstanceTimes> = None;
         let mut in_detail = || {
             let is_selected = |rank| selection.has_rank(rank);
-            let new = || InstanceTimes::of(instance, figures, of.key, dearness, is_selected);
+            let new = || InstanceTimes::of(instance, figures, of.key, costliness, is_selected);
             made.get_or_insert_with(new).clone()
         };
         let is_of_several = instance.n_calls() > 1;
         if is_of_several {
-            if tally.dearest.may_keep(figures.duration, &dearness) {
-                tally.dearest.add(figures.duration, in_detail());
+            if tally.costliest.may_keep(figures.duration, &costliness) {
+                tally.costliest.add(figures.duration, in_detail());
             }
-            if self.sums.shown.may_keep(shown_at.entry, &dearness) {
+            if self.sums.shown.may_keep(shown_at.entry, &costliness) {
                 self.sums.shown.add(shown_at.entry, in_detail());
             }
         }

@@ -84,7 +84,7 @@ pub trait Transport {
         0
     }
 
-    /// Whether a process of this host has ended, as far as that can be told.
+    /// Whether a process of this host has ended, as far as that is known.
     fn has_ended(&self, process: u64) -> bool {
         let _ = process;
         false

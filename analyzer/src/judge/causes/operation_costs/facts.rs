@@ -15,7 +15,7 @@ use crate::judge::tree_figures::host_of;
 use crate::judge::trees;
 use crate::judge::trees::own_trees::OwnTreeHops;
 use crate::measure::critical_path::Doubt;
-use crate::results::operation_costs::UntoldReason;
+use crate::results::operation_costs::WhyUnexplained;
 use crate::results::overlap::OverlapDiagnosis;
 use crate::sums::graphs::GraphTally;
 use crate::sums::graphs::figures::EdgeFigures;
@@ -98,7 +98,7 @@ pub(crate) struct OperationFacts {
     /// Overlap and progress of a nonblocking operation; `None` for others.
     pub(crate) overlap: Option<OverlapFacts>,
     /// Why no critical path is known; `None` where some are.
-    pub(crate) untold: Option<UntoldReason>,
+    pub(crate) unexplained: Option<WhyUnexplained>,
 }
 
 /// The instances of one graph.
@@ -274,7 +274,7 @@ fn operation(
         longest_ns: longest_ns.unwrap_or(0),
         waits_caused_ns: waits_caused_ns(inputs, key.stable_hash()),
         typical,
-        untold: untold(tally, &graphs),
+        unexplained: unexplained(tally, &graphs),
         graphs,
         overlap: tally.overlap.as_ref().map(|_| overlap(tally, waits_ns)),
     })
@@ -313,7 +313,7 @@ fn can_use_tree(key: &OperationKey) -> bool {
 }
 
 /// Why the critical path of no instance is known.
-fn untold(tally: &OperationTally, graphs: &[GraphFacts]) -> Option<UntoldReason> {
+fn unexplained(tally: &OperationTally, graphs: &[GraphFacts]) -> Option<WhyUnexplained> {
     if graphs.iter().any(|graph| graph.known > 0) {
         return None;
     }
@@ -321,10 +321,10 @@ fn untold(tally: &OperationTally, graphs: &[GraphFacts]) -> Option<UntoldReason>
         let unknown = of_tree.figures.critical.unknown;
         let most = Doubt::ALL.into_iter().zip(unknown).rev();
         let most = most.filter(|&(_, n)| n > 0).max_by_key(|&(_, n)| n);
-        return most.map(|(doubt, _)| UntoldReason::PathUnknown(doubt));
+        return most.map(|(doubt, _)| WhyUnexplained::PathUnknown(doubt));
     }
     let Some(inside) = &tally.inside else {
-        return Some(UntoldReason::NoMessages);
+        return Some(WhyUnexplained::NoMessages);
     };
     if tally.overlap.is_some() && !inside.graphs.is_empty() {
         return None;
@@ -336,8 +336,8 @@ fn untold(tally: &OperationTally, graphs: &[GraphFacts]) -> Option<UntoldReason>
     // Of equal ones the first.
     let most = doubts.rev().filter(|&(_, n)| n > 0).max_by_key(|&(_, n)| n);
     Some(match most {
-        Some((doubt, _)) => UntoldReason::PathUnknown(doubt),
-        None => UntoldReason::Opaque,
+        Some((doubt, _)) => WhyUnexplained::PathUnknown(doubt),
+        None => WhyUnexplained::Opaque,
     })
 }
 

@@ -49,7 +49,7 @@ fn broadcast(n_hosts: usize, path_ns: i64, edges: Vec<EdgeFacts>) -> OperationFa
             nodes: Vec::new(),
         }],
         overlap: None,
-        untold: None,
+        unexplained: None,
     }
 }
 
