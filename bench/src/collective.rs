@@ -57,7 +57,7 @@ pub(crate) use table::write as write_text;
 ///
 /// Start it with a launcher. Without --plan, --operation and --pattern it measures a default plan. Processes
 /// start each repetition together, at an instant of a global clock (--start): late starts are
-/// invalid and counted. Each point is repeated until the 95 % interval of its trimmed mean is narrow
+/// invalid and counted; where all are late, processes start by a barrier. Each point is repeated until the 95 % interval of its trimmed mean is narrow
 /// enough. Lengths given as a range are refined where the time changes most.
 ///
 /// Method: Reussner et al. 1999 (patterns, repetition, refinement, several runs); Hoefler et al.
@@ -90,8 +90,9 @@ pub struct Options {
     /// Pieces for each worker, for operations of a master and workers [default: 10]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pieces: Vec<usize>,
-    /// How processes start together [default: window; of the default plan barrier where there are
-    /// more processes than cores]
+    /// How processes start together; one that none of the first 100 repetitions holds is replaced,
+    /// unless it is compared with one that cannot be late [default: window; of the default plan
+    /// barrier where there are more processes than cores]
     #[arg(long, value_enum, value_name = "SCHEME", value_delimiter = ',')]
     start: Vec<StartScheme>,
     /// Measure with all start schemes
@@ -397,9 +398,10 @@ pub(crate) fn points_in_journal(path: &Path) -> usize {
     journal::n_points(&std::fs::read_to_string(path).unwrap_or_default())
 }
 
-/// Writes where and how results were measured.
+/// Writes where and how results were measured, and which starts were given up.
 pub(crate) fn write_run(results: &Results, output: &mut impl Write) -> std::io::Result<()> {
-    table::write_run("Collective operations", &results.run, output)
+    table::write_run("Collective operations", &results.run, output)?;
+    table::write_given_up(results, output)
 }
 
 /// Writes all files of a result into a directory: documents, tables, the page and pictures.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use collbench_text::quantity;
 use serde::Serialize;
 
-use super::results::{Point, Results};
+use super::results::{Key, Point, Results};
 use crate::overhead::empty_table;
 
 /// The document `collbench.bench.collective.comparison/1`.
@@ -22,6 +22,8 @@ pub(crate) struct Comparison {
     files: Vec<String>,
     /// Points that more than one file has.
     points: Vec<Compared>,
+    /// Why points that were asked for with the same start are not compared, as sentences.
+    not_compared: Vec<String>,
 }
 
 /// A point in all files.
@@ -71,6 +73,7 @@ impl Comparison {
                 .map(|file| file.display().to_string())
                 .collect(),
             points: keys.iter().filter_map(compared).collect(),
+            not_compared: not_compared(all),
         }
     }
 
@@ -107,8 +110,40 @@ impl Comparison {
             }
             writeln!(output, "{}\n", table.trim_fmt())?;
         }
+        for sentence in &self.not_compared {
+            writeln!(output, "not compared: {sentence}")?;
+        }
         Ok(())
     }
+}
+
+/// Points for which a start was given up in one file and not in others, by file.
+fn not_compared(all: &[Results]) -> Vec<String> {
+    let has = |key: &str, but: usize| {
+        let others = all.iter().enumerate().filter(|(i, _)| *i != but);
+        let mut points = others.flat_map(|(_, results)| &results.points);
+        points.any(|point| point.key() == key)
+    };
+    let of_file = |(i, results): (usize, &Results)| {
+        let differs = |point: &&Point| {
+            let asked = point.start_asked.map(|start| Key {
+                start,
+                ..point.as_key()
+            });
+            asked.is_some_and(|asked| has(&asked.words(), i) && !has(&point.key(), i))
+        };
+        let mut points = results.points.iter().filter(differs);
+        let first = points.next()?;
+        Some(format!(
+            "{} of {}, which start by {} since another start was given up; measure the others with \
+             --start {} to compare them",
+            quantity::counted(1 + points.count(), "point"),
+            letter(i),
+            first.start.word(),
+            first.start.word()
+        ))
+    };
+    all.iter().enumerate().filter_map(of_file).collect()
 }
 
 /// A column that says which point a row is of.
@@ -214,6 +249,7 @@ pub(super) fn fastest(times_ns: &[Option<f64>], relative_errors: &[Option<f64>])
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::start::StartScheme;
 
     #[test]
     fn the_fastest_is_named_only_if_the_intervals_do_not_overlap() {
@@ -275,6 +311,27 @@ mod tests {
             text.contains("linear") && text.contains("own choice"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn points_that_start_otherwise_since_a_start_was_given_up_are_named_and_not_compared() {
+        let asked = || Point::example("MPI_Bcast", 8, Some(1_000.0));
+        let fallen_back = || Point {
+            start: StartScheme::Barrier,
+            start_asked: Some(StartScheme::Window),
+            ..asked()
+        };
+        let of = |b: Point| not_compared(&[asked(), b].map(|point| Results::example(vec![point])));
+        assert_eq!(
+            of(fallen_back()),
+            [
+                "1 point of B, which start by barrier since another start was given up; measure the \
+                 others with --start barrier to compare them"
+            ]
+        );
+        assert!(of(asked()).is_empty());
+        let both = [fallen_back(), fallen_back()].map(|point| Results::example(vec![point]));
+        assert!(not_compared(&both).is_empty());
     }
 
     #[test]

@@ -47,8 +47,8 @@ pub(super) struct Journal {
     file: Option<(File, PathBuf)>,
     /// Points of this run and of runs before it, by key.
     measured: BTreeMap<String, Point>,
-    /// How many of them this run has measured.
-    n_new: usize,
+    /// Keys of those that this run has measured.
+    new: HashSet<String>,
     /// Keys of points at which a run ended.
     crashing: HashSet<String>,
 }
@@ -62,7 +62,7 @@ impl Journal {
         Self {
             file: None,
             measured: BTreeMap::new(),
-            n_new: 0,
+            new: HashSet::new(),
             crashing: HashSet::new(),
         }
     }
@@ -89,7 +89,7 @@ impl Journal {
         let mut journal = Self {
             file: Some((file, path)),
             measured,
-            n_new: 0,
+            new: HashSet::new(),
             crashing,
         };
         if text.is_empty() {
@@ -111,9 +111,22 @@ impl Journal {
         self.measured.len()
     }
 
-    /// Number of points that this run has measured.
-    pub(super) fn n_new(&self) -> usize {
-        self.n_new
+    /// Whether a point of this series, with the start that took the place of another, was measured.
+    pub(super) fn has_fallen_back(&self, series: &Series) -> bool {
+        series.start_asked.is_some()
+            && self.measured.values().any(|point| {
+                point.start_asked == series.start_asked && point.key() == series.key(point.bytes)
+            })
+    }
+
+    /// Whether this run has measured anything.
+    pub(super) fn has_new(&self) -> bool {
+        !self.new.is_empty()
+    }
+
+    /// Whether this run has measured the point with this key.
+    pub(super) fn is_new(&self, key: &str) -> bool {
+        self.new.contains(key)
     }
 
     /// The lengths of a series at which a run ended.
@@ -148,7 +161,7 @@ impl Journal {
             ..point.clone()
         };
         self.measured.insert(point.key(), known);
-        self.n_new += 1;
+        self.new.insert(point.key());
         Ok(())
     }
 
@@ -233,6 +246,7 @@ mod tests {
                 pieces: None,
                 algorithm: None,
                 start: StartScheme::Window,
+                start_asked: None,
                 arrivals: None,
             }],
         }
@@ -282,12 +296,12 @@ mod tests {
         journal.write_text("{\"point\": {\"oper").unwrap();
         drop(journal);
         let mut journal = open(4).unwrap();
-        assert_eq!((journal.n_measured(), journal.n_new()), (1, 0));
+        assert_eq!((journal.n_measured(), journal.has_new()), (1, false));
         let known = journal.measured(&point.key()).unwrap();
         assert_eq!((known.time_ns, known.missed), (point.time_ns, point.missed));
         assert_eq!(journal.crashing(series), [Some(64)]);
         journal.end(&Point::example("MPI_Bcast", 64, None)).unwrap();
-        assert_eq!((journal.n_measured(), journal.n_new()), (2, 1));
+        assert_eq!((journal.n_measured(), journal.has_new()), (2, true));
         drop(journal);
         let journal = open(4).unwrap();
         assert_eq!(journal.n_measured(), 2);

@@ -60,7 +60,8 @@ pub struct Options {
     /// Numbers of processes [default: all]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     processes: Vec<usize>,
-    /// How processes start together: window, round-time or barrier
+    /// How processes start together: window, round-time or barrier; one that none of the first 100
+    /// repetitions holds is replaced by the one after it (round-time, window, barrier)
     #[arg(long, value_enum, value_name = "SCHEME", default_value_t, value_parser = start)]
     start: StartScheme,
     /// Half width of the 95 % interval at which repetitions end, percent of the time

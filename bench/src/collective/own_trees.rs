@@ -206,6 +206,7 @@ mod tests {
             pieces: None,
             algorithm: None,
             start: StartScheme::Barrier,
+            start_asked: None,
             arrivals: None,
         }
     }

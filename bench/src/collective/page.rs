@@ -103,6 +103,8 @@ fn verdict(runs: &[Named<'_>]) -> Vec<String> {
             _ => format!("{}: ", run.name),
         };
         let points = &run.results.points;
+        let given_up = run.results.given_up_in_words();
+        statements.extend(given_up.iter().map(|words| format!("{name}{words}")));
         let violations = run.results.guidelines.len();
         if violations > 0 {
             statements.push(format!(

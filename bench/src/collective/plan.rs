@@ -80,10 +80,22 @@ pub(super) struct Series {
     /// `None`: the library's own choice.
     pub(super) algorithm: Option<Algorithm>,
     pub(super) start: StartScheme,
+    /// The start that was asked for, if it was given up for `start`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) start_asked: Option<StartScheme>,
     pub(super) arrivals: Option<Arrivals>,
 }
 
 impl Series {
+    /// With the start that takes the place of its own; `None` if its start cannot be late.
+    pub(super) fn fallen_back(&self) -> Option<Self> {
+        Some(Self {
+            start: self.start.fallback()?,
+            start_asked: self.start_asked.or(Some(self.start)),
+            ..self.clone()
+        })
+    }
+
     /// Whether two series differ only in their start or algorithm.
     fn is_alike(&self, other: &Self) -> bool {
         let of = |series: &Self| Self {
@@ -456,6 +468,7 @@ impl Part {
                             pieces,
                             algorithm: algorithm.clone(),
                             start,
+                            start_asked: None,
                             arrivals: arrivals.filter(|_| start.has_instants()).cloned(),
                         });
                     }

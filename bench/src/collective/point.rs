@@ -26,6 +26,8 @@ const WARM_UP: usize = 3;
 const LEAST_EMPTY: usize = 100;
 /// Calls without a partner in a repetition.
 const SIMPLE_CALLS: usize = 1_000;
+/// Repetitions after which a start is given up, if none of them was valid.
+pub(super) const GIVEN_UP_AFTER: usize = 100;
 /// Most repetitions of a batch: a process that loses its core misses all starts that are left.
 const MOST_IN_BATCH: usize = 50;
 /// Longest time of a batch, ns.
@@ -245,6 +247,7 @@ impl Candidate<'_> {
                 .as_ref()
                 .map(|algorithm| algorithm.name.clone()),
             start: scheme,
+            start_asked: series.start_asked,
             arrivals: series
                 .arrivals
                 .as_ref()
@@ -553,11 +556,15 @@ impl<'a> Measurement<'a> {
         let step_ns = self.job.global().step_ns();
         let next = precision.next(&times, made, step_ns, turn.given_ns);
         let is_late = course.spent.as_secs_f64() > self.method.seconds && made > 0;
+        let left = match course.repetitions.valid.len() {
+            0 => GIVEN_UP_AFTER.saturating_sub(made),
+            _ => usize::MAX,
+        };
         let Next::Repeat(n) = next else {
             course.has_ended = true;
             return Ok(());
         };
-        if is_late {
+        if is_late || left == 0 {
             course.has_ended = true;
             return Ok(());
         }
@@ -565,7 +572,7 @@ impl<'a> Measurement<'a> {
         let most = (LONGEST_BATCH / course.window.length_ns()).max(1) as usize;
         let batch = Batch {
             scheme: turn.scheme,
-            n: n.min(most).min(MOST_IN_BATCH),
+            n: n.min(most).min(MOST_IN_BATCH).min(left),
             loop_length: turn.calls,
             first_ns: self.job.global().now() + course.lead_ns,
             window_ns: course.window.length_ns(),
@@ -737,6 +744,7 @@ mod tests {
             pieces: None,
             algorithm: None,
             start: StartScheme::BarrierSubtracted,
+            start_asked: None,
             arrivals: None,
         };
         let candidate = |subtracted, calls| Candidate {

@@ -27,6 +27,11 @@ impl Progress {
         }
     }
 
+    /// So many points are measured again.
+    pub(super) fn again(&mut self, n: usize) {
+        self.planned += n;
+    }
+
     /// A point was measured; the series before this one have so many points more than planned.
     pub(super) fn add(&mut self, extra: usize) {
         self.measured += 1;

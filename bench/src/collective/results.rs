@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use collbench_stats::spread::Spread;
+use collbench_text::quantity;
 use serde::{Deserialize, Serialize};
 
 use super::arrivals;
 use super::operation::{Operation, Pattern};
 use super::plan::Series;
+use super::point::GIVEN_UP_AFTER;
 use super::surroundings::Surroundings;
 use crate::machine::Machine;
 use crate::measure::change::Change;
@@ -89,6 +91,10 @@ pub(crate) struct Point {
     #[serde(default)]
     pub(crate) algorithm: Option<String>,
     pub(crate) start: StartScheme,
+    /// The start that was asked for, if `start` took its place because none of the first
+    /// repetitions held it; `None` if it is the same.
+    #[serde(default)]
+    pub(crate) start_asked: Option<StartScheme>,
     /// Arrivals in words; `None` if all processes start together.
     pub(crate) arrivals: Option<String>,
     /// By process the delay of its start, ns; empty if all start together.
@@ -202,6 +208,41 @@ pub(crate) struct MeasuredAlgorithm {
     pub(crate) relative_error: Option<f64>,
 }
 
+/// By start that was given up, and the one that took its place, a sentence of the points with these:
+/// their start, the one that was asked for, and the median skew of their starts, ns.
+pub(super) fn given_up_in_words<'a>(
+    points: impl Iterator<Item = (StartScheme, Option<StartScheme>, Option<&'a Spread>)>,
+) -> Vec<String> {
+    let mut all: BTreeMap<(&str, &str), (usize, f64)> = BTreeMap::new();
+    for (start, asked, skew) in points {
+        if let Some(asked) = asked {
+            let (n, largest) = all.entry((asked.word(), start.word())).or_default();
+            *n += 1;
+            *largest = skew.map_or(0.0, |skew| skew.median).max(*largest);
+        }
+    }
+    let words = |((asked, start), (n, skew)): ((&str, &str), (usize, f64))| {
+        format!(
+            "Start {asked} was given up at {}: none of the first {GIVEN_UP_AFTER} repetitions began in \
+             time in all processes, as on a busy machine or with more processes than cores. They start \
+             by {start} instead; the median skew of starts is up to {}.",
+            quantity::counted(n, "point"),
+            quantity::fine_duration(skew)
+        )
+    };
+    all.into_iter().map(words).collect()
+}
+
+impl Results {
+    /// Which starts were given up, as sentences.
+    pub(crate) fn given_up_in_words(&self) -> Vec<String> {
+        let points = self.points.iter();
+        given_up_in_words(
+            points.map(|point| (point.start, point.start_asked, point.skew_ns.as_ref())),
+        )
+    }
+}
+
 impl Run {
     /// That some points were measured by launches before, as a sentence without a full stop; `None`
     /// if none were.
@@ -210,7 +251,7 @@ impl Run {
             format!(
                 "{} measured before, by launches that were interrupted: date, clock error and load \
                  are those of the last launch",
-                collbench_text::quantity::counted(self.points_before, "point")
+                quantity::counted(self.points_before, "point")
             )
         };
         (self.points_before > 0).then(words)
@@ -236,9 +277,9 @@ impl Violation {
         format!(
             "{} takes {}, {} {}",
             name(&self.operation, self.bytes, self.processes),
-            collbench_text::quantity::fine_duration(self.time_ns),
+            quantity::fine_duration(self.time_ns),
             instead.join(" and "),
-            collbench_text::quantity::fine_duration(self.instead_ns),
+            quantity::fine_duration(self.instead_ns),
         )
     }
 }
@@ -266,8 +307,7 @@ impl Key<'_> {
             self.operation.map(str::to_owned),
             self.bytes.map(|bytes| format!("{bytes} bytes")),
             self.processes.map(|n| format!("{n} processes")),
-            self.hosts
-                .map(|n| collbench_text::quantity::counted(n, "host")),
+            self.hosts.map(|n| quantity::counted(n, "host")),
             self.per_host.map(|n| format!("{n} processes per host")),
             self.root.map(|root| format!("root {root}")),
             self.pieces.map(|n| format!("{n} pieces")),
@@ -366,6 +406,7 @@ impl Point {
             pieces: None,
             algorithm: None,
             start: StartScheme::None,
+            start_asked: None,
             arrivals: None,
             delays_ns: Vec::new(),
             reduction: Reduction::Mean,
@@ -462,11 +503,7 @@ impl Series {
 pub(crate) fn words(pattern: &arrivals::Pattern, delay_ns: i64) -> String {
     match pattern {
         arrivals::Pattern::Recorded(_) => pattern.words(),
-        _ => format!(
-            "{} {}",
-            pattern.words(),
-            collbench_text::quantity::duration(delay_ns)
-        ),
+        _ => format!("{} {}", pattern.words(), quantity::duration(delay_ns)),
     }
 }
 
@@ -490,6 +527,7 @@ impl Point {
             pieces: None,
             algorithm: None,
             start: StartScheme::Window,
+            start_asked: None,
             arrivals: None,
             delays_ns: Vec::new(),
             reduction: Reduction::Span,

@@ -59,7 +59,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<(Results, Opti
     let Some(((points, prepared), job)) = measured else {
         return Ok(None);
     };
-    if prepared.journal.n_new() == 0
+    if !prepared.journal.has_new()
         && let Some(folder) = &prepared.folder
         && let Some(before) = keep::ended(folder)?
     {
@@ -72,7 +72,8 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<(Results, Opti
         );
         return Ok(Some((before, None)));
     }
-    let n_before = points.len().saturating_sub(prepared.journal.n_new());
+    let before = points.iter().map(Point::key);
+    let n_before = before.filter(|key| !prepared.journal.is_new(key)).count();
     let results = Results {
         schema: SCHEMA.to_owned(),
         run: Run {
@@ -423,17 +424,18 @@ fn measure_plan(
         reported: &mut reported,
     };
     for group in groups {
-        let mut course = courses.of(group.iter().map(|&i| &plan.series[i]).collect());
-        course.measure(plan, &mut random)?;
+        let mut course = courses.of(group.iter().map(|&i| plan.series[i].clone()).collect());
+        course.with_one_start(|course| course.measure(plan, &mut random))?;
         points.append(&mut course.points);
     }
     processes::refine(plan, |series, bytes, is_refined| {
-        let key = series[0].key(has_length(series[0]).then_some(bytes));
+        let mut course = courses.of(series.into_iter().cloned().collect());
+        let first = &course.series[0];
+        let key = first.key(has_length(first).then_some(bytes));
         if let Some(known) = points.iter().find(|point| point.key() == key) {
             return Ok(known.time_and_error());
         }
-        let mut course = courses.of(series);
-        let measured = course.measure_length(bytes, is_refined)?;
+        let measured = course.with_one_start(|course| course.measure_length(bytes, is_refined))?;
         points.append(&mut course.points);
         Ok(measured)
     })?;
@@ -471,10 +473,19 @@ struct Courses<'m, 'j> {
 }
 
 impl<'j> Courses<'_, 'j> {
-    /// The course of a group of series.
-    fn of<'a>(&mut self, series: Vec<&'a Series>) -> GroupCourse<'a, '_, 'j> {
+    /// The course of a group of series; with the start for which a run before has given up theirs.
+    fn of(&mut self, series: Vec<Series>) -> GroupCourse<'_, 'j> {
+        let next = |series: &Vec<Series>| {
+            let mut starts = series.iter().map(|one| one.start);
+            starts.find_map(|start| fallen_back(series, start))
+        };
+        let journal = &*self.journal;
+        let is_known = |series: &Vec<Series>| series.iter().any(|one| journal.has_fallen_back(one));
+        let replaced = std::iter::successors(next(&series), next);
+        let known = replaced.filter(is_known).last();
         GroupCourse {
-            series,
+            series: known.unwrap_or(series),
+            replaced_by: None,
             measurement: &mut *self.measurement,
             journal: &mut *self.journal,
             progress: &mut *self.progress,
@@ -484,9 +495,30 @@ impl<'j> Courses<'_, 'j> {
     }
 }
 
+/// A group with another start in the place of one that is given up, in all series that have it, so
+/// that algorithms are compared with the same start; `None` where several starts are compared, of
+/// which one cannot be late or is the one that would take its place.
+fn fallen_back(group: &[Series], given_up: StartScheme) -> Option<Vec<Series>> {
+    let next = given_up.fallback()?;
+    let gives_times = |one: &Series| !one.start.has_instants() || one.start == next;
+    if group.iter().any(gives_times) {
+        return None;
+    }
+    let replaced = |one: &Series| {
+        if one.start == given_up {
+            one.fallen_back()
+        } else {
+            Some(one.clone())
+        }
+    };
+    group.iter().map(replaced).collect()
+}
+
 /// Series that differ only in their start or algorithm, while they are measured in turns.
-struct GroupCourse<'a, 'm, 'j> {
-    series: Vec<&'a Series>,
+struct GroupCourse<'m, 'j> {
+    series: Vec<Series>,
+    /// The series with another start, once theirs is given up.
+    replaced_by: Option<Vec<Series>>,
     measurement: &'m mut Measurement<'j>,
     journal: &'m mut Journal,
     progress: &'m mut Progress,
@@ -495,10 +527,29 @@ struct GroupCourse<'a, 'm, 'j> {
     points: Vec<Point>,
 }
 
-impl GroupCourse<'_, '_, '_> {
+impl GroupCourse<'_, '_> {
+    /// Makes a measurement, and makes it again with another start when its own is given up: the
+    /// points of a group have one start.
+    fn with_one_start<T>(
+        &mut self,
+        mut measure: impl FnMut(&mut Self) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        loop {
+            let measured = measure(self)?;
+            let Some(series) = self.replaced_by.take() else {
+                return Ok(measured);
+            };
+            self.series = series;
+            self.progress.again(self.points.len());
+            for point in self.points.drain(..) {
+                self.reported.remove(&point.key());
+            }
+        }
+    }
+
     /// Measures all lengths. Lengths of a range are chosen by the times of the first series.
     fn measure(&mut self, plan: &Plan, random: &mut Random) -> anyhow::Result<()> {
-        let has_length = has_length(self.series[0]);
+        let has_length = has_length(&self.series[0]);
         let crashing: Vec<Option<u64>> = self
             .series
             .iter()
@@ -506,9 +557,8 @@ impl GroupCourse<'_, '_, '_> {
             .collect();
         let is_crashing = |bytes: u64| crashing.contains(&has_length.then_some(bytes));
         let mut last = Vec::new();
-        match &self.series[0].lengths {
-            Lengths::List(list) => {
-                let mut list = list.clone();
+        match self.series[0].lengths.clone() {
+            Lengths::List(mut list) => {
                 shuffle(&mut list, random);
                 let (crashing, others): (Vec<u64>, Vec<u64>) =
                     list.iter().partition(|&&bytes| is_crashing(bytes));
@@ -517,7 +567,7 @@ impl GroupCourse<'_, '_, '_> {
                 }
                 last.extend(crashing);
             }
-            &Lengths::Range(from, to) => {
+            Lengths::Range(from, to) => {
                 let (element, rule) = (plan.method.element, plan.method.refinement);
                 let mut refinement = Refinement::new(from, to, element.size(), rule);
                 // A length at which a run ended is measured after all others, and then refined as they are.
@@ -550,17 +600,19 @@ impl GroupCourse<'_, '_, '_> {
     }
 
     /// Measures the series that no run before has measured at this length. Returns the time of the
-    /// first series and how far it may be wrong, ns.
+    /// first series and how far it may be wrong, ns; nothing once a start is given up.
     fn measure_length(
         &mut self,
         bytes: u64,
         is_refined: bool,
     ) -> anyhow::Result<Option<(f64, f64)>> {
-        let bytes = has_length(self.series[0]).then_some(bytes);
+        if self.replaced_by.is_some() {
+            return Ok(None);
+        }
+        let bytes = has_length(&self.series[0]).then_some(bytes);
         let missing: Vec<&Series> = self
             .series
             .iter()
-            .copied()
             .filter(|series| self.journal.measured(&series.key(bytes)).is_none())
             .filter(|series| self.measurement.can_measure(series, bytes))
             .collect();
@@ -570,6 +622,12 @@ impl GroupCourse<'_, '_, '_> {
         let mut new = Vec::new();
         if !missing.is_empty() {
             new = self.measurement.measure(&missing, bytes)?;
+        }
+        let given_up = new.iter().filter(|point| point.time_ns.is_none());
+        let mut given_up = given_up.map(|point| point.start);
+        self.replaced_by = given_up.find_map(|start| fallen_back(&self.series, start));
+        if self.replaced_by.is_some() {
+            return Ok(None);
         }
         for point in &mut new {
             point.is_refined = is_refined;
@@ -606,6 +664,36 @@ fn shuffle<T>(values: &mut [T], random: &mut Random) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_start_is_replaced_in_all_series_unless_another_gives_times() {
+        let group = |starts: &[StartScheme]| -> Vec<Series> {
+            let words: Vec<&str> = starts.iter().map(|start| start.word()).collect();
+            let text = format!("[[measure]]\noperations = [\"MPI_Barrier\"]\nstarts = {words:?}\n");
+            super::super::plan::tests::plan(&text).unwrap().series
+        };
+        let starts = |series: Option<Vec<Series>>| -> Option<Vec<_>> {
+            let pairs = |one: &Series| (one.start, one.start_asked);
+            Some(series?.iter().map(pairs).collect())
+        };
+        use StartScheme::{Barrier, RoundTime, Window};
+        let mut alone = group(&[RoundTime]);
+        alone.push(alone[0].clone());
+        let once = fallen_back(&alone, RoundTime).unwrap();
+        let asked = Some(RoundTime);
+        assert_eq!(starts(Some(once.clone())), Some(vec![(Window, asked); 2]));
+        let twice = fallen_back(&once, Window);
+        assert_eq!(starts(twice.clone()), Some(vec![(Barrier, asked); 2]));
+        assert_eq!(fallen_back(&twice.unwrap(), Barrier), None);
+        // Where starts are compared, one that gives times is enough.
+        assert_eq!(fallen_back(&group(&[Window, Barrier]), Window), None);
+        let both = group(&[Window, RoundTime]);
+        assert_eq!(fallen_back(&both, RoundTime), None);
+        assert_eq!(
+            starts(fallen_back(&both, Window)),
+            Some(vec![(Barrier, Some(Window)), (RoundTime, None)])
+        );
+    }
 
     #[test]
     fn every_order_is_about_as_frequent_as_the_others() {

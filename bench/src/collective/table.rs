@@ -13,12 +13,21 @@ use crate::overhead::{empty_table, write_machine};
 /// Writes where and how it was measured, and a table of each operation.
 pub(crate) fn write(results: &Results, output: &mut impl Write) -> io::Result<()> {
     write_run("Collective operations", &results.run, output)?;
+    write_given_up(results, output)?;
     for points in results.points.chunk_by(|a, b| a.operation == b.operation) {
         write_operation(points, output)?;
     }
     write_selection(results, output)?;
     write_guidelines(&results.guidelines, output)?;
     write_doubts(results, output)
+}
+
+/// Which starts were given up.
+pub(super) fn write_given_up(results: &Results, output: &mut impl Write) -> io::Result<()> {
+    for words in results.given_up_in_words() {
+        writeln!(output, "{words}\n")?;
+    }
+    Ok(())
 }
 
 /// Which algorithm is the fastest, beside the library's own choice.
@@ -338,7 +347,8 @@ fn write_doubts(results: &Results, output: &mut impl Write) -> io::Result<()> {
 /// One line for each point.
 pub(super) fn csv(results: &Results) -> String {
     let mut text = "operation,bytes,processes,root,start,arrivals,reduction,time_ns,relative_error,\
-                    bandwidth_bytes_per_s,made,missed,delayed,skew_median_ns,skew_max_ns,window_ns,pieces,algorithm,hosts\n"
+                    bandwidth_bytes_per_s,made,missed,delayed,skew_median_ns,skew_max_ns,window_ns,pieces,algorithm,hosts,\
+                    start_asked\n"
         .to_owned();
     for point in &results.points {
         let skew = point.skew_ns.as_ref();
@@ -362,6 +372,7 @@ pub(super) fn csv(results: &Results) -> String {
             known(point.pieces),
             quoted(point.algorithm.as_deref().unwrap_or_default()),
             known(point.hosts),
+            known(point.start_asked.map(StartScheme::word)),
         ];
         text += &fields.join(",");
         text.push('\n');
@@ -480,6 +491,35 @@ mod tests {
     }
 
     #[test]
+    fn a_start_that_was_given_up_is_named_once_above_the_table() {
+        let mut results = results();
+        for point in &mut results.points[1..] {
+            point.start = StartScheme::Barrier;
+            point.start_asked = Some(StartScheme::Window);
+        }
+        results.points[2].skew_ns.as_mut().unwrap().median = 7_000.0;
+        let mut text = Vec::new();
+        write(&results, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let words = "They start by barrier instead; the median skew of starts is up to 7.00 us.";
+        assert_eq!(
+            text.matches("Start window was given up at 3 points")
+                .count(),
+            1
+        );
+        assert!(
+            text.find(words) < text.find("MPI_Bcast, 4 processes"),
+            "{text}"
+        );
+        let csv = csv(&results);
+        let last = csv.lines().map(|line| line.rsplit(',').next().unwrap());
+        assert_eq!(
+            last.collect::<Vec<_>>(),
+            ["start_asked", "", "window", "window", "window"]
+        );
+    }
+
+    #[test]
     fn of_many_operations_that_take_longer_than_others_the_worst_are_named() {
         let mut results = Results::example(Vec::new());
         // From 1 byte on, each time is shorter than the one before.
@@ -517,7 +557,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5);
         let n_fields = lines[0].split(',').count();
-        assert_eq!(lines[1], "MPI_Bcast,8,4,0,window,,span,,,,4,4,0,,,3000,,,");
+        assert_eq!(lines[1], "MPI_Bcast,8,4,0,window,,span,,,,4,4,0,,,3000,,,,");
         assert_eq!(lines[1].split(',').count(), n_fields);
         assert!(
             lines[3].contains(",\"late, or \"\"last\"\"\","),

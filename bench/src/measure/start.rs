@@ -91,6 +91,17 @@ impl StartScheme {
     pub fn has_instants(self) -> bool {
         matches!(self, Self::Window | Self::RoundTime)
     }
+
+    /// What takes its place where the processes hold it in no repetition; `None` for a start that
+    /// cannot be late.
+    #[must_use]
+    pub fn fallback(self) -> Option<Self> {
+        match self {
+            Self::RoundTime => Some(Self::Window),
+            Self::Window => Some(Self::Barrier),
+            _ => None,
+        }
+    }
 }
 
 /// Some repetitions, as process 0 asks for them.
@@ -107,7 +118,8 @@ pub(crate) struct Batch {
     pub(crate) window_ns: i64,
     /// A start later than this after its instant is delayed, ns.
     pub(crate) tolerance_ns: i64,
-    /// By process, the delay of its start after the common instant, ns; empty for none.
+    /// By process, the delay of its start after the common instant, or after the barrier, ns; empty
+    /// for none.
     pub(crate) delays_ns: Vec<i64>,
     /// Whether caches are invalidated, if they are to be cold.
     pub(crate) invalidates: bool,
@@ -225,7 +237,12 @@ impl Batch {
                     start += delay;
                     is_missed = !wait_until(global, start);
                 }
-                StartScheme::Barrier | StartScheme::LoopMpptest => comm.barrier(),
+                StartScheme::Barrier | StartScheme::LoopMpptest => {
+                    comm.barrier();
+                    if delay > 0.0 {
+                        wait_until(global, global.now() + delay);
+                    }
+                }
                 StartScheme::RepeatedBarrier | StartScheme::LoopImb => {
                     (0..BARRIERS).for_each(|_| comm.barrier());
                 }
@@ -300,6 +317,9 @@ mod tests {
                 <StartScheme as clap::ValueEnum>::from_str(scheme.word(), false);
             assert_eq!(on_the_command_line, Ok(scheme));
             assert!(!(scheme.is_loop() && scheme.has_instants()));
+            // Whoever falls back ends at a start that cannot be late.
+            let last = std::iter::successors(Some(scheme), |scheme| scheme.fallback()).last();
+            assert!(last.is_some_and(|last| !last.has_instants()));
         }
     }
 

@@ -41,8 +41,9 @@ fn every_operation_is_measured_and_an_interrupted_run_goes_on_where_it_ended() {
     let names = operations(folder);
     assert_eq!(names.len(), 3 * 17 + 2 + 9 + 7 + 6);
     // Persistent collectives came with MPI 4; Open MPI 4 has them under another prefix.
+    // No start is in time to 0 us, so that a window is given up.
     let text = format!(
-        "repetitions = [2, 4]\nseconds = 0.5\nstart = \"barrier\"\n\
+        "repetitions = [2, 4]\nseconds = 0.5\ntolerance_us = 0.0\nstart = \"barrier\"\n\
          [[measure]]\noperations = {names:?}\nlengths = [9]\nroots = [2]\n\
          [[measure]]\noperations = [\"master-MPI_Waitsome\", \"master-MPI_Isend\"]\n\
          lengths = [100000]\npieces = [1, 40]\n\
@@ -68,7 +69,7 @@ fn every_operation_is_measured_and_an_interrupted_run_goes_on_where_it_ended() {
         assert!(number("made") >= 2, "{point}");
         let samples = point["samples"].as_array().unwrap();
         assert_eq!(samples.len() as u64, number("made"));
-        if point["start"] == "window" {
+        if point["arrivals"].is_string() {
             assert_eq!(point["delays_ns"], serde_json::json!([0, 30_000]));
             assert_eq!(point["processes"], 2);
             continue;
@@ -111,12 +112,15 @@ fn every_operation_is_measured_and_an_interrupted_run_goes_on_where_it_ended() {
         .collect();
     assert!(again.len() <= 2 && again.contains(&"MPI_Scan"), "{again:?}");
     let text = fs::read_to_string(&journal).unwrap();
-    let begun = text.lines().filter(|line| line.starts_with("{\"begin\""));
-    let last: Vec<&str> = begun.skip(points(&first).len()).collect();
-    assert_eq!(last.len(), 2, "{last:?}");
+    let new = text.lines().skip(kept.len());
+    let begun: Vec<&str> = new.filter(|line| line.starts_with("{\"begin\"")).collect();
+    // A start that is given up begins the point again.
+    let begun = begun.iter().filter(|line| !line.contains("arrivals"));
+    let begun: Vec<_> = begun.collect();
+    assert!((1..=2).contains(&begun.len()), "{begun:?}");
     assert!(
-        last.iter().any(|line| line.contains("MPI_Scan")),
-        "{last:?}"
+        begun.iter().any(|line| line.contains("MPI_Scan")),
+        "{begun:?}"
     );
     assert_eq!(first["run"]["points_before"], 0);
     assert_eq!(second["run"]["points_before"], points(&first).len() - 2);
@@ -226,6 +230,115 @@ fn all_start_schemes_are_compared_and_their_runs_are_merged() {
     assert_eq!(points(&compared).len(), 9);
     assert_eq!(compared["files"][1], files[1].as_str());
     assert_eq!(points(&merged).len(), 9);
+}
+
+#[test]
+fn a_start_that_no_repetition_holds_is_given_up_and_another_gives_times() {
+    let folder = tempfile::tempdir().unwrap();
+    // Clocks are read after the instant of a start, so that no start is valid.
+    let text = "tolerance_us = 0.0\nrepetitions = [4, 200]\nseconds = 0.5\n\
+                [[measure]]\noperations = [\"MPI_Allreduce\"]\nfrom = 8\nto = 64\n\
+                starts = [\"round-time\"]\n\
+                [[measure]]\noperations = [\"MPI_Bcast\"]\nlengths = [8]\n\
+                arrivals = \"late:1\"\ndelay_us = 50000.0\n\
+                [[measure]]\noperations = [\"MPI_Scan\"]\nlengths = [8]\n\
+                starts = [\"window\", \"barrier\"]\n";
+    fs::write(folder.path().join("plan.toml"), text).unwrap();
+    let arguments = ["--plan", "plan.toml", "--output", "results"];
+    let document = measured(&arguments, folder.path());
+    for point in points(&document) {
+        let (start, asked) = (&point["start"], &point["start_asked"]);
+        if point["operation"] == "MPI_Scan" {
+            // Starts that are compared stay what they are.
+            assert!(asked.is_null(), "{point}");
+            assert_eq!(point["time_ns"].is_number(), start == "barrier", "{point}");
+            assert!(
+                start == "barrier" || point["made"].as_u64() <= Some(100),
+                "{point}"
+            );
+            continue;
+        }
+        let of_bcast = point["operation"] == "MPI_Bcast";
+        assert_eq!(asked, if of_bcast { "window" } else { "round-time" });
+        assert_eq!(start, "barrier");
+        assert!(point["time_ns"].is_number(), "{point}");
+        assert!(point["skew_ns"]["median"].is_number(), "{point}");
+        if of_bcast {
+            // Processes arrive apart after a barrier, too.
+            assert_eq!(point["delays_ns"], serde_json::json!([0, 50_000_000, 0]));
+            let longest = point["reductions"]["span"]["max"].as_f64().unwrap();
+            assert!(longest >= 5e7, "{point}");
+        }
+    }
+    // What was given up is not tried again.
+    let output = launch(
+        3,
+        &[&["collective"], &arguments[..]].concat(),
+        folder.path(),
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("nothing is left to measure"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    for expected in [
+        "Start window was given up at 1 point",
+        "Start round-time was given up at",
+    ] {
+        assert_eq!(printed.matches(expected).count(), 1, "{printed}");
+    }
+}
+
+#[test]
+fn four_processes_have_a_time_at_every_length_on_any_number_of_cores() {
+    let folder = tempfile::tempdir().unwrap();
+    let measured = |arguments: &[&str]| -> Value {
+        let output = launch(
+            4,
+            &[arguments, &["--format", "json"]].concat(),
+            folder.path(),
+        );
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let one_start = |points: &[Value]| {
+        let start = |point: &Value| (point["start"].clone(), point["start_asked"].clone());
+        assert!(points.iter().all(|point| start(point) == start(&points[0])));
+        let (start, asked) = start(&points[0]);
+        assert_eq!(start == "window", asked.is_null());
+    };
+    let collective = measured(&[
+        "collective",
+        "--operation",
+        "MPI_Allreduce",
+        "--bytes",
+        "8:65536",
+        "--seconds",
+        "0.1",
+    ]);
+    assert!(points(&collective).len() >= 14);
+    assert!(
+        points(&collective)
+            .iter()
+            .all(|point| point["time_ns"].is_number())
+    );
+    one_start(points(&collective));
+    let nonblocking = measured(&[
+        "nonblocking",
+        "--operation",
+        "MPI_Iallreduce",
+        "--bytes",
+        "8,4096",
+        "--interval",
+        "0,1024",
+        "--seconds",
+        "0.1",
+    ]);
+    assert_eq!(points(&nonblocking).len(), 4);
+    assert!(
+        points(&nonblocking)
+            .iter()
+            .all(|point| point["overlap"].is_object())
+    );
+    one_start(points(&nonblocking));
 }
 
 #[test]

@@ -27,6 +27,9 @@ pub(super) struct Point {
     pub(super) bytes: Option<u64>,
     pub(super) processes: usize,
     pub(super) start: StartScheme,
+    /// The start that was asked for, if `start` took its place because none of the first repetitions
+    /// held it; `None` if it is the same.
+    pub(super) start_asked: Option<StartScheme>,
     /// Bytes for each test; `None` without tests.
     pub(super) interval: Option<u64>,
     /// Calls of `MPI_Test` in each repetition.
@@ -36,12 +39,13 @@ pub(super) struct Point {
     /// Repetitions made, and those that were invalid.
     pub(super) made: usize,
     pub(super) invalid: usize,
+    /// Latest start less earliest, of the valid repetitions.
+    pub(super) skew_ns: Option<Spread>,
     /// Time of the operation followed at once by its wait.
     pub(super) communication_ns: f64,
     /// Time of the computation alone, in all processes at once.
     pub(super) computation_ns: f64,
-    /// `None` if no repetition was valid.
-    pub(super) overlap: Option<Figures>,
+    pub(super) overlap: Figures,
 }
 
 /// Figures of the operation with the computation.
@@ -66,7 +70,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Of the valid repetitions, by process; medians over repetitions.
+    /// Of the valid repetitions, by process; medians over repetitions. `None` without any.
     ///
     /// `communication_ns` is the time of the operation without a computation, `computation_ns` that
     /// of the computation alone.

@@ -1,5 +1,6 @@
 //! The measurement of each point, as process 0 asks for it.
 
+use anyhow::Context;
 use collbench_stats::spread::Spread;
 
 use super::Point;
@@ -10,7 +11,7 @@ use crate::collective::overlap::{Overlap, n_tests};
 use crate::collective::plan::{Lengths, Plan, Series};
 use crate::collective::point::Measurement;
 use crate::collective::progress::Progress;
-use crate::measure::reduction::{Reduction, Times};
+use crate::measure::reduction::{Reduction, Times, start_skew_ns};
 use crate::measure::start::StartScheme;
 
 /// Iterations with which the search for a computation begins.
@@ -28,43 +29,80 @@ pub(super) fn measure(plan: &Plan, intervals: &[u64], job: &mut Job) -> anyhow::
     let mut measurement = Measurement::new(job, &plan.method, None, false);
     let mut points = Vec::new();
     for series in &plan.series {
-        let Lengths::List(list) = &series.lengths else {
-            continue;
-        };
-        for &bytes in list {
-            let communication = communication_ns(series, bytes, &mut measurement)?;
-            let (iterations, computation) = computation(series, communication, &mut measurement)?;
-            for &interval in intervals {
-                let tests = match interval {
-                    0 => 0,
-                    interval => n_tests(bytes, interval),
-                };
-                let overlap = Overlap { iterations, tests };
-                measurement
-                    .job
-                    .prepare(setting(series, bytes, Some(overlap)))?;
-                let longest = |times: &[Times]| Reduction::Max.of(times);
-                let precision = plan.method.precision;
-                let (found, _) = measurement.repeat(series.start, 1, &[], precision, longest)?;
-                points.push(Point {
-                    operation: series.operation.clone(),
-                    bytes: crate::collective::run::has_length(series).then_some(bytes),
-                    processes: series.processes,
-                    start: series.start,
-                    interval: (interval > 0).then_some(interval),
-                    tests,
-                    iterations,
-                    made: found.made,
-                    invalid: found.missed + found.delayed,
-                    communication_ns: communication,
-                    computation_ns: computation,
-                    overlap: Figures::of(&found.valid, &found.parts, communication, computation),
-                });
+        let mut series = series.clone();
+        // Begun anew with another start where its own is given up, so that all can be compared.
+        loop {
+            let mut of_series = Vec::new();
+            let is_held = measure_series(&series, intervals, &mut measurement, |point| {
+                of_series.push(point);
                 progress.add(0);
+            })?;
+            if is_held {
+                points.append(&mut of_series);
+                break;
             }
+            progress.again(of_series.len());
+            let replaced = series.fallen_back();
+            series = replaced.with_context(|| {
+                format!("{}: no repetition could be measured", series.operation)
+            })?;
         }
     }
     Ok(points)
+}
+
+/// Measures a series, and hands on its points; returns whether its start was held at all of them.
+fn measure_series(
+    series: &Series,
+    intervals: &[u64],
+    measurement: &mut Measurement<'_>,
+    mut add: impl FnMut(Point),
+) -> anyhow::Result<bool> {
+    let Lengths::List(list) = &series.lengths else {
+        return Ok(true);
+    };
+    for &bytes in list {
+        let Some(communication) = communication_ns(series, bytes, measurement)? else {
+            return Ok(false);
+        };
+        let (iterations, computation) = computation(series, communication, measurement)?;
+        for &interval in intervals {
+            let tests = match interval {
+                0 => 0,
+                interval => n_tests(bytes, interval),
+            };
+            let overlap = Overlap { iterations, tests };
+            measurement
+                .job
+                .prepare(setting(series, bytes, Some(overlap)))?;
+            let longest = |times: &[Times]| Reduction::Max.of(times);
+            let precision = measurement.method.precision;
+            let (found, _) = measurement.repeat(series.start, 1, &[], precision, longest)?;
+            let overlap = Figures::of(&found.valid, &found.parts, communication, computation);
+            let Some(overlap) = overlap else {
+                return Ok(false);
+            };
+            let skews = found.valid.iter();
+            let skews = skews.map(|times| start_skew_ns(times, &[]) as f64);
+            add(Point {
+                operation: series.operation.clone(),
+                bytes: crate::collective::run::has_length(series).then_some(bytes),
+                processes: series.processes,
+                start: series.start,
+                start_asked: series.start_asked,
+                interval: (interval > 0).then_some(interval),
+                tests,
+                iterations,
+                made: found.made,
+                invalid: found.missed + found.delayed,
+                skew_ns: Spread::of(skews).filter(|_| series.processes > 1),
+                communication_ns: communication,
+                computation_ns: computation,
+                overlap,
+            });
+        }
+    }
+    Ok(true)
 }
 
 fn setting(series: &Series, bytes: u64, overlap: Option<Overlap>) -> Setting {
@@ -82,22 +120,18 @@ fn setting(series: &Series, bytes: u64, overlap: Option<Overlap>) -> Setting {
 }
 
 /// Median over repetitions of the longest time of a process in the operation, followed at once by
-/// its wait, ns; after a barrier if no start at an instant was valid.
+/// its wait, ns; `None` if no start was valid.
 fn communication_ns(
     series: &Series,
     bytes: u64,
     measurement: &mut Measurement<'_>,
-) -> anyhow::Result<f64> {
+) -> anyhow::Result<Option<f64>> {
     let longest = |times: &[Times]| Reduction::Max.of(times);
     let precision = measurement.method.precision;
     measurement.job.prepare(setting(series, bytes, None))?;
-    for start in [series.start, StartScheme::Barrier] {
-        let (found, _) = measurement.repeat(start, 1, &[], precision, longest)?;
-        if let Some(spread) = Spread::of(found.valid.iter().map(|times| longest(times))) {
-            return Ok(spread.median);
-        }
-    }
-    anyhow::bail!("{}: no repetition could be measured", series.operation)
+    let (found, _) = measurement.repeat(series.start, 1, &[], precision, longest)?;
+    let spread = Spread::of(found.valid.iter().map(|times| longest(times)));
+    Ok(spread.map(|spread| spread.median))
 }
 
 /// The least work that takes `target_ns` on every process, in iterations, and the median over

@@ -8,12 +8,19 @@ use collbench_viz::{CurveAxis, Curves, Quantity, Stroke};
 
 use super::Point;
 use super::figures::{Figures, Results};
+use crate::collective::results::given_up_in_words;
 use crate::collective::table::write_run;
+use crate::measure::start::StartScheme;
 use crate::overhead::empty_table;
 
 /// Writes where and how it was measured, and a table of each operation.
 pub(super) fn write(results: &Results, output: &mut impl Write) -> io::Result<()> {
     write_run("Nonblocking operations", &results.run, output)?;
+    let starts = results.points.iter();
+    let starts = starts.map(|point| (point.start, point.start_asked, point.skew_ns.as_ref()));
+    for words in given_up_in_words(starts) {
+        writeln!(output, "{words}\n")?;
+    }
     for points in results
         .points
         .chunk_by(|a, b| (&a.operation, a.processes) == (&b.operation, b.processes))
@@ -50,11 +57,9 @@ pub(super) fn write(results: &Results, output: &mut impl Write) -> io::Result<()
 }
 
 fn row(point: &Point) -> Vec<String> {
-    let figures = point.overlap.as_ref();
-    let time = |of: fn(&Figures) -> &Spread| {
-        figures.map_or("unknown".to_owned(), |figures| duration(of(figures).median))
-    };
-    let ratio = figures.and_then(|figures| figures.overhead_ratio);
+    let figures = &point.overlap;
+    let time = |of: fn(&Figures) -> &Spread| duration(of(figures).median);
+    let ratio = figures.overhead_ratio;
     vec![
         point.bytes.map_or("-".to_owned(), quantity::grouped),
         point.tests.to_string(),
@@ -67,7 +72,7 @@ fn row(point: &Point) -> Vec<String> {
         time(|figures| &figures.time_overhead_ns),
         time(|figures| &figures.work_overhead_ns),
         ratio.map_or("unknown".to_owned(), |ratio| format!("{ratio:.2}")),
-        figures.map_or("unknown", Figures::words).to_owned(),
+        figures.words().to_owned(),
         format!("{} of {}", point.made - point.invalid, point.made),
     ]
 }
@@ -81,12 +86,12 @@ pub(super) fn csv(points: &[Point]) -> String {
     let mut text = "operation,bytes,processes,start,interval,tests,iterations,communication_ns,\
                     computation_ns,total_ns,initiation_ns,tests_ns,wait_ns,time_overhead_ns,\
                     work_overhead_ns,overhead_ratio,computation_slowdown,communication_ratio,made,\
-                    invalid\n"
+                    invalid,start_asked\n"
         .to_owned();
     for point in points {
-        let figures = point.overlap.as_ref();
+        let figures = &point.overlap;
         let known = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        let median = |of: fn(&Figures) -> &Spread| known(figures.map(|figures| of(figures).median));
+        let median = |of: fn(&Figures) -> &Spread| of(figures).median.to_string();
         let count = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
         let fields = [
             point.operation.clone(),
@@ -104,11 +109,12 @@ pub(super) fn csv(points: &[Point]) -> String {
             median(|figures| &figures.wait_ns),
             median(|figures| &figures.time_overhead_ns),
             median(|figures| &figures.work_overhead_ns),
-            known(figures.and_then(|figures| figures.overhead_ratio)),
-            known(figures.and_then(|figures| figures.computation_slowdown)),
-            known(figures.and_then(|figures| figures.communication_ratio)),
+            known(figures.overhead_ratio),
+            known(figures.computation_slowdown),
+            known(figures.communication_ratio),
             point.made.to_string(),
             point.invalid.to_string(),
+            point.start_asked.map_or("", StartScheme::word).to_owned(),
         ];
         text += &fields.join(",");
         text.push('\n');
@@ -145,10 +151,8 @@ pub(super) fn pictures(results: &Results) -> Vec<(String, Curves)> {
                     Some(bytes) => format!("a test for {} bytes", quantity::grouped(bytes)),
                 };
                 let own = points.iter().filter(|point| point.interval == interval);
-                let overheads = own.filter_map(|point| {
-                    let figures = point.overlap.as_ref()?;
-                    Some((length(point), figures.work_overhead_ns.median))
-                });
+                let overheads =
+                    own.map(|point| (length(point), point.overlap.work_overhead_ns.median));
                 curves.push(words, Stroke::Line, overheads);
             }
             (format!("overhead-{name}-{processes}"), curves)
@@ -160,7 +164,7 @@ pub(super) fn pictures(results: &Results) -> Vec<(String, Curves)> {
 mod tests {
     use super::*;
     use crate::measure::reduction::Times;
-    use crate::measure::start::{Parts, StartScheme};
+    use crate::measure::start::Parts;
 
     fn point(bytes: u64, interval: Option<u64>, wait: i64) -> Point {
         let parts = Parts {
@@ -177,14 +181,16 @@ mod tests {
             bytes: Some(bytes),
             processes: 4,
             start: StartScheme::Window,
+            start_asked: None,
             interval,
             tests: interval.map_or(0, |_| 2),
             iterations: 8_000,
             made: 10,
             invalid: 4,
+            skew_ns: None,
             communication_ns: 9_000.0,
             computation_ns: 10_000.0,
-            overlap: Figures::of(&[vec![times; 4]], &[vec![parts; 4]], 9_000.0, 10_000.0),
+            overlap: Figures::of(&[vec![times; 4]], &[vec![parts; 4]], 9_000.0, 10_000.0).unwrap(),
         }
     }
 
@@ -195,15 +201,6 @@ mod tests {
         assert_eq!(
             row[8..],
             ["9.10 us", "9.10 us", "1.01", "no overlap", "6 of 10"]
-        );
-        let unknown = Point {
-            overlap: None,
-            ..point(8, None, 0)
-        };
-        let unknown = super::row(&unknown);
-        assert!(
-            unknown[4..12].iter().all(|field| field == "unknown"),
-            "{unknown:?}"
         );
     }
 
