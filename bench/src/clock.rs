@@ -21,6 +21,7 @@ use collbench_instrument::Clock;
 
 use crate::folder;
 use crate::overhead::{ClockName, Format};
+use crate::thorough::Thorough;
 use figures::Figures;
 use simulation::Simulation;
 
@@ -37,12 +38,26 @@ use simulation::Simulation;
 /// stamps, so that the time between receiving and answering does not count.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Number of exchanges with each host, for the distribution of round trips
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=10_000_000))]
+    /// Number of exchanges with each host, for the distribution of round trips [with --thorough 10000]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1000",
+        default_value_if("thorough", "true", "10000"),
+        value_parser = clap::value_parser!(u32).range(10..=10_000_000)
+    )]
     exchanges: u32,
-    /// Time over which drift is measured
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    /// Time over which drift is measured [with --thorough 60]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "10",
+        default_value_if("thorough", "true", "60"),
+        value_parser = seconds
+    )]
     duration: f64,
+    #[command(flatten)]
+    thorough: Thorough,
     /// Time from one burst of 10 exchanges to the next
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5, value_parser = seconds)]
     interval: f64,
@@ -54,7 +69,7 @@ pub struct Options {
         long,
         value_name = "HOSTS",
         value_parser = clap::value_parser!(u32).range(2..=1024),
-        conflicts_with_all = ["exchanges", "duration", "interval", "clock"]
+        conflicts_with_all = ["exchanges", "duration", "thorough", "interval", "clock"]
     )]
     simulate: Option<u32>,
     /// What to print to stdout

@@ -39,6 +39,7 @@ use crate::measure::estimate::{ErrorOf, Figure};
 use crate::measure::reduction::Reduction;
 use crate::measure::start::StartScheme;
 use crate::overhead::ClockName;
+use crate::thorough::Thorough;
 use call::Element;
 use operation::Operation;
 use plan::{Arrivals, Given, Lengths, Limits, Method, Part};
@@ -65,7 +66,7 @@ pub(crate) use table::write as write_text;
 #[derive(Debug, Args)]
 pub struct Options {
     /// TOML file that says what to measure
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["operation", "bytes", "processes", "hosts", "root", "pieces", "start", "compare_schemes", "arrivals"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["operation", "bytes", "processes", "hosts", "root", "pieces", "start", "compare_schemes", "arrivals", "thorough"])]
     plan: Option<PathBuf>,
     /// Operations to measure, by their names in MPI
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -155,9 +156,18 @@ pub struct Options {
     /// Greatest number of repetitions
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(10..=1_000_000), conflicts_with = "plan")]
     repetitions: u32,
-    /// Longest time for one point
-    #[arg(long, value_name = "SECONDS", default_value_t = 3.0, value_parser = seconds, conflicts_with = "plan")]
+    /// Longest time for one point [with --thorough 3]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "0.5",
+        default_value_if("thorough", "true", "3"),
+        value_parser = seconds,
+        conflicts_with = "plan"
+    )]
     seconds: f64,
+    #[command(flatten)]
+    thorough: Thorough,
     /// A start later than this after its instant is invalid, us, but at least the uncertainty of the
     /// clocks
     #[arg(long, value_name = "US", default_value_t = 2.0, value_parser = delay, conflicts_with = "plan")]
@@ -169,10 +179,10 @@ pub struct Options {
     #[arg(long)]
     samples: bool,
     /// Do not measure, but merge results of several runs by the medians of their points
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["plan", "operation"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["plan", "operation", "thorough"])]
     merge: Vec<PathBuf>,
     /// Do not measure, but compare results of several runs, point by point
-    #[arg(long, value_name = "FILE", num_args = 2.., conflicts_with_all = ["plan", "operation", "merge", "output"])]
+    #[arg(long, value_name = "FILE", num_args = 2.., conflicts_with_all = ["plan", "operation", "thorough", "merge", "output"])]
     compare: Vec<PathBuf>,
     /// List the operations and exit
     #[arg(long)]
@@ -274,7 +284,7 @@ impl Options {
             ..Method::default()
         };
         if self.operation.is_empty() && self.pattern.is_empty() {
-            method.refinement.most = plan::MOST_BY_DEFAULT;
+            method.refinement = plan::default_rule(self.thorough.is_asked);
         }
         method.precision.relative = self.precision / 100.0;
         method.precision.error = self.error;

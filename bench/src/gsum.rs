@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use collbench_formats::tree::Collective;
 
 use crate::overhead::Format;
+use crate::thorough::Thorough;
 use crate::trees::{Call, TreeOptions, rounds_picture};
 use figures::Figures;
 
@@ -39,9 +40,17 @@ pub struct Options {
     /// Calls of each configuration in a round
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     calls: u32,
-    /// Rounds
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// Rounds [with --thorough 2000]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "200",
+        default_value_if("thorough", "true", "2000"),
+        value_parser = clap::value_parser!(u32).range(1..=100_000)
+    )]
     rounds: u32,
+    #[command(flatten)]
+    thorough: Thorough,
     /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,

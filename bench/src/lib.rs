@@ -20,6 +20,7 @@ pub mod overhead;
 pub mod overlap;
 pub mod results;
 pub mod sor;
+mod thorough;
 mod trees;
 
 use std::io::{self, Write};

@@ -35,6 +35,7 @@ use crate::folder;
 use crate::job;
 use crate::job::Process;
 use crate::overhead::{ClockName, Format};
+use crate::thorough::Thorough;
 use figures::{Figures, Measured, Plan, Setting};
 use measurement::Progress;
 use messages::{MpiJob, MpiNetwork, OneSided, Parameters, PointToPoint, SimulatedJob};
@@ -68,12 +69,27 @@ pub struct Options {
     /// Size of the largest bulk message; 0: small messages only
     #[arg(long, value_name = "BYTES", default_value_t = 262_144, value_parser = largest)]
     largest: usize,
-    /// Most batches of 50 repetitions per time, if its interval is not narrow enough before
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(4..=10_000))]
+    /// Most batches of 50 repetitions per time, if its interval is not narrow enough before [with
+    /// --thorough 100]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "20",
+        default_value_if("thorough", "true", "100"),
+        value_parser = clap::value_parser!(u32).range(4..=10_000)
+    )]
     batches: u32,
-    /// Longest time for one time, once there are two batches of it
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.2, value_parser = seconds)]
+    /// Longest time for one time, once there are two batches of it [with --thorough 2]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "0.1",
+        default_value_if("thorough", "true", "2"),
+        value_parser = seconds
+    )]
     seconds: f64,
+    #[command(flatten)]
+    thorough: Thorough,
     /// Operations of MPI that carry messages
     #[arg(long, value_enum, value_name = "OPERATIONS", default_value_t = Over::PointToPoint)]
     over: Over,
@@ -89,7 +105,7 @@ pub struct Options {
     #[arg(
         long,
         value_name = "TRACE",
-        conflicts_with_all = ["smallest", "largest", "batches", "seconds", "over", "clock", "simulate", "links", "output"]
+        conflicts_with_all = ["smallest", "largest", "batches", "seconds", "thorough", "over", "clock", "simulate", "links", "output"]
     )]
     trace: Option<PathBuf>,
     /// Links file of an earlier measurement to show beside the parameters of a trace

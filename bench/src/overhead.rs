@@ -27,6 +27,7 @@ use clap::{Args, ValueEnum};
 use collbench_formats::{ClockSource, Record};
 
 use crate::machine::{Machine, file_system};
+use crate::thorough::Thorough;
 use call::MeasuredOperation;
 use figures::{Figures, Measured, records_per_call};
 use pair::Pair;
@@ -58,8 +59,17 @@ const CALLS_PER_TURN: u64 = 100_000;
 #[derive(Debug, Args)]
 pub struct Options {
     /// Number of undisturbed batches to time; a verdict needs 100 or more
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    /// [with --thorough 2000]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "200",
+        default_value_if("thorough", "true", "2000"),
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000)
+    )]
     batches: u64,
+    #[command(flatten)]
+    thorough: Thorough,
     /// Number of calls in a batch
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     batch: u64,

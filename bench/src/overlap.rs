@@ -48,6 +48,7 @@ use crate::folder;
 use crate::job::{self, Group, Process};
 use crate::machine::Machine;
 use crate::overhead::{Format, settings};
+use crate::thorough::Thorough;
 use call::Communicators;
 use configuration::Share;
 use document::{Document, Surroundings};
@@ -83,18 +84,44 @@ pub struct Options {
         default_value = "ibcast,ireduce,iallgather,ialltoall",
     )]
     operation: Vec<Operations>,
-    /// Times of the communication
-    #[arg(long, value_name = "FROM..TO", default_value = "500us..1s", value_parser = times)]
+    /// Times of the communication [with --thorough 500us..1s]
+    #[arg(
+        long,
+        value_name = "FROM..TO",
+        default_value = "500us..32ms",
+        default_value_if("thorough", "true", "500us..1s"),
+        value_parser = times
+    )]
     communication: Times,
-    /// Times of the computation
-    #[arg(long, value_name = "FROM..TO", default_value = "500us..1s", value_parser = times)]
+    /// Times of the computation [with --thorough 500us..1s]
+    #[arg(
+        long,
+        value_name = "FROM..TO",
+        default_value = "500us..32ms",
+        default_value_if("thorough", "true", "500us..1s"),
+        value_parser = times
+    )]
     computation: Times,
-    /// Factor from one time to the next
-    #[arg(long, value_name = "F", default_value_t = 2.0, value_parser = factor)]
+    /// Factor from one time to the next [with --thorough 2]
+    #[arg(
+        long,
+        value_name = "F",
+        default_value = "4",
+        default_value_if("thorough", "true", "2"),
+        value_parser = factor
+    )]
     factor: f64,
-    /// Number of runs whose median counts
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    /// Number of runs whose median counts [with --thorough 5]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "3",
+        default_value_if("thorough", "true", "5"),
+        value_parser = clap::value_parser!(u16).range(1..=10_000)
+    )]
     runs: u16,
+    #[command(flatten)]
+    thorough: Thorough,
     /// Number of threads of a process that compute [default: one on each of its cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
     threads: Option<u16>,
@@ -120,8 +147,8 @@ pub struct Options {
     #[arg(
         long, value_name = "FILE", num_args = 1..,
         conflicts_with_all = [
-            "operation", "communication", "computation", "factor", "runs", "threads", "memory",
-            "configuration", "simulate",
+            "operation", "communication", "computation", "factor", "runs", "thorough", "threads",
+            "memory", "configuration", "simulate",
         ],
     )]
     compare: Vec<PathBuf>,

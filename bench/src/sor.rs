@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::overhead::Format;
+use crate::thorough::Thorough;
 use crate::trees::{TreeOptions, rounds_picture};
 use figures::Figures;
 
@@ -38,9 +39,17 @@ pub struct Options {
     /// Largest change of a point in the last step
     #[arg(long, value_name = "CHANGE", default_value_t = 1e-10, value_parser = tolerance)]
     tolerance: f64,
-    /// Rounds
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Rounds [with --thorough 100]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "10",
+        default_value_if("thorough", "true", "100"),
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
     rounds: u32,
+    #[command(flatten)]
+    thorough: Thorough,
     /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,

@@ -19,6 +19,7 @@ use super::results::Run;
 use super::run::{checked, in_job};
 use crate::measure::start::StartScheme;
 use crate::overhead::ClockName;
+use crate::thorough::Thorough;
 use figures::{Point, Results, SCHEMA};
 
 /// Measures what nonblocking collectives cost, and whether they overlap with computation
@@ -70,9 +71,17 @@ pub struct Options {
     /// Greatest number of repetitions
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     repetitions: u32,
-    /// Longest time for one measurement
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = super::seconds)]
+    /// Longest time for one measurement [with --thorough 2]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "0.5",
+        default_value_if("thorough", "true", "2"),
+        value_parser = super::seconds
+    )]
     seconds: f64,
+    #[command(flatten)]
+    thorough: Thorough,
     /// Clock to measure with [default: the one that collbench-record chooses]
     #[arg(long, value_enum, value_name = "CLOCK")]
     clock: Option<ClockName>,

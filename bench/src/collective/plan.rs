@@ -15,7 +15,7 @@ use crate::measure::reduction::Reduction;
 use crate::measure::refinement::Rule;
 use crate::measure::start::StartScheme;
 
-pub(super) use default::{MOST_BY_DEFAULT, default_parts};
+pub(super) use default::{default_parts, default_rule};
 pub(super) use file::parse;
 pub(super) use processes::OnHosts;
 

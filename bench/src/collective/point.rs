@@ -17,7 +17,7 @@ use super::results::{Point, Sample, words};
 use crate::measure::change::Change;
 use crate::measure::estimate::{ErrorOf, Next, Precision, Summary, TrimmedMean};
 use crate::measure::reduction::{Reduction, Times, start_skew_ns};
-use crate::measure::start::{Batch, Parts, Repetition, StartScheme};
+use crate::measure::start::{Batch, GIVEN_UP_AFTER, Parts, Repetition, StartScheme};
 use crate::measure::window::{StartState, Window};
 
 /// Repetitions before the measurement: for caches, connections, and the first window.
@@ -26,8 +26,6 @@ const WARM_UP: usize = 3;
 const LEAST_EMPTY: usize = 100;
 /// Calls without a partner in a repetition.
 const SIMPLE_CALLS: usize = 1_000;
-/// Repetitions after which a start is given up, if none of them was valid.
-pub(super) const GIVEN_UP_AFTER: usize = 100;
 /// Most repetitions of a batch: a process that loses its core misses all starts that are left.
 const MOST_IN_BATCH: usize = 50;
 /// Longest time of a batch, ns.

@@ -9,14 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::arrivals;
 use super::operation::{Operation, Pattern};
 use super::plan::Series;
-use super::point::GIVEN_UP_AFTER;
 use super::surroundings::Surroundings;
 use crate::machine::Machine;
 use crate::measure::change::Change;
 use crate::measure::estimate::Summary;
 use crate::measure::global_clock::ClockError;
 use crate::measure::reduction::Reduction;
-use crate::measure::start::StartScheme;
+use crate::measure::start::{GIVEN_UP_AFTER, StartScheme};
 
 /// The document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -336,7 +336,8 @@ fn write_doubts(results: &Results, output: &mut impl Write) -> io::Result<()> {
     if imprecise > 0 {
         writeln!(
             output,
-            "{imprecise} of {} did not reach {} % within their repetitions and time",
+            "{imprecise} of {} did not reach {} % within their repetitions and time; --thorough and \
+             --seconds give them more",
             quantity::counted(results.points.len(), "point"),
             percent(results.run.precision)
         )?;

@@ -9,7 +9,7 @@ use super::measurement::{
 use super::messages::{Job, Parameters as Simulated, Pattern, Transfer};
 use super::model::{
     Check, Class, Cost, Estimate, Lines, Links, OfSize, Pair, Parameters, Precision, RoundTrips,
-    Signature,
+    Signature, latency_at_most_ns,
 };
 use crate::job::Process;
 use crate::machine::Machine;
@@ -47,6 +47,10 @@ pub(super) struct Figures {
     pub(super) pairs: Vec<Pair>,
     pub(super) classes: Vec<OfClass>,
     pub(super) checks: Vec<Check>,
+    /// Number of times that were measured until they were precise, or given up.
+    pub(super) times: usize,
+    /// How many of them have an interval that is wider than was asked for.
+    pub(super) imprecise_times: usize,
     /// What could not be measured, and why.
     pub(super) invalid: Vec<String>,
 }
@@ -61,6 +65,8 @@ pub(super) struct OfClass {
     /// Of small messages.
     pub(super) signature: Signature,
     pub(super) parameters: Option<Parameters>,
+    /// What L is at most, ns; `None` where it is known.
+    pub(super) latency_at_most_ns: Option<f64>,
     /// Time to receive a reply that has arrived: o_r, directly.
     pub(super) receipt: Option<Cost>,
     pub(super) round_trips: Option<RoundTrips>,
@@ -152,11 +158,13 @@ impl OfClass {
         let receipt = sampler.receipt(subject.repeated(1), signature.round_trip.mean);
         let round_trips = sampler.round_trips(subject.pattern, Transfer::Small);
         let sizes = sampler.sizes(subject.pattern, sizes, &class.name);
+        let parameters = Parameters::of(&signature)
+            .map(|found| found.with_receipt(&signature, receipt.map(|cost| cost.mean)));
         Some(Self {
             class,
             between: [from, to],
-            parameters: Parameters::of(&signature)
-                .map(|found| found.with_receipt(&signature, receipt.map(|cost| cost.mean))),
+            latency_at_most_ns: latency_at_most_ns(&signature, parameters.as_ref()),
+            parameters,
             receipt,
             round_trips,
             lines: Lines::of(&sizes),
@@ -216,7 +224,10 @@ pub(super) struct Setting {
 impl Figures {
     pub(super) fn of(measured: Measured, setting: Setting, plan: Plan) -> Self {
         let invalid = invalid(&measured, &setting);
+        let costs = || measured.classes.iter().flat_map(OfClass::costs);
         Self {
+            times: costs().count(),
+            imprecise_times: costs().filter(|cost| !cost.is_precise).count(),
             schema: "collbench.bench.logp/1",
             machine: Machine::here(),
             mpi_library: setting.mpi_library,
@@ -255,23 +266,7 @@ fn cores() -> Option<usize> {
 
 fn invalid(measured: &Measured, setting: &Setting) -> Vec<String> {
     let mut invalid = Vec::new();
-    let costs = || measured.classes.iter().flat_map(OfClass::costs);
-    let n_imprecise = costs().filter(|cost| !cost.is_precise).count();
-    if n_imprecise > 0 {
-        invalid.push(format!(
-            "{n_imprecise} of {} times: their intervals are wider than was asked for; the machine or \
-             the network was disturbed (more batches: --batches)",
-            costs().count()
-        ));
-    }
     for of_class in &measured.classes {
-        let parameters = of_class.parameters.as_ref();
-        if parameters.is_some_and(|found| found.latency.is_none()) {
-            invalid.push(format!(
-                "L of {}: the overheads add up to more than half the round trip",
-                of_class.class.name
-            ));
-        }
         if !of_class.shows_receive_overhead() {
             invalid.push(format!(
                 "o_r of {}: not larger than its error; see \"o_r, directly\" and the parametrized \

@@ -12,4 +12,6 @@ pub(super) use checks::{Arrangement, Check, Verdict};
 pub(super) use classes::{Class, Links, Pair};
 pub(super) use estimate::{Cost, Estimate, Precision};
 pub(super) use line::Line;
-pub(super) use signature::{Begins, Curve, Limit, Parameters, Point, Read, STEADY, Signature};
+pub(super) use signature::{
+    Begins, Curve, Limit, Parameters, Point, Read, STEADY, Signature, latency_at_most_ns,
+};

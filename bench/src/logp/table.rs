@@ -31,6 +31,14 @@ pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()
         write_class(figures, of_class, output)?;
     }
     write_checks(&figures.checks, output)?;
+    if figures.imprecise_times > 0 {
+        writeln!(
+            output,
+            "{} of {} times have wider intervals than was asked for; --thorough, --batches and \
+             --seconds give them more repetitions",
+            figures.imprecise_times, figures.times
+        )?;
+    }
     for invalid in &figures.invalid {
         writeln!(output, "invalid: {invalid}")?;
     }
@@ -62,6 +70,9 @@ fn write_class(figures: &Figures, of_class: &OfClass, output: &mut impl Write) -
         of_class.class.name
     )?;
     write_parameters(of_class, output)?;
+    if of_class.latency_at_most_ns.is_some() {
+        writeln!(output, "  {}", why_a_bound(of_class))?;
+    }
     if let Some(parameters) = &of_class.parameters {
         writeln!(output, "  {}\n", regimes(parameters))?;
     }
@@ -74,12 +85,12 @@ fn write_class(figures: &Figures, of_class: &OfClass, output: &mut impl Write) -
 
 fn write_parameters(of_class: &OfClass, output: &mut impl Write) -> io::Result<()> {
     let mut table = empty_table(&["", "value", "95 % interval", "read from"]);
-    let mut add = |name: &str, estimate: Option<Estimate>, from: String| {
-        let [value, interval] = match estimate {
-            None => ["unknown".to_owned(), String::new()],
-            Some(estimate) => [time(estimate.ns), interval(estimate)],
-        };
+    let mut add = |name: &str, [value, interval]: [String; 2], from: String| {
         table.add_row(vec![name.to_owned(), value, interval, from]);
+    };
+    let known = |estimate: Option<Estimate>| match estimate {
+        None => ["unknown".to_owned(), String::new()],
+        Some(estimate) => [time(estimate.ns), interval(estimate)],
     };
     let parameters = of_class.parameters.as_ref();
     let with = |read: Option<&super::model::Read>| {
@@ -96,32 +107,66 @@ fn write_parameters(of_class: &OfClass, output: &mut impl Write) -> io::Result<(
         (Some(read.estimate), words)
     };
     let round_trip = of_class.signature.round_trip;
-    add("RTT", Some(round_trip.mean), repetitions(&round_trip));
+    add(
+        "RTT",
+        known(Some(round_trip.mean)),
+        repetitions(&round_trip),
+    );
     let (estimate, from) = with(parameters.map(|found| &found.send_overhead));
-    add("o_s", estimate, from);
+    add("o_s", known(estimate), from);
     let (estimate, from) = with(parameters.and_then(|found| found.receive_overhead.as_ref()));
-    add("o_r", estimate, from);
+    add("o_r", known(estimate), from);
     let is_gap = parameters.is_some_and(|found| found.regimes.limit == Limit::Gap);
     let (estimate, from) = with(parameters.map(|found| &found.gap));
-    add(if is_gap { "g" } else { "g, at most" }, estimate, from);
+    let name = if is_gap { "g" } else { "g, at most" };
+    add(name, known(estimate), from);
     let latency = parameters.and_then(|found| found.latency);
     let overheads = if of_class.shows_receive_overhead() {
         "RTT / 2 - (o_s + o_r)"
     } else {
         "RTT / 2 - (o_s + o_r, directly)"
     };
-    add("L", latency, overheads.to_owned());
+    match of_class.latency_at_most_ns {
+        None => add("L", known(latency), overheads.to_owned()),
+        Some(at_most) => {
+            let words = [format!("at most {}", time(at_most)), String::new()];
+            add(
+                "L",
+                words,
+                "RTT / 2, less o_s if that is shorter".to_owned(),
+            );
+        }
+    }
     if let Some(receipt) = &of_class.receipt {
-        add("o_r, directly", Some(receipt.mean), repetitions(receipt));
+        add(
+            "o_r, directly",
+            known(Some(receipt.mean)),
+            repetitions(receipt),
+        );
     }
     if let Some(round_trips) = &of_class.round_trips {
         let n = round_trips.messages;
         let gap = format!("(PRTT({n}, 0) - PRTT(1, 0)) / {}", n - 1);
-        add("g, by PRTT", Some(round_trips.gap()), gap);
+        add("g, by PRTT", known(Some(round_trips.gap())), gap);
         let overhead = format!("(PRTT({n}, d) - PRTT(1, 0)) / {} - d", n - 1);
-        add("o_s, by PRTT", Some(round_trips.overhead()), overhead);
+        add(
+            "o_s, by PRTT",
+            known(Some(round_trips.overhead())),
+            overhead,
+        );
     }
     writeln!(output, "{}", table.trim_fmt())
+}
+
+/// Why L has a bound only.
+fn why_a_bound(of_class: &OfClass) -> &'static str {
+    if of_class.parameters.is_some() && of_class.receive_overhead().is_some() {
+        "o_s + o_r exceed half the round trip, as in shared memory, where one process still sends while \
+         the other receives already: L cannot be told from the overheads, and has a bound only"
+    } else {
+        "the overheads are not known well enough to be subtracted from half the round trip: L has a \
+         bound only"
+    }
 }
 
 fn repetitions(cost: &Cost) -> String {

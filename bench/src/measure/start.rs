@@ -44,6 +44,8 @@ pub enum StartScheme {
     LoopImb,
 }
 
+/// Repetitions after which a start is given up, if none of them was valid.
+pub(crate) const GIVEN_UP_AFTER: usize = 100;
 /// Barriers before a repetition, where one is not enough.
 const BARRIERS: usize = 6;
 /// Closer to the start than this, a process waits without giving up its core, ns.

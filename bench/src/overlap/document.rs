@@ -159,6 +159,9 @@ pub(super) struct MeasuredCell {
     pub(super) total_ns: f64,
     /// Median of each run, ns.
     pub(super) runs_ns: Vec<f64>,
+    /// How far the overhead ratio of a run lies from that of the cell, at most; `None` for one run.
+    #[serde(default)]
+    pub(super) overhead_error: Option<f64>,
     /// Number of runs that began too late, and did not count.
     pub(super) late: usize,
     /// Ratios of the slowest process.
@@ -364,6 +367,10 @@ impl MeasuredCell {
         let totals = times.processes.iter().map(|times| times.total_ns());
         let computing = times.processes.iter().map(|times| times.computation_ns);
         let (total, computing) = (mean(totals)?, mean(computing)?);
+        let distances = times.runs_ns.iter().map(|run| (run - times.total_ns).abs());
+        let farthest = distances
+            .reduce(f64::max)
+            .filter(|_| times.runs_ns.len() > 1);
         let pure = mean(alone.processes_ns.iter().copied())?;
         let computation = mean(without_mpi.processes_ns.iter().copied())?;
         Some(Self {
@@ -371,6 +378,7 @@ impl MeasuredCell {
             computation_alone_ns: without_mpi.slowest_ns,
             total_ns: times.total_ns,
             runs_ns: times.runs_ns.clone(),
+            overhead_error: farthest.map(|ns| ns / alone.slowest_ns.min(without_mpi.slowest_ns)),
             late: cell.late,
             ratios,
             processes: processes.collect(),

@@ -184,12 +184,14 @@ fn write_diagonal(document: &Document, grid: &Grid, output: &mut impl Write) -> 
     }
     writeln!(
         output,
-        "  Equal times, and the overlap that the OSU and the Intel benchmarks would print"
+        "  Equal times, how far the run farthest from the median lies (+-), and the overlap that the \
+         OSU and the Intel benchmarks would print"
     )?;
     let mut table = empty_table(&[
         "  times",
         "bytes",
         "overhead ratio",
+        "+-",
         "OSU",
         "IMB",
         "diagnosis",
@@ -213,12 +215,13 @@ fn write_diagonal(document: &Document, grid: &Grid, output: &mut impl Write) -> 
             format!("  {}", words(cell.communication_ns)),
             bytes.map_or(EMPTY.to_owned(), |bytes| bytes.to_string()),
             ratio(measured.ratios.overhead),
+            measured.overhead_error.map_or(EMPTY.to_owned(), ratio),
             of_100(measured.osu_percent),
             of_100(measured.imb_percent),
             measured.diagnosis.name().to_owned(),
         ]);
     }
-    align_left(&mut table, 5);
+    align_left(&mut table, 6);
     writeln!(output, "{}\n", table.trim_fmt())
 }
 

@@ -126,7 +126,13 @@ fn exchange(over: &str, network: &str) {
     assert_eq!(document["network"], network);
     assert_eq!(document["hosts"].as_array().unwrap().len(), 2);
     assert_eq!(document["classes"][0]["name"], "same host");
-    let sizes = document["classes"][0]["sizes"].as_array().unwrap();
+    // L is known, or it has a bound.
+    let of_class = &document["classes"][0];
+    let is_bounded = of_class["latency_at_most_ns"]
+        .as_f64()
+        .is_some_and(|ns| ns > 0.0);
+    assert_eq!(of_class["parameters"]["latency"].is_null(), is_bounded);
+    let sizes = of_class["sizes"].as_array().unwrap();
     assert_eq!(sizes.len(), 1);
     for size in sizes {
         assert!(number(size, "/signature/round_trip/ns") > 0.0, "{size}");

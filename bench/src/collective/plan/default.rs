@@ -1,11 +1,19 @@
 //! The plan for a machine of which nothing was said.
 
 use super::{Given, Lengths, Limits, Part};
+use crate::measure::refinement::Rule;
 use crate::measure::start::StartScheme;
 
-/// Most lengths of a range in the default plan: with 3 s for each point it ends within 15 minutes on
-/// 8 processes.
-pub(in crate::collective) const MOST_BY_DEFAULT: usize = 27;
+/// How lengths of a range are chosen in the default plan: with 0.5 s for each point it ends within 2
+/// minutes on 8 processes, thorough with 3 s within 15.
+pub(in crate::collective) fn default_rule(is_thorough: bool) -> Rule {
+    let (factor, most) = if is_thorough { (2.0, 27) } else { (8.0, 10) };
+    Rule {
+        factor,
+        most,
+        ..Rule::default()
+    }
+}
 
 /// What the default plan measures: the operations that most programs use, over lengths and numbers
 /// of processes.
@@ -139,12 +147,14 @@ mod tests {
             };
             let plan = Plan::of(Method::default(), &default_parts(limits, &[]), limits).unwrap();
             assert!(plan.first_points() >= 4);
-            let most = plan.series.iter().map(|series| match &series.lengths {
-                Lengths::List(list) => list.len(),
-                Lengths::Range(..) => MOST_BY_DEFAULT,
-            });
-            let seconds = most.sum::<usize>() as f64 * plan.method.seconds;
-            assert!(seconds <= 15.0 * 60.0, "{processes}: {seconds} s");
+            for (is_thorough, of_point, allowed) in [(false, 0.5, 120.0), (true, 3.0, 900.0)] {
+                let most = plan.series.iter().map(|series| match &series.lengths {
+                    Lengths::List(list) => list.len(),
+                    Lengths::Range(..) => default_rule(is_thorough).most,
+                });
+                let seconds = most.sum::<usize>() as f64 * of_point;
+                assert!(seconds <= allowed, "{processes}: {seconds} s");
+            }
         }
     }
 }

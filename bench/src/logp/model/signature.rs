@@ -266,6 +266,19 @@ impl Parameters {
     }
 }
 
+/// What L is at most where it is not known, ns: half the round trip, less o_s if that leaves anything,
+/// at the upper end of the interval. `None` where L is known.
+pub(in crate::logp) fn latency_at_most_ns(
+    signature: &Signature,
+    parameters: Option<&Parameters>,
+) -> Option<f64> {
+    let half = signature.round_trip.mean.times(0.5);
+    let without_sending = parameters.map(|found| half.minus(found.send_overhead.estimate));
+    let at_most = without_sending.filter(|left| left.ns > 0.0).unwrap_or(half);
+    let is_known = parameters.is_some_and(|found| found.latency.is_some());
+    (!is_known).then_some(at_most.ns + at_most.error_ns)
+}
+
 /// o_s + o_r = g' - D, the mean over all delays that are longer than the idle time of the processor,
 /// which is less than the gap; `None` without such a delay.
 fn both_overheads(signature: &Signature, gap: Estimate) -> Option<Read> {
@@ -392,7 +405,16 @@ mod tests {
         let uncertain = found(20_000.0);
         assert_eq!(uncertain.latency.unwrap().ns, 6_000.0);
         assert_eq!(uncertain.latency.unwrap().error_ns, 10.0);
-        // Where it is seen, the contradiction stays.
-        assert_eq!(found(0.0).latency, None);
+        // Where it is seen, there is a bound only: 15 us - 8 us.
+        let contradicted = found(0.0);
+        assert_eq!(contradicted.latency, None);
+        let at_most = |found: Option<&Parameters>| latency_at_most_ns(&signature(0.0), found);
+        assert_eq!(at_most(Some(&contradicted)), Some(7_000.0));
+        assert_eq!(at_most(Some(&uncertain)), None);
+        // Without parameters nothing is subtracted, nor is what takes longer than the half.
+        assert_eq!(at_most(None), Some(15_000.0));
+        let mut long = contradicted;
+        long.send_overhead.estimate.ns = 20_000.0;
+        assert_eq!(at_most(Some(&long)), Some(15_000.0));
     }
 }
