@@ -1,5 +1,5 @@
 #!/bin/sh
-# Records LAMMPS (Debian package lammps) on a small Lennard-Jones melt with 4 ranks and shows what
+# Records LAMMPS (Debian package lammps) on a liquid film that is in the part of one of 4 ranks, and shows what
 # collbench says about it. Run by "make demo", after the build.
 set -eu
 cd "$(dirname "$0")/.."
@@ -8,12 +8,12 @@ scripts/need.sh openmpi-bin lammps
 . scripts/mpi.sh
 
 target=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)
-input=$PWD/tests/inputs/in.lj
+input=$PWD/tests/inputs/in.film
 mkdir -p "$target/demo"
 cd "$target/demo"
 
 echo
-echo "\$ collbench-record --force -o trace -- $mpirun -n 4 lmp -in in.lj"
+echo "\$ collbench-record --force -o trace -- $mpirun -n 4 lmp -in in.film"
 status=0
 timeout 300 "$target/release/collbench-record" --force -o trace -- \
     $mpirun -n 4 lmp -in "$input" >program.out 2>recorder.err || status=$?
