@@ -488,14 +488,42 @@ fn plan(options: &Options, processes: &[Process], memory: u64, share: &Share) ->
     }
 }
 
+/// What was said about the progress.
+struct Told {
+    /// When the measurement began, and how long it was expected to take, ns.
+    begin: Instant,
+    expected_ns: u64,
+    /// When a line was written last.
+    last: Instant,
+}
+
+/// How long the rest takes, ns, where `remaining_ns` are left of the `expected_ns`, and the others
+/// took `elapsed_ns`: a busy machine is slower than expected.
+fn left_ns(remaining_ns: u64, expected_ns: u64, elapsed_ns: u64) -> u64 {
+    let done_ns = expected_ns.saturating_sub(remaining_ns).max(1);
+    let slower = (elapsed_ns as f64 / done_ns as f64).max(1.0);
+    let is_known = done_ns > expected_ns / 20;
+    (remaining_ns as f64 * if is_known { slower } else { 1.0 }) as u64
+}
+
 /// Writes a line about the progress to stderr, not too often; on a terminal in place.
-fn tell(progress: &Progress, told: &mut Option<Instant>) {
+fn tell(progress: &Progress, told: &mut Option<Told>) {
+    let now = Instant::now();
     let is_last = progress.remaining_ns == 0;
-    if !is_last && told.is_some_and(|told| told.elapsed() < TELL_EVERY) {
-        return;
+    if let Some(told) = told {
+        if !is_last && told.last.elapsed() < TELL_EVERY {
+            return;
+        }
+        told.last = now;
     }
-    *told = Some(Instant::now());
-    let left = Duration::from_nanos(progress.remaining_ns).as_secs();
+    let told = told.get_or_insert(Told {
+        begin: now,
+        expected_ns: progress.remaining_ns,
+        last: now,
+    });
+    let elapsed_ns = told.begin.elapsed().as_nanos() as u64;
+    let left_ns = left_ns(progress.remaining_ns, told.expected_ns, elapsed_ns);
+    let left = Duration::from_nanos(left_ns).as_secs();
     let left = match left {
         0..=1 => "a moment".to_owned(),
         2..120 => counted(left, "second"),
@@ -523,6 +551,15 @@ fn words(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_takes_as_much_longer_as_what_was_done() {
+        assert_eq!(left_ns(900, 1_000, 400), 3_600);
+        // Not faster, and at the begin nobody knows.
+        assert_eq!(left_ns(900, 1_000, 10), 900);
+        assert_eq!(left_ns(1_000, 1_000, 400), 1_000);
+        assert_eq!(left_ns(0, 1_000, 5_000), 0);
+    }
 
     #[test]
     fn times_are_read_with_their_units() {

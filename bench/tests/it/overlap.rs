@@ -133,8 +133,17 @@ fn configurations_of_a_simulated_library_are_told_apart() {
         let document = simulated(progress, configuration, folder.path());
         let cells = document["grids"][0]["cells"].as_array().unwrap();
         assert_eq!(cells.len(), 25);
-        let error = |cell: &Value| cell["measured"]["overhead_error"].as_f64();
-        assert!(cells.iter().all(|cell| error(cell) == Some(0.0)));
+        for measured in cells.iter().map(|cell| &cell["measured"]) {
+            let number = |name: &str| measured[name].as_f64().unwrap();
+            let shorter = number("communication_alone_ns").min(number("computation_alone_ns"));
+            let runs = measured["runs_ns"].as_array().unwrap().iter();
+            let farthest = runs.map(|run| (run.as_f64().unwrap() - number("total_ns")).abs());
+            let expected = farthest.fold(0.0, f64::max) / shorter;
+            assert!(
+                (number("overhead_error") - expected).abs() < 1e-9,
+                "{measured}"
+            );
+        }
         let has = |cell: &&Value| cell["measured"]["diagnosis"] == diagnosis;
         let n = cells.iter().filter(has).count();
         // A communication that is long enough hides a slowed computation.
