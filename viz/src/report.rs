@@ -34,7 +34,7 @@ const SCRIPT: &str = concat!(
 
 /// What the policy of the page allows to run: [`SCRIPT`] and nothing else. When the script changes,
 /// a test prints the new value.
-const SCRIPT_HASH: &str = "sha256-Yms9yadya0Yz1/mb9SH4O85O3HiP8WrvYjZtCwkjIq4=";
+const SCRIPT_HASH: &str = "sha256-l+bqUMuwuuz/zu3dK8ISZMwYjPA3baFsuTYRinQEqPM=";
 
 /// Content of the page.
 #[derive(Debug, Clone, Default)]

@@ -561,7 +561,9 @@ class Filters {
     this.bar.append(button('everything', 'Show everything', () => this.reset()));
     this.count = make('output');
     this.bar.append(this.count);
-    (document.querySelector('.verdict') ?? document.querySelector('main > section h2')).after(this.bar);
+    // Below what is seen first.
+    const first = document.querySelector('section.first') ?? document.querySelector('main > section');
+    first.append(this.bar);
   }
 
   // The rows of a table, with what stands in each column.
@@ -700,13 +702,15 @@ const pictures = drawn.map((svg) => (
 ));
 if (pictures.length > 0) {
   const section = pictures[0].frame.closest('main > section');
-  section.querySelector('h2').after(make(
+  const hint = make(
     'p',
     { class: 'hint' },
     'Pictures: point at a mark, or step through the marks with the arrow keys, to see its values. '
       + 'Zoom with Ctrl + wheel or with + and -. Move by dragging or with Shift + arrow keys. 0 shows the whole picture. '
       + 'A click on a bar of durations or on a wait over time, or Enter at such a mark, leads to an instance of it.',
-  ));
+  );
+  if (section.matches('.first')) section.append(hint);
+  else section.querySelector('h2').after(hint);
 }
 for (const table of document.querySelectorAll('table.data')) new SortableTable(table);
 const groups = [...document.querySelectorAll('section.group')];
