@@ -363,7 +363,7 @@ fn places_of_several_runs_of_each_side_are_compared_by_what_runs_differ() {
         with_lines(&[(10, 110), (20, 210)]),
         // One line more, and four lines above.
         with_lines(&[(14, 300), (24, 200), (27, 50)]),
-        with_lines(&[(14, 310), (24, 204), (27, 60)]),
+        with_lines(&[(14, 310), (24, 204), (27, 51)]),
     ];
     let comparison = Comparison::of_sides(&runs, 2);
     let sides = comparison.sides.unwrap();
@@ -382,7 +382,7 @@ fn places_of_several_runs_of_each_side_are_compared_by_what_runs_differ() {
             (vec![200, 220], vec![600, 620]),
             Slower,
         ),
-        (["-", &*lines[4]], (vec![0, 0], vec![100, 120]), Slower),
+        (["-", &*lines[4]], (vec![0, 0], vec![100, 102]), Slower),
         (
             [&*lines[2], &*lines[3]],
             (vec![400, 420], vec![400, 408]),
