@@ -11,7 +11,7 @@ mod shaped;
 mod shapes;
 
 use collbench_formats::tree::{
-    Calls, Collective, Form, Node, Place, Rule, TreeError, TreeRules, Wrappers,
+    Calls, Collective, Form, Level, Node, Place, Rule, TreeError, TreeRules, Wrappers,
 };
 
 pub use hosts::{group_hosts, host_fits, place_on};
@@ -43,6 +43,9 @@ pub enum Unfit {
     /// The rule is for communicators of other sizes.
     #[error("it is for communicators of {} processes", range(*.0))]
     Size((u32, u32)),
+    /// The rule is for communicators that extend across another level.
+    #[error("it is for communicators {}", across(*.0))]
+    Across(Level),
     /// The rank at the root is not in the communicator.
     #[error("its root is rank {root} of {n_ranks}")]
     Root {
@@ -78,6 +81,15 @@ fn range((least, most): (u32, u32)) -> String {
     }
 }
 
+/// Where the processes of a communicator are that extends across a level.
+fn across(level: Level) -> &'static str {
+    match level {
+        Level::Rank | Level::CoreComplex | Level::Socket => "on one host",
+        Level::Host | Level::Switch => "on several hosts of one site",
+        Level::Site => "at several sites",
+    }
+}
+
 /// The tree of the first rule that is for these calls and has one, with the index of the rule.
 /// `root` is the rank that the call names; `None` for operations without a root. `bytes` is the
 /// payload of one rank.
@@ -91,8 +103,7 @@ pub fn tree_for(
     order: Order,
     members: Members<'_>,
 ) -> Option<(usize, Wrappers)> {
-    let n_ranks = members.places.len() as u32;
-    let is_for = |calls: &Calls| calls.include(operation, n_ranks, bytes);
+    let is_for = |calls: &Calls| calls.include(operation, bytes);
     let rules = rules.rules.iter().enumerate();
     let mut fitting = rules.filter(|(_, rule)| is_for(&rule.calls));
     fitting.find_map(|(idx, rule)| Some((idx, resolve(rule, root, order, members).ok()?)))
@@ -114,6 +125,11 @@ pub fn resolve(
     let (least, most) = rule.calls.ranks;
     if !(least..=most).contains(&n_ranks) {
         return Err(Unfit::Size(rule.calls.ranks));
+    }
+    if let Some(level) = rule.calls.across
+        && level != Level::across(members.places)
+    {
+        return Err(Unfit::Across(level));
     }
     if let Some(root) = root.filter(|&root| root >= n_ranks) {
         return Err(Unfit::Root { root, n_ranks });

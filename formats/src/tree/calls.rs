@@ -2,6 +2,8 @@
 
 use bincode::{Decode, Encode};
 
+use super::rules::Place;
+use super::wrapper::Level;
 use crate::record::Operation;
 
 /// A collective operation that trees can execute.
@@ -78,15 +80,24 @@ pub struct Calls {
     /// Least and greatest payload of one rank, bytes, both included. It is count times size of the
     /// type: what a rank contributes, in `MPI_Scatter` what it gets. A barrier has 0.
     pub bytes: (u64, u64),
+    /// What the communicator extends [across](Level::across); `None`: anything.
+    pub across: Option<Level>,
 }
 
 impl Calls {
-    /// Whether a call is one of them: of this operation on a communicator of `n_ranks` processes,
-    /// with a payload of `bytes` for each rank.
+    /// Whether a call of this operation with a payload of `bytes` for each rank is one of them, on a
+    /// communicator that they are [on](Self::are_on).
     #[must_use]
-    pub fn include(&self, operation: Collective, n_ranks: u32, bytes: u64) -> bool {
-        self.operations.contains(&operation)
-            && (self.ranks.0..=self.ranks.1).contains(&n_ranks)
-            && (self.bytes.0..=self.bytes.1).contains(&bytes)
+    pub fn include(&self, operation: Collective, bytes: u64) -> bool {
+        self.operations.contains(&operation) && (self.bytes.0..=self.bytes.1).contains(&bytes)
+    }
+
+    /// Whether they are on a communicator of processes at these places.
+    #[must_use]
+    pub fn are_on(&self, places: &[Place]) -> bool {
+        (self.ranks.0..=self.ranks.1).contains(&(places.len() as u32))
+            && self
+                .across
+                .is_none_or(|level| level == Level::across(places))
     }
 }

@@ -171,17 +171,52 @@ fn calls_are_within_both_ends_of_their_ranges() {
         operations: vec![Collective::Allreduce, Collective::Barrier],
         ranks: (4, 8),
         bytes: (0, 4096),
+        across: None,
     };
-    assert!(calls.include(Collective::Allreduce, 8, 4096));
-    assert!(!calls.include(Collective::Allreduce, 9, 4096));
-    assert!(!calls.include(Collective::Allreduce, 8, 4097));
-    assert!(!calls.include(Collective::Reduce, 4, 0));
+    assert!(calls.include(Collective::Allreduce, 4096));
+    assert!(!calls.include(Collective::Allreduce, 4097));
+    assert!(!calls.include(Collective::Reduce, 0));
+    let places = |n| vec![Place::default(); n];
+    assert!(calls.are_on(&places(4)) && calls.are_on(&places(8)));
+    assert!(!calls.are_on(&places(3)) && !calls.are_on(&places(9)));
     for collective in Collective::ALL {
         let name = collective.operation().name();
         assert_eq!(
             name.to_ascii_lowercase(),
             format!("mpi_{}", collective.name())
         );
+    }
+}
+
+#[test]
+fn calls_may_be_those_of_one_host_or_of_several_hosts_or_sites_alone() {
+    let at = |site, host| Place {
+        site,
+        host,
+        ..Place::default()
+    };
+    for (places, level) in [
+        ([at(Some(1), 2), at(Some(1), 2)], Level::Rank),
+        ([at(Some(1), 2), at(Some(1), 3)], Level::Host),
+        ([at(None, 0), at(None, 1)], Level::Host),
+        ([at(Some(0), 0), at(Some(1), 1)], Level::Site),
+        ([at(Some(0), 0), at(None, 1)], Level::Site),
+    ] {
+        for across in [
+            None,
+            Some(Level::Rank),
+            Some(Level::Host),
+            Some(Level::Site),
+        ] {
+            let calls = Calls {
+                operations: vec![Collective::Barrier],
+                ranks: (2, 2),
+                bytes: (0, 0),
+                across,
+            };
+            let is_one = across.is_none_or(|of| of == level);
+            assert_eq!(calls.are_on(&places), is_one, "{places:?}, {across:?}");
+        }
     }
 }
 

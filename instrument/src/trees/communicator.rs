@@ -34,7 +34,7 @@ pub(super) struct TreesOfCommunicator {
     /// World rank of each rank; empty if the communicator can have no trees.
     world_ranks: Vec<u32>,
     places: Vec<Place>,
-    /// By [`Collective`], the rules for a communicator of this size, in their order.
+    /// By [`Collective`], the rules for such a communicator, in their order.
     rules: [Vec<RuleOfSize>; Collective::ALL.len()],
     trees: Vec<TreeInUse>,
     /// Memory for packed values, and for operations of the program.
@@ -60,7 +60,7 @@ pub(super) struct Scratch {
     pub(super) memory: [AlignedMemory; 2],
 }
 
-/// A rule that is for communicators of this size.
+/// A rule that is for such communicators.
 #[derive(Debug)]
 struct RuleOfSize {
     /// Index of the rule.
@@ -173,13 +173,13 @@ impl TreesOfCommunicator {
             return new;
         }
         // SAFETY: the caller promises a communicator, which is not null.
-        let (size, rank, world_ranks) = unsafe {
+        let (rank, world_ranks) = unsafe {
             let size = library.size(comm);
             if size < 2 || library.remote_size(comm) > 0 {
                 return new;
             }
             let world_ranks = library.world_ranks(comm, false, size);
-            (size, library.rank(comm), world_ranks)
+            (library.rank(comm), world_ranks)
         };
         if world_ranks.contains(&NO_RANK) {
             return new;
@@ -190,7 +190,7 @@ impl TreesOfCommunicator {
         new.rank = rank;
         for (idx, rule) in trees.rules.rules.iter().enumerate() {
             let calls = &rule.calls;
-            if !(calls.ranks.0..=calls.ranks.1).contains(&size) {
+            if !calls.are_on(&new.places) {
                 continue;
             }
             for &collective in &calls.operations {

@@ -37,6 +37,7 @@ struct TreeDocument {
     ranks_max: Option<u32>,
     bytes_min: u64,
     bytes_max: Option<u64>,
+    across: Option<&'static str>,
     /// Why there is no tree for the ranks; null if there is one, or without ranks.
     unfit: Option<String>,
     root: Option<u32>,
@@ -140,6 +141,7 @@ impl TreeDocument {
             ranks_max: (calls.ranks.1 != u32::MAX).then_some(calls.ranks.1),
             bytes_min: calls.bytes.0,
             bytes_max: (calls.bytes.1 != u64::MAX).then_some(calls.bytes.1),
+            across: calls.across.map(Level::plural),
             unfit: None,
             root: None,
             height: None,

@@ -54,6 +54,7 @@ pub(super) fn heading(rule: &Rule) -> String {
         operations,
         ranks,
         bytes,
+        across,
     } = &rule.calls;
     let names: Vec<&str> = operations.iter().map(|of| of.name()).collect();
     let mut text = format!("tree of line {}: {}", rule.line, names.join(", "));
@@ -64,6 +65,9 @@ pub(super) fn heading(rule: &Rule) -> String {
     if *bytes != (0, u64::MAX) {
         let most = (bytes.1 != u64::MAX).then_some(bytes.1);
         let _ = write!(text, "; {}", range(bytes.0, most, "byte"));
+    }
+    if let Some(level) = across {
+        let _ = write!(text, "; across {}", level.plural());
     }
     text
 }

@@ -13,10 +13,11 @@ use crate::hosts::NamedHost;
 use crate::problem::{Lines, Problem, one_of, suggestion};
 use crate::shapes::{LEVELS, SHAPES, shape_of};
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "operations",
     "size",
     "bytes",
+    "across",
     "shape",
     "root",
     "hosts",
@@ -39,6 +40,7 @@ impl Reader<'_> {
         let operations = self.operations(&table);
         let sizes = table.get("size").and_then(|value| self.sizes(value));
         let bytes = table.get("bytes").and_then(|value| self.bytes(value));
+        let across = table.get("across").and_then(|value| self.across(value));
         let collectors = table.get("collectors");
         let collectors = collectors.and_then(|value| self.collectors_of_kinds(value));
         let hosts = match table.get("hosts") {
@@ -93,6 +95,7 @@ impl Reader<'_> {
                 operations: operations.into_iter().map(|of| of.value).collect(),
                 ranks: sizes,
                 bytes: bytes.unwrap_or((0, u64::MAX)),
+                across,
             },
             form,
             collectors: collectors.unwrap_or(CollectorsOfKinds::uniform(Collectors::ALL)),
@@ -126,6 +129,18 @@ impl Reader<'_> {
             }
         }
         operations
+    }
+
+    /// What communicators extend across: ranks of one host, hosts of one site, or sites.
+    fn across(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Level> {
+        const LEVELS: [Level; 3] = [Level::Rank, Level::Host, Level::Site];
+        let name = self.string(value, "a level")?;
+        let found = LEVELS.into_iter().find(|of| of.plural() == name.value);
+        found.or_else(|| {
+            let found = format!("\"{}\" is no level of communicators", shown(&name.value));
+            let names = LEVELS.map(Level::plural).into_iter();
+            self.wrong(name.span, found, suggestion(&name.value, names))
+        })
     }
 
     /// The shape of all ranks, or the shape of each level.
@@ -280,6 +295,7 @@ pub(crate) fn unused(text: &Lines<'_>, rules: &[(Rule, Range<usize>)]) -> Vec<Pr
                 && calls.ranks.1 >= of.ranks.1
                 && calls.bytes.0 <= of.bytes.0
                 && calls.bytes.1 >= of.bytes.1
+                && (calls.across.is_none() || calls.across == of.across)
         };
         if let Some((earlier, _)) = rules[..at].iter().find(has_all) {
             unused.push(Problem::at(

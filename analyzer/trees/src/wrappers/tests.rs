@@ -57,6 +57,7 @@ fn rule(form: Form) -> Rule {
             operations: Collective::ALL.to_vec(),
             ranks: (1, u32::MAX),
             bytes: (0, u64::MAX),
+            across: None,
         },
         form,
         collectors: CollectorsOfKinds::uniform(Collectors::ALL),

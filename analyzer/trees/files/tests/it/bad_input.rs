@@ -100,6 +100,10 @@ fn numbers_and_ranges_outside_their_limits_are_said() {
         "5:8: rank 8 of at most 8; ranks are numbered from 0"
     );
     assert_eq!(
+        with("across = \"site\""),
+        "4:10: \"site\" is no level of communicators; did you mean \"sites\"?"
+    );
+    assert_eq!(
         with("hosts = []"),
         "4:9: an empty list of the name of a host; name at least one, or leave it out"
     );

@@ -67,6 +67,22 @@ fn ranges_may_be_open_and_payloads_have_units() {
 }
 
 #[test]
+fn trees_may_be_for_one_host_or_several_or_several_sites() {
+    let tree = "[[tree]]\noperations = \"bcast\"\nshape = \"linear\"\n";
+    let text = format!(
+        "{tree}across = \"ranks\"\n{tree}across = \"sites\"\n{tree}{tree}across = \"hosts\"\n"
+    );
+    let file = TreeFile::parse(&text, Path::new("")).unwrap();
+    let across = file.rules.rules.iter().map(|rule| rule.calls.across);
+    let (ranks, hosts, sites) = (Level::Rank, Level::Host, Level::Site);
+    let expected = [Some(ranks), Some(sites), None, Some(hosts)];
+    assert!(across.eq(expected));
+    // Only the last one comes after a tree for all its calls.
+    let unused: Vec<u32> = file.remarks.iter().map(|remark| remark.line).collect();
+    assert_eq!(unused, [12]);
+}
+
+#[test]
 fn nodes_come_before_those_that_they_contribute_to() {
     let text = "[[tree]]\noperations = \"allreduce\"\n\
         [[tree.node]]\nname = \"top\"\nkind = \"exchange\"\ncontributors = [\"left\", \"right\"]\n\
