@@ -249,19 +249,12 @@ fn find_sites(library: &MpiLibrary, rank: u32, hosts: &mut Hosts) -> Result<(), 
     let leader = leaders[own];
     let found = if rank != leader {
         sites::await_others(&mut transport, leader).map_err(failed)?
+    } else if own > 0 {
+        sites::take_part(&mut transport, &leaders, own).map_err(failed)?
     } else {
-        let all = sites::round_trips(&mut transport, &leaders, own).map_err(failed)?;
-        if rank > 0 {
-            sites::await_others(&mut transport, 0).map_err(failed)?
-        } else {
-            let found = sites::sites_of(leaders.len(), &all);
-            say(0, &hosts.sites_in_words(Some(&found)));
-            let message = found.message();
-            for &other in &leaders[1..] {
-                transport.send(other, message).map_err(failed)?;
-            }
-            message
-        }
+        let (found, measured) = sites::find(&mut transport, &leaders).map_err(failed)?;
+        say(0, &hosts.sites_in_words(Some((&found, &measured))));
+        found.message()
     };
     if rank == leader {
         let places = hosts.places.iter().enumerate();

@@ -7,7 +7,7 @@ use collbench_paths::{Idle, WaitPolicy};
 use collbench_trees::topology::of_sys;
 use collbench_trees::wrappers::{group_hosts, host_fits, place_on};
 
-use super::sites::{MOST_HOSTS, SitesFound};
+use super::sites::{MOST_HOSTS, RoundTrips, SitesFound};
 use crate::host::{HostKey, boot_id, host_name, mix};
 
 /// Processors in a mask.
@@ -202,22 +202,35 @@ impl Hosts {
 
     /// What round trips say about sites, for the user to see; `None` if there are too many or too few
     /// hosts for that.
-    pub(super) fn sites_in_words(&self, found: Option<&SitesFound>) -> String {
+    pub(super) fn sites_in_words(&self, found: Option<(&SitesFound, &RoundTrips)>) -> String {
         let one = |why: &str| {
             format!(
                 "the tree file joins sites and has no [[site]]; all hosts count as one site: {why}"
             )
         };
+        let name = |host: usize| &self.names[host];
+        let pair = |(a, b): (usize, usize)| format!("{} and {}", name(a), name(b));
         match found {
-            Some(SitesFound::One) => one("round trips between them show no others"),
-            Some(SitesFound::Unsure) => one(
-                "round trips between them may show others, but not for sure, as where processes wait for \
-                 cores",
-            ),
             None => one(&format!(
                 "others are found by round trips between 3 to {MOST_HOSTS} hosts"
             )),
-            Some(SitesFound::Sites(of_host)) => {
+            Some((SitesFound::One, measured)) => one(&format!(
+                "round trips between them show no others, {}",
+                range_in_words(measured, pair)
+            )),
+            Some((SitesFound::Unsure(unclear), measured)) => one(&format!(
+                "round trips between them are {}, but those of {} of {} pairs, as {}, do not divide the \
+                 hosts for sure, as where processes wait for cores; name the sites in the file, each as \
+                 [[site]] with name = \"..\" and hosts = [\"{}\", ..]",
+                range_in_words(measured, pair),
+                unclear.len(),
+                measured.len(),
+                unclear
+                    .first()
+                    .map_or_else(String::new, |&first| pair(first)),
+                name(0)
+            )),
+            Some((SitesFound::Sites(of_host), _)) => {
                 let n_sites = of_host.iter().map(|site| site + 1).max().unwrap_or(0);
                 let at_site = |site: u32| {
                     let all = of_host.iter().zip(&self.names);
@@ -238,6 +251,22 @@ impl Hosts {
     pub(super) fn policy(&self, world_rank: u32) -> WaitPolicy {
         self.policies[self.places[world_rank as usize].host as usize]
     }
+}
+
+/// The shortest and the longest round trip, with the pairs of hosts that they are of.
+fn range_in_words(measured: &RoundTrips, pair: impl Fn((usize, usize)) -> String) -> String {
+    let mut all: Vec<_> = measured
+        .iter()
+        .map(|(&hosts, of)| (of.shortest_ns, hosts))
+        .collect();
+    all.sort_unstable();
+    let one = |&(ns, hosts): &(u64, _)| format!("{:.2} ms ({})", ns as f64 / 1e6, pair(hosts));
+    let ends: Vec<String> = [all.first(), all.last()]
+        .into_iter()
+        .flatten()
+        .map(one)
+        .collect();
+    ends.join(" to ")
 }
 
 /// The cores of a host, if the tree file describes them.
