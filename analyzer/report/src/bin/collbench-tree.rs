@@ -15,7 +15,7 @@ use collbench_report::trees::{
 };
 use collbench_text::quantity::counted;
 use collbench_text::{inert, man};
-use collbench_tree_files::make::{Beginning, hierarchical, spelled_out, with_shape};
+use collbench_tree_files::make::{Beginning, best, hierarchical, spelled_out, with_shape};
 use collbench_tree_files::{SHAPES, TreeFile, TreeFileError, shape_of};
 
 /// Exit status: the command line is invalid.
@@ -26,6 +26,8 @@ macro_rules! after_help {
     () => {
         "\
 Examples:
+  collbench-tree make best -o trees.toml
+      write the trees that were measured to be faster than the MPI library
   collbench-tree make hierarchical --hosts node1:4,node2:4 -o trees.toml
       begin a tree file
   collbench-tree check trees.toml --hosts node1:4,node2:4
@@ -128,7 +130,7 @@ struct Show {
 
 #[derive(Debug, Args)]
 struct Make {
-    /// hierarchical, linear, "chain K", K-ary, K-nomial, binomial, "in-order binary" or exchange,
+    /// best (the trees that were measured to be faster than the library, for any ranks), hierarchical, linear, "chain K", K-ary, K-nomial, binomial, "in-order binary" or exchange,
     /// such as 4-nomial
     #[arg(value_name = "SHAPE")]
     shape: String,
@@ -256,17 +258,17 @@ fn check(path: &Path, of: &Of) -> anyhow::Result<()> {
     print(text.as_bytes())
 }
 
-/// What is wrong with trees for these ranks, by line: a tree that is for as many ranks, and does not
-/// fit them; all, if none is for as many.
+/// What is wrong with trees for these ranks, by line: a tree that is for such communicators, and does
+/// not fit this one; all, if none is for such.
 fn misfits(trees: &[RuleTree<'_>]) -> Vec<(u32, String)> {
-    let all_are_of_other_size = trees.iter().all(RuleTree::is_of_other_size);
+    let all_are_for_others = trees.iter().all(RuleTree::is_for_others);
     let wrong = trees.iter().filter_map(|tree| {
         let error = tree.tree.as_ref().err()?;
         let remedy = match tree.rule.form {
             Form::Nodes(_) => "name each rank once, or make the file anew",
             Form::Shaped(_) => "change it, or add a tree for these ranks",
         };
-        (all_are_of_other_size || !tree.is_of_other_size()).then(|| {
+        (all_are_for_others || !tree.is_for_others()).then(|| {
             (
                 tree.rule.line,
                 format!("no tree for these ranks: {error}; {remedy}"),
@@ -347,13 +349,35 @@ fn one_tree(
 }
 
 fn make(options: &Make) -> anyhow::Result<()> {
-    let name = options.shape.trim();
+    let text = match options.shape.trim() {
+        "best" if options.nodes => {
+            let what =
+                "--nodes for best, which has many trees; leave out --nodes, or take one shape";
+            return Err(Usage(what.to_owned()).into());
+        }
+        "best" => {
+            let ranks = ranks(&options.of)?;
+            let of_sites = ranks
+                .as_ref()
+                .and_then(|ranks| Some((&*ranks.hosts, ranks.sites()?)));
+            best(of_sites.as_ref().map(|(hosts, sites)| (*hosts, &**sites)))
+        }
+        name => begun(name, options)?,
+    };
+    match &options.output {
+        None => print(text.as_bytes()),
+        Some(path) => write_file(path, &text, options.force),
+    }
+}
+
+/// A file with trees of a shape for some ranks.
+fn begun(name: &str, options: &Make) -> anyhow::Result<String> {
     let shape = shape_of(name);
     if shape.is_none() && name != "hierarchical" {
         let shown = inert::line(name, 60);
         let known = SHAPES.join(", ");
         return Err(Usage(format!(
-            "no shape \"{shown}\"; expected hierarchical, {known}"
+            "no shape \"{shown}\"; expected best, hierarchical, {known}"
         ))
         .into());
     }
@@ -375,25 +399,22 @@ fn make(options: &Make) -> anyhow::Result<()> {
         sites: sites.as_deref(),
         given: &given,
     };
-    let mut text = match shape {
+    let text = match shape {
         Some(shape) => with_shape(beginning, shape),
         None => hierarchical(beginning),
     };
-    if options.nodes {
-        let file = TreeFile::parse(&text, Path::new("")).map_err(|problems| {
-            anyhow!("the file that was begun is wrong: {:?}", problems.0.first())
-        })?;
-        let mut ranks = ranks.clone();
-        ranks.describe(&file.rules);
-        let trees = rule_trees(&file.rules, &ranks, None, 0);
-        text = match trees.first().map(|tree| &tree.tree) {
-            Some(Ok(tree)) => spelled_out(beginning, tree),
-            _ => bail!("no tree of this shape for these ranks"),
-        };
+    if !options.nodes {
+        return Ok(text);
     }
-    match &options.output {
-        None => print(text.as_bytes()),
-        Some(path) => write_file(path, &text, options.force),
+    let file = TreeFile::parse(&text, Path::new("")).map_err(|problems| {
+        anyhow!("the file that was begun is wrong: {:?}", problems.0.first())
+    })?;
+    let mut described = ranks.clone();
+    described.describe(&file.rules);
+    let trees = rule_trees(&file.rules, &described, None, 0);
+    match trees.first().map(|tree| &tree.tree) {
+        Some(Ok(tree)) => Ok(spelled_out(beginning, tree)),
+        _ => bail!("no tree of this shape for these ranks"),
     }
 }
 

@@ -43,10 +43,10 @@ pub fn rule_trees<'f>(
 }
 
 impl RuleTree<'_> {
-    /// Whether the rule does not fit because of the number of ranks alone.
+    /// Whether the rule is for other communicators: of another size, or across another level.
     #[must_use]
-    pub fn is_of_other_size(&self) -> bool {
-        matches!(self.tree, Err(Unfit::Size(_)))
+    pub fn is_for_others(&self) -> bool {
+        matches!(self.tree, Err(Unfit::Size(_) | Unfit::Across(_)))
     }
 }
 

@@ -284,7 +284,7 @@ fn a_file_of_every_shape_can_be_begun() {
     let (status, error) = refused(&["make", "bionmial", "--hosts", HOSTS]);
     assert_eq!(status, Some(2));
     assert!(
-        error.contains("no shape \"bionmial\"; expected hierarchical, linear"),
+        error.contains("no shape \"bionmial\"; expected best, hierarchical, linear"),
         "{error}"
     );
     let (status, error) = refused(&["make", "binomial"]);
@@ -293,6 +293,24 @@ fn a_file_of_every_shape_can_be_begun() {
         error.contains("add --hosts LIST, --trace TRACE or --links FILE"),
         "{error}"
     );
+}
+
+#[test]
+fn the_best_trees_need_no_hosts_and_name_sites_that_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trees.toml");
+    let path = path.to_str().unwrap();
+    assert_eq!(said(&["make", "best", "-o", path]), "");
+    let text = fs::read_to_string(path).unwrap();
+    assert_eq!(said(&["make", "best", "--hosts", HOSTS]), text);
+    let checked = said(&["check", path]);
+    assert!(checked.ends_with("nothing wrong\n"), "{checked}");
+    assert_eq!(checked.replace(path, "best"), said(&["check", "best"]));
+    let shown = said(&["show", "best", "--operation", "allreduce"]);
+    assert!(shown.contains("; across sites\n"), "{shown}");
+    let (status, error) = refused(&["make", "best", "--nodes", "--hosts", HOSTS]);
+    assert_eq!(status, Some(2));
+    assert!(error.contains("leave out --nodes"), "{error}");
 }
 
 #[test]

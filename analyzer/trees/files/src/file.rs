@@ -20,6 +20,10 @@ use crate::topology;
 const MAX_BYTES: u64 = 16 << 20;
 /// The version of tree files that this crate reads.
 const VERSION: u64 = 1;
+/// The tree file that is called `best`: trees that were measured to be faster than MPI libraries.
+pub const BEST: &str = include_str!("best.toml");
+/// A name of a tree file that is no path.
+const BEST_NAME: &str = "best";
 const KEYS: [&str; 6] = ["version", "wait", "site", "switch", "host", "tree"];
 
 /// A tree file that is right.
@@ -75,24 +79,32 @@ fn listed(path: &Path, Problems(problems): &Problems) -> String {
     lines.join("\n")
 }
 
+fn text_of(path: &Path) -> Result<String, TreeFileError> {
+    let unreadable = |error| TreeFileError::Unreadable {
+        path: path.to_owned(),
+        error,
+    };
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    let limited = &mut file.take(MAX_BYTES + 1);
+    limited.read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MAX_BYTES {
+        let path = path.to_owned();
+        return Err(TreeFileError::TooLarge { path });
+    }
+    Ok(text)
+}
+
 impl TreeFile {
-    /// Reads and checks a tree file.
+    /// Reads and checks a tree file; `best` is the name of [`BEST`].
     ///
     /// # Errors
     /// [`TreeFileError`], with the place of everything that is wrong.
     pub fn read(path: &Path) -> Result<Self, TreeFileError> {
-        let unreadable = |error| TreeFileError::Unreadable {
-            path: path.to_owned(),
-            error,
+        let text = match path.to_str() {
+            Some(BEST_NAME) => BEST.to_owned(),
+            _ => text_of(path)?,
         };
-        let mut text = String::new();
-        let file = File::open(path).map_err(unreadable)?;
-        let limited = &mut file.take(MAX_BYTES + 1);
-        limited.read_to_string(&mut text).map_err(unreadable)?;
-        if text.len() as u64 > MAX_BYTES {
-            let path = path.to_owned();
-            return Err(TreeFileError::TooLarge { path });
-        }
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&text, folder).map_err(|problems| TreeFileError::Wrong {
             path: path.to_owned(),

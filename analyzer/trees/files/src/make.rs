@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use collbench_formats::tree::{Collective, Contributor, Level, Shape, WrapperKind, Wrappers};
 
+use crate::file::BEST;
 use crate::shapes::shape_name;
 
 /// What a new tree file is for.
@@ -36,36 +37,39 @@ pub fn with_shape(beginning: Beginning<'_>, shape: Shape) -> String {
     text
 }
 
-/// A file with a shape for the ranks of a host, one for the hosts, and one for the sites, if there
-/// are any.
+/// A file with a shape for the ranks of a host, one for the hosts of a site, and one for the sites. A level
+/// with one place divides nothing.
 #[must_use]
 pub fn hierarchical(beginning: Beginning<'_>) -> String {
     let mut text = head(beginning);
-    sites(&mut text, beginning);
-    let has_sites = beginning.sites.is_some();
+    match beginning.sites {
+        Some(sites) => name_sites(&mut text, beginning.hosts, sites),
+        None => text.push_str(
+            "# Sites, hosts that are near to one another and far from all others, are found by round trips when\n\
+             # the program starts, unless they are named:\n\
+             #   [[site]]\n\
+             #   name = \"a\"\n\
+             #   hosts = [\"a*\"]\n\n",
+        ),
+    }
     let join = |top: &str| {
-        let (ranks, hosts) = (Level::Rank.plural(), Level::Host.plural());
-        if has_sites {
-            let sites = Level::Site.plural();
-            format!("{{ {ranks} = \"linear\", {hosts} = \"binomial\", {sites} = \"{top}\" }}")
-        } else {
-            format!("{{ {ranks} = \"linear\", {hosts} = \"binomial\" }}")
-        }
+        let [ranks, hosts, sites] = [Level::Rank, Level::Host, Level::Site].map(Level::plural);
+        format!("{{ {ranks} = \"linear\", {hosts} = \"binomial\", {sites} = \"{top}\" }}")
     };
-    text.push_str("# What joins the ranks of a host, then the hosts");
-    text.push_str(if has_sites {
-        " of a site, then the sites.\n"
-    } else {
-        ".\n"
-    });
-    if has_sites {
-        tree(&mut text, false, &join("exchange"));
-        text.push_str("\n# An exchange has no root.\n");
-        tree(&mut text, true, &join("linear"));
-    } else {
-        text.push_str("[[tree]]\n");
-        operations(&mut text, |_| true);
-        let _ = writeln!(text, "shape = {}", join(""));
+    text.push_str("# What joins the ranks of a host, then the hosts of a site, then the sites.\n");
+    tree(&mut text, false, &join("exchange"));
+    text.push_str("\n# An exchange has no root.\n");
+    tree(&mut text, true, &join("linear"));
+    text
+}
+
+/// The file [`BEST`], with the site of each host, where these are known.
+#[must_use]
+pub fn best(of_hosts: Option<(&[String], &[u32])>) -> String {
+    let mut text = BEST.to_owned();
+    if let Some((hosts, sites)) = of_hosts {
+        text.push('\n');
+        name_sites(&mut text, hosts, sites);
     }
     text
 }
@@ -124,24 +128,10 @@ fn head(beginning: Beginning<'_>) -> String {
 }
 
 /// One table for each site.
-fn sites(text: &mut String, beginning: Beginning<'_>) {
-    let Some(sites) = beginning.sites else {
-        text.push_str(
-            "# Hosts that are near to one another, and far from all others, can be named as a site:\n\
-             #   [[site]]\n\
-             #   name = \"a\"\n\
-             #   hosts = [\"a*\"]\n\
-             # and sites joined by a shape of their own: sites = \"exchange\".\n\n",
-        );
-        return;
-    };
+fn name_sites(text: &mut String, hosts: &[String], sites: &[u32]) {
     let n_sites = sites.iter().max().map_or(0, |&most| most + 1);
     for site in 0..n_sites {
-        let hosts = beginning
-            .hosts
-            .iter()
-            .zip(sites)
-            .filter(|&(_, &of)| of == site);
+        let hosts = hosts.iter().zip(sites).filter(|&(_, &of)| of == site);
         let names: Vec<String> = hosts.map(|(name, _)| quoted(name)).collect();
         let _ = write!(
             text,

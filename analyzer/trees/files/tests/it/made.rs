@@ -4,7 +4,7 @@ use std::path::Path;
 
 use collbench_formats::tree::{Place, Rule, Shape, WrapperKind, Wrappers};
 use collbench_tree_files::TreeFile;
-use collbench_tree_files::make::{Beginning, hierarchical, spelled_out, with_shape};
+use collbench_tree_files::make::{Beginning, best, hierarchical, spelled_out, with_shape};
 use collbench_trees::wrappers::{Members, Order, group_hosts, resolve};
 
 const SHAPES: [Shape; 7] = [
@@ -39,12 +39,18 @@ fn beginning<'b>(hosts: &'b [String], sites: Option<&'b [u32]>) -> Beginning<'b>
 }
 
 fn tree(file: &TreeFile, rule: &Rule) -> Wrappers {
+    tree_at(file, rule, [None; 3])
+}
+
+/// The tree of a rule, where these sites of the hosts were found when the program was started.
+fn tree_at(file: &TreeFile, rule: &Rule, sites: [Option<u32>; 3]) -> Wrappers {
     let names = names();
     let hosts = hosts();
     let mut places = Vec::new();
-    for (host, (_, n)) in (0..).zip(&hosts) {
+    for ((host, (_, n)), site) in (0..).zip(&hosts).zip(sites) {
         let place = Place {
             host,
+            site,
             ..Place::default()
         };
         places.extend((0..*n).map(|_| place));
@@ -104,13 +110,28 @@ fn a_hierarchical_file_crosses_each_site_once() {
             .count()
     };
     assert_eq!(proxies(&found), 2);
-    let file = parse(&hierarchical(beginning(&hosts, Some(&[0, 1, 0]))));
-    let found = tree(&file, &file.rules.rules[0]);
+    let found = tree_at(&file, &file.rules.rules[0], [Some(0), Some(1), Some(0)]);
+    let named = parse(&hierarchical(beginning(&hosts, Some(&[0, 1, 0]))));
+    assert_eq!(tree(&named, &named.rules.rules[0]), found);
     assert_eq!(found.bottommost().kind, WrapperKind::Exchange);
     assert_eq!(
         (proxies(&found), found.bottommost().contributors.len()),
         (1, 2)
     );
+}
+
+#[test]
+fn the_best_file_is_right_and_names_the_sites_that_are_known() {
+    let plain = TreeFile::parse(&best(None), Path::new("")).unwrap();
+    assert!(plain.remarks.is_empty(), "{:?}", plain.remarks);
+    assert_eq!(TreeFile::read(Path::new("best")).unwrap(), plain);
+    // What is best depends on how far apart the processes are.
+    let mut rules = plain.rules.rules.iter();
+    assert!(rules.all(|rule| rule.calls.across.is_some()));
+    let hosts = names();
+    let named = TreeFile::parse(&best(Some((&hosts, &[0, 1, 0]))), Path::new("")).unwrap();
+    assert_eq!(named.rules.rules, plain.rules.rules);
+    assert_eq!(named.rules.groups.len(), 2);
 }
 
 #[test]
