@@ -1,6 +1,7 @@
 //! Sites that a tree file does not name.
 
 use std::fs;
+use std::path::Path;
 
 use collbench_tests::{Cluster, Workspace, program, run_ranks};
 
@@ -25,11 +26,14 @@ fn sites_that_the_file_does_not_name_are_those_of_round_trips_or_one() {
         return;
     };
     let arguments = ["37", "40"];
+    let over_file = |file: &Path| {
+        let finished = cluster.run_over_trees(&workspace, 3, file, "replaced.c", &arguments);
+        finished.expect(0)
+    };
     let over = |trees: &str| {
         let file = workspace.join("trees.toml");
         fs::write(&file, trees).unwrap();
-        let finished = cluster.run_over_trees(&workspace, 3, &file, "replaced.c", &arguments);
-        finished.expect(0)
+        over_file(&file)
     };
     let program = program("replaced.c");
     let launch = [
@@ -61,4 +65,9 @@ fn sites_that_the_file_does_not_name_are_those_of_round_trips_or_one() {
     let named = over(&format!("{TREES}{named}"));
     assert_eq!(named.sorted_lines(), plain.sorted_lines());
     assert!(!named.stderr.contains("collbench: "), "{named}");
+
+    // Without any file; its trees depend on sites.
+    let best = over_file(Path::new("best"));
+    assert_eq!(best.sorted_lines(), plain.sorted_lines());
+    assert!(best.stderr.contains("has no [[site]]"), "{best}");
 }

@@ -132,7 +132,8 @@ struct Options {
     )]
     exchange: ExchangeSettings,
     /// Run the collectives that this tree file names over its trees; collbench-tree begins, checks
-    /// and shows such files
+    /// and shows such files. Without a file of one's own: best, trees that were measured to be faster
+    /// than the MPI library
     #[arg(long, value_name = "FILE", help_heading = TREES)]
     trees: Option<PathBuf>,
     /// Record nothing, and make no directory
