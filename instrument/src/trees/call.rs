@@ -14,6 +14,7 @@ use collbench_trees::wrappers::Order;
 use super::active::Trees;
 use super::communicator::TreesOfCommunicator;
 use super::datatypes::{Elements, Layout, is_committed, pack, unpack};
+use super::last_calls::Payload;
 use super::predefined::NamedType;
 use super::world::World;
 use crate::mpi::{Handle, call_mpi};
@@ -39,6 +40,13 @@ pub(super) struct Reduction {
     pub(super) datatype: usize,
     pub(super) operation: usize,
     pub(super) comm: usize,
+}
+
+impl Reduction {
+    #[inline(always)]
+    pub(super) fn payload(&self) -> Payload {
+        [self.count, self.datatype, 0, 0, 0]
+    }
 }
 
 /// A datatype in a call.
@@ -115,9 +123,10 @@ pub(super) fn count_of<const LARGE: bool>(count: usize) -> Option<usize> {
     }
 }
 
-/// Begins a call; `None` if its communicator has no tree for the operation.
+/// Begins a call; `None` if its communicator has no tree for the operation, or is known to have none for
+/// this payload.
 #[inline]
-pub(super) fn begin(collective: Collective, comm: usize) -> Option<Call> {
+pub(super) fn begin(collective: Collective, comm: usize, payload: &Payload) -> Option<Call> {
     let trees = Trees::active()?;
     if Local::of_this_thread().is_internal() {
         return None;
@@ -125,7 +134,9 @@ pub(super) fn begin(collective: Collective, comm: usize) -> Option<Call> {
     // SAFETY: they exist until the program frees the communicator, which it does after this call, and
     // it makes no other collective call on the communicator meanwhile.
     let of = unsafe { &mut *trees.of_communicator(comm) };
-    of.has_rules(collective).then_some(Call {
+    let may_have_tree =
+        of.has_rules(collective) && !of.last_calls.has_declined(collective, payload);
+    may_have_tree.then_some(Call {
         trees: &trees.world,
         of,
         collective,
@@ -167,14 +178,28 @@ impl Call {
         })
     }
 
-    /// Sets the payload of each rank: some elements. `None` if it has no tree: if it is nothing, or
-    /// more than a count of bytes can say.
+    /// Sets the payload of each rank: some elements, said by these arguments. `None` if it has no tree: if
+    /// it is nothing, or more than a count of bytes can say.
     #[inline]
-    pub(super) fn carry(&mut self, n: usize, datatype: &DataType) -> Option<()> {
+    pub(super) fn carry(
+        &mut self,
+        n: usize,
+        datatype: &DataType,
+        arguments: Payload,
+    ) -> Option<()> {
         let bytes = n.checked_mul(datatype.size)?;
         self.bytes = bytes;
-        let is_carried = bytes > 0 && bytes <= i32::MAX as usize;
-        (is_carried && self.of.has_rule(self.collective, bytes as u64)).then_some(())
+        if bytes > i32::MAX as usize {
+            return None;
+        }
+        if bytes > 0 && self.of.has_rule(self.collective, bytes as u64) {
+            return Some(());
+        }
+        // Other types may be freed, and their handles used again.
+        if datatype.named.is_some() {
+            self.of.last_calls.decline(self.collective, arguments);
+        }
+        None
     }
 
     /// The root of the operation; `None` if it is not a rank.

@@ -1,5 +1,6 @@
 //! What the last calls on a communicator have found by their arguments.
 
+use collbench_formats::tree::Collective;
 use collbench_paths::Kernel;
 
 use crate::mpi::Handle;
@@ -13,6 +14,27 @@ pub(super) struct LastCalls {
     pub(super) bcast: Option<LastBcast>,
     /// The index of the tree.
     pub(super) barrier: Option<usize>,
+    /// By [`Collective`], the last one whose payload has no tree.
+    declined: [Option<Payload>; Collective::ALL.len()],
+}
+
+/// The arguments that say the payload, as the program passes them: counts, types, and the root where
+/// these differ by it. Others are 0.
+pub(super) type Payload = [usize; 5];
+
+impl LastCalls {
+    /// Whether this payload is that of the last call that had no tree. These are small, and must not take
+    /// longer because larger ones have trees.
+    #[inline(always)]
+    pub(super) fn has_declined(&self, collective: Collective, payload: &Payload) -> bool {
+        self.declined[collective as usize].as_ref() == Some(payload)
+    }
+
+    /// This payload, of a predefined type, has no tree.
+    #[cold]
+    pub(super) fn decline(&mut self, collective: Collective, payload: Payload) {
+        self.declined[collective as usize] = Some(payload);
+    }
 }
 
 /// An `MPI_Allreduce` or `MPI_Reduce` of a predefined operation of ours.
@@ -38,4 +60,21 @@ pub(super) struct LastBcast {
     pub(super) n_bytes: usize,
     /// The index of the tree.
     pub(super) tree: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_payload_of_an_operation_without_a_tree_is_declined() {
+        let mut calls = LastCalls::default();
+        let (one, other): (Payload, Payload) = ([8, 1, 0, 0, 0], [8, 1, 8, 1, 1]);
+        assert!(!calls.has_declined(Collective::Gather, &one));
+        calls.decline(Collective::Gather, one);
+        assert!(calls.has_declined(Collective::Gather, &one));
+        assert!(!calls.has_declined(Collective::Scatter, &one));
+        calls.decline(Collective::Gather, other);
+        assert!(!calls.has_declined(Collective::Gather, &one));
+    }
 }

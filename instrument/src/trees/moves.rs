@@ -10,15 +10,18 @@ use collbench_trees::wrappers::Order;
 use super::again::{barrier_again, bcast_again, find};
 use super::call::{Blocks, Call, Receiving, begin, count_of};
 use super::communicator::Scratch;
-use super::last_calls::LastBcast;
+use super::last_calls::{LastBcast, Payload};
+
+/// That of a barrier, which has trees for all of it.
+const NO_PAYLOAD: Payload = [0; 5];
 
 /// `MPI_Barrier`.
 pub(super) fn barrier(comm: usize) -> Option<c_int> {
-    let found = find(Collective::Barrier, comm)?;
+    let found = find(Collective::Barrier, comm, &NO_PAYLOAD)?;
     if let Some(code) = barrier_again(found) {
         return Some(code);
     }
-    let mut call = begin(Collective::Barrier, comm)?;
+    let mut call = begin(Collective::Barrier, comm, &NO_PAYLOAD)?;
     let code = call.execute(None, Order::Any, Team::barrier);
     if code == Some(0) {
         call.of.last_calls.barrier = Some(call.tree);
@@ -34,14 +37,15 @@ pub(super) fn bcast<const LARGE: bool>(
     root: usize,
     comm: usize,
 ) -> Option<c_int> {
-    let found = find(Collective::Bcast, comm)?;
+    let payload = [count, datatype, 0, 0, 0];
+    let found = find(Collective::Bcast, comm, &payload)?;
     if let Some(code) = bcast_again::<LARGE>(found, (buffer, count, datatype), root) {
         return Some(code);
     }
-    let mut call = begin(Collective::Bcast, comm)?;
+    let mut call = begin(Collective::Bcast, comm, &payload)?;
     let n = count_of::<LARGE>(count)?;
     let datatype = call.data_type(datatype)?;
-    call.carry(n, &datatype)?;
+    call.carry(n, &datatype, payload)?;
     let root = call.root(root)?;
     let blocks = Blocks {
         address: buffer,
@@ -108,6 +112,17 @@ fn blocks<const LARGE: bool>(
 }
 
 impl Parts {
+    #[inline(always)]
+    fn payload(&self, root: usize) -> Payload {
+        [
+            self.sendcount,
+            self.sendtype,
+            self.recvcount,
+            self.recvtype,
+            root,
+        ]
+    }
+
     fn sent(&self) -> (usize, usize, usize) {
         (self.sendbuf, self.sendcount, self.sendtype)
     }
@@ -119,9 +134,10 @@ impl Parts {
 
 /// `MPI_Allgather`.
 pub(super) fn allgather<const LARGE: bool>(arguments: Parts) -> Option<c_int> {
-    let mut call = begin(Collective::Allgather, arguments.comm)?;
+    let payload = arguments.payload(0);
+    let mut call = begin(Collective::Allgather, arguments.comm, &payload)?;
     let received = blocks::<LARGE>(&mut call, arguments.received())?;
-    call.carry(received.n, &received.datatype)?;
+    call.carry(received.n, &received.datatype, payload)?;
     let in_place = call.trees.library.in_place;
     let sent = match arguments.sendbuf {
         sendbuf if sendbuf == in_place => None,
@@ -138,7 +154,8 @@ pub(super) fn allgather<const LARGE: bool>(arguments: Parts) -> Option<c_int> {
 
 /// `MPI_Gather`.
 pub(super) fn gather<const LARGE: bool>(arguments: Parts, root: usize) -> Option<c_int> {
-    let mut call = begin(Collective::Gather, arguments.comm)?;
+    let payload = arguments.payload(root);
+    let mut call = begin(Collective::Gather, arguments.comm, &payload)?;
     let root = call.root(root)?;
     let in_place = call.trees.library.in_place;
     let is_root = root == call.of.rank;
@@ -152,7 +169,7 @@ pub(super) fn gather<const LARGE: bool>(arguments: Parts, root: usize) -> Option
         _ => Some(blocks::<LARGE>(&mut call, arguments.sent())?),
     };
     let of_payload = received.or(sent)?;
-    call.carry(of_payload.n, &of_payload.datatype)?;
+    call.carry(of_payload.n, &of_payload.datatype, payload)?;
     let mut scratch = std::mem::take(&mut call.of.scratch);
     let code = match received {
         Some(received) => call.gather_blocks(sent, received, Some(root), &mut scratch),
@@ -206,7 +223,8 @@ impl Call {
 
 /// `MPI_Scatter`.
 pub(super) fn scatter<const LARGE: bool>(arguments: Parts, root: usize) -> Option<c_int> {
-    let mut call = begin(Collective::Scatter, arguments.comm)?;
+    let payload = arguments.payload(root);
+    let mut call = begin(Collective::Scatter, arguments.comm, &payload)?;
     let root = call.root(root)?;
     let in_place = call.trees.library.in_place;
     let is_root = root == call.of.rank;
@@ -220,7 +238,7 @@ pub(super) fn scatter<const LARGE: bool>(arguments: Parts, root: usize) -> Optio
         _ => Some(blocks::<LARGE>(&mut call, arguments.received())?),
     };
     let of_payload = sent.or(received)?;
-    call.carry(of_payload.n, &of_payload.datatype)?;
+    call.carry(of_payload.n, &of_payload.datatype, payload)?;
     let mut scratch = std::mem::take(&mut call.of.scratch);
     let code = call.scatter_blocks(sent, received, root, &mut scratch);
     call.of.scratch = scratch;

@@ -59,11 +59,12 @@ fn reduction<const LARGE: bool>(arguments: Reduction, root: Option<usize>) -> Op
         Some(_) => Collective::Reduce,
         None => Collective::Allreduce,
     };
-    let mut call = begin(collective, arguments.comm)?;
+    let payload = arguments.payload();
+    let mut call = begin(collective, arguments.comm, &payload)?;
     let (trees, sendbuf, recvbuf) = (call.trees, arguments.sendbuf, arguments.recvbuf);
     let n = count_of::<LARGE>(arguments.count)?;
     let datatype = call.data_type(arguments.datatype)?;
-    call.carry(n, &datatype)?;
+    call.carry(n, &datatype, payload)?;
     let root = match root {
         Some(root) => Some(call.root(root)?),
         None => None,
@@ -233,7 +234,7 @@ impl Call {
 /// `MPI_Allreduce`.
 #[inline]
 pub(super) fn allreduce<const LARGE: bool>(arguments: Reduction) -> Option<c_int> {
-    let found = find(Collective::Allreduce, arguments.comm)?;
+    let found = find(Collective::Allreduce, arguments.comm, &arguments.payload())?;
     match allreduce_again::<LARGE>(found, &arguments) {
         None => reduction::<LARGE>(arguments, None),
         code => code,
@@ -243,7 +244,7 @@ pub(super) fn allreduce<const LARGE: bool>(arguments: Reduction) -> Option<c_int
 /// `MPI_Reduce`.
 #[inline]
 pub(super) fn reduce<const LARGE: bool>(arguments: Reduction, root: usize) -> Option<c_int> {
-    let found = find(Collective::Reduce, arguments.comm)?;
+    let found = find(Collective::Reduce, arguments.comm, &arguments.payload())?;
     match reduce_again::<LARGE>(found, &arguments, root) {
         None => reduction::<LARGE>(arguments, Some(root)),
         code => code,
