@@ -12,6 +12,7 @@
 
 mod calls;
 mod check;
+mod place;
 mod rules;
 mod wrapper;
 mod wrappers;
@@ -21,8 +22,9 @@ mod tests;
 
 pub use calls::{Calls, Collective};
 pub use check::TreeError;
+pub use place::Place;
 pub use rules::{
-    CollectorsOfKinds, Cpu, DescribedHost, Form, HostGroup, HostTopology, Node, Place, Rule, Shape,
+    CollectorsOfKinds, Cpu, DescribedHost, Form, HostGroup, HostTopology, Node, Rule, Shape,
     Shaped, TreeRules, Waiting,
 };
 pub use wrapper::{Collectors, Contributor, Level, Wrapper, WrapperKind};

@@ -2,7 +2,7 @@
 
 use bincode::{Decode, Encode};
 
-use super::rules::Place;
+use super::place::Place;
 use super::wrapper::Level;
 use crate::record::Operation;
 

@@ -2,8 +2,6 @@
 
 use bincode::{Decode, Encode};
 
-use super::rules::Place;
-
 /// What a wrapper does with the data of its contributors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
 pub enum WrapperKind {
@@ -86,19 +84,6 @@ impl Level {
             Self::Switch => "switches",
             Self::Site => "sites",
         }
-    }
-
-    /// What processes at these places, at least one, extend across: [`Site`](Self::Site) if they are at
-    /// several sites, else [`Host`](Self::Host) if on several hosts, else [`Rank`](Self::Rank).
-    #[must_use]
-    pub fn across(places: &[Place]) -> Self {
-        let are_apart = |level: &Self| {
-            places
-                .iter()
-                .any(|of| of.at(*level) != places[0].at(*level))
-        };
-        let levels = [Self::Site, Self::Host];
-        levels.into_iter().find(are_apart).unwrap_or(Self::Rank)
     }
 }
 
