@@ -141,7 +141,7 @@ pub(crate) fn disturbance(analysis: &Analysis, disturbance: &DisturbanceSummary)
         (Some(_), _) => format!(
             "every {period} (sd {scatter}) something interrupts {who} for about {excess}, \
              independent of the steps of the program: {times}; look for a daemon, a timer or an \
-             interrupt",
+             interrupt, or for what the program does only when it is needed",
         ),
     }
 }
@@ -392,7 +392,7 @@ mod tests {
             disturbance(&analysis, &found),
             "every 1.00 s (sd 2.00 ms) something interrupts rank 5 for about 5.00 ms, independent of \
              the steps of the program: 58 times; the others wait 17.0 s for it in total; look for a \
-             daemon, a timer or an interrupt"
+             daemon, a timer or an interrupt, or for what the program does only when it is needed"
         );
         let step = InStep {
             communicator: 0,
