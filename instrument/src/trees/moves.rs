@@ -17,7 +17,7 @@ const NO_PAYLOAD: Payload = [0; 5];
 
 /// `MPI_Barrier`.
 pub(super) fn barrier(comm: usize) -> Option<c_int> {
-    let found = find(Collective::Barrier, comm, &NO_PAYLOAD)?;
+    let found = find(Collective::Barrier, comm)?;
     if let Some(code) = barrier_again(found) {
         return Some(code);
     }
@@ -37,11 +37,11 @@ pub(super) fn bcast<const LARGE: bool>(
     root: usize,
     comm: usize,
 ) -> Option<c_int> {
-    let payload = [count, datatype, 0, 0, 0];
-    let found = find(Collective::Bcast, comm, &payload)?;
+    let found = find(Collective::Bcast, comm)?;
     if let Some(code) = bcast_again::<LARGE>(found, (buffer, count, datatype), root) {
         return Some(code);
     }
+    let payload = [count, datatype, 0, 0, 0];
     let mut call = begin(Collective::Bcast, comm, &payload)?;
     let n = count_of::<LARGE>(count)?;
     let datatype = call.data_type(datatype)?;
