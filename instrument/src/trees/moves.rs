@@ -16,11 +16,17 @@ use super::last_calls::{LastBcast, Payload};
 const NO_PAYLOAD: Payload = [0; 5];
 
 /// `MPI_Barrier`.
+#[inline]
 pub(super) fn barrier(comm: usize) -> Option<c_int> {
     let found = find(Collective::Barrier, comm)?;
-    if let Some(code) = barrier_again(found) {
-        return Some(code);
+    match barrier_again(found) {
+        None => other_barrier(comm),
+        code => code,
     }
+}
+
+/// One that is the first on its communicator.
+fn other_barrier(comm: usize) -> Option<c_int> {
     let mut call = begin(Collective::Barrier, comm, &NO_PAYLOAD)?;
     let code = call.execute(None, Order::Any, Team::barrier);
     if code == Some(0) {
@@ -30,6 +36,7 @@ pub(super) fn barrier(comm: usize) -> Option<c_int> {
 }
 
 /// `MPI_Bcast`.
+#[inline]
 pub(super) fn bcast<const LARGE: bool>(
     buffer: usize,
     count: usize,
@@ -38,9 +45,18 @@ pub(super) fn bcast<const LARGE: bool>(
     comm: usize,
 ) -> Option<c_int> {
     let found = find(Collective::Bcast, comm)?;
-    if let Some(code) = bcast_again::<LARGE>(found, (buffer, count, datatype), root) {
-        return Some(code);
+    match bcast_again::<LARGE>(found, (buffer, count, datatype), root) {
+        None => other_bcast::<LARGE>((buffer, count, datatype), root, comm),
+        code => code,
     }
+}
+
+/// One that is not as the last one on its communicator.
+fn other_bcast<const LARGE: bool>(
+    (buffer, count, datatype): (usize, usize, usize),
+    root: usize,
+    comm: usize,
+) -> Option<c_int> {
     let payload = [count, datatype, 0, 0, 0];
     let mut call = begin(Collective::Bcast, comm, &payload)?;
     let n = count_of::<LARGE>(count)?;
