@@ -56,9 +56,16 @@ async function withReport(name, check, { hash = '', ...options } = {}) {
 const inSight = (page) => page.locator('details.instance').filter({ visible: true });
 const heading = (page) => inSight(page).locator('h3');
 // The page hears of its new address some time after a click.
+const arriveSomewhere = async (page) => {
+  await page.waitForURL(/#instance-\d+$/);
+  await page.waitForFunction(() => {
+    const heading = document.getElementById(globalThis.location.hash.slice(1));
+    return heading && !heading.closest('details').hidden;
+  });
+};
 const arrive = async (page, number) => {
   await page.waitForURL(new RegExp(`#instance-${number}$`));
-  await page.waitForFunction((id) => !document.getElementById(id).closest('details').hidden, `instance-${number}`);
+  await arriveSomewhere(page);
   assert.equal(await inSight(page).count(), 1);
   assert.equal(await heading(page).getAttribute('id'), `instance-${number}`);
   const box = await heading(page).boundingBox();
@@ -192,7 +199,7 @@ test('from the verdict to the messages of the worst instance in two clicks', asy
   });
   await withReport('four', async (page) => {
     await page.locator('.verdict a.worst').first().click();
-    await page.waitForURL(/#instance-/);
+    await arriveSomewhere(page);
     assert.match(await heading(page).innerText(), /rank 2 last/);
   });
 });
@@ -374,7 +381,7 @@ test('kept names of functions and files are text, cut where nobody would read on
 test('the one that is late is marked where the others wait for it', async () => {
   await withReport('sites', async (page) => {
     await page.locator('.verdict a.worst').first().click();
-    await page.waitForURL(/#instance-/);
+    await arriveSomewhere(page);
     assert.match(await heading(page).innerText(), /rank 5 last/);
     const svg = inSight(page).locator('svg.picture');
     const [late, arrival] = await Promise.all([svg.locator('.plot .late'), svg.locator('.arrival').first()].map(
