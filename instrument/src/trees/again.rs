@@ -12,7 +12,7 @@ use collbench_paths::{Buffers, Error, MpiTransport, Team};
 use super::active::Trees;
 use super::call::{Reduction, count_of, failed};
 use super::communicator::TreesOfCommunicator;
-use super::last_calls::LastReduction;
+use super::last_calls::{LastReduction, Payload};
 use crate::mpi::MpiLibrary;
 use crate::record::Local;
 
@@ -72,10 +72,10 @@ pub(super) struct Found {
     of: &'static mut TreesOfCommunicator,
 }
 
-/// The trees of a communicator for an operation; `None` if it has none, or the MPI library itself
-/// makes the call, inside another one.
+/// The trees of a communicator for an operation; `None` if it has none, or is known to have none for this
+/// payload, or the MPI library itself makes the call, inside another one.
 #[inline(always)]
-pub(super) fn find(collective: Collective, comm: usize) -> Option<Found> {
+pub(super) fn find(collective: Collective, comm: usize, payload: &Payload) -> Option<Found> {
     let trees = Trees::active()?;
     let local = Local::of_this_thread();
     if local.is_internal() {
@@ -84,8 +84,9 @@ pub(super) fn find(collective: Collective, comm: usize) -> Option<Found> {
     // SAFETY: they exist until the program frees the communicator, which it does after this call, and
     // it makes no other collective call on the communicator meanwhile.
     let of = unsafe { &mut *trees.of_communicator(comm) };
-    of.has_rules(collective)
-        .then_some(Found { trees, local, of })
+    let may_have_tree =
+        of.has_rules(collective) && !of.last_calls.has_declined(collective, payload);
+    may_have_tree.then_some(Found { trees, local, of })
 }
 
 /// Executes an operation over the tree with this index; returns its code.

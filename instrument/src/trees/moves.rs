@@ -18,7 +18,7 @@ const NO_PAYLOAD: Payload = [0; 5];
 /// `MPI_Barrier`.
 #[inline]
 pub(super) fn barrier(comm: usize) -> Option<c_int> {
-    let found = find(Collective::Barrier, comm)?;
+    let found = find(Collective::Barrier, comm, &NO_PAYLOAD)?;
     match barrier_again(found) {
         None => other_barrier(comm),
         code => code,
@@ -44,7 +44,7 @@ pub(super) fn bcast<const LARGE: bool>(
     root: usize,
     comm: usize,
 ) -> Option<c_int> {
-    let found = find(Collective::Bcast, comm)?;
+    let found = find(Collective::Bcast, comm, &[count, datatype, 0, 0, 0])?;
     match bcast_again::<LARGE>(found, (buffer, count, datatype), root) {
         None => other_bcast::<LARGE>((buffer, count, datatype), root, comm),
         code => code,

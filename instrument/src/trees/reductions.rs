@@ -234,7 +234,7 @@ impl Call {
 /// `MPI_Allreduce`.
 #[inline]
 pub(super) fn allreduce<const LARGE: bool>(arguments: Reduction) -> Option<c_int> {
-    let found = find(Collective::Allreduce, arguments.comm)?;
+    let found = find(Collective::Allreduce, arguments.comm, &arguments.payload())?;
     match allreduce_again::<LARGE>(found, &arguments) {
         None => reduction::<LARGE>(arguments, None),
         code => code,
@@ -244,7 +244,7 @@ pub(super) fn allreduce<const LARGE: bool>(arguments: Reduction) -> Option<c_int
 /// `MPI_Reduce`.
 #[inline]
 pub(super) fn reduce<const LARGE: bool>(arguments: Reduction, root: usize) -> Option<c_int> {
-    let found = find(Collective::Reduce, arguments.comm)?;
+    let found = find(Collective::Reduce, arguments.comm, &arguments.payload())?;
     match reduce_again::<LARGE>(found, &arguments, root) {
         None => reduction::<LARGE>(arguments, Some(root)),
         code => code,
