@@ -6,6 +6,7 @@ use collbench_causes::{Cost, Excess, Part};
 
 use crate::judge::causes::groups::{Group, LateOnce, group_above};
 use crate::judge::causes::late::{AllLate, Late};
+use crate::judge::causes::stands_out::own_and_others;
 use crate::judge::causes::{Finder, add_costs};
 use crate::results::causes::{CauseKind, FoundCause, LateBy};
 use crate::results::course::CourseKind;
@@ -205,15 +206,11 @@ impl Finder<'_, '_> {
         let has_of_all = excesses.iter().any(|((of, _), _)| is_of_all(*of));
         let excesses = excesses.into_iter();
         let excesses = excesses.filter(|((of, _), _)| !has_of_all || is_of_all(*of));
+        let is_one = |process: u32| alike.processes.contains(&process);
         let more = excesses.map(|(_, of)| {
-            let members = of.members.iter().zip(&of.by_slot);
-            let (own, others): (Vec<_>, Vec<_>) =
-                members.partition(|(process, _)| alike.processes.contains(process));
-            let mean_ns = |of: &[(&u32, &Excess)]| {
-                let sum_ns: f64 = of.iter().map(|(_, excess)| excess.sum_ns).sum();
-                sum_ns / of.len().max(1) as f64
-            };
-            (mean_ns(&own) - mean_ns(&others)).max(0.0)
+            let mean_ns = |(of, n): (Excess, usize)| of.sum_ns / n.max(1) as f64;
+            let [own, others] = own_and_others([of], is_one, |_, _| true).map(mean_ns);
+            (own - others).max(0.0)
         });
         more.sum()
     }
