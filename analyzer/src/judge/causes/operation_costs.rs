@@ -366,6 +366,7 @@ impl<'a> PathCosts<'a> {
         };
         let places = if is_between_sites { sites } else { hosts };
         let is_sure = (self.known.hosts.are_sites_sure || !is_between_sites) && !of.is_assumed;
+        let can_use_tree = self.operation.can_use_tree && self.is_tree_better(&of);
         let facts = CostFacts::Placement {
             crossings,
             fewest: (places as u64 - 1) * ways,
@@ -375,7 +376,7 @@ impl<'a> PathCosts<'a> {
             is_of_order: of.are_of_order(),
             sites,
             hosts,
-            can_use_tree: self.operation.can_use_tree && self.is_tree_better(&of),
+            can_use_tree,
         };
         let cause = self.cause(
             kind,
@@ -384,6 +385,9 @@ impl<'a> PathCosts<'a> {
             confidence(is_sure),
             facts,
         );
+        if !can_use_tree {
+            return Some(cause);
+        }
         // Another tree may do better in other ways, too: it needs no less than its crossings, though. Where some ranks
         // need not wait for the others, not even these are in their time.
         let way_ns = (self.known.ways.of_class(of.class)).map_or(0, |way| way.least_ns);
