@@ -12,7 +12,7 @@ use collbench_paths::{Buffers, Error, MpiTransport, Team};
 use super::active::Trees;
 use super::call::{Reduction, count_of, failed};
 use super::communicator::TreesOfCommunicator;
-use super::last_calls::{LastReduction, Payload};
+use super::last_calls::{LastParts, LastReduction, Payload};
 use crate::mpi::MpiLibrary;
 use crate::record::Local;
 
@@ -69,7 +69,7 @@ impl LastReduction {
 pub(super) struct Found {
     trees: &'static Trees,
     local: &'static Local,
-    of: &'static mut TreesOfCommunicator,
+    pub(super) of: &'static mut TreesOfCommunicator,
 }
 
 /// The trees of a communicator for an operation; `None` if it has none, or is known to have none for this
@@ -162,6 +162,83 @@ pub(super) fn bcast_again<const LARGE: bool>(
     let bytes = unsafe { std::slice::from_raw_parts_mut(buffer as *mut u8, last.n_bytes) };
     let (root, tree) = (last.root, last.tree);
     execute(found, tree, |team| team.bcast(bytes, root))
+}
+
+/// Memory of the program: an address, and bytes.
+type Memory = (usize, usize);
+
+/// What a process gives to an operation that moves parts, and where it gets some; either may be nothing. `None`
+/// if that needs a closer look.
+#[inline(always)]
+fn given_and_gotten(
+    library: &MpiLibrary,
+    given: Memory,
+    gotten: Memory,
+) -> Option<(&'static [u8], &'static mut [u8])> {
+    let needs_look =
+        |(address, n_bytes): Memory| n_bytes > 0 && (address == 0 || address == library.in_place);
+    let is_apart = given.0 + given.1 <= gotten.0 || gotten.0 + gotten.1 <= given.0;
+    if needs_look(given) || needs_look(gotten) || !is_apart {
+        return None;
+    }
+    // SAFETY: MPI requires buffers for these elements, which have no gaps; they do not overlap. Nothing has any
+    // address that is not null.
+    unsafe {
+        Some((
+            std::slice::from_raw_parts(given.0.max(1) as *const u8, given.1),
+            std::slice::from_raw_parts_mut(gotten.0.max(1) as *mut u8, gotten.1),
+        ))
+    }
+}
+
+/// `MPI_Gather`, or without a root `MPI_Allgather`, if it is as the last one on its communicator; returns its
+/// code.
+#[inline(always)]
+pub(super) fn gather_again(
+    found: Found,
+    last: Option<LastParts>,
+    (sendbuf, recvbuf): (usize, usize),
+    payload: &Payload,
+    root: Option<usize>,
+) -> Option<c_int> {
+    let last = last.filter(|last| last.is_of(payload))?;
+    let n_bytes = last.n_bytes;
+    let gets_result = root.is_none_or(|root| root as u32 == found.of.rank);
+    let n_gotten = if gets_result { found.of.n_ranks() } else { 0 };
+    let library = &found.trees.world.library;
+    let gotten = (recvbuf, n_bytes * n_gotten);
+    let (given, gotten) = given_and_gotten(library, (sendbuf, n_bytes), gotten)?;
+    execute(found, last.tree, |team| match root {
+        Some(root) => team.gather(Some(given), gotten, root as u32),
+        None => team.allgather(Some(given), gotten),
+    })
+}
+
+/// `MPI_Scatter`, if it is as the last one on its communicator; returns its code.
+#[inline(always)]
+pub(super) fn scatter_again(
+    found: Found,
+    (sendbuf, recvbuf): (usize, usize),
+    payload: &Payload,
+    root: usize,
+) -> Option<c_int> {
+    let last = found
+        .of
+        .last_calls
+        .scatter
+        .filter(|last| last.is_of(payload))?;
+    let n_bytes = last.n_bytes;
+    let n_given = if root as u32 == found.of.rank {
+        found.of.n_ranks()
+    } else {
+        0
+    };
+    let library = &found.trees.world.library;
+    let given = (sendbuf, n_bytes * n_given);
+    let (given, gotten) = given_and_gotten(library, given, (recvbuf, n_bytes))?;
+    execute(found, last.tree, |team| {
+        team.scatter(given, Some(gotten), root as u32)
+    })
 }
 
 /// `MPI_Barrier`, if it is not the first one on its communicator; returns its code.

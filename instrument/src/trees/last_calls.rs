@@ -14,6 +14,9 @@ pub(super) struct LastCalls {
     pub(super) bcast: Option<LastBcast>,
     /// The index of the tree.
     pub(super) barrier: Option<usize>,
+    pub(super) gather: Option<LastParts>,
+    pub(super) scatter: Option<LastParts>,
+    pub(super) allgather: Option<LastParts>,
     /// By [`Collective`], the last one whose payload has no tree.
     declined: [Option<Payload>; Collective::ALL.len()],
 }
@@ -27,7 +30,8 @@ impl LastCalls {
     /// longer because larger ones have trees.
     #[inline(always)]
     pub(super) fn has_declined(&self, collective: Collective, payload: &Payload) -> bool {
-        self.declined[collective as usize].as_ref() == Some(payload)
+        let declined = self.declined[collective as usize].as_ref();
+        declined.is_some_and(|declined| is_same(declined, payload))
     }
 
     /// This payload, of a predefined type, has no tree.
@@ -35,6 +39,13 @@ impl LastCalls {
     pub(super) fn decline(&mut self, collective: Collective, payload: Payload) {
         self.declined[collective as usize] = Some(payload);
     }
+}
+
+/// Whether two payloads are equal. Comparing them as arrays calls a function of the C library.
+#[inline(always)]
+fn is_same(one: &Payload, other: &Payload) -> bool {
+    let differences = one.iter().zip(other).map(|(one, other)| one ^ other);
+    differences.fold(0, |all, bits| all | bits) == 0
 }
 
 /// An `MPI_Allreduce` or `MPI_Reduce` of a predefined operation of ours.
@@ -60,6 +71,24 @@ pub(super) struct LastBcast {
     pub(super) n_bytes: usize,
     /// The index of the tree.
     pub(super) tree: usize,
+}
+
+/// An `MPI_Gather`, `MPI_Scatter` or `MPI_Allgather` of elements without gaps, none of them in place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LastParts {
+    pub(super) payload: Payload,
+    /// Bytes of the part of each rank.
+    pub(super) n_bytes: usize,
+    /// The index of the tree.
+    pub(super) tree: usize,
+}
+
+impl LastParts {
+    /// Whether a call has the same payload, and the same root.
+    #[inline(always)]
+    pub(super) fn is_of(&self, payload: &Payload) -> bool {
+        is_same(&self.payload, payload)
+    }
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use collbench_formats::tree::Collective;
 use collbench_paths::Team;
 use collbench_trees::wrappers::Order;
 
-use super::again::{barrier_again, bcast_again, find};
+use super::again::{barrier_again, bcast_again, find, gather_again, scatter_again};
 use super::call::{Blocks, Call, Receiving, begin, count_of};
 use super::communicator::Scratch;
-use super::last_calls::{LastBcast, Payload};
+use super::last_calls::{LastBcast, LastParts, Payload};
 
 /// That of a barrier, which has trees for all of it.
 const NO_PAYLOAD: Payload = [0; 5];
@@ -139,6 +139,10 @@ impl Parts {
         ]
     }
 
+    fn addresses(&self) -> (usize, usize) {
+        (self.sendbuf, self.recvbuf)
+    }
+
     fn sent(&self) -> (usize, usize, usize) {
         (self.sendbuf, self.sendcount, self.sendtype)
     }
@@ -149,8 +153,19 @@ impl Parts {
 }
 
 /// `MPI_Allgather`.
+#[inline]
 pub(super) fn allgather<const LARGE: bool>(arguments: Parts) -> Option<c_int> {
     let payload = arguments.payload(0);
+    let found = find(Collective::Allgather, arguments.comm, &payload)?;
+    let last = found.of.last_calls.allgather;
+    match gather_again(found, last, arguments.addresses(), &payload, None) {
+        None => other_allgather::<LARGE>(arguments, payload),
+        code => code,
+    }
+}
+
+/// One that is not as the last one on its communicator.
+fn other_allgather<const LARGE: bool>(arguments: Parts, payload: Payload) -> Option<c_int> {
     let mut call = begin(Collective::Allgather, arguments.comm, &payload)?;
     let received = blocks::<LARGE>(&mut call, arguments.received())?;
     call.carry(received.n, &received.datatype, payload)?;
@@ -165,12 +180,30 @@ pub(super) fn allgather<const LARGE: bool>(arguments: Parts) -> Option<c_int> {
     let mut scratch = std::mem::take(&mut call.of.scratch);
     let code = call.gather_blocks(sent, received, None, &mut scratch);
     call.of.scratch = scratch;
+    if code == Some(0) && call.is_simple(&[sent, Some(received)]) {
+        call.of.last_calls.allgather = Some(call.last_parts(payload));
+    }
     code
 }
 
 /// `MPI_Gather`.
+#[inline]
 pub(super) fn gather<const LARGE: bool>(arguments: Parts, root: usize) -> Option<c_int> {
     let payload = arguments.payload(root);
+    let found = find(Collective::Gather, arguments.comm, &payload)?;
+    let last = found.of.last_calls.gather;
+    match gather_again(found, last, arguments.addresses(), &payload, Some(root)) {
+        None => other_gather::<LARGE>(arguments, payload, root),
+        code => code,
+    }
+}
+
+/// One that is not as the last one on its communicator.
+fn other_gather<const LARGE: bool>(
+    arguments: Parts,
+    payload: Payload,
+    root: usize,
+) -> Option<c_int> {
     let mut call = begin(Collective::Gather, arguments.comm, &payload)?;
     let root = call.root(root)?;
     let in_place = call.trees.library.in_place;
@@ -192,10 +225,33 @@ pub(super) fn gather<const LARGE: bool>(arguments: Parts, root: usize) -> Option
         None => sent.and_then(|sent| call.give(sent, root, &mut scratch.given)),
     };
     call.of.scratch = scratch;
+    let is_simple = match received {
+        Some(_) => call.is_simple(&[sent, received]),
+        None => call.is_simple(&[sent]),
+    };
+    if code == Some(0) && is_simple {
+        call.of.last_calls.gather = Some(call.last_parts(payload));
+    }
     code
 }
 
 impl Call {
+    /// Whether blocks lie as they are on their way, none of them in place, and each is the payload.
+    fn is_simple(&self, blocks: &[Option<Blocks>]) -> bool {
+        let is_simple =
+            |blocks: Blocks| blocks.datatype.is_dense() && blocks.n_bytes() == self.bytes;
+        blocks.iter().all(|blocks| blocks.is_some_and(is_simple))
+    }
+
+    /// What is kept of such a call.
+    fn last_parts(&self, payload: Payload) -> LastParts {
+        LastParts {
+            payload,
+            n_bytes: self.bytes,
+            tree: self.tree,
+        }
+    }
+
     /// Gathers at this process, or, without a root, at all.
     fn gather_blocks(
         &mut self,
@@ -238,8 +294,22 @@ impl Call {
 }
 
 /// `MPI_Scatter`.
+#[inline]
 pub(super) fn scatter<const LARGE: bool>(arguments: Parts, root: usize) -> Option<c_int> {
     let payload = arguments.payload(root);
+    let found = find(Collective::Scatter, arguments.comm, &payload)?;
+    match scatter_again(found, arguments.addresses(), &payload, root) {
+        None => other_scatter::<LARGE>(arguments, payload, root),
+        code => code,
+    }
+}
+
+/// One that is not as the last one on its communicator.
+fn other_scatter<const LARGE: bool>(
+    arguments: Parts,
+    payload: Payload,
+    root: usize,
+) -> Option<c_int> {
     let mut call = begin(Collective::Scatter, arguments.comm, &payload)?;
     let root = call.root(root)?;
     let in_place = call.trees.library.in_place;
@@ -258,6 +328,13 @@ pub(super) fn scatter<const LARGE: bool>(arguments: Parts, root: usize) -> Optio
     let mut scratch = std::mem::take(&mut call.of.scratch);
     let code = call.scatter_blocks(sent, received, root, &mut scratch);
     call.of.scratch = scratch;
+    let is_simple = match sent {
+        Some(_) => call.is_simple(&[sent, received]),
+        None => call.is_simple(&[received]),
+    };
+    if code == Some(0) && is_simple {
+        call.of.last_calls.scatter = Some(call.last_parts(payload));
+    }
     code
 }
 
