@@ -293,6 +293,22 @@ impl Totals {
         });
     }
 
+    /// Adds what a later section of a run costs, before which there were so many instances in which all processes waited for
+    /// the last.
+    pub(crate) fn merge(&mut self, later: Self, n_ends: u64) {
+        for (key, cost) in later.costs {
+            self.costs.entry(key).or_default().follow(&cost, n_ends);
+        }
+        self.excesses.merge(later.excesses);
+        self.own_excesses.merge(later.own_excesses);
+        self.gaps.merge(later.gaps);
+        let n_left = MOST_STARTS - self.starts.len().min(MOST_STARTS);
+        self.starts.extend(later.starts.into_iter().take(n_left));
+        self.end = later.end.or(self.end.take());
+        self.shortened.extend(later.shortened);
+        self.counted.extend(later.counted);
+    }
+
     /// Completes the costs, after so many instances of all processes.
     pub(crate) fn end(&mut self, n_ends: u64) {
         for cost in self.costs.values_mut() {
@@ -453,6 +469,24 @@ impl Cost {
         let since = std::mem::take(&mut self.since_end);
         if since.n_ends == n_ends {
             self.at_ends_ns = self.at_ends_ns.saturating_add(since.sooner_ns);
+        }
+    }
+
+    /// Adds its cost in a later section of the run, before which there were so many instances of all processes.
+    fn follow(&mut self, later: &Self, n_ends: u64) {
+        self.merge(later);
+        let SinceEnd {
+            n_ends: n_later,
+            sooner_ns,
+        } = later.since_end;
+        let since = SinceEnd {
+            n_ends: n_ends + n_later,
+            sooner_ns,
+        };
+        if since.n_ends == self.since_end.n_ends {
+            self.since_end.sooner_ns = self.since_end.sooner_ns.saturating_add(sooner_ns);
+        } else if since.n_ends > self.since_end.n_ends {
+            self.since_end = since;
         }
     }
 

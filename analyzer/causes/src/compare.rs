@@ -1,14 +1,12 @@
 //! What a process that was waited for did more than those that waited for it.
 
-use rustc_hash::FxHashSet;
-
 use crate::amounts::{add, in_proportion, sum_ns};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
 use crate::history::{History, Sinces};
-use crate::hosts::Hosts;
 use crate::instance::{Dependence, Instance, Part};
 use crate::log::{Entry, Log};
 use crate::process::{Process, did_ns, waiting_time};
+use crate::section::OfRun;
 use crate::shares::{divide, divide_more};
 use crate::spent::{OWN, Spent, WAIT};
 use crate::synchronizations::{Partial, Since};
@@ -77,10 +75,6 @@ pub(crate) struct Comparison {
     passed_on: Vec<i64>,
     /// What the unit costs.
     unit: Vec<(Cause, UnitCost)>,
-    /// Whether anybody communicated point to point.
-    pub(crate) has_partners: bool,
-    /// The processes of which several threads make calls.
-    pub(crate) have_threads: FxHashSet<u32>,
 }
 
 /// What is charged for the shares of waits that are in one column.
@@ -282,7 +276,7 @@ impl Comparison {
         &mut self,
         unit: &Unit<'_>,
         processes: &mut [Process],
-        hosts: &Hosts,
+        of_run: &OfRun,
         totals: &mut Totals,
     ) {
         self.unit.clear();
@@ -300,7 +294,7 @@ impl Comparison {
             self.compare(unit, from_ns, n_compared, processes);
             self.split(unit, from_ns, processes);
         }
-        self.add_up(unit, hosts, totals);
+        self.add_up(unit, of_run, totals);
     }
 
     /// Notes what the members of an instance did since a time, ns by slot, that is their own: not in collectives. The
@@ -310,7 +304,7 @@ impl Comparison {
         &mut self,
         instance: &Instance,
         from_ns: impl Fn(usize) -> i64,
-        processes: &[Process],
+        (processes, has_partners): (&[Process], bool),
         totals: &mut Totals,
     ) {
         let members = || instance.members.iter().zip(&instance.calls.enters_ns);
@@ -322,7 +316,7 @@ impl Comparison {
             }
         }
         totals.note_excesses(instance, &self.did);
-        if self.has_partners {
+        if has_partners {
             let mut is_any = false;
             for (slot, ((&member, &enter_ns), did_ns)) in members().zip(&mut self.did).enumerate() {
                 if *did_ns >= 0 {
@@ -344,7 +338,7 @@ impl Comparison {
     pub(crate) fn note_gaps(
         &mut self,
         instance: &Instance,
-        processes: &[Process],
+        (processes, has_partners): (&[Process], bool),
         totals: &mut Totals,
     ) {
         let sums = totals.gaps(instance);
@@ -353,7 +347,7 @@ impl Comparison {
             let process = &processes[member as usize];
             let left_ns = process.left_before(enter_ns).unwrap_or(enter_ns);
             *sum += enter_ns - left_ns;
-            if self.has_partners {
+            if has_partners {
                 let (with_partners_ns, _) = process.with_partners([left_ns, enter_ns]);
                 *sum -= with_partners_ns;
             }
@@ -778,7 +772,7 @@ impl Comparison {
     }
 
     /// Adds what the unit costs.
-    fn add_up(&mut self, unit: &Unit<'_>, hosts: &Hosts, totals: &mut Totals) {
+    fn add_up(&mut self, unit: &Unit<'_>, of_run: &OfRun, totals: &mut Totals) {
         let Unit { instance, on, .. } = *unit;
         let on = on as usize;
         let with_partners = &self.with_partners;
@@ -806,10 +800,10 @@ impl Comparison {
             };
             let skipped = [on, cause.unwrap_or(on)];
             let [before_ns, other_host_ns] = if own_ns.is_none() && !are_known {
-                hosts.others(instance, on, skipped, |_| 0)
+                of_run.hosts.others(instance, on, skipped, |_| 0)
             } else {
                 let longer_ns = |slot: usize| longer_ns(slot).saturating_add(waited_ns(slot));
-                hosts.others(instance, on, skipped, longer_ns)
+                of_run.hosts.others(instance, on, skipped, longer_ns)
             };
             let last_ns = instance.calls.enters_ns[on];
             UnitTimes {
@@ -841,7 +835,7 @@ impl Comparison {
                 if !have_all_waited && matches!(cause, Cause::Late { part: None, .. }) {
                     (times.apart_ns, times.host_apart_ns) = (i64::MAX, i64::MAX);
                 }
-                if process.is_some_and(|process| self.have_threads.contains(&process)) {
+                if process.is_some_and(|process| of_run.have_threads.contains(&process)) {
                     totals.add_of_threads(cause, &mut cost, &mut times);
                 }
                 totals.add(cause, (instance.operation, have_all_waited), &cost, &times);

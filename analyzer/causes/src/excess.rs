@@ -1,6 +1,7 @@
 //! How much more the members of communicators did than the others.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use collbench_stats::student::two_sided_p;
@@ -171,6 +172,22 @@ impl GapSums {
         &mut of.sums
     }
 
+    /// Adds others.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (key, of) in other.0 {
+            match self.0.entry(key) {
+                Entry::Occupied(own) => {
+                    let own = own.into_mut();
+                    own.n += of.n;
+                    for (sum, ns) in own.sums.iter_mut().zip(of.sums) {
+                        *sum += ns;
+                    }
+                }
+                Entry::Vacant(own) => drop(own.insert(of)),
+            }
+        }
+    }
+
     /// By operation and communicator.
     pub(crate) fn finish(self) -> BTreeMap<(u64, u32), Gaps> {
         let sums = self.0.into_iter();
@@ -233,6 +250,32 @@ impl OfMembers {
         }
         let at = (self.largest).partition_point(|other| other.more_ns >= most.more_ns);
         self.largest.insert(at, most);
+    }
+
+    /// Adds what the same members did later.
+    fn merge(&mut self, later: Self) {
+        self.n_whole += later.n_whole;
+        for (own, n) in self.n_others.iter_mut().zip(later.n_others) {
+            *own += n;
+        }
+        let add = |own: &mut [f64; 2], other: [f64; 2]| {
+            *own = [own[0] + other[0], own[1] + other[1]];
+        };
+        for (own, sums) in self.sums.iter_mut().zip(later.sums) {
+            add(own, sums);
+        }
+        for ((own_n, own), (n, sums)) in self.most.iter_mut().zip(later.most) {
+            *own_n += n;
+            add(own, sums);
+        }
+        for most in later.largest {
+            self.keep(most);
+        }
+        let [first_ns, last_ns] = self.span_ns;
+        self.span_ns = [
+            first_ns.min(later.span_ns[0]),
+            last_ns.max(later.span_ns[1]),
+        ];
     }
 
     fn finish(self) -> Excesses {
@@ -301,6 +344,16 @@ impl ExcessSums {
                 at_ns: instance.calls.enters_ns[slot],
                 slot: slot as u32,
             });
+        }
+    }
+
+    /// Adds what was noted later.
+    pub(crate) fn merge(&mut self, later: Self) {
+        for (key, of) in later.0 {
+            match self.0.entry(key) {
+                Entry::Occupied(own) => own.into_mut().merge(of),
+                Entry::Vacant(own) => drop(own.insert(of)),
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::synchronizations::{Partial, Since, Synchronizations};
 const MOST_RECENT: usize = 64;
 
 /// What is retained of the earlier instances of a run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct History {
     communicators: Vec<Synchronizations>,
     /// By process: the communicators on which it was last, the latest first, and its slots.
@@ -101,10 +101,14 @@ impl History {
         }
     }
 
-    /// Notes that `MPI_Init` returned to a process, for the first time to any at `origin_ns`.
-    pub(crate) fn begin(&mut self, process: u32, origin_ns: i64) {
-        self.origin_ns = Some(origin_ns);
-        self.has_begun[process as usize] = true;
+    /// Notes when `MPI_Init` returned to processes, ns; gives when it did so for the first time to any, where that is known.
+    pub(crate) fn begin(&mut self, begins: &[(u32, i64)]) -> Option<i64> {
+        let first_ns = begins.iter().map(|&(_, ns)| ns).min();
+        self.origin_ns = self.origin_ns.or(first_ns);
+        for &(process, _) in begins {
+            self.has_begun[process as usize] = true;
+        }
+        self.origin_ns
     }
 
     /// When `MPI_Init` returned for the first time to any process, ns: since then those are compared that were inside of

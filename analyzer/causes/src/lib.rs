@@ -29,6 +29,7 @@
 //! of delays. Carried over from messages to collectives.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod amounts;
 mod attribution;
 mod blocking_calls;
@@ -40,6 +41,7 @@ mod hosts;
 mod instance;
 mod log;
 mod process;
+mod section;
 mod shares;
 mod spare;
 mod spent;

@@ -192,6 +192,16 @@ impl<W: Copy + Ord> Log<W> {
         self.n_forgotten = 0;
     }
 
+    /// The spans that end after a time, ns.
+    pub(crate) fn after(&self, at_ns: i64) -> Self {
+        let mut after = Self::default();
+        let entries = self.entries[self.n_forgotten..].iter();
+        for entry in entries.filter(|entry| entry.end_ns > at_ns) {
+            after.push(*entry);
+        }
+        after
+    }
+
     /// Whether a span ends after a time, ns.
     #[inline]
     pub(crate) fn has_after(&self, at_ns: i64) -> bool {

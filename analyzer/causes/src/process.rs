@@ -47,6 +47,15 @@ impl Process {
         }
     }
 
+    /// Moves what it did besides after it entered an instance, ns, in which all processes were together at a time, to what
+    /// is retained of it from then on. What begins before that time and ends after it belongs to both.
+    pub(crate) fn pass_on_to(&mut self, next: &mut Self, enter_ns: i64, at_ns: i64) {
+        let is_before = |of: &PartOfProcess| of.span_ns[1] <= enter_ns;
+        let n_before = self.besides.iter().take_while(|of| is_before(of)).count();
+        next.besides = self.besides.split_off(n_before);
+        next.polled = self.polled.after(at_ns);
+    }
+
     /// Logs a span that is full of unsuccessful polls.
     pub(crate) fn polled(&mut self, of: &Polled) {
         let [from_ns, to_ns] = of.span_ns;

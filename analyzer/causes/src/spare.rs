@@ -26,6 +26,13 @@ impl Spare {
         self.by_length.entry(n).or_default().push(calls);
     }
 
+    /// Adds other buffers.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (n, calls) in other.by_length {
+            self.by_length.entry(n).or_default().extend(calls);
+        }
+    }
+
     /// Takes one of `n` equal parts out of it.
     #[must_use]
     pub fn part(&mut self, n: usize) -> Self {

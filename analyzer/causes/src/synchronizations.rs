@@ -11,14 +11,14 @@ const KEPT_PARTIAL: (usize, usize) = (4, 256);
 const KEPT_CALLS: usize = 512;
 
 /// What is retained of the earlier instances of a communicator.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Synchronizations {
     /// The members, by slot; none before the first instance.
     pub(crate) members: Arc<[u32]>,
     /// When all were inside of the last instances that all depended on, ns.
     common: VecDeque<i64>,
     /// The last instances in which only some depended on each other.
-    partial: VecDeque<Partial>,
+    partial: VecDeque<Arc<Partial>>,
     /// Whether any was forgotten.
     has_forgotten: bool,
     /// The latest enter into any of them, ns.
@@ -126,14 +126,15 @@ impl Synchronizations {
     /// Those instances in which only some depended on each other and into which the last process came after a
     /// time.
     pub(crate) fn partial_after(&self, at_ns: i64) -> impl Iterator<Item = &Partial> {
-        let partial = self.partial.iter();
+        let partial = self.partial.iter().map(Arc::as_ref);
         partial.filter(move |partial| partial.last_ns > at_ns)
     }
 
     /// The instance at a position, if only some depended on each other in it and it is retained; of a nonblocking one its
     /// completion, if that is retained.
     pub(crate) fn partial_at(&self, position: u64) -> Option<&Partial> {
-        let mut not_before = (self.partial.iter().rev()).take_while(|of| of.position >= position);
+        let partial = self.partial.iter().map(Arc::as_ref);
+        let mut not_before = partial.rev().take_while(|of| of.position >= position);
         not_before.find(|of| of.position == position)
     }
 
@@ -143,7 +144,7 @@ impl Synchronizations {
         if self.common.back() == Some(&at_ns) {
             return None;
         }
-        let mut before = self.partial.iter().rev();
+        let mut before = self.partial.iter().map(Arc::as_ref).rev();
         before.find(|of| {
             let (enter_ns, leave_ns) = of.inside[slot];
             let begin_ns = of.enters_ns.get(slot).copied().unwrap_or(enter_ns);
@@ -156,7 +157,7 @@ impl Synchronizations {
         self.latest_ns = self.latest_ns.max(partial.last_ns);
         let (least, most) = KEPT_PARTIAL;
         let n_kept = (KEPT_CALLS / partial.inside.len().max(1)).clamp(least, most);
-        self.partial.push_back(partial);
+        self.partial.push_back(Arc::new(partial));
         if self.partial.len() > n_kept {
             self.partial.pop_front();
             self.has_forgotten = true;

@@ -69,9 +69,7 @@ impl WaitCauses {
             for part in batch.parts {
                 self.attribution.add_part(part);
             }
-            for instance in batch.instances {
-                self.attribution.add(instance);
-            }
+            self.attribution.add_all(batch.instances);
         }
         self.attribution.advance(handed_over.until_ns);
         if self.attribution.n_held() > MOST_HELD {

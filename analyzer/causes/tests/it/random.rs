@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_causes::Attribution;
+use collbench_causes::{Attribution, Instance, Part, PartOfProcess, Polled};
 use collbench_stats::random::Random;
 use proptest::prelude::*;
 
@@ -47,6 +47,47 @@ fn program(seed: u64, n_steps: usize) -> (usize, Vec<Vec<u32>>, Vec<Step>) {
     (n, communicators, steps)
 }
 
+/// Adds something that processes did between their calls.
+fn add_gaps(attribution: &mut Attribution, n: usize, instances: &[Instance], seed: u64) {
+    let mut random = Random::of(&[seed, 2]);
+    let mut calls: Vec<(u32, [i64; 2])> = Vec::new();
+    for instance in instances {
+        let members = instance.members.iter().zip(instance.calls.iter());
+        calls.extend(members.map(|(&member, call)| (member, [call.enter_ns, call.leave_ns])));
+    }
+    calls.sort_unstable_by_key(|&(_, [enter_ns, _])| enter_ns);
+    let mut left_ns = vec![0; n];
+    for (process, [enter_ns, leave_ns]) in calls {
+        let left_ns = &mut left_ns[process as usize];
+        let span_ns = [*left_ns, enter_ns];
+        let ns = (enter_ns - *left_ns) * random.below(100) as i64 / 100;
+        *left_ns = leave_ns.max(*left_ns);
+        let partner = Some(random.below(n) as u32);
+        let part = match random.below(6) {
+            0 => Part::Io,
+            1 | 2 => Part::PointToPoint(partner),
+            3 => {
+                attribution.add_polled(&Polled {
+                    process,
+                    partner,
+                    span_ns,
+                    ns,
+                });
+                continue;
+            }
+            _ => continue,
+        };
+        if ns > 0 {
+            attribution.add_part(PartOfProcess {
+                process,
+                part,
+                span_ns,
+                ns,
+            });
+        }
+    }
+}
+
 /// How many random programs are tried: `COLLBENCH_RANDOM_PROGRAMS` in the environment, or 300.
 fn n_programs() -> u32 {
     let given = std::env::var("COLLBENCH_RANDOM_PROGRAMS");
@@ -78,6 +119,36 @@ proptest! {
             }
         }
         prop_assert_eq!(attribution.finish(None).costs, at_once);
+    }
+
+    #[test]
+    fn sections_cost_what_the_whole_run_does(seed: u64) {
+        let (n, communicators, steps) = program(seed, 60);
+        let instances = carry_out(n, &communicators, &steps);
+        let attributed = |n_calls: usize| {
+            let mut attribution = Attribution::new(&vec![0; n]).with_sections_of(n_calls);
+            add_gaps(&mut attribution, n, &instances, seed);
+            attribution.add_all(instances.clone());
+            attribution.advance(i64::MAX);
+            attribution.finish(None)
+        };
+        let (whole, divided) = (attributed(usize::MAX), attributed(1));
+        prop_assert_eq!(&divided.costs, &whole.costs);
+        prop_assert_eq!(&divided.gaps, &whole.gaps);
+        prop_assert_eq!(&divided.starts, &whole.starts);
+        prop_assert_eq!(divided.excesses.len(), whole.excesses.len());
+        for ((key, divided), (other, whole)) in divided.excesses.iter().zip(&whole.excesses) {
+            prop_assert_eq!(key, other);
+            prop_assert_eq!(&divided.largest, &whole.largest);
+            prop_assert_eq!(divided.span_ns, whole.span_ns);
+            for (divided, whole) in divided.by_slot.iter().zip(&whole.by_slot) {
+                prop_assert_eq!((divided.n, divided.n_most), (whole.n, whole.n_most));
+                // They are added up in another order.
+                let is_near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(1e6);
+                prop_assert!(is_near(divided.sum_ns, whole.sum_ns));
+                prop_assert!(is_near(divided.squares, whole.squares));
+            }
+        }
     }
 
     #[test]

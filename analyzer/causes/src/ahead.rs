@@ -1,0 +1,158 @@
+//! What is still to be done with instances, in order of time.
+
+use std::sync::Arc;
+
+use crate::instance::{Dependence, Instance, UNCOMPARED};
+
+/// What is to be done with an instance when a time has come.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    pub(crate) key: Key,
+    pub(crate) instance: Arc<Held>,
+}
+
+/// An instance that is held until everything is done with it.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) instance: Instance,
+    /// The first and the last enter, ns.
+    pub(crate) enters_ns: [i64; 2],
+    /// The last leave, ns.
+    pub(crate) left_ns: i64,
+    /// Whether some waits are for processes that are not compared.
+    pub(crate) has_uncompared: bool,
+}
+
+/// The time, ns, and the order at one time: communicator, position, and what is to be done.
+type Key = (i64, u32, u64, Step);
+
+/// What is done with an instance at a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Step {
+    /// The waits for the process in this slot are attributed.
+    pub(crate) on: Option<u32>,
+    /// What the members did is compared; slot of the last.
+    pub(crate) compared: Option<u32>,
+    /// Its processes were inside together.
+    pub(crate) is_noted: bool,
+    /// What its processes did is logged.
+    pub(crate) is_logged: bool,
+}
+
+impl PartialEq for Ahead {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Ahead {}
+
+impl PartialOrd for Ahead {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ahead {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl Held {
+    /// Whether all processes of a run of so many wait for all in it.
+    pub(crate) fn is_whole(&self, n_processes: usize) -> bool {
+        let instance = &self.instance;
+        instance.dependence == Dependence::All
+            && instance.members.len() == n_processes
+            && instance.calls.are_blocking()
+    }
+}
+
+impl Ahead {
+    /// All that is to be done with an instance of a run of so many processes; passed on in any order.
+    pub(crate) fn of(instance: Instance, n_processes: usize, mut found: impl FnMut(Self)) {
+        let calls = &instance.calls;
+        let (mut first_ns, mut last_ns, mut last) = (i64::MAX, i64::MIN, 0);
+        for (slot, &enter_ns) in (0..).zip(&calls.enters_ns) {
+            first_ns = first_ns.min(enter_ns);
+            if enter_ns >= last_ns {
+                (last_ns, last) = (enter_ns, slot);
+            }
+        }
+        if calls.is_empty() {
+            return;
+        }
+        let mut steps: Vec<(i64, Step)> = Vec::with_capacity(2);
+        let waits = calls.waits_ns.iter().zip(&calls.releasers);
+        let mut previous = None;
+        let mut has_uncompared = false;
+        for (_, &on) in waits.filter(|&(&ns, _)| ns > 0) {
+            // Mostly all wait for one.
+            if previous.replace(on) == Some(on) {
+                continue;
+            }
+            if on == UNCOMPARED {
+                has_uncompared = true;
+                continue;
+            }
+            if steps.iter().all(|(_, step)| step.on != Some(on)) {
+                let step = Step {
+                    on: Some(on),
+                    ..Step::default()
+                };
+                steps.push((calls.enters_ns[on as usize], step));
+            }
+        }
+        if instance.dependence != Dependence::Nobody {
+            let of_last = steps
+                .iter_mut()
+                .find(|(at_ns, step)| *at_ns == last_ns && step.on == Some(last));
+            let step = match of_last {
+                Some((_, step)) => step,
+                None => at(&mut steps, last_ns),
+            };
+            step.compared = Some(last);
+        }
+        let noted_ns = match instance.dependence {
+            Dependence::All => Some(last_ns),
+            Dependence::Pairs | Dependence::Root(_) => Some(first_ns),
+            Dependence::Nobody => None,
+        };
+        let left_ns = calls.leaves_ns.iter().copied().max();
+        let held = Held {
+            enters_ns: [first_ns, last_ns],
+            left_ns: left_ns.unwrap_or(last_ns),
+            has_uncompared,
+            instance,
+        };
+        // Before the last has entered where all wait for all, nobody can be anywhere else.
+        let logged_ns = if held.is_whole(n_processes) {
+            last_ns
+        } else {
+            first_ns
+        };
+        at(&mut steps, logged_ns).is_logged = true;
+        if let Some(noted_ns) = noted_ns {
+            at(&mut steps, noted_ns).is_noted = true;
+        }
+        let held = Arc::new(held);
+        for (at_ns, step) in steps {
+            let instance = &held.instance;
+            found(Self {
+                key: (at_ns, instance.communicator, instance.position, step),
+                instance: Arc::clone(&held),
+            });
+        }
+    }
+}
+
+/// What is done at a time, ns, besides attributing waits; `steps` are those of one instance.
+fn at(steps: &mut Vec<(i64, Step)>, at_ns: i64) -> &mut Step {
+    let found = steps.iter().position(|(other_ns, _)| *other_ns == at_ns);
+    let found = found.unwrap_or_else(|| {
+        steps.push((at_ns, Step::default()));
+        steps.len() - 1
+    });
+    &mut steps[found].1
+}
