@@ -70,8 +70,8 @@ impl Held {
 }
 
 impl Ahead {
-    /// All that is to be done with an instance of a run of so many processes; passed on in any order.
-    pub(crate) fn of(instance: Instance, n_processes: usize, mut found: impl FnMut(Self)) {
+    /// Adds all that is to be done with an instance of a run of so many processes, in any order.
+    pub(crate) fn add(instance: Instance, n_processes: usize, found: &mut Vec<Self>) {
         let calls = &instance.calls;
         let (mut first_ns, mut last_ns, mut last) = (i64::MAX, i64::MIN, 0);
         for (slot, &enter_ns) in (0..).zip(&calls.enters_ns) {
@@ -83,7 +83,7 @@ impl Ahead {
         if calls.is_empty() {
             return;
         }
-        let mut steps: Vec<(i64, Step)> = Vec::with_capacity(2);
+        let mut steps: Vec<(i64, Step)> = Vec::new();
         let waits = calls.waits_ns.iter().zip(&calls.releasers);
         let mut previous = None;
         let mut has_uncompared = false;
@@ -139,7 +139,7 @@ impl Ahead {
         let held = Arc::new(held);
         for (at_ns, step) in steps {
             let instance = &held.instance;
-            found(Self {
+            found.push(Self {
                 key: (at_ns, instance.communicator, instance.position, step),
                 instance: Arc::clone(&held),
             });

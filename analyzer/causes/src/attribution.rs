@@ -37,6 +37,8 @@ pub struct Attribution {
     n_held: usize,
     /// The section that has not ended yet.
     section: Section,
+    /// Sections that have ended, whose buffers are used again.
+    ended: Vec<Section>,
     divider: Divider,
     /// Of the sections that have ended.
     totals: Totals,
@@ -121,6 +123,7 @@ impl Attribution {
             ahead: BinaryHeap::new(),
             n_held: 0,
             section: Section::new(n_processes),
+            ended: Vec::new(),
             divider: Divider {
                 least_calls: CALLS_OF_SECTION.max(CALLS_OF_PROCESS * n_processes),
                 n_calls: 0,
@@ -163,18 +166,20 @@ impl Attribution {
 
     /// Adds an instance.
     pub fn add(&mut self, instance: Instance) {
-        Ahead::of(instance, self.n_processes, |ahead| self.new.push(ahead));
+        Ahead::add(instance, self.n_processes, &mut self.new);
     }
 
     /// Adds instances.
     pub fn add_all(&mut self, instances: Vec<Instance>) {
         let n_processes = self.n_processes;
-        self.new
-            .par_extend(instances.into_par_iter().flat_map_iter(|instance| {
-                let mut found = Vec::with_capacity(1);
-                Ahead::of(instance, n_processes, |ahead| found.push(ahead));
+        let parts = instances
+            .into_par_iter()
+            .fold(Vec::new, |mut found, instance| {
+                Ahead::add(instance, n_processes, &mut found);
                 found
-            }));
+            });
+        self.new
+            .extend(parts.collect::<Vec<_>>().into_iter().flatten());
     }
 
     /// Attributes the waits that ended before a time: everything that began before it was added.
@@ -224,7 +229,7 @@ impl Attribution {
                 self.ahead.push(Reverse(next));
             }
         }
-        due.sort_unstable();
+        due.sort_unstable_by(|a, b| a.key.0.cmp(&b.key.0).then_with(|| a.cmp(b)));
         due
     }
 
@@ -247,7 +252,9 @@ impl Attribution {
             }
             begin = end + 1;
             let held = &due[end].instance;
-            let mut next = Section::after(held, history.clone());
+            let ended = self.ended.pop();
+            let mut next = ended.unwrap_or_else(|| Section::new(self.n_processes));
+            next.follow(held, history.clone());
             section.pass_on_to(&mut next, held);
             sections.push(std::mem::replace(&mut section, next));
         }
@@ -260,16 +267,12 @@ impl Attribution {
         sections.into_iter().zip(parts.into_iter().rev()).collect()
     }
 
-    fn end_section(&mut self, section: Section) {
-        let Section {
-            totals,
-            n_ends,
-            spare,
-            ..
-        } = section;
+    fn end_section(&mut self, mut section: Section) {
+        let totals = std::mem::take(&mut section.totals);
         self.totals.merge(totals, self.n_ends);
-        self.n_ends += n_ends;
-        self.spare.merge(spare);
+        self.n_ends += section.n_ends;
+        self.spare.merge(std::mem::take(&mut section.spare));
+        self.ended.push(section);
     }
 
     /// The buffers of the instances that are done with, to be used for others.
@@ -302,7 +305,7 @@ impl Attribution {
         section.is_end = true;
         if let Some(end) = end {
             let mut due = Vec::new();
-            Ahead::of(end, self.n_processes, |ahead| due.push(ahead));
+            Ahead::add(end, self.n_processes, &mut due);
             due.sort_unstable();
             section.go_on(due, &self.of_run);
         }

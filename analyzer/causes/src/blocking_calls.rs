@@ -31,8 +31,8 @@ pub(crate) struct BlockingCalls {
 
 impl BlockingCall {
     /// How long it waited between two times, ns, and how long it was in the operation.
-    #[inline]
-    fn within(&self, from_ns: i64, to_ns: i64) -> (i64, i64) {
+    #[inline(always)]
+    pub(crate) fn within(&self, from_ns: i64, to_ns: i64) -> (i64, i64) {
         let released_ns = self.release_ns.max(from_ns);
         let wait_ns = self.release_ns.min(to_ns) - self.enter_ns.max(from_ns);
         let operation_ns = self.leave_ns.min(to_ns) - released_ns;
@@ -67,9 +67,9 @@ impl BlockingCalls {
         }
     }
 
-    /// The calls that began before a time, ns, the latest first.
-    #[inline]
-    fn until(&self, to_ns: i64) -> impl Iterator<Item = &BlockingCall> {
+    /// The calls that began before a time, ns, the latest first; with them some that began later, where there are few.
+    #[inline(always)]
+    pub(crate) fn until(&self, to_ns: i64) -> impl Iterator<Item = &BlockingCall> {
         let end = match self.calls.len() {
             0..=SHORT => self.calls.len(),
             _ => self.calls.partition_point(|call| call.enter_ns < to_ns),

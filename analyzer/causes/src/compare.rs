@@ -433,12 +433,48 @@ impl Comparison {
             self.did.clear();
         }
         let others = others_since(unit, from_ns);
+        if others.is_plain {
+            match width {
+                2 => return self.compare_plain::<2>(&others, is_noted, processes),
+                3 => return self.compare_plain::<3>(&others, is_noted, processes),
+                4 => return self.compare_plain::<4>(&others, is_noted, processes),
+                5 => return self.compare_plain::<5>(&others, is_noted, processes),
+                _ => {}
+            }
+        }
         let rows = self.rows.chunks_exact_mut(width);
         let members = instance.members.iter().zip(enters_ns);
         for (at, ((&member, &enter_ns), row)) in members.zip(rows).enumerate() {
             let process = &processes[member as usize];
             let at = (at, enter_ns);
             let did_ns = others.compare(process, at, row, &self.last, &mut self.with_partners);
+            if is_noted {
+                self.did.push(did_ns);
+            }
+        }
+    }
+
+    /// Finds out what the members did that are all compared since one instant until they entered.
+    fn compare_plain<const WIDTH: usize>(
+        &mut self,
+        others: &Others<'_>,
+        is_noted: bool,
+        processes: &[Process],
+    ) {
+        let instance = others.unit.instance;
+        let (rows, _) = self.rows.as_chunks_mut::<WIDTH>();
+        let members = instance.members.iter().zip(&instance.calls.enters_ns);
+        for (slot, ((&member, &enter_ns), row)) in members.zip(rows).enumerate() {
+            let process = &processes[member as usize];
+            let span @ [from_ns, to_ns] = [others.from_ns, enter_ns.min(others.last_enter_ns)];
+            let did_ns = if to_ns <= from_ns || process.has_parts() {
+                let at = (slot, enter_ns);
+                others.compare(process, at, row, &self.last, &mut self.with_partners)
+            } else {
+                let in_calls_ns;
+                (*row, in_calls_ns) = self.last.compare_calls(process, span);
+                (to_ns - from_ns - in_calls_ns).max(0)
+            };
             if is_noted {
                 self.did.push(did_ns);
             }

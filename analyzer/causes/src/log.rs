@@ -193,13 +193,9 @@ impl<W: Copy + Ord> Log<W> {
     }
 
     /// The spans that end after a time, ns.
-    pub(crate) fn after(&self, at_ns: i64) -> Self {
-        let mut after = Self::default();
+    pub(crate) fn after(&self, at_ns: i64) -> impl Iterator<Item = &Entry<W>> {
         let entries = self.entries[self.n_forgotten..].iter();
-        for entry in entries.filter(|entry| entry.end_ns > at_ns) {
-            after.push(*entry);
-        }
-        after
+        entries.filter(move |entry| entry.end_ns > at_ns)
     }
 
     /// Whether a span ends after a time, ns.

@@ -52,8 +52,10 @@ impl Process {
     pub(crate) fn pass_on_to(&mut self, next: &mut Self, enter_ns: i64, at_ns: i64) {
         let is_before = |of: &PartOfProcess| of.span_ns[1] <= enter_ns;
         let n_before = self.besides.iter().take_while(|of| is_before(of)).count();
-        next.besides = self.besides.split_off(n_before);
-        next.polled = self.polled.after(at_ns);
+        next.besides.extend(self.besides.drain(n_before..));
+        for entry in self.polled.after(at_ns) {
+            next.polled.push(*entry);
+        }
     }
 
     /// Logs a span that is full of unsuccessful polls.

@@ -62,14 +62,14 @@ impl Section {
         }
     }
 
-    /// What follows an instance in which all processes were together, and before which everything else had ended:
-    /// what was done before is in the history as far as it matters.
-    pub(crate) fn after(held: &Held, history: History) -> Self {
-        let mut section = Self::new(held.instance.members.len());
-        section.history = history;
-        section.open_until_ns = held.enters_ns[1];
-        section.log_calls(&held.instance, None);
-        section
+    /// Becomes what follows an instance in which all processes were together, and before which everything else had ended:
+    /// what was done before is in the history as far as it matters. The section is new, or has ended.
+    pub(crate) fn follow(&mut self, held: &Held, history: History) {
+        self.history = history;
+        self.n_ends = 0;
+        let [_, last_ns] = held.enters_ns;
+        self.open_until_ns = last_ns;
+        self.log_calls(&held.instance, Some(i64::MAX));
     }
 
     /// Moves what processes did besides their calls, as far as that is not before an instance in which all of them were

@@ -74,6 +74,7 @@ impl Spent {
     }
 
     /// The column of a part; [`NOWHERE`] where it did nothing of that.
+    #[inline(never)]
     fn place(&self, part: Part) -> usize {
         let at = self.parts.iter().position(|(other, _)| *other == part);
         at.map_or(NOWHERE, |at| PARTS + at)
@@ -83,6 +84,38 @@ impl Spent {
     pub(crate) fn has_partner(&self, process: u32) -> bool {
         let with = Part::PointToPoint(Some(process));
         self.parts.iter().any(|&(part, _)| part == with)
+    }
+
+    /// What another process did in a span, of which everything is in its blocking calls, ns, by column; and how long it was in
+    /// these, ns. Always inlined, into a loop over many processes.
+    #[inline(always)]
+    pub(crate) fn compare_calls<const WIDTH: usize>(
+        &self,
+        process: &Process,
+        [from_ns, to_ns]: [i64; 2],
+    ) -> ([i64; WIDTH], i64) {
+        let mut row = [0; WIDTH];
+        let (mut waited_ns, mut in_operations_ns) = (0_i64, 0_i64);
+        let mut expected = self.calls.iter();
+        for call in process.calls.until(to_ns) {
+            if call.leave_ns <= from_ns {
+                break;
+            }
+            let (wait_ns, operation_ns) = call.within(from_ns, to_ns);
+            let column = match expected.next() {
+                Some(&(other, column)) if other == call.operation => column,
+                _ => self.place(Part::Operation(call.operation)),
+            };
+            if column < WIDTH {
+                row[column] += operation_ns;
+            }
+            waited_ns += wait_ns;
+            in_operations_ns += operation_ns;
+        }
+        let in_calls_ns = waited_ns + in_operations_ns;
+        row[WAIT] = waited_ns;
+        row[OWN] = (to_ns - from_ns - in_calls_ns).max(0);
+        (row, in_calls_ns)
     }
 
     /// What another process did in a span, ns, by column; the row is all 0 before.
