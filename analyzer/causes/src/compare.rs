@@ -208,6 +208,19 @@ impl Others<'_> {
         }
     }
 
+    /// [`Others::compare`] of a member that did something besides its blocking calls, or nothing at all.
+    #[inline(never)]
+    fn compare_other(
+        &self,
+        process: &Process,
+        at: (usize, i64),
+        row: &mut [i64],
+        last: &Spent,
+        with_partners: &mut Vec<i64>,
+    ) -> i64 {
+        self.compare(process, at, row, last, with_partners)
+    }
+
     /// Finds out what the member in a slot did that entered at a time; gives how much of that is its own, ns, below 0 where that
     /// is not known. Notes its time in point-to-point communication for its slot, if there is any.
     #[inline(always)]
@@ -462,22 +475,28 @@ impl Comparison {
         processes: &[Process],
     ) {
         let instance = others.unit.instance;
+        let did = if is_noted {
+            &mut self.did
+        } else {
+            &mut self.values
+        };
+        did.clear();
+        did.resize(instance.members.len(), 0);
         let (rows, _) = self.rows.as_chunks_mut::<WIDTH>();
         let members = instance.members.iter().zip(&instance.calls.enters_ns);
-        for (slot, ((&member, &enter_ns), row)) in members.zip(rows).enumerate() {
+        let found = rows.iter_mut().zip(did);
+        for (slot, ((&member, &enter_ns), (row, did_ns))) in members.zip(found).enumerate() {
             let process = &processes[member as usize];
-            let span @ [from_ns, to_ns] = [others.from_ns, enter_ns.min(others.last_enter_ns)];
-            let did_ns = if to_ns <= from_ns || process.has_parts() {
+            let [from_ns, to_ns] = [others.from_ns, enter_ns.min(others.last_enter_ns)];
+            if to_ns <= from_ns || process.has_parts() {
                 let at = (slot, enter_ns);
-                others.compare(process, at, row, &self.last, &mut self.with_partners)
-            } else {
-                let in_calls_ns;
-                (*row, in_calls_ns) = self.last.compare_calls(process, span);
-                (to_ns - from_ns - in_calls_ns).max(0)
-            };
-            if is_noted {
-                self.did.push(did_ns);
+                let with_partners = &mut self.with_partners;
+                *did_ns = others.compare_other(process, at, row, &self.last, with_partners);
+                continue;
             }
+            let in_calls_ns;
+            (*row, in_calls_ns) = self.last.compare_calls(process, [from_ns, to_ns]);
+            *did_ns = (to_ns - from_ns - in_calls_ns).max(0);
         }
     }
 
@@ -568,16 +587,17 @@ impl Comparison {
         };
         let mut split = Split::default();
         let mut rows = std::mem::take(&mut self.rows);
+        let are_counted = calls.is_counted.is_empty();
         for &(since_ns, slot) in &unit.sinces.compared {
             if since_ns != from_ns {
                 continue;
             }
             let wait_ns = calls.waits_ns[slot];
             let row = &mut rows[width * slot..][..width];
-            let is_counted = calls.is_counted.get(slot).copied().unwrap_or(true);
+            let is_counted = are_counted || calls.is_counted[slot];
             let shared_ns = divide_more(wait_ns, &self.last.row[..width], row, more, shares);
             split.most_passed_on_ns = split.most_passed_on_ns.max(more[WAIT]);
-            if is_counted {
+            if is_counted && (shared_ns != wait_ns || shares[WAIT] > 0) {
                 split.unexplained_ns = split.unexplained_ns.saturating_add(wait_ns - shared_ns);
                 split.passed_on_ns = split.passed_on_ns.saturating_add(shares[WAIT]);
             }
