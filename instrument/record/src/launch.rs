@@ -91,7 +91,7 @@ struct Options {
     #[arg(long)]
     force: bool,
     /// Layers to record, separated by commas: +NAME and -NAME change the default; NAMES alone are the
-    /// whole list, and begin with calls. calls (always), messages and algorithms (of the MPI library,
+    /// whole list, calls included. calls (always), messages and algorithms (of the MPI library,
     /// within collectives), p2p (time in point-to-point communication), io (MPI-IO), rma (windows),
     /// sites (from where calls are made), scripts (lines of Python scripts), switches (whether threads were running), all
     /// [default: calls,messages,algorithms,p2p,sites, as far as the MPI library allows]
