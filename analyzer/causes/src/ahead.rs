@@ -12,9 +12,10 @@ pub(crate) struct Ahead {
 }
 
 /// An instance that is held until everything is done with it.
-#[derive(Debug)]
-pub(crate) struct Held {
-    pub(crate) instance: Instance,
+#[derive(Debug, Clone, Default)]
+pub struct Held {
+    /// The instance.
+    pub instance: Instance,
     /// The first and the last enter, ns.
     pub(crate) enters_ns: [i64; 2],
     /// The last leave, ns.
@@ -59,6 +60,15 @@ impl Ord for Ahead {
     }
 }
 
+impl From<Instance> for Held {
+    fn from(instance: Instance) -> Self {
+        Self {
+            instance,
+            ..Self::default()
+        }
+    }
+}
+
 impl Held {
     /// Whether all processes of a run of so many wait for all in it.
     pub(crate) fn is_whole(&self, n_processes: usize) -> bool {
@@ -71,7 +81,13 @@ impl Held {
 
 impl Ahead {
     /// Adds all that is to be done with an instance of a run of so many processes, in any order.
-    pub(crate) fn add(instance: Instance, n_processes: usize, found: &mut Vec<Self>) {
+    pub(crate) fn add(mut held: Arc<Held>, n_processes: usize, found: &mut Vec<Self>) {
+        let Held {
+            instance,
+            enters_ns,
+            left_ns,
+            has_uncompared,
+        } = Arc::make_mut(&mut held);
         let calls = &instance.calls;
         let (mut first_ns, mut last_ns, mut last) = (i64::MAX, i64::MIN, 0);
         for (slot, &enter_ns) in (0..).zip(&calls.enters_ns) {
@@ -86,14 +102,14 @@ impl Ahead {
         let mut steps: Vec<(i64, Step)> = Vec::new();
         let waits = calls.waits_ns.iter().zip(&calls.releasers);
         let mut previous = None;
-        let mut has_uncompared = false;
+        *has_uncompared = false;
         for (_, &on) in waits.filter(|&(&ns, _)| ns > 0) {
             // Mostly all wait for one.
             if previous.replace(on) == Some(on) {
                 continue;
             }
             if on == UNCOMPARED {
-                has_uncompared = true;
+                *has_uncompared = true;
                 continue;
             }
             if steps.iter().all(|(_, step)| step.on != Some(on)) {
@@ -119,13 +135,8 @@ impl Ahead {
             Dependence::Pairs | Dependence::Root(_) => Some(first_ns),
             Dependence::Nobody => None,
         };
-        let left_ns = calls.leaves_ns.iter().copied().max();
-        let held = Held {
-            enters_ns: [first_ns, last_ns],
-            left_ns: left_ns.unwrap_or(last_ns),
-            has_uncompared,
-            instance,
-        };
+        *enters_ns = [first_ns, last_ns];
+        *left_ns = calls.leaves_ns.iter().copied().max().unwrap_or(last_ns);
         // Before the last has entered where all wait for all, nobody can be anywhere else.
         let logged_ns = if held.is_whole(n_processes) {
             last_ns
@@ -136,7 +147,6 @@ impl Ahead {
         if let Some(noted_ns) = noted_ns {
             at(&mut steps, noted_ns).is_noted = true;
         }
-        let held = Arc::new(held);
         for (at_ns, step) in steps {
             let instance = &held.instance;
             found.push(Self {

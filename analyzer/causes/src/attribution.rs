@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -166,11 +167,12 @@ impl Attribution {
 
     /// Adds an instance.
     pub fn add(&mut self, instance: Instance) {
-        Ahead::add(instance, self.n_processes, &mut self.new);
+        let held = Arc::new(Held::from(instance));
+        Ahead::add(held, self.n_processes, &mut self.new);
     }
 
     /// Adds instances.
-    pub fn add_all(&mut self, instances: Vec<Instance>) {
+    pub fn add_all(&mut self, instances: Vec<Arc<Held>>) {
         let n_processes = self.n_processes;
         let parts = instances
             .into_par_iter()
@@ -305,7 +307,8 @@ impl Attribution {
         section.is_end = true;
         if let Some(end) = end {
             let mut due = Vec::new();
-            Ahead::add(end, self.n_processes, &mut due);
+            let held = Arc::new(Held::from(end));
+            Ahead::add(held, self.n_processes, &mut due);
             due.sort_unstable();
             section.go_on(due, &self.of_run);
         }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::ahead::Held;
+
 /// Time that a process spent on something else than own work, besides its calls of the collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartOfProcess {
@@ -19,7 +21,7 @@ pub struct PartOfProcess {
 #[derive(Debug, Default)]
 pub struct Batch {
     /// In collectives.
-    pub instances: Vec<Instance>,
+    pub instances: Vec<Arc<Held>>,
     /// Before their next collectives; in order of time for each process.
     pub parts: Vec<PartOfProcess>,
     /// Gaps that are full of unsuccessful polls.
@@ -45,7 +47,7 @@ pub struct Polled {
 }
 
 /// A complete instance of a collective.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Instance {
     /// Number of its communicator. Instances of one communicator have the same members.
     pub communicator: u32,
@@ -65,7 +67,7 @@ pub struct Instance {
 }
 
 /// Which members of an instance depend on each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Dependence {
     /// Each on all: when the last has entered, all are inside.
     All,
@@ -74,6 +76,7 @@ pub enum Dependence {
     /// The root on the others, or they on the root.
     Root(u32),
     /// None on any other.
+    #[default]
     Nobody,
 }
 

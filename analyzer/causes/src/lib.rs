@@ -48,6 +48,7 @@ mod spent;
 mod synchronizations;
 mod union;
 
+pub use ahead::Held;
 pub use attribution::Attribution;
 pub use cause::{AtEnd, Attributed, Cause, Cost, Costs, DidBefore};
 pub use excess::{Excess, Excesses, Gaps, Most};

@@ -1,6 +1,5 @@
 //! A part of a run: the waits of its instances to the causes of them, in order of time.
 
-use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
@@ -115,9 +114,7 @@ impl Section {
                     self.fold(instance);
                 }
             }
-            if let Some(held) = Arc::into_inner(held) {
-                self.spare.keep(held.instance.calls);
-            }
+            self.spare.keep(held);
         }
     }
 

@@ -1,44 +1,49 @@
-//! Buffers that are used again.
+//! Instances that are used again.
+
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::instance::Calls;
+use crate::ahead::Held;
 
-/// Calls of instances that are done with, whose buffers are used again. Those of an instance are only used for one
-/// of as many processes: none is larger than needed.
+/// Instances that are done with, whose buffers are used again. Each is only used for one of as many processes: no buffer is
+/// larger than needed.
 #[derive(Debug, Default)]
 pub struct Spare {
-    by_length: FxHashMap<usize, Vec<Calls>>,
+    by_length: FxHashMap<usize, Vec<Arc<Held>>>,
 }
 
 impl Spare {
-    /// Empty calls for an instance of so many processes.
+    /// An instance of so many processes, which has no calls yet.
     #[must_use]
-    pub fn take(&mut self, n: usize) -> Calls {
+    pub fn take(&mut self, n: usize) -> Arc<Held> {
         let spare = self.by_length.get_mut(&n).and_then(Vec::pop);
         spare.unwrap_or_default()
     }
 
-    /// Keeps the buffers of calls that are not needed any more.
-    pub(crate) fn keep(&mut self, mut calls: Calls) {
-        let n = calls.len();
-        calls.clear();
-        self.by_length.entry(n).or_default().push(calls);
+    /// Keeps an instance, unless something is still to be done with it.
+    pub(crate) fn keep(&mut self, mut held: Arc<Held>) {
+        let Some(Held { instance, .. }) = Arc::get_mut(&mut held) else {
+            return;
+        };
+        let n = instance.calls.len();
+        instance.calls.clear();
+        self.by_length.entry(n).or_default().push(held);
     }
 
     /// Adds other buffers.
     pub(crate) fn merge(&mut self, other: Self) {
-        for (n, calls) in other.by_length {
-            self.by_length.entry(n).or_default().extend(calls);
+        for (n, held) in other.by_length {
+            self.by_length.entry(n).or_default().extend(held);
         }
     }
 
     /// Takes one of `n` equal parts out of it.
     #[must_use]
     pub fn part(&mut self, n: usize) -> Self {
-        let parts = self.by_length.iter_mut().map(|(&length, calls)| {
-            let n_left = calls.len() - calls.len() / n.max(1);
-            (length, calls.split_off(n_left))
+        let parts = self.by_length.iter_mut().map(|(&length, held)| {
+            let n_left = held.len() - held.len() / n.max(1);
+            (length, held.split_off(n_left))
         });
         Self {
             by_length: parts.collect(),
@@ -49,22 +54,22 @@ impl Spare {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instance::Calls;
 
     #[test]
     fn buffers_are_used_for_instances_of_as_many_processes_and_shared_in_parts() {
         let mut spare = Spare::default();
         for n in [2, 3, 3, 3, 3] {
-            spare.keep(Calls {
-                enters_ns: vec![7; n],
-                leaves_ns: vec![8; n],
-                ..Calls::default()
-            });
+            let mut held = Held::default();
+            held.instance.calls.enters_ns = vec![7; n];
+            held.instance.calls.leaves_ns = vec![8; n];
+            spare.keep(Arc::new(held));
         }
         let mut parts = [spare.part(2), spare.part(1)];
         let reused = |spare: &mut Spare, n: usize| {
-            let calls = spare.take(n);
-            assert_eq!(calls, Calls::default());
-            calls.enters_ns.capacity() >= n
+            let held = spare.take(n);
+            assert_eq!(held.instance.calls, Calls::default());
+            held.instance.calls.enters_ns.capacity() >= n
         };
         assert!(!reused(&mut spare, 3));
         assert_eq!(

@@ -1,6 +1,7 @@
 //! Random programs: costs add up to the waits, and are those of the second implementation.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use collbench_causes::{Attribution, Instance, Part, PartOfProcess, Polled};
 use collbench_stats::random::Random;
@@ -128,7 +129,7 @@ proptest! {
         let attributed = |n_calls: usize| {
             let mut attribution = Attribution::new(&vec![0; n]).with_sections_of(n_calls);
             add_gaps(&mut attribution, n, &instances, seed);
-            attribution.add_all(instances.clone());
+            attribution.add_all(instances.iter().cloned().map(|of| Arc::new(of.into())).collect());
             attribution.advance(i64::MAX);
             attribution.finish(None)
         };

@@ -51,35 +51,40 @@ impl Tally<'_> {
         figures: Option<&Figures>,
         is_counted: bool,
     ) {
-        let spare = self.scratch.spare.take(instance.n_calls());
-        let mut calls = columns(instance, spare);
+        let mut held = self.scratch.spare.take(instance.n_calls());
+        let of = &mut Arc::make_mut(&mut held).instance;
+        of.communicator = instance.communicator_index as u32;
+        of.position = instance.position;
+        of.operation = operation;
+        of.dependence = dependence(instance);
+        of.parts = unsuccessful_tests(instance, operation);
+        if !Arc::ptr_eq(&of.members, &instance.communicator.processes) {
+            of.members = Arc::clone(&instance.communicator.processes);
+        }
+        let calls = &mut of.calls;
+        set_columns(calls, instance);
         let figures = figures.filter(|figures| instance.n_calls() > 1 && figures.has_waits());
         let mut completion = None;
         if let Some(figures) = figures
-            && figures.hand_over_waits(&mut calls)
+            && figures.hand_over_waits(calls)
         {
-            completion = figures.hand_over_completion(&mut calls);
-            self.complete_waits(instance, figures, &mut calls, is_counted);
+            completion = figures.hand_over_completion(calls);
+            self.complete_waits(instance, figures, calls, is_counted);
             if let Some(completion) = &mut completion {
                 self.complete_waits(instance, figures, completion, is_counted);
             }
         }
-        let of = |calls, operation, dependence, parts| Instance {
-            communicator: instance.communicator_index as u32,
-            position: instance.position,
-            operation,
-            members: Arc::clone(&instance.communicator.processes),
-            dependence,
+        let completion = completion.map(|calls| Instance {
+            operation: completion_hash(operation),
+            members: Arc::clone(&of.members),
+            dependence: Dependence::Pairs,
             calls,
-            parts,
-        };
+            parts: Vec::new(),
+            ..*of
+        });
         let handed_over = &mut self.scratch.handed_over.instances;
-        let tests = unsuccessful_tests(instance, operation);
-        handed_over.push(of(calls, operation, dependence(instance), tests));
-        if let Some(calls) = completion {
-            let operation = completion_hash(operation);
-            handed_over.push(of(calls, operation, Dependence::Pairs, Vec::new()));
-        }
+        handed_over.push(held);
+        handed_over.extend(completion.map(|completion| Arc::new(completion.into())));
     }
 
     /// Finds out of the waits of an instance, or of its completion, which are resolved, compared and counted.
@@ -132,7 +137,7 @@ impl Tally<'_> {
             return;
         };
         let member = &instance.communicator.members[slot];
-        self.scratch.handed_over.instances.push(Instance {
+        let call = Instance {
             communicator: instance.communicator_index as u32,
             position: instance.position,
             operation: key.stable_hash(),
@@ -144,7 +149,9 @@ impl Tally<'_> {
                 ..Calls::default()
             },
             parts: Vec::new(),
-        });
+        };
+        let handed_over = &mut self.scratch.handed_over.instances;
+        handed_over.push(Arc::new(call.into()));
     }
 }
 
@@ -193,8 +200,8 @@ fn unsuccessful_tests(instance: &CompleteInstance<'_>, operation: u64) -> Vec<Pa
     parts.collect()
 }
 
-/// When the processes of an instance entered, completed and left it; in these buffers.
-fn columns(instance: &CompleteInstance<'_>, mut calls: Calls) -> Calls {
+/// Sets when the processes of an instance entered, completed and left it, in calls of which nothing is known.
+fn set_columns(calls: &mut Calls, instance: &CompleteInstance<'_>) {
     let ns = |stamp: &Timestamp<Global>| stamp.ns();
     calls.enters_ns.extend(instance.enters.iter().map(ns));
     calls.leaves_ns.extend(instance.leaves.iter().map(ns));
@@ -214,7 +221,6 @@ fn columns(instance: &CompleteInstance<'_>, mut calls: Calls) -> Calls {
         });
         calls.completions = completions.collect();
     }
-    calls
 }
 
 /// Which processes of an instance depend on each other, so that what they did may be compared since they
