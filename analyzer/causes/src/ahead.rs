@@ -80,8 +80,13 @@ impl Held {
 }
 
 impl Ahead {
-    /// Adds all that is to be done with an instance of a run of so many processes, in any order.
-    pub(crate) fn add(mut held: Arc<Held>, n_processes: usize, found: &mut Vec<Self>) {
+    /// Adds all that is to be done with an instance of a run of so many processes, in any order. `steps` is an empty buffer.
+    pub(crate) fn add(
+        mut held: Arc<Held>,
+        n_processes: usize,
+        found: &mut Vec<Self>,
+        steps: &mut Vec<(i64, Step)>,
+    ) {
         let Held {
             instance,
             enters_ns,
@@ -99,7 +104,6 @@ impl Ahead {
         if calls.is_empty() {
             return;
         }
-        let mut steps: Vec<(i64, Step)> = Vec::new();
         let waits = calls.waits_ns.iter().zip(&calls.releasers);
         let mut previous = None;
         *has_uncompared = false;
@@ -126,7 +130,7 @@ impl Ahead {
                 .find(|(at_ns, step)| *at_ns == last_ns && step.on == Some(last));
             let step = match of_last {
                 Some((_, step)) => step,
-                None => at(&mut steps, last_ns),
+                None => at(steps, last_ns),
             };
             step.compared = Some(last);
         }
@@ -143,17 +147,23 @@ impl Ahead {
         } else {
             first_ns
         };
-        at(&mut steps, logged_ns).is_logged = true;
+        at(steps, logged_ns).is_logged = true;
         if let Some(noted_ns) = noted_ns {
-            at(&mut steps, noted_ns).is_noted = true;
+            at(steps, noted_ns).is_noted = true;
         }
-        for (at_ns, step) in steps {
-            let instance = &held.instance;
+        let instance = &held.instance;
+        let key = |(at_ns, step)| (at_ns, instance.communicator, instance.position, step);
+        let last = steps.pop().map(key);
+        for step in steps.drain(..) {
             found.push(Self {
-                key: (at_ns, instance.communicator, instance.position, step),
+                key: key(step),
                 instance: Arc::clone(&held),
             });
         }
+        found.extend(last.map(|key| Self {
+            key,
+            instance: held,
+        }));
     }
 }
 

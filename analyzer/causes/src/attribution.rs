@@ -168,20 +168,21 @@ impl Attribution {
     /// Adds an instance.
     pub fn add(&mut self, instance: Instance) {
         let held = Arc::new(Held::from(instance));
-        Ahead::add(held, self.n_processes, &mut self.new);
+        Ahead::add(held, self.n_processes, &mut self.new, &mut Vec::new());
     }
 
     /// Adds instances.
     pub fn add_all(&mut self, instances: Vec<Arc<Held>>) {
         let n_processes = self.n_processes;
-        let parts = instances
-            .into_par_iter()
-            .fold(Vec::new, |mut found, instance| {
-                Ahead::add(instance, n_processes, &mut found);
-                found
-            });
-        self.new
-            .extend(parts.collect::<Vec<_>>().into_iter().flatten());
+        let parts = instances.into_par_iter().fold(
+            <(Vec<Ahead>, Vec<_>)>::default,
+            |(mut found, mut steps), held| {
+                Ahead::add(held, n_processes, &mut found, &mut steps);
+                (found, steps)
+            },
+        );
+        let parts: Vec<Vec<Ahead>> = parts.map(|(found, _)| found).collect();
+        self.new.extend(parts.into_iter().flatten());
     }
 
     /// Attributes the waits that ended before a time: everything that began before it was added.
@@ -308,7 +309,7 @@ impl Attribution {
         if let Some(end) = end {
             let mut due = Vec::new();
             let held = Arc::new(Held::from(end));
-            Ahead::add(held, self.n_processes, &mut due);
+            Ahead::add(held, self.n_processes, &mut due, &mut Vec::new());
             due.sort_unstable();
             section.go_on(due, &self.of_run);
         }
