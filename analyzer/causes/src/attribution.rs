@@ -12,7 +12,8 @@ use crate::cause::{Attributed, Totals};
 use crate::history::History;
 use crate::hosts::Hosts;
 use crate::instance::{Instance, Part, PartOfProcess, Polled};
-use crate::section::{OfRun, Section};
+use crate::of_run::OfRun;
+use crate::section::Section;
 use crate::spare::Spare;
 
 /// Calls of each process in a section, and calls of all of them, at least: what a section costs besides is little then.

@@ -2,43 +2,21 @@
 
 use crate::amounts::{add, in_proportion, sum_ns};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
-use crate::history::{History, Sinces};
-use crate::instance::{Dependence, Instance, Part};
+use crate::column::Column;
+use crate::instance::{Instance, Part};
 use crate::log::{Entry, Log};
+use crate::of_run::OfRun;
+use crate::others::{Others, did_since, others_since};
 use crate::process::{Process, did_ns, waiting_time};
-use crate::section::OfRun;
 use crate::shares::{divide, divide_more};
 use crate::spent::{OWN, Spent, WAIT};
-use crate::synchronizations::{Partial, Since};
+use crate::synchronizations::Since;
+use crate::unit::Unit;
 
 /// Members of which a median is taken, at least, where only some of them are compared since an instant.
 const SAMPLED: usize = 16;
 /// Partners of which each waits for the next one that are followed, at most.
 const MOST_PARTNERS: usize = 64;
-
-/// The waits of an instance for one process.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Unit<'u> {
-    pub(crate) instance: &'u Instance,
-    /// Slot of the process that was waited for.
-    pub(crate) on: u32,
-    /// Those that waited for it, and since when each is compared.
-    pub(crate) sinces: &'u Sinces,
-    /// Since when all members are compared, whoever waited, ns; `None`: they are not.
-    pub(crate) all_since_ns: Option<i64>,
-    /// Whether waits of others may be attributed to the causes of these.
-    pub(crate) is_remembered: bool,
-    /// How many instances in which all processes waited for the last there were before, and whether this is one.
-    pub(crate) n_ends: u64,
-    pub(crate) is_end: bool,
-    /// Whether it is at the end of the run.
-    pub(crate) is_last: bool,
-    /// Whether all processes are members.
-    pub(crate) has_all: bool,
-    /// Who is compared since then is compared since `MPI_Init`, ns.
-    pub(crate) origin_ns: Option<i64>,
-    pub(crate) history: &'u History,
-}
 
 /// Attributes units; the buffers are reused.
 #[derive(Debug, Default)]
@@ -77,21 +55,6 @@ pub(crate) struct Comparison {
     unit: Vec<(Cause, UnitCost)>,
 }
 
-/// What is charged for the shares of waits that are in one column.
-#[derive(Debug, Clone, Copy)]
-struct Column {
-    /// Charged for what is above the median.
-    late: Cause,
-    /// How much more than the median the process that was waited for did, ns.
-    above_ns: i64,
-    /// Charged for as much of that as the partner of a communication had more work, ns.
-    partner: Cause,
-    of_partner_ns: i64,
-    of_late: UnitCost,
-    of_partner: UnitCost,
-    imbalance_ns: i64,
-}
-
 /// What of the waits for a process is in no column, ns.
 #[derive(Debug, Clone, Copy, Default)]
 struct Split {
@@ -101,186 +64,6 @@ struct Split {
     unexplained_ns: i64,
     /// How much longer it waited than any that waited for it.
     most_passed_on_ns: i64,
-}
-
-/// To whom the share of a wait is charged, ns.
-#[derive(Debug, Clone, Copy)]
-struct Charged {
-    late_ns: i64,
-    partner_ns: i64,
-    imbalance_ns: i64,
-}
-
-impl Column {
-    /// Charges the share of a wait, ns; how much more the process that was waited for did, ns.
-    #[inline(always)]
-    fn charge(&mut self, share: i64, more: i64, is_counted: bool) -> Charged {
-        // Not more than what it did more than the median is its own fault.
-        let above = more.min(self.above_ns);
-        let above_share = if above == more {
-            share
-        } else {
-            in_proportion(share, above, more)
-        };
-        let partner_share = if self.of_partner_ns > 0 {
-            self.charge_partner(above_share, above, is_counted)
-        } else {
-            if above_share > 0 {
-                self.of_late.longest(above);
-            }
-            0
-        };
-        let charged = Charged {
-            late_ns: above_share - partner_share,
-            partner_ns: partner_share,
-            imbalance_ns: share - above_share,
-        };
-        if is_counted {
-            self.of_late.direct(charged.late_ns);
-            self.imbalance_ns = self.imbalance_ns.saturating_add(charged.imbalance_ns);
-        }
-        charged
-    }
-
-    /// Who waits for a partner that has more work is late because of that: charges the partner, and gives for how
-    /// much of the share, ns.
-    #[cold]
-    fn charge_partner(&mut self, above_share: i64, above: i64, is_counted: bool) -> i64 {
-        let for_partner = self.of_partner_ns.min(above);
-        let partner_share = if for_partner > 0 {
-            in_proportion(above_share, for_partner, above)
-        } else {
-            0
-        };
-        if is_counted {
-            self.of_partner.direct(partner_share);
-        }
-        if above_share > partner_share {
-            self.of_late.longest(above - for_partner);
-        }
-        self.of_partner.longest(for_partner);
-        partner_share
-    }
-}
-
-/// How the members of an instance are compared with the one that was waited for.
-#[derive(Debug, Clone, Copy)]
-struct Others<'u> {
-    unit: &'u Unit<'u>,
-    /// Since when, ns.
-    from_ns: i64,
-    /// Until when at the latest, ns.
-    last_enter_ns: i64,
-    /// The instance before in which that one and others were together then, where those who did not may have gone on; and when
-    /// all members were together before, ns.
-    before: Option<(&'u Partial, i64)>,
-    /// Whether all are compared since then, until they entered.
-    is_plain: bool,
-}
-
-impl Others<'_> {
-    /// The span in which what the member in a slot did is compared that entered at a time, ns. Who waited is compared until it
-    /// did. Who was not in the instance before together with the one that was waited for, but here before it, is compared since
-    /// it left that: it may be ahead.
-    #[inline(always)]
-    fn span(&self, slot: usize, enter_ns: i64) -> [i64; 2] {
-        let calls = &self.unit.instance.calls;
-        let completions = &calls.completions;
-        if self.is_plain {
-            return [self.from_ns, enter_ns.min(self.last_enter_ns)];
-        }
-        if slot == self.unit.on as usize {
-            return [self.from_ns, self.last_enter_ns];
-        }
-        let begin_ns = completions
-            .get(slot)
-            .map_or(enter_ns, |of| of.completion_ns);
-        let has_waited = || {
-            calls.waits_ns[slot] > 0
-                && calls.releasers[slot] == self.unit.on
-                && self.unit.sinces.is_since(slot, self.from_ns)
-        };
-        match self.before {
-            Some((before, all_ns)) if begin_ns <= self.last_enter_ns && !has_waited() => {
-                [before.went_on_ns(slot).max(all_ns), begin_ns]
-            }
-            _ => [self.from_ns, begin_ns.min(self.last_enter_ns)],
-        }
-    }
-
-    /// [`Others::compare`] of a member that did something besides its blocking calls, or nothing at all.
-    #[inline(never)]
-    fn compare_other(
-        &self,
-        process: &Process,
-        at: (usize, i64),
-        row: &mut [i64],
-        last: &Spent,
-        with_partners: &mut Vec<i64>,
-    ) -> i64 {
-        self.compare(process, at, row, last, with_partners)
-    }
-
-    /// Finds out what the member in a slot did that entered at a time; gives how much of that is its own, ns, below 0 where that
-    /// is not known. Notes its time in point-to-point communication for its slot, if there is any.
-    #[inline(always)]
-    fn compare(
-        &self,
-        process: &Process,
-        (slot, enter_ns): (usize, i64),
-        row: &mut [i64],
-        last: &Spent,
-        with_partners: &mut Vec<i64>,
-    ) -> i64 {
-        let span = self.span(slot, enter_ns);
-        if span[1] <= span[0] {
-            // It was there already, and did nothing more.
-            return -1;
-        }
-        let spent = last.compare(process, span, row);
-        if spent.with_partners_ns > 0 {
-            with_partners.resize(self.unit.instance.calls.len(), 0);
-            with_partners[slot] = spent.with_partners_ns;
-        }
-        did_ns(span, spent.in_calls_ns)
-    }
-}
-
-/// How the members of the instance of a unit are compared since an instant.
-fn others_since<'u>(unit: &'u Unit<'u>, from_ns: i64) -> Others<'u> {
-    let Unit { instance, on, .. } = *unit;
-    let before = match instance.dependence {
-        Dependence::All if instance.calls.are_blocking() => None,
-        _ => unit.history.partial_at(instance, on as usize, from_ns),
-    };
-    let before = before.map(|before| {
-        let all_ns = unit.history.shared_ns(instance, on as usize, from_ns);
-        (before, all_ns.unwrap_or(i64::MIN))
-    });
-    Others {
-        unit,
-        from_ns,
-        last_enter_ns: instance.calls.enters_ns[on as usize],
-        before,
-        is_plain: before.is_none() && instance.calls.are_blocking(),
-    }
-}
-
-/// What the members of an instance did since a time of each of them, which may depend on when it entered, ns by slot, that is
-/// their own.
-fn did_since(
-    instance: &Instance,
-    from_ns: impl Fn(&Process, i64) -> i64,
-    processes: &[Process],
-) -> Vec<i64> {
-    let members = instance.members.iter().zip(&instance.calls.enters_ns);
-    let did = members.map(|(&member, &enter_ns)| {
-        let process = &processes[member as usize];
-        let span @ [from_ns, _] = [from_ns(process, enter_ns), enter_ns];
-        let in_calls_ns = process.in_calls_ns(from_ns, enter_ns);
-        did_ns(span, in_calls_ns.saturating_add(process.launch_ns(span)))
-    });
-    did.collect()
 }
 
 impl Comparison {

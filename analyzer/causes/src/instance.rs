@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::ahead::Held;
-
 /// Time that a process spent on something else than own work, besides its calls of the collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartOfProcess {
@@ -15,21 +13,6 @@ pub struct PartOfProcess {
     pub span_ns: [i64; 2],
     /// How much of the span, ns.
     pub ns: i64,
-}
-
-/// What processes did.
-#[derive(Debug, Default)]
-pub struct Batch {
-    /// In collectives.
-    pub instances: Vec<Arc<Held>>,
-    /// Before their next collectives; in order of time for each process.
-    pub parts: Vec<PartOfProcess>,
-    /// Gaps that are full of unsuccessful polls.
-    pub polled: Vec<Polled>,
-    /// When `MPI_Init` returned to processes, ns.
-    pub begins: Vec<(u32, i64)>,
-    /// The instance at the end of the run.
-    pub end: Option<Instance>,
 }
 
 /// A span without collectives in which a process polled for messages again and again. What it did in between may be its

@@ -32,14 +32,18 @@
 mod ahead;
 mod amounts;
 mod attribution;
+mod batch;
 mod blocking_calls;
 mod cause;
+mod column;
 mod compare;
 mod excess;
 mod history;
 mod hosts;
 mod instance;
 mod log;
+mod of_run;
+mod others;
 mod process;
 mod section;
 mod shares;
@@ -47,13 +51,14 @@ mod spare;
 mod spent;
 mod synchronizations;
 mod union;
+mod unit;
 
 pub use ahead::Held;
 pub use attribution::Attribution;
+pub use batch::Batch;
 pub use cause::{AtEnd, Attributed, Cause, Cost, Costs, DidBefore};
 pub use excess::{Excess, Excesses, Gaps, Most};
 pub use instance::{
-    Batch, Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled, UNCOMPARED,
-    Wait,
+    Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled, UNCOMPARED, Wait,
 };
 pub use spare::Spare;

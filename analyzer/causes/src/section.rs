@@ -1,27 +1,15 @@
 //! A part of a run: the waits of its instances to the causes of them, in order of time.
 
-
-use rustc_hash::FxHashSet;
-
 use crate::ahead::{Ahead, Held, Step};
 use crate::cause::{Cause, Totals};
-use crate::compare::{Comparison, Unit};
+use crate::compare::Comparison;
 use crate::history::{History, Sinces};
-use crate::hosts::Hosts;
 use crate::instance::{Dependence, Instance, Part, PartOfProcess, UNCOMPARED};
+use crate::of_run::OfRun;
 use crate::process::{Process, waiting_time};
 use crate::spare::Spare;
 use crate::synchronizations::Since;
-
-/// What is the same in all parts of a run.
-#[derive(Debug)]
-pub(crate) struct OfRun {
-    pub(crate) hosts: Hosts,
-    /// Whether anybody communicated point to point.
-    pub(crate) has_partners: bool,
-    /// The processes of which several threads make calls.
-    pub(crate) have_threads: FxHashSet<u32>,
-}
+use crate::unit::Unit;
 
 /// A part of a run.
 #[derive(Debug)]
