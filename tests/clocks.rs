@@ -7,7 +7,8 @@ use std::path::Path;
 
 use collbench_formats::{Definition, RankTrace};
 use collbench_tests::{
-    Analysis, Cluster, Job, Workspace, alone, analyze, have, long_or, mpirun, program, run, skipped,
+    Analysis, Cluster, Job, Workspace, alone, analyze, have, long_or, mpirun, program, rank_files,
+    run, skipped,
 };
 use serde_json::Value;
 
@@ -134,14 +135,7 @@ fn a_run_that_is_killed_has_the_measurements_of_its_start() {
 /// and how often it was held up.
 fn exchanges(trace: &Path) -> BTreeMap<u32, (Vec<usize>, usize)> {
     let mut by_rank = BTreeMap::new();
-    for entry in fs::read_dir(trace).unwrap() {
-        let path = entry.unwrap().path();
-        if path
-            .extension()
-            .is_none_or(|extension| extension != "trace")
-        {
-            continue;
-        }
+    for path in rank_files(trace) {
         let bytes = fs::read(&path).unwrap();
         let trace = RankTrace::parse(&bytes).unwrap();
         let (mut measurements, mut n_pauses) = (Vec::new(), 0);

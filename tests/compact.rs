@@ -5,23 +5,21 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use collbench_tests::{Finished, Form, Job, Workspace, command, have, program, run};
+use collbench_tests::{Finished, Form, Job, Workspace, command, have, program, rank_files, run};
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
 
-/// The rank files of a trace, by name.
-fn rank_files(trace: &Path) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(trace).unwrap().map(|entry| entry.unwrap());
-    let files = entries.filter_map(|entry| {
-        let name = entry.file_name().into_string().unwrap();
-        let bytes = || fs::read(entry.path()).unwrap();
-        name.ends_with(".trace").then(|| (name.clone(), bytes()))
+/// The bytes of the rank files of a trace, by name.
+fn bytes_by_name(trace: &Path) -> BTreeMap<String, Vec<u8>> {
+    let files = rank_files(trace).into_iter().map(|path| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (name, fs::read(&path).unwrap())
     });
     files.collect()
 }
 
 fn n_bytes(trace: &Path) -> usize {
-    rank_files(trace).values().map(Vec::len).sum()
+    bytes_by_name(trace).values().map(Vec::len).sum()
 }
 
 #[track_caller]
@@ -64,14 +62,14 @@ fn a_recorded_trace_says_the_same_when_it_is_small_and_comes_back() {
         let job = Job::new(ranks, program(name), &[argument]);
         let (finished, trace) = job.record(workspace.path());
         finished.expect(0);
-        let recorded = rank_files(&trace);
+        let recorded = bytes_by_name(&trace);
         let said = all_output(&trace, 0);
         let path = trace.join(recorded.keys().next().unwrap());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let before = fs::metadata(&path).unwrap();
 
         compact(&[], &[&trace]).expect(0);
-        let small = rank_files(&trace);
+        let small = bytes_by_name(&trace);
         assert_eq!(small.len(), ranks);
         for (name, bytes) in &small {
             assert!(bytes.len() < recorded[name].len() / 2, "{name}");
@@ -88,9 +86,9 @@ fn a_recorded_trace_says_the_same_when_it_is_small_and_comes_back() {
 
         // Once more: nothing to do. Back: as it was.
         compact(&[], &[&trace]).expect(0);
-        assert!(rank_files(&trace) == small);
+        assert!(bytes_by_name(&trace) == small);
         compact(&["--expand"], &[&trace]).expect(0);
-        assert!(rank_files(&trace) == recorded, "{name}: other bytes");
+        assert!(bytes_by_name(&trace) == recorded, "{name}: other bytes");
     }
 }
 
@@ -134,11 +132,11 @@ fn a_killed_run_stays_killed_and_another_directory_leaves_the_first_alone() {
     let workspace = Workspace::new();
     let (_, trace) =
         Job::new(2, program("ends.c"), &["kill", "1", "5000"]).record(workspace.path());
-    let recorded = rank_files(&trace);
+    let recorded = bytes_by_name(&trace);
     let said = all_output(&trace, 3);
     let out = workspace.join("small");
     compact(&[], &[&trace, &out]).expect(0);
-    assert!(rank_files(&trace) == recorded);
+    assert!(bytes_by_name(&trace) == recorded);
     assert!(n_bytes(&out) < n_bytes(&trace));
     assert!(out.join("run.json").exists());
     // Never over something that is there.
@@ -147,7 +145,7 @@ fn a_killed_run_stays_killed_and_another_directory_leaves_the_first_alone() {
 
     // The processes are of this host, and nobody has their files open: known to have ended.
     compact(&[], &[&trace]).expect(0);
-    assert!(rank_files(&trace) == rank_files(&out));
+    assert!(bytes_by_name(&trace) == bytes_by_name(&out));
     for (what, text) in all_output(&trace, 3) {
         assert!(text == said[&what], "{what} differs");
     }
@@ -161,7 +159,7 @@ fn what_is_damaged_or_may_still_be_written_stays_as_it_is_and_is_named() {
     let workspace = Workspace::new();
     let (_, trace) =
         Job::new(2, program("ends.c"), &["kill", "1", "5000"]).record(workspace.path());
-    let names: Vec<String> = rank_files(&trace).into_keys().collect();
+    let names: Vec<String> = bytes_by_name(&trace).into_keys().collect();
     let path = |n: usize| trace.join(&names[n]);
     // Somebody has this one open, as its process would.
     let writer = fs::OpenOptions::new().write(true).open(path(0)).unwrap();
@@ -169,7 +167,7 @@ fn what_is_damaged_or_may_still_be_written_stays_as_it_is_and_is_named() {
     let mut bytes = fs::read(path(1)).unwrap();
     bytes[4096] ^= 1;
     fs::write(path(1), bytes).unwrap();
-    let before = rank_files(&trace);
+    let before = bytes_by_name(&trace);
     let refused = compact(&[], &[&trace]).expect(3);
     assert!(refused.stderr.contains("may still be running"), "{refused}");
     assert!(refused.stderr.contains("not a chunk") || refused.stderr.contains("expected a chunk"));
@@ -177,10 +175,10 @@ fn what_is_damaged_or_may_still_be_written_stays_as_it_is_and_is_named() {
         names.iter().all(|name| refused.stderr.contains(name)),
         "{refused}"
     );
-    assert!(rank_files(&trace) == before);
+    assert!(bytes_by_name(&trace) == before);
     drop(writer);
     compact(&[], &[&trace]).expect(3);
-    let after = rank_files(&trace);
+    let after = bytes_by_name(&trace);
     assert!(after[&names[0]].len() < before[&names[0]].len());
     assert!(after[&names[1]] == before[&names[1]]);
 }

@@ -4,19 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use collbench_formats::{Activity, GapTime, Note, RankTrace};
-use collbench_tests::{Job, Workspace, analyze, have, program};
+use collbench_tests::{Job, Workspace, analyze, have, program, rank_files};
 use serde_json::Value;
 
 const TIMES: usize = 3;
 
 /// By rank: the notes on its gaps, in their order.
 fn gaps(trace: &Path) -> Vec<Vec<GapTime>> {
-    let entries = fs::read_dir(trace)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let is_rank_file = |path: &std::path::PathBuf| path.extension().is_some_and(|e| e == "trace");
-    let mut files: Vec<_> = entries.filter(is_rank_file).collect();
-    files.sort();
     let notes = |path: &std::path::PathBuf| {
         let bytes = fs::read(path).unwrap();
         let trace = RankTrace::parse(&bytes).unwrap();
@@ -27,7 +21,7 @@ fn gaps(trace: &Path) -> Vec<Vec<GapTime>> {
         });
         gaps.collect()
     };
-    files.iter().map(notes).collect()
+    rank_files(trace).iter().map(notes).collect()
 }
 
 fn of(gaps: &[GapTime], activity: Activity) -> Vec<GapTime> {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use collbench_formats::{CompletingCall, Definition, Initiation, Operation, RankTrace, RecordKind};
-use collbench_tests::{Analysis, Job, Workspace, analyze, have, long_or, program};
+use collbench_tests::{Analysis, Job, Workspace, analyze, have, long_or, program, rank_files};
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
 
@@ -132,15 +132,10 @@ fn next(counters: &mut BTreeMap<u32, u64>, key: u32) -> u64 {
     *counter - 1
 }
 
-/// The bytes of a trace's rank files.
-fn rank_files(trace: &Path) -> Vec<Vec<u8>> {
-    let mut paths: Vec<_> = fs::read_dir(trace)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|end| end == "trace"))
-        .collect();
-    paths.sort();
-    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+/// The bytes of the rank files of a trace, by rank.
+fn bytes_of_ranks(trace: &Path) -> Vec<Vec<u8>> {
+    let files = rank_files(trace);
+    files.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
 /// The analysis of a trace all of whose calls found those of the other processes.
@@ -186,7 +181,7 @@ fn a_storm_of_collectives_completed_in_all_ways_is_recorded_one_by_one() {
         "recording changed the results"
     );
     let analysis = analyze_complete(&trace);
-    let files = rank_files(&trace);
+    let files = bytes_of_ranks(&trace);
     assert_eq!(files.len(), 4);
     for bytes in &files {
         let trace = parse(bytes);
@@ -385,7 +380,7 @@ fn what_one_thread_begins_and_another_completes_is_one_collective() {
     let job = Job::new(2, program("handover.c"), &[here, &each]);
     let (finished, trace) = job.record(workspace.path());
     finished.expect(0);
-    let files = rank_files(&trace);
+    let files = bytes_of_ranks(&trace);
     assert_eq!(files.len(), 2);
     for bytes in &files {
         let trace = parse(bytes);
@@ -453,7 +448,7 @@ fn communicators_have_the_same_identity_for_all_their_processes() {
     /// What the members of a communicator must say of it alike, and the ranks that say it.
     type Said = ((u16, u64, u32, u32), BTreeSet<u32>);
     let mut by_id: BTreeMap<u64, Said> = BTreeMap::new();
-    for bytes in &rank_files(&trace) {
+    for bytes in &bytes_of_ranks(&trace) {
         for definition in parse(bytes).definitions.iter() {
             let Definition::Communicator(c) = definition else {
                 continue;
@@ -487,7 +482,7 @@ fn completions_and_phases_are_the_same_in_c_and_in_each_fortran_binding() {
         let workspace = Workspace::new();
         let (finished, trace) = Job::new(4, program(source), &[]).record(workspace.path());
         finished.expect(0);
-        let mut ranks: Vec<_> = rank_files(&trace)
+        let mut ranks: Vec<_> = bytes_of_ranks(&trace)
             .iter()
             .map(|bytes| {
                 let trace = parse(bytes);
@@ -538,7 +533,7 @@ fn neighborhood_persistent_and_large_count_collectives_are_recorded_and_work() {
         finished.stdout, plain.stdout,
         "recording changed the results"
     );
-    for bytes in &rank_files(&trace) {
+    for bytes in &bytes_of_ranks(&trace) {
         let trace = parse(bytes);
         let own = Account::of_log(&workspace.join(format!("kinds.{}.log", trace.identity.rank)));
         let found = Account::of_trace(&trace);
@@ -576,7 +571,7 @@ fn a_waitall_in_which_a_process_dies_is_seen_with_all_that_it_waits_for() {
     let job = Job::new(3, program("ends.c"), &["waitall", "1", "5"]);
     let (finished, trace) = job.record(workspace.path());
     assert_ne!(finished.status, 0, "{finished}");
-    let files = rank_files(&trace);
+    let files = bytes_of_ranks(&trace);
     assert_eq!(files.len(), 3);
     for bytes in &files {
         let trace = RankTrace::parse(bytes).unwrap();

@@ -10,21 +10,12 @@ use std::time::Duration;
 
 use collbench_formats::{ChunkHeader, FileHeader, Operation, RankTrace, SequenceOf};
 use collbench_tests::{
-    Analysis, Finished, Job, Workspace, analyze, command, have, long_or, mpirun, program, run,
+    Analysis, Finished, Job, Workspace, analyze, command, have, long_or, mpirun, program,
+    rank_files, run,
 };
 use serde_json::Value;
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
-
-fn rank_files(trace: &Path) -> Vec<PathBuf> {
-    let files = fs::read_dir(trace).into_iter().flatten();
-    let mut files: Vec<_> = files
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|it| it == "trace"))
-        .collect();
-    files.sort();
-    files
-}
 
 /// Records two ranks of `ring` into rings of 64k.
 fn record_into_64k(workspace: &Workspace, words: &[&str]) -> PathBuf {

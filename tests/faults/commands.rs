@@ -3,9 +3,9 @@
 
 use std::fs;
 
-use collbench_tests::{Job, Workspace, analyze, command, have, program, run, run_in};
+use collbench_tests::{Job, Workspace, analyze, command, have, program, rank_files, run, run_in};
 
-use super::{MPI, damage_of, good_trace, rank_files, record_command};
+use super::{MPI, damage_of, good_trace, record_command};
 
 #[test]
 fn a_program_that_never_calls_mpi_is_undisturbed_and_the_empty_trace_is_an_error() {

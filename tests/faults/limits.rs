@@ -4,10 +4,9 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use collbench_tests::{Job, program, run, skipped};
+use collbench_tests::{Job, program, rank_files, run, skipped};
 
 use super::matrix::{Fault, Kept};
-use super::rank_files;
 
 /// Two ranks with 10,000 barriers each on their own, enough for several chunks of the trace, and
 /// one together.

@@ -6,9 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use collbench_formats::{Operation, RankTrace};
-use collbench_tests::{Finished, Form, Job, Workspace, analyze, have};
+use collbench_tests::{Finished, Form, Job, Workspace, analyze, have, rank_files};
 
-use super::{MPI, rank_files};
+use super::MPI;
 
 /// A program in trouble.
 #[derive(Debug, Clone)]

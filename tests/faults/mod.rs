@@ -15,28 +15,12 @@ mod planted;
 mod safety;
 mod traces;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use collbench_tests::{Analysis, Finished, Job, Workspace, command, program, run_in};
+use collbench_tests::{Analysis, Finished, Job, Workspace, command, program, rank_files, run_in};
 use serde_json::Value;
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
-
-/// The rank files of a trace, and no links or pipes; none where there is no such directory.
-fn rank_files(trace: &Path) -> Vec<PathBuf> {
-    let is_rank_file = |path: &PathBuf| {
-        path.extension().is_some_and(|end| end == "trace")
-            && fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
-    };
-    let entries = fs::read_dir(trace).into_iter().flatten();
-    let mut files: Vec<_> = entries
-        .map(|entry| entry.unwrap().path())
-        .filter(is_rank_file)
-        .collect();
-    files.sort();
-    files
-}
 
 /// A good trace of `ranks` ranks of 1001 calls each, as a start for mischief.
 fn good_trace(workspace: &Workspace, ranks: usize) -> PathBuf {

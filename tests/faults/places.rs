@@ -6,11 +6,11 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use collbench_tests::{
-    Finished, Form, Job, Workspace, analyze, command, have, mpirun, program, run_in,
+    Finished, Form, Job, Workspace, analyze, command, have, mpirun, program, rank_files, run_in,
 };
 
 use super::matrix::{Fault, Kept};
-use super::{MPI, good_trace, rank_files, record_command};
+use super::{MPI, good_trace, record_command};
 
 /// A program that meddles with its trace directory between two series of 100 barriers.
 fn meddles<'a>(name: &'a str, what: &'a str) -> Fault<'a> {

@@ -11,9 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use collbench_tests::{Finished, Workspace, command, run, run_in};
-
-use super::rank_files;
+use collbench_tests::{Finished, Workspace, command, rank_files, run, run_in};
 
 const SECRET: &str = "secret-that-nobody-reads";
 

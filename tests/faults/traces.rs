@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use collbench_tests::{Finished, Workspace, analyze, command, have, run};
+use collbench_tests::{Finished, Workspace, analyze, command, have, rank_files, run};
 
-use super::{MPI, damage_of, good_trace, rank_files};
+use super::{MPI, damage_of, good_trace};
 
 #[test]
 fn what_is_no_trace_is_refused_by_name() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
 
+use crate::rank_files;
 use collbench_formats::{Anchor, RankTrace};
 use serde_json::Value;
 
@@ -212,11 +213,7 @@ impl TrueClocks {
     /// If a file of the trace cannot be read, or has no such reading.
     #[must_use]
     pub fn begin_of(&self, trace: &Path) -> f64 {
-        let files = std::fs::read_dir(trace)
-            .expect("a trace")
-            .map(|entry| entry.unwrap().path());
-        let of_ranks = files.filter(|path| path.extension().is_some_and(|ext| ext == "trace"));
-        let begins = of_ranks.map(|path| {
+        let begins = rank_files(trace).into_iter().map(|path| {
             let bytes = std::fs::read(path).expect("a rank file");
             let rank = RankTrace::parse(&bytes).expect("a rank file");
             let clock = &self.hosts[&rank.identity.host.name];

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
+use crate::rank_files;
 use collbench_formats::{
     Definition, Direction, Message, Operation, RankTrace, Record, RecordKind, UNKNOWN_COMMUNICATOR,
 };
@@ -31,14 +32,7 @@ pub struct End {
 /// If the trace cannot be read.
 pub fn ends(trace: &Path) -> Vec<Vec<End>> {
     let mut of_ranks = BTreeMap::new();
-    for entry in std::fs::read_dir(trace).unwrap() {
-        let path = entry.unwrap().path();
-        if path
-            .extension()
-            .is_none_or(|extension| extension != "trace")
-        {
-            continue;
-        }
+    for path in rank_files(trace) {
         let bytes = std::fs::read(path).unwrap();
         let parsed = RankTrace::parse(&bytes).unwrap();
         let rank = parsed.identity.rank;

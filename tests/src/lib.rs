@@ -13,6 +13,7 @@ mod cluster;
 mod ends;
 mod machine;
 mod monitoring;
+mod rank_files;
 mod room;
 mod run;
 
@@ -26,5 +27,6 @@ pub use machine::{
     target_dir,
 };
 pub use monitoring::{check_against_monitoring, monitoring};
+pub use rank_files::rank_files;
 pub use room::{Alone, alone, side_by_side};
 pub use run::{Finished, Form, Job, mpirun, run, run_in, run_ranks, tuned};
