@@ -113,8 +113,12 @@ impl Tally<'_> {
             };
             add_ns(tally.completion_ns.get_or_insert(0), completion);
         }
-        if shown_at.is_in_order(tally.members.len()) {
-            self.scratch.operations[of.number].columns.add(&calls);
+        let operation = &mut self.scratch.operations[of.number];
+        if operation.in_order != Some(index) && shown_at.is_in_order(tally.members.len()) {
+            operation.in_order = Some(index);
+        }
+        if operation.in_order == Some(index) {
+            operation.columns.add(&calls);
         } else {
             for (slot, &position) in shown_at.positions.iter().enumerate() {
                 tally.members[position].add_call(&calls, slot);
