@@ -79,6 +79,10 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
         let next = self.current.place + 1;
         let place = match self.met.get(next) {
             Some((bin, _)) if *bin == number => next,
+            None if self.met.last().is_some_and(|(bin, _)| *bin < number) => {
+                self.met.push((number, T::default()));
+                next
+            }
             _ => match self.met.binary_search_by_key(&number, |(bin, _)| *bin) {
                 Ok(place) => place,
                 Err(place) => {
@@ -95,10 +99,15 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
     }
 
     /// Merges neighbours until the intervals have this length; they never become shorter.
+    #[inline]
     pub fn widen(&mut self, doublings: u32) {
-        let Some(more @ 1..) = doublings.checked_sub(self.doublings) else {
-            return;
-        };
+        if doublings > self.doublings {
+            self.merge_neighbours(doublings);
+        }
+    }
+
+    fn merge_neighbours(&mut self, doublings: u32) {
+        let more = doublings - self.doublings;
         self.doublings = doublings;
         self.current = Current::default();
         let mut wider: Vec<(u32, T)> = Vec::new();
@@ -137,6 +146,7 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
 }
 
 /// Length of an interval, ns: 1 us times 2^`doublings`.
+#[inline]
 pub fn bin_ns(doublings: u32) -> i64 {
     LEAST_NS << doublings
 }
