@@ -115,7 +115,8 @@ pub(crate) struct ColumnBuffer {
     communicator: usize,
     scope: Option<Scope>,
     n_instances: u64,
-    /// The stretch of the run from here on, and the next one; as often doubled, with the border between them.
+    /// The stretch of the run in which instances begin: where it begins, where the next one does, and how often
+    /// the shortest length was doubled.
     from_ns: i64,
     until_ns: i64,
     doublings: u32,
