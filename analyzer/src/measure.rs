@@ -5,6 +5,7 @@ pub(crate) mod critical_path;
 pub(crate) mod critical_tally;
 pub(crate) mod held_up;
 pub(crate) mod inside;
+pub(crate) mod order;
 pub(crate) mod outside;
 pub(crate) mod passes;
 pub(crate) mod progress_times;

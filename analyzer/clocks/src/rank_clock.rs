@@ -133,7 +133,27 @@ impl NearStamps {
     }
 }
 
+/// A [`RankClock`] for timestamps up to some tick, all less than 2^60 ns (36 years) from the start of the run.
+#[derive(Debug, Clone, Copy)]
+pub struct BoundedStamps(ShortLine);
+
+impl BoundedStamps {
+    /// A timestamp, ticks, as [`RankClock::global`] converts it; meaningless beyond that tick.
+    #[must_use]
+    #[inline]
+    pub fn global(&self, ticks: u64) -> Timestamp<Global> {
+        Timestamp::from_near_ns(self.0.ns(ticks))
+    }
+}
+
 impl ManyStamps<'_> {
+    /// The conversion for timestamps up to this one, ticks, if none of them is far from the start.
+    pub fn up_to(&self, last: u64) -> Option<BoundedStamps> {
+        let short = self.short.filter(|_| ShortLine::is_near(last))?;
+        let is_bounded = |ticks| Timestamp::from_ns(short.ns(ticks)).ns() == short.ns(ticks);
+        (is_bounded(0) && is_bounded(last)).then_some(BoundedStamps(short))
+    }
+
     /// The conversion for timestamps whose bits are all set in `ticks`, if they are close to the
     /// start.
     #[inline]

@@ -45,6 +45,15 @@ impl Timestamp<Global> {
         }
     }
 
+    /// The instant `ns` after the start of the run, less than 2^60 ns (36 years) away from it.
+    #[inline]
+    pub(crate) fn from_near_ns(ns: i64) -> Self {
+        Self {
+            value: ns,
+            domain: PhantomData,
+        }
+    }
+
     /// ns since the start of the run.
     #[must_use]
     #[inline]

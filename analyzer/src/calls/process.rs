@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use collbench_clocks::rank_clock::RankClock;
+use collbench_clocks::rank_clock::{BoundedStamps, RankClock};
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{
     Chunk, Layer, Record, SequenceEntry, UNKNOWN_COMMUNICATOR, UnsuccessfulTests,
@@ -412,6 +412,12 @@ impl<'a> Process<'a> {
 
     fn chunks(&self) -> &'a [Chunk<'a>] {
         &self.file.trace.chunks
+    }
+
+    /// Converts the ticks of calls whose stamps can be true to the time of the analysis, if it is a clock without
+    /// damage.
+    pub(crate) fn bounded_clock(&self) -> Option<BoundedStamps> {
+        self.clock.for_many().up_to(self.limits.last_ticks())
     }
 
     /// Converts ticks to the time of the analysis.

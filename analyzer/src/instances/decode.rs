@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use collbench_clocks::timestamp::{Global, Timestamp};
-use collbench_formats::{CODE_FAILED, CommunicatorKind, Operation, RecordWord};
+use collbench_formats::{CODE_FAILED, CommunicatorKind, Operation, Record, RecordWord};
 use collbench_trees::shape::ShapeKey;
 
 use crate::calls::call::{Call, Candidate};
@@ -401,26 +401,39 @@ impl Decoder {
             let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
                 continue;
             };
-            let clock = process.clock().for_many();
+            let (clock, bounded) = (process.clock().for_many(), process.bounded_clock());
             let mut last = LastBlock::default();
             for run in queue.within(block.from, block.to) {
                 process.reader().each(run, &mut last, |part, records| {
                     let first = (part.position - block.from) as usize;
                     let rows = &mut self.rows[first..first + records.len()];
-                    for (at, (record, row)) in (first..).zip(records.iter().zip(rows)) {
-                        let word = record.word();
-                        if slot == 0 {
-                            (row.word, row.root) = (word, record.root.get());
+                    if slot == 0 {
+                        for (row, record) in rows.iter_mut().zip(records) {
+                            (row.word, row.root) = (record.word(), record.root.get());
                         }
-                        row.differing |= word.bits() ^ row.word.bits();
-                        row.is_irregular |=
-                            record.root.get() != row.root || record.leave.get() == 0;
-                        let cell = at * stride + slot;
-                        if keeps_words {
-                            self.words[cell] = word;
+                    }
+                    if !are_alike(rows, records) {
+                        for (row, record) in rows.iter_mut().zip(records) {
+                            row.differing |= record.word().bits() ^ row.word.bits();
+                            row.is_irregular |=
+                                record.root.get() != row.root || record.leave.get() == 0;
                         }
-                        [self.enters[cell], self.leaves[cell]] =
-                            clock.both(record.enter.get(), record.leave.get());
+                    }
+                    let cell = first * stride + slot;
+                    let columns = [&mut self.enters[cell..], &mut self.leaves[cell..]];
+                    match bounded.filter(|_| part.is_possible) {
+                        Some(clock) => put_stamps(records, columns, stride, |enter, leave| {
+                            [clock.global(enter), clock.global(leave)]
+                        }),
+                        None => put_stamps(records, columns, stride, |enter, leave| {
+                            clock.both(enter, leave)
+                        }),
+                    }
+                    if keeps_words {
+                        let words = self.words[first * stride..].chunks_exact_mut(stride);
+                        for (words, record) in words.zip(records) {
+                            words[slot] = record.word();
+                        }
                     }
                 });
                 let first = (run.position - block.from) as usize;
@@ -701,6 +714,32 @@ impl Decoder {
             passes: &passes,
         }));
         self.gatherer.reuse(0, passes);
+    }
+}
+
+/// Whether these records are of the same calls as those of the first member, and all have returned: mostly they are.
+#[inline]
+fn are_alike(rows: &[Row], records: &[Record]) -> bool {
+    let (mut differing, mut first_leave) = (0, u64::MAX);
+    for (row, record) in rows.iter().zip(records) {
+        let roots = record.root.get() ^ row.root;
+        let words = record.word().bits() ^ row.word.bits();
+        differing |= words | u64::from(roots.cast_unsigned());
+        first_leave = first_leave.min(record.leave.get());
+    }
+    differing == 0 && first_leave > 0
+}
+
+/// Puts enters and leaves of consecutive calls into columns in which the rows are so far apart.
+#[inline]
+fn put_stamps(
+    records: &[Record],
+    [enters, leaves]: [&mut [Timestamp<Global>]; 2],
+    stride: usize,
+    both: impl Fn(u64, u64) -> [Timestamp<Global>; 2],
+) {
+    for (at, record) in records.iter().enumerate() {
+        [enters[at * stride], leaves[at * stride]] = both(record.enter.get(), record.leave.get());
     }
 }
 

@@ -25,16 +25,14 @@
 //! call's time; otherwise the wait would count several times. There is no core and no departure
 //! wait: when a process leaves depends on when it calls the completing routine.
 
-use std::ops::RangeInclusive;
-
 use collbench_causes::UNCOMPARED;
-use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, Semantics};
 use collbench_stats::integers::{add_ns, sum_ns};
 
 use crate::communicators::Communicator;
 use crate::instances::complete::{CompleteInstance, Extent, Payloads};
 use crate::measure::held_up::{HeldUp, Release};
+use crate::measure::order::{Apart, NOBODY, Order};
 use crate::time::resolution::Resolution;
 
 /// The figures of one instance. Times in ns; lists by slot.
@@ -73,10 +71,10 @@ pub struct Figures {
     pub first: Option<usize>,
     /// Slot that left first, where it is resolved.
     pub first_departure: Option<usize>,
-    /// Resolved `(slot, position)` in the order of arrival.
-    pub arrivals: Vec<(usize, usize)>,
-    /// Resolved `(slot, position)` in the order of departure.
-    pub departures: Vec<(usize, usize)>,
+    /// The slots in the order of arrival, `NOBODY` where it is not resolved whose position it is.
+    pub arrivals: Vec<u32>,
+    /// The slots in the order of departure, `NOBODY` where it is not resolved whose position it is.
+    pub departures: Vec<u32>,
     /// Parts of the waits that were for processes of the own host; empty unless processes on
     /// several hosts have a common time.
     waits_inside: Vec<i64>,
@@ -85,7 +83,9 @@ pub struct Figures {
     pub departures_inside: Vec<i64>,
     /// What of the waits was for others on the way of the data than those that the operation names.
     pub on_the_way: Vec<OnTheWay>,
-    order: Order,
+    /// All slots in the order of arrival, where processes have a common time; empty for a single call.
+    arrival: Order,
+    departure: Order,
     held_up: HeldUp,
 }
 
@@ -121,9 +121,6 @@ const MINOR: i64 = 8;
 /// Payload from which on a sender may have to wait for its receiver, where no message was recorded: the largest eager message
 /// of Open MPI within a host. Between hosts it may be larger.
 const MIN_RENDEZVOUS_BYTES: u64 = 4096;
-
-/// A slot that no communicator has.
-const NOBODY: u32 = u32::MAX;
 
 /// Latest enter among some slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -254,6 +251,13 @@ impl Figures {
         self.completions.is_empty()
     }
 
+    /// All enters in their order, and whose each is; empty where not all processes have a common time, and for
+    /// a single call.
+    #[must_use]
+    pub fn enters_in_order(&self) -> (&[i64], &[u32]) {
+        (&self.arrival.times, &self.arrival.slots)
+    }
+
     /// Waits that the arrival of `slot` ended, together.
     #[must_use]
     pub fn caused_by(&self, slot: usize) -> i64 {
@@ -368,6 +372,7 @@ impl Figures {
         self.is_first_departure_likely = false;
         self.arrivals.clear();
         self.departures.clear();
+        self.arrival.clear();
         self.waits_inside.clear();
         self.departures_inside.clear();
         self.on_the_way.clear();
@@ -474,16 +479,22 @@ impl Figures {
         n_parts: usize,
     ) {
         // Alone in its part, a process has nobody to be compared with.
+        let has_all = slots.len() == instance.n_calls();
         let release = match slots.len() {
             1 if n_parts > 1 => None,
+            _ if has_all => last_of_all(instance, |_| true),
             _ => latest(instance, slots.iter().copied()),
         };
-        let has_all = slots.len() == instance.n_calls() && instance.overlaps.is_none();
-        match release.filter(|_| has_all) {
-            Some(release) => {
-                self.all_wait_for(instance, release);
-                self.waits_are_lags = self.core.is_some_and(|core| core >= 0);
+        match release.filter(|_| has_all && instance.overlaps.is_none()) {
+            Some(release) if self.core.is_some_and(|core| core >= 0) => {
+                self.waits_are_lags = true;
+                self.waits.clone_from(&self.lags);
+                let releasers = self.releasers.iter_mut().zip(&self.waits);
+                for (releaser, _) in releasers.filter(|(_, wait)| **wait > 0) {
+                    *releaser = release.slot as u32;
+                }
             }
+            Some(release) => self.all_wait_for(instance, release),
             None => {
                 for &slot in slots {
                     self.wait_for(instance, slot, release);
@@ -524,7 +535,13 @@ impl Figures {
     fn root_waits(&mut self, instance: &CompleteInstance<'_>, slots: &[usize]) {
         let Some(root) = instance.root else { return };
         self.wait_for_nobody(slots);
-        if slots.contains(&root) {
+        let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
+        if !is_inter && slots.len() == instance.n_calls() && instance.payloads.is_same() {
+            // All others contribute. If none of them arrived last, the root did, and did not wait.
+            if let Some(release) = last_of_all(instance, |slot| slot != root) {
+                self.wait_for(instance, root, Some(release));
+            }
+        } else if slots.contains(&root) {
             let contributes = |slot: &usize| {
                 *slot != root && !sends_nothing(instance, *slot) && !is_bystander(instance, *slot)
             };
@@ -719,169 +736,31 @@ impl Figures {
             first_leave,
             last_leave,
         } = instance.extent;
-        self.order.sort(instance.enters, first_enter..=last_enter);
-        let order = self.order.slots();
-        let (last, before) = (order[n - 1], order[n - 2]);
+        self.arrival.sort(instance.enters, first_enter..=last_enter);
+        let order = &self.arrival;
         if apart.is_resolved(order, n - 1) {
-            self.last = Some(last.1);
-            self.excess = last.0 - before.0;
+            self.last = Some(order.slots[n - 1] as usize);
+            self.excess = order.times[n - 1] - order.times[n - 2];
         } else {
             self.is_last_likely = apart.is_likely(order, n - 1);
         }
         if apart.is_resolved(order, 0) {
-            self.first = Some(order[0].1);
+            self.first = Some(order.slots[0] as usize);
         }
-        let last_enter = last.0;
-        apart.resolved_positions(order, &mut self.arrivals);
-        self.order.sort(instance.leaves, first_leave..=last_leave);
-        let order = self.order.slots();
+        apart.resolved(order, &mut self.arrivals);
+        self.departure
+            .sort(instance.leaves, first_leave..=last_leave);
+        let order = &self.departure;
         if apart.is_resolved(order, 0) {
-            self.first_departure = Some(order[0].1);
+            self.first_departure = Some(order.slots[0] as usize);
         } else {
             self.is_first_departure_likely = apart.is_likely(order, 0);
         }
-        apart.resolved_positions(order, &mut self.departures);
+        apart.resolved(order, &mut self.departures);
         if self.core.is_some() {
-            let leaves = order.iter().map(|(leave, _)| leave - last_enter);
+            let leaves = order.times.iter().map(|leave| leave - last_enter);
             self.departures_after_last.extend(leaves);
         }
-    }
-}
-
-/// How far apart stamps of the processes of a communicator must be to be ordered.
-#[derive(Debug, Clone, Copy)]
-enum Apart<'m> {
-    /// All are on one host: more than this, ns.
-    Everywhere(i64),
-    /// It depends on the hosts.
-    ByHosts {
-        communicator: &'m Communicator,
-        resolution: &'m Resolution,
-        /// What is enough for any two of them.
-        widest: i64,
-    },
-}
-
-impl<'m> Apart<'m> {
-    /// For processes that have a common time.
-    fn of(communicator: &'m Communicator, resolution: &'m Resolution) -> Self {
-        let hosts = &communicator.hosts;
-        let host = |slots: &Vec<usize>| communicator.members[slots[0]].host;
-        let between = |a, b| resolution.between(a, b).unwrap_or(i64::MAX);
-        if let [only] = &hosts[..] {
-            return Self::Everywhere(between(host(only), host(only)));
-        }
-        let hosts = || hosts.iter().map(host);
-        let pairs = hosts().flat_map(|a| hosts().map(move |b| between(a, b)));
-        Self::ByHosts {
-            communicator,
-            resolution,
-            widest: pairs.max().unwrap_or(i64::MAX),
-        }
-    }
-
-    /// Whether it is likely that nobody else was at this position; on one clock it is certain or
-    /// not known.
-    fn is_likely(self, order: &[(i64, usize)], position: usize) -> bool {
-        match self {
-            Self::Everywhere(_) => false,
-            Self::ByHosts { .. } => self.is_alone(order, position, Resolution::likely_between),
-        }
-    }
-
-    /// Whether nobody else can have been at this position.
-    fn is_resolved(self, order: &[(i64, usize)], position: usize) -> bool {
-        self.is_alone(order, position, Resolution::between)
-    }
-
-    /// Whether all others are further away than this.
-    fn is_alone(
-        self,
-        order: &[(i64, usize)],
-        position: usize,
-        between: fn(&Resolution, usize, usize) -> Option<i64>,
-    ) -> bool {
-        let (time, slot) = order[position];
-        let (before, behind) = (order[..position].iter().rev(), order[position + 1..].iter());
-        match self {
-            // Who is further away than a neighbour is further away.
-            Self::Everywhere(apart) => before
-                .take(1)
-                .chain(behind.take(1))
-                .all(|&(other, _)| time.abs_diff(other) > apart.unsigned_abs()),
-            Self::ByHosts {
-                communicator,
-                resolution,
-                widest,
-            } => {
-                let host = |slot: usize| communicator.members[slot].host;
-                let is_near = |other: &&(i64, usize)| time.abs_diff(other.0) <= widest as u64;
-                let near = before.take_while(is_near).chain(behind.take_while(is_near));
-                near.map(|&(other, other_slot)| {
-                    let apart = between(resolution, host(slot), host(other_slot));
-                    (time.abs_diff(other), apart)
-                })
-                .all(|(gap, apart)| apart.is_some_and(|apart| gap > apart as u64))
-            }
-        }
-    }
-
-    /// Adds slot and position where that is resolved.
-    fn resolved_positions(self, order: &[(i64, usize)], positions: &mut Vec<(usize, usize)>) {
-        let Self::Everywhere(apart) = self else {
-            let resolved = (0..order.len()).filter(|&position| self.is_resolved(order, position));
-            positions.extend(resolved.map(|position| (order[position].1, position)));
-            return;
-        };
-        let mut is_apart_before = true;
-        for (position, &(time, slot)) in order.iter().enumerate() {
-            let next = order.get(position + 1);
-            let is_apart_behind = next.is_none_or(|(next, _)| next - time > apart);
-            if is_apart_before && is_apart_behind {
-                positions.push((slot, position));
-            }
-            is_apart_before = is_apart_behind;
-        }
-    }
-}
-
-/// Slots by time.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Order {
-    keys: Vec<u64>,
-    slots: Vec<(i64, usize)>,
-}
-
-impl Order {
-    /// Time and slot, ascending.
-    fn slots(&self) -> &[(i64, usize)] {
-        &self.slots
-    }
-
-    /// Sorts stamps, of which the least and the greatest are known; at least one.
-    fn sort(&mut self, stamps: &[Timestamp<Global>], within: RangeInclusive<i64>) {
-        self.slots.clear();
-        let times = || stamps.iter().map(|stamp| stamp.ns());
-        let (first, last) = within.into_inner();
-        // Time and slot in one integer sort in half the time.
-        let slot_bits = stamps.len().ilog2() + 1;
-        let span = last.abs_diff(first);
-        if span.leading_zeros() < slot_bits {
-            self.slots.extend(times().zip(0..));
-            self.slots.sort_unstable();
-            return;
-        }
-        let keys = times().zip(0..);
-        self.keys.clear();
-        self.keys.extend(
-            keys.map(|(time, slot): (i64, u64)| ((time - first) as u64) << slot_bits | slot),
-        );
-        self.keys.sort_unstable();
-        let unpacked = self.keys.iter().map(|key| {
-            let slot = key & ((1 << slot_bits) - 1);
-            (first + (key >> slot_bits) as i64, slot as usize)
-        });
-        self.slots.extend(unpacked);
     }
 }
 
@@ -902,6 +781,17 @@ fn depends_on_the_way(instance: &CompleteInstance<'_>) -> bool {
 /// Whether the payload of a slot is known to be nothing.
 fn sends_nothing(instance: &CompleteInstance<'_>, slot: usize) -> bool {
     instance.payloads.of(slot) == Some(0)
+}
+
+/// The last to enter of all, if it is among these: the last slot of several.
+fn last_of_all(
+    instance: &CompleteInstance<'_>,
+    is_wanted: impl Fn(usize) -> bool,
+) -> Option<Latest> {
+    let enter = instance.extent.last_enter;
+    let mut from_behind = instance.enters.iter().enumerate().rev();
+    let (slot, _) = from_behind.find(|(slot, stamp)| stamp.ns() == enter && is_wanted(*slot))?;
+    Some(Latest { enter, slot })
 }
 
 fn latest(instance: &CompleteInstance<'_>, slots: impl Iterator<Item = usize>) -> Option<Latest> {

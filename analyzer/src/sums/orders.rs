@@ -6,23 +6,21 @@ use serde::{Deserialize, Serialize};
 pub(crate) const MAX_POSITIONS: usize = 256;
 /// Columns beyond [`MAX_POSITIONS`].
 const DECILES: usize = 10;
-/// Places that wait to be counted, at most (but for those of one instance).
-const MAX_PENDING: usize = 4096;
+/// Places that are listed beside a table, at most (but for those of one instance): one table at a time
+/// stays in the nearest cache.
+const MAX_LISTED: usize = 4096;
 
 /// Counts of process x position.
 ///
-/// Kept as the list of what was met until the table takes less: most operations of a program
-/// with many communicators and roots are met a few times.
+/// A table, and a list of places in it that are still to be counted. There is only the list until the table takes
+/// less: most operations of a program with many communicators and roots are met a few times.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(into = "Written", from = "Written")]
 pub struct OrderCounts {
     n: usize,
     n_columns: usize,
-    met: Vec<(u32, u32)>,
     table: Vec<u32>,
-    /// Places in the table that are still to be counted: some thousand at a time, so that one
-    /// table at a time stays in the nearest cache.
-    pending: Vec<u32>,
+    listed: Vec<u32>,
 }
 
 /// The written form, which depends on what was counted alone.
@@ -46,17 +44,14 @@ impl From<OrderCounts> for Written {
 impl From<Written> for OrderCounts {
     fn from(written: Written) -> Self {
         let mut own = Self::new(written.n);
-        let n_columns = own.n_columns as u32;
         let n_met: u64 = written.counts.iter().map(|&(_, n)| u64::from(n)).sum();
-        if own.is_table_of(n_met) {
-            own.become_table();
+        if n_met > own.most_listed() as u64 {
+            own.table = own.empty_table();
         }
         for (place, n) in written.counts {
-            if own.table.is_empty() {
-                let met = (place / n_columns, place % n_columns);
-                own.met.extend(std::iter::repeat_n(met, n as usize));
-            } else {
-                own.table[place as usize] = n;
+            match own.table.get_mut(place as usize) {
+                Some(count) => *count = n,
+                None => own.listed.extend(std::iter::repeat_n(place, n as usize)),
             }
         }
         own
@@ -70,9 +65,8 @@ impl OrderCounts {
         Self {
             n,
             n_columns: if n > MAX_POSITIONS { DECILES } else { n },
-            met: Vec::new(),
             table: Vec::new(),
-            pending: Vec::new(),
+            listed: Vec::new(),
         }
     }
 
@@ -82,79 +76,83 @@ impl OrderCounts {
         self.n <= MAX_POSITIONS
     }
 
-    /// Counts processes at ascending positions among `n_present`: slot and position, and `rows`
-    /// the process of each slot.
-    pub fn add_all(&mut self, order: &[(usize, usize)], rows: &[usize], n_present: usize) {
-        let is_by_position = self.is_by_position();
-        let n_columns = self.n_columns;
-        let mut tenth = 0;
-        let places = order.iter().map(|&(slot, position)| {
-            let column = if is_by_position {
-                position.min(n_columns - 1)
-            } else {
+    /// Counts processes in an order: at each position a slot, or `NOBODY`, and `rows` the process of each
+    /// slot.
+    pub fn add_all(&mut self, order: &[u32], rows: &[usize]) {
+        if self.is_by_position() {
+            let last = self.n_columns.saturating_sub(1);
+            self.add_in_columns(order, rows, move |position| position.min(last));
+        } else {
+            let mut tenth = 0;
+            self.add_in_columns(order, rows, |position| {
                 // Instead of a division for each.
-                while tenth < DECILES - 1 && (tenth + 1) * n_present <= position * DECILES {
+                while tenth < DECILES - 1 && (tenth + 1) * order.len() <= position * DECILES {
                     tenth += 1;
                 }
                 tenth
-            };
-            (rows[slot], column)
-        });
-        if self.table.is_empty() {
-            places.for_each(|(row, column)| self.count(row as u32, column as u32));
-            return;
+            });
         }
-        if self.pending.len() + order.len() > MAX_PENDING {
-            self.count_pending();
-        }
-        // A table has fewer places than a u32 has values.
-        self.pending
-            .extend(places.map(|(row, column)| (row * n_columns + column) as u32));
     }
 
-    fn count_pending(&mut self) {
-        count_places(&mut self.table, &self.pending);
-        self.pending.clear();
-    }
-
-    #[inline]
-    fn count(&mut self, row: u32, column: u32) {
-        if self.table.is_empty() {
-            self.met.push((row, column));
-            if self.is_table_of(self.met.len() as u64) {
-                self.become_table();
+    fn add_in_columns(
+        &mut self,
+        order: &[u32],
+        rows: &[usize],
+        mut column_of: impl FnMut(usize) -> usize,
+    ) {
+        self.make_room(order.len());
+        let n_columns = self.n_columns;
+        let n_before = self.listed.len();
+        self.listed.resize(n_before + order.len(), 0);
+        let listed = &mut self.listed[n_before..];
+        let mut n = 0;
+        for (position, &slot) in order.iter().enumerate() {
+            // `NOBODY` has no row.
+            if let Some(row) = rows.get(slot as usize) {
+                // A table has fewer places than a u32 has values.
+                listed[n] = (row * n_columns + column_of(position)) as u32;
+                n += 1;
             }
-        } else {
-            let place = row as usize * self.n_columns + column as usize;
-            count_places(&mut self.table, &[place as u32]);
         }
+        self.listed.truncate(n_before + n);
     }
 
     /// Adds the counts of another part, of the same processes.
     pub fn merge(&mut self, other: &Self) {
-        if other.table.is_empty() {
-            for &(row, column) in &other.met {
-                self.count(row, column);
+        if !other.table.is_empty() {
+            if self.table.is_empty() {
+                self.table = self.empty_table();
             }
-            return;
+            for (n, more) in self.table.iter_mut().zip(&other.table) {
+                *n = n.saturating_add(*more);
+            }
         }
+        self.make_room(other.listed.len());
+        self.listed.extend_from_slice(&other.listed);
+    }
+
+    /// Counts what is listed, if with `n` more it would be too much.
+    fn make_room(&mut self, n: usize) {
+        if self.listed.len() + n > self.most_listed() {
+            if self.table.is_empty() {
+                self.table = self.empty_table();
+            }
+            count_places(&mut self.table, &self.listed);
+            self.listed.clear();
+        }
+    }
+
+    /// Most places that are listed: as many as a table takes, before there is one.
+    fn most_listed(&self) -> usize {
         if self.table.is_empty() {
-            self.become_table();
+            self.n * self.n_columns
+        } else {
+            MAX_LISTED
         }
-        for (n, more) in self.table.iter_mut().zip(&other.table) {
-            *n = n.saturating_add(*more);
-        }
-        count_places(&mut self.table, &other.pending);
     }
 
-    /// Whether a table takes less memory than a list of `n_met`.
-    fn is_table_of(&self, n_met: u64) -> bool {
-        n_met * 2 > (self.n * self.n_columns) as u64
-    }
-
-    fn become_table(&mut self) {
-        self.table = self.fill();
-        self.met = Vec::new();
+    fn empty_table(&self) -> Vec<u32> {
+        vec![0; self.n * self.n_columns]
     }
 
     /// `[process][position]`, or `[process][tenth]`.
@@ -170,19 +168,11 @@ impl OrderCounts {
     /// The table with all that was counted.
     fn whole_table(&self) -> Vec<u32> {
         let mut table = if self.table.is_empty() {
-            self.fill()
+            self.empty_table()
         } else {
             self.table.clone()
         };
-        count_places(&mut table, &self.pending);
-        table
-    }
-
-    fn fill(&self) -> Vec<u32> {
-        let mut table = vec![0; self.n * self.n_columns];
-        for &(row, column) in &self.met {
-            table[row as usize * self.n_columns + column as usize] += 1;
-        }
+        count_places(&mut table, &self.listed);
         table
     }
 }
@@ -197,11 +187,14 @@ fn count_places(table: &mut [u32], places: &[u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::order::NOBODY;
 
     /// Counts one process after the other: (process, position).
     fn add_each(counts: &mut OrderCounts, met: &[(usize, usize)], n_present: usize) {
         for &(row, position) in met {
-            counts.add_all(&[(0, position)], &[row], n_present);
+            let mut order = vec![NOBODY; n_present];
+            order[position] = 0;
+            counts.add_all(&order, &[row]);
         }
     }
 
@@ -235,7 +228,9 @@ mod tests {
     fn beyond_256_processes_the_columns_are_tenths() {
         let mut counts = OrderCounts::new(300);
         add_each(&mut counts, &[(7, 299), (7, 30)], 300);
-        counts.add_all(&[(0, 29), (1, 60)], &[7, 8], 300);
+        let mut order = [NOBODY; 300];
+        (order[29], order[60]) = (0, 1);
+        counts.add_all(&order, &[7, 8]);
         assert_eq!(counts.rows()[7], [1, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(counts.rows()[8], [0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
     }

@@ -39,13 +39,15 @@ impl Serialization {
         if self.steps.len() < n_steps {
             self.steps.resize(n_steps, (0, 0));
         }
+        if n <= MAX_STEPS {
+            for ((sum, count), &time) in self.steps.iter_mut().zip(departures) {
+                add_ns(sum, time);
+                *count += 1;
+            }
+            return;
+        }
         for (position, &time) in departures.iter().enumerate() {
-            let step = if n > MAX_STEPS {
-                position * STEPS / n
-            } else {
-                position
-            };
-            let (sum, count) = &mut self.steps[step];
+            let (sum, count) = &mut self.steps[position * STEPS / n];
             add_ns(sum, time);
             *count += 1;
         }

@@ -74,6 +74,8 @@ struct OperationScratch {
     /// The hash of its key.
     hash: u64,
     columns: MemberColumns,
+    /// Index of a communicator whose slots are positions, of all of its entry: the last of several.
+    in_order: Option<usize>,
     rows: GraphRows,
     /// Index of the communicator whose processes were noted among the late, the last of several.
     noted: Option<usize>,
@@ -280,7 +282,7 @@ impl<'a> Tally<'a> {
             self.add_messages(&measured, &shape, is_contradicted);
         }
         if instance.n_calls() > 1 && figures.has_waits() {
-            self.add_lateness(&measured);
+            self.add_lateness(&measured, section);
         }
         let hash = self.scratch.operations[number].hash;
         self.hand_over_waits(instance, hash, Some(&figures), true);

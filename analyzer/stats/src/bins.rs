@@ -23,8 +23,7 @@ pub struct Bins<T, const MOST: u32> {
     doublings: u32,
     /// Index of the interval and its sums, ascending by index.
     met: Vec<(u32, T)>,
-    /// The interval used last: consecutive calls mostly fall into the same one, and a division
-    /// costs more than the sums.
+    /// The interval used last: consecutive calls mostly fall into the same one, or into the next one.
     #[serde(skip)]
     current: Current,
 }
@@ -71,18 +70,26 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
     }
 
     fn go_to(&mut self, time_ns: i64) {
-        let mut bin = time_ns / self.bin_ns();
+        let mut bin = number_of_bin(time_ns, self.doublings);
         if bin >= i64::from(MOST) {
             self.widen(doublings_to_cover(time_ns, MOST));
-            bin = time_ns / self.bin_ns();
+            bin = number_of_bin(time_ns, self.doublings);
         }
         let (from_ns, number) = (bin * self.bin_ns(), bin as u32);
-        let place = match self.met.binary_search_by_key(&number, |(bin, _)| *bin) {
-            Ok(place) => place,
-            Err(place) => {
-                self.met.insert(place, (number, T::default()));
-                place
+        let next = self.current.place + 1;
+        let place = match self.met.get(next) {
+            Some((bin, _)) if *bin == number => next,
+            None if self.met.last().is_some_and(|(bin, _)| *bin < number) => {
+                self.met.push((number, T::default()));
+                next
             }
+            _ => match self.met.binary_search_by_key(&number, |(bin, _)| *bin) {
+                Ok(place) => place,
+                Err(place) => {
+                    self.met.insert(place, (number, T::default()));
+                    place
+                }
+            },
         };
         self.current = Current {
             from_ns,
@@ -92,10 +99,15 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
     }
 
     /// Merges neighbours until the intervals have this length; they never become shorter.
+    #[inline]
     pub fn widen(&mut self, doublings: u32) {
-        let Some(more @ 1..) = doublings.checked_sub(self.doublings) else {
-            return;
-        };
+        if doublings > self.doublings {
+            self.merge_neighbours(doublings);
+        }
+    }
+
+    fn merge_neighbours(&mut self, doublings: u32) {
+        let more = doublings - self.doublings;
         self.doublings = doublings;
         self.current = Current::default();
         let mut wider: Vec<(u32, T)> = Vec::new();
@@ -134,14 +146,22 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
 }
 
 /// Length of an interval, ns: 1 us times 2^`doublings`.
+#[inline]
 pub fn bin_ns(doublings: u32) -> i64 {
     LEAST_NS << doublings
+}
+
+/// Index of the interval of this length that contains `time_ns`, which is not below 0.
+#[inline]
+pub fn number_of_bin(time_ns: i64, doublings: u32) -> i64 {
+    // As dividing by the length, but the divisor is constant.
+    (time_ns >> doublings) / LEAST_NS
 }
 
 /// The least number of doublings with which `time_ns` lies in one of the first `most` intervals.
 pub fn doublings_to_cover(time_ns: i64, most: u32) -> u32 {
     let mut doublings = 0;
-    while time_ns / bin_ns(doublings) >= i64::from(most) {
+    while number_of_bin(time_ns, doublings) >= i64::from(most) {
         doublings += 1;
     }
     doublings

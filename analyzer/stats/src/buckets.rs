@@ -1,7 +1,5 @@
 //! Histograms of durations on a logarithmic scale, for pictures.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 /// Buckets per doubling, as a power of two.
@@ -24,21 +22,21 @@ pub struct Bucket {
 /// Counts values (value, count) in eight buckets per doubling (below 8 ns: one per ns), from the
 /// first to the last bucket that is not empty. Values below zero count as zero.
 pub fn buckets(counts: impl Iterator<Item = (i64, u64)>) -> Vec<Bucket> {
-    let mut by_index: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut by_index: Vec<u64> = Vec::new();
     for (value, n) in counts {
-        *by_index.entry(index_of(value)).or_default() += n;
+        let index = index_of(value) as usize;
+        if index >= by_index.len() {
+            by_index.resize(index + 1, 0);
+        }
+        by_index[index] += n;
     }
-    let Some((&first, _)) = by_index.first_key_value() else {
-        return Vec::new();
+    let buckets = (0..).zip(by_index).skip_while(|(_, n)| *n == 0);
+    let bucket = |(index, n)| Bucket {
+        from_ns: least_of(index),
+        to_ns: least_of(index + 1),
+        n,
     };
-    let last = by_index.last_key_value().map_or(first, |(&index, _)| index);
-    (first..=last)
-        .map(|index| Bucket {
-            from_ns: least_of(index),
-            to_ns: least_of(index + 1),
-            n: by_index.get(&index).copied().unwrap_or(0),
-        })
-        .collect()
+    buckets.map(bucket).collect()
 }
 
 /// Counts the same values in parts of buckets, of equal width. A bucket of less than [`PARTS`] ns has them all

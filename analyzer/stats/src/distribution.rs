@@ -183,7 +183,9 @@ impl Distribution {
     /// Sum of the samples, ns.
     #[must_use]
     pub fn total(&self) -> i64 {
-        self.exact().0.total_ns()
+        let counted = self.histogram.iter();
+        let counted = counted.map(|histogram| histogram.moments().whole_total_ns());
+        saturate(self.list.total() + counted.sum::<i128>())
     }
 
     /// Mean: total / n, to the nearest ns; `None` without samples.

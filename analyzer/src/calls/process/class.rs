@@ -1,6 +1,8 @@
 //! Classes of records, by where they are sorted to.
 
-use collbench_formats::{Operation, Record, RecordKind, RecordWord, Semantics};
+use collbench_formats::{
+    CODE_FAILED, CODE_PAYLOAD_UNKNOWN, Operation, Record, RecordKind, RecordWord, Semantics,
+};
 
 /// Where the records of an operation are sorted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +80,17 @@ pub(super) fn class_of(record: &Record) -> RecordClass {
             _ => RecordClass::Unknown,
         }
     }
+}
+
+/// Whether a record with this word belongs to the same queue of a communicator as one with the word
+/// `other`, which is ordered.
+#[inline]
+pub(super) fn is_alike(word: RecordWord, other: RecordWord) -> bool {
+    // The kind, and whether the MPI library called it internally.
+    const IN_COMMON: u16 =
+        u16::MAX << RecordWord::NUMBER_BITS & !(CODE_FAILED | CODE_PAYLOAD_UNKNOWN);
+    let differing = RecordWord::from_bits(word.bits() ^ other.bits());
+    differing.code() & IN_COMMON == 0 && CLASSES[usize::from(word.number())] == RecordClass::Ordered
 }
 
 #[inline]

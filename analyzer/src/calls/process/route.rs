@@ -7,7 +7,7 @@ use crate::calls::call::Call;
 use crate::calls::last_seen::{has_returned, is_own};
 use crate::calls::message_owner::{CallOf, OwnCollective};
 use crate::calls::process::Process;
-use crate::calls::process::class::{RecordClass, class_of, is_message, is_pass};
+use crate::calls::process::class::{RecordClass, class_of, is_alike, is_message, is_pass};
 use crate::calls::stream::Batch;
 use crate::calls::unqueued::Unqueued;
 use crate::communicators::persistent::local_of;
@@ -133,11 +133,10 @@ impl Process<'_> {
         let others = records[1..].iter();
         match class {
             RecordClass::Ordered => {
-                let (communicator, is_internal) = (first.communicator, first.is_internal());
+                let (communicator, word) = (first.communicator, first.word());
                 let is_alike = |record: &&Record| {
                     record.communicator == communicator
-                        && record.is_internal() == is_internal
-                        && class_of(record) == RecordClass::Ordered
+                        && is_alike(record.word(), word)
                         && record.leave.get() != 0
                 };
                 let n = others.take_while(is_alike).count() + 1;

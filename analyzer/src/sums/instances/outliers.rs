@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use std::cmp::Reverse;
-
 use crate::sums::instances::instance_times::InstanceTimes;
 
 /// Most instances kept of one operation.
@@ -45,22 +43,25 @@ pub struct LateTogether {
 }
 
 impl LateTogether {
-    /// The processes that arrived late, from lags (last enter minus own) and positions; among
-    /// equally long gaps the last.
-    pub(crate) fn of(lags: impl Iterator<Item = (i64, usize)>) -> Self {
-        // The last to arrive first.
-        let mut order: Vec<(i64, usize)> = lags.collect();
-        order.sort_unstable();
-        let gaps = order.windows(2).map(|pair| pair[1].0 - pair[0].0);
-        let longest = (1..).zip(gaps).min_by_key(|&(_, gap)| Reverse(gap));
-        let (n_late, by_ns) = longest.unwrap_or((0, 0));
-        let mut positions: Vec<usize> = order[..n_late].iter().map(|(_, at)| *at).collect();
+    /// The processes that arrived late, from all enters in their order, whose each is, and the positions of
+    /// slots; among equally long gaps the last.
+    pub(crate) fn of(
+        (enters, slots): (&[i64], &[u32]),
+        position_of: impl Fn(usize) -> usize,
+    ) -> Self {
+        let gaps = enters.windows(2).map(|pair| pair[1] - pair[0]);
+        let longest = (1..).zip(gaps).max_by_key(|&(_, gap)| gap);
+        let Some(((n_others, by_ns), last)) = longest.zip(enters.last()) else {
+            return Self::default();
+        };
+        let late = slots[n_others..].iter();
+        let mut positions: Vec<usize> = late.map(|&slot| position_of(slot as usize)).collect();
         positions.sort_unstable();
         Self {
             positions,
             by_ns,
-            behind_ns: order.get(n_late).map_or(0, |(lag, _)| *lag),
-            spread_ns: order.last().map_or(0, |(lag, _)| *lag),
+            behind_ns: last - enters[n_others - 1],
+            spread_ns: last - enters[0],
         }
     }
 }
@@ -114,9 +115,10 @@ mod tests {
     #[test]
     fn late_together_are_those_behind_the_longest_gap() {
         let late = |enters: &[i64]| {
-            let last = enters.iter().max().unwrap();
-            let lags = enters.iter().map(|enter| last - enter);
-            let found = LateTogether::of(lags.zip(0..));
+            let mut order: Vec<(i64, u32)> = enters.iter().copied().zip(0..).collect();
+            order.sort_unstable();
+            let (enters, slots): (Vec<i64>, Vec<u32>) = order.into_iter().unzip();
+            let found = LateTogether::of((&enters, &slots), |slot| slot);
             (
                 found.positions,
                 [found.by_ns, found.behind_ns, found.spread_ns],

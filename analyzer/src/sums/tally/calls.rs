@@ -58,7 +58,7 @@ impl Tally<'_> {
             ..
         } = of;
         let n = instance.n_calls();
-        let span = (instance.extent.first_enter, instance.extent.last_leave);
+        let span_ns = instance.extent.last_leave - instance.extent.first_enter;
         let waits = if figures.has_waits() {
             figures.all_waits()?
         } else {
@@ -69,32 +69,33 @@ impl Tally<'_> {
         if !self.context.selection.has_all_ranks()
             || is_split
             || is_overlapped
-            || span.1 - span.0 >= TOO_LONG_NS
+            || span_ns >= TOO_LONG_NS
         {
             return None;
         }
-        let communicator = instance.communicator_index;
-        if !self
-            .scratch
-            .column_buffer
-            .takes(communicator, shown_at.scope, span)
-        {
+        let index = instance.communicator_index;
+        if !self.scratch.column_buffer.takes(index, shown_at.scope) {
             self.flush_column_buffer();
-            let column_buffer = &mut self.scratch.column_buffer;
-            if !column_buffer.begin(communicator, n, shown_at.scope, span) {
-                return None;
-            }
+            self.scratch.column_buffer.begin(index, n, shown_at.scope);
+        }
+        let (communicator, extent) = (instance.communicator, &instance.extent);
+        let processes = &mut self.sums.processes;
+        let column_buffer = &mut self.scratch.column_buffer;
+        if !column_buffer.go_to(extent, communicator, processes) {
+            return None;
         }
         let times = &mut self.scratch.times;
         times_in_calls(instance, times);
         let calls = CallColumns {
             operation: instance.operation,
+            enters: instance.enters,
             times,
             lags: &figures.lags,
             waits,
+            waits_are_lags: figures.waits_are_lags,
             departure_waits: &figures.departure_waits,
         };
-        self.scratch.column_buffer.add(&calls);
+        column_buffer.add(extent, &calls);
 
         let tally = self.sums.operations.get_mut(of.number);
         tally.calls += n as u64;
@@ -112,8 +113,12 @@ impl Tally<'_> {
             };
             add_ns(tally.completion_ns.get_or_insert(0), completion);
         }
-        if shown_at.is_in_order(tally.members.len()) {
-            self.scratch.operations[of.number].columns.add(&calls);
+        let operation = &mut self.scratch.operations[of.number];
+        if operation.in_order != Some(index) && shown_at.is_in_order(tally.members.len()) {
+            operation.in_order = Some(index);
+        }
+        if operation.in_order == Some(index) {
+            operation.columns.add(&calls);
         } else {
             for (slot, &position) in shown_at.positions.iter().enumerate() {
                 tally.members[position].add_call(&calls, slot);

@@ -57,7 +57,7 @@ impl Measured<'_, '_> {
         if communicator.times.len() > 1 {
             return alone;
         }
-        let late = LateTogether::of(self.figures.lags.iter().copied().zip(0..));
+        let late = LateTogether::of(self.figures.enters_in_order(), |slot| slot);
         let host_of = |slot: usize| communicator.members[slot].host;
         let are_few = 2 * late.positions.len() <= self.instance.n_calls();
         if are_few && late.positions.contains(&last) {
@@ -145,15 +145,15 @@ impl Tally<'_> {
         if tally.longest.may_keep(figures.duration) {
             // Otherwise lags are against some of its processes only.
             let has_one_time = instance.communicator.times.len() == 1;
-            let lags = figures.lags.iter().zip(shown_at.positions.iter());
-            let lags = lags.map(|(&lag, &position)| (lag, position));
+            let enters = figures.enters_in_order();
+            let late = || LateTogether::of(enters, |slot| shown_at.positions[slot]);
             tally.longest.add(LongInstance {
                 duration_ns: figures.duration,
                 at_ns,
                 sequence: instance.position,
                 last: figures.last.map(|slot| shown_at.positions[slot]),
                 excess_ns: figures.excess,
-                late: has_one_time.then(|| LateTogether::of(lags)),
+                late: has_one_time.then(late),
                 times: is_of_several.then(|| Box::new(in_detail())),
                 site: instance.site_of(figures.last),
             });
@@ -196,13 +196,9 @@ impl Tally<'_> {
         }
         tally.last_likely += u64::from(figures.is_last_likely);
         tally.first_likely += u64::from(figures.is_first_departure_likely);
-        let n = instance.n_calls();
-        tally
-            .arrivals
-            .add_all(&figures.arrivals, &shown_at.positions, n);
-        tally
-            .departures
-            .add_all(&figures.departures, &shown_at.positions, n);
+        let rows = &shown_at.positions;
+        tally.arrivals.add_all(&figures.arrivals, rows);
+        tally.departures.add_all(&figures.departures, rows);
         if !figures.departures_after_last.is_empty() {
             tally.serialization.add(&figures.departures_after_last);
         }
@@ -249,7 +245,7 @@ impl Tally<'_> {
     }
 
     /// Who arrived last, and what it cost the others.
-    pub(super) fn add_lateness(&mut self, of: &Measured<'_, '_>) {
+    pub(super) fn add_lateness(&mut self, of: &Measured<'_, '_>, section: OperationSection) {
         let Measured {
             instance,
             shown_at,
@@ -281,7 +277,12 @@ impl Tally<'_> {
             return;
         };
         lateness.resolved += 1;
-        let caused_ns = figures.caused_by(last);
+        let has_all = section.n_waits == instance.n_calls() as u64;
+        let caused_ns = if figures.waits_are_lags && has_all {
+            section.wait_ns
+        } else {
+            figures.caused_by(last)
+        };
         let position = shown_at.positions[last];
         let member = &mut lateness.members[position];
         member.last += 1;

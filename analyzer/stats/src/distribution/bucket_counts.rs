@@ -50,7 +50,7 @@ impl BucketCounts {
 
     /// Adds `n` to the counts at these indexes, which must exist.
     #[inline]
-    pub(super) fn add(&mut self, places: impl Iterator<Item = i32>, n: u32) {
+    pub(super) fn add(&mut self, places: impl Iterator<Item = u32>, n: u32) {
         match self {
             // A count cannot exceed the number of samples.
             Self::Short(counts) => places.for_each(|at| counts[at as usize] += n as u16),

@@ -59,7 +59,8 @@ impl Histogram {
         let mut all = Self::new(precision);
         all.note_range(moments, range);
         for &(bucket, n) in buckets {
-            all.counts.add(std::iter::once(bucket - all.first), n);
+            let place = (bucket - all.first).cast_unsigned();
+            all.counts.add(std::iter::once(place), n);
         }
         Some(all)
     }
@@ -104,15 +105,17 @@ impl Histogram {
             let mut buckets = [0; 64];
             for part in samples.chunks(buckets.len()) {
                 precision.buckets_of_short(part, &mut buckets);
-                let buckets = buckets[..part.len()].iter();
-                self.counts
-                    .add(buckets.map(|&bucket| bucket.cast_signed() - first), 1);
+                // All at once, as vector instructions do.
+                let first = first.cast_unsigned();
+                (buckets.iter_mut()).for_each(|bucket| *bucket = bucket.wrapping_sub(first));
+                self.counts.add(buckets[..part.len()].iter().copied(), 1);
             }
         } else {
             let buckets = samples
                 .iter()
                 .map(|&sample| precision.signed_bucket(sample.into()));
-            self.counts.add(buckets.map(|bucket| bucket - first), 1);
+            let places = buckets.map(|bucket| (bucket - first).cast_unsigned());
+            self.counts.add(places, 1);
         }
     }
 

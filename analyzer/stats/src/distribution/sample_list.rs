@@ -106,6 +106,15 @@ impl SampleList {
             .chain(long.iter().copied())
     }
 
+    /// Sum of the samples.
+    pub(super) fn total(&self) -> i128 {
+        match self {
+            // So few of 32 bits.
+            Self::Short(list) => list.iter().copied().map(i64::from).sum::<i64>().into(),
+            Self::Long(list) => list.iter().copied().map(i128::from).sum(),
+        }
+    }
+
     pub(super) fn sorted(&self) -> Vec<i64> {
         let mut sorted: Vec<i64> = self.iter().collect();
         sorted.sort_unstable();
