@@ -143,8 +143,8 @@ pub fn match_calls<A: Adder>(
 /// Records that are looked at together for each worker: what is done with them stays in its second-level cache, and
 /// there are several blocks of them.
 const RECORDS_OF_WORKER: u64 = 1 << 13;
-/// Records of each process that are looked at together, at least: it is gone to for as many as lie on some pages.
-const RECORDS_OF_PROCESS: u64 = 512;
+/// Records of each process that are looked at together, at least: it is gone to for as many as lie on a page.
+const RECORDS_OF_PROCESS: u64 = 128;
 
 /// How many records of so many processes are looked at together.
 fn fastest_window(n_processes: usize) -> u64 {
