@@ -24,8 +24,8 @@ const CALLS_OF_SECTION: usize = 8192;
 /// time up to which [`Attribution::advance`] was called.
 ///
 /// The run is divided into sections where an instance ends everything: all processes waited for the last one, all these waits are
-/// resolved, and nothing else was under way. No wait behind it is compared with what was before. So sections are attributed at
-/// once, by as many threads as there are. Where the run is divided depends on its calls only, and what sections cost is added
+/// resolved, and nothing else was under way. No wait behind it is compared with what was before. So sections are attributed in
+/// parallel. Where the run is divided depends on its calls only, and what sections cost is added
 /// up in order of time: neither the number of threads nor when instances are added changes anything.
 #[derive(Debug)]
 pub struct Attribution {
@@ -51,6 +51,7 @@ pub struct Attribution {
 /// Finds where sections end.
 #[derive(Debug)]
 struct Divider {
+    n_processes: usize,
     /// Calls of a section, at least.
     least_calls: usize,
     /// Calls of the section that has not ended.
@@ -62,8 +63,7 @@ struct Divider {
 impl Divider {
     /// Where the steps that are due, in order, end sections; `least_pending_ns`: when the first of the instances began of which
     /// something is to be done later.
-    fn ends(&mut self, due: &[Ahead], least_pending_ns: i64, of_run: (usize, bool)) -> Vec<usize> {
-        let (n_processes, may_end) = of_run;
+    fn ends(&mut self, due: &[Ahead], least_pending_ns: i64) -> Vec<usize> {
         // When the first instance began of which something is to be done after each step.
         let mut pending_ns = vec![least_pending_ns; due.len()];
         for at in (1..due.len()).rev() {
@@ -77,12 +77,11 @@ impl Divider {
                 continue;
             }
             self.n_calls += held.instance.calls.len();
-            let is_end = may_end
-                && self.n_calls >= self.least_calls
+            let is_end = self.n_calls >= self.least_calls
                 && step.is_noted
                 && self.ended_ns <= at_ns
                 && pending_ns >= at_ns
-                && held.is_whole(n_processes)
+                && held.is_whole(self.n_processes)
                 && step
                     .compared
                     .is_some_and(|last| have_all_waited(held, last));
@@ -127,6 +126,7 @@ impl Attribution {
             section: Section::new(n_processes),
             ended: Vec::new(),
             divider: Divider {
+                n_processes,
                 least_calls: CALLS_OF_SECTION.max(CALLS_OF_PROCESS * n_processes),
                 n_calls: 0,
                 ended_ns: i64::MIN,
@@ -193,9 +193,13 @@ impl Attribution {
             .ahead
             .iter()
             .map(|Reverse(next)| next.instance.enters_ns[0]);
-        let may_end = self.of_run.have_threads.is_empty();
-        let of_run = (self.n_processes, may_end);
-        let ends = (self.divider).ends(&due, pending_ns.min().unwrap_or(i64::MAX), of_run);
+        // What several threads of a process do at once counts once, over the whole run.
+        let ends = if self.of_run.have_threads.is_empty() {
+            let pending_ns = pending_ns.min().unwrap_or(i64::MAX);
+            self.divider.ends(&due, pending_ns)
+        } else {
+            Vec::new()
+        };
         let mut parts = self.divide(due, &ends);
         let of_run = &self.of_run;
         let sections = parts.par_iter_mut();

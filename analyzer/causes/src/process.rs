@@ -204,6 +204,12 @@ impl Process {
     #[inline]
     pub(crate) fn prepare(&mut self, enter_ns: i64) {
         self.did_until(enter_ns);
+        self.sort_parts();
+    }
+
+    /// Puts what it did so far into order of time.
+    #[inline]
+    pub(crate) fn sort_parts(&mut self) {
         self.parts.sort();
     }
 

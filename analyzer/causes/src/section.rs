@@ -162,6 +162,8 @@ impl Section {
                 process.forget_before(at_ns);
             }
             process.called(instance.operation, calls, slot);
+            // Others may wait for its messages before it is in an instance with them.
+            process.sort_parts();
         }
     }
 
