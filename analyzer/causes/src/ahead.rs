@@ -8,7 +8,7 @@ use crate::instance::{Dependence, Instance, UNCOMPARED};
 #[derive(Debug)]
 pub(crate) struct Ahead {
     pub(crate) key: Key,
-    pub(crate) instance: Arc<Held>,
+    pub(crate) held: Arc<Held>,
 }
 
 /// An instance that is held until everything is done with it.
@@ -157,13 +157,10 @@ impl Ahead {
         for step in steps.drain(..) {
             found.push(Self {
                 key: key(step),
-                instance: Arc::clone(&held),
+                held: Arc::clone(&held),
             });
         }
-        found.extend(last.map(|key| Self {
-            key,
-            instance: held,
-        }));
+        found.extend(last.map(|key| Self { key, held }));
     }
 }
 

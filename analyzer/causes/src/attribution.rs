@@ -67,12 +67,12 @@ impl Divider {
         // When the first instance began of which something is to be done after each step.
         let mut pending_ns = vec![least_pending_ns; due.len()];
         for at in (1..due.len()).rev() {
-            pending_ns[at - 1] = pending_ns[at].min(due[at].instance.enters_ns[0]);
+            pending_ns[at - 1] = pending_ns[at].min(due[at].held.enters_ns[0]);
         }
         let mut ends = Vec::new();
         for (at, (next, pending_ns)) in due.iter().zip(pending_ns).enumerate() {
             let (at_ns, _, _, step) = next.key;
-            let held = &next.instance;
+            let held = &next.held;
             if !step.is_logged {
                 continue;
             }
@@ -192,7 +192,7 @@ impl Attribution {
         let pending_ns = self
             .ahead
             .iter()
-            .map(|Reverse(next)| next.instance.enters_ns[0]);
+            .map(|Reverse(next)| next.held.enters_ns[0]);
         // What several threads of a process do at once counts once, over the whole run.
         let ends = if self.of_run.have_threads.is_empty() {
             let pending_ns = pending_ns.min().unwrap_or(i64::MAX);
@@ -226,14 +226,14 @@ impl Attribution {
             let next = self.ahead.pop().map(|Reverse(next)| next);
             self.n_held -= next
                 .as_ref()
-                .map_or(0, |next| next.instance.instance.calls.len());
+                .map_or(0, |next| next.held.instance.calls.len());
             due.extend(next);
         }
         for next in self.new.drain(..) {
             if next.key.0 < until_ns {
                 due.push(next);
             } else {
-                self.n_held += next.instance.instance.calls.len();
+                self.n_held += next.held.instance.calls.len();
                 self.ahead.push(Reverse(next));
             }
         }
@@ -255,11 +255,11 @@ impl Attribution {
             });
             for next in &due[begin..=end] {
                 if next.key.3.is_noted {
-                    history.note(&next.instance.instance, next.instance.enters_ns[1]);
+                    history.note(&next.held.instance, next.held.enters_ns[1]);
                 }
             }
             begin = end + 1;
-            let held = &due[end].instance;
+            let held = &due[end].held;
             let ended = self.ended.pop();
             let mut next = ended.unwrap_or_else(|| Section::new(self.n_processes));
             next.follow(held, history.clone());
@@ -293,10 +293,7 @@ impl Attribution {
     /// added.
     #[must_use]
     pub fn n_held(&self) -> usize {
-        let new = self
-            .new
-            .iter()
-            .map(|next| next.instance.instance.calls.len());
+        let new = self.new.iter().map(|next| next.held.instance.calls.len());
         self.n_held + new.sum::<usize>()
     }
 

@@ -277,8 +277,10 @@ impl Comparison {
                 *did_ns = others.compare_other(process, at, row, &self.last, with_partners);
                 continue;
             }
-            let in_calls_ns;
-            (*row, in_calls_ns) = self.last.compare_calls(process, [from_ns, to_ns]);
+            let mut cells = [0; WIDTH];
+            let span = [from_ns, to_ns];
+            let in_calls_ns = self.last.compare_calls(process, span, &mut cells);
+            *row = cells;
             *did_ns = (to_ns - from_ns - in_calls_ns).max(0);
         }
     }

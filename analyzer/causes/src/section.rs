@@ -73,11 +73,7 @@ impl Section {
     /// Does what is due, in order of time.
     pub(crate) fn go_on(&mut self, due: Vec<Ahead>, of_run: &OfRun) {
         let n_processes = self.processes.len();
-        for Ahead {
-            key,
-            instance: held,
-        } in due
-        {
+        for Ahead { key, held } in due {
             let instance = &held.instance;
             let (at_ns, _, _, step) = key;
             // When all processes of the run are inside, nothing before is looked at again.

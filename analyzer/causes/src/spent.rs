@@ -86,15 +86,16 @@ impl Spent {
         self.parts.iter().any(|&(part, _)| part == with)
     }
 
-    /// What another process did in a span, of which everything is in its blocking calls, ns, by column; and how long it was in
-    /// these, ns. Always inlined, into a loop over many processes.
+    /// Adds what another process did in its blocking calls in a span, ns, by column, to a row that is all 0, and its own work
+    /// beside them; gives how long it was in these calls, ns. Always inlined, into loops over many processes.
     #[inline(always)]
-    pub(crate) fn compare_calls<const WIDTH: usize>(
+    pub(crate) fn compare_calls(
         &self,
         process: &Process,
         [from_ns, to_ns]: [i64; 2],
-    ) -> ([i64; WIDTH], i64) {
-        let mut row = [0; WIDTH];
+        row: &mut [i64],
+    ) -> i64 {
+        // Blocking calls follow each other: together they are no longer than the span.
         let (mut waited_ns, mut in_operations_ns) = (0_i64, 0_i64);
         let mut expected = self.calls.iter();
         for call in process.calls.until(to_ns) {
@@ -106,8 +107,8 @@ impl Spent {
                 Some(&(other, column)) if other == call.operation => column,
                 _ => self.place(Part::Operation(call.operation)),
             };
-            if column < WIDTH {
-                row[column] += operation_ns;
+            if let Some(cell) = row.get_mut(column) {
+                *cell += operation_ns;
             }
             waited_ns += wait_ns;
             in_operations_ns += operation_ns;
@@ -115,42 +116,18 @@ impl Spent {
         let in_calls_ns = waited_ns + in_operations_ns;
         row[WAIT] = waited_ns;
         row[OWN] = (to_ns - from_ns - in_calls_ns).max(0);
-        (row, in_calls_ns)
+        in_calls_ns
     }
 
     /// What another process did in a span, ns, by column; the row is all 0 before.
     #[inline]
-    pub(crate) fn compare(
-        &self,
-        process: &Process,
-        [from_ns, to_ns]: [i64; 2],
-        row: &mut [i64],
-    ) -> Compared {
-        // Blocking calls follow each other: together they are no longer than the span.
-        let mut in_calls_ns = 0_i64;
-        let mut waited_ns = 0_i64;
-        let mut expected = self.calls.iter();
-        process
-            .calls
-            .between(from_ns, to_ns, |wait_ns, operation_ns, operation| {
-                let column = match expected.next() {
-                    Some(&(other, column)) if other == operation => column,
-                    _ => self.place(Part::Operation(operation)),
-                };
-                waited_ns += wait_ns;
-                in_calls_ns += wait_ns + operation_ns;
-                if let Some(cell) = row.get_mut(column) {
-                    *cell += operation_ns;
-                }
-            });
-        row[WAIT] = waited_ns;
-        row[OWN] = (to_ns - from_ns - in_calls_ns).max(0);
+    pub(crate) fn compare(&self, process: &Process, span: [i64; 2], row: &mut [i64]) -> Compared {
         let compared = Compared {
-            in_calls_ns,
+            in_calls_ns: self.compare_calls(process, span, row),
             with_partners_ns: 0,
         };
         if process.has_parts() {
-            return self.compare_parts(process, [from_ns, to_ns], compared, row);
+            return self.compare_parts(process, span, compared, row);
         }
         compared
     }
