@@ -2,13 +2,13 @@
 
 use crate::amounts::{add, in_proportion, sum_ns};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
-use crate::column::Column;
+use crate::column::{Cell, Charged, Column, largest};
 use crate::instance::{Instance, Part};
 use crate::log::{Entry, Log};
 use crate::of_run::OfRun;
 use crate::others::{Others, did_since, others_since};
 use crate::process::{Process, did_ns, waiting_time};
-use crate::shares::{divide, divide_more};
+use crate::shares::{divide, round};
 use crate::spent::{OWN, Spent, WAIT};
 use crate::synchronizations::Since;
 use crate::unit::Unit;
@@ -46,24 +46,24 @@ pub(crate) struct Comparison {
     did: Vec<i64>,
     /// By slot: time in point-to-point communication, ns; empty where nobody communicated.
     with_partners: Vec<i64>,
-    /// Of the wait at hand, by column: how much more of that the process that was waited for did, ns.
-    more: Vec<i64>,
-    /// Of the wait at hand: the shares, ns.
-    shares: Vec<i64>,
-    passed_on: Vec<i64>,
+    /// What is charged, ns, and that rounded.
+    parts: Vec<f64>,
+    rounded: Vec<i64>,
     /// What the unit costs.
     unit: Vec<(Cause, UnitCost)>,
 }
 
-/// What of the waits for a process is in no column, ns.
+/// The waits for a process since an instant.
 #[derive(Debug, Clone, Copy, Default)]
 struct Split {
-    /// Because it waited itself.
-    passed_on_ns: i64,
-    /// Not explained by anything that it did more.
+    /// How long they are, as far as they are part of the costs, ns.
+    waited_ns: i64,
+    /// What of that is in no column: because it waited itself, ns.
+    passed_on: f64,
+    /// Not explained by anything that it did more, ns.
     unexplained_ns: i64,
-    /// How much longer it waited than any that waited for it.
-    most_passed_on_ns: i64,
+    /// How much longer it waited than any that waited for it, ns.
+    most_passed_on: f64,
 }
 
 impl Comparison {
@@ -86,9 +86,9 @@ impl Comparison {
             };
             self.settle(unit, slot, cause, processes);
         }
-        for &(from_ns, n_compared) in &unit.sinces.instants {
-            self.compare(unit, from_ns, n_compared, processes);
-            self.split(unit, from_ns, processes);
+        for (from_ns, slots) in unit.sinces.instants() {
+            self.compare(unit, from_ns, slots, processes);
+            self.split(unit, (from_ns, slots), processes);
         }
         self.add_up(unit, of_run, totals);
     }
@@ -186,8 +186,8 @@ impl Comparison {
         self.did.clear();
     }
 
-    /// Finds out what the members did since an instant, since which so many are compared.
-    fn compare(&mut self, unit: &Unit<'_>, from_ns: i64, n_compared: usize, processes: &[Process]) {
+    /// Finds out what the members did since an instant, since which those in some slots are compared that waited.
+    fn compare(&mut self, unit: &Unit<'_>, from_ns: i64, slots: &[u32], processes: &[Process]) {
         let Unit { instance, on, .. } = *unit;
         let enters_ns = &instance.calls.enters_ns;
         let last_enter_ns = enters_ns[on as usize];
@@ -204,7 +204,7 @@ impl Comparison {
         }
         let width = self.last.row.len();
         let n = enters_ns.len();
-        self.sampling = if n_compared >= SAMPLED {
+        self.sampling = if slots.len() >= SAMPLED {
             1
         } else {
             n.div_ceil(SAMPLED)
@@ -212,7 +212,7 @@ impl Comparison {
         self.rows.clear();
         self.rows.resize(width * n, 0);
         if self.sampling > 1 {
-            self.choose(unit, from_ns);
+            self.choose(unit, slots);
             let slots = std::mem::take(&mut self.slots);
             let others = others_since(unit, from_ns);
             for &slot in &slots {
@@ -287,14 +287,12 @@ impl Comparison {
 
     /// Lists the members that are compared where not all are: those of which a median is taken, the one that was
     /// waited for, those who waited, and its partners.
-    fn choose(&mut self, unit: &Unit<'_>, from_ns: i64) {
+    fn choose(&mut self, unit: &Unit<'_>, waited: &[u32]) {
         let members = &unit.instance.members;
         self.slots.clear();
         self.slots.extend((0..members.len()).step_by(self.sampling));
         let n_sampled = self.slots.len();
-        let compared = unit.sinces.compared.iter();
-        let waited = compared.filter(|(at_ns, _)| *at_ns == from_ns);
-        let waited = waited.map(|&(_, slot)| slot);
+        let waited = waited.iter().map(|&slot| slot as usize);
         let is_partner = |slot: &usize| self.last.has_partner(members[*slot]);
         let partners = match self.last.with_partners_ns {
             0 => 0..0,
@@ -323,7 +321,12 @@ impl Comparison {
 
     /// Divides the waits of those that are compared since an instant among what the process that was waited
     /// for did more.
-    fn split(&mut self, unit: &Unit<'_>, from_ns: i64, processes: &mut [Process]) {
+    fn split(
+        &mut self,
+        unit: &Unit<'_>,
+        (from_ns, slots): (i64, &[u32]),
+        processes: &mut [Process],
+    ) {
         let width = self.last.row.len();
         self.own_median_ns = self.median(OWN);
         self.columns.clear();
@@ -331,162 +334,161 @@ impl Comparison {
             let column = self.column(unit, column, from_ns, processes);
             self.columns.push(column);
         }
-        let imbalance = Cause::Imbalance {
-            communicator: unit.instance.communicator,
-        };
         // Loops over few columns are unrolled where their number is known.
         let split = match width {
-            2 => self.split_waits(unit, from_ns, processes, (&mut [0; 2], &mut [0; 2])),
-            3 => self.split_waits(unit, from_ns, processes, (&mut [0; 3], &mut [0; 3])),
-            4 => self.split_waits(unit, from_ns, processes, (&mut [0; 4], &mut [0; 4])),
-            5 => self.split_waits(unit, from_ns, processes, (&mut [0; 5], &mut [0; 5])),
-            _ => {
-                let mut more = std::mem::take(&mut self.more);
-                let mut shares = std::mem::take(&mut self.shares);
-                more.resize(width, 0);
-                shares.resize(width, 0);
-                let split = self.split_waits(unit, from_ns, processes, (&mut more, &mut shares));
-                (self.more, self.shares) = (more, shares);
-                split
-            }
+            2 => self.split_waits(unit, slots, processes, &mut [Cell::default(); 2]),
+            3 => self.split_waits(unit, slots, processes, &mut [Cell::default(); 3]),
+            4 => self.split_waits(unit, slots, processes, &mut [Cell::default(); 4]),
+            5 => self.split_waits(unit, slots, processes, &mut [Cell::default(); 5]),
+            _ => self.split_waits(unit, slots, processes, &mut vec![Cell::default(); width]),
         };
-        self.settle_columns(imbalance);
-        self.settle_rest(split);
+        self.settle_split(unit, &split);
     }
 
-    /// Charges the columns for the waits of those that are compared since an instant; gives what is in none of
-    /// them. The buffers hold how much more the process that was waited for did, and the shares, by column.
+    /// Charges the columns for the waits in some slots, which are compared since an instant; gives what is in none of
+    /// them. Always inline: callers know how many columns there are.
     #[inline(always)]
     fn split_waits(
         &mut self,
         unit: &Unit<'_>,
-        from_ns: i64,
+        slots: &[u32],
         processes: &mut [Process],
-        (more, shares): (&mut [i64], &mut [i64]),
+        cells: &mut [Cell],
     ) -> Split {
-        let width = more.len();
         let Unit { instance, .. } = *unit;
         let calls = &instance.calls;
-        let imbalance = Cause::Imbalance {
-            communicator: instance.communicator,
-        };
+        let width = cells.len();
         let mut split = Split::default();
-        let mut rows = std::mem::take(&mut self.rows);
-        let are_counted = calls.is_counted.is_empty();
-        for &(since_ns, slot) in &unit.sinces.compared {
-            if since_ns != from_ns {
-                continue;
-            }
+        cells[WAIT].last_ns = self.last.row[WAIT];
+        for (cell, column) in cells[OWN..].iter_mut().zip(&self.columns) {
+            *cell = column.cell;
+        }
+        for &slot in slots {
+            let slot = slot as usize;
             let wait_ns = calls.waits_ns[slot];
-            let row = &mut rows[width * slot..][..width];
-            let is_counted = are_counted || calls.is_counted[slot];
-            let shared_ns = divide_more(wait_ns, &self.last.row[..width], row, more, shares);
-            split.most_passed_on_ns = split.most_passed_on_ns.max(more[WAIT]);
-            if is_counted && (shared_ns != wait_ns || shares[WAIT] > 0) {
-                split.unexplained_ns = split.unexplained_ns.saturating_add(wait_ns - shared_ns);
-                split.passed_on_ns = split.passed_on_ns.saturating_add(shares[WAIT]);
+            let is_counted = calls.is_counted.get(slot).copied().unwrap_or(true);
+            let mut more = 0.0;
+            let row = &self.rows[width * slot..][..width];
+            for (cell, own_ns) in cells.iter_mut().zip(row) {
+                cell.more = (cell.last_ns - own_ns).max(0) as f64;
+                more += cell.more;
             }
-            let columns = &mut self.columns[..width - OWN];
-            let cells = more[OWN..].iter().zip(&shares[OWN..]);
+            let in_proportion = if more > 0.0 {
+                wait_ns as f64 / more
+            } else {
+                0.0
+            };
+            let counted = if is_counted { in_proportion } else { 0.0 };
+            if is_counted {
+                split.waited_ns = split.waited_ns.saturating_add(wait_ns);
+            }
+            if more == 0.0 && is_counted {
+                split.unexplained_ns = split.unexplained_ns.saturating_add(wait_ns);
+            }
+            let [waited, columns @ ..] = &mut *cells else {
+                continue;
+            };
+            split.most_passed_on = largest(split.most_passed_on, waited.more);
+            split.passed_on += waited.more * counted;
             if !unit.is_remembered {
-                for (column, (&more, &share)) in columns.iter_mut().zip(cells) {
-                    if share > 0 {
-                        column.charge(share, more, is_counted);
-                    }
+                for cell in columns {
+                    cell.charge(counted);
                 }
                 continue;
             }
             let span = waiting_time(calls.completion(slot), wait_ns);
             let waits = &mut processes[instance.members[slot] as usize].waits;
-            for (column, (&more, &share)) in columns.iter_mut().zip(cells) {
-                if share > 0 {
-                    let charged = column.charge(share, more, is_counted);
-                    remember(waits, span, column.late, charged.late_ns);
-                    remember(waits, span, column.partner, charged.partner_ns);
-                    remember(waits, span, imbalance, charged.imbalance_ns);
-                }
+            if more == 0.0 {
+                remember(waits, span, Cause::Unexplained, wait_ns as f64);
             }
-            self.remember_rest(waits, span, wait_ns - shared_ns, shares[WAIT]);
+            for (cell, column) in columns.iter_mut().zip(&self.columns) {
+                let Charged { late, partner } = cell.charge(counted);
+                let rest = cell.more - late - partner;
+                remember(waits, span, column.late, late * in_proportion);
+                remember(waits, span, column.partner, partner * in_proportion);
+                remember(waits, span, imbalance_of(instance), rest * in_proportion);
+            }
+            self.remember_passed_on(waits, span, waited.more * in_proportion);
         }
-        self.rows = rows;
+        for (column, cell) in self.columns.iter_mut().zip(&cells[OWN..]) {
+            column.cell = *cell;
+        }
         split
     }
 
-    /// Adds to the unit what of its waits is in none of the columns.
-    fn settle_rest(&mut self, split: Split) {
-        let Split {
-            mut passed_on_ns,
-            mut unexplained_ns,
-            most_passed_on_ns,
-        } = split;
+    /// Adds to the unit what was charged for its columns, and what of its waits is in none of them: together, they are rounded.
+    fn settle_split(&mut self, unit: &Unit<'_>, split: &Split) {
+        let mut imbalance = 0.0;
+        let mut parts = std::mem::take(&mut self.parts);
+        let mut rounded = std::mem::take(&mut self.rounded);
+        parts.clear();
+        for Column { cell, .. } in &self.columns {
+            imbalance += cell.shares - cell.late.direct - cell.partner.direct;
+            parts.extend([cell.late.direct, cell.partner.direct]);
+        }
+        parts.extend([
+            imbalance.max(0.0),
+            split.passed_on,
+            split.unexplained_ns as f64,
+        ]);
+        round(split.waited_ns, &parts, &mut rounded);
+        let (of_columns, rest) = rounded.split_at(2 * self.columns.len());
+        let [imbalance_ns, mut passed_on_ns, mut unexplained_ns] = [rest[0], rest[1], rest[2]];
+        for (column, direct_ns) in self.columns.iter().zip(of_columns.chunks_exact(2)) {
+            let Column {
+                late,
+                partner,
+                cell,
+            } = *column;
+            let charges = [(late, cell.late.longest), (partner, cell.partner.longest)];
+            for ((cause, longest), &direct_ns) in charges.into_iter().zip(direct_ns) {
+                let longest_ns = longest as i64;
+                if direct_ns > 0 || longest_ns > 0 {
+                    let at = place(&mut self.unit, cause);
+                    self.unit[at].1.direct(direct_ns);
+                    self.unit[at].1.longest(longest_ns);
+                }
+            }
+        }
         if self.causes.is_empty() {
-            unexplained_ns = unexplained_ns.saturating_add(passed_on_ns);
+            unexplained_ns += passed_on_ns;
             passed_on_ns = 0;
         }
-        if unexplained_ns > 0 {
-            let at = self.place(Cause::Unexplained);
-            self.unit[at].1.direct(unexplained_ns);
+        for (cause, ns) in [
+            (imbalance_of(unit.instance), imbalance_ns),
+            (Cause::Unexplained, unexplained_ns),
+        ] {
+            if ns > 0 {
+                let at = place(&mut self.unit, cause);
+                self.unit[at].1.direct(ns);
+            }
         }
         if passed_on_ns > 0 {
-            self.pass_on(passed_on_ns);
+            divide(passed_on_ns, &self.causes, &mut parts, &mut rounded);
+            let most_ns = split.most_passed_on as i64;
             let of_all = sum_ns(self.causes.iter().map(|&(_, ns)| ns));
-            for (&(cause, of_cause), &ns) in self.causes.iter().zip(&self.passed_on) {
+            for (&(cause, of_cause), &ns) in self.causes.iter().zip(&rounded) {
                 if ns > 0 {
                     let at = place(&mut self.unit, cause);
-                    let passed_on_ns = in_proportion(most_passed_on_ns, of_cause, of_all);
+                    let passed_on_ns = in_proportion(most_ns, of_cause, of_all);
                     self.unit[at].1.propagated(ns, passed_on_ns);
                 }
             }
         }
+        (self.parts, self.rounded) = (parts, rounded);
     }
 
-    /// Adds to the unit what was charged for its columns.
-    fn settle_columns(&mut self, imbalance: Cause) {
-        for column in &self.columns {
-            for (cause, cost) in [
-                (column.late, column.of_late),
-                (column.partner, column.of_partner),
-            ] {
-                if cost.direct_ns > 0 || cost.longest_ns > 0 {
-                    let at = place(&mut self.unit, cause);
-                    self.unit[at].1.direct(cost.direct_ns);
-                    self.unit[at].1.longest(cost.longest_ns);
-                }
-            }
-            if column.imbalance_ns > 0 {
-                let at = place(&mut self.unit, imbalance);
-                self.unit[at].1.direct(column.imbalance_ns);
-            }
-        }
-    }
-
-    /// Remembers how much of a wait is unexplained, ns, and what of it was passed on.
+    /// Remembers how much of a wait was passed on, ns.
     #[inline]
-    fn remember_rest(
-        &mut self,
-        waits: &mut Log<Cause>,
-        span: Entry<()>,
-        mut unexplained_ns: i64,
-        propagated_ns: i64,
-    ) {
+    fn remember_passed_on(&self, waits: &mut Log<Cause>, span: Entry<()>, ns: f64) {
         if self.causes.is_empty() {
-            unexplained_ns += propagated_ns;
-        } else if propagated_ns > 0 {
-            self.pass_on(propagated_ns);
-            for (&(cause, _), &ns) in self.causes.iter().zip(&self.passed_on) {
-                remember(waits, span, cause, ns);
+            remember(waits, span, Cause::Unexplained, ns);
+        } else if ns > 0.0 {
+            let of_all: f64 = self.causes.iter().map(|&(_, ns)| ns as f64).sum();
+            for &(cause, of_cause) in &self.causes {
+                remember(waits, span, cause, ns * (of_cause as f64 / of_all));
             }
         }
-        remember(waits, span, Cause::Unexplained, unexplained_ns);
-    }
-
-    /// Divides an amount among the causes of the waits of the process that was waited for.
-    fn pass_on(&mut self, ns: i64) {
-        self.values.clear();
-        self.values.extend(self.causes.iter().map(|&(_, ns)| ns));
-        self.passed_on.clear();
-        self.passed_on.resize(self.values.len(), 0);
-        divide(ns, &self.values, &mut self.passed_on);
     }
 
     /// What is charged for the shares of waits in a column of what the process that was waited for did more since an
@@ -524,12 +526,13 @@ impl Comparison {
         };
         Column {
             late,
-            above_ns,
             partner,
-            of_partner_ns,
-            of_late: UnitCost::default(),
-            of_partner: UnitCost::default(),
-            imbalance_ns: 0,
+            cell: Cell {
+                last_ns: of_last,
+                above: above_ns as f64,
+                of_partner: of_partner_ns as f64,
+                ..Cell::default()
+            },
         }
     }
 
@@ -603,7 +606,7 @@ impl Comparison {
         if unit.is_remembered {
             let span = waiting_time(calls.completion(slot), wait_ns);
             let waits = &mut processes[unit.instance.members[slot] as usize].waits;
-            remember(waits, span, cause, wait_ns);
+            waits.push(span.on(cause));
         }
     }
 
@@ -617,14 +620,13 @@ impl Comparison {
         let Unit { instance, on, .. } = *unit;
         let on = on as usize;
         let with_partners = &self.with_partners;
-        let instants = unit.sinces.instants.iter();
-        let from_ns = instants.map(|&(from_ns, _)| from_ns).max();
+        let from_ns = unit.sinces.instants().map(|(from_ns, _)| from_ns).max();
         let from_ns = from_ns.unwrap_or(i64::MAX);
         // Who waited before, maybe for the same cause, might have come earlier, too.
         let width = self.last.row.len();
         let have_all_waited = unit.sinces.n_waited() + 1 >= instance.calls.len();
         let are_apart = unit.is_last || unit.all_since_ns != Some(from_ns);
-        let is_one = unit.sinces.instants.len() == 1 && self.sampling == 1;
+        let is_one = unit.sinces.n_instants() == 1 && self.sampling == 1;
         let are_known = have_all_waited && are_apart && is_one;
         let rows = if are_known { &self.rows[..] } else { &[] };
         let last_waited_ns = self.last.row.first().copied().unwrap_or(0);
@@ -688,14 +690,22 @@ impl Comparison {
     }
 }
 
-/// Remembers that a part of a wait, ns, which is in a span, has a cause.
-#[inline]
-fn remember(waits: &mut Log<Cause>, span: Entry<()>, cause: Cause, ns: i64) {
+/// Remembers that about so much of a wait, ns, which is in a span, has a cause.
+#[inline(always)]
+fn remember(waits: &mut Log<Cause>, span: Entry<()>, cause: Cause, ns: f64) {
+    let ns = (ns + 0.5) as i64;
     if ns > 0 {
         waits.push(Entry {
             ns,
             ..span.on(cause)
         });
+    }
+}
+
+/// That the members of the communicator of an instance had more to do than others.
+fn imbalance_of(instance: &Instance) -> Cause {
+    Cause::Imbalance {
+        communicator: instance.communicator,
     }
 }
 

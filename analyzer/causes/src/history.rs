@@ -27,48 +27,69 @@ pub(crate) struct History {
 /// Since when those who waited for a process are compared with it.
 #[derive(Debug, Default)]
 pub(crate) struct Sinces {
-    /// The instants since which some are, ns, and how many since each.
-    pub(crate) instants: Vec<(i64, usize)>,
-    /// The instant of each of those, ns, and its slot; ascending by slot.
-    pub(crate) compared: Vec<(i64, usize)>,
+    /// The instants since which some are, ns, and the slots of these, ascending; behind them what is used again.
+    instants: Vec<(i64, Vec<u32>)>,
+    n_instants: usize,
     /// Slots of which the waits are not compared, and why not.
     pub(crate) others: Vec<(usize, Since)>,
 }
 
 impl Sinces {
     fn clear(&mut self) {
-        self.instants.clear();
-        self.compared.clear();
+        self.n_instants = 0;
         self.others.clear();
     }
 
     #[inline]
     fn push(&mut self, slot: usize, since: Since) {
-        let Since::Instant(from_ns) = since else {
-            self.others.push((slot, since));
-            return;
-        };
-        self.compared.push((from_ns, slot));
-        let mut known = self.instants.iter_mut();
-        match known.find(|(other_ns, _)| *other_ns == from_ns) {
-            Some((_, n)) => *n += 1,
-            None => self.instants.push((from_ns, 1)),
+        match since {
+            Since::Instant(from_ns) => self.since(from_ns).push(slot as u32),
+            _ => self.others.push((slot, since)),
         }
+    }
+
+    /// The slots that are compared since an instant, ns, so far.
+    fn since(&mut self, from_ns: i64) -> &mut Vec<u32> {
+        let mut known = self.instants[..self.n_instants].iter();
+        let at = known.position(|(other_ns, _)| *other_ns == from_ns);
+        let at = at.unwrap_or_else(|| {
+            self.n_instants += 1;
+            if self.instants.len() < self.n_instants {
+                self.instants.push((from_ns, Vec::new()));
+            }
+            let (new_ns, slots) = &mut self.instants[self.n_instants - 1];
+            *new_ns = from_ns;
+            slots.clear();
+            self.n_instants - 1
+        });
+        &mut self.instants[at].1
+    }
+
+    /// The instants since which some are compared, ns, and the slots of these.
+    pub(crate) fn instants(&self) -> impl Iterator<Item = (i64, &[u32])> {
+        let instants = self.instants[..self.n_instants].iter();
+        instants.map(|(from_ns, slots)| (*from_ns, &slots[..]))
+    }
+
+    /// How many instants these are.
+    pub(crate) fn n_instants(&self) -> usize {
+        self.n_instants
     }
 
     /// Whether the one in a slot, which waited, is compared since an instant.
     #[inline]
     pub(crate) fn is_since(&self, slot: usize, from_ns: i64) -> bool {
-        if self.others.is_empty() && self.instants.len() == 1 {
-            return self.instants[0].0 == from_ns;
-        }
-        let at = self.compared.binary_search_by_key(&slot, |&(_, slot)| slot);
-        at.is_ok_and(|at| self.compared[at].0 == from_ns)
+        let mut instants = self.instants();
+        let of_instant = instants.find(|(other_ns, _)| *other_ns == from_ns);
+        of_instant.is_some_and(|(_, slots)| {
+            slots.len() == self.n_waited() || slots.binary_search(&(slot as u32)).is_ok()
+        })
     }
 
     /// How many waited.
     pub(crate) fn n_waited(&self) -> usize {
-        self.compared.len() + self.others.len()
+        let compared = self.instants().map(|(_, slots)| slots.len());
+        compared.sum::<usize>() + self.others.len()
     }
 
     /// Whether all waits are longer than the error of the clocks.
@@ -237,22 +258,33 @@ impl History {
         later.sort_unstable();
         let on_enter_ns = calls.enters_ns[on];
         let waits = calls.waits_ns.iter().zip(&calls.releasers);
-        for ((slot, (&ns, &releaser)), &enter_ns) in waits.enumerate().zip(&calls.enters_ns) {
-            if ns <= 0 || releaser as usize != on {
-                continue;
+        let waited = waits.zip(&calls.enters_ns).enumerate();
+        let waited = waited.filter(|(_, ((ns, on_slot), _))| **ns > 0 && **on_slot as usize == on);
+        match common {
+            Common::Instant(at_ns)
+                if later.is_empty()
+                    && calls.is_resolved.is_empty()
+                    && calls.enters_ns.iter().all(|&enter_ns| at_ns <= enter_ns) =>
+            {
+                let slots = sinces.since(at_ns);
+                slots.extend(waited.map(|(slot, _)| slot as u32));
             }
-            let is_resolved = calls.is_resolved.get(slot).copied().unwrap_or(true);
-            let since = match common {
-                _ if !is_resolved => Since::Unresolved,
-                Common::Instant(at_ns)
-                    if at_ns <= enter_ns.min(on_enter_ns)
-                        && (later.is_empty() || later.binary_search(&slot).is_err()) =>
-                {
-                    Since::Instant(at_ns)
+            _ => {
+                for (slot, (_, &enter_ns)) in waited {
+                    let is_resolved = calls.is_resolved.get(slot).copied().unwrap_or(true);
+                    let since = match common {
+                        _ if !is_resolved => Since::Unresolved,
+                        Common::Instant(at_ns)
+                            if at_ns <= enter_ns.min(on_enter_ns)
+                                && (later.is_empty() || later.binary_search(&slot).is_err()) =>
+                        {
+                            Since::Instant(at_ns)
+                        }
+                        _ => self.since(instance, [slot, on]),
+                    };
+                    sinces.push(slot, since);
                 }
-                _ => self.since(instance, [slot, on]),
-            };
-            sinces.push(slot, since);
+            }
         }
         self.later = later;
     }
@@ -330,7 +362,7 @@ impl History {
             let members = &synchronizations.members;
             if !self.has_all(communicator, instance) {
                 let slots = members.iter();
-                later.extend(slots.filter_map(|&member| slot_of(instance, member)));
+                later.extend(slots.filter_map(|&member| instance.slot_of(member)));
                 continue;
             }
             let is_same = communicator == instance.communicator;
@@ -339,15 +371,15 @@ impl History {
                     continue;
                 }
                 match partial.root.map(|root| members[root as usize]) {
-                    Some(root) if root != process => later.extend(slot_of(instance, root)),
+                    Some(root) if root != process => later.extend(instance.slot_of(root)),
                     _ => return Common::No,
                 }
                 for &(waited, on) in &partial.others {
                     let [waited, on] = [waited, on].map(|slot| members[slot as usize]);
                     if waited == process {
-                        later.extend(slot_of(instance, on));
+                        later.extend(instance.slot_of(on));
                     } else if on == process {
-                        later.extend(slot_of(instance, waited));
+                        later.extend(instance.slot_of(waited));
                     }
                 }
             }
@@ -382,15 +414,5 @@ impl History {
             return Since::Instant(origin_ns);
         }
         since
-    }
-}
-
-/// The slot of a process in an instance.
-fn slot_of(instance: &Instance, process: u32) -> Option<usize> {
-    let members = &instance.members;
-    // On the world mostly the same.
-    match members.get(process as usize) {
-        Some(&member) if member == process => Some(process as usize),
-        _ => members.iter().position(|&member| member == process),
     }
 }

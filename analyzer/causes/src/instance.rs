@@ -49,6 +49,18 @@ pub struct Instance {
     pub parts: Vec<PartOfProcess>,
 }
 
+impl Instance {
+    /// The slot of a process.
+    pub(crate) fn slot_of(&self, process: u32) -> Option<usize> {
+        let members = &self.members;
+        // On the world mostly the same.
+        match members.get(process as usize) {
+            Some(&member) if member == process => Some(process as usize),
+            _ => members.iter().position(|&member| member == process),
+        }
+    }
+}
+
 /// Which members of an instance depend on each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Dependence {
