@@ -114,7 +114,7 @@ pub fn analyze(
         let selection = &options.selection;
         let wanted = selection.resolve(&communicators, run.world_size)?;
         let nothing = || Tally::new(&run, &clocks, &communicators, &wanted);
-        let (sums, findings) = match_calls(
+        let (mut sums, findings) = match_calls(
             &run,
             &clocks,
             &communicators,
@@ -122,6 +122,7 @@ pub fn analyze(
             progress,
             &nothing,
         );
+        sums.settle();
         selection.check_phase(&findings)?;
         let analysis = judge::summarize::summarize(&judge::inputs::Inputs {
             run: &run,

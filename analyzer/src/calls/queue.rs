@@ -134,15 +134,12 @@ impl Queue {
 
     /// Removes the calls before a position; each removed part is passed to `done`.
     pub(crate) fn drop_before(&mut self, position: u64, mut done: impl FnMut(&RecordRun)) {
-        while let Some(first) = self.runs.front_mut() {
-            if first.position >= position {
-                break;
-            }
-            if first.end() <= position {
-                done(first);
-                self.runs.pop_front();
-                continue;
-            }
+        let n = self.index_from(position);
+        self.runs.range(..n).for_each(&mut done);
+        self.runs.drain(..n);
+        if let Some(first) = self.runs.front_mut()
+            && first.position < position
+        {
             done(&first.within(0, position));
             *first = first.within(position, u64::MAX);
         }

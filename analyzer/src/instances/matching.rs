@@ -155,7 +155,7 @@ fn fastest_window(n_processes: usize) -> u64 {
 /// The workers that have nothing to do; rayon does not say which one does what.
 struct Workers<'n, A> {
     new: &'n (dyn Fn() -> A + Sync),
-    idle: Mutex<Vec<Worker<A>>>,
+    idle: Mutex<Vec<Box<Worker<A>>>>,
 }
 
 /// The private state of a worker.
@@ -169,11 +169,12 @@ impl<A: Adder> Workers<'_, A> {
     fn with<T>(&self, work: impl FnOnce(&mut Decoder, &mut dyn FnMut(Outcome<'_>)) -> T) -> T {
         let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = lock().pop();
-        let mut worker = idle.unwrap_or_else(|| Worker {
+        let new = || Worker {
             adder: (self.new)(),
             decoder: Decoder::default(),
-        });
-        let Worker { adder, decoder } = &mut worker;
+        };
+        let mut worker = idle.unwrap_or_else(|| Box::new(new()));
+        let Worker { adder, decoder } = &mut *worker;
         let done = work(decoder, &mut |matched| adder.take(matched));
         lock().push(worker);
         done

@@ -45,7 +45,7 @@ pub(crate) fn disturbances(inputs: &Inputs<'_>) -> Vec<DisturbanceSummary> {
         .sums
         .lateness
         .iter()
-        .filter(|(_, lateness)| lateness.arrivals.sampled().len() >= MIN_SAMPLED)
+        .filter(|(_, lateness)| lateness.arrivals.n_sampled() >= MIN_SAMPLED)
         .collect();
     let occasions = Occasions::new(&groups);
     let arrivals = groups.iter().map(|(_, lateness)| &lateness.arrivals);
@@ -81,12 +81,12 @@ fn found_above(
     let mut events: Vec<Event> = Vec::new();
     let mut is_least = false;
     for (index, ((_, lateness), &usual_ns)) in groups.iter().zip(usual_ns).enumerate() {
-        let latest = lateness.arrivals.latest().iter();
+        let latest = lateness.arrivals.latest().into_iter();
         let n_before = events.len();
         events.extend(
             latest
                 .take_while(|arrival| arrival.lateness_ns > usual_ns)
-                .map(|&arrival| (arrival, index)),
+                .map(|arrival| (arrival, index)),
         );
         is_least |= events.len() - n_before == MAX_LATEST;
     }
@@ -120,7 +120,7 @@ fn found_above(
 
 /// The lateness of the sampled instances, ns.
 fn lateness_of(arrivals: &LateArrivals) -> Vec<i64> {
-    let sampled = arrivals.sampled().iter();
+    let sampled = arrivals.sampled().into_iter();
     sampled.map(|instance| instance.lateness_ns).collect()
 }
 
@@ -189,7 +189,7 @@ fn disturbed_operations(
 
 /// What the waits at the steps of a recurrence come to, ns, by the sampled instances.
 fn estimate_ns(lateness: &Lateness, steps: &StepPeriod) -> Option<i64> {
-    let sampled = || lateness.arrivals.sampled().iter();
+    let sampled = || lateness.arrivals.sampled().into_iter();
     let all_ns = sum_ns(sampled().map(|instance| instance.caused_ns));
     let at_steps = sampled().filter(|instance| instance.sequence % steps.steps == steps.phase);
     let own_ns = sum_ns(at_steps.map(|instance| instance.caused_ns));

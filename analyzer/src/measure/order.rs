@@ -19,12 +19,12 @@ pub(super) struct Order {
     pub(super) slots: Vec<u32>,
     keys: Vec<u64>,
     by_bucket: Vec<u64>,
-    /// Where the next key of each bucket belongs.
-    places: Vec<u32>,
 }
 
 /// Fewer stamps are sorted by comparing them.
 const MIN_IN_BUCKETS: usize = 20;
+/// Most buckets, a power of two.
+const MAX_BUCKETS: usize = 256;
 
 impl Order {
     pub(super) fn clear(&mut self) {
@@ -46,17 +46,15 @@ impl Order {
             (self.times, self.slots) = order.into_iter().unzip();
             return;
         }
-        self.keys.resize(stamps.len(), 0);
-        for (slot, (key, stamp)) in self.keys.iter_mut().zip(stamps).enumerate() {
-            *key = ((stamp.ns() - first) as u64) << slot_bits | slot as u64;
-        }
+        self.keys.clear();
+        let keys = stamps.iter().zip(0u64..);
+        let keys = keys.map(|(stamp, slot)| ((stamp.ns() - first) as u64) << slot_bits | slot);
+        self.keys.extend(keys);
         if stamps.len() < MIN_IN_BUCKETS || !self.sort_in_buckets(span, slot_bits) {
             self.keys.sort_unstable();
         }
-        let times = self
-            .keys
-            .iter()
-            .map(|key| first + (key >> slot_bits) as i64);
+        let times = self.keys.iter();
+        let times = times.map(|key| first + (key >> slot_bits) as i64);
         self.times.extend(times);
         let slot_mask = (1 << slot_bits) - 1;
         let slots = self.keys.iter().map(|key| *key as u32 & slot_mask);
@@ -64,41 +62,48 @@ impl Order {
     }
 
     /// Sorts keys, times up to `span` above the bits of their slots: distributes them to buckets of equal width, more than there
-    /// are times, and then moves each past the few that are greater. `false` if too many fall into one bucket.
+    /// are times if there are few, and then moves each past the few that are greater. `false` if these are too many.
     fn sort_in_buckets(&mut self, span: u64, slot_bits: u32) -> bool {
-        let width_bits = (u64::BITS - span.leading_zeros()).saturating_sub(slot_bits);
+        let n_buckets = MAX_BUCKETS.min(1 << slot_bits);
+        let width_bits = (u64::BITS - span.leading_zeros()).saturating_sub(n_buckets.ilog2());
         let shift = slot_bits + width_bits;
-        self.places.clear();
-        self.places.resize(1 << slot_bits, 0);
-        self.by_bucket.resize(self.keys.len(), 0);
-        let (keys, places) = (&self.keys[..], &mut self.places[..]);
-        let mut n_pairs = 0;
-        for key in keys {
-            let n_in_bucket = &mut places[(key >> shift) as usize];
-            n_pairs += *n_in_bucket as usize;
-            *n_in_bucket += 1;
-        }
-        if n_pairs > 2 * keys.len() {
-            return false;
+        // No bucket is beyond them.
+        let bucket = |key: u64| (key >> shift) as usize % MAX_BUCKETS;
+        // By bucket how many there are, and then where the next one belongs.
+        let mut places = [0u32; MAX_BUCKETS];
+        for &key in &self.keys {
+            places[bucket(key)] += 1;
         }
         let mut n_before = 0;
-        for place in places.iter_mut() {
+        for place in &mut places[..n_buckets] {
             let n_in_bucket = std::mem::replace(place, n_before);
             n_before += n_in_bucket;
         }
+        self.by_bucket.resize(self.keys.len(), 0);
         let sorted = &mut self.by_bucket[..];
-        for &key in keys {
-            let place = &mut places[(key >> shift) as usize];
+        for &key in &self.keys {
+            let place = &mut places[bucket(key)];
             sorted[*place as usize] = key;
             *place += 1;
         }
-        for mut at in 1..sorted.len() {
-            let key = sorted[at];
+        let mut most_moves = 4 * sorted.len();
+        let mut greatest = 0;
+        for from in 0..sorted.len() {
+            let key = sorted[from];
+            if key > greatest {
+                greatest = key;
+                continue;
+            }
+            let mut at = from;
             while at > 0 && sorted[at - 1] > key {
                 sorted[at] = sorted[at - 1];
                 at -= 1;
             }
             sorted[at] = key;
+            if from - at > most_moves {
+                return false;
+            }
+            most_moves -= from - at;
         }
         std::mem::swap(&mut self.keys, &mut self.by_bucket);
         true

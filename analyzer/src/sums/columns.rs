@@ -18,4 +18,6 @@ pub(crate) struct CallColumns<'f> {
     pub(crate) waits_are_lags: bool,
     /// Own leave minus first, ns; empty where that is not defined.
     pub(crate) departure_waits: &'f [i64],
+    /// Leave minus last enter in the order of departure, ns; empty where that is not defined.
+    pub(crate) departures_after_last: &'f [i64],
 }

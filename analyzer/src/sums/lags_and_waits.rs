@@ -45,6 +45,11 @@ impl LagsAndWaits {
         with(self.waits.clone(), &self.both)
     }
 
+    /// Its distributions.
+    pub(crate) fn distributions(&mut self) -> [&mut Distribution; 3] {
+        [&mut self.lags, &mut self.waits, &mut self.both]
+    }
+
     /// Adds another part.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.lags.merge(&other.lags);

@@ -8,8 +8,11 @@
 //! that its arrival ended: of several processes that are late together, as those of a host that all
 //! are interrupted at once, none is much later than the one before it, but all others wait.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use collbench_stats::random::Random;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Most late arrivals kept.
 pub(crate) const MAX_LATEST: usize = 256;
@@ -72,10 +75,11 @@ pub struct Sampled {
 /// The latest arrivals of an operation, and a sample of all.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LateArrivals {
-    /// Descending.
-    latest: Vec<LateArrival>,
-    /// Ascending.
-    sample: Vec<Sampled>,
+    /// The least late is at the top.
+    #[serde(serialize_with = "write_in_order")]
+    latest: BinaryHeap<Reverse<LateArrival>>,
+    #[serde(serialize_with = "write_in_order")]
+    sample: BinaryHeap<Sampled>,
 }
 
 impl LateArrivals {
@@ -95,36 +99,23 @@ impl LateArrivals {
     /// Whether an arrival that was so late may be kept.
     #[inline]
     pub fn may_keep(&self, lateness_ns: i64) -> bool {
-        let least = self.latest.get(MAX_LATEST - 1);
-        least.is_none_or(|least| lateness_ns >= least.lateness_ns)
+        let least = self.latest.peek();
+        self.latest.len() < MAX_LATEST
+            || least.is_none_or(|least| lateness_ns >= least.0.lateness_ns)
     }
 
     /// Looks at an arrival.
     pub fn keep(&mut self, arrival: LateArrival) {
-        if self.latest.len() == MAX_LATEST {
-            if arrival <= self.latest[MAX_LATEST - 1] {
-                return;
-            }
-            self.latest.pop();
-        }
-        let at = self.latest.partition_point(|kept| *kept > arrival);
-        self.latest.insert(at, arrival);
+        keep_least(&mut self.latest, Reverse(arrival), MAX_LATEST);
     }
 
     fn sample(&mut self, instance: Sampled) {
-        if self.sample.len() == MAX_SAMPLED {
-            if instance >= self.sample[MAX_SAMPLED - 1] {
-                return;
-            }
-            self.sample.pop();
-        }
-        let at = self.sample.partition_point(|kept| *kept < instance);
-        self.sample.insert(at, instance);
+        keep_least(&mut self.sample, instance, MAX_SAMPLED);
     }
 
     /// Adds those of another part of the instances.
     pub fn merge(&mut self, other: &Self) {
-        other.latest.iter().for_each(|&arrival| self.keep(arrival));
+        other.latest.iter().for_each(|arrival| self.keep(arrival.0));
         other
             .sample
             .iter()
@@ -133,15 +124,42 @@ impl LateArrivals {
 
     /// The latest arrivals, the latest first.
     #[must_use]
-    pub fn latest(&self) -> &[LateArrival] {
-        &self.latest
+    pub fn latest(&self) -> Vec<LateArrival> {
+        let ascending = self.latest.clone().into_sorted_vec();
+        ascending.into_iter().map(|arrival| arrival.0).collect()
+    }
+
+    /// How many instances are in the sample.
+    #[must_use]
+    pub fn n_sampled(&self) -> usize {
+        self.sample.len()
     }
 
     /// The sample of all instances, in no order that means anything.
     #[must_use]
-    pub fn sampled(&self) -> &[Sampled] {
-        &self.sample
+    pub fn sampled(&self) -> Vec<Sampled> {
+        self.sample.clone().into_sorted_vec()
     }
+}
+
+/// Looks at one more of which the least are kept, `most` of them.
+#[inline]
+fn keep_least<T: Ord>(kept: &mut BinaryHeap<T>, one: T, most: usize) {
+    if kept.len() < most {
+        kept.push(one);
+    } else if let Some(mut greatest) = kept.peek_mut()
+        && one < *greatest
+    {
+        *greatest = one;
+    }
+}
+
+/// Writes them in an order that does not depend on who was met first.
+fn write_in_order<T: Ord + Clone + Serialize, S: Serializer>(
+    kept: &BinaryHeap<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    kept.clone().into_sorted_vec().serialize(serializer)
 }
 
 /// A number that shows no trace of the order of sequences.

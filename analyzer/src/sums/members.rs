@@ -4,6 +4,7 @@ use collbench_stats::integers::add_ns;
 use serde::{Deserialize, Serialize};
 
 use crate::sums::columns::CallColumns;
+use crate::sums::serialization::Serialization;
 
 /// Sums of one process in one operation; its line of the timemap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,9 +73,12 @@ pub(crate) struct MemberColumns {
     n: u64,
     n_waits: u64,
     n_departure_waits: u64,
+    n_in_order: u64,
     call_ns: Vec<i64>,
     wait_ns: Vec<i64>,
     departure_wait_ns: Vec<i64>,
+    /// Leave minus last enter, by position in the order of departure.
+    after_last_ns: Vec<i64>,
 }
 
 impl MemberColumns {
@@ -99,10 +103,13 @@ impl MemberColumns {
             &mut self.n_departure_waits,
             departures,
         );
+        let in_order = calls.departures_after_last;
+        add_column(&mut self.after_last_ns, &mut self.n_in_order, in_order);
     }
 
-    /// Adds what there is to the lines of the processes.
-    pub(crate) fn flush(self, members: &mut [MemberTally]) {
+    /// Adds what there is to the lines of the processes, and to the serialization.
+    pub(crate) fn flush(self, members: &mut [MemberTally], serialization: &mut Serialization) {
+        serialization.add_all(self.n_in_order, &self.after_last_ns);
         for (position, line) in members.iter_mut().enumerate() {
             let of = |sums: &[i64]| sums.get(position).copied().unwrap_or(0);
             line.n_calls += self.n;

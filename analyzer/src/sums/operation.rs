@@ -272,6 +272,15 @@ impl OperationTally {
         self.sites.merge(other.sites);
     }
 
+    /// Prepares its distributions to be looked at.
+    pub(crate) fn settle(&mut self) {
+        let of_calls = [&mut self.call_time, &mut self.departure_wait];
+        let of_instances = [&mut self.duration, &mut self.core];
+        let all = of_calls.into_iter().chain(of_instances);
+        all.chain(self.lags_and_waits.distributions())
+            .for_each(Distribution::settle);
+    }
+
     pub(crate) fn see_bytes(&mut self, least: u64, most: u64) {
         let (before_least, before_most) = self.bytes.unwrap_or((least, most));
         self.bytes = Some((before_least.min(least), before_most.max(most)));

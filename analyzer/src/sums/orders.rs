@@ -6,14 +6,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) const MAX_POSITIONS: usize = 256;
 /// Columns beyond [`MAX_POSITIONS`].
 const DECILES: usize = 10;
-/// Places that are listed beside a table, at most (but for those of one instance): one table at a time
-/// stays in the nearest cache.
-const MAX_LISTED: usize = 4096;
 
 /// Counts of process x position.
 ///
-/// A table, and a list of places in it that are still to be counted. There is only the list until the table takes
-/// less: most operations of a program with many communicators and roots are met a few times.
+/// A list of places in the table, until the table takes less: most operations of a program with many communicators and
+/// roots are met a few times.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(into = "Written", from = "Written")]
 pub struct OrderCounts {
@@ -79,9 +76,11 @@ impl OrderCounts {
     /// Counts processes in an order: at each position a slot, or `NOBODY`, and `rows` the process of each
     /// slot.
     pub fn add_all(&mut self, order: &[u32], rows: &[usize]) {
+        let n_columns = self.n_columns;
         if self.is_by_position() {
-            let last = self.n_columns.saturating_sub(1);
-            self.add_in_columns(order, rows, move |position| position.min(last));
+            let (order, rest) = order.split_at(order.len().min(n_columns));
+            self.add_in_columns(order, rows, |position| position);
+            self.add_in_columns(rest, rows, |_| n_columns - 1);
         } else {
             let mut tenth = 0;
             self.add_in_columns(order, rows, |position| {
@@ -102,53 +101,52 @@ impl OrderCounts {
     ) {
         self.make_room(order.len());
         let n_columns = self.n_columns;
-        let n_before = self.listed.len();
-        self.listed.resize(n_before + order.len(), 0);
-        let listed = &mut self.listed[n_before..];
-        let mut n = 0;
-        for (position, &slot) in order.iter().enumerate() {
-            // `NOBODY` has no row.
-            if let Some(row) = rows.get(slot as usize) {
-                // A table has fewer places than a u32 has values.
-                listed[n] = (row * n_columns + column_of(position)) as u32;
-                n += 1;
-            }
+        // `NOBODY` has no row.
+        let places = order.iter().enumerate().filter_map(|(position, &slot)| {
+            Some(rows.get(slot as usize)? * n_columns + column_of(position))
+        });
+        if self.table.is_empty() {
+            // A table has fewer places than a u32 has values.
+            self.listed.extend(places.map(|place| place as u32));
+        } else {
+            count_places(&mut self.table, places);
         }
-        self.listed.truncate(n_before + n);
     }
 
     /// Adds the counts of another part, of the same processes.
     pub fn merge(&mut self, other: &Self) {
         if !other.table.is_empty() {
-            if self.table.is_empty() {
-                self.table = self.empty_table();
-            }
+            self.make_table();
             for (n, more) in self.table.iter_mut().zip(&other.table) {
                 *n = n.saturating_add(*more);
             }
         }
         self.make_room(other.listed.len());
-        self.listed.extend_from_slice(&other.listed);
-    }
-
-    /// Counts what is listed, if with `n` more it would be too much.
-    fn make_room(&mut self, n: usize) {
-        if self.listed.len() + n > self.most_listed() {
-            if self.table.is_empty() {
-                self.table = self.empty_table();
-            }
-            count_places(&mut self.table, &self.listed);
-            self.listed.clear();
-        }
-    }
-
-    /// Most places that are listed: as many as a table takes, before there is one.
-    fn most_listed(&self) -> usize {
         if self.table.is_empty() {
-            self.n * self.n_columns
+            self.listed.extend_from_slice(&other.listed);
         } else {
-            MAX_LISTED
+            count_listed(&mut self.table, &other.listed);
         }
+    }
+
+    /// Makes the table, if the list with `n` more would take more.
+    fn make_room(&mut self, n: usize) {
+        if self.table.is_empty() && self.listed.len() + n > self.most_listed() {
+            self.make_table();
+        }
+    }
+
+    /// Counts what is listed in the table, from now on.
+    fn make_table(&mut self) {
+        if self.table.is_empty() {
+            self.table = self.whole_table();
+            self.listed = Vec::new();
+        }
+    }
+
+    /// Most places that are listed: as many as a table takes.
+    fn most_listed(&self) -> usize {
+        self.n * self.n_columns
     }
 
     fn empty_table(&self) -> Vec<u32> {
@@ -172,16 +170,20 @@ impl OrderCounts {
         } else {
             self.table.clone()
         };
-        count_places(&mut table, &self.listed);
+        count_listed(&mut table, &self.listed);
         table
     }
 }
 
-fn count_places(table: &mut [u32], places: &[u32]) {
-    for &place in places {
-        let n = &mut table[place as usize];
-        *n = n.saturating_add(1);
+fn count_places(table: &mut [u32], places: impl Iterator<Item = usize>) {
+    for place in places {
+        // Never too many: the file of a process that made so many calls would have 128 GiB.
+        table[place] += 1;
     }
+}
+
+fn count_listed(table: &mut [u32], listed: &[u32]) {
+    count_places(table, listed.iter().map(|&place| place as usize));
 }
 
 #[cfg(test)]

@@ -84,6 +84,12 @@ impl Sums {
         resolved.count().max(1)
     }
 
+    /// Prepares them to be looked at, when nothing more is added.
+    pub(crate) fn settle(&mut self) {
+        let tallies = self.operations.list_mut();
+        tallies.iter_mut().for_each(OperationTally::settle);
+    }
+
     /// Makes the stretches of all courses as long as the longest.
     pub(crate) fn even_out_activities(&mut self) {
         let activities = || self.processes.iter().map(|process| &process.activity);

@@ -31,25 +31,17 @@ pub struct Serialization {
 }
 
 impl Serialization {
-    /// Adds one instance: leave minus last enter of its processes, ascending, ns.
-    #[inline]
-    pub fn add(&mut self, departures: &[i64]) {
-        let n = departures.len();
+    /// Adds some instances of equally many processes: for each position the sum of leave minus last enter, ns.
+    pub fn add_all(&mut self, n_instances: u64, sums: &[i64]) {
+        let n = sums.len();
         let n_steps = if n > MAX_STEPS { STEPS } else { n };
         if self.steps.len() < n_steps {
             self.steps.resize(n_steps, (0, 0));
         }
-        if n <= MAX_STEPS {
-            for ((sum, count), &time) in self.steps.iter_mut().zip(departures) {
-                add_ns(sum, time);
-                *count += 1;
-            }
-            return;
-        }
-        for (position, &time) in departures.iter().enumerate() {
-            let (sum, count) = &mut self.steps[position * STEPS / n];
+        for (position, &time) in sums.iter().enumerate() {
+            let (sum, count) = &mut self.steps[position * n_steps / n];
             add_ns(sum, time);
-            *count += 1;
+            *count += n_instances;
         }
     }
 
@@ -78,9 +70,9 @@ mod tests {
     #[test]
     fn positions_are_summed_one_by_one_and_parts_add_up() {
         let mut curve = Serialization::default();
-        curve.add(&[-3, 10, 25]);
+        curve.add_all(1, &[-3, 10, 25]);
         let mut other = Serialization::default();
-        other.add(&[5, 8, 20, 40]);
+        other.add_all(1, &[5, 8, 20, 40]);
         curve.merge(&other);
         assert_eq!(curve.steps(), [(2, 2), (18, 2), (45, 2), (40, 1)]);
     }
@@ -89,7 +81,7 @@ mod tests {
     fn beyond_256_processes_there_are_a_hundred_steps() {
         let departures: Vec<i64> = (0..1000).collect();
         let mut curve = Serialization::default();
-        curve.add(&departures);
+        curve.add_all(1, &departures);
         assert_eq!(curve.steps().len(), 100);
         assert_eq!(curve.steps()[7], ((70..80).sum(), 10));
     }

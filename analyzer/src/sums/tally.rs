@@ -359,7 +359,8 @@ impl Adder for Tally<'_> {
         self.flush_column_buffer();
         let tallies = self.sums.operations.list_mut();
         for (tally, rest) in tallies.iter_mut().zip(self.scratch.operations) {
-            rest.columns.flush(&mut tally.members);
+            rest.columns
+                .flush(&mut tally.members, &mut tally.serialization);
             if let Some(inside) = &mut tally.inside {
                 inside.add_rows(rest.rows);
             }

@@ -11,6 +11,17 @@ pub(crate) struct RecordAt {
     pub(crate) record: u32,
 }
 
+impl RecordAt {
+    /// The location so many records behind it, in the same chunk.
+    #[inline]
+    pub(crate) fn plus(self, n: usize) -> Self {
+        Self {
+            record: self.record + n as u32,
+            ..self
+        }
+    }
+}
+
 /// Calls with positions that follow one another, in consecutive records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordRun {

@@ -106,21 +106,19 @@ impl<'a> RecordReader<'a> {
         last: &mut LastBlock,
         mut look: impl FnMut(&RecordRun, &[Record]),
     ) {
-        let packed = match &self.chunks[run.location.chunk as usize].records {
-            Records::InPlace(records) => {
-                let first = run.location.record as usize;
-                look(&run, &records[first..first + run.n as usize]);
-                return;
-            }
-            Records::Packed(packed) => packed,
-        };
+        let all = &self.chunks[run.location.chunk as usize].records;
         while run.n > 0 {
-            let (block, at) = packed.block_of(run.location.record as usize);
-            let records = last.block(self, (run.location.chunk, block));
-            let n = (records.len() - at).min(run.n as usize);
-            let mut part = run;
-            part.n = n as u32;
-            look(&part, &records[at..at + n]);
+            let first = run.location.record as usize;
+            let records = match all {
+                Records::InPlace(records) => &records[first..],
+                Records::Packed(packed) => {
+                    let (block, at) = packed.block_of(first);
+                    &last.block(self, (run.location.chunk, block))[at..]
+                }
+            };
+            let n = records.len().min(run.n as usize);
+            let part = RecordRun { n: n as u32, ..run };
+            look(&part, &records[..n]);
             run.position += n as u64;
             run.location.record += n as u32;
             run.n -= n as u32;

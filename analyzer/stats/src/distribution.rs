@@ -84,7 +84,7 @@ impl Distribution {
     /// Adds a sample, ns.
     #[inline]
     pub fn add(&mut self, sample: i64) {
-        if self.list.len() >= self.max_in_list() {
+        if self.list.len() >= self.precision.max_exact() {
             self.count_list();
         }
         self.list.push(sample);
@@ -101,26 +101,16 @@ impl Distribution {
             self.add(sample.into());
             return sample.into();
         }
-        if self.list.len() + samples.len() <= self.max_in_list() && self.lists_several() {
+        if self.list.len() + samples.len() <= self.precision.max_exact() && self.lists_several() {
             return self.list.extend(samples);
         }
         self.count_list();
-        if samples.len() <= self.max_in_list() && self.lists_several() {
+        if samples.len() <= self.precision.max_exact() && self.lists_several() {
             return self.list.extend(samples);
         }
         // From now on samples are counted, not listed.
         self.list = SampleList::default();
         self.histogram().add(samples)
-    }
-
-    /// Largest number of samples in the list.
-    #[inline]
-    fn max_in_list(&self) -> usize {
-        if self.histogram.is_none() {
-            self.precision.max_listed()
-        } else {
-            self.precision.max_exact()
-        }
     }
 
     /// Whether several samples at a time are listed before they are counted. An operation has
@@ -146,6 +136,13 @@ impl Distribution {
         list.count(self.histogram());
         if !is_first {
             self.list = list.emptied();
+        }
+    }
+
+    /// Counts all samples, if there is a histogram: quantiles are then found sooner.
+    pub fn settle(&mut self) {
+        if self.histogram.is_some() {
+            self.count_list();
         }
     }
 

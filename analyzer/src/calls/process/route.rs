@@ -33,16 +33,19 @@ impl Process<'_> {
             Some(window) => self.skip_before_window(batch, window.ticks),
             None => 0,
         };
-        while let Some(first) = all.get(at) {
+        loop {
+            if batch.is_possible {
+                at += self.take_plain(&all[at..], batch.location.plus(at));
+            }
+            let Some(first) = all.get(at) else {
+                break;
+            };
             if !self.completing.is_empty() {
                 self.end_completed(first.enter.get());
             }
             let class = class_of(first);
             let (before, rest) = all.split_at(at);
-            let location = RecordAt {
-                record: batch.location.record + at as u32,
-                ..batch.location
-            };
+            let location = batch.location.plus(at);
             let n = self.part_length(rest, location, class);
             let part = BatchPart {
                 records: &rest[..n],
@@ -80,6 +83,35 @@ impl Process<'_> {
                 self.note_thread(thread, all);
             }
         }
+    }
+
+    /// Takes the blocking calls that some records begin with, of which the first is at a location, if they only have to be queued;
+    /// gives how many there are.
+    #[inline]
+    fn take_plain(&mut self, records: &[Record], location: RecordAt) -> usize {
+        let is_looked_at = self.has_messages
+            || self.call_sites.has_any()
+            || self.gaps.has_open()
+            || self.found.of_process.finalize.is_some()
+            || !self.completing.is_empty()
+            || !self.stream.is_single_threaded();
+        if is_looked_at {
+            return 0;
+        }
+        let alike = self.alike(location, true);
+        let mut at = 0;
+        while let Some(first) = records.get(at)
+            && class_of(first) == RecordClass::Ordered
+            && first.leave.get() != 0
+            && let Some(local_comm) = self.local_comm_of(first)
+        {
+            let n = n_alike(&records[at..]);
+            let queue = self.touch(local_comm, call_order_of(first));
+            queue.push(location.plus(at), n as u32, alike);
+            at += n;
+        }
+        self.n_queued += at as u64;
+        at
     }
 
     /// Notes when one of several threads was in collectives.
@@ -133,21 +165,13 @@ impl Process<'_> {
         let others = records[1..].iter();
         match class {
             RecordClass::Ordered => {
-                let (communicator, word) = (first.communicator, first.word());
-                let is_alike = |record: &&Record| {
-                    record.communicator == communicator
-                        && is_alike(record.word(), word)
-                        && record.leave.get() != 0
-                };
-                let n = others.take_while(is_alike).count() + 1;
+                let n = n_alike(records);
                 if !self.call_sites.has_any() {
                     return n;
                 }
                 let site = self.call_sites.at(location);
-                let is_from_there = |i: &u32| {
-                    let record = location.record + i;
-                    self.call_sites.at(RecordAt { record, ..location }) == site
-                };
+                let is_from_there =
+                    |i: &u32| self.call_sites.at(location.plus(*i as usize)) == site;
                 (0..n as u32).take_while(is_from_there).count()
             }
             RecordClass::Message => {
@@ -254,11 +278,7 @@ impl Process<'_> {
             self.note_call(last, location, CallOf::Nothing);
             return None;
         };
-        let call_order = if first.is_internal() {
-            CallOrder::Internal
-        } else {
-            CallOrder::Application
-        };
+        let call_order = call_order_of(first);
         let is_nonblocking =
             class == RecordClass::Initiation && call_order == CallOrder::Application;
         let alike = self.alike(location, is_possible);
@@ -355,5 +375,25 @@ impl Process<'_> {
             }
             damage.n_undefined += n as u64;
         }
+    }
+}
+
+/// How many records, of which the first is of an ordered call, are of calls that go to one queue, and have returned.
+#[inline]
+fn n_alike(records: &[Record]) -> usize {
+    let (communicator, word) = (records[0].communicator, records[0].word());
+    let is_alike = |record: &&Record| {
+        record.communicator == communicator
+            && is_alike(record.word(), word)
+            && record.leave.get() != 0
+    };
+    records[1..].iter().take_while(is_alike).count() + 1
+}
+
+fn call_order_of(record: &Record) -> CallOrder {
+    if record.is_internal() {
+        CallOrder::Internal
+    } else {
+        CallOrder::Application
     }
 }

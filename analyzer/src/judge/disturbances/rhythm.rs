@@ -73,7 +73,7 @@ pub(crate) struct Rhythm {
 impl<'a> Occasions<'a> {
     pub(crate) fn new(groups: &'a [Group<'a>]) -> Self {
         let times = groups.iter().map(|(_, lateness)| {
-            let sampled = lateness.arrivals.sampled().iter();
+            let sampled = lateness.arrivals.sampled().into_iter();
             let mut times: Vec<i64> = sampled.map(|instance| instance.at_ns).collect();
             times.sort_unstable();
             times
@@ -147,7 +147,7 @@ impl<'a> Occasions<'a> {
         }
         let (group, n) = counts.into_iter().rev().max_by_key(|(_, n)| *n)?;
         let (key, lateness) = self.groups[group];
-        let sampled = lateness.arrivals.sampled().iter();
+        let sampled = lateness.arrivals.sampled().into_iter();
         let sampled = sampled.map(|of| (of.sequence, of.lateness_ns > usual_ns[group]));
         let found = recurrence(&sampled.collect::<Vec<_>>(), self.groups.len())?;
         let steps = StepPeriod {
@@ -248,7 +248,7 @@ impl<'a> Occasions<'a> {
             .groups
             .iter()
             .map(|(key, lateness)| {
-                let sampled = lateness.arrivals.sampled().iter();
+                let sampled = lateness.arrivals.sampled().into_iter();
                 let own = sampled.filter(|_| key.0 == communicator);
                 own.map(|instance| instance.sequence.cast_signed())
                     .collect()
@@ -428,7 +428,7 @@ impl<'a> Occasions<'a> {
         let calls: Vec<(u64, usize)> = groups
             .filter(|(_, (key, _))| key.0 == steps.series)
             .flat_map(|(group, (_, lateness))| {
-                let sampled = lateness.arrivals.sampled().iter();
+                let sampled = lateness.arrivals.sampled().into_iter();
                 sampled.map(move |instance| (instance.sequence, group))
             })
             .filter(|(sequence, _)| during.contains(sequence))

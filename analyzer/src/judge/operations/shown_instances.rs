@@ -73,7 +73,7 @@ impl Chosen<'_> {
         self.list.push(ShownInstance {
             operation,
             is_outlier: self.outliers.contains(&times.costliness),
-            times: times.clone(),
+            times: times.in_order(),
         });
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use collbench_clocks::timestamp::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::instances::complete::CompleteInstance;
 use crate::measure::outside::Figures;
@@ -76,8 +76,9 @@ pub struct InstanceTimes {
     pub completions: Vec<CompletionTimes>,
     /// By call the number of the place in the program from which it was made; empty where that was not recorded.
     sites: Vec<u32>,
-    /// Messages among these calls of which both ends are known; of more than 1,024 those that took longest. By the
-    /// time at which they were sent.
+    /// Messages among these calls of which both ends are known; of more than 1,024 those that took longest. In
+    /// results they are in the order in which they were sent.
+    #[serde(serialize_with = "write_in_order")]
     pub messages: Vec<MessageTimes>,
     /// How many such messages there were; `None` where messages were not recorded.
     pub n_messages: Option<u64>,
@@ -188,14 +189,12 @@ impl InstanceTimes {
             of_slots.collect()
         });
         let paired = instance.messages.map(|messages| messages.paired);
-        let messages = paired.into_iter().flatten();
-        let messages: Vec<MessageTimes> = messages
-            .filter_map(|message| {
-                let from = index_of(message.from as usize)? as u32;
-                let to = index_of(message.to as usize)? as u32;
-                Some(MessageTimes::of(message, from, to))
-            })
-            .collect();
+        let mut messages = Vec::with_capacity(paired.map_or(0, <[_]>::len));
+        messages.extend(paired.into_iter().flatten().filter_map(|message| {
+            let from = index_of(message.from as usize)? as u32;
+            let to = index_of(message.to as usize)? as u32;
+            Some(MessageTimes::of(message, from, to))
+        }));
         Self {
             costliness,
             key,
@@ -215,6 +214,13 @@ impl InstanceTimes {
             n_messages: paired.is_some().then_some(messages.len() as u64),
             messages: longest(messages),
         }
+    }
+
+    /// This instance, with its messages in the order in which they were sent.
+    pub(crate) fn in_order(&self) -> Self {
+        let mut own = self.clone();
+        own.messages.sort_unstable();
+        own
     }
 
     /// The place in the program from which one of its calls was made, by id; `None` where that is not known.
@@ -260,15 +266,21 @@ impl MessageTimes {
     }
 }
 
-/// The messages that took longest, at most [`MAX_MESSAGES`], by the time at which they were sent.
+/// The messages that took longest, at most [`MAX_MESSAGES`].
 fn longest(mut messages: Vec<MessageTimes>) -> Vec<MessageTimes> {
     if messages.len() > MAX_MESSAGES {
         messages.sort_unstable_by_key(|message| (Reverse(message.transfer_ns()), *message));
         messages.truncate(MAX_MESSAGES);
         messages.shrink_to_fit();
     }
-    messages.sort_unstable();
     messages
+}
+
+/// Writes messages by the time at which they were sent.
+fn write_in_order<S: Serializer>(messages: &[MessageTimes], out: S) -> Result<S::Ok, S::Error> {
+    let mut messages = messages.to_vec();
+    messages.sort_unstable();
+    messages.serialize(out)
 }
 
 #[cfg(test)]
@@ -293,7 +305,6 @@ mod tests {
             let sent: Vec<MessageTimes> = sent.collect();
             let kept = longest(sent.clone());
             prop_assert_eq!(kept.len(), sent.len().min(MAX_MESSAGES));
-            prop_assert!(kept.is_sorted_by_key(|message| message.sent_ns));
             let left_out = sent.iter().filter(|message| !kept.contains(message));
             let most = left_out.map(MessageTimes::transfer_ns).max().flatten();
             prop_assert!(kept.iter().all(|message| message.transfer_ns() >= most || kept.len() == sent.len()));

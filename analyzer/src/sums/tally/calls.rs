@@ -94,6 +94,7 @@ impl Tally<'_> {
             waits,
             waits_are_lags: figures.waits_are_lags,
             departure_waits: &figures.departure_waits,
+            departures_after_last: &figures.departures_after_last,
         };
         column_buffer.add(extent, &calls);
 
@@ -123,6 +124,7 @@ impl Tally<'_> {
             for (slot, &position) in shown_at.positions.iter().enumerate() {
                 tally.members[position].add_call(&calls, slot);
             }
+            (tally.serialization).add_all(1, calls.departures_after_last);
         }
         Some(OperationSection {
             instances: 1,
@@ -145,6 +147,7 @@ impl Tally<'_> {
         let times = &self.scratch.times;
         let tally = self.sums.operations.get_mut(of.number);
         add_distributions(tally, of, times, &mut picked);
+        (tally.serialization).add_all(1, &figures.departures_after_last);
         let mut section = OperationSection {
             instances: 1,
             calls: picked.slots.len() as u64,

@@ -199,9 +199,6 @@ impl Tally<'_> {
         let rows = &shown_at.positions;
         tally.arrivals.add_all(&figures.arrivals, rows);
         tally.departures.add_all(&figures.departures, rows);
-        if !figures.departures_after_last.is_empty() {
-            tally.serialization.add(&figures.departures_after_last);
-        }
         let process_of = |slot: usize| instance.communicator.members[slot].process;
         if let Some(slot) = figures.last {
             self.sums.processes[process_of(slot)].last += 1;

@@ -35,23 +35,13 @@ impl Precision {
         }
     }
 
-    /// Number of samples up to which quantiles are exact.
+    /// Number of samples up to which quantiles are exact, since all are listed.
     pub(super) fn max_exact(self) -> usize {
         match self {
             Self::Whole => 4096,
             Self::Fine => 256,
             Self::Medium => 64,
             Self::Coarse => 32,
-        }
-    }
-
-    /// Number of samples that are listed; a histogram takes less memory from there on. At least
-    /// [`max_exact`](Self::max_exact), since the parts of a distribution do not know how many
-    /// samples there are in all.
-    pub(super) fn max_listed(self) -> usize {
-        match self {
-            Self::Whole => 8192,
-            Self::Fine | Self::Medium | Self::Coarse => self.max_exact(),
         }
     }
 

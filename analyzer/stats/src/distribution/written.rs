@@ -54,7 +54,7 @@ impl TryFrom<Distribution> for super::Distribution {
         let precision = of.precision;
         let mut distribution = Self::new(precision);
         match of.samples {
-            Samples::Listed(list) if list.len() > precision.max_listed() => {
+            Samples::Listed(list) if list.len() > precision.max_exact() => {
                 return Err("a distribution lists more samples than are kept");
             }
             Samples::Listed(list) => {
@@ -68,7 +68,7 @@ impl TryFrom<Distribution> for super::Distribution {
                 buckets,
             } => {
                 let histogram = Histogram::of_buckets(precision, moments, range, &buckets)
-                    .filter(|_| moments.n() > precision.max_listed() as u64)
+                    .filter(|_| moments.n() > precision.max_exact() as u64)
                     .ok_or("the counts of a distribution are not those of its samples")?;
                 distribution.histogram = Some(Box::new(histogram));
             }
