@@ -1,0 +1,14 @@
+//! Rule files by which MPI libraries choose the algorithms of collectives.
+//!
+//! A [`CallClass`] is what a program called; a [`Decision`] says which line of a rule file decides
+//! it, or what decides instead; a [`Problem`] is what is wrong at one place of a file. The reader of
+//! each version of each library is a model of its own.
+#![forbid(unsafe_code)]
+
+mod call;
+mod decision;
+mod problem;
+
+pub use call::CallClass;
+pub use decision::{DecidedBy, Decision};
+pub use problem::{Position, Problem};
