@@ -7,6 +7,7 @@
 
 mod call;
 mod decision;
+pub mod json;
 mod problem;
 
 pub use call::CallClass;
