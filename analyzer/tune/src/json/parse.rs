@@ -214,8 +214,8 @@ fn number(word: &str) -> Option<(Data, bool)> {
     }
     let leading_zero = first == b'0'
         && digits
-            .bytes()
-            .nth(1)
+            .as_bytes()
+            .get(1)
             .is_some_and(|byte| byte.is_ascii_digit());
     let bare_point = digits.ends_with('.') || digits.contains(".e") || digits.contains(".E");
     Some((Data::Number(word.to_owned()), !leading_zero && !bare_point))
