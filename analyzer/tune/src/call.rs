@@ -16,6 +16,8 @@ pub struct CallClass {
     pub bytes: (u64, u64),
     /// Number of calls, of all processes together.
     pub calls: u64,
+    /// Instances of these calls that returned with an error at one process at least.
+    pub failed: u64,
     /// The library's names of the algorithms that ran, else the name by which their messages were
     /// recognized; `None` where neither is known.
     pub ran: Option<String>,

@@ -14,6 +14,8 @@ pub struct Decision {
     /// The algorithm that the library takes instead of `algorithm` for these calls, because it cannot
     /// do `algorithm` for them; `None` where it does as it was told.
     pub replaced_by: Option<String>,
+    /// What of this depends on something that is not known of the calls.
+    pub depends: Option<String>,
     /// What decides.
     pub by: DecidedBy,
 }

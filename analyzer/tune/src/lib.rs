@@ -7,9 +7,18 @@
 
 mod call;
 mod decision;
+mod document;
+mod explain;
 pub mod json;
+pub mod open_mpi;
 mod problem;
+mod report;
+mod screen;
+mod trace;
 
 pub use call::CallClass;
 pub use decision::{DecidedBy, Decision};
+pub use explain::Explained;
 pub use problem::{Position, Problem};
+pub use report::Report;
+pub use trace::calls_of;
