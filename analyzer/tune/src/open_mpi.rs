@@ -1,19 +1,25 @@
 //! Open MPI's rule files, as each version of the library reads them.
 //!
 //! [`version`] has the types of a table of one version, [`v4_1`] and [`v5_0`] the tables; [`scanner`]
-//! reads numbers as the library does, [`classic`] a whole file; [`tuned`] decides a call.
+//! reads numbers as the library does, [`classic`] a whole file; [`tuned`] decides a call; [`check`](mod@check)
+//! finds what is wrong, with the help of [`layout`].
 
+mod check;
 mod classic;
+mod layout;
 mod scanner;
 mod settings;
 mod tuned;
+mod unused;
 mod v4_1;
 mod v5_0;
 mod version;
 
+pub use check::check;
 pub use classic::{ClassicFile, CommunicatorRules, Dropped, MessageRule, OperationRules};
 pub use settings::Parameters;
 pub use tuned::{Call, Settings, decide, explain};
+pub use unused::unused;
 pub use version::{
     Algorithm, CountedSize, Library, Limit, OperationTable, Part, Version, VersionTable,
 };

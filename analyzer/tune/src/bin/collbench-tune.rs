@@ -10,7 +10,9 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use collbench_analyzer::{Analysis, RunFiles, analyze};
 use collbench_files::guard_mappings;
 use collbench_text::{inert, man};
-use collbench_tune::open_mpi::{ClassicFile, Library, Parameters, Settings, Version, explain};
+use collbench_tune::open_mpi::{
+    ClassicFile, Library, Parameters, Settings, Version, check, explain, unused,
+};
 use collbench_tune::{CallClass, Report, calls_of};
 
 /// Exit status: the command line is invalid.
@@ -176,8 +178,16 @@ fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
         let classes = run.calls.iter();
         let parts =
             classes.flat_map(|class| explain(&file, library, &settings, class, options.element));
-        parts.collect()
+        parts.collect::<Vec<_>>()
     });
+    let mut problems = check(&text, &file, library);
+    if let Some(calls) = &calls {
+        problems.extend(unused(&file, library, calls));
+        problems.sort();
+    }
+    let notes = recorded
+        .as_ref()
+        .map_or_else(Vec::new, |run| notes(&run.parameters, path));
     let report = Report {
         file: inert::path(path),
         format: "rules of coll_tuned",
@@ -186,8 +196,8 @@ fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
             .dropped
             .as_ref()
             .map(|dropped| (dropped.at, dropped.why.clone())),
-        notes: Vec::new(),
-        problems: Vec::new(),
+        notes,
+        problems,
         calls,
     };
     let text = match options.format {
@@ -200,6 +210,28 @@ fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// What the run did with rule files.
+fn notes(parameters: &Parameters, path: &Path) -> Vec<String> {
+    let Some(named) = parameters.rule_file() else {
+        return vec![
+            "the recorded run named no rule file: what ran is what the library chose, what follows is \
+             what it would do with this file"
+                .to_owned(),
+        ];
+    };
+    let mut notes = Vec::new();
+    if Path::new(named).file_name() != path.file_name() {
+        notes.push(format!("the recorded run named another rule file, {named}"));
+    }
+    if !parameters.uses_rules() {
+        notes.push(
+            "the recorded run did not set coll_tuned_use_dynamic_rules to 1: it read no rule file"
+                .to_owned(),
+        );
+    }
+    notes
 }
 
 /// The library that was asked for, else that of the trace.

@@ -129,7 +129,7 @@ pub struct OperationTable {
 }
 
 /// Numbers of operations in a file, with and without rules.
-pub const NAMES_BY_ID: [&str; 22] = [
+pub(super) const NAMES_BY_ID: [&str; 22] = [
     "allgather",
     "allgatherv",
     "allreduce",

@@ -1,0 +1,474 @@
+//! What is wrong with a classic rule file.
+
+use super::classic::{ClassicFile, CommunicatorRules, MessageRule, OperationRules};
+use super::layout::meant;
+use super::version::{
+    Algorithm, CountedSize, Library, Limit, NAMES_BY_ID, OperationTable, Version,
+};
+use crate::problem::{Position, Problem};
+
+/// The largest fan-out that the library has.
+const MAX_FAN_OUT: i64 = 32;
+
+/// The largest element of a predefined type, bytes.
+const MAX_ELEMENT: i64 = 16;
+
+/// All that is wrong with a file, by place. `text` is what `file` was read from.
+#[must_use]
+pub fn check(text: &[u8], file: &ClassicFile, library: Library) -> Vec<Problem> {
+    let mut check = Check {
+        library,
+        problems: Vec::new(),
+    };
+    check.skipped(file);
+    let is_astray = file.dropped.is_some() || file.rest.is_some() || has_split_rules(file);
+    let meant = if is_astray {
+        meant(text, library)
+    } else {
+        None
+    };
+    let meant = meant.filter(|meant| !meant.problems.is_empty() || file.dropped.is_some());
+    match meant {
+        Some(meant) => {
+            let explains = !meant.problems.is_empty();
+            check.problems.extend(meant.problems);
+            check.operations(&meant.file);
+            // The reader gives up somewhere behind what is wrong.
+            if !explains {
+                check.dropped(file);
+            }
+        }
+        None => {
+            check.dropped(file);
+            check.operations(file);
+            check.rest(file);
+        }
+    }
+    check.version_line(text, file);
+    check.problems.sort();
+    check.problems.dedup();
+    check.problems
+}
+
+/// Whether the numbers of a rule are on several lines, while others are not.
+fn has_split_rules(file: &ClassicFile) -> bool {
+    let rules = all_rules(file);
+    let mut n_whole = 0;
+    let mut n_split = 0;
+    for (_, _, rule) in rules {
+        if rule.size.1.line == rule.segment.1.line {
+            n_whole += 1;
+        } else {
+            n_split += 1;
+        }
+    }
+    n_split > 0 && n_whole > 0
+}
+
+fn all_rules(
+    file: &ClassicFile,
+) -> impl Iterator<Item = (&OperationRules, &CommunicatorRules, &MessageRule)> {
+    file.operations.iter().flat_map(|operation| {
+        operation.communicators.iter().flat_map(move |sizes| {
+            let rules = sizes.rules.iter();
+            rules.map(move |rule| (operation, sizes, rule))
+        })
+    })
+}
+
+struct Check {
+    library: Library,
+    problems: Vec<Problem>,
+}
+
+impl Check {
+    fn add(
+        &mut self,
+        at: Position,
+        what: impl Into<String>,
+        effect: impl Into<String>,
+        instead: Option<String>,
+    ) {
+        self.problems.push(Problem {
+            at,
+            what: what.into(),
+            effect: effect.into(),
+            instead,
+        });
+    }
+
+    fn skipped(&mut self, file: &ClassicFile) {
+        for (at, text) in &file.skipped {
+            let shown: String = text.chars().take(40).collect();
+            let instead = match text.as_str() {
+                text if text.starts_with('@') => {
+                    "nothing: this word is of a patch that no release has".to_owned()
+                }
+                "K" | "k" | "KB" | "KiB" | "M" | "MB" | "MiB" | "G" => {
+                    "the size in bytes, as a plain number".to_owned()
+                }
+                "e" | "E" | "." => "the whole number, in digits".to_owned(),
+                _ => "a number, or # before a comment".to_owned(),
+            };
+            let effect = "the library skips it, and reads the digits before and behind it as numbers of \
+                          their own";
+            self.add(
+                *at,
+                format!("\"{shown}\" is no number"),
+                effect,
+                Some(instead),
+            );
+        }
+    }
+
+    fn dropped(&mut self, file: &ClassicFile) {
+        let Some(dropped) = &file.dropped else {
+            return;
+        };
+        self.add(
+            dropped.at,
+            dropped.why.clone(),
+            "the library ignores the whole file, without a word",
+            Some(dropped.instead.clone()),
+        );
+    }
+
+    fn rest(&mut self, file: &ClassicFile) {
+        if let (Some(at), None) = (file.rest, &file.dropped) {
+            self.add(
+                at,
+                "numbers behind the last operation",
+                "the library does not read them",
+                Some(
+                    "count them in the number of operations at the begin, or remove them"
+                        .to_owned(),
+                ),
+            );
+        }
+    }
+
+    fn version_line(&mut self, text: &[u8], file: &ClassicFile) {
+        const LINE: &[u8] = b"rule-file-version-";
+        let begin = text.windows(LINE.len()).position(|window| window == LINE);
+        let Some(begin) = begin else {
+            for (_, _, rule) in all_rules(file) {
+                if let Some((_, at)) = rule.requests
+                    && file.version.is_none()
+                {
+                    self.add(
+                        at,
+                        "a fifth number in a rule",
+                        "the library takes it for the size of the next rule",
+                        Some(
+                            "rule-file-version-2 as the first line, from Open MPI 5.0.7 on"
+                                .to_owned(),
+                        ),
+                    );
+                }
+            }
+            return;
+        };
+        let at = super::scanner::Places::of(text).place(begin);
+        if !self.library.reads_version_line() {
+            let version = self.library.version;
+            self.add(
+                at,
+                "a version line",
+                format!("{version} does not know it: it reads a negative number, and ignores the whole file"),
+                Some("no version line, and four numbers in each rule".to_owned()),
+            );
+        } else if begin != 0 {
+            self.add(
+                at,
+                "a version line that is not at the very begin",
+                "the library reads a negative number, and ignores the whole file",
+                Some("the version line first, before comments and spaces".to_owned()),
+            );
+        }
+    }
+
+    fn operations(&mut self, file: &ClassicFile) {
+        for (nth, operation) in file.operations.iter().enumerate() {
+            let name = NAMES_BY_ID.get(usize::try_from(operation.id).unwrap_or(usize::MAX));
+            let Some(name) = name else {
+                if file.dropped.as_ref().map(|dropped| dropped.at) != Some(operation.at) {
+                    self.add(
+                        operation.at,
+                        format!("operation {}, where the last is 21", operation.id),
+                        "the library ignores the whole file, without a word",
+                        Some("the number of an operation, such as 2 for allreduce".to_owned()),
+                    );
+                }
+                continue;
+            };
+            let is_repeated = file.operations[nth + 1..]
+                .iter()
+                .any(|later| later.id == operation.id);
+            if is_repeated {
+                self.add(
+                    operation.at,
+                    format!("{name} comes once more below"),
+                    "the library keeps the last one only: no call reaches these rules",
+                    Some("all rules of an operation in one place".to_owned()),
+                );
+            }
+            match self.library.operation_by_id(operation.id) {
+                Some(table) => self.communicators(table, operation),
+                None => self.add(
+                    operation.at,
+                    format!("{name} ({}) has no algorithms to choose from", operation.id),
+                    "the library reads these rules, and never looks at them",
+                    Some("nothing".to_owned()),
+                ),
+            }
+        }
+    }
+
+    fn communicators(&mut self, table: &OperationTable, operation: &OperationRules) {
+        let sizes: Vec<i64> = operation.communicators.iter().map(|of| of.size).collect();
+        for (nth, of) in operation.communicators.iter().enumerate() {
+            let (from, to) = reached(&sizes, nth);
+            if to.is_some_and(|to| to < from.max(2)) {
+                let why = match nth.checked_sub(1).map(|before| sizes[before] > of.size) {
+                    Some(true) => "communicator sizes that do not ascend",
+                    _ if of.size < 2 && nth + 1 < sizes.len() => {
+                        // It holds the place below the next size.
+                        continue;
+                    }
+                    _ => "the next size is not larger",
+                };
+                self.add(
+                    of.at,
+                    format!("{} processes: {why}", of.size),
+                    "the library stops at the first larger size and takes the last one before it: no \
+                     communicator reaches these rules",
+                    Some("each communicator size once, in ascending order".to_owned()),
+                );
+            }
+            if nth == 0 && of.size > 2 && !of.rules.is_empty() {
+                self.add(
+                    of.at,
+                    format!("{} processes, and no smaller size before", of.size),
+                    format!(
+                        "the library takes these rules for communicators of 2 to {} processes too",
+                        of.size - 1
+                    ),
+                    Some(
+                        "first a communicator size of 1 with 0 message sizes, so that the library \
+                          chooses below"
+                            .to_owned(),
+                    ),
+                );
+            }
+            self.messages(table, of, (from, to));
+        }
+    }
+
+    /// The rules of communicators `from` to `to`.
+    fn messages(
+        &mut self,
+        table: &OperationTable,
+        of: &CommunicatorRules,
+        (from, to): (i64, Option<i64>),
+    ) {
+        let sizes: Vec<i64> = of.rules.iter().map(|rule| rule.size.0).collect();
+        if sizes.first().is_some_and(|&first| first > 0) {
+            self.add(
+                of.rules[0].size.1,
+                format!("the first message size is {}, not 0", sizes[0]),
+                "the library ignores the whole file, without a word",
+                Some(
+                    "a first rule for size 0, with algorithm 0 where the library is to choose"
+                        .to_owned(),
+                ),
+            );
+        }
+        for (nth, rule) in of.rules.iter().enumerate() {
+            let (least, most) = reached(&sizes, nth);
+            let largest = match table.size {
+                CountedSize::Nothing => Some(0),
+                CountedSize::OneElement => {
+                    let n = to.unwrap_or(i64::MAX).max(1);
+                    Some(n.saturating_mul(MAX_ELEMENT))
+                }
+                _ => None,
+            };
+            if most.is_some_and(|most| most < least) {
+                let is_descending = nth > 0 && sizes[..nth].iter().any(|&size| size > rule.size.0);
+                let why = if is_descending {
+                    "message sizes that do not ascend"
+                } else {
+                    "the next message size is not larger"
+                };
+                self.add(
+                    rule.size.1,
+                    format!("size {}: {why}", rule.size.0),
+                    "the library stops at the first larger size and takes the last rule before it: no \
+                     call reaches this rule",
+                    Some("each message size once, in ascending order".to_owned()),
+                );
+            } else if least > rule.size.0 && nth > 0 {
+                self.add(
+                    rule.size.1,
+                    format!("size {}: message sizes that do not ascend", rule.size.0),
+                    format!(
+                        "the library stops at the first larger size: this rule holds from {least} on"
+                    ),
+                    Some("each message size once, in ascending order".to_owned()),
+                );
+            } else if let Some(largest) = largest
+                && least > largest
+            {
+                let effect = match table.size {
+                    CountedSize::Nothing => format!(
+                        "the size of {} is not used, the library takes 0: no call reaches this rule",
+                        table.name
+                    ),
+                    _ => format!(
+                        "the library counts one element x processes, at most {largest} here, whatever the count: no call reaches this rule"
+                    ),
+                };
+                self.add(
+                    rule.size.1,
+                    format!("size {}", rule.size.0),
+                    effect,
+                    Some("one rule, for size 0".to_owned()),
+                );
+            }
+            self.algorithm(table, rule, (from, to));
+        }
+    }
+
+    fn algorithm(
+        &mut self,
+        table: &OperationTable,
+        rule: &MessageRule,
+        (from, to): (i64, Option<i64>),
+    ) {
+        let (id, at) = rule.algorithm;
+        if id == 0 {
+            return;
+        }
+        let mut algorithms = table.algorithms.iter();
+        let Some(algorithm) = algorithms.find(|algorithm| algorithm.id == i64::from(id as i32))
+        else {
+            let last = table.algorithms.last().map_or(0, |last| last.id);
+            let elsewhere = known_elsewhere(table, id)
+                .map_or_else(String::new, |(name, version)| {
+                    format!("; {version} has {name}")
+                });
+            self.add(
+                at,
+                format!(
+                    "algorithm {id}, where {} has 1 to {last} in {}{elsewhere}",
+                    table.name, self.library.version
+                ),
+                "each call of this rule fails with MPI_ERR_ARG",
+                Some(format!("1 to {last}, or 0 to let the library choose")),
+            );
+            return;
+        };
+        self.limits(algorithm, at, (from, to));
+        self.parameters(algorithm, rule);
+    }
+
+    fn limits(&mut self, algorithm: &Algorithm, at: Position, (from, to): (i64, Option<i64>)) {
+        let name = algorithm.name;
+        let from = from.max(2);
+        match algorithm.limit {
+            Limit::TwoProcesses if to != Some(2) => self.add(
+                at,
+                format!("{name} is for two processes, these rules are for {}", range(from, to)),
+                "with other numbers of processes each call fails with MPI_ERR_UNSUPPORTED_OPERATION",
+                Some("another algorithm, and an entry for 2 processes of its own".to_owned()),
+            ),
+            Limit::PowerOfTwo(other) if to == Some(from) && from.count_ones() != 1 => self.add(
+                at,
+                format!("{name} is for powers of two, these rules are for {from} processes"),
+                format!("the library takes {other} instead"),
+                None,
+            ),
+            Limit::Even(other) if to == Some(from) && from % 2 == 1 => self.add(
+                at,
+                format!("{name} is for even numbers, these rules are for {from} processes"),
+                format!("the library takes {other} instead"),
+                None,
+            ),
+            _ => {}
+        }
+    }
+
+    fn parameters(&mut self, algorithm: &Algorithm, rule: &MessageRule) {
+        let name = algorithm.name;
+        let (fan_out, at) = rule.fan_out;
+        if fan_out != 0 && !algorithm.uses_fan_out {
+            self.add(
+                at,
+                format!("fan-out {fan_out} for {name}"),
+                format!("{name} has none: the library ignores it"),
+                Some("0".to_owned()),
+            );
+        } else if fan_out > MAX_FAN_OUT {
+            self.add(
+                at,
+                format!("fan-out {fan_out}"),
+                format!("the library takes {MAX_FAN_OUT}, its largest"),
+                Some(MAX_FAN_OUT.to_string()),
+            );
+        }
+        let (segment, at) = rule.segment;
+        if segment != 0 && !algorithm.uses_segment {
+            self.add(
+                at,
+                format!("segments of {segment} bytes for {name}"),
+                format!("{name} sends no segments: the library ignores it"),
+                Some("0".to_owned()),
+            );
+        }
+        if let Some((requests, at)) = rule.requests
+            && self.library.reads_version_line()
+            && !algorithm.uses_requests
+        {
+            self.add(
+                at,
+                format!("{requests} requests at a time for {name}"),
+                format!("{name} has no such limit: the library ignores it"),
+                Some("four numbers".to_owned()),
+            );
+        }
+    }
+}
+
+/// Which values reach an entry of a list in which the library stops at the first larger one and takes
+/// the last one before it; the first entry takes all that are smaller. Without an end for the last.
+fn reached(sizes: &[i64], nth: usize) -> (i64, Option<i64>) {
+    let from = if nth == 0 {
+        0
+    } else {
+        sizes[..=nth].iter().copied().max().unwrap_or(0)
+    };
+    (from, sizes.get(nth + 1).map(|&next| next - 1))
+}
+
+fn range(from: i64, to: Option<i64>) -> String {
+    match to {
+        Some(to) if to > from => format!("{from} to {to}"),
+        Some(_) => from.to_string(),
+        None => format!("{from} and more"),
+    }
+}
+
+/// The name of an algorithm that another version has.
+fn known_elsewhere(table: &OperationTable, id: i64) -> Option<(&'static str, &'static str)> {
+    let others = [((4, 1), "Open MPI 4.1"), ((5, 0), "Open MPI 5.0")];
+    others.into_iter().find_map(|((major, minor), name)| {
+        let other = Library::of(Version {
+            major,
+            minor,
+            release: 0,
+        })?;
+        let other = other.operation_by_id(table.id)?;
+        let algorithm = other.algorithms.iter().find(|of| of.id == id)?;
+        Some((algorithm.name, name))
+    })
+}

@@ -1,0 +1,93 @@
+//! Whether `collbench-tune` says of rule files what the library does with them: makes files up, runs
+//! each, and compares every call.
+//!
+//!     rule-agreement [--library system|5] [--files N] [--seed N] [--only NUMBER] [--show]
+//!
+//! The status is 1 where something differs. `--only` runs one file of the seed, `--show` prints it.
+
+use std::process::ExitCode;
+
+use collbench_tests::{Agreed, RuledLibrary, made_up};
+
+/// The file that is shown, where one is asked for.
+struct Options {
+    is_five: bool,
+    files: u64,
+    seed: u64,
+    only: Option<u64>,
+    shows: bool,
+}
+
+fn options() -> Result<Options, String> {
+    let mut options = Options {
+        is_five: false,
+        files: 20,
+        seed: 1,
+        only: None,
+        shows: false,
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--show" {
+            options.shows = true;
+            continue;
+        }
+        let value = words.next().ok_or(format!("{word} needs a value"))?;
+        let number = || value.parse().map_err(|_| format!("{word} {value}"));
+        match word.as_str() {
+            "--library" => options.is_five = value == "5",
+            "--files" => options.files = number()?,
+            "--seed" => options.seed = number()?,
+            "--only" => options.only = Some(number()?),
+            _ => return Err(format!("unknown option {word}")),
+        }
+    }
+    Ok(options)
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("rule-agreement: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let library = if options.is_five {
+        RuledLibrary::five()
+    } else {
+        RuledLibrary::of_the_system()
+    };
+    let payloads = RuledLibrary::payloads(options.seed);
+    let baseline = library.baseline(&payloads);
+    let mut sum = Agreed::default();
+    let numbers = match options.only {
+        Some(number) => number..number + 1,
+        None => 0..options.files,
+    };
+    for number in numbers {
+        let made = made_up(options.seed, number, &payloads, library.reader);
+        if options.shows {
+            println!("{:?}\n{}", made.faults, made.text);
+        }
+        let agreed = library.compare(&made, &format!("file {number}"), &payloads, &baseline);
+        for difference in &agreed.differences {
+            println!("{difference}");
+        }
+        sum.add(agreed);
+    }
+    println!(
+        "seed {}: {} files, {} not run, {} calls {:?}, {} differences",
+        options.seed,
+        sum.files,
+        sum.not_run,
+        sum.calls,
+        sum.by,
+        sum.differences.len()
+    );
+    if sum.differences.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
