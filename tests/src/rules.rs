@@ -3,6 +3,8 @@
 
 mod agreement;
 mod made_up;
+mod mpich;
 
 pub use agreement::{Agreed, Baseline, RuledLibrary};
 pub use made_up::{Made, Reader, made_up};
+pub use mpich::{MpichAgreed, MpichLibrary};

@@ -10,6 +10,7 @@ mod decision;
 mod document;
 mod explain;
 pub mod json;
+pub mod mpich;
 pub mod open_mpi;
 mod problem;
 mod report;

@@ -1,0 +1,32 @@
+//! MPICH's selection files: JSON in which keys are tests and choices.
+//!
+//! [`read`] says what the library makes of a file; [`Chooser::plans`] what a call then comes to,
+//! with the files that were compiled in ([`compiled`]) in the place of those that a run does not name.
+
+mod call;
+mod compiled;
+mod measures;
+mod parts;
+mod plan;
+mod reach;
+mod read;
+mod search;
+mod settings;
+mod table_4_0;
+mod table_5_0;
+mod test;
+mod tree;
+mod version;
+mod versions;
+
+pub use call::{Call, Communicator, Layout};
+pub use compiled::compiled;
+pub use plan::{By, Chooser, Failure, Place, Plan, Step};
+pub use read::{is_selection, read, read_as};
+pub use settings::Settings;
+pub use test::Hierarchy;
+pub use tree::{Fate, Kind, Selection};
+pub use version::Version;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+use super::*;
+use crate::problem::Position;
+
+/// Not one of the files that are compiled in, but small enough to be read.
+const SMALL: &str = r#"{"collective=bcast":
+  {"comm_type=intra":
+    {"comm_size<=4": {"algorithm=MPIR_Bcast_intra_binomial":{}},
+     "comm_size=any":
+       {"avg_msg_size<=2048": {"algorithm=MPIR_Bcast_intra_binomial":{}},
+        "avg_msg_size=any": {"algorithm=MPIR_Bcast_intra_scatter_ring_allgather":{}}}}}}"#;
+
+fn four() -> &'static Version {
+    Version::of("4.0.2")
+}
+
+fn check(text: &str) -> (Fate, Vec<String>) {
+    let selection = read(text.as_bytes(), four());
+    (
+        selection.fate,
+        selection.problems.iter().map(ToString::to_string).collect(),
+    )
+}
+
+/// The small file with one text for another, and all that is said of it.
+fn changed(from: &str, to: &str) -> (Fate, String) {
+    assert!(SMALL.contains(from), "{from}");
+    let (fate, problems) = check(&SMALL.replacen(from, to, 1));
+    (fate, problems.join("\n"))
+}
+
+#[test]
+fn a_file_without_faults_has_no_problems() {
+    assert_eq!(check(SMALL), (Fate::Loads, vec![]));
+}
+
+#[test]
+fn what_ends_the_program_in_init_is_found_with_its_place_and_what_to_write() {
+    let cases = [
+        (
+            "comm_size<=4",
+            "comm_sise<=4",
+            "3:6: `comm_sise<=4`, a test that MPICH 4.0 does not know: MPI_Init ends the program (unknown key); write `comm_size<=N`",
+        ),
+        (
+            "MPIR_Bcast_intra_binomial",
+            "MPIR_Bcast_intra_binomal",
+            "3:23: `algorithm=MPIR_Bcast_intra_binomal`, which MPICH 4.0 does not have among its MPIR algorithms: MPI_Init ends the program (unrecognized key); write `algorithm=MPIR_Bcast_intra_binomial`",
+        ),
+        (
+            "\"algorithm=MPIR_Bcast_intra_scatter_ring_allgather\":{}",
+            "",
+            "6:9: nothing inside `avg_msg_size=any`: MPI_Init ends the program (unexpected NULL success path)",
+        ),
+        (
+            "comm_size=any",
+            "comm_size<=100",
+            "4:6: nothing after `comm_size<=100` for calls that do not pass it: MPI_Init ends the program (unexpected NULL failure path); add `comm_size=any` after it",
+        ),
+        (
+            "comm_size<=4",
+            "count=any",
+            "4:6: `comm_size=any` after `count=any`, which passes all: MPI_Init ends the program (unexpected non-NULL failure path); put `comm_size=any` before `count=any`",
+        ),
+        (
+            "{\"algorithm=MPIR_Bcast_intra_binomial\":{}}",
+            "\"binomial\"",
+            "3:22: a string where an object belongs: MPI_Init ends the program (type == json_type_object); write {}\n3:6: nothing inside `comm_size<=4`: MPI_Init ends the program (unexpected NULL success path)",
+        ),
+        (
+            "{\"algorithm=MPIR_Bcast_intra_binomial\":{}}",
+            "{\"algorithm=MPIR_Bcast_intra_binomial\":{}, \"comm_size=pow2\":{}}",
+            "3:65: `comm_size=pow2` beside a choice: MPI_Init ends the program (unrecognized key)",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let (fate, problems) = changed(from, to);
+        assert_eq!(fate, Fate::Aborts, "{to}");
+        let mut found: Vec<&str> = problems.lines().collect();
+        let mut wanted: Vec<&str> = expected.lines().collect();
+        found.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(found, wanted, "{to}");
+    }
+}
+
+#[test]
+fn what_the_library_reads_otherwise_than_it_is_meant_is_found() {
+    let cases = [
+        (
+            "avg_msg_size<=2048",
+            "avg_msg_size<=2k",
+            "5:9: `avg_msg_size<=2k` has no plain number: the library takes it for 2; write `avg_msg_size<=2048`",
+        ),
+        (
+            "avg_msg_size<=2048",
+            "avg_msg_size<=4294967297",
+            "5:9: `avg_msg_size<=4294967297` has no plain number: the library takes it for 1",
+        ),
+        (
+            "}}}}}}",
+            "}}}}}} {}",
+            "6:90: text after the end of the object: the library does not read it",
+        ),
+        (
+            "avg_msg_size<=2048",
+            "avg_msg_size<0",
+            "5:9: `avg_msg_size<0`, for which the tests around it leave nothing: no call comes to what is inside",
+        ),
+        (
+            "binomial\":{}",
+            "binomial\":{\"k=2\":{}}",
+            "3:62: `k=2`, which `MPIR_Bcast_intra_binomial` does not have: the library ignores it",
+        ),
+        (
+            "comm_size<=4\": {\"algorithm=MPIR_Bcast_intra_binomial",
+            "comm_size<=4\": {\"algorithm=MPIR_Bcast_intra_smp",
+            "3:23: MPIR_Bcast_intra_smp, which needs a communicator with several processes on a host, where the tests around it let other calls pass: the library does not check this of files: such a call ends the program; put it into comm_hierarchy=parent",
+        ),
+        (
+            "collective=bcast",
+            "collective=barrier",
+            "3:23: MPIR_Bcast_intra_binomial for barrier: the first MPI_Barrier that comes here ends the program\n5:32: MPIR_Bcast_intra_binomial for barrier: the first MPI_Barrier that comes here ends the program\n5:9: `avg_msg_size<=2048`, which is not defined for barrier: the first MPI_Barrier that comes here ends the program\n6:30: MPIR_Bcast_intra_scatter_ring_allgather for barrier: the first MPI_Barrier that comes here ends the program",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let (fate, problems) = changed(from, to);
+        assert_eq!(fate, Fate::Loads, "{to}");
+        let mut found: Vec<&str> = problems.lines().collect();
+        let mut wanted: Vec<&str> = expected.lines().collect();
+        found.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(found, wanted, "{to}");
+    }
+}
+
+#[test]
+fn all_faults_of_a_file_are_found_at_once() {
+    let text = SMALL
+        .replacen("comm_size<=4", "comm_size<=4x", 1)
+        .replacen("avg_msg_size<=2048", "avg_msg_size==2048", 1)
+        .replacen("ring_allgather", "ring", 1);
+    let lines: Vec<usize> = read(text.as_bytes(), four())
+        .problems
+        .iter()
+        .map(|problem| problem.at.line)
+        .collect();
+    assert_eq!(lines, [3, 5, 6]);
+}
+
+#[test]
+fn what_passes_with_the_librarys_reader_is_no_problem() {
+    for (from, to) in [
+        ("{}}}}}}", "{},},},},},}"),
+        ("{\"collective", "/* all */ {// one\n\"collective"),
+        ("\"comm_size<=4\"", "' comm_size <= 4'"),
+    ] {
+        assert_eq!(changed(from, to), (Fate::Loads, String::new()), "{to}");
+    }
+}
+
+#[test]
+fn what_is_no_json_leaves_the_library_with_memory_that_it_has_not_set() {
+    for text in ["", "[]", "{", "collective=bcast", "{\"a\":{}}}\u{0}"] {
+        let (fate, problems) = check(text);
+        assert!(fate != Fate::Loads, "{text:?}");
+        assert!(!problems.is_empty(), "{text:?}");
+    }
+    let deep = "{\"comm_size=any\":".repeat(40) + "{}" + &"}".repeat(40);
+    assert_eq!(check(&deep).0, Fate::Undefined);
+}
+
+/// What runs of a call of `name` on communicators whose processes lie on hosts like this.
+fn runs(text: &str, name: &str, bytes: u64, per_host: &[u32]) -> Vec<String> {
+    let (mpir, ch4) = (
+        read_as(Kind::Mpir, text.as_bytes(), four()),
+        read_as(Kind::Ch4, b"{}", four()),
+    );
+    let settings = Settings::default();
+    let chooser = Chooser {
+        version: four(),
+        mpir: &mpir,
+        ch4: &ch4,
+        settings: &settings,
+    };
+    let call = Call::new(name, bytes).unwrap();
+    let plans = chooser.plans(&call, &Layout::consecutive(per_host), 0);
+    plans
+        .into_iter()
+        .map(|plan| match plan.failure {
+            Some(failure) => failure.why,
+            None => plan
+                .steps
+                .into_iter()
+                .map(|step| step.algorithm)
+                .collect::<Vec<_>>()
+                .join(" "),
+        })
+        .collect()
+}
+
+#[test]
+fn the_first_test_that_holds_is_gone_into() {
+    let ring = "MPIR_Bcast_intra_scatter_ring_allgather";
+    let binomial = "MPIR_Bcast_intra_binomial";
+    assert_eq!(runs(SMALL, "bcast", 100_000, &[4]), [binomial]);
+    assert_eq!(runs(SMALL, "bcast", 2048, &[5]), [binomial]);
+    assert_eq!(runs(SMALL, "bcast", 2049, &[5]), [ring]);
+    let nothing = "no rule of the file fits the call, and the library asserts that one does";
+    assert_eq!(runs(SMALL, "allreduce", 8, &[4]), [nothing]);
+}
+
+/// `MPIR_Csel_search` compares `comm_size<N` with `<=`, `MPIR_Csel_prune` with `<`.
+#[test]
+fn less_is_at_most_behind_a_test_of_the_message() {
+    let behind = r#"{"collective=bcast":{"comm_type=intra":{"avg_msg_size<=9":
+        {"comm_size<8":{"algorithm=MPIR_Bcast_intra_binomial":{}}, "comm_size=any":{"algorithm=MPIR_Bcast_allcomm_nb":{}}},
+        "avg_msg_size=any":{"algorithm=MPIR_Bcast_intra_binomial":{}}}},
+        "collective=ibcast":{"algorithm=MPIR_Ibcast_intra_sched_binomial":{}}}"#;
+    let before = behind
+        .replace("\"avg_msg_size<=9\"", "\"comm_size<=100\"")
+        .replace("avg_msg_size=any", "comm_size=any");
+    assert_eq!(
+        runs(behind, "bcast", 8, &[8]),
+        ["MPIR_Bcast_intra_binomial"]
+    );
+    assert_eq!(
+        runs(&before, "bcast", 8, &[8]),
+        ["MPIR_Bcast_allcomm_nb MPIR_Ibcast_intra_sched_binomial"]
+    );
+    assert_eq!(
+        runs(behind, "bcast", 8, &[9]),
+        runs(&before, "bcast", 8, &[9])
+    );
+}
+
+#[test]
+fn a_test_that_is_not_known_of_a_call_makes_two_plans() {
+    let text = r#"{"collective=reduce":{"is_commutative=no":{"algorithm=MPIR_Reduce_intra_binomial":{}},
+        "is_commutative=yes":{"algorithm=MPIR_Reduce_allcomm_nb":{}}},
+        "collective=ireduce":{"algorithm=MPIR_Ireduce_intra_sched_binomial":{}}}"#;
+    let mut both = runs(text, "reduce", 8, &[4]);
+    both.sort();
+    let expected = [
+        "MPIR_Reduce_allcomm_nb MPIR_Ireduce_intra_sched_binomial",
+        "MPIR_Reduce_intra_binomial",
+    ];
+    assert_eq!(both, expected);
+}
+
+#[test]
+fn files_that_are_compiled_in_are_found_in_a_library() {
+    let mpir = SMALL.replace(['\n', ' '], "");
+    let ch4 = r#"{"collective=bcast":{"composition=MPIDI_Bcast_intra_composition_gamma":{}}}"#;
+    let library = [
+        b"\x7fELF {\"collective= \0".as_slice(),
+        ch4.as_bytes(),
+        b"\0\0",
+        mpir.as_bytes(),
+        b"\0..",
+    ]
+    .concat();
+    assert_eq!(compiled(&library, Kind::Ch4), Some(ch4.as_bytes()));
+    assert_eq!(compiled(&library, Kind::Mpir), Some(mpir.as_bytes()));
+    assert_eq!(compiled(&library, Kind::Posix), None);
+}
+
+#[test]
+fn problems_are_at_the_column_of_the_key() {
+    let text = SMALL.replacen("comm_size<=4", "x", 1);
+    let selection = read(text.as_bytes(), four());
+    assert_eq!(selection.problems[0].at, Position { line: 3, column: 6 });
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_of_keys_makes_it_panic(keys in proptest::collection::vec(proptest::sample::select(vec![
+        "{", "}", "{\"collective=bcast\":", "{\"comm_type=intra\":", "\"comm_size<8\":", ",", "\"comm_size=any\":",
+        "{\"algorithm=MPIR_Bcast_intra_smp\":", "{}", "\"k=\":", "null", "\"count<=99999999999\":", "{\"algorithm=\":",
+        "\"=\":", "{\"composition=\":", "\"avg_msg_size<\":", "\"comm_avg_ppn<=-1\":",
+    ]), 0..30)) {
+        let selection = read(keys.concat().as_bytes(), four());
+        let ch4 = read_as(Kind::Ch4, b"{}", four());
+        let settings = Settings::default();
+        let chooser = Chooser { version: four(), mpir: &selection, ch4: &ch4, settings: &settings };
+        for name in ["bcast", "reduce", "scan"] {
+            let _ = chooser.plans(&Call::new(name, 8).unwrap(), &Layout::consecutive(&[2, 1]), 1);
+        }
+    }
+}
