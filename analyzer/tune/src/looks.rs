@@ -49,7 +49,7 @@ pub fn format_of(text: &[u8]) -> Result<Format, String> {
         None => line,
     });
     let has = |word: &str| text.contains(word);
-    let begins_json = text.trim_start().starts_with(['{', '[']) || {
+    let begins_json = text.trim_start().starts_with('{') || {
         let is_comment = |line: &&str| line.trim_start().starts_with("//");
         let mut lines = text.lines().skip_while(is_comment);
         lines

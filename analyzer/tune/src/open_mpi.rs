@@ -21,5 +21,5 @@ pub use settings::Parameters;
 pub use tuned::{Call, Settings, decide, size, starts};
 pub use unused::unused;
 pub use version::{
-    Algorithm, CountedSize, Library, Limit, OperationTable, Part, Version, VersionTable,
+    Algorithm, CountedSize, Library, Limit, OperationTable, Part, Version, VersionTable, has_number,
 };

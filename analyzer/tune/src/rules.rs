@@ -115,9 +115,13 @@ impl RuleFile {
         open_mpi::unused(file, *library, calls)
     }
 
-    /// What decides the calls of a class, in parts where the decision changes.
+    /// What decides the calls of a class, in parts where the decision changes; nothing for operations
+    /// that no rule file names.
     #[must_use]
     pub fn explain<'c>(&self, class: &'c CallClass) -> Vec<Explained<'c>> {
+        if !open_mpi::has_number(class.operation) {
+            return Vec::new();
+        }
         let parts = divide(class, self.starts(class), |bytes| self.decide(class, bytes));
         let is_whole = parts.len() == 1;
         let explained = |(bytes, decision)| self.explained(class, bytes, is_whole, decision);
@@ -127,6 +131,9 @@ impl RuleFile {
     /// What of the calls of a class another file decides differently.
     #[must_use]
     pub fn changes<'c>(&self, new: &Self, class: &'c CallClass) -> Vec<Changed<'c>> {
+        if !open_mpi::has_number(class.operation) {
+            return Vec::new();
+        }
         let mut starts = self.starts(class);
         starts.extend(new.starts(class));
         let parts = divide(class, starts, |bytes| {

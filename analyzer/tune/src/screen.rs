@@ -78,13 +78,19 @@ impl Differences<'_> {
             "new",
         ]);
         let mut remarks = Remarks::default();
-        for Changed { old, new } in &self.changes {
+        let is_same_change = |one: &Changed<'_>, next: &Changed<'_>| {
+            is_alike(&one.old, &next.old) && one.new.decision == next.new.decision
+        };
+        for alike in self.changes.chunk_by(is_same_change) {
+            let Changed { old, new } = &alike[0];
             let class = old.class;
+            let last = alike[alike.len() - 1].old.bytes.1;
+            let olds: Vec<_> = alike.iter().map(|change| &change.old).collect();
             table.add([
                 class.operation.name().to_owned(),
                 class.n_processes.to_string(),
-                range(old.bytes),
-                calls(old),
+                range((old.bytes.0, last)),
+                calls(&olds),
                 with_line(old, &mut remarks),
                 with_line(new, &mut remarks),
             ]);
@@ -126,21 +132,13 @@ fn calls_to_text(all: &[Explained<'_>]) -> String {
             let most = alike.iter().filter_map(|one| Some(ends(one)?.1)).max();
             least.zip(most).map_or_else(|| "-".to_owned(), range)
         };
-        let n_calls = if alike.len() == 1 {
-            calls(first)
-        } else {
-            let known: u64 = alike.iter().map(|one| one.class.calls).sum();
-            let is_whole = alike.iter().all(|one| one.is_whole);
-            let of = if is_whole { "" } else { "of " };
-            format!("{of}{}", grouped(known))
-        };
         let line = first.decision.line;
         table.add([
             class.operation.name().to_owned(),
             class.n_processes.to_string(),
             of(&|one| Some(one.bytes)),
             of(&|one| one.size),
-            n_calls,
+            calls(&alike.iter().collect::<Vec<_>>()),
             line.map_or_else(|| "-".to_owned(), |line| line.to_string()),
             follows(&first.decision, &mut remarks),
             class.ran.clone().unwrap_or_else(|| "unknown".to_owned()),
@@ -157,9 +155,15 @@ fn is_alike(one: &Explained<'_>, next: &Explained<'_>) -> bool {
     of(one) == of(next) && one.decision == next.decision && one.class.ran == next.class.ran
 }
 
-fn calls(explained: &Explained<'_>) -> String {
-    let of = if explained.is_whole { "" } else { "of " };
-    format!("{of}{}", grouped(explained.class.calls))
+/// The calls of classes, and whether these are parts of them.
+fn calls(all: &[&Explained<'_>]) -> String {
+    let n: u64 = all.iter().map(|one| one.class.calls).sum();
+    let of = if all.iter().all(|one| one.is_whole) {
+        ""
+    } else {
+        "of "
+    };
+    format!("{of}{}", grouped(n))
 }
 
 /// What follows from a decision, with the numbers of remarks.
