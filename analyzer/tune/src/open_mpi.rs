@@ -16,7 +16,7 @@ mod v5_0;
 mod version;
 
 pub use check::check;
-pub use classic::{ClassicFile, CommunicatorRules, Dropped, MessageRule, OperationRules};
+pub use classic::{ClassicFile, CommunicatorRules, Dropped, MessageRule, OperationRules, Skipped};
 pub use settings::Parameters;
 pub use tuned::{Call, Settings, decide, size, starts};
 pub use unused::unused;

@@ -1,6 +1,6 @@
 //! What is wrong with a classic rule file.
 
-use super::classic::{ClassicFile, CommunicatorRules, MessageRule, OperationRules};
+use super::classic::{ClassicFile, CommunicatorRules, MessageRule, OperationRules, Skipped};
 use super::layout::meant;
 use super::scanner::Places;
 use super::version::{
@@ -107,7 +107,7 @@ impl Check {
     }
 
     fn skipped(&mut self, file: &ClassicFile) {
-        for (at, text) in &file.skipped {
+        for Skipped { at, text, digits } in &file.skipped {
             let shown: String = text.chars().take(40).collect();
             let instead = match text.as_str() {
                 text if text.starts_with('@') => {
@@ -116,11 +116,14 @@ impl Check {
                 "K" | "k" | "KB" | "KiB" | "M" | "MB" | "MiB" | "G" => {
                     "the size in bytes, as a plain number".to_owned()
                 }
-                "e" | "E" | "." => "the whole number, in digits".to_owned(),
+                "e" | "E" | "." | "," => "the whole number, in digits".to_owned(),
                 _ => "a number, or # before a comment".to_owned(),
             };
-            let effect = "the library skips it, and reads the digits before and behind it as numbers of \
-                          their own";
+            let effect = if digits.is_empty() {
+                "the library skips it".to_owned()
+            } else {
+                format!("the library reads {digits}, and skips it")
+            };
             self.add(
                 *at,
                 format!("\"{shown}\" is no number"),
