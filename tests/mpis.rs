@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use collbench_formats::{RankTrace, RecordKind};
 use collbench_tests::{
-    Analysis, Cluster, Finished, Form, Job, Workspace, alone, analyze, calls_at, calls_by_class,
-    command, edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired, run, run_in,
-    source_dir, target_dir,
+    Analysis, Cluster, Finished, Form, Job, RuledLibrary, Workspace, alone, analyze, calls_at,
+    calls_by_class, command, edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired,
+    run, run_in, source_dir, target_dir,
 };
 use serde_json::{Value, json};
 
@@ -769,4 +769,12 @@ fn clocks_of_hosts_are_measured_on_other_libraries() {
             assert_eq!(found, BTreeSet::from(["recursive doubling"]));
         }
     }
+}
+
+#[test]
+fn what_is_said_of_rule_files_is_what_open_mpi_5_does() {
+    if !have_mpis() {
+        return;
+    }
+    RuledLibrary::five().agree(1, 20).expect(20);
 }

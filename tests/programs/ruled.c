@@ -2,6 +2,7 @@
  * communicators of 2, 3 .. processes.
  *
  *     ruled BYTES...
+ *     ruled all BYTES...      only on one communicator, of all processes
  *
  * BYTES: what a process contributes, or sends to each other process. The root is the first process.
  * A call that the library refuses is told by the first process of the communicator, as "OPERATION
@@ -48,15 +49,20 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int smallest = 2, begin = 1;
+    if (argc > 1 && !strcmp(argv[1], "all")) {
+        smallest = size;
+        begin = 2;
+    }
     size_t largest = 1;
-    for (int i = 1; i < argc; i++)
+    for (int i = begin; i < argc; i++)
         if ((size_t)atol(argv[i]) > largest)
             largest = atol(argv[i]);
     from = calloc(largest, size);
     to = calloc(largest, size);
     counts = malloc(sizeof(int) * size);
     places = malloc(sizeof(int) * size);
-    for (int n = 2; n <= size && rank < size; n++) {
+    for (int n = smallest; n <= size; n++) {
         if (rank >= n)
             continue;
         MPI_Group world, first;
@@ -66,7 +72,7 @@ int main(int argc, char **argv)
         MPI_Comm_create_group(MPI_COMM_WORLD, first, n, &on);
         MPI_Comm_set_errhandler(on, MPI_ERRORS_RETURN);
         for (int operation = 0; operation < N_OPERATIONS; operation++)
-            for (int i = 1; i < argc; i++) {
+            for (int i = begin; i < argc; i++) {
                 int bytes = atoi(argv[i]);
                 for (int of = 0; of < n; of++) {
                     counts[of] = bytes;

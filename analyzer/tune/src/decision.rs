@@ -20,6 +20,18 @@ pub struct Decision {
     pub by: DecidedBy,
 }
 
+impl Decision {
+    /// Whether the same happens to the call, whatever decides it.
+    #[must_use]
+    pub fn does_as(&self, other: &Self) -> bool {
+        let fails = |decision: &Self| matches!(decision.by, DecidedBy::Failure(_));
+        let is_elsewhere = |decision: &Self| matches!(decision.by, DecidedBy::Component(_));
+        (&self.algorithm, &self.replaced_by) == (&other.algorithm, &other.replaced_by)
+            && fails(self) == fails(other)
+            && is_elsewhere(self) == is_elsewhere(other)
+    }
+}
+
 /// What decides a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DecidedBy {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::decision::DecidedBy;
 use crate::explain::Explained;
-use crate::report::Report;
+use crate::report::{Differences, Report};
 
 #[derive(Debug, Serialize)]
 struct RulesDocument<'r> {
@@ -52,6 +52,33 @@ struct CallDocument<'r> {
 }
 
 #[derive(Debug, Serialize)]
+struct DifferencesDocument<'r> {
+    schema: &'static str,
+    old: SideDocument<'r>,
+    new: SideDocument<'r>,
+    calls: u64,
+    changes: Vec<ChangeDocument<'r>>,
+}
+
+#[derive(Debug, Serialize)]
+struct SideDocument<'r> {
+    file: &'r str,
+    library: &'r str,
+}
+
+#[derive(Debug, Serialize)]
+struct ChangeDocument<'r> {
+    operation: &'static str,
+    processes: u32,
+    bytes_min: u64,
+    bytes_max: u64,
+    calls: Option<u64>,
+    old: DecisionDocument<'r>,
+    new: DecisionDocument<'r>,
+    ran: Option<&'r str>,
+}
+
+#[derive(Debug, Serialize)]
 struct DecisionDocument<'r> {
     line: Option<usize>,
     algorithm: Option<&'r str>,
@@ -91,6 +118,39 @@ impl Report<'_> {
                 .calls
                 .as_ref()
                 .map(|calls| calls.iter().map(call).collect()),
+        })
+    }
+}
+
+impl Differences<'_> {
+    /// The document.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let changes = self.changes.iter().map(|change| {
+            let class = change.old.class;
+            ChangeDocument {
+                operation: class.operation.name(),
+                processes: class.n_processes,
+                bytes_min: change.old.bytes.0,
+                bytes_max: change.old.bytes.1,
+                calls: change.old.is_whole.then_some(class.calls),
+                old: decision(&change.old),
+                new: decision(&change.new),
+                ran: class.ran.as_deref(),
+            }
+        });
+        json::document(&DifferencesDocument {
+            schema: "collbench.rules.difference/1",
+            old: SideDocument {
+                file: &self.old.0,
+                library: &self.old.1,
+            },
+            new: SideDocument {
+                file: &self.new.0,
+                library: &self.new.1,
+            },
+            calls: self.calls,
+            changes: changes.collect(),
         })
     }
 }

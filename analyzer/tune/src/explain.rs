@@ -19,41 +19,25 @@ pub struct Explained<'c> {
 }
 
 /// Divides a class where the decision changes. `starts` are bytes of one process from which on another
-/// rule could hold, in any order; `size` turns bytes into the unit of the file.
-pub(crate) fn explain<'c>(
-    class: &'c CallClass,
-    starts: &[u64],
-    size: impl Fn(u64) -> Option<u64>,
-    decide: impl Fn(u64) -> Decision,
-) -> Vec<Explained<'c>> {
+/// rule could hold, in any order.
+pub(crate) fn divide<T: PartialEq>(
+    class: &CallClass,
+    mut starts: Vec<u64>,
+    decide: impl Fn(u64) -> T,
+) -> Vec<((u64, u64), T)> {
     let (least, most) = class.bytes;
-    let mut starts: Vec<u64> = starts
-        .iter()
-        .copied()
-        .filter(|&start| least < start && start <= most)
-        .collect();
+    starts.retain(|&start| least < start && start <= most);
     starts.push(least);
     starts.sort_unstable();
     starts.dedup();
-    let mut parts: Vec<Explained<'c>> = Vec::new();
+    let mut parts: Vec<((u64, u64), T)> = Vec::new();
     for (nth, &start) in starts.iter().enumerate() {
         let end = starts.get(nth + 1).map_or(most, |&next| next - 1);
         let decision = decide(start);
         match parts.last_mut() {
-            Some(last) if last.decision == decision => last.bytes.1 = end,
-            _ => parts.push(Explained {
-                class,
-                bytes: (start, end),
-                size: None,
-                is_whole: false,
-                decision,
-            }),
+            Some((bytes, last)) if *last == decision => bytes.1 = end,
+            _ => parts.push(((start, end), decision)),
         }
-    }
-    let is_whole = parts.len() == 1;
-    for part in &mut parts {
-        part.is_whole = is_whole;
-        part.size = size(part.bytes.0).zip(size(part.bytes.1));
     }
     parts
 }

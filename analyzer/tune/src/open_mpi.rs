@@ -16,10 +16,10 @@ mod v5_0;
 mod version;
 
 pub use check::check;
-pub use classic::{ClassicFile, CommunicatorRules, Dropped, MessageRule, OperationRules};
+pub use classic::{ClassicFile, CommunicatorRules, Dropped, MessageRule, OperationRules, Skipped};
 pub use settings::Parameters;
-pub use tuned::{Call, Settings, decide, explain};
+pub use tuned::{Call, Settings, decide, size, starts};
 pub use unused::unused;
 pub use version::{
-    Algorithm, CountedSize, Library, Limit, OperationTable, Part, Version, VersionTable,
+    Algorithm, CountedSize, Library, Limit, OperationTable, Part, Version, VersionTable, has_number,
 };

@@ -2,8 +2,9 @@
 
 use crate::explain::Explained;
 use crate::problem::{Position, Problem};
+use crate::rules::Changed;
 
-/// Everything about a file, or about what changes from one file to another.
+/// Everything about a file.
 #[derive(Debug, Clone)]
 pub struct Report<'c> {
     /// Name of the file.
@@ -20,4 +21,17 @@ pub struct Report<'c> {
     pub problems: Vec<Problem>,
     /// What decides calls; `None` without a trace.
     pub calls: Option<Vec<Explained<'c>>>,
+}
+
+/// What changes from one file, or version of the library, to another.
+#[derive(Debug, Clone)]
+pub struct Differences<'c> {
+    /// Name of the old file, and the library that reads it.
+    pub old: (String, String),
+    /// Name of the new file, and the library that reads it.
+    pub new: (String, String),
+    /// Calls of the trace, of all processes together, that both were asked about.
+    pub calls: u64,
+    /// The calls that are decided differently.
+    pub changes: Vec<Changed<'c>>,
 }

@@ -64,15 +64,19 @@ pub fn calls_of(analysis: &Analysis) -> Vec<CallClass> {
     classes.into_values().collect()
 }
 
-/// Bytes of one process, from the payloads of calls: at the root of a scatter that is what it sends to
-/// all, and in a reduce-scatter what all get.
+/// Bytes of one process, from the payloads of calls. These are, at the root of a scatter, and of an
+/// alltoallv, what is sent to all, and of a reduce-scatter what all get: of these the mean.
 fn of_one_process(operation: Operation, n_processes: u32, payloads: (u64, u64)) -> (u64, u64) {
     let n = u64::from(n_processes.max(1));
     let (least, most) = payloads;
     match operation.blocking() {
-        Operation::Scatter | Operation::ReduceScatter => {
-            let most = most / n;
-            (least.min(most), most)
+        Operation::Scatter
+        | Operation::ReduceScatter
+        | Operation::Alltoallv
+        | Operation::Alltoallw => {
+            let mean = most / n;
+            let of_scatter = operation.blocking() == Operation::Scatter;
+            (if of_scatter { least } else { least / n }.min(mean), mean)
         }
         _ => payloads,
     }

@@ -3,13 +3,13 @@
 //!
 //!     rule-agreement [--library system|5] [--files N] [--seed N] [--only NUMBER] [--show]
 //!
-//! The status is 1 where something differs. `--only` runs one file of the seed, `--show` prints it.
+//! The status is 1 where something differs. `--only` runs one file of the seed; with `--show` it is printed.
 
 use std::process::ExitCode;
 
 use collbench_tests::{Agreed, RuledLibrary, made_up};
 
-/// The file that is shown, where one is asked for.
+/// The command line.
 struct Options {
     is_five: bool,
     files: u64,
@@ -45,6 +45,17 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
+/// Runs one file.
+fn only(library: &RuledLibrary, options: &Options, number: u64) -> Agreed {
+    let payloads = RuledLibrary::payloads(options.seed);
+    let made = made_up(options.seed, number, &payloads, library.reader);
+    if options.shows {
+        println!("{:?}\n{}", made.faults, made.text);
+    }
+    let name = format!("file {number}");
+    library.compare(&made, &name, &payloads, &library.baseline(&payloads))
+}
+
 fn main() -> ExitCode {
     let options = match options() {
         Ok(options) => options,
@@ -58,23 +69,12 @@ fn main() -> ExitCode {
     } else {
         RuledLibrary::of_the_system()
     };
-    let payloads = RuledLibrary::payloads(options.seed);
-    let baseline = library.baseline(&payloads);
-    let mut sum = Agreed::default();
-    let numbers = match options.only {
-        Some(number) => number..number + 1,
-        None => 0..options.files,
+    let sum = match options.only {
+        Some(number) => only(&library, &options, number),
+        None => library.agree(options.seed, options.files),
     };
-    for number in numbers {
-        let made = made_up(options.seed, number, &payloads, library.reader);
-        if options.shows {
-            println!("{:?}\n{}", made.faults, made.text);
-        }
-        let agreed = library.compare(&made, &format!("file {number}"), &payloads, &baseline);
-        for difference in &agreed.differences {
-            println!("{difference}");
-        }
-        sum.add(agreed);
+    for difference in &sum.differences {
+        println!("{difference}");
     }
     println!(
         "seed {}: {} files, {} not run, {} calls {:?}, {} differences",

@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 use collbench_stats::random::Random;
 use serde_json::Value;
 
-use super::made_up::{Made, Reader};
+use super::made_up::{Made, Reader, made_up};
 use crate::machine::{Workspace, command, program, source_dir, target_dir};
+use crate::room::{Room, side_by_side};
 use crate::run::mpirun;
 
 /// Ranks of a run; communicators have from 2 of them to all.
@@ -46,6 +47,21 @@ pub struct Agreed {
 }
 
 impl Agreed {
+    /// Goes on only if so many files were compared, all calls are as was said, and each way to decide
+    /// was seen.
+    ///
+    /// # Panics
+    ///
+    /// If not.
+    pub fn expect(&self, files: u64) {
+        assert!(self.differences.is_empty(), "{:#?}", self.differences);
+        let n_calls = 14 * (PAYLOADS * (RANKS - 1)) as u64;
+        assert_eq!((self.files, self.calls), (files, files * n_calls));
+        for by in ["rule", "library", "failure"] {
+            assert!(self.by.get(by).is_some_and(|&n| n > 50), "{self:?}");
+        }
+    }
+
     /// Adds the sums of another one.
     pub fn add(&mut self, other: Self) {
         self.files += other.files;
@@ -153,6 +169,7 @@ impl RuledLibrary {
         if !self.library.is_empty() {
             run.env("LD_LIBRARY_PATH", &self.library);
         }
+        let _room = Room::wait_for(RANKS);
         let status = run.status().expect("timeout can be run");
         status.success().then_some(trace)
     }
@@ -168,6 +185,26 @@ impl RuledLibrary {
             let stderr = String::from_utf8_lossy(&output.stderr);
             panic!("no JSON of collbench-tune ({error}): {stderr}")
         })
+    }
+
+    /// Runs files of a seed, side by side as far as there is room, and compares.
+    ///
+    /// # Panics
+    ///
+    /// As [`baseline`](Self::baseline) and [`compare`](Self::compare).
+    #[must_use]
+    pub fn agree(&self, seed: u64, files: u64) -> Agreed {
+        let payloads = Self::payloads(seed);
+        let baseline = self.baseline(&payloads);
+        let numbers: Vec<u64> = (0..files).collect();
+        let all = side_by_side(&numbers, |&number| {
+            let made = made_up(seed, number, &payloads, self.reader);
+            let name = format!("seed {seed} file {number}");
+            self.compare(&made, &name, &payloads, &baseline)
+        });
+        let mut sum = Agreed::default();
+        all.into_iter().for_each(|agreed| sum.add(agreed));
+        sum
     }
 
     /// What runs without a file.

@@ -10,10 +10,8 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use collbench_analyzer::{Analysis, RunFiles, analyze};
 use collbench_files::guard_mappings;
 use collbench_text::{inert, man};
-use collbench_tune::open_mpi::{
-    ClassicFile, Library, Parameters, Settings, Version, check, explain, unused,
-};
-use collbench_tune::{CallClass, Report, calls_of};
+use collbench_tune::open_mpi::{Library, Parameters, Settings, Version};
+use collbench_tune::{CallClass, Differences, Report, RuleFile, calls_of};
 
 /// Exit status: the command line is invalid.
 const USAGE: u8 = 2;
@@ -27,6 +25,8 @@ Examples:
       say which line decides each call of a recorded run, and what is wrong with the file
   collbench-tune rules rules.txt --library \"Open MPI 5.0.11\"
       check a file for a version, without a trace
+  collbench-tune rules old.txt new.txt trace
+      say which calls of a run another file decides differently
 
 Exit status: 0 nothing wrong; 1 the file has problems or cannot be read; 2 usage.";
 
@@ -60,13 +60,14 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 struct Rules {
-    /// A rule file, and a trace whose calls it is explained for
-    #[arg(value_name = "FILE|TRACE", required = true, num_args = 1..=2)]
+    /// A rule file, or an old and a new one; and a trace whose calls they decide
+    #[arg(value_name = "FILE", required = true, num_args = 1..=3)]
     paths: Vec<PathBuf>,
 
-    /// The library that reads the file, such as "Open MPI 5.0.11" [default: that of the trace]
+    /// The library that reads the file, such as "Open MPI 5.0.11" [default: that of the trace]; twice:
+    /// the old and the new one
     #[arg(long, value_name = "NAME")]
-    library: Option<String>,
+    library: Vec<String>,
 
     /// Size of the elements of the program's data, where it is decisive
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
@@ -162,41 +163,54 @@ impl Recorded {
 }
 
 fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
-    let path = &options.paths[0];
-    let text = read(path)?;
-    let recorded = options.paths.get(1);
-    let recorded = recorded.map(|path| Recorded::read(path)).transpose()?;
-    let library = library(options, recorded.as_ref())?;
-    let file = ClassicFile::read(&text, library);
-    let settings = recorded.as_ref().map_or_else(Settings::default, |run| {
-        let mut settings = run.parameters.settings(library);
-        settings.ignores_rules =
-            run.parameters.rule_file().is_some() && !run.parameters.uses_rules();
-        settings
-    });
-    let calls = recorded.as_ref().map(|run| {
+    let usage = |what: &str| Err(Usage(what.to_owned()).into());
+    let (files, traces): (Vec<_>, Vec<_>) = options.paths.iter().partition(|path| !path.is_dir());
+    if options.library.len() > 2 {
+        return usage("--library more than twice; expected one library, or an old and a new one");
+    }
+    let recorded = match &traces[..] {
+        [] => None,
+        [trace] => Some(Recorded::read(trace)?),
+        _ => return usage("two directories; expected one trace"),
+    };
+    match (&files[..], &options.library[..]) {
+        ([file], [] | [_]) => explain(options, file, recorded.as_ref()),
+        ([file], [old, new]) => {
+            let Some(recorded) = &recorded else {
+                return usage("a trace is missing: what changes is told of the calls of a run");
+            };
+            differences(options, recorded, (file, Some(old)), (file, Some(new)))
+        }
+        ([old, new], libraries) => {
+            let Some(recorded) = &recorded else {
+                return usage("a trace is missing: what changes is told of the calls of a run");
+            };
+            let first = libraries.first();
+            let last = libraries.last();
+            differences(options, recorded, (old, first), (new, last))
+        }
+        ([], _) => usage("a rule file is missing: only a trace was given"),
+        _ => usage("three files; expected at most an old and a new one, and a trace"),
+    }
+}
+
+fn explain(options: &Rules, path: &Path, recorded: Option<&Recorded>) -> anyhow::Result<ExitCode> {
+    let file = rule_file(options, path, options.library.first(), recorded)?;
+    let calls = recorded.map(|run| -> Vec<_> {
         let classes = run.calls.iter();
-        let parts =
-            classes.flat_map(|class| explain(&file, library, &settings, class, options.element));
-        parts.collect::<Vec<_>>()
+        classes.flat_map(|class| file.explain(class)).collect()
     });
-    let mut problems = check(&text, &file, library);
+    let mut problems = file.problems();
     if let Some(calls) = &calls {
-        problems.extend(unused(&file, library, calls));
+        problems.extend(file.unused(calls));
         problems.sort();
     }
-    let notes = recorded
-        .as_ref()
-        .map_or_else(Vec::new, |run| notes(&run.parameters, path));
     let report = Report {
         file: inert::path(path),
-        format: "rules of coll_tuned",
-        library: library.version.to_string(),
-        ignored: file
-            .dropped
-            .as_ref()
-            .map(|dropped| (dropped.at, dropped.why.clone())),
-        notes,
+        format: file.format(),
+        library: file.library(),
+        ignored: file.ignored(),
+        notes: recorded.map_or_else(Vec::new, |run| notes(&run.parameters, path)),
         problems,
         calls,
     };
@@ -205,11 +219,54 @@ fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
         Format::Json => report.to_json(),
     };
     print(text.as_bytes())?;
-    Ok(if report.problems.is_empty() && report.ignored.is_none() {
+    Ok(if report.problems.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// What changes from one file, or library, to another.
+fn differences(
+    options: &Rules,
+    recorded: &Recorded,
+    (old_path, old_library): (&Path, Option<&String>),
+    (new_path, new_library): (&Path, Option<&String>),
+) -> anyhow::Result<ExitCode> {
+    let old = rule_file(options, old_path, old_library, Some(recorded))?;
+    let new = rule_file(options, new_path, new_library, Some(recorded))?;
+    let classes = recorded.calls.iter();
+    let changes = classes.clone().flat_map(|class| old.changes(&new, class));
+    let differences = Differences {
+        old: (inert::path(old_path), old.library()),
+        new: (inert::path(new_path), new.library()),
+        calls: classes.map(|class| class.calls).sum(),
+        changes: changes.collect(),
+    };
+    let text = match options.format {
+        Format::Text => differences.to_text(),
+        Format::Json => differences.to_json(),
+    };
+    print(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a rule file, as the library of this name reads it, else that of the trace.
+fn rule_file(
+    options: &Rules,
+    path: &Path,
+    library_name: Option<&String>,
+    recorded: Option<&Recorded>,
+) -> anyhow::Result<RuleFile> {
+    let library = library(library_name, recorded)?;
+    let settings = recorded.map_or_else(Settings::default, |run| {
+        let mut settings = run.parameters.settings(library);
+        settings.ignores_rules =
+            run.parameters.rule_file().is_some() && !run.parameters.uses_rules();
+        settings
+    });
+    let file = RuleFile::of_open_mpi(read(path)?, library, settings, options.element);
+    file.with_context(|| inert::path(path))
 }
 
 /// What the run did with rule files.
@@ -235,8 +292,8 @@ fn notes(parameters: &Parameters, path: &Path) -> Vec<String> {
 }
 
 /// The library that was asked for, else that of the trace.
-fn library(options: &Rules, recorded: Option<&Recorded>) -> anyhow::Result<Library> {
-    let Some(name) = &options.library else {
+fn library(name: Option<&String>, recorded: Option<&Recorded>) -> anyhow::Result<Library> {
+    let Some(name) = name else {
         let Some(run) = recorded else {
             let what = "which library reads the file is not known; add --library \"Open MPI 5.0.11\", or a trace";
             return Err(Usage(what.to_owned()).into());

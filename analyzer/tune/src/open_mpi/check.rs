@@ -1,7 +1,8 @@
 //! What is wrong with a classic rule file.
 
-use super::classic::{ClassicFile, CommunicatorRules, MessageRule, OperationRules};
+use super::classic::{ClassicFile, CommunicatorRules, MessageRule, OperationRules, Skipped};
 use super::layout::meant;
+use super::scanner::Places;
 use super::version::{
     Algorithm, CountedSize, Library, Limit, NAMES_BY_ID, OperationTable, Version,
 };
@@ -20,31 +21,14 @@ pub fn check(text: &[u8], file: &ClassicFile, library: Library) -> Vec<Problem> 
         library,
         problems: Vec::new(),
     };
-    check.skipped(file);
-    let is_astray = file.dropped.is_some() || file.rest.is_some() || has_split_rules(file);
-    let meant = if is_astray {
-        meant(text, library)
-    } else {
-        None
-    };
-    let meant = meant.filter(|meant| !meant.problems.is_empty() || file.dropped.is_some());
-    match meant {
-        Some(meant) => {
-            let explains = !meant.problems.is_empty();
-            check.problems.extend(meant.problems);
-            check.operations(&meant.file);
-            // The reader gives up somewhere behind what is wrong.
-            if !explains {
-                check.dropped(file);
-            }
+    match check.wrong_version_line(text) {
+        // The others are those of the file without it.
+        Some(without) => {
+            let file = ClassicFile::read(&without, library);
+            check.all(&without, &file);
         }
-        None => {
-            check.dropped(file);
-            check.operations(file);
-            check.rest(file);
-        }
+        None => check.all(text, file),
     }
-    check.version_line(text, file);
     check.problems.sort();
     check.problems.dedup();
     check.problems
@@ -97,8 +81,33 @@ impl Check {
         });
     }
 
+    fn all(&mut self, text: &[u8], file: &ClassicFile) {
+        self.skipped(file);
+        let is_astray = file.dropped.is_some() || file.rest.is_some() || has_split_rules(file);
+        let meant = if is_astray {
+            meant(text, self.library)
+        } else {
+            None
+        };
+        let Some(meant) = meant else {
+            self.dropped(file);
+            self.operations(file);
+            self.rest(file);
+            return;
+        };
+        let is_explained = !meant.problems.is_empty();
+        self.problems.extend(meant.problems);
+        self.operations(&meant.file);
+        self.requests(&meant.file);
+        // The reader gives up somewhere behind what is wrong.
+        if !is_explained {
+            self.dropped(file);
+            self.rest(file);
+        }
+    }
+
     fn skipped(&mut self, file: &ClassicFile) {
-        for (at, text) in &file.skipped {
+        for Skipped { at, text, digits } in &file.skipped {
             let shown: String = text.chars().take(40).collect();
             let instead = match text.as_str() {
                 text if text.starts_with('@') => {
@@ -107,11 +116,14 @@ impl Check {
                 "K" | "k" | "KB" | "KiB" | "M" | "MB" | "MiB" | "G" => {
                     "the size in bytes, as a plain number".to_owned()
                 }
-                "e" | "E" | "." => "the whole number, in digits".to_owned(),
+                "e" | "E" | "." | "," => "the whole number, in digits".to_owned(),
                 _ => "a number, or # before a comment".to_owned(),
             };
-            let effect = "the library skips it, and reads the digits before and behind it as numbers of \
-                          their own";
+            let effect = if digits.is_empty() {
+                "the library skips it".to_owned()
+            } else {
+                format!("the library reads {digits}, and skips it")
+            };
             self.add(
                 *at,
                 format!("\"{shown}\" is no number"),
@@ -147,34 +159,24 @@ impl Check {
         }
     }
 
-    fn version_line(&mut self, text: &[u8], file: &ClassicFile) {
+    /// A version line that the library does not take for one; the text without it.
+    fn wrong_version_line(&mut self, text: &[u8]) -> Option<Vec<u8>> {
         const LINE: &[u8] = b"rule-file-version-";
-        let begin = text.windows(LINE.len()).position(|window| window == LINE);
-        let Some(begin) = begin else {
-            for (_, _, rule) in all_rules(file) {
-                if let Some((_, at)) = rule.requests
-                    && file.version.is_none()
-                {
-                    self.add(
-                        at,
-                        "a fifth number in a rule",
-                        "the library takes it for the size of the next rule",
-                        Some(
-                            "rule-file-version-2 as the first line, from Open MPI 5.0.7 on"
-                                .to_owned(),
-                        ),
-                    );
-                }
-            }
-            return;
-        };
-        let at = super::scanner::Places::of(text).place(begin);
+        let begin = text.windows(LINE.len()).position(|window| window == LINE)?;
+        let line = text[..begin].iter().rposition(|&byte| byte == b'\n');
+        let before = &text[line.map_or(0, |end| end + 1)..begin];
+        if before.contains(&b'#') {
+            return None;
+        }
+        let at = Places::of(text).place(begin);
         if !self.library.reads_version_line() {
             let version = self.library.version;
             self.add(
                 at,
                 "a version line",
-                format!("{version} does not know it: it reads a negative number, and ignores the whole file"),
+                format!(
+                    "{version} does not know it: it reads a negative number, and ignores the whole file"
+                ),
                 Some("no version line, and four numbers in each rule".to_owned()),
             );
         } else if begin != 0 {
@@ -184,6 +186,34 @@ impl Check {
                 "the library reads a negative number, and ignores the whole file",
                 Some("the version line first, before comments and spaces".to_owned()),
             );
+        } else {
+            return None;
+        }
+        let mut without = text.to_vec();
+        let rest = without[begin..].iter_mut();
+        rest.take_while(|byte| **byte != b'\n')
+            .for_each(|byte| *byte = b' ');
+        Some(without)
+    }
+
+    /// A fifth number where the file has no version line.
+    fn requests(&mut self, file: &ClassicFile) {
+        if file.version.is_some() {
+            return;
+        }
+        for (_, _, rule) in all_rules(file) {
+            if let Some((_, at)) = rule.requests {
+                self.add(
+                    at,
+                    "a fifth number in a rule",
+                    "the library takes it for the size of the next rule",
+                    Some(
+                        "four numbers, or from Open MPI 5.0.7 and 4.1.8 on rule-file-version-2 as the \
+                         first line"
+                            .to_owned(),
+                    ),
+                );
+            }
         }
     }
 
@@ -471,4 +501,165 @@ fn known_elsewhere(table: &OperationTable, id: i64) -> Option<(&'static str, &'s
         let algorithm = other.algorithms.iter().find(|of| of.id == id)?;
         Some((algorithm.name, name))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library(name: &str) -> Library {
+        Library::of(Version::find(name).unwrap()).unwrap()
+    }
+
+    /// Problems of a text, as `LINE:COLUMN what`.
+    fn problems(text: &str, name: &str) -> Vec<String> {
+        let library = library(name);
+        let file = ClassicFile::read(text.as_bytes(), library);
+        let problems = check(text.as_bytes(), &file, library);
+        let shown = problems
+            .iter()
+            .map(|problem| format!("{} {}", problem.at, problem.what));
+        shown.collect()
+    }
+
+    #[test]
+    fn nothing_is_wrong_with_a_valid_file() {
+        let text = "# rules\n2\n2\n2\n1\n0\n64\n2\n0 3 0 0\n65536 6 0 0\n7\n1\n2\n1\n0 7 0 8192\n";
+        assert_eq!(problems(text, "Open MPI 4.1.4"), [""; 0]);
+        assert_eq!(problems(text, "Open MPI 5.0.11"), [""; 0]);
+        let version_2 = "rule-file-version-2\n1\n3\n1\n1\n2\n0 4 0 0 16\n100 2 0 0\n";
+        assert_eq!(problems(version_2, "Open MPI 5.0.11"), [""; 0]);
+    }
+
+    #[test]
+    fn a_dead_rule_an_unknown_algorithm_a_unit_and_a_lost_count_are_found_at_once() {
+        let text =
+            "2\n2\n1\n2\n3\n0 3 0 0\n64K 4 0 0\n7\n1\n2\n3\n0 12 0 0\n500 1 0 0\n500 2 4 0\n";
+        assert_eq!(
+            problems(text, "Open MPI 4.1.4"),
+            [
+                "5:1 3 message sizes, but 2 rules follow",
+                "7:3 \"K\" is no number",
+                "12:3 algorithm 12, where bcast has 1 to 9 in Open MPI 4.1.4",
+                "13:1 size 500: the next message size is not larger",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_count_that_leads_astray_is_told_where_it_is() {
+        let of = |count: &str| {
+            format!("{count}\n2\n1\n2\n1\n0 3 0 0\n7\n2\n2\n1\n0 6 0 0\n4\n1\n0 1 0 0\n")
+        };
+        assert_eq!(problems(&of("2"), "Open MPI 4.1.4"), [""; 0]);
+        assert_eq!(
+            problems(&of("3"), "Open MPI 4.1.4"),
+            ["1:1 3 operations, but 2 follow"]
+        );
+        assert_eq!(
+            problems(&of("1"), "Open MPI 4.1.4"),
+            ["1:1 1 operations, but 2 follow"]
+        );
+        let one_communicator = of("2").replace("7\n2\n2", "7\n1\n2");
+        assert_eq!(
+            problems(&one_communicator, "Open MPI 4.1.4"),
+            ["8:1 1 communicator sizes, but 2 follow"]
+        );
+    }
+
+    #[test]
+    fn what_makes_the_library_ignore_the_file_is_told() {
+        let first = "1\n2\n1\n2\n1\n5 3 0 0\n";
+        let found = problems(first, "Open MPI 4.1.4");
+        assert!(
+            found.contains(&"6:1 the first message size is 5, not 0".to_owned()),
+            "{found:?}"
+        );
+        let negative = "1\n2\n1\n2\n1\n0 -3 0 0\n";
+        assert_eq!(
+            problems(negative, "Open MPI 4.1.4"),
+            [
+                "6:3 -3 where the number of an algorithm is expected",
+                "6:3 algorithm -3, where allreduce has 1 to 6 in Open MPI 4.1.4"
+            ]
+        );
+        assert_eq!(
+            problems("rule-file-version-2\n0\n", "Open MPI 4.1.4")[0],
+            "1:1 a version line"
+        );
+        assert_eq!(
+            problems("rule-file-version-2\n0\n", "Open MPI 4.1.8"),
+            [""; 0]
+        );
+        assert_eq!(
+            problems("rule-file-version-2\n0\n", "Open MPI 5.0.6"),
+            ["1:1 a version line"]
+        );
+        assert_eq!(
+            problems("# x\nrule-file-version-2\n0\n", "Open MPI 5.0.11"),
+            ["2:1 a version line that is not at the very begin"]
+        );
+    }
+
+    #[test]
+    fn what_an_algorithm_cannot_do_or_ignores_is_told() {
+        let text = "2\n0\n2\n2\n1\n0 6 0 0\n3\n2\n0 3 0 0\n9 6 5 7\n13\n1\n2\n1\n0 3 1 1\n";
+        assert_eq!(
+            problems(text, "Open MPI 5.0.11"),
+            [
+                "10:3 two_proc is for two processes, these rules are for 3 and more",
+                "10:5 fan-out 5 for two_proc",
+                "10:7 segments of 7 bytes for two_proc",
+                "15:5 fan-out 1 for recursive_halving",
+                "15:7 segments of 1 bytes for recursive_halving",
+            ]
+        );
+    }
+
+    #[test]
+    fn sizes_that_are_not_used_or_do_not_ascend_are_dead() {
+        let text = "3\n6\n1\n2\n2\n0 1 0 0\n8 2 0 0\n14\n1\n2\n2\n0 1 0 0\n100000000000 2 0 0\n11\n1\n2\n3\n0 1 0 0\n100 2 0 0\n50 3 0 0\n";
+        let found = problems(text, "Open MPI 5.0.11");
+        assert!(found.contains(&"7:1 size 8".to_owned()), "{found:?}");
+        assert!(
+            found.contains(&"19:1 size 100: the next message size is not larger".to_owned()),
+            "{found:?}"
+        );
+        assert!(
+            found.contains(&"20:1 size 50: message sizes that do not ascend".to_owned()),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn any_bytes_are_checked() {
+        let mut random = 1u64;
+        let pieces = [
+            "0",
+            "1",
+            "2 ",
+            "64\n",
+            "-",
+            "K",
+            "#",
+            "0x",
+            "\n",
+            "@intra",
+            "rule-file-version-2",
+            "\u{e9}",
+            " ",
+        ];
+        for _ in 0..20_000 {
+            let mut text = String::new();
+            for _ in 0..30 {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                text += pieces[(random >> 33) as usize % pieces.len()];
+            }
+            for name in ["Open MPI 4.1.4", "Open MPI 5.0.11"] {
+                problems(&text, name);
+            }
+        }
+    }
 }

@@ -22,9 +22,20 @@ pub struct ClassicFile {
     /// Why the library ignores all of it.
     pub dropped: Option<Dropped>,
     /// Text outside of comments that is no number, which the library skips.
-    pub skipped: Vec<(Position, String)>,
+    pub skipped: Vec<Skipped>,
     /// The first number behind the last one that the library reads.
     pub rest: Option<Position>,
+}
+
+/// Text that is no number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Where it is.
+    pub at: Position,
+    /// The text.
+    pub text: String,
+    /// Digits directly before it, which the library takes for a number; empty without any.
+    pub digits: String,
 }
 
 /// Why the library ignores a file.
@@ -108,8 +119,14 @@ impl ClassicFile {
         // What follows the last number that is looked at matters to nobody.
         let skipped = std::mem::take(&mut reader.scanner.dropped);
         let shown = |range: Range<usize>| {
-            let at = places.place(range.start);
-            (at, String::from_utf8_lossy(&text[range]).into_owned())
+            let before = text[..range.start].iter().rev();
+            let n_digits = before.take_while(|byte| byte.is_ascii_digit()).count();
+            let digits = &text[range.start - n_digits..range.start];
+            Skipped {
+                at: places.place(range.start),
+                digits: String::from_utf8_lossy(digits).into_owned(),
+                text: String::from_utf8_lossy(&text[range]).into_owned(),
+            }
         };
         file.skipped = skipped.into_iter().map(shown).collect();
         file

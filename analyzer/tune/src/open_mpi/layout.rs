@@ -23,12 +23,13 @@ type Line = Vec<(i64, Position)>;
 
 /// What the lines say; `None` where they are not written so.
 pub(super) fn meant(text: &[u8], library: Library) -> Option<Meant> {
-    let mut lines = lines(text, library).into_iter().peekable();
+    let (version, lines) = lines(text, library);
+    let mut lines = lines.into_iter().peekable();
     let first = lines.next_if(|line| line.len() == 1)?;
     let n_operations = first[0];
     let mut meant = Meant {
         file: ClassicFile {
-            version: None,
+            version,
             n_operations: Some(n_operations),
             operations: Vec::new(),
             dropped: None,
@@ -62,12 +63,16 @@ pub(super) fn meant(text: &[u8], library: Library) -> Option<Meant> {
     Some(meant)
 }
 
-fn lines(text: &[u8], library: Library) -> Vec<Line> {
+/// The version that the library finds, and the lines with numbers.
+fn lines(text: &[u8], library: Library) -> (Option<i64>, Vec<Line>) {
     let places = Places::of(text);
     let mut scanner = Scanner::new(text);
-    if library.reads_version_line() {
-        let _ = scanner.version_line();
-    }
+    // As much of the line as is there is gone afterwards, as for the reader.
+    let version = if library.reads_version_line() {
+        scanner.version_line().map(|number| number.value)
+    } else {
+        None
+    };
     let mut lines: Vec<Line> = Vec::new();
     while let Some(Number { value, at }) = scanner.next_number() {
         let at = places.place(at.start);
@@ -76,7 +81,7 @@ fn lines(text: &[u8], library: Library) -> Vec<Line> {
             _ => lines.push(vec![(value, at)]),
         }
     }
-    lines
+    (version, lines)
 }
 
 /// A count that the file gives, and where.

@@ -212,8 +212,8 @@ mod tests {
         assert_eq!(numbers("-3 - 4 +5 -a6 --7"), [-3, 4, 5, 6, 7]);
         assert_eq!(numbers("rule-file-version-2"), [-2]);
         assert_eq!(numbers("99999999999999999999"), [i64::MAX]);
-        assert!(numbers("").is_empty());
-        assert!(numbers("-").is_empty());
+        assert_eq!(numbers(""), [0_i64; 0]);
+        assert_eq!(numbers("-"), [0_i64; 0]);
     }
 
     #[test]

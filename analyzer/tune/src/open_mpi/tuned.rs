@@ -11,7 +11,6 @@ use super::classic::ClassicFile;
 use super::version::{Algorithm, CountedSize, Library, Limit, OperationTable, Part};
 use crate::call::CallClass;
 use crate::decision::{DecidedBy, Decision};
-use crate::explain::{Explained, explain as explain_parts};
 
 /// What a run told the library, beside the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -362,23 +361,31 @@ fn can_halve(segment: i64, element: u64, count: u64) -> bool {
     smaller > 0 && segment <= smaller.saturating_mul(element)
 }
 
-/// What decides the calls of a class, in parts where the decision changes.
+impl Call {
+    /// A call of a class, with so many bytes of one process.
+    #[must_use]
+    pub fn of(class: &CallClass, bytes: u64, element: Option<u64>) -> Self {
+        Self {
+            operation: class.operation,
+            n_processes: class.n_processes,
+            on_several_hosts: class.processes_per_host.len() > 1,
+            bytes,
+            element,
+        }
+    }
+}
+
+/// Bytes of one process from which on another rule could hold for calls of a class, or the library
+/// replace an algorithm.
 #[must_use]
-pub fn explain<'c>(
-    file: &ClassicFile,
-    library: Library,
-    settings: &Settings,
-    class: &'c CallClass,
-    element: Option<u64>,
-) -> Vec<Explained<'c>> {
-    let n_processes = class.n_processes;
-    let table = library.operation(class.operation);
-    let n = u64::from(n_processes.max(1));
-    // Where rules change, and where calls have an element for each process.
+pub fn starts(file: &ClassicFile, library: Library, class: &CallClass) -> Vec<u64> {
+    let n = u64::from(class.n_processes.max(1));
     let mut starts = vec![1, n];
-    let rules = table.and_then(|table| file.rules_of(table.id));
-    let rules = rules.and_then(|rules| rules.for_processes(n_processes));
-    if let (Some(table), Some(rules)) = (table, rules) {
+    let Some(table) = library.operation(class.operation) else {
+        return starts;
+    };
+    let rules = file.rules_of(table.id);
+    if let Some(rules) = rules.and_then(|rules| rules.for_processes(class.n_processes)) {
         let sizes = rules.rules.iter().map(|rule| rule.size.0);
         let sizes = sizes.filter_map(|size| u64::try_from(size).ok());
         starts.extend(sizes.map(|size| match table.size {
@@ -386,19 +393,13 @@ pub fn explain<'c>(
             _ => size,
         }));
     }
-    let call = |bytes| Call {
-        operation: class.operation,
-        n_processes,
-        on_several_hosts: class.processes_per_host.len() > 1,
-        bytes,
-        element,
-    };
-    let size = |bytes| {
-        let table = table.filter(|table| table.size != CountedSize::Nothing)?;
-        let element = element.unwrap_or(USUAL_ELEMENT);
-        Some(table.size.of(bytes, n_processes, element))
-    };
-    explain_parts(class, &starts, size, |bytes| {
-        decide(file, library, settings, call(bytes))
-    })
+    starts
+}
+
+/// The size that the library compares with those of a file; `None` where it uses none.
+#[must_use]
+pub fn size(library: Library, class: &CallClass, bytes: u64, element: Option<u64>) -> Option<u64> {
+    let table = library.operation(class.operation)?;
+    let element = element.unwrap_or(USUAL_ELEMENT);
+    (table.size != CountedSize::Nothing).then(|| table.size.of(bytes, class.n_processes, element))
 }

@@ -154,6 +154,14 @@ pub(super) const NAMES_BY_ID: [&str; 22] = [
     "neighbor_alltoallw",
 ];
 
+/// Whether files have a number for an operation, or for the blocking form of it.
+#[must_use]
+pub fn has_number(operation: Operation) -> bool {
+    let name = operation.blocking().name().trim_start_matches("MPI_");
+    let mut names = NAMES_BY_ID.iter();
+    names.any(|of| of.eq_ignore_ascii_case(name))
+}
+
 /// The size that a file's sizes are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountedSize {
