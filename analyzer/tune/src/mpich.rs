@@ -5,6 +5,7 @@
 
 mod call;
 mod compiled;
+mod file;
 mod measures;
 mod parts;
 mod plan;
@@ -21,6 +22,7 @@ mod versions;
 
 pub use call::{Call, Communicator, Layout};
 pub use compiled::compiled;
+pub use file::{MpichFile, OtherFiles};
 pub use plan::{By, Chooser, Failure, Place, Plan, Step};
 pub use read::{is_selection, read, read_as};
 pub use settings::Settings;

@@ -169,7 +169,14 @@ struct Answers(BTreeMap<String, bool>);
 
 impl Known for Answers {
     fn answer(&self, key: &str) -> Option<bool> {
-        self.0.get(key).copied()
+        let given = |key| self.0.get(key).copied();
+        // MPI's own operations are commutative.
+        let implied = match key {
+            "is_op_built_in=yes" => given("is_commutative=yes").filter(|commutative| !commutative),
+            "is_commutative=yes" => given("is_op_built_in=yes").filter(|built_in| *built_in),
+            _ => None,
+        };
+        given(key).or(implied)
     }
 }
 

@@ -1,4 +1,9 @@
+use collbench_formats::Operation;
+
 use super::*;
+use crate::call::CallClass;
+use crate::decision::DecidedBy;
+use crate::explain::Explained;
 use crate::problem::Position;
 
 /// Not one of the files that are compiled in, but small enough to be read.
@@ -286,4 +291,121 @@ proptest::proptest! {
             let _ = chooser.plans(&Call::new(name, 8).unwrap(), &Layout::consecutive(&[2, 1]), 1);
         }
     }
+}
+
+fn class(operation: Operation, per_host: &[u32], bytes: (u64, u64)) -> CallClass {
+    CallClass {
+        operation,
+        n_processes: per_host.iter().sum(),
+        processes_per_host: per_host.to_vec(),
+        bytes,
+        calls: 1,
+        failed: 0,
+        ran: None,
+    }
+}
+
+fn file(text: &str, settings: &[(&str, &str)]) -> MpichFile {
+    let ch4 = r#"{"collective=bcast":{"comm_hierarchy=parent":{"composition=MPIDI_Bcast_intra_composition_alpha":{}}}}"#;
+    let others = OtherFiles {
+        mpir: Some(SMALL.into()),
+        ch4: Some(ch4.into()),
+    };
+    let settings = Settings::of(settings.iter().copied());
+    MpichFile::read(text.as_bytes(), four(), settings, &others).unwrap()
+}
+
+#[test]
+fn a_decision_has_the_line_the_algorithm_and_what_decides() {
+    let class = class(Operation::Bcast, &[1, 1, 1, 1, 1], (0, 4096));
+    let by_file = file(SMALL, &[]).decide(&class, 4096, None);
+    assert_eq!(by_file.line, Some(6));
+    assert_eq!(by_file.by, DecidedBy::Rule);
+    assert_eq!(
+        by_file.algorithm.as_deref(),
+        Some("MPIR_Bcast_intra_scatter_ring_allgather")
+    );
+    let setting = "MPIR_CVAR_BCAST_INTRA_ALGORITHM";
+    let by_setting = file(SMALL, &[(setting, "binomial")]).decide(&class, 4096, None);
+    assert_eq!(
+        by_setting.by,
+        DecidedBy::Setting(format!("{setting}=binomial"))
+    );
+    assert_eq!(
+        by_setting.algorithm.as_deref(),
+        Some("MPIR_Bcast_intra_binomial")
+    );
+    // It needs hosts with several processes, which these have not: the file decides.
+    let by_file_again = file(SMALL, &[(setting, "smp")]).decide(&class, 4096, None);
+    assert_eq!(
+        (by_file_again.line, by_file_again.by),
+        (Some(6), DecidedBy::Rule)
+    );
+    assert!(
+        by_file_again
+            .depends
+            .unwrap()
+            .contains("BCAST_INTRA_ALGORITHM=smp, which needs")
+    );
+}
+
+#[test]
+fn parts_of_a_composition_are_named_with_the_processes_that_they_run_on() {
+    let class = class(Operation::Bcast, &[6, 6], (0, 4096));
+    let decision = file(SMALL, &[]).decide(&class, 4096, None);
+    let expected = "MPIR_Bcast_intra_binomial among hosts, then MPIR_Bcast_intra_scatter_ring_allgather within each host";
+    assert_eq!(decision.algorithm.as_deref(), Some(expected));
+    let alone = file(SMALL, &[("MPIR_CVAR_DEVICE_COLLECTIVES", "none")]).decide(&class, 4096, None);
+    assert_eq!(
+        alone.algorithm.as_deref(),
+        Some("MPIR_Bcast_intra_scatter_ring_allgather")
+    );
+}
+
+#[test]
+fn sizes_from_which_on_another_rule_holds_are_those_of_the_file() {
+    let mut starts = file(SMALL, &[]).starts(&class(Operation::Bcast, &[6], (0, 4096)));
+    starts.sort_unstable();
+    assert_eq!(starts, [1, 2049, 12_288, 524_288]);
+    let total = SMALL
+        .replace("avg_msg_size", "total_msg_size")
+        .replace("bcast", "allgather");
+    let mut starts = file(&total, &[]).starts(&class(Operation::Allgather, &[6], (0, 4096)));
+    starts.sort_unstable();
+    assert_eq!(starts, [1, 342, 12_288, 524_288]);
+}
+
+#[test]
+fn choices_that_no_call_comes_to_are_told() {
+    let class = class(Operation::Bcast, &[1, 1, 1, 1, 1], (0, 4096));
+    let file = file(SMALL, &[]);
+    let decision = file.decide(&class, 0, None);
+    let explained = Explained {
+        class: &class,
+        bytes: (0, 2048),
+        size: None,
+        is_whole: false,
+        decision,
+    };
+    let lines: Vec<usize> = file
+        .unused(&[explained], None)
+        .iter()
+        .map(|problem| problem.at.line)
+        .collect();
+    assert_eq!(lines, [3, 6]);
+}
+
+#[test]
+fn what_is_not_known_of_a_call_is_said() {
+    let text = r#"{"collective=reduce":{
+        "is_commutative=yes":{"algorithm=MPIR_Reduce_intra_binomial":{}},
+        "is_commutative=no":{"algorithm=MPIR_Reduce_intra_reduce_scatter_gather":{}}}}"#;
+    let decision = file(text, &[]).decide(&class(Operation::Reduce, &[4], (8, 8)), 8, None);
+    assert_eq!(decision.line, Some(2));
+    assert_eq!(
+        decision.depends.as_deref(),
+        Some(
+            "if is_commutative=no: none, the call fails: MPIR_Reduce_intra_reduce_scatter_gather needs a predefined operation (line 3); if count<pow2 and is_commutative=no: none, the call fails: MPIR_Reduce_intra_reduce_scatter_gather needs as many elements as the largest power of two of processes (line 3)"
+        )
+    );
 }
