@@ -11,6 +11,7 @@ mod parts;
 mod plan;
 mod reach;
 mod read;
+mod rules;
 mod search;
 mod settings;
 mod table_4_0;
@@ -19,6 +20,7 @@ mod test;
 mod tree;
 mod version;
 mod versions;
+mod write;
 
 pub use call::{Call, Communicator, Layout};
 pub use compiled::compiled;
@@ -29,6 +31,7 @@ pub use settings::Settings;
 pub use test::Hierarchy;
 pub use tree::{Fate, Kind, Selection};
 pub use version::Version;
+pub use write::{Choice, WriteError, Written, write};
 
 #[cfg(test)]
 mod tests;

@@ -409,3 +409,170 @@ fn what_is_not_known_of_a_call_is_said() {
         )
     );
 }
+
+fn choice(
+    collective: &str,
+    n_processes: Option<u32>,
+    bytes: Option<(u64, u64)>,
+    algorithm: &str,
+) -> Choice {
+    Choice {
+        collective: collective.to_owned(),
+        n_processes,
+        bytes,
+        algorithm: algorithm.to_owned(),
+        parameters: Vec::new(),
+    }
+}
+
+#[test]
+fn one_algorithm_for_all_calls_is_written_as_variables() {
+    let written = write(
+        &[choice("bcast", None, None, "binomial")],
+        four(),
+        SMALL.as_bytes(),
+    )
+    .unwrap();
+    assert_eq!(written.file, None);
+    assert_eq!(
+        written.command("-"),
+        [
+            "MPIR_CVAR_BCAST_DEVICE_COLLECTIVE=0 MPIR_CVAR_BCAST_INTRA_ALGORITHM=binomial mpiexec -n N ./app",
+            "mpiexec -genv MPIR_CVAR_BCAST_DEVICE_COLLECTIVE 0 -genv MPIR_CVAR_BCAST_INTRA_ALGORITHM binomial -n N ./app",
+        ]
+    );
+}
+
+#[test]
+fn a_written_file_has_no_problems_and_decides_what_was_chosen() {
+    let nb = r#","collective=ibcast":{"comm_type=intra":{"algorithm=MPIR_Ibcast_intra_sched_binomial":{}}}}"#;
+    let base = SMALL.trim_end().strip_suffix('}').unwrap().to_owned() + nb;
+    let ring = "scatter_ring_allgather";
+    let choices = [
+        choice("bcast", Some(3), Some((100, 199)), "nb"),
+        choice("bcast", Some(3), Some((300, u64::MAX)), ring),
+        choice(
+            "bcast",
+            Some(6),
+            None,
+            "scatter_recursive_doubling_allgather",
+        ),
+        choice("bcast", Some(4), Some((0, 99)), "smp"),
+    ];
+    let written = write(&choices, four(), base.as_bytes()).unwrap();
+    let text = written.file.unwrap();
+    assert_eq!(check(&text), (Fate::Loads, vec![]), "{text}");
+    let nb = "MPIR_Bcast_allcomm_nb MPIR_Ibcast_intra_sched_binomial";
+    let of_base = "MPIR_Bcast_intra_binomial";
+    for (n, bytes, expected) in [
+        (3, 99, of_base),
+        (3, 100, nb),
+        (3, 199, nb),
+        (3, 200, of_base),
+        (3, 300, "MPIR_Bcast_intra_scatter_ring_allgather"),
+        (2, 300, of_base),
+        (5, 300, of_base),
+        (
+            6,
+            300,
+            "MPIR_Bcast_intra_scatter_recursive_doubling_allgather",
+        ),
+        (7, 3000, "MPIR_Bcast_intra_scatter_ring_allgather"),
+        (4, 100, of_base),
+    ] {
+        assert_eq!(
+            runs(&text, "bcast", bytes, &vec![1; n]),
+            [expected],
+            "{n} processes, {bytes} bytes:\n{text}"
+        );
+    }
+    // What an algorithm cannot do is left to the library's own rules.
+    assert_eq!(runs(&text, "bcast", 8, &[1; 4]), [of_base]);
+    assert!(runs(&text, "bcast", 8, &[2, 2])[0].starts_with("MPIR_Bcast_intra_smp"));
+}
+
+/// A test of the size that stood before the tests of the call means another thing after them.
+#[test]
+fn a_copy_keeps_what_tests_mean_where_they_are_moved() {
+    let base = SMALL.replacen("comm_size<=4", "comm_size<5", 1);
+    let choices = [choice(
+        "bcast",
+        Some(5),
+        Some((7, 8)),
+        "scatter_ring_allgather",
+    )];
+    let text = write(&choices, four(), base.as_bytes())
+        .unwrap()
+        .file
+        .unwrap();
+    for (per_host, bytes) in [
+        (vec![1; 5], 4000),
+        (vec![1; 4], 4000),
+        (vec![1; 5], 9),
+        (vec![1; 6], 4000),
+    ] {
+        assert_eq!(
+            runs(&text, "bcast", bytes, &per_host),
+            runs(&base, "bcast", bytes, &per_host),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_with_the_reason() {
+    let cases = [
+        (
+            choice("broadcast", None, None, "x"),
+            "MPICH chooses no algorithm for `broadcast`",
+        ),
+        (
+            choice("allgather", None, None, "binomial"),
+            "MPICH 4.0 has no algorithm `binomial` for allgather; it has brucks, recursive_doubling, ring, nb",
+        ),
+        (
+            choice("allgather", Some(3), None, "recursive_doubling"),
+            "MPIR_Allgather_intra_recursive_doubling needs a power of two of processes, which 3 processes are not",
+        ),
+        (
+            choice("gather", Some(3), Some((0, 8)), "binomial"),
+            "a file cannot tell calls of gather apart by their bytes; choose one algorithm for each size of communicator",
+        ),
+        (
+            choice("igather", Some(3), None, "tsp_tree"),
+            "no file can give MPIR_Igather_intra_tsp_tree its k; choose it for all calls of igather, by a variable",
+        ),
+        (
+            choice("bcast", Some(3), Some((0, 1 << 31)), "binomial"),
+            "2147483648 bytes are more than a file can name (2147483647, for all processes together where the file counts so)",
+        ),
+    ];
+    let base = SMALL
+        .replace("collective=bcast", "collective=gather")
+        .replace("MPIR_Bcast", "MPIR_Gather");
+    for (choice, expected) in cases {
+        let own = format!(
+            "{{\"collective={}\":{{\"algorithm=MPIR_Gather_intra_binomial\":{{}}}}}}",
+            choice.collective
+        );
+        let error = write(&[choice], four(), own.as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    let error = write(
+        &[choice("bcast", Some(2), None, "smp")],
+        four(),
+        base.as_bytes(),
+    )
+    .unwrap_err()
+    .to_string();
+    assert!(
+        error.starts_with("the file to copy: MPICH 4.0 does not load it"),
+        "{error}"
+    );
+    let twice = [
+        choice("bcast", Some(3), Some((0, 8)), "smp"),
+        choice("bcast", Some(3), Some((8, 9)), "binomial"),
+    ];
+    let error = write(&twice, four(), SMALL.as_bytes()).unwrap_err();
+    assert_eq!(error, WriteError::Twice("bcast".to_owned()));
+}
