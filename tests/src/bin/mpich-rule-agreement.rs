@@ -1,9 +1,10 @@
 //! Whether `collbench-tune` says of MPICH's selection files what the library does with them: makes
 //! files up, runs each, and compares every call.
 //!
-//!     mpich-rule-agreement [--files N] [--seed N] [--only NUMBER] [--show]
+//!     mpich-rule-agreement [--library 5] [--files N] [--seed N] [--only NUMBER] [--written] [--show]
 //!
-//! The status is 1 where something differs. `--only` runs one file of the seed, `--show` prints it.
+//! Of MPICH 5 only whether it loads a file is compared. The status is 1 where something differs. `--written` makes up choices of algorithms instead, which are
+//! written as files. `--only` runs one file of the seed, `--show` prints it.
 
 use std::process::ExitCode;
 
@@ -16,18 +17,29 @@ fn main() -> ExitCode {
         words.get(place + 1)?.parse::<u64>().ok()
     };
     let shows = words.iter().any(|word| word == "--show");
+    let is_written = words.iter().any(|word| word == "--written");
     let (files, seed) = (
         number("--files").unwrap_or(30),
         number("--seed").unwrap_or(1),
     );
     let numbers = number("--only").map_or(0..files, |only| only..only + 1);
-    let Some(library) = MpichLibrary::of_debian() else {
-        eprintln!("mpich-rule-agreement: Debian's MPICH is missing: run scripts/mpis.sh first");
+    let is_five = number("--library") == Some(5);
+    let library = if is_five {
+        MpichLibrary::five()
+    } else {
+        MpichLibrary::of_debian()
+    };
+    let Some(library) = library else {
+        eprintln!("mpich-rule-agreement: MPICH is missing: run scripts/mpis.sh first");
         return ExitCode::from(2);
     };
     let mut sum = MpichAgreed::default();
     for number in numbers {
-        let agreed = library.compare(seed, number, shows);
+        let agreed = if is_written {
+            library.compare_written(seed, number, shows)
+        } else {
+            library.compare(seed, number, shows)
+        };
         for difference in &agreed.differences {
             println!("{difference}");
         }

@@ -51,6 +51,12 @@ impl Call {
         })
     }
 
+    /// The collective, as files call it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.collective.name
+    }
+
     /// The same data in another collective.
     pub(super) fn of(&self, collective: &'static Collective) -> Self {
         Self {

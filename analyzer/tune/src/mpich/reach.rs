@@ -393,7 +393,10 @@ impl Walk<'_> {
             .iter()
             .chain(algorithm.entry.needs)
         {
-            if !possible.ensures(restriction)
+            // Without a hierarchy it only copies: of nothing that is right.
+            let of_nothing = algorithm.entry.name == "smp" && possible.average.1 == 0;
+            if !of_nothing
+                && !possible.ensures(restriction)
                 && algorithm.violation(restriction) != Violation::Harmless
             {
                 self.unkept(node, algorithm, restriction);

@@ -160,11 +160,17 @@ impl Calls {
                 .then_some(true)
                 .or((least > most).then_some(false));
         }
-        if key == "comm_size=pow2"
-            && let Some((least, most)) = self.numbers.get("comm_size")
-            && least == most
-        {
-            return Some(u64::try_from(*least).is_ok_and(u64::is_power_of_two));
+        if let Some(&(least, most)) = self.numbers.get("comm_size") {
+            let is_power = |size: i64| u64::try_from(size).is_ok_and(u64::is_power_of_two);
+            match key {
+                "comm_size=pow2" if least == most => return Some(is_power(least)),
+                "comm_size=pow2" if least >= 1 && most <= 2 => return Some(true),
+                "comm_hierarchy=parent" | "is_node_consecutive=yes" if most <= 1 => {
+                    return Some(false);
+                }
+                "is_node_consecutive=no" if most <= 1 => return Some(true),
+                _ => {}
+            }
         }
         let (yes, is_yes) = of_yes(key, true);
         self.outcomes.get(&yes).map(|outcome| *outcome == is_yes)

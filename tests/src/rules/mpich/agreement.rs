@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use collbench_tune::mpich::{
-    Call, Chooser, Fate, Kind, Layout, Plan, Selection, Settings, Version, compiled, read_as,
+    Call, Choice, Chooser, Fate, Kind, Layout, Plan, Selection, Settings, Version, compiled,
+    read_as, write,
 };
 
-use super::made_up::{Made, made_up};
-use super::program::{build, library_folder};
+use super::made_up::{Made, choices, made_up};
+use super::program::{build, build_without_names, library_folder, wheel_folder};
 use crate::machine::Workspace;
 
 /// Processes of a run.
@@ -26,6 +27,11 @@ const SECONDS: &str = "40";
 #[derive(Debug)]
 pub struct MpichLibrary {
     program: PathBuf,
+    launcher: PathBuf,
+    /// Folder of its shared libraries.
+    libraries: PathBuf,
+    /// Whether the program tells which algorithms run.
+    tells_algorithms: bool,
     version: &'static Version,
     mpir: String,
     ch4: String,
@@ -98,9 +104,43 @@ impl MpichLibrary {
     /// If the program cannot be compiled, or the library has no files compiled in.
     #[must_use]
     pub fn of_debian() -> Option<Self> {
-        let shared = library_folder().join("lib/x86_64-linux-gnu/libmpich.so.12");
-        let bytes = fs::read(shared).ok()?;
-        let program = build();
+        let usr = library_folder();
+        let libraries = usr.join("lib/x86_64-linux-gnu");
+        let bytes = fs::read(libraries.join("libmpich.so.12")).ok()?;
+        let launcher = usr.join("bin/mpiexec.hydra");
+        Some(Self::of("4.0.2", &bytes, build(), launcher, libraries))
+    }
+
+    /// MPICH 5.0.2, if `scripts/mpis.sh` has installed it: only whether it loads a file is seen of it.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::of_debian`].
+    #[must_use]
+    pub fn five() -> Option<Self> {
+        let root = wheel_folder();
+        let libraries = root.join("lib");
+        let bytes = fs::read(libraries.join("libmpi.so.12")).ok()?;
+        let library = Self::of(
+            "5.0.2",
+            &bytes,
+            build_without_names(),
+            root.join("bin/mpiexec"),
+            libraries,
+        );
+        Some(Self {
+            tells_algorithms: false,
+            ..library
+        })
+    }
+
+    fn of(
+        version: &str,
+        library: &[u8],
+        program: PathBuf,
+        launcher: PathBuf,
+        libraries: PathBuf,
+    ) -> Self {
         let list = Command::new(&program)
             .arg("list")
             .output()
@@ -110,16 +150,19 @@ impl MpichLibrary {
             .map(listed)
             .collect();
         let compiled_in = |kind| {
-            let found = compiled(&bytes, kind).expect("MPICH has its selection files as text");
+            let found = compiled(library, kind).expect("MPICH has its selection files as text");
             String::from_utf8_lossy(found).into_owned()
         };
-        Some(Self {
+        Self {
             program,
-            version: Version::of("4.0.2"),
+            launcher,
+            libraries,
+            tells_algorithms: true,
+            version: Version::of(version),
             mpir: compiled_in(Kind::Mpir),
             ch4: compiled_in(Kind::Ch4),
             calls,
-        })
+        }
     }
 
     /// File `number` of `seed`, run and compared.
@@ -151,6 +194,46 @@ impl MpichLibrary {
         };
         run.agreed.files = 1;
         run.compare(shows);
+        run.agreed
+    }
+
+    /// Choices of number `number` of `seed`, written as a file and run: whether the algorithms that were
+    /// chosen ran, and all else as it is said.
+    ///
+    /// # Panics
+    ///
+    /// If choices that can be done cannot be written.
+    #[must_use]
+    pub fn compare_written(&self, seed: u64, number: u64, shows: bool) -> MpichAgreed {
+        let choices = choices(seed, number);
+        let written = write(&choices, self.version, self.mpir.as_bytes())
+            .expect("choices that can be written");
+        let made = Made {
+            mpir: written
+                .file
+                .unwrap_or_else(|| self.mpir.clone())
+                .into_bytes(),
+            settings: written.variables,
+            ..Made::default()
+        };
+        if shows {
+            println!(
+                "{choices:#?}\n{:?}\n{}",
+                made.settings,
+                String::from_utf8_lossy(&made.mpir)
+            );
+        }
+        let work = Workspace::new();
+        let mut run = Run {
+            library: self,
+            work,
+            made: &made,
+            number,
+            agreed: MpichAgreed::default(),
+        };
+        run.agreed.files = 1;
+        run.compare(shows);
+        run.compare_choices(&choices);
         run.agreed
     }
 }
@@ -206,6 +289,14 @@ impl Run<'_> {
                     "MPI_Init was said to end the program, but did not: {:?}",
                     mpir.problems
                 ));
+            }
+            return;
+        }
+        if !self.library.tells_algorithms {
+            let ended = self.run(&"1".repeat(n_calls));
+            if !ended.initialized {
+                let tail: String = ended.text.chars().take(400).collect();
+                self.differs(format!("was said to be loaded, but MPI_Init ended: {tail}"));
             }
             return;
         }
@@ -291,6 +382,50 @@ impl Run<'_> {
                 self.differs(format!(
                     "`{line}` on rank {rank}: said {expected:?}, ran {ran:?}"
                 ));
+            }
+        }
+    }
+
+    /// What is said runs where it was chosen, all else having been compared with what ran.
+    fn compare_choices(&mut self, choices: &[Choice]) {
+        let mpir = read_as(Kind::Mpir, &self.made.mpir, self.library.version);
+        if !mpir.problems.is_empty() {
+            self.differs(format!(
+                "the written file has problems: {:?}",
+                mpir.problems
+            ));
+        }
+        let ch4 = read_as(Kind::Ch4, self.library.ch4.as_bytes(), self.library.version);
+        let settings = Settings::of(self.made.settings.iter().cloned());
+        for listed in self.library.calls.clone() {
+            let call = &listed.call;
+            let fits = |choice: &&Choice| {
+                let of_size = choice
+                    .n_processes
+                    .is_none_or(|n| n as usize == listed.members.len());
+                let of_bytes = choice
+                    .bytes
+                    .is_none_or(|(least, most)| (least..=most).contains(&call.bytes));
+                choice.collective == call.name() && of_size && of_bytes
+            };
+            let Some(choice) = choices.iter().find(fits) else {
+                continue;
+            };
+            for said in self.said(&mpir, &ch4, &settings, &listed).values() {
+                let Said::Runs(runs) = said else {
+                    self.differs(format!("`{}`: {said:?}", listed.line));
+                    continue;
+                };
+                // Nothing runs of calls that return at once; the choices are of algorithms that can do all.
+                if runs
+                    .first()
+                    .is_some_and(|(_, name)| !name.ends_with(&choice.algorithm))
+                {
+                    self.differs(format!(
+                        "`{}`: chosen {}, runs {runs:?}",
+                        listed.line, choice.algorithm
+                    ));
+                }
             }
         }
     }
@@ -387,7 +522,6 @@ impl Run<'_> {
             fs::write(&path, bytes).expect("a file for the run");
             path
         };
-        let usr = library_folder();
         let out = folder.join("out");
         for rank in 0..RANKS {
             let _ = fs::remove_file(of_rank(&out, rank));
@@ -395,13 +529,13 @@ impl Run<'_> {
         let mut command = Command::new("timeout");
         command
             .args(["-k", "5", SECONDS])
-            .arg(usr.join("bin/mpiexec.hydra"))
+            .arg(&self.library.launcher)
             .args(["-n", &RANKS.to_string()])
             .arg(&self.library.program)
             .arg("run")
             .arg(&out)
             .arg(write("skip", skip.as_bytes()))
-            .env("LD_LIBRARY_PATH", usr.join("lib/x86_64-linux-gnu"))
+            .env("LD_LIBRARY_PATH", &self.library.libraries)
             .env(
                 "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
                 write("mpir.json", &self.made.mpir),

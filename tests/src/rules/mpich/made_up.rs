@@ -2,6 +2,7 @@
 
 use collbench_stats::random::Random;
 use collbench_tune::json::{self, Data, Member, Value};
+use collbench_tune::mpich::Choice;
 
 /// A file, and what else the run sets.
 #[derive(Debug, Clone, Default)]
@@ -208,6 +209,83 @@ const FAULTS: [&str; 23] = [
     "null for an object",
     "a composition for an algorithm",
 ];
+
+/// Collectives with algorithms that can do all of their calls, and whether files tell bytes apart.
+const ABLE: [(&str, bool, &[&str]); 11] = [
+    (
+        "bcast",
+        true,
+        &[
+            "binomial",
+            "scatter_recursive_doubling_allgather",
+            "scatter_ring_allgather",
+            "nb",
+        ],
+    ),
+    ("reduce", true, &["binomial", "nb"]),
+    ("allreduce", true, &["recursive_doubling", "nb"]),
+    ("allgather", true, &["brucks", "ring", "nb"]),
+    ("allgatherv", true, &["brucks", "ring", "nb"]),
+    ("alltoall", true, &["nb"]),
+    ("reduce_scatter_block", false, &["recursive_doubling", "nb"]),
+    ("barrier", false, &["dissemination", "nb"]),
+    ("gather", false, &["binomial", "nb"]),
+    ("scan", false, &["recursive_doubling", "nb"]),
+    (
+        "ibcast",
+        true,
+        &["sched_binomial", "sched_scatter_ring_allgather"],
+    ),
+];
+
+/// Choices of algorithms for calls of some collectives.
+pub(super) fn choices(seed: u64, number: u64) -> Vec<Choice> {
+    let mut random = Random::of(&[seed, number, 1]);
+    let mut choices = Vec::new();
+    for (collective, tells_bytes, algorithms) in ABLE {
+        if random.below(2) == 0 {
+            continue;
+        }
+        let mut choose = |random: &mut Random, n_processes, bytes| {
+            let algorithm = algorithms[random.below(algorithms.len())].to_owned();
+            let collective = collective.to_owned();
+            choices.push(Choice {
+                collective,
+                n_processes,
+                bytes,
+                algorithm,
+                parameters: Vec::new(),
+            });
+        };
+        if random.below(3) == 0 {
+            choose(&mut random, None, None);
+            continue;
+        }
+        for n in 2..=4 {
+            if random.below(3) == 0 {
+                continue;
+            }
+            if !tells_bytes {
+                choose(&mut random, Some(n), None);
+                continue;
+            }
+            let mut least = [0, 5, 256][random.below(3)];
+            for _ in 0..1 + random.below(3) {
+                let most = if random.below(4) == 0 {
+                    u64::MAX
+                } else {
+                    least + random.uniform(0, 12_000)
+                };
+                choose(&mut random, Some(n), Some((least, most)));
+                if most == u64::MAX {
+                    break;
+                }
+                least = most + 1 + random.uniform(0, 1) * random.uniform(0, 5000);
+            }
+        }
+    }
+    choices
+}
 
 /// File `number` of `seed`; every other one has one or two faults.
 pub(super) fn made_up(seed: u64, number: u64, mpir: &str, ch4: &str) -> Made {

@@ -12,6 +12,40 @@ pub(super) fn library_folder() -> PathBuf {
     target_dir().join("mpis/debian-mpich/usr")
 }
 
+/// MPICH 5, as `scripts/mpis.sh` installs it.
+pub(super) fn wheel_folder() -> PathBuf {
+    target_dir().join("mpis/mpich")
+}
+
+/// Compiles the program for MPICH 5, whose algorithms have no names outside of the library; returns the
+/// executable.
+///
+/// # Panics
+///
+/// If the compiler is not content.
+pub(super) fn build_without_names() -> PathBuf {
+    let root = wheel_folder();
+    let folder = target_dir().join("tmp/mpich-rules");
+    fs::create_dir_all(&folder).expect("a folder for the program");
+    let program = folder.join("mpich_rules_5");
+    let mut compile = Command::new("gcc");
+    compile
+        .args(["-O1", "-DWITHOUT_NAMES", "-I"])
+        .arg(root.join("include"))
+        .arg(source_dir().join("programs/mpich_rules.c"))
+        .arg(root.join("lib/libmpi.so.12"))
+        .arg(format!("-Wl,-rpath,{}", root.join("lib").display()))
+        .arg("-o")
+        .arg(&program);
+    let output = compile.output().expect("gcc runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    program
+}
+
 /// Compiles the program; returns the executable.
 ///
 /// # Panics
