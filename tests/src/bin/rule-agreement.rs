@@ -50,7 +50,7 @@ fn only(library: &RuledLibrary, options: &Options, number: u64) -> Agreed {
     let payloads = RuledLibrary::payloads(options.seed);
     let made = made_up(options.seed, number, &payloads, library.reader);
     if options.shows {
-        println!("{:?}\n{}", made.faults, made.text);
+        println!("{:?} {:?}\n{}", made.faults, made.parameters, made.text);
     }
     let name = format!("file {number}");
     library.compare(&made, &name, &payloads, &library.baseline(&payloads))

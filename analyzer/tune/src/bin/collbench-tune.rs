@@ -152,7 +152,7 @@ impl Recorded {
         let options = collbench_analyzer::Options::default();
         let analysis = analyze(&files, &options, &mut |_| {})?;
         let command = &analysis.trace.command;
-        let parameters = Parameters::of_run(command, files.environment(), &[]);
+        let parameters = Parameters::of_run(command, files.environment(), &parameter_files());
         let calls = calls_of(&analysis);
         Ok(Self {
             analysis,
@@ -160,6 +160,19 @@ impl Recorded {
             parameters,
         })
     }
+}
+
+/// Files of parameters of this machine, which the run may have read: names and texts.
+fn parameter_files() -> Vec<(String, String)> {
+    let of_home = std::env::var_os("HOME").map(|home| {
+        let home = PathBuf::from(home);
+        home.join(".openmpi/mca-params.conf")
+    });
+    let of_all = PathBuf::from("/etc/openmpi/openmpi-mca-params.conf");
+    let files = of_home.into_iter().chain([of_all]);
+    let read =
+        files.filter_map(|path| Some((inert::path(&path), std::fs::read_to_string(&path).ok()?)));
+    read.collect()
 }
 
 fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
@@ -279,8 +292,11 @@ fn notes(parameters: &Parameters, path: &Path) -> Vec<String> {
         ];
     };
     let mut notes = Vec::new();
+    if let Some(from) = parameters.from("coll_tuned_dynamic_rules_filename") {
+        notes.push(format!("the recorded run named {named}, by {from}"));
+    }
     if Path::new(named).file_name() != path.file_name() {
-        notes.push(format!("the recorded run named another rule file, {named}"));
+        notes.push("this is another file".to_owned());
     }
     if !parameters.uses_rules() {
         notes.push(
