@@ -3,6 +3,7 @@
 
 mod agreement;
 mod made_up;
+mod written;
 
 pub use agreement::{Agreed, Baseline, RuledLibrary};
 pub use made_up::{Made, Reader, made_up};
