@@ -776,5 +776,8 @@ fn what_is_said_of_rule_files_is_what_open_mpi_5_does() {
     if !have_mpis() {
         return;
     }
-    RuledLibrary::five().agree(1, 20).expect(20);
+    let library = RuledLibrary::five();
+    library.agree(1, 20).expect(20);
+    let written = library.run_written("Open MPI 5.0.11", 7);
+    assert!(written.differences.is_empty(), "{:#?}", written.differences);
 }

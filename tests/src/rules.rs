@@ -4,6 +4,7 @@
 mod agreement;
 mod made_up;
 mod mpich;
+mod written;
 
 pub use agreement::{Agreed, Baseline, RuledLibrary};
 pub use made_up::{Made, Reader, made_up};

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod choices;
 mod decision;
 mod document;
 mod explain;
@@ -20,6 +21,7 @@ mod screen;
 mod trace;
 
 pub use call::CallClass;
+pub use choices::{Choice, ChoicesError, choices_of};
 pub use decision::{DecidedBy, Decision};
 pub use explain::Explained;
 pub use looks::{Format, format_of};

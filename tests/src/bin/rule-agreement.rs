@@ -2,8 +2,10 @@
 //! each, and compares every call.
 //!
 //!     rule-agreement [--library system|5] [--files N] [--seed N] [--only NUMBER] [--show]
+//!     rule-agreement [--library system|5] [--seed N] --written
 //!
 //! The status is 1 where something differs. `--only` runs one file of the seed; with `--show` it is printed.
+//! `--written` runs files that `collbench-tune` writes of choices of each algorithm.
 
 use std::process::ExitCode;
 
@@ -16,6 +18,7 @@ struct Options {
     seed: u64,
     only: Option<u64>,
     shows: bool,
+    is_written: bool,
 }
 
 fn options() -> Result<Options, String> {
@@ -25,11 +28,16 @@ fn options() -> Result<Options, String> {
         seed: 1,
         only: None,
         shows: false,
+        is_written: false,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         if word == "--show" {
             options.shows = true;
+            continue;
+        }
+        if word == "--written" {
+            options.is_written = true;
             continue;
         }
         let value = words.next().ok_or(format!("{word} needs a value"))?;
@@ -50,7 +58,7 @@ fn only(library: &RuledLibrary, options: &Options, number: u64) -> Agreed {
     let payloads = RuledLibrary::payloads(options.seed);
     let made = made_up(options.seed, number, &payloads, library.reader);
     if options.shows {
-        println!("{:?}\n{}", made.faults, made.text);
+        println!("{:?} {:?}\n{}", made.faults, made.parameters, made.text);
     }
     let name = format!("file {number}");
     library.compare(&made, &name, &payloads, &library.baseline(&payloads))
@@ -70,6 +78,14 @@ fn main() -> ExitCode {
         RuledLibrary::of_the_system()
     };
     let sum = match options.only {
+        None if options.is_written => {
+            let name = if options.is_five {
+                "Open MPI 5.0.11"
+            } else {
+                "Open MPI 4.1.4"
+            };
+            library.run_written(name, options.seed)
+        }
         Some(number) => only(&library, &options, number),
         None => library.agree(options.seed, options.files),
     };

@@ -138,20 +138,29 @@ impl RuledLibrary {
     }
 
     /// Runs the program with a rule file, or without; the trace, unless the run failed.
-    fn record(&self, folder: &Path, file: Option<&Path>, payloads: &[u64]) -> Option<PathBuf> {
+    fn record(
+        &self,
+        folder: &Path,
+        file: Option<(&Path, &[(String, String)])>,
+        payloads: &[u64],
+    ) -> Option<PathBuf> {
         let trace = folder.join("trace");
         let mut line: Vec<OsString> = vec!["--kill-after=10".into(), "120".into()];
         line.push(command("collbench-record").into());
         line.extend(["--force", "--layers", "calls,algorithms", "-o"].map(OsString::from));
         line.extend([trace.clone().into(), "--".into()]);
         line.extend(self.launcher.iter().cloned());
-        if let Some(file) = file {
-            let parameters = [
-                ("coll_tuned_use_dynamic_rules", OsString::from("1")),
-                ("coll_tuned_dynamic_rules_filename", file.into()),
-            ];
-            for (name, value) in parameters {
+        if let Some((file, parameters)) = file {
+            let mut set = |name: &str, value: OsString| {
                 line.extend(["--mca".into(), name.into(), value]);
+            };
+            const USED: &str = "coll_tuned_use_dynamic_rules";
+            if parameters.iter().all(|(name, _)| name != USED) {
+                set(USED, "1".into());
+            }
+            set("coll_tuned_dynamic_rules_filename", file.into());
+            for (name, value) in parameters {
+                set(name, value.into());
             }
         }
         line.push(self.executable.clone().into());
@@ -247,7 +256,8 @@ impl RuledLibrary {
             files: 1,
             ..Agreed::default()
         };
-        let Some(trace) = self.record(workspace.path(), Some(&file), payloads) else {
+        let Some(trace) = self.record(workspace.path(), Some((&file, &made.parameters)), payloads)
+        else {
             agreed.not_run = 1;
             agreed.differences.push(format!("{name}: the run failed"));
             return agreed;
@@ -267,8 +277,8 @@ impl RuledLibrary {
             let without = baseline.get(&key(call)).and_then(Option::as_deref);
             if let Err(why) = check(call, n_calls, without) {
                 let difference = format!(
-                    "{name} {:?}: {operation} {processes} {bytes}: {why}: {call}",
-                    made.faults
+                    "{name} {:?} {:?}: {operation} {processes} {bytes}: {why}: {call}",
+                    made.faults, made.parameters
                 );
                 agreed.differences.push(difference);
             }

@@ -18,6 +18,8 @@ pub struct Made {
     pub text: String,
     /// The faults that were put in.
     pub faults: Vec<&'static str>,
+    /// Parameters of the run, beside the file.
+    pub parameters: Vec<(String, String)>,
 }
 
 /// Operations by number with the numbers of their algorithms; those without have no rules.
@@ -39,6 +41,24 @@ const ALGORITHMS: [(u64, u64); 17] = [
     (14, 2),
     (15, 3),
     (16, 0),
+];
+
+/// Operations by name with the numbers of their algorithms.
+const FORCED: [(&str, u64); 14] = [
+    ("allgather", 6),
+    ("allgatherv", 5),
+    ("allreduce", 6),
+    ("alltoall", 5),
+    ("alltoallv", 2),
+    ("barrier", 6),
+    ("bcast", 9),
+    ("exscan", 2),
+    ("gather", 3),
+    ("reduce", 7),
+    ("reduce_scatter", 4),
+    ("reduce_scatter_block", 4),
+    ("scan", 2),
+    ("scatter", 3),
 ];
 
 /// A rule: size, algorithm, fan-out, segment, requests.
@@ -97,7 +117,32 @@ pub fn made_up(seed: u64, number: u64, bytes: &[u64], reader: Reader) -> Made {
         text.truncate(end);
         faults.push("cut off");
     }
-    Made { text, faults }
+    let parameters = if number % 5 == 4 {
+        parameters(random)
+    } else {
+        Vec::new()
+    };
+    Made {
+        text,
+        faults,
+        parameters,
+    }
+}
+
+/// Forced algorithms, or rules that are not used at all.
+fn parameters(random: &mut Random) -> Vec<(String, String)> {
+    if random.below(8) == 0 {
+        return vec![("coll_tuned_use_dynamic_rules".to_owned(), "0".to_owned())];
+    }
+    let forced = FORCED
+        .iter()
+        .filter(|_| random.below(3) == 0)
+        .collect::<Vec<_>>();
+    let parameter = |(name, n_algorithms): &(&str, u64)| {
+        let value = random.uniform(0, *n_algorithms).to_string();
+        (format!("coll_tuned_{name}_algorithm"), value)
+    };
+    forced.into_iter().map(parameter).collect()
 }
 
 fn blocks(random: &mut Random, bytes: &[u64], reader: Reader) -> Vec<Block> {

@@ -1,6 +1,6 @@
-//! The command `collbench-tune`: explains and checks rule files of MPI libraries.
+//! The command `collbench-tune`: explains, checks and writes rule files of MPI libraries.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,9 +9,10 @@ use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use collbench_analyzer::{Analysis, RunFiles, analyze};
 use collbench_files::guard_mappings;
+use collbench_text::quantity::counted;
 use collbench_text::{inert, man};
-use collbench_tune::open_mpi::{Library, Parameters, Settings, Version};
-use collbench_tune::{CallClass, Differences, Report, RuleFile, calls_of};
+use collbench_tune::open_mpi::{self, Library, Parameters, Settings, Version};
+use collbench_tune::{CallClass, Differences, Report, RuleFile, calls_of, choices_of};
 
 /// Exit status: the command line is invalid.
 const USAGE: u8 = 2;
@@ -27,6 +28,8 @@ Examples:
       check a file for a version, without a trace
   collbench-tune rules old.txt new.txt trace
       say which calls of a run another file decides differently
+  collbench-tune rules collective.json --write openmpi -o rules.txt --library \"Open MPI 5.0.11\"
+      write a file of the fastest algorithms that collbench-bench has found
 
 Exit status: 0 nothing wrong; 1 the file has problems or cannot be read; 2 usage.";
 
@@ -76,6 +79,25 @@ struct Rules {
     /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+
+    /// Write a rule file instead; FILE has choices: collective.json of collbench-bench collective
+    /// --algorithms or --merge
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["format", "element"])]
+    write: Option<Written>,
+
+    /// File to write [default: stdout]
+    #[arg(short, long, value_name = "FILE", requires = "write")]
+    output: Option<PathBuf>,
+
+    /// Replace the file if it is there
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Written {
+    /// Rules of Open MPI's coll_tuned, in numbers: for 4.1 and 5.0
+    Openmpi,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -152,7 +174,7 @@ impl Recorded {
         let options = collbench_analyzer::Options::default();
         let analysis = analyze(&files, &options, &mut |_| {})?;
         let command = &analysis.trace.command;
-        let parameters = Parameters::of_run(command, files.environment(), &[]);
+        let parameters = Parameters::of_run(command, files.environment(), &parameter_files());
         let calls = calls_of(&analysis);
         Ok(Self {
             analysis,
@@ -160,6 +182,18 @@ impl Recorded {
             parameters,
         })
     }
+}
+
+/// Files of parameters of this machine, which the run may have read: names and texts.
+fn parameter_files() -> Vec<(String, String)> {
+    let of_home = std::env::var_os("HOME").map(|home| {
+        let home = PathBuf::from(home);
+        home.join(".openmpi/mca-params.conf")
+    });
+    let of_all = PathBuf::from("/etc/openmpi/openmpi-mca-params.conf");
+    let files = of_home.into_iter().chain([of_all]);
+    let read = files.filter_map(|path| Some((inert::path(&path), fs::read_to_string(&path).ok()?)));
+    read.collect()
 }
 
 fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
@@ -173,6 +207,12 @@ fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
         [trace] => Some(Recorded::read(trace)?),
         _ => return usage("two directories; expected one trace"),
     };
+    if let Some(Written::Openmpi) = options.write {
+        return match (&files[..], &options.library[..]) {
+            ([choices], [] | [_]) => write(options, choices, recorded.as_ref()),
+            _ => usage("--write takes one file of choices and one library"),
+        };
+    }
     match (&files[..], &options.library[..]) {
         ([file], [] | [_]) => explain(options, file, recorded.as_ref()),
         ([file], [old, new]) => {
@@ -224,6 +264,49 @@ fn explain(options: &Rules, path: &Path, recorded: Option<&Recorded>) -> anyhow:
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Writes a rule file of choices.
+fn write(options: &Rules, path: &Path, recorded: Option<&Recorded>) -> anyhow::Result<ExitCode> {
+    let library = library(options.library.first(), recorded)?;
+    let choices = choices_of(&read(path)?).with_context(|| inert::path(path))?;
+    let output = options.output.as_deref();
+    let name = output.map_or_else(|| "rules.txt".to_owned(), inert::path);
+    let written = open_mpi::write(&choices, library, &name);
+    for sentence in &written.left_out {
+        anstream::eprintln!("collbench-tune: left out: {}", inert::line(sentence, 200));
+    }
+    match output {
+        None => print(written.text.as_bytes())?,
+        Some(output) => {
+            write_file(output, &written.text, options.force)?;
+            let n = counted(choices.len() as u64, "choice");
+            print(format!("{name}: of {n}; how to use it stands at its begin\n").as_bytes())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a whole file, or nothing.
+fn write_file(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
+    let shown = inert::path(path);
+    if !force && path.symlink_metadata().is_ok() {
+        bail!("{shown} exists; --force replaces it");
+    }
+    let Some(name) = path.file_name() else {
+        bail!("{shown} is no name of a file");
+    };
+    let mut unfinished = std::ffi::OsString::from(".");
+    unfinished.push(name);
+    unfinished.push(format!(".{}.unfinished", std::process::id()));
+    let unfinished = path.with_file_name(unfinished);
+    let written = File::create_new(&unfinished)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&unfinished, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written.with_context(|| shown)
 }
 
 /// What changes from one file, or library, to another.
@@ -279,8 +362,11 @@ fn notes(parameters: &Parameters, path: &Path) -> Vec<String> {
         ];
     };
     let mut notes = Vec::new();
+    if let Some(from) = parameters.from("coll_tuned_dynamic_rules_filename") {
+        notes.push(format!("the recorded run named {named}, by {from}"));
+    }
     if Path::new(named).file_name() != path.file_name() {
-        notes.push(format!("the recorded run named another rule file, {named}"));
+        notes.push("this is another file".to_owned());
     }
     if !parameters.uses_rules() {
         notes.push(

@@ -2,10 +2,9 @@
 
 use super::classic::{ClassicFile, CommunicatorRules, MessageRule, OperationRules, Skipped};
 use super::layout::meant;
+use super::library::Library;
 use super::scanner::Places;
-use super::version::{
-    Algorithm, CountedSize, Library, Limit, NAMES_BY_ID, OperationTable, Version,
-};
+use super::version::{Algorithm, CountedSize, Limit, NAMES_BY_ID, OperationTable, Version};
 use crate::problem::{Position, Problem};
 
 /// The largest fan-out that the library has.

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
+use super::library::Library;
 use super::scanner::{Number, Places, Scanner};
-use super::version::Library;
 use crate::problem::Position;
 
 /// A file, read as one version of the library reads it.

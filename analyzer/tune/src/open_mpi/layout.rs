@@ -5,8 +5,8 @@
 //! wrong.
 
 use super::classic::{ClassicFile, CommunicatorRules, MessageRule, OperationRules};
+use super::library::Library;
 use super::scanner::{Number, Places, Scanner};
-use super::version::Library;
 use crate::problem::{Position, Problem};
 
 /// What the lines of a file say.

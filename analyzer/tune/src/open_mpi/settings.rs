@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::library::Library;
 use super::tuned::Settings;
-use super::version::Library;
 
 /// Parameters of a run, by name, and where each was set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

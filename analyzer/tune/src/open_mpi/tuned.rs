@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use collbench_formats::Operation;
 
 use super::classic::ClassicFile;
-use super::version::{Algorithm, CountedSize, Library, Limit, OperationTable, Part};
+use super::library::Library;
+use super::version::{Algorithm, CountedSize, Limit, OperationTable, Part};
 use crate::call::CallClass;
 use crate::decision::{DecidedBy, Decision};
 

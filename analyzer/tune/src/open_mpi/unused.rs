@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::classic::ClassicFile;
-use super::version::Library;
+use super::library::Library;
 use crate::explain::Explained;
 use crate::problem::Problem;
 
