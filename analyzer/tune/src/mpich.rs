@@ -6,6 +6,7 @@
 mod call;
 mod compiled;
 mod file;
+mod measured;
 mod measures;
 mod parts;
 mod plan;
@@ -25,6 +26,7 @@ mod write;
 pub use call::{Call, Communicator, Layout};
 pub use compiled::compiled;
 pub use file::{MpichFile, OtherFiles};
+pub use measured::{choices, write_measured};
 pub use plan::{By, Chooser, Failure, Place, Plan, Step};
 pub use read::{is_selection, read, read_as};
 pub use settings::Settings;

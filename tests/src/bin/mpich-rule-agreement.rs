@@ -46,10 +46,11 @@ fn main() -> ExitCode {
         sum.add(agreed);
     }
     println!(
-        "seed {seed}: {} files, {} of them refused; {} calls of a process, {} algorithms in them, {} different ones; \
+        "seed {seed}: {} files, {} of them refused, {} ended in MPI_Init later; {} calls of a process, {} algorithms in them, {} different ones; \
          {} calls said to end the program, {} of them made; {} undefined, not made; {} differences",
         sum.files,
         sum.refused,
+        sum.ended_later,
         sum.calls,
         sum.algorithms,
         sum.names.len(),

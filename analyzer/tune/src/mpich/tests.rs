@@ -576,3 +576,60 @@ fn what_cannot_be_written_is_refused_with_the_reason() {
     let error = write(&twice, four(), SMALL.as_bytes()).unwrap_err();
     assert_eq!(error, WriteError::Twice("bcast".to_owned()));
 }
+
+#[test]
+fn measured_choices_hold_from_their_bytes_on() {
+    let measured =
+        |operation, n_processes, bytes, algorithm: Option<&str>| crate::choices::Choice {
+            operation,
+            n_processes,
+            bytes,
+            algorithm: algorithm.map(str::to_owned),
+        };
+    let ring = Some("scatter_ring_allgather");
+    let list = [
+        measured(Operation::Bcast, 4, 8, Some("binomial")),
+        measured(Operation::Bcast, 4, 64, Some("binomial")),
+        measured(Operation::Bcast, 4, 512, None),
+        measured(Operation::Bcast, 4, 4096, ring),
+        measured(Operation::Reduce, 4, 8, Some("binomial")),
+        measured(Operation::Reduce, 8, 512, Some("binomial")),
+        measured(Operation::Gather, 4, 8, Some("binomial")),
+        measured(Operation::Gather, 4, 9, Some("linear")),
+    ];
+    let expected = [
+        choice("bcast", Some(4), Some((8, 511)), "binomial"),
+        choice(
+            "bcast",
+            Some(4),
+            Some((4096, u64::MAX)),
+            "scatter_ring_allgather",
+        ),
+        choice("gather", Some(4), Some((8, 8)), "binomial"),
+        choice("gather", Some(4), Some((9, u64::MAX)), "linear"),
+        choice("reduce", None, None, "binomial"),
+    ];
+    assert_eq!(choices(&list), expected);
+    let (written, left_out) = write_measured(&list, four(), SMALL.as_bytes()).unwrap();
+    assert_eq!(
+        left_out,
+        ["gather: MPICH 4.0 has no algorithm `linear` for gather; it has binomial, nb"]
+    );
+    let variables: Vec<&str> = written
+        .variables
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(
+        variables,
+        [
+            "MPIR_CVAR_BCAST_DEVICE_COLLECTIVE",
+            "MPIR_CVAR_REDUCE_DEVICE_COLLECTIVE",
+            "MPIR_CVAR_REDUCE_INTRA_ALGORITHM"
+        ]
+    );
+    assert_eq!(
+        runs(&written.file.unwrap(), "bcast", 4096, &[1; 4]),
+        ["MPIR_Bcast_intra_scatter_ring_allgather"]
+    );
+}

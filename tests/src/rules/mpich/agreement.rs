@@ -20,6 +20,9 @@ const RANKS: u32 = 4;
 /// No more differences of one file are told.
 const MAX_DIFFERENCES: usize = 5;
 
+/// No more calls of a file are made that are said to end the program, each in a run of its own.
+const MAX_FATAL: usize = 3;
+
 /// How a run is stopped that does not come to its end, as algorithms may that cannot do a call.
 const SECONDS: &str = "40";
 
@@ -45,13 +48,15 @@ pub struct MpichAgreed {
     pub files: u64,
     /// Files with which `MPI_Init` was said to end the program, or it was said to be undefined.
     pub refused: u64,
+    /// Files that were loaded as was said, and with which `MPI_Init` then ended in a collective.
+    pub ended_later: u64,
     /// Calls that were made and compared: one for each process.
     pub calls: u64,
     /// Algorithms that ran in them, those inside others included.
     pub algorithms: u64,
     /// Different algorithms among them.
     pub names: BTreeMap<String, u64>,
-    /// Calls that were said to end the program, of which one for each file was made.
+    /// Calls that were said to end the program, of which some of each file were made.
     pub fatal: u64,
     /// Those that were made.
     pub fatal_made: u64,
@@ -66,6 +71,7 @@ impl MpichAgreed {
     pub fn add(&mut self, other: Self) {
         self.files += other.files;
         self.refused += other.refused;
+        self.ended_later += other.ended_later;
         self.calls += other.calls;
         self.algorithms += other.algorithms;
         for (name, n) in other.names {
@@ -294,7 +300,13 @@ impl Run<'_> {
         }
         if !self.library.tells_algorithms {
             let ended = self.run(&"1".repeat(n_calls));
-            if !ended.initialized {
+            let by_reader = ["csel", "unknown key", "unrecognized key"]
+                .iter()
+                .any(|word| ended.text.contains(word));
+            if !ended.initialized && !by_reader {
+                // MPI_Init makes collectives itself, which the file chose algorithms for that cannot do them.
+                self.agreed.ended_later += 1;
+            } else if !ended.initialized {
                 let tail: String = ended.text.chars().take(400).collect();
                 self.differs(format!("was said to be loaded, but MPI_Init ended: {tail}"));
             }
@@ -350,7 +362,8 @@ impl Run<'_> {
             .collect();
         self.agreed.fatal += fatal.len() as u64;
         self.agreed.undefined += said.iter().filter(|said| is(said, true)).count() as u64;
-        if let Some(&one) = fatal.get(self.number as usize % fatal.len().max(1)) {
+        let step = fatal.len().div_ceil(MAX_FATAL).max(1);
+        for &one in fatal.iter().skip(seeded(self.number, step)).step_by(step) {
             let skip: String = (0..n_calls)
                 .map(|idx| if idx == one { '0' } else { '1' })
                 .collect();
@@ -562,6 +575,10 @@ impl Run<'_> {
             ran: written.iter().map(|text| ran(text)).collect(),
         }
     }
+}
+
+fn seeded(number: u64, step: usize) -> usize {
+    usize::try_from(number).unwrap_or(0) % step
 }
 
 fn of_rank(out: &Path, rank: u32) -> PathBuf {
