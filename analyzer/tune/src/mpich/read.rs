@@ -13,6 +13,8 @@ use crate::problem::{Position, Problem};
 const MAX_DEPTH: usize = 32;
 /// The library maps a file into memory and reads on to a zero byte.
 const PAGE: usize = 4096;
+/// For no more unknown keys of a file a known one is looked for.
+const MAX_SUGGESTIONS: usize = 50;
 /// From here on `validate_tree` takes seconds: it goes through what is inside every test twice.
 const SLOW_DEPTH: usize = 24;
 
@@ -47,6 +49,7 @@ pub fn read_as(kind: Kind, text: &[u8], version: &'static Version) -> Selection 
         fate: Fate::Loads,
         problems: Vec::new(),
         depth: 0,
+        suggestions: MAX_SUGGESTIONS,
     };
     reader.file(text);
     let Reader {
@@ -89,6 +92,8 @@ struct Reader {
     fate: Fate,
     problems: Vec<Problem>,
     depth: usize,
+    /// For how many unknown keys a known one is still looked for.
+    suggestions: usize,
 }
 
 /// A key with its value, as json-c keeps them: equal keys once.
@@ -145,6 +150,11 @@ impl Reader {
     fn undefined(&mut self, at: Position, what: String, effect: &str, instead: Option<String>) {
         self.fate = Fate::Undefined;
         self.problem(at, what, effect, instead);
+    }
+
+    fn suggestion(&mut self, key: &str, known: Vec<String>) -> Option<String> {
+        self.suggestions = self.suggestions.checked_sub(1)?;
+        nearest(key, known)
     }
 
     fn file(&mut self, text: &[u8]) {
@@ -278,8 +288,9 @@ impl Reader {
 
     fn test(&mut self, entry: &Entry<'_>) -> What {
         let Some((test, number)) = test(&entry.key, self.version) else {
-            let instead =
-                nearest(&entry.key, known_keys(self.version)).map(|key| format!("write `{key}`"));
+            let instead = self
+                .suggestion(&entry.key, known_keys(self.version))
+                .map(|key| format!("write `{key}`"));
             let what = format!(
                 "`{}`, a test that MPICH {} does not know",
                 entry.key, self.version.number
@@ -378,7 +389,9 @@ impl Reader {
     }
 
     fn unknown_choice(&mut self, entry: &Entry<'_>, known: Vec<String>) {
-        let instead = nearest(&entry.key, known).map(|key| format!("write `{key}`"));
+        let instead = self
+            .suggestion(&entry.key, known)
+            .map(|key| format!("write `{key}`"));
         let for_what = match self.kind {
             Kind::Mpir => "MPIR algorithms",
             Kind::Ch4 => "compositions",
@@ -486,7 +499,9 @@ impl Reader {
             .iter()
             .map(|read| format!("{read}="))
             .collect();
-        let instead = nearest(&parameter.key, known).map(|key| format!("write `{key}...`"));
+        let instead = self
+            .suggestion(&parameter.key, known)
+            .map(|key| format!("write `{key}...`"));
         let what = format!(
             "`{}`, which `{}` does not have",
             parameter.key,
@@ -617,12 +632,11 @@ fn bytes_meant(key: &str) -> Option<String> {
 
 /// The one of `known` that differs from `key` in the fewest letters, if these are few.
 fn nearest(key: &str, known: Vec<String>) -> Option<String> {
-    let key: String = key.chars().take(200).collect();
-    let (distance, name) = known
-        .into_iter()
-        .map(|name| (distance(&key, &name), name))
-        .min()?;
-    (distance <= 1 + key.len() / 6).then_some(name)
+    let few = 1 + key.len() / 6;
+    let near_in_length = |name: &String| name.len().abs_diff(key.len()) <= few;
+    let names = known.into_iter().filter(near_in_length);
+    let (distance, name) = names.map(|name| (distance(key, &name), name)).min()?;
+    (distance <= few).then_some(name)
 }
 
 /// Letters to insert, delete or replace to make `b` of `a`.

@@ -477,7 +477,7 @@ fn a_written_file_has_no_problems_and_decides_what_was_chosen() {
             300,
             "MPIR_Bcast_intra_scatter_recursive_doubling_allgather",
         ),
-        (7, 3000, "MPIR_Bcast_intra_scatter_ring_allgather"),
+        (7, 1000, "MPIR_Bcast_intra_scatter_ring_allgather"),
         (4, 100, of_base),
     ] {
         assert_eq!(
@@ -632,4 +632,51 @@ fn measured_choices_hold_from_their_bytes_on() {
         runs(&written.file.unwrap(), "bcast", 4096, &[1; 4]),
         ["MPIR_Bcast_intra_scatter_ring_allgather"]
     );
+}
+
+/// Texts with bytes changed, left out, doubled and swapped; a million with `COLLBENCH_TESTS_LONG`.
+#[test]
+fn no_damaged_file_makes_it_panic_or_loop() {
+    let mut state = 1_u64;
+    let mut below = |n: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % n
+    };
+    let n_texts = if std::env::var_os("COLLBENCH_TESTS_LONG").is_some() {
+        1_000_000
+    } else {
+        1000
+    };
+    let ch4 = read_as(Kind::Ch4, b"{}", four());
+    let settings = Settings::default();
+    for _ in 0..n_texts {
+        let mut text = SMALL.as_bytes().to_vec();
+        for _ in 0..1 + below(4) {
+            let (from, to) = (below(text.len()), below(text.len()));
+            match below(4) {
+                0 => text[from] = b"{}[]\":,=<>0 \\\x00\xff"[below(15)],
+                1 => drop(text.drain(from.min(to)..from.max(to))),
+                2 => text.extend_from_within(from.min(to)..from.max(to)),
+                _ => text.swap(from, to),
+            }
+            if text.is_empty() {
+                break;
+            }
+        }
+        let mpir = read_as(Kind::Mpir, &text, four());
+        let chooser = Chooser {
+            version: four(),
+            mpir: &mpir,
+            ch4: &ch4,
+            settings: &settings,
+        };
+        let plans = chooser.plans(
+            &Call::new("bcast", 8).unwrap(),
+            &Layout::consecutive(&[2, 1]),
+            1,
+        );
+        assert!(plans.len() < 100);
+    }
 }

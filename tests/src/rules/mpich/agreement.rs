@@ -24,7 +24,7 @@ const MAX_DIFFERENCES: usize = 5;
 const MAX_FATAL: usize = 3;
 
 /// How a run is stopped that does not come to its end, as algorithms may that cannot do a call.
-const SECONDS: &str = "40";
+const SECONDS: &str = "300";
 
 /// The MPICH that reads selection files.
 #[derive(Debug)]
