@@ -26,7 +26,10 @@ fn mpich_does_with_selection_files_what_is_said() {
     let agreed = sum(0..FILES, |number| library.compare(1, number, false));
     assert_eq!(agreed.differences, Vec::<String>::new());
     // Otherwise files would hardly be tested.
-    assert!(agreed.calls > 50_000 && agreed.refused > 2 && agreed.names.len() > 60, "{agreed:?}");
+    assert!(
+        agreed.calls > 50_000 && agreed.refused > 2 && agreed.names.len() > 60,
+        "{agreed:?}"
+    );
 }
 
 #[test]

@@ -477,7 +477,7 @@ fn a_written_file_has_no_problems_and_decides_what_was_chosen() {
             300,
             "MPIR_Bcast_intra_scatter_recursive_doubling_allgather",
         ),
-        (7, 1000, "MPIR_Bcast_intra_scatter_ring_allgather"),
+        (7, 3000, "MPIR_Bcast_intra_scatter_ring_allgather"),
         (4, 100, of_base),
     ] {
         assert_eq!(
