@@ -545,6 +545,7 @@ impl Planner<'_> {
                 Restriction::InPlace => known(call.in_place, "is_sendbuf_inplace=yes")?,
                 Restriction::NotInPlace => !known(call.in_place, "is_sendbuf_inplace=yes")?,
                 Restriction::Commutative => known(call.commutative, "is_commutative=yes")?,
+                Restriction::SeveralProcesses => on.size > 1,
                 Restriction::Regular => known(call.regular, "is_block_regular=yes")?,
                 Restriction::BuiltIn => known(call.built_in, "is_op_built_in=yes")?,
                 Restriction::NodeConsecutive => on.consecutive,

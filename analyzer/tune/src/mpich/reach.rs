@@ -188,6 +188,8 @@ impl Possible {
             Restriction::Commutative => is(Fact::Commutative),
             Restriction::BuiltIn => is(Fact::BuiltIn),
             Restriction::Regular => is(Fact::Regular),
+            // Only parts of a composition have fewer.
+            Restriction::SeveralProcesses => true,
             Restriction::NodeConsecutive => is(Fact::NodeConsecutive),
             // No test asks for it.
             Restriction::OrderedDisplacements => true,
@@ -419,6 +421,7 @@ impl Walk<'_> {
             Restriction::BuiltIn => "is_op_built_in=yes",
             Restriction::NodeConsecutive => "is_node_consecutive=yes",
             Restriction::Regular => "is_block_regular=yes",
+            Restriction::SeveralProcesses => "a test behind comm_size<=1",
             Restriction::CountAtLeastPowerOfTwo | Restriction::OrderedDisplacements => {
                 "count=any behind count<pow2"
             }

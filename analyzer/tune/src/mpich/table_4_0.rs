@@ -5,7 +5,7 @@
 
 use super::version::Restriction::{
     BuiltIn, Commutative, CountAtLeastPowerOfTwo, InPlace, NodeConsecutive, NotInPlace,
-    OrderedDisplacements, ParentComm, PowerOfTwo, Regular,
+    OrderedDisplacements, ParentComm, PowerOfTwo, Regular, SeveralProcesses,
 };
 use super::version::{Algorithms, Version, only, plain};
 
@@ -353,13 +353,11 @@ static ALGORITHMS: &[Algorithms] = &[
                 "sched_reduce_scatter_gather",
                 &[CountAtLeastPowerOfTwo, BuiltIn],
             ),
-            only("tsp_tree", &[Commutative]).reads(&[
-                "buffer_per_child",
-                "k",
-                "tree_type",
-                "chunk_size",
-            ]),
+            only("tsp_tree", &[Commutative])
+                .needs(&[SeveralProcesses])
+                .reads(&["buffer_per_child", "k", "tree_type", "chunk_size"]),
             plain("tsp_ring")
+                .needs(&[SeveralProcesses])
                 .reads(&["buffer_per_child"])
                 .lacks(&["chunk_size"]),
         ],

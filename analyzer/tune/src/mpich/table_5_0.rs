@@ -5,7 +5,7 @@
 
 use super::version::Restriction::{
     BuiltIn, Commutative, CountAtLeastPowerOfTwo, InPlace, NodeConsecutive, NotInPlace,
-    OrderedDisplacements, ParentComm, PowerOfTwo, Regular,
+    OrderedDisplacements, ParentComm, PowerOfTwo, Regular, SeveralProcesses,
 };
 use super::version::{Algorithms, Version, only, plain};
 
@@ -388,17 +388,20 @@ static ALGORITHMS: &[Algorithms] = &[
                 "sched_reduce_scatter_gather",
                 &[CountAtLeastPowerOfTwo, BuiltIn],
             ),
-            only("tsp_tree", &[Commutative]).reads(&[
-                "buffer_per_child",
-                "k",
-                "tree_type",
-                "chunk_size",
-                "topo_overhead",
-                "topo_diff_groups",
-                "topo_diff_switches",
-                "topo_same_switches",
-            ]),
+            only("tsp_tree", &[Commutative])
+                .needs(&[SeveralProcesses])
+                .reads(&[
+                    "buffer_per_child",
+                    "k",
+                    "tree_type",
+                    "chunk_size",
+                    "topo_overhead",
+                    "topo_diff_groups",
+                    "topo_diff_switches",
+                    "topo_same_switches",
+                ]),
             plain("tsp_ring")
+                .needs(&[SeveralProcesses])
                 .reads(&["buffer_per_child"])
                 .lacks(&["chunk_size"]),
         ],

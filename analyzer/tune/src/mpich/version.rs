@@ -151,6 +151,7 @@ pub(super) enum Restriction {
     OrderedDisplacements,
     CountAtLeastPowerOfTwo,
     Regular,
+    SeveralProcesses,
 }
 
 /// What becomes of a call that an algorithm does although it does not keep a restriction.
@@ -177,6 +178,7 @@ impl Restriction {
             Self::NodeConsecutive => "consecutive ranks on every host",
             Self::OrderedDisplacements => "displacements in the order of ranks",
             Self::Regular => "the same count for all processes",
+            Self::SeveralProcesses => "more than one process",
             Self::CountAtLeastPowerOfTwo => {
                 "as many elements as the largest power of two of processes"
             }
@@ -248,6 +250,7 @@ impl Algorithm {
             | ("reduce", "smp", Restriction::ParentComm)
             | ("ireduce" | "iallreduce", "sched_smp", Restriction::Commutative)
             | ("alltoall", "pairwise_sendrecv_replace", _) => Violation::Undefined,
+            (_, _, Restriction::SeveralProcesses) => Violation::Ends,
             (_, name, _) if name.starts_with("tsp_") => Violation::Undefined,
             _ => Violation::Ends,
         }

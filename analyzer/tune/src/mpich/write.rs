@@ -435,6 +435,8 @@ fn guarded(rule: &Rule, rest: &Rules, calls: &Calls) -> Result<Rules, WriteError
             }
             // No test asks for it.
             Restriction::OrderedDisplacements => continue,
+            // Compositions, whose parts have fewer, are switched off.
+            Restriction::SeveralProcesses => continue,
         };
         // Scans have no test of this; the algorithm keeps the order of ranks.
         if matches!(restriction, Restriction::Commutative) && !rule.collective.commutative {
