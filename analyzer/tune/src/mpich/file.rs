@@ -167,17 +167,31 @@ impl MpichFile {
     #[must_use]
     pub fn starts(&self, class: &CallClass) -> Vec<u64> {
         let size = u64::from(class.n_processes.max(1));
-        let of_files = [&self.mpir, &self.ch4]
-            .into_iter()
-            .flat_map(|selection| &selection.tree.nodes);
-        let mut starts: Vec<u64> = of_files
-            .filter_map(|node| match node.what {
-                What::Test(test) => start(test, size),
-                _ => None,
-            })
-            .collect();
+        let Some(collective) = collective_of(class.operation) else {
+            return Vec::new();
+        };
+        let names = collectives_inside(collective.name);
+        let mut starts = Vec::new();
+        for selection in [&self.mpir, &self.ch4] {
+            let nodes = &selection.tree.nodes;
+            let mut open: Vec<usize> = (0..nodes.len())
+                .filter(|node| match &nodes[*node].what {
+                    What::Test(Test::Collective(of)) => names.iter().any(|name| name == of.name),
+                    _ => false,
+                })
+                .filter_map(|node| nodes[node].success)
+                .collect();
+            while let Some(node) = open.pop() {
+                if let What::Test(test) = nodes[node].what {
+                    starts.extend(start(test, size));
+                }
+                open.extend(nodes[node].success.into_iter().chain(nodes[node].failure));
+            }
+        }
         // The algorithm for hosts changes its own way by these.
         starts.extend([1, 12_288, 524_288]);
+        starts.sort_unstable();
+        starts.dedup();
         starts
     }
 
@@ -403,6 +417,20 @@ fn collective_of(operation: Operation) -> Option<&'static super::measures::Colle
         Some(blocking) => collective(&format!("i{blocking}")),
         None => collective(&name),
     }
+}
+
+/// Collectives that a call of one may consist of, itself among them.
+fn collectives_inside(name: &str) -> Vec<String> {
+    let blocking: &[&str] = match name {
+        "allreduce" => &["allreduce", "reduce", "bcast"],
+        "barrier" => &["barrier", "bcast"],
+        "scan" => &["scan", "bcast"],
+        _ => &[name],
+    };
+    blocking
+        .iter()
+        .flat_map(|name| [(*name).to_owned(), format!("i{name}")])
+        .collect()
 }
 
 fn start(test: Test, size: u64) -> Option<u64> {

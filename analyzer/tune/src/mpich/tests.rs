@@ -680,3 +680,35 @@ fn no_damaged_file_makes_it_panic_or_loop() {
         assert!(plans.len() < 100);
     }
 }
+
+#[test]
+fn a_file_of_ten_thousand_lines_is_explained_at_once() {
+    let mut text = String::from("{\"collective=bcast\":{\"comm_type=intra\":{\n");
+    for size in 1..=250 {
+        text.push_str(&format!("\"comm_size<={size}\":{{\n"));
+        for kib in 0..38 {
+            text.push_str(&format!(
+                "\"avg_msg_size<={}\":{{\"algorithm=MPIR_Bcast_intra_binomial\":{{}}}},\n",
+                kib * 1024 + size
+            ));
+        }
+        text.push_str(
+            "\"avg_msg_size=any\":{\"algorithm=MPIR_Bcast_intra_scatter_ring_allgather\":{}}},\n",
+        );
+    }
+    text.push_str("\"comm_size=any\":{\"algorithm=MPIR_Bcast_intra_binomial\":{}}}}}");
+    assert!(text.lines().count() > 10_000);
+    let begin = std::time::Instant::now();
+    let file = file(&text, &[]);
+    assert_eq!(file.problems(), []);
+    let class = class(Operation::Bcast, &[1; 64], (0, 1 << 20));
+    let starts = file.starts(&class);
+    assert!(starts.len() > 9000);
+    let algorithms: Vec<_> = starts
+        .iter()
+        .map(|bytes| file.decide(&class, *bytes, None).algorithm)
+        .collect();
+    assert!(algorithms.windows(2).any(|pair| pair[0] != pair[1]));
+    // 1.5 s in a debug build on a busy machine.
+    assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
+}
