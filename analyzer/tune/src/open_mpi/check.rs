@@ -642,7 +642,9 @@ mod tests {
             "\u{e9}",
             " ",
         ];
-        for _ in 0..20_000 {
+        // A million with make test-long.
+        let is_long = std::env::var_os("COLLBENCH_TESTS_LONG").is_some();
+        for _ in 0..if is_long { 1_000_000 } else { 20_000 } {
             let mut text = String::new();
             for _ in 0..30 {
                 random = random
