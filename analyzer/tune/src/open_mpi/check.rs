@@ -10,10 +10,13 @@ use crate::problem::{Position, Problem};
 /// The largest fan-out that the library has.
 const MAX_FAN_OUT: i64 = 32;
 
+/// More problems of one file are not told.
+const MAX_PROBLEMS: usize = 10_000;
+
 /// The largest element of a predefined type, bytes.
 const MAX_ELEMENT: i64 = 16;
 
-/// All that is wrong with a file, by place. `text` is what `file` was read from.
+/// All that is wrong with a file, by place: the first [`MAX_PROBLEMS`]. `text` is what `file` was read from.
 #[must_use]
 pub fn check(text: &[u8], file: &ClassicFile, library: Library) -> Vec<Problem> {
     let mut check = Check {
@@ -72,12 +75,14 @@ impl Check {
         effect: impl Into<String>,
         instead: Option<String>,
     ) {
-        self.problems.push(Problem {
-            at,
-            what: what.into(),
-            effect: effect.into(),
-            instead,
-        });
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(Problem {
+                at,
+                what: what.into(),
+                effect: effect.into(),
+                instead,
+            });
+        }
     }
 
     fn all(&mut self, text: &[u8], file: &ClassicFile) {
@@ -95,7 +100,9 @@ impl Check {
             return;
         };
         let is_explained = !meant.problems.is_empty();
-        self.problems.extend(meant.problems);
+        let n_left = MAX_PROBLEMS.saturating_sub(self.problems.len());
+        self.problems
+            .extend(meant.problems.into_iter().take(n_left));
         self.operations(&meant.file);
         self.requests(&meant.file);
         // The reader gives up somewhere behind what is wrong.
