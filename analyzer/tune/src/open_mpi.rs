@@ -26,4 +26,4 @@ pub use unused::unused;
 pub use version::{
     Algorithm, CountedSize, Limit, OperationTable, Part, Version, VersionTable, has_number,
 };
-pub use write::{Written, write};
+pub use write::{Written, write, write_json};

@@ -18,7 +18,7 @@ use collbench_tune::{CallClass, Differences, Report, RuleFile, calls_of, choices
 const USAGE: u8 = 2;
 
 /// A rule file is not larger than that.
-const MAX_FILE_BYTES: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -85,6 +85,10 @@ struct Rules {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["format", "element"])]
     write: Option<Written>,
 
+    /// Write a format that no library at hand could be run with
+    #[arg(long, requires = "write")]
+    untested: bool,
+
     /// File to write [default: stdout]
     #[arg(short, long, value_name = "FILE", requires = "write")]
     output: Option<PathBuf>,
@@ -98,6 +102,8 @@ struct Rules {
 enum Written {
     /// Rules of Open MPI's coll_tuned, in numbers: for 4.1 and 5.0
     Openmpi,
+    /// Rules of Open MPI's coll_tuned in JSON, for 6.0: needs --untested
+    OpenmpiJson,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -207,9 +213,12 @@ fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
         [trace] => Some(Recorded::read(trace)?),
         _ => return usage("two directories; expected one trace"),
     };
-    if let Some(Written::Openmpi) = options.write {
+    if let Some(format) = options.write {
+        if format == Written::OpenmpiJson && !options.untested {
+            return usage("no Open MPI 6.0 could be run to test this format; add --untested");
+        }
         return match (&files[..], &options.library[..]) {
-            ([choices], [] | [_]) => write(options, choices, recorded.as_ref()),
+            ([choices], [] | [_]) => write(options, format, choices, recorded.as_ref()),
             _ => usage("--write takes one file of choices and one library"),
         };
     }
@@ -267,12 +276,25 @@ fn explain(options: &Rules, path: &Path, recorded: Option<&Recorded>) -> anyhow:
 }
 
 /// Writes a rule file of choices.
-fn write(options: &Rules, path: &Path, recorded: Option<&Recorded>) -> anyhow::Result<ExitCode> {
-    let library = library(options.library.first(), recorded)?;
+fn write(
+    options: &Rules,
+    format: Written,
+    path: &Path,
+    recorded: Option<&Recorded>,
+) -> anyhow::Result<ExitCode> {
     let choices = choices_of(&read(path)?).with_context(|| inert::path(path))?;
     let output = options.output.as_deref();
     let name = output.map_or_else(|| "rules.txt".to_owned(), inert::path);
-    let written = open_mpi::write(&choices, library, &name);
+    let written = match format {
+        Written::Openmpi => {
+            let library = library(options.library.first(), recorded)?;
+            open_mpi::write(&choices, library, &name)
+        }
+        Written::OpenmpiJson => {
+            let of_5_0 = library(Some(&"Open MPI 5.0".to_owned()), None)?;
+            open_mpi::write_json(&choices, of_5_0)
+        }
+    };
     for sentence in &written.left_out {
         anstream::eprintln!("collbench-tune: left out: {}", inert::line(sentence, 200));
     }
@@ -281,7 +303,8 @@ fn write(options: &Rules, path: &Path, recorded: Option<&Recorded>) -> anyhow::R
         Some(output) => {
             write_file(output, &written.text, options.force)?;
             let n = counted(choices.len() as u64, "choice");
-            print(format!("{name}: of {n}; how to use it stands at its begin\n").as_bytes())?;
+            let use_it = "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename";
+            print(format!("{name}: of {n}; {use_it} {name} ... uses it\n").as_bytes())?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -408,10 +431,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let n = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     if n.with_context(shown)? as u64 > MAX_FILE_BYTES {
-        bail!(
-            "{} is larger than 16 MiB, which no rule file is; expected a rule file",
-            shown()
-        );
+        bail!("{} is larger than 1 MiB, which no rule file is", shown());
     }
     Ok(bytes)
 }

@@ -10,10 +10,13 @@ use crate::problem::{Position, Problem};
 /// The largest fan-out that the library has.
 const MAX_FAN_OUT: i64 = 32;
 
+/// More problems of one file are not told.
+const MAX_PROBLEMS: usize = 10_000;
+
 /// The largest element of a predefined type, bytes.
 const MAX_ELEMENT: i64 = 16;
 
-/// All that is wrong with a file, by place. `text` is what `file` was read from.
+/// All that is wrong with a file, by place: the first [`MAX_PROBLEMS`]. `text` is what `file` was read from.
 #[must_use]
 pub fn check(text: &[u8], file: &ClassicFile, library: Library) -> Vec<Problem> {
     let mut check = Check {
@@ -72,12 +75,14 @@ impl Check {
         effect: impl Into<String>,
         instead: Option<String>,
     ) {
-        self.problems.push(Problem {
-            at,
-            what: what.into(),
-            effect: effect.into(),
-            instead,
-        });
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(Problem {
+                at,
+                what: what.into(),
+                effect: effect.into(),
+                instead,
+            });
+        }
     }
 
     fn all(&mut self, text: &[u8], file: &ClassicFile) {
@@ -95,7 +100,9 @@ impl Check {
             return;
         };
         let is_explained = !meant.problems.is_empty();
-        self.problems.extend(meant.problems);
+        let n_left = MAX_PROBLEMS.saturating_sub(self.problems.len());
+        self.problems
+            .extend(meant.problems.into_iter().take(n_left));
         self.operations(&meant.file);
         self.requests(&meant.file);
         // The reader gives up somewhere behind what is wrong.
@@ -254,11 +261,14 @@ impl Check {
     }
 
     fn communicators(&mut self, table: &OperationTable, operation: &OperationRules) {
-        let sizes: Vec<i64> = operation.communicators.iter().map(|of| of.size).collect();
+        let sizes = &operation.communicators;
         for (nth, of) in operation.communicators.iter().enumerate() {
-            let (from, to) = reached(&sizes, nth);
+            let (from, to) = operation.reached(nth);
             if to.is_some_and(|to| to < from.max(2)) {
-                let why = match nth.checked_sub(1).map(|before| sizes[before] > of.size) {
+                let why = match nth
+                    .checked_sub(1)
+                    .map(|before| sizes[before].size > of.size)
+                {
                     Some(true) => "communicator sizes that do not ascend",
                     _ if of.size < 2 && nth + 1 < sizes.len() => {
                         // It holds the place below the next size.
@@ -300,11 +310,12 @@ impl Check {
         of: &CommunicatorRules,
         (from, to): (i64, Option<i64>),
     ) {
-        let sizes: Vec<i64> = of.rules.iter().map(|rule| rule.size.0).collect();
-        if sizes.first().is_some_and(|&first| first > 0) {
+        if let Some(first) = of.rules.first()
+            && first.size.0 > 0
+        {
             self.add(
-                of.rules[0].size.1,
-                format!("the first message size is {}, not 0", sizes[0]),
+                first.size.1,
+                format!("the first message size is {}, not 0", first.size.0),
                 "the library ignores the whole file, without a word",
                 Some(
                     "a first rule for size 0, with algorithm 0 where the library is to choose"
@@ -313,7 +324,7 @@ impl Check {
             );
         }
         for (nth, rule) in of.rules.iter().enumerate() {
-            let (least, most) = reached(&sizes, nth);
+            let (least, most) = of.reached(nth);
             let largest = match table.size {
                 CountedSize::Nothing => Some(0),
                 CountedSize::OneElement => {
@@ -323,7 +334,8 @@ impl Check {
                 _ => None,
             };
             if most.is_some_and(|most| most < least) {
-                let is_descending = nth > 0 && sizes[..nth].iter().any(|&size| size > rule.size.0);
+                let before = of.largest_before(nth);
+                let is_descending = before.is_some_and(|largest| largest > rule.size.0);
                 let why = if is_descending {
                     "message sizes that do not ascend"
                 } else {
@@ -466,17 +478,6 @@ impl Check {
             );
         }
     }
-}
-
-/// Which values reach an entry of a list in which the library stops at the first larger one and takes
-/// the last one before it; the first entry takes all that are smaller. Without an end for the last.
-fn reached(sizes: &[i64], nth: usize) -> (i64, Option<i64>) {
-    let from = if nth == 0 {
-        0
-    } else {
-        sizes[..=nth].iter().copied().max().unwrap_or(0)
-    };
-    (from, sizes.get(nth + 1).map(|&next| next - 1))
 }
 
 fn range(from: i64, to: Option<i64>) -> String {
@@ -648,7 +649,9 @@ mod tests {
             "\u{e9}",
             " ",
         ];
-        for _ in 0..20_000 {
+        // A million with make test-long.
+        let is_long = std::env::var_os("COLLBENCH_TESTS_LONG").is_some();
+        for _ in 0..if is_long { 1_000_000 } else { 20_000 } {
             let mut text = String::new();
             for _ in 0..30 {
                 random = random

@@ -60,6 +60,8 @@ pub struct OperationRules {
     pub count_at: Position,
     /// By size of communicator.
     pub communicators: Vec<CommunicatorRules>,
+    /// The largest size up to each of these.
+    largest: Vec<i64>,
 }
 
 /// The rules of an operation for communicators of a size.
@@ -73,6 +75,8 @@ pub struct CommunicatorRules {
     pub count_at: Position,
     /// By size of message.
     pub rules: Vec<MessageRule>,
+    /// The largest size up to each of these.
+    largest: Vec<i64>,
 }
 
 /// A rule.
@@ -142,25 +146,90 @@ impl ClassicFile {
     }
 }
 
+/// Adds the largest number so far.
+fn push_largest(largest: &mut Vec<i64>, number: i64) {
+    let before = largest.last().copied().unwrap_or(number);
+    largest.push(before.max(number));
+}
+
 impl OperationRules {
+    /// Without communicator sizes: the number of the operation, and the place of their count.
+    pub(super) fn new((id, at): (i64, Position), count_at: Position) -> Self {
+        Self {
+            id,
+            at,
+            count_at,
+            communicators: Vec::new(),
+            largest: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, rules: CommunicatorRules) {
+        push_largest(&mut self.largest, rules.size);
+        self.communicators.push(rules);
+    }
+
+    /// Which numbers of processes come to an entry: the first, and the last, if there is one.
+    #[must_use]
+    pub fn reached(&self, nth: usize) -> (i64, Option<i64>) {
+        let next = self.communicators.get(nth + 1).map(|next| next.size);
+        reached(&self.largest, nth, next)
+    }
+
     /// Follows `ompi_coll_tuned_get_com_rule_ptr`: the last of the first entries that are not larger;
     /// the first entry if it is larger itself.
     #[must_use]
     pub fn for_processes(&self, n_processes: u32) -> Option<&CommunicatorRules> {
         let n = i64::from(n_processes);
-        let fitting = self.communicators.iter().take_while(|of| of.size <= n);
-        fitting.last().or(self.communicators.first())
+        let n_fitting = self.largest.partition_point(|&size| size <= n);
+        self.communicators.get(n_fitting.saturating_sub(1))
     }
 }
 
+/// Which values come to an entry, where the library stops at the first larger one and takes the last
+/// one before it; the first entry takes all that are smaller.
+fn reached(largest: &[i64], nth: usize, next: Option<i64>) -> (i64, Option<i64>) {
+    let from = if nth == 0 { 0 } else { largest[nth] };
+    (from, next.map(|next| next - 1))
+}
+
 impl CommunicatorRules {
+    /// Without rules: the number of processes, and the place of the count of rules.
+    pub(super) fn new((size, at): (i64, Position), count_at: Position) -> Self {
+        Self {
+            size,
+            at,
+            count_at,
+            rules: Vec::new(),
+            largest: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, rule: MessageRule) {
+        push_largest(&mut self.largest, rule.size.0);
+        self.rules.push(rule);
+    }
+
+    /// Which sizes come to a rule: the first, and the last, if there is one.
+    #[must_use]
+    pub fn reached(&self, nth: usize) -> (i64, Option<i64>) {
+        let next = self.rules.get(nth + 1).map(|next| next.size.0);
+        reached(&self.largest, nth, next)
+    }
+
+    /// The largest size of the rules before one.
+    #[must_use]
+    pub fn largest_before(&self, nth: usize) -> Option<i64> {
+        Some(self.largest[nth.checked_sub(1)?])
+    }
+
     /// Follows `ompi_coll_tuned_get_target_method_params`: the last of the first rules that are not
     /// larger; the first rule if it is larger itself.
     #[must_use]
     pub fn for_size(&self, size: u64) -> Option<&MessageRule> {
         let size = i64::try_from(size).unwrap_or(i64::MAX);
-        let fitting = self.rules.iter().take_while(|rule| rule.size.0 <= size);
-        fitting.last().or(self.rules.first())
+        let n_fitting = self.largest.partition_point(|&largest| largest <= size);
+        self.rules.get(n_fitting.saturating_sub(1))
     }
 }
 
@@ -227,12 +296,7 @@ impl Reader<'_> {
             self.drop_file(at, why, "write how many operations follow");
         }
         for _ in 0..n {
-            let mut operation = OperationRules {
-                id: 0,
-                at,
-                count_at: at,
-                communicators: Vec::new(),
-            };
+            let mut operation = OperationRules::new((0, at), at);
             let ended = self.operation(library, has_requests, &mut operation);
             file.operations.push(operation);
             if ended.is_err() {
@@ -258,15 +322,10 @@ impl Reader<'_> {
         let (n, at) = self.number("the number of communicator sizes")?;
         operation.count_at = at;
         for _ in 0..n {
-            let (size, at) = self.number("the size of a communicator")?;
-            let mut rules = CommunicatorRules {
-                size,
-                at,
-                count_at: at,
-                rules: Vec::new(),
-            };
+            let size = self.number("the size of a communicator")?;
+            let mut rules = CommunicatorRules::new(size, size.1);
             let ended = self.communicator(has_requests, &mut rules);
-            operation.communicators.push(rules);
+            operation.push(rules);
             ended?;
         }
         Ok(())
@@ -293,7 +352,7 @@ impl Reader<'_> {
                 let why = format!("the first message size is {}, not 0", size.0);
                 self.drop_file(size.1, why, "begin with a rule for size 0");
             }
-            communicator.rules.push(MessageRule {
+            communicator.push(MessageRule {
                 size,
                 algorithm,
                 fan_out,

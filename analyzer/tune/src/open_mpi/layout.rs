@@ -138,12 +138,8 @@ impl Meant {
             if is_size {
                 self.add_size(first, counted, counts);
             } else {
-                self.file.operations.push(OperationRules {
-                    id: first.0,
-                    at: first.1,
-                    count_at: second.1,
-                    communicators: Vec::new(),
-                });
+                let rules = OperationRules::new(first, second.1);
+                self.file.operations.push(rules);
                 counts.push((counted, Vec::new()));
             }
         }
@@ -160,12 +156,7 @@ impl Meant {
         else {
             return;
         };
-        operation.communicators.push(CommunicatorRules {
-            size: size.0,
-            at: size.1,
-            count_at: counted.at,
-            rules: Vec::new(),
-        });
+        operation.push(CommunicatorRules::new(size, counted.at));
         sizes.push(counted);
     }
 
@@ -187,7 +178,7 @@ impl Meant {
             let operation = self.file.operations.last_mut();
             let sizes = operation.and_then(|operation| operation.communicators.last_mut());
             if let Some(sizes) = sizes {
-                sizes.rules.push(MessageRule {
+                sizes.push(MessageRule {
                     size: numbers[0],
                     algorithm: numbers[1],
                     fan_out: numbers[2],

@@ -4,6 +4,7 @@
 //! drops one byte where that fails, and the rest of the line where the byte is `#`. So `64K` is 64,
 //! `1e6` are 1 and 6, `010` is 8, and `1,5` are 1 and 5, without a word.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use crate::problem::Position;
@@ -168,6 +169,8 @@ pub(super) struct Places<'t> {
     text: &'t [u8],
     /// Where each line begins, in bytes.
     starts: Vec<usize>,
+    /// A byte that was asked for, and its place: the next one is mostly near.
+    last: Cell<(usize, Position)>,
 }
 
 impl<'t> Places<'t> {
@@ -177,20 +180,28 @@ impl<'t> Places<'t> {
         Self {
             text,
             starts: std::iter::once(0).chain(ends).collect(),
+            last: Cell::new((0, Position { line: 1, column: 1 })),
         }
     }
 
     /// Place of a byte; the column counts characters.
     pub(super) fn place(&self, byte: usize) -> Position {
         let line = self.starts.partition_point(|&start| start <= byte);
-        let start = self.starts[line - 1];
-        let before = &self.text[start..byte.min(self.text.len())];
+        let (last, of_last) = self.last.get();
+        let (from, column) = if of_last.line == line && last <= byte {
+            (last, of_last.column)
+        } else {
+            (self.starts[line - 1], 1)
+        };
+        let between = &self.text[from..byte.min(self.text.len())];
         // Bytes that continue a character of UTF-8 do not count.
-        let column = before.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
-        Position {
+        let n = between.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
+        let place = Position {
             line,
-            column: column + 1,
-        }
+            column: column + n,
+        };
+        self.last.set((byte, place));
+        place
     }
 }
 

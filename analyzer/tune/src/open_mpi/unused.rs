@@ -1,11 +1,11 @@
 //! Rules that no call of a trace reaches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::classic::ClassicFile;
 use super::library::Library;
 use crate::explain::Explained;
-use crate::problem::Problem;
+use crate::problem::{Position, Problem};
 
 /// What of a file no call of a trace comes to. Rules that no call of any program comes to are for
 /// [`check`](super::check()).
@@ -34,13 +34,14 @@ pub fn unused(file: &ClassicFile, library: Library, calls: &[Explained<'_>]) -> 
             });
             continue;
         }
+        let mut by_place: BTreeMap<Position, Vec<&Explained<'_>>> = BTreeMap::new();
+        for call in of_operation {
+            if let Some(rules) = operation.for_processes(call.class.n_processes) {
+                by_place.entry(rules.at).or_default().push(call);
+            }
+        }
         for sizes in &operation.communicators {
-            let is_on = |call: &&&Explained<'_>| {
-                let rules = operation.for_processes(call.class.n_processes);
-                rules.is_some_and(|rules| rules.at == sizes.at)
-            };
-            let of_size: Vec<_> = of_operation.iter().filter(is_on).collect();
-            if of_size.is_empty() {
+            let Some(of_size) = by_place.get(&sizes.at) else {
                 problems.push(Problem {
                     at: sizes.at,
                     what: format!("rules of {} for {} processes", table.name, sizes.size),
@@ -50,17 +51,17 @@ pub fn unused(file: &ClassicFile, library: Library, calls: &[Explained<'_>]) -> 
                     instead: None,
                 });
                 continue;
-            }
+            };
+            let known = of_size.iter().filter_map(|call| call.size);
+            let least = known.clone().map(|(least, _)| least).min();
+            let most = known.map(|(_, most)| most).max();
+            let seen = least.zip(most).map_or_else(String::new, |(least, most)| {
+                format!(", whose sizes are {least} to {most} ({})", table.size)
+            });
             for rule in &sizes.rules {
                 if lines.contains(&rule.size.1.line) {
                     continue;
                 }
-                let sizes = of_size.iter().filter_map(|call| call.size);
-                let least = sizes.clone().map(|(least, _)| least).min();
-                let most = sizes.map(|(_, most)| most).max();
-                let seen = least.zip(most).map_or_else(String::new, |(least, most)| {
-                    format!(", whose sizes are {least} to {most} ({})", table.size)
-                });
                 problems.push(Problem {
                     at: rule.size.1,
                     what: format!("the rule of {} for size {}", table.name, rule.size.0),

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use serde_json::{Value, json};
+
 use super::library::Library;
 use super::version::{Algorithm, CountedSize, OperationTable};
 use crate::choices::Choice;
@@ -24,12 +26,77 @@ pub struct Written {
 /// library's choice.
 type Rules = Vec<(u64, Option<Algorithm>)>;
 
-/// A rule file for this library. A rule holds from its measured length on; communicators of fewer
-/// processes than were measured, and of more, are left to the library.
+/// Rules by number of the operation and by number of processes.
+type Operations = BTreeMap<i64, (&'static OperationTable, BTreeMap<u32, Rules>)>;
+
+/// A classic rule file for this library. A rule holds from its measured length on; communicators of
+/// fewer processes than were measured, and of more, are left to the library.
 #[must_use]
 pub fn write(choices: &[Choice], library: Library, file_name: &str) -> Written {
     let mut left_out = Vec::new();
-    let mut operations: BTreeMap<i64, (&OperationTable, BTreeMap<u32, Rules>)> = BTreeMap::new();
+    let operations = rules_of(choices, library, &mut left_out);
+    Written {
+        text: text_of(&operations, library, file_name),
+        left_out,
+    }
+}
+
+/// A JSON rule file of Open MPI 6.0, as its published schema has it. No library that could be run reads
+/// it. Algorithms are given by the numbers that 5.0 has, too; communicators of numbers of processes
+/// between those that were measured have the rules of the next smaller one.
+///
+/// Operations that the schema spells otherwise than the reader, `mca_coll_base_name_to_colltype`, or not
+/// at all, are left out: the reader ignores the whole file for an operation that it does not know.
+#[must_use]
+pub fn write_json(choices: &[Choice], of_5_0: Library) -> Written {
+    const NOT_IN_BOTH: [&str; 3] = ["allgatherv", "reduce_scatter", "reduce_scatter_block"];
+    let mut left_out = Vec::new();
+    let mut operations = rules_of(choices, of_5_0, &mut left_out);
+    operations.retain(|_, (table, _)| {
+        let is_in_both = !NOT_IN_BOTH.contains(&table.name);
+        if !is_in_both {
+            left_out.push(format!(
+                "{}: the schema of 6.0 and its reader do not agree on its name",
+                table.operation.name()
+            ));
+        }
+        is_in_both
+    });
+    let mut collectives = serde_json::Map::new();
+    for (table, by_processes) in operations.values() {
+        let sizes: Vec<u32> = by_processes.keys().copied().collect();
+        let communicators = by_processes.iter().enumerate().map(|(nth, (n, rules))| {
+            let last = sizes.get(nth + 1).map_or(*n, |next| next - 1);
+            json!({ "comm_size_min": n, "comm_size_max": last, "rules": json_rules(rules) })
+        });
+        collectives.insert(table.name.to_owned(), communicators.collect());
+    }
+    let file = json!({ "rule_file_version": 3, "module": "tuned", "collectives": collectives });
+    Written {
+        text: format!("{file:#}\n"),
+        left_out,
+    }
+}
+
+/// Rules of one communicator size. A length without a rule is the library's.
+fn json_rules(rules: &Rules) -> Vec<Value> {
+    let of = |(nth, (size, algorithm)): (usize, &(u64, Option<Algorithm>))| {
+        let algorithm = (*algorithm)?;
+        let last = rules
+            .get(nth + 1)
+            .map_or(json!("inf"), |(next, _)| json!(next - 1));
+        let mut rule = json!({ "msg_size_min": size, "msg_size_max": last, "alg": algorithm.id });
+        if algorithm.uses_fan_out {
+            rule["faninout"] = json!(CHAIN_FAN_OUT);
+        }
+        Some(rule)
+    };
+    rules.iter().enumerate().filter_map(of).collect()
+}
+
+/// What the choices say, and what of them cannot be said.
+fn rules_of(choices: &[Choice], library: Library, left_out: &mut Vec<String>) -> Operations {
+    let mut operations: Operations = BTreeMap::new();
     for choice in choices {
         let name = choice.operation.name();
         let Some(table) = library.operation(choice.operation) else {
@@ -86,17 +153,10 @@ pub fn write(choices: &[Choice], library: Library, file_name: &str) -> Written {
         rules.any(|(_, algorithm)| algorithm.is_some())
     });
     left_out.dedup();
-    Written {
-        text: text_of(&operations, library, file_name),
-        left_out,
-    }
+    operations
 }
 
-fn text_of(
-    operations: &BTreeMap<i64, (&OperationTable, BTreeMap<u32, Rules>)>,
-    library: Library,
-    file_name: &str,
-) -> String {
+fn text_of(operations: &Operations, library: Library, file_name: &str) -> String {
     let mut text = format!(
         "# Rules of coll_tuned for {}, written by collbench-tune {}.\n\
          # This format was run with Open MPI 4.1.4 and 5.0.11. To use it:\n\
@@ -241,5 +301,72 @@ mod tests {
             "{}",
             written.text
         );
+    }
+
+    #[test]
+    fn json_is_as_the_schema_of_6_0_says() {
+        let library = Library::of(Version::find("Open MPI 5.0.11").unwrap()).unwrap();
+        let written = write_json(&all(library), library);
+        assert_eq!(
+            written.left_out,
+            [
+                "MPI_Allgatherv",
+                "MPI_Reduce_scatter",
+                "MPI_Reduce_scatter_block"
+            ]
+            .map(|name| {
+                format!("{name}: the schema of 6.0 and its reader do not agree on its name")
+            })
+        );
+        let file: Value = serde_json::from_str(&written.text).unwrap();
+        let keys =
+            |of: &Value| -> Vec<String> { of.as_object().unwrap().keys().cloned().collect() };
+        assert_eq!(keys(&file), ["collectives", "module", "rule_file_version"]);
+        assert_eq!(
+            (&file["module"], &file["rule_file_version"]),
+            (&json!("tuned"), &json!(3))
+        );
+        let collectives = file["collectives"].as_object().unwrap();
+        // Those of the schema that have algorithms.
+        let known = [
+            "allgather",
+            "allreduce",
+            "alltoall",
+            "alltoallv",
+            "barrier",
+            "bcast",
+            "exscan",
+            "gather",
+            "reduce",
+            "scan",
+            "scatter",
+        ];
+        assert_eq!(collectives.keys().collect::<Vec<_>>(), known);
+        for communicators in collectives.values() {
+            let mut before = 0;
+            for communicator in communicators.as_array().unwrap() {
+                assert_eq!(
+                    keys(communicator),
+                    ["comm_size_max", "comm_size_min", "rules"]
+                );
+                let from = communicator["comm_size_min"].as_u64().unwrap();
+                let to = communicator["comm_size_max"].as_u64().unwrap();
+                assert!(before < from && from <= to);
+                before = to;
+                let mut next = 0;
+                for rule in communicator["rules"].as_array().unwrap() {
+                    let allowed = ["alg", "faninout", "msg_size_max", "msg_size_min"];
+                    assert!(
+                        keys(rule).iter().all(|key| allowed.contains(&&**key)),
+                        "{rule}"
+                    );
+                    assert!(rule["alg"].as_u64().unwrap() > 0);
+                    assert_eq!(rule["msg_size_min"], next);
+                    next = rule["msg_size_max"].as_u64().map_or(0, |last| last + 1);
+                }
+                // The last one has no end.
+                assert_eq!(next, 0);
+            }
+        }
     }
 }
