@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use collbench_formats::Operation;
 
 use super::call::{Call, Layout};
+use super::compiled::compiled;
 use super::measures::{Total, collective};
 use super::plan::{By, Chooser, Failure, Plan, Step};
 use super::read::{is_selection, read, read_as};
@@ -36,6 +37,18 @@ pub struct OtherFiles {
     pub mpir: Option<Vec<u8>>,
     /// The file of compositions.
     pub ch4: Option<Vec<u8>>,
+}
+
+impl OtherFiles {
+    /// Those that are compiled into a library, of which these are the bytes.
+    #[must_use]
+    pub fn compiled_in(library: &[u8]) -> Self {
+        let of_kind = |kind| compiled(library, kind).map(<[u8]>::to_vec);
+        Self {
+            mpir: of_kind(Kind::Mpir),
+            ch4: of_kind(Kind::Ch4),
+        }
+    }
 }
 
 impl MpichFile {

@@ -712,3 +712,26 @@ fn a_file_of_ten_thousand_lines_is_explained_at_once() {
     // 1.5 s in a debug build on a busy machine.
     assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
 }
+
+#[test]
+fn the_version_is_found_in_what_the_library_calls_itself() {
+    let find = |name: &str| Version::find(name).map(|(model, number)| (model.number(), number));
+    assert_eq!(find("MPICH 4.0.2"), Some(("4.0", "4.0.2".to_owned())));
+    assert_eq!(
+        find("MPICH Version:\t5.0.2\nMPICH Release date: x"),
+        Some(("5.0", "5.0.2".to_owned()))
+    );
+    assert_eq!(
+        find("MPICH Version:      4.0rc1"),
+        Some(("4.0", "4.0rc1".to_owned()))
+    );
+    for other in [
+        "Open MPI 4.1.4",
+        "MPICH 4.3.2",
+        "MVAPICH Version: 3.0",
+        "MPICH",
+        "Intel(R) MPI Library 2021.19",
+    ] {
+        assert_eq!(find(other), None, "{other}");
+    }
+}
