@@ -154,9 +154,9 @@ pub fn rule_file(bytes: &[u8]) {
                 ran: None,
             };
             let explained = file.explain(&class);
-            let parts = explained.iter().map(|part| part.bytes);
+            let mut parts = explained.iter().map(|part| part.bytes);
             assert_eq!(parts.clone().next().map(|(from, _)| from), Some(0));
-            assert_eq!(parts.last().map(|(_, to)| to), Some(1 << 20));
+            assert_eq!(parts.next_back().map(|(_, to)| to), Some(1 << 20));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What is wrong with a classic rule file.
 
+use collbench_formats::Operation;
+
 use super::classic::{ClassicFile, CommunicatorRules, MessageRule, OperationRules, Skipped};
 use super::layout::meant;
 use super::library::Library;
@@ -404,7 +406,13 @@ impl Check {
                     "algorithm {id}, where {} has 1 to {last} in {}{elsewhere}",
                     table.name, self.library.version
                 ),
-                "each call of this rule fails with MPI_ERR_ARG",
+                match table.operation {
+                    Operation::Bcast => {
+                        "each call of this rule fails with MPI_ERR_ARG, and an allgatherv by its algorithm \
+                         default that comes to it returns success with wrong data"
+                    }
+                    _ => "each call of this rule fails with MPI_ERR_ARG",
+                },
                 Some(format!("1 to {last}, or 0 to let the library choose")),
             );
             return;
