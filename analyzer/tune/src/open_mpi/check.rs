@@ -640,6 +640,40 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_is_dead_if_no_size_comes_to_it() {
+        let mut random = 7u64;
+        let mut below = |n: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) % n
+        };
+        let library = library("Open MPI 4.1.4");
+        let (mut n_dead, mut n_alive) = (0, 0);
+        for _ in 0..500 {
+            let n = 1 + below(6);
+            let mut text = format!("1\n11\n1\n2\n{n}\n0 1 0 0\n");
+            for _ in 1..n {
+                text += &format!("{} 1 0 0\n", below(10));
+            }
+            let file = ClassicFile::read(text.as_bytes(), library);
+            let rules = &file.operations[0].communicators[0];
+            let problems = check(text.as_bytes(), &file, library);
+            for rule in &rules.rules {
+                let is_taken = (0..12).any(|size| rules.for_size(size) == Some(rule));
+                let is_dead = problems.iter().any(|problem| {
+                    problem.at == rule.size.1
+                        && problem.effect.ends_with("no call reaches this rule")
+                });
+                assert_ne!(is_taken, is_dead, "{text}{problems:#?}");
+                n_dead += usize::from(is_dead);
+                n_alive += usize::from(is_taken);
+            }
+        }
+        assert!(n_dead > 100 && n_alive > 100);
+    }
+
+    #[test]
     fn any_bytes_are_checked() {
         let mut random = 1u64;
         let pieces = [
