@@ -310,7 +310,7 @@ def main():
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z][\w-]*):(?!=)", makefile, re.M))
 
-    needed = ["record", "compact", "analyze", "generate", "tree"]
+    needed = ["record", "compact", "analyze", "generate", "tree", "tune"]
     needed = [f"collbench-{name}" for name in needed]
     missing = [name for name in needed if not help_of((name,))]
     if missing:

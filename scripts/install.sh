@@ -28,7 +28,7 @@ mkdir -p "$prefix/bin" "$prefix/lib" "$share/man/man1" "$share/bash-completion/c
     "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
 # collbench-bench needs MPI and libclang to be built, and is installed if it has been built.
 for name in collbench-record collbench-compact collbench-analyze collbench-generate \
-    collbench-tree collbench-bench; do
+    collbench-tree collbench-tune collbench-bench; do
     command=$release/$name
     if [ $name = collbench-bench ] && [ ! -x "$command" ]; then
         echo "collbench-bench is not built and so not installed; to add it (needs MPI and libclang):" \

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 # Names of tests, benchmarks and programs that are recorded: nobody but a developer reads what they print.
 NOT_SHOWN = re.compile(r"(^|/)(tests?|benches|examples|fuzz|programs|stub|accuracy|build\.rs|target)(/|$)|tests?\.rs$|/accuracy\.rs$")
-COMMANDS = ["record", "analyze", "compact", "generate", "tree", "bench"]
+COMMANDS = ["record", "analyze", "compact", "generate", "tree", "tune", "bench"]
 
 # Where a text is read: on screen (strings), in the code (comments), or on a page of docs/.
 SHOWN, COMMENT, PAGE = "shown", "comment", "page"

@@ -17,6 +17,7 @@ mod nonblocking;
 mod opened;
 mod record;
 mod ring;
+mod rules;
 mod same;
 mod sites;
 mod switches;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use collbench_formats::{RankTrace, RecordKind};
 use collbench_tests::{
-    Analysis, Cluster, Finished, Form, Job, Workspace, alone, analyze, calls_at, calls_by_class,
-    command, edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired, run, run_in,
-    source_dir, target_dir,
+    Analysis, Cluster, Finished, Form, Job, RuledLibrary, Workspace, alone, analyze, calls_at,
+    calls_by_class, command, edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired,
+    run, run_in, source_dir, target_dir,
 };
 use serde_json::{Value, json};
 
@@ -767,6 +767,107 @@ fn clocks_of_hosts_are_measured_on_other_libraries() {
             .collect();
         if mpi.name == MPICH_4.name {
             assert_eq!(found, BTreeSet::from(["recursive doubling"]));
+        }
+    }
+}
+
+#[test]
+fn what_is_said_of_rule_files_is_what_open_mpi_5_does() {
+    if !have_mpis() {
+        return;
+    }
+    let library = RuledLibrary::five();
+    library.agree(1, 20).expect(20);
+    let written = library.run_written("Open MPI 5.0.11", 7);
+    assert!(written.differences.is_empty(), "{:#?}", written.differences);
+}
+
+/// Rules for some operations, for all communicators and sizes.
+const RULES: &str = "7\n2 1 2 1 0 4 0 0\n7 1 2 1 0 3 0 0\n0 1 2 1 0 4 0 0\n3 1 2 1 0 2 0 0\n\
+                     6 1 2 1 0 4 0 0\n9 1 2 1 0 1 0 0\n15 1 2 1 0 3 0 0\n";
+
+#[test]
+fn on_several_hosts_rules_of_open_mpi_5_decide_what_han_does_not_do() {
+    if !have_mpis() {
+        return;
+    }
+    let links = ["--hosts", "2", "--latency-us", "20"];
+    let _alone = alone();
+    let Some(cluster) = Cluster::up("rules", &links) else {
+        return;
+    };
+    let workspace = Workspace::new();
+    let program = OPEN_MPI_5.compile("ruled.c", &[], workspace.path());
+    let library = OPEN_MPI_5.library_path();
+    let launcher = folder().join("openmpi/bin/mpirun");
+    let variables = [
+        cluster.variable(),
+        ("CLUSTER_KEEP_ENV", "1"),
+        ("LD_LIBRARY_PATH", &library),
+        ("MPIRUN", launcher.to_str().unwrap()),
+    ];
+    let rules = workspace.join("rules");
+    fs::write(&rules, RULES).unwrap();
+    let rules = rules.to_str().unwrap();
+    let loads = [
+        "--mca",
+        "coll_tuned_use_dynamic_rules",
+        "1",
+        "--mca",
+        "coll_tuned_dynamic_rules_filename",
+        rules,
+    ];
+    let recorder = command("collbench-record");
+    let run_with = |trace: &str, han: &[&str]| -> Vec<Value> {
+        let launch = ["mpirun", "--map-by", "node:OVERSUBSCRIBE", "-n", "4"];
+        let record = [recorder.to_str().unwrap(), "-o", trace, "--"];
+        let program = [program.to_str().unwrap(), "8", "1024"];
+        let script = [cluster.script()];
+        let line = [&script[..], &launch, &loads, han, &record, &program].concat();
+        run_in(workspace.path(), &variables, &line).expect(0);
+        let tune = command("collbench-tune");
+        let trace = workspace.join(trace);
+        let paths = [tune.to_str().unwrap(), trace.to_str().unwrap()];
+        let line = [
+            paths[0],
+            "rules",
+            "--format",
+            "json",
+            "--element",
+            "1",
+            rules,
+            paths[1],
+        ];
+        let said = run_in(workspace.path(), &[], &line);
+        let said: Value = serde_json::from_str(&said.stdout).unwrap();
+        let calls = said["calls"].as_array().unwrap().iter();
+        let on_both = |call: &&Value| call["processes_per_host"].as_array().unwrap().len() == 2;
+        calls.filter(on_both).cloned().collect()
+    };
+    let by = |calls: &[Value], by: &str| -> BTreeSet<String> {
+        let calls = calls.iter().filter(|call| call["decided_by"] == by);
+        let names = calls.map(|call| call["operation"].as_str().unwrap().to_owned());
+        names.collect()
+    };
+    let of_han = [
+        "MPI_Allgather",
+        "MPI_Allreduce",
+        "MPI_Barrier",
+        "MPI_Bcast",
+        "MPI_Gather",
+        "MPI_Reduce",
+        "MPI_Scatter",
+    ];
+    let with_han = run_with("with", &[]);
+    assert_eq!(by(&with_han, "component"), of_han.map(str::to_owned).into());
+    assert_eq!(by(&with_han, "rule"), ["MPI_Alltoall".to_owned()].into());
+    let without = run_with("without", &["--mca", "coll_han_priority", "0"]);
+    assert!(by(&without, "component").is_empty());
+    assert_eq!(by(&without, "rule").len(), 7);
+    for calls in [with_han, without] {
+        let by_rule = calls.iter().filter(|call| call["decided_by"] == "rule");
+        for call in by_rule {
+            assert_eq!(call["ran"], call["algorithm"], "{call}");
         }
     }
 }

@@ -15,6 +15,7 @@ mod machine;
 mod monitoring;
 mod rank_files;
 mod room;
+mod rules;
 mod run;
 
 pub use agreement::{Agreement, agreements};
@@ -29,4 +30,5 @@ pub use machine::{
 pub use monitoring::{check_against_monitoring, monitoring};
 pub use rank_files::rank_files;
 pub use room::{Alone, alone, side_by_side};
+pub use rules::{Agreed, Baseline, Made, MpichAgreed, MpichLibrary, Reader, RuledLibrary, made_up};
 pub use run::{Finished, Form, Job, mpirun, run, run_in, run_ranks, tuned};

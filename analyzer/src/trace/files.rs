@@ -1,5 +1,6 @@
 //! The bytes of a trace directory, mapped and read in place.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io;
@@ -118,6 +119,15 @@ impl RunFiles {
             manifest: read_manifest(&folder),
             became_shorter: Vec::new(),
         })
+    }
+
+    /// The variables of the environment in which the run was recorded that matter to MPI libraries, such
+    /// as `OMPI_MCA_*`; empty where they are not known.
+    #[must_use]
+    pub fn environment(&self) -> &BTreeMap<String, String> {
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        let manifest = self.manifest.as_ref().and_then(|read| read.as_ref().ok());
+        manifest.map_or(&NONE, |manifest| &manifest.environment)
     }
 
     /// What `read` makes of the files, which somebody may cut meanwhile: then what was made of them,

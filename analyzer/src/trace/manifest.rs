@@ -1,5 +1,6 @@
 //! What collbench-record wrote about the run.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use collbench_files::Folder;
@@ -17,6 +18,9 @@ pub(crate) struct RunManifest {
     /// The command that was recorded.
     #[serde(default)]
     pub command: Vec<String>,
+    /// Variables that matter to MPI libraries.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
 }
 
 /// `None` if there is no such file.

@@ -71,10 +71,35 @@ pub fn seeds(bases: &Bases) -> Vec<Seed> {
         }));
     }
     seeds.extend(tree_seeds());
+    seeds.extend(rule_seeds());
     // Many definitions are alike from one base to the next.
     seeds.sort_by(|a, b| (a.target, &a.bytes, &a.name).cmp(&(b.target, &b.bytes, &b.name)));
     seeds.dedup_by(|a, b| (a.target, &a.bytes) == (b.target, &b.bytes));
     seeds
+}
+
+/// Rule files of Open MPI.
+const RULE_FILES: [(&str, &str); 3] = [
+    (
+        "lines",
+        "# rules\n2\n2 # allreduce\n2\n1\n0\n4\n2\n0 3 0 0\n1024 5 0 64\n7\n1\n2\n1\n0 2 4 8192\n",
+    ),
+    (
+        "version-2",
+        "rule-file-version-2\n1\n3\n1\n2\n2\n0 4 0 0 16\n0x400 2 0 0\n",
+    ),
+    (
+        "faults",
+        "3\n0\n1\n4\n3\n0 7 0 0\n64K 1 2 0\n-5 99 0 @intra_node\n",
+    ),
+];
+
+fn rule_seeds() -> impl Iterator<Item = Seed> {
+    RULE_FILES.into_iter().map(|(name, text)| Seed {
+        target: "rule_file",
+        name: name.to_owned(),
+        bytes: text.as_bytes().to_vec(),
+    })
 }
 
 /// Tree files, and the rules and a tree of each, encoded.

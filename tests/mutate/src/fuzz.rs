@@ -6,9 +6,11 @@ use std::path::Path;
 
 use collbench_formats::compact::{Compaction, Expansion, expands_to, is_compact};
 use collbench_formats::tree::{Place, TreeRules, Wrappers};
-use collbench_formats::{Definition, Identity, RankTrace, decode_meta};
+use collbench_formats::{Definition, Identity, Operation, RankTrace, decode_meta};
 use collbench_tree_files::{Problems, TreeFile};
 use collbench_trees::wrappers::{Members, Order, group_hosts, resolve};
+use collbench_tune::open_mpi::{Library, Settings, Version};
+use collbench_tune::{CallClass, RuleFile};
 
 use crate::checksums::make_right;
 use crate::examine::examine;
@@ -123,6 +125,39 @@ pub fn tree_file(bytes: &[u8]) {
         assert!(!problems.is_empty());
         let n_lines = text.lines().count() as u32;
         assert!(problems.iter().all(|problem| problem.line <= n_lines + 1));
+    }
+}
+
+/// The text of a rule file, as both versions of Open MPI read it. What is wrong has a place in it.
+///
+/// # Panics
+/// If it has none.
+pub fn rule_file(bytes: &[u8]) {
+    let n_lines = 1 + bytes.iter().filter(|&&byte| byte == b'\n').count();
+    for name in ["Open MPI 4.1.4", "Open MPI 5.0.11"] {
+        let library = Version::find(name).and_then(Library::of);
+        let library = library.expect("a version that is known");
+        let file = RuleFile::of_open_mpi(bytes.to_vec(), library, Settings::default(), None);
+        let Ok(file) = file else {
+            continue;
+        };
+        let problems = file.problems();
+        assert!(problems.iter().all(|problem| problem.at.line <= n_lines));
+        for operation in [Operation::Bcast, Operation::Allgather, Operation::Scan] {
+            let class = CallClass {
+                operation,
+                n_processes: 4,
+                processes_per_host: vec![4],
+                bytes: (0, 1 << 20),
+                calls: 4,
+                failed: 0,
+                ran: None,
+            };
+            let explained = file.explain(&class);
+            let mut parts = explained.iter().map(|part| part.bytes);
+            assert_eq!(parts.clone().next().map(|(from, _)| from), Some(0));
+            assert_eq!(parts.next_back().map(|(_, to)| to), Some(1 << 20));
+        }
     }
 }
 

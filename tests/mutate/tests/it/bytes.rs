@@ -18,6 +18,7 @@ proptest! {
         fuzz::definition(&bytes);
         fuzz::tree(&bytes);
         fuzz::tree_file(&bytes);
+        fuzz::rule_file(&bytes);
         // Behind a true beginning.
         let mut file = b"COLLBNCH".to_vec();
         file.extend(&bytes);
@@ -126,6 +127,9 @@ fn the_corpus_of_the_fuzzers_is_survived_and_worth_beginning_with() {
     let files = corpus("tree_file");
     assert!(files.len() >= 3);
     files.iter().for_each(|bytes| fuzz::tree_file(bytes));
+    let files = corpus("rule_file");
+    assert!(files.len() >= 3);
+    files.iter().for_each(|bytes| fuzz::rule_file(bytes));
 
     let scratch = tempdir().unwrap();
     let runs = corpus("run");

@@ -1,0 +1,446 @@
+//! The command `collbench-tune`: explains, checks and writes rule files of MPI libraries.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use collbench_analyzer::{Analysis, RunFiles, analyze};
+use collbench_files::guard_mappings;
+use collbench_text::quantity::counted;
+use collbench_text::{inert, man};
+use collbench_tune::open_mpi::{self, Library, Parameters, Settings, Version};
+use collbench_tune::{CallClass, Differences, Report, RuleFile, calls_of, choices_of};
+
+/// Exit status: the command line is invalid.
+const USAGE: u8 = 2;
+
+/// A rule file is not larger than that.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+const AFTER_HELP: &str = "\
+Examples:
+  collbench-tune rules rules.txt trace
+      say which line decides each call of a recorded run, and what is wrong with the file
+  collbench-tune rules rules.txt --library \"Open MPI 5.0.11\"
+      check a file for a version, without a trace
+  collbench-tune rules old.txt new.txt trace
+      say which calls of a run another file decides differently
+  collbench-tune rules collective.json --write openmpi -o rules.txt --library \"Open MPI 5.0.11\"
+      write a file of the fastest algorithms that collbench-bench has found
+
+Exit status: 0 nothing wrong; 1 the file has problems or cannot be read; 2 usage.";
+
+/// Says what a rule file of an MPI library does to the collectives of a program.
+#[derive(Debug, Parser)]
+#[command(
+    name = "collbench-tune",
+    version,
+    after_help = AFTER_HELP,
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true
+)]
+struct Options {
+    /// Print a completion script for this shell and exit
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<clap_complete::Shell>,
+
+    /// Print the man page and exit
+    #[arg(long, exclusive = true)]
+    man: bool,
+
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Explain and check a rule file
+    Rules(Rules),
+}
+
+#[derive(Debug, clap::Args)]
+struct Rules {
+    /// A rule file, or an old and a new one; and a trace whose calls they decide
+    #[arg(value_name = "FILE", required = true, num_args = 1..=3)]
+    paths: Vec<PathBuf>,
+
+    /// The library that reads the file, such as "Open MPI 5.0.11" [default: that of the trace]; twice:
+    /// the old and the new one
+    #[arg(long, value_name = "NAME")]
+    library: Vec<String>,
+
+    /// Size of the elements of the program's data, where it is decisive
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    element: Option<u64>,
+
+    /// What to print to stdout
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Write a rule file instead; FILE has choices: collective.json of collbench-bench collective
+    /// --algorithms or --merge
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["format", "element"])]
+    write: Option<Written>,
+
+    /// Write a format that no library at hand could be run with
+    #[arg(long, requires = "write")]
+    untested: bool,
+
+    /// File to write [default: stdout]
+    #[arg(short, long, value_name = "FILE", requires = "write")]
+    output: Option<PathBuf>,
+
+    /// Replace the file if it is there
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Written {
+    /// Rules of Open MPI's coll_tuned, in numbers: for 4.1 and 5.0
+    Openmpi,
+    /// Rules of Open MPI's coll_tuned in JSON, for 6.0: needs --untested
+    OpenmpiJson,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Rows of text
+    Text,
+    /// One JSON document for scripts
+    Json,
+}
+
+/// An invalid command line.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(String);
+
+fn main() -> ExitCode {
+    guard_mappings();
+    match run(&Options::parse()) {
+        Ok(status) => status,
+        Err(error) => {
+            anstream::eprintln!("collbench-tune: {error:#}");
+            if error.is::<Usage>() {
+                ExitCode::from(USAGE)
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let command = &mut Options::command();
+    if let Some(shell) = options.completions {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, command, "collbench-tune", &mut script);
+        print(&script)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match &options.action {
+        Some(Action::Rules(options)) => rules(options),
+        None => {
+            print(man_pages(command.clone())?.as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The page of the command, followed by those of what it does.
+fn man_pages(mut command: clap::Command) -> io::Result<String> {
+    command.build();
+    let parts: Vec<clap::Command> = command
+        .get_subcommands()
+        .filter(|part| part.get_name() != "help")
+        .cloned()
+        .collect();
+    let mut pages = String::new();
+    for mut command in std::iter::once(command).chain(parts) {
+        let usage = command.render_usage().to_string();
+        pages += &man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
+    }
+    Ok(pages)
+}
+
+/// A recorded run.
+struct Recorded {
+    analysis: Analysis,
+    calls: Vec<CallClass>,
+    parameters: Parameters,
+}
+
+impl Recorded {
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let files = RunFiles::open(path)?;
+        let options = collbench_analyzer::Options::default();
+        let analysis = analyze(&files, &options, &mut |_| {})?;
+        let command = &analysis.trace.command;
+        let parameters = Parameters::of_run(command, files.environment(), &parameter_files());
+        let calls = calls_of(&analysis);
+        Ok(Self {
+            analysis,
+            calls,
+            parameters,
+        })
+    }
+}
+
+/// Files of parameters of this machine, which the run may have read: names and texts.
+fn parameter_files() -> Vec<(String, String)> {
+    let of_home = std::env::var_os("HOME").map(|home| {
+        let home = PathBuf::from(home);
+        home.join(".openmpi/mca-params.conf")
+    });
+    let of_all = PathBuf::from("/etc/openmpi/openmpi-mca-params.conf");
+    let files = of_home.into_iter().chain([of_all]);
+    let read = files.filter_map(|path| Some((inert::path(&path), fs::read_to_string(&path).ok()?)));
+    read.collect()
+}
+
+fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
+    let usage = |what: &str| Err(Usage(what.to_owned()).into());
+    let (files, traces): (Vec<_>, Vec<_>) = options.paths.iter().partition(|path| !path.is_dir());
+    if options.library.len() > 2 {
+        return usage("--library more than twice; expected one library, or an old and a new one");
+    }
+    let recorded = match &traces[..] {
+        [] => None,
+        [trace] => Some(Recorded::read(trace)?),
+        _ => return usage("two directories; expected one trace"),
+    };
+    if let Some(format) = options.write {
+        if format == Written::OpenmpiJson && !options.untested {
+            return usage("no Open MPI 6.0 could be run to test this format; add --untested");
+        }
+        return match (&files[..], &options.library[..]) {
+            ([choices], [] | [_]) => write(options, format, choices, recorded.as_ref()),
+            _ => usage("--write takes one file of choices and one library"),
+        };
+    }
+    match (&files[..], &options.library[..]) {
+        ([file], [] | [_]) => explain(options, file, recorded.as_ref()),
+        ([file], [old, new]) => {
+            let Some(recorded) = &recorded else {
+                return usage("a trace is missing: what changes is told of the calls of a run");
+            };
+            differences(options, recorded, (file, Some(old)), (file, Some(new)))
+        }
+        ([old, new], libraries) => {
+            let Some(recorded) = &recorded else {
+                return usage("a trace is missing: what changes is told of the calls of a run");
+            };
+            let first = libraries.first();
+            let last = libraries.last();
+            differences(options, recorded, (old, first), (new, last))
+        }
+        ([], _) => usage("a rule file is missing: only a trace was given"),
+        _ => usage("three files; expected at most an old and a new one, and a trace"),
+    }
+}
+
+fn explain(options: &Rules, path: &Path, recorded: Option<&Recorded>) -> anyhow::Result<ExitCode> {
+    let file = rule_file(options, path, options.library.first(), recorded)?;
+    let calls = recorded.map(|run| -> Vec<_> {
+        let classes = run.calls.iter();
+        classes.flat_map(|class| file.explain(class)).collect()
+    });
+    let mut problems = file.problems();
+    if let Some(calls) = &calls {
+        problems.extend(file.unused(calls));
+        problems.sort();
+    }
+    let report = Report {
+        file: inert::path(path),
+        format: file.format(),
+        library: file.library(),
+        ignored: file.ignored(),
+        notes: recorded.map_or_else(Vec::new, |run| notes(&run.parameters, path)),
+        problems,
+        calls,
+    };
+    let text = match options.format {
+        Format::Text => report.to_text(),
+        Format::Json => report.to_json(),
+    };
+    print(text.as_bytes())?;
+    Ok(if report.problems.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Writes a rule file of choices.
+fn write(
+    options: &Rules,
+    format: Written,
+    path: &Path,
+    recorded: Option<&Recorded>,
+) -> anyhow::Result<ExitCode> {
+    let choices = choices_of(&read(path)?).with_context(|| inert::path(path))?;
+    let output = options.output.as_deref();
+    let name = output.map_or_else(|| "rules.txt".to_owned(), inert::path);
+    let written = match format {
+        Written::Openmpi => {
+            let library = library(options.library.first(), recorded)?;
+            open_mpi::write(&choices, library, &name)
+        }
+        Written::OpenmpiJson => {
+            let of_5_0 = library(Some(&"Open MPI 5.0".to_owned()), None)?;
+            open_mpi::write_json(&choices, of_5_0)
+        }
+    };
+    for sentence in &written.left_out {
+        anstream::eprintln!("collbench-tune: left out: {}", inert::line(sentence, 200));
+    }
+    match output {
+        None => print(written.text.as_bytes())?,
+        Some(output) => {
+            write_file(output, &written.text, options.force)?;
+            let n = counted(choices.len() as u64, "choice");
+            let use_it = "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename";
+            print(format!("{name}: of {n}; {use_it} {name} ... uses it\n").as_bytes())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a whole file, or nothing.
+fn write_file(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
+    let shown = inert::path(path);
+    if !force && path.symlink_metadata().is_ok() {
+        bail!("{shown} exists; --force replaces it");
+    }
+    let Some(name) = path.file_name() else {
+        bail!("{shown} is no name of a file");
+    };
+    let mut unfinished = std::ffi::OsString::from(".");
+    unfinished.push(name);
+    unfinished.push(format!(".{}.unfinished", std::process::id()));
+    let unfinished = path.with_file_name(unfinished);
+    let written = File::create_new(&unfinished)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&unfinished, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written.with_context(|| shown)
+}
+
+/// What changes from one file, or library, to another.
+fn differences(
+    options: &Rules,
+    recorded: &Recorded,
+    (old_path, old_library): (&Path, Option<&String>),
+    (new_path, new_library): (&Path, Option<&String>),
+) -> anyhow::Result<ExitCode> {
+    let old = rule_file(options, old_path, old_library, Some(recorded))?;
+    let new = rule_file(options, new_path, new_library, Some(recorded))?;
+    let classes = recorded.calls.iter();
+    let changes = classes.clone().flat_map(|class| old.changes(&new, class));
+    let differences = Differences {
+        old: (inert::path(old_path), old.library()),
+        new: (inert::path(new_path), new.library()),
+        calls: classes.map(|class| class.calls).sum(),
+        changes: changes.collect(),
+    };
+    let text = match options.format {
+        Format::Text => differences.to_text(),
+        Format::Json => differences.to_json(),
+    };
+    print(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a rule file, as the library of this name reads it, else that of the trace.
+fn rule_file(
+    options: &Rules,
+    path: &Path,
+    library_name: Option<&String>,
+    recorded: Option<&Recorded>,
+) -> anyhow::Result<RuleFile> {
+    let library = library(library_name, recorded)?;
+    let settings = recorded.map_or_else(Settings::default, |run| {
+        let mut settings = run.parameters.settings(library);
+        settings.ignores_rules =
+            run.parameters.rule_file().is_some() && !run.parameters.uses_rules();
+        settings
+    });
+    let file = RuleFile::of_open_mpi(read(path)?, library, settings, options.element);
+    file.with_context(|| inert::path(path))
+}
+
+/// What the run did with rule files.
+fn notes(parameters: &Parameters, path: &Path) -> Vec<String> {
+    let Some(named) = parameters.rule_file() else {
+        return vec![
+            "the recorded run named no rule file: what ran is what the library chose, what follows is \
+             what it would do with this file"
+                .to_owned(),
+        ];
+    };
+    let mut notes = Vec::new();
+    if let Some(from) = parameters.from("coll_tuned_dynamic_rules_filename") {
+        notes.push(format!("the recorded run named {named}, by {from}"));
+    }
+    if Path::new(named).file_name() != path.file_name() {
+        notes.push("this is another file".to_owned());
+    }
+    if !parameters.uses_rules() {
+        notes.push(
+            "the recorded run did not set coll_tuned_use_dynamic_rules to 1: it read no rule file"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// The library that was asked for, else that of the trace.
+fn library(name: Option<&String>, recorded: Option<&Recorded>) -> anyhow::Result<Library> {
+    let Some(name) = name else {
+        let Some(run) = recorded else {
+            let what = "which library reads the file is not known; add --library \"Open MPI 5.0.11\", or a trace";
+            return Err(Usage(what.to_owned()).into());
+        };
+        let name = &run.analysis.trace.mpi_library;
+        let Some(library) = Version::find(name).and_then(Library::of) else {
+            let shown = inert::line(name, 60);
+            bail!("the trace is of \"{shown}\"; expected Open MPI 4.1 or 5.0, or --library");
+        };
+        return Ok(library);
+    };
+    let Some(library) = Version::find(name).and_then(Library::of) else {
+        let shown = inert::line(name, 60);
+        return Err(Usage(format!(
+            "--library \"{shown}\"; expected \"Open MPI 4.1.4\", \"Open MPI 5.0.11\" or the like"
+        ))
+        .into());
+    };
+    Ok(library)
+}
+
+/// The bytes of a rule file.
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let shown = || inert::path(path);
+    let file = File::open(path).with_context(shown)?;
+    let mut bytes = Vec::new();
+    let n = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    if n.with_context(shown)? as u64 > MAX_FILE_BYTES {
+        bail!("{} is larger than 1 MiB, which no rule file is", shown());
+    }
+    Ok(bytes)
+}
+
+/// Prints to stdout; a closed pipe is not an error.
+fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("stdout"),
+    }
+}

@@ -1,0 +1,236 @@
+//! Numbers of a text, as the library's reader finds them.
+//!
+//! Follows `ompi_coll_base_file_getnext_long` of `coll_base_util.c`, which calls `fscanf` with `%li`,
+//! drops one byte where that fails, and the rest of the line where the byte is `#`. So `64K` is 64,
+//! `1e6` are 1 and 6, `010` is 8, and `1,5` are 1 and 5, without a word.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use crate::problem::Position;
+
+/// A number that the library reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Number {
+    /// Its value; the nearest one that there is, if it is too large.
+    pub value: i64,
+    /// Where it is, in bytes.
+    pub at: Range<usize>,
+}
+
+/// Reads numbers one after the other.
+#[derive(Debug)]
+pub(super) struct Scanner<'t> {
+    text: &'t [u8],
+    /// The next byte.
+    at: usize,
+    /// What was dropped outside of comments, in bytes: neighbouring bytes as one.
+    pub dropped: Vec<Range<usize>>,
+}
+
+impl<'t> Scanner<'t> {
+    pub(super) fn new(text: &'t [u8]) -> Self {
+        Self {
+            text,
+            at: 0,
+            dropped: Vec::new(),
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn skip_spaces(&mut self) {
+        while self.peek().is_some_and(is_space) {
+            self.at += 1;
+        }
+    }
+
+    fn drop_bytes(&mut self, from: usize) {
+        match self.dropped.last_mut() {
+            Some(last) if last.end == from => last.end = self.at,
+            _ => self.dropped.push(from..self.at),
+        }
+    }
+
+    /// The next number; `None` at the end of the text.
+    pub(super) fn next_number(&mut self) -> Option<Number> {
+        loop {
+            self.skip_spaces();
+            self.peek()?;
+            let begin = self.at;
+            if let Some(value) = self.number() {
+                return Some(Number {
+                    value,
+                    at: begin..self.at,
+                });
+            }
+            // A sign without digits is gone already, and with it the byte behind.
+            let Some(byte) = self.peek() else {
+                self.drop_bytes(begin);
+                return None;
+            };
+            if byte == b'#' {
+                if self.at > begin {
+                    self.drop_bytes(begin);
+                }
+                while self.peek().is_some_and(|byte| byte != b'\n') {
+                    self.at += 1;
+                }
+                continue;
+            }
+            self.at += 1;
+            self.drop_bytes(begin);
+        }
+    }
+
+    /// `%li` of `fscanf`; `None`, past a sign that was there, if no digit follows.
+    fn number(&mut self) -> Option<i64> {
+        let is_negative = self.peek() == Some(b'-');
+        if matches!(self.peek(), Some(b'-' | b'+')) {
+            self.at += 1;
+        }
+        let mut radix = 10;
+        let mut has_digits = false;
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+            has_digits = true;
+            radix = 8;
+            if matches!(self.peek(), Some(b'x' | b'X')) {
+                self.at += 1;
+                radix = 16;
+            }
+        }
+        let mut value: i64 = 0;
+        while let Some(digit) = self
+            .peek()
+            .and_then(|byte| char::from(byte).to_digit(radix))
+        {
+            self.at += 1;
+            has_digits = true;
+            value = value
+                .saturating_mul(i64::from(radix))
+                .saturating_add(i64::from(digit));
+        }
+        has_digits.then(|| if is_negative { -value } else { value })
+    }
+
+    /// Whether a digit follows on this line, behind spaces and tabs, which are dropped:
+    /// `ompi_coll_base_file_peek_next_char_isdigit`.
+    pub(super) fn is_digit_next(&mut self) -> bool {
+        while matches!(self.peek(), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+        self.peek().is_some_and(|byte| byte.is_ascii_digit())
+    }
+
+    /// `fscanf` of `rule-file-version-%u` at the begin of the text: as much of it as is there is gone
+    /// afterwards.
+    pub(super) fn version_line(&mut self) -> Option<Number> {
+        const BEFORE: &[u8] = b"rule-file-version-";
+        for &expected in BEFORE {
+            if self.peek() != Some(expected) {
+                return None;
+            }
+            self.at += 1;
+        }
+        self.skip_spaces();
+        let begin = self.at;
+        if matches!(self.peek(), Some(b'-' | b'+')) {
+            self.at += 1;
+        }
+        let mut value: i64 = 0;
+        let mut has_digits = false;
+        while let Some(digit) = self.peek().and_then(|byte| char::from(byte).to_digit(10)) {
+            self.at += 1;
+            has_digits = true;
+            value = value.saturating_mul(10).saturating_add(i64::from(digit));
+        }
+        has_digits.then_some(Number {
+            value,
+            at: begin..self.at,
+        })
+    }
+
+    /// Where it is.
+    pub(super) fn here(&self) -> usize {
+        self.at
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
+}
+
+/// Lines and columns of a text.
+#[derive(Debug)]
+pub(super) struct Places<'t> {
+    text: &'t [u8],
+    /// Where each line begins, in bytes.
+    starts: Vec<usize>,
+    /// A byte that was asked for, and its place: the next one is mostly near.
+    last: Cell<(usize, Position)>,
+}
+
+impl<'t> Places<'t> {
+    pub(super) fn of(text: &'t [u8]) -> Self {
+        let ends = text.iter().enumerate();
+        let ends = ends.filter_map(|(at, &byte)| (byte == b'\n').then_some(at + 1));
+        Self {
+            text,
+            starts: std::iter::once(0).chain(ends).collect(),
+            last: Cell::new((0, Position { line: 1, column: 1 })),
+        }
+    }
+
+    /// Place of a byte; the column counts characters.
+    pub(super) fn place(&self, byte: usize) -> Position {
+        let line = self.starts.partition_point(|&start| start <= byte);
+        let (last, of_last) = self.last.get();
+        let (from, column) = if of_last.line == line && last <= byte {
+            (last, of_last.column)
+        } else {
+            (self.starts[line - 1], 1)
+        };
+        let between = &self.text[from..byte.min(self.text.len())];
+        // Bytes that continue a character of UTF-8 do not count.
+        let n = between.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
+        let place = Position {
+            line,
+            column: column + n,
+        };
+        self.last.set((byte, place));
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(text: &str) -> Vec<i64> {
+        let mut scanner = Scanner::new(text.as_bytes());
+        std::iter::from_fn(|| Some(scanner.next_number()?.value)).collect()
+    }
+
+    #[test]
+    fn numbers_are_those_that_fscanf_finds() {
+        assert_eq!(numbers("1 2\n3\t4"), [1, 2, 3, 4]);
+        assert_eq!(numbers("64K 1e6 1,5 1.5"), [64, 1, 6, 1, 5, 1, 5]);
+        assert_eq!(numbers("010 08 0x10 0xg 7"), [8, 0, 8, 16, 0, 7]);
+        assert_eq!(numbers("5# a 6\n7 #8\n#9\n10"), [5, 7, 10]);
+        assert_eq!(numbers("-3 - 4 +5 -a6 --7"), [-3, 4, 5, 6, 7]);
+        assert_eq!(numbers("rule-file-version-2"), [-2]);
+        assert_eq!(numbers("99999999999999999999"), [i64::MAX]);
+        assert_eq!(numbers(""), [0_i64; 0]);
+        assert_eq!(numbers("-"), [0_i64; 0]);
+    }
+
+    #[test]
+    fn what_is_dropped_is_told() {
+        let mut scanner = Scanner::new(b"64K # K\nabc 2");
+        while scanner.next_number().is_some() {}
+        assert_eq!(scanner.dropped, [2..3, 8..11]);
+    }
+}

@@ -1,0 +1,406 @@
+//! Which rule decides a call, and what follows.
+//!
+//! Follows the `dec_dynamic` functions of `coll_tuned_decision_dynamic.c`, and before them what
+//! `mca_coll_base_comm_select` chooses by priority.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::Operation;
+
+use super::classic::ClassicFile;
+use super::library::Library;
+use super::version::{Algorithm, CountedSize, Limit, OperationTable, Part};
+use crate::call::CallClass;
+use crate::decision::{DecidedBy, Decision};
+
+/// What a run told the library, beside the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// `coll_tuned_use_dynamic_rules` is not on, so that nothing looks at the file.
+    pub ignores_rules: bool,
+    /// `coll_tuned_OPERATION_algorithm`, by name of the operation; only those that are not 0.
+    pub forced: BTreeMap<String, i64>,
+    /// `coll_han_priority`.
+    pub han_priority: Option<i32>,
+    /// `coll_tuned_priority`.
+    pub tuned_priority: Option<i32>,
+    /// `coll`: the components that are allowed, or behind `^` those that are not.
+    pub components: Option<String>,
+}
+
+impl Settings {
+    /// Whether the parameter `coll` leaves this component in.
+    fn allows(&self, component: &str) -> bool {
+        let Some(list) = &self.components else {
+            return true;
+        };
+        let (is_excluding, names) = match list.trim().strip_prefix('^') {
+            Some(names) => (true, names),
+            None => (false, list.trim()),
+        };
+        names.is_empty() || names.split(',').any(|name| name.trim() == component) != is_excluding
+    }
+}
+
+/// A call that is to be decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// What is called.
+    pub operation: Operation,
+    /// Processes of the communicator.
+    pub n_processes: u32,
+    /// Whether these are on several hosts.
+    pub on_several_hosts: bool,
+    /// Bytes of one process.
+    pub bytes: u64,
+    /// Size of one element; `None` where it is not known.
+    pub element: Option<u64>,
+}
+
+/// Sizes that elements have, for calls of which it is not known.
+const ELEMENTS: [u64; 5] = [1, 2, 4, 8, 16];
+
+/// The size that is taken where it is not known.
+const USUAL_ELEMENT: u64 = 8;
+
+/// Operations of `coll_han`.
+const OF_HAN: [Operation; 7] = [
+    Operation::Allgather,
+    Operation::Allreduce,
+    Operation::Barrier,
+    Operation::Bcast,
+    Operation::Gather,
+    Operation::Reduce,
+    Operation::Scatter,
+];
+
+/// What decides a call.
+#[must_use]
+pub fn decide(file: &ClassicFile, library: Library, settings: &Settings, call: Call) -> Decision {
+    if let Some(by) = without_tuned(library, settings, call) {
+        return by_other(by);
+    }
+    let Some(table) = library.operation(call.operation) else {
+        return by_other(DecidedBy::Component(
+            "coll_tuned has no rules for this operation".to_owned(),
+        ));
+    };
+    if table.returns_without_data && call.bytes == 0 {
+        let why = "a call without data returns before anything is decided";
+        return by_other(DecidedBy::Library(why.to_owned()));
+    }
+    inside_tuned(file, library, settings, table, call)
+}
+
+/// A decision of something whose result is not modelled.
+fn by_other(by: DecidedBy) -> Decision {
+    Decision {
+        line: None,
+        algorithm: None,
+        replaced_by: None,
+        depends: None,
+        by,
+    }
+}
+
+/// What decides instead of `coll_tuned`.
+fn without_tuned(library: Library, settings: &Settings, call: Call) -> Option<DecidedBy> {
+    if call.operation.blocking() != call.operation {
+        let why =
+            "nonblocking and persistent operations are those of coll_libnbc, which reads no rules";
+        return Some(DecidedBy::Component(why.to_owned()));
+    }
+    if call.n_processes < 2 {
+        let why = "a communicator of one process has coll_self";
+        return Some(DecidedBy::Component(why.to_owned()));
+    }
+    if !settings.allows("tuned") {
+        let list = settings.components.as_deref().unwrap_or_default();
+        return Some(DecidedBy::Setting(format!("coll={list}")));
+    }
+    let tuned = settings
+        .tuned_priority
+        .unwrap_or(library.table.tuned_priority);
+    let han = settings.han_priority.unwrap_or(library.table.han_priority);
+    if call.on_several_hosts
+        && OF_HAN.contains(&call.operation)
+        && settings.allows("han")
+        && han > tuned
+    {
+        return Some(DecidedBy::Component(format!(
+            "coll_han has priority {han}, coll_tuned {tuned}"
+        )));
+    }
+    None
+}
+
+fn inside_tuned(
+    file: &ClassicFile,
+    library: Library,
+    settings: &Settings,
+    table: &'static OperationTable,
+    call: Call,
+) -> Decision {
+    let forced = settings.forced.get(table.name);
+    if settings.ignores_rules {
+        let why = "coll_tuned_use_dynamic_rules is not set, so that neither file nor forced algorithm holds";
+        return by_other(DecidedBy::Library(why.to_owned()));
+    }
+    let by_force = |forced: i64, line: Option<usize>| {
+        let setting = format!("coll_tuned_{}_algorithm={forced}", table.name);
+        let mut decision = follow(file, library, settings, table, call, forced, 0);
+        decision.line = line;
+        if decision.by == DecidedBy::Rule {
+            decision.by = DecidedBy::Setting(setting);
+        }
+        decision
+    };
+    let communicators = file.rules_of(table.id);
+    let rules = communicators.and_then(|rules| rules.for_processes(call.n_processes));
+    let element = call.element.unwrap_or(USUAL_ELEMENT);
+    let size = |element| table.size.of(call.bytes, call.n_processes, element);
+    let rule = rules.and_then(|rules| rules.for_size(size(element)));
+    let line = rule.map(|rule| rule.size.1.line);
+    if let Some(&forced) = forced
+        && library.table.forced_goes_first
+    {
+        return by_force(forced, line);
+    }
+    let mut decision = match rule {
+        Some(rule) if rule.algorithm.0 != 0 => {
+            let segment = rule.segment.0;
+            follow(
+                file,
+                library,
+                settings,
+                table,
+                call,
+                rule.algorithm.0,
+                segment,
+            )
+        }
+        _ if forced.is_some() => return by_force(forced.copied().unwrap_or(0), line),
+        Some(_) => without_choice(table, "the rule has algorithm 0"),
+        None if rules.is_some() => without_choice(table, "no message sizes for this communicator"),
+        None => by_other(DecidedBy::Library(match &file.dropped {
+            Some(dropped) => format!("the library ignores the whole file: {}", dropped.why),
+            None => format!("the file has no rules for {}", table.name),
+        })),
+    };
+    decision.line = line;
+    if call.element.is_none()
+        && table.size == CountedSize::OneElement
+        && ELEMENTS.iter().any(|&element| {
+            let other = rules.and_then(|rules| rules.for_size(size(element)));
+            other.map(|rule| rule.algorithm) != rule.map(|rule| rule.algorithm)
+        })
+    {
+        decision.depends = Some(format!(
+            "the size of one element counts; {USUAL_ELEMENT} bytes are assumed"
+        ));
+    }
+    decision
+}
+
+/// The library's own decision within the dynamic one.
+fn without_choice(table: &OperationTable, why: &str) -> Decision {
+    Decision {
+        algorithm: table.otherwise.map(str::to_owned),
+        ..by_other(DecidedBy::Library(why.to_owned()))
+    }
+}
+
+/// What follows from an algorithm's number: each `ompi_coll_tuned_OPERATION_intra_do_this`.
+fn follow(
+    file: &ClassicFile,
+    library: Library,
+    settings: &Settings,
+    table: &'static OperationTable,
+    call: Call,
+    id: i64,
+    segment: i64,
+) -> Decision {
+    // The library keeps an int.
+    let id = i64::from(id as i32);
+    let Some(algorithm) = table.algorithms.iter().find(|of| of.id == id) else {
+        let why = format!("{} has no algorithm {id} (MPI_ERR_ARG)", table.name);
+        return by_other(DecidedBy::Failure(why));
+    };
+    if algorithm.limit == Limit::TwoProcesses && call.n_processes != 2 {
+        let what = "is for two processes only (MPI_ERR_UNSUPPORTED_OPERATION)";
+        return Decision {
+            algorithm: Some(algorithm.function.to_owned()),
+            ..by_other(DecidedBy::Failure(format!("{} {what}", algorithm.name)))
+        };
+    }
+    let mut decision = Decision {
+        algorithm: Some(algorithm.function.to_owned()),
+        ..by_other(DecidedBy::Rule)
+    };
+    match replacement(table, algorithm, call, segment) {
+        Replacement::No => {}
+        Replacement::Yes(function) => decision.replaced_by = Some(function.to_owned()),
+        Replacement::Perhaps(function) => {
+            decision.depends = Some(format!(
+                "{function} replaces it if a process has too few elements"
+            ));
+        }
+    }
+    for part in algorithm.parts {
+        let (operation, bytes) = match *part {
+            Part::Same(operation) => (operation, call.bytes),
+            Part::All(operation) => (
+                operation,
+                call.bytes.saturating_mul(u64::from(call.n_processes)),
+            ),
+        };
+        let inner = Call {
+            operation,
+            bytes,
+            ..call
+        };
+        let Some(of_part) = library.operation(operation) else {
+            continue;
+        };
+        if without_tuned(library, settings, inner).is_some() {
+            continue;
+        }
+        let inner = inside_tuned(file, library, settings, of_part, inner);
+        if let DecidedBy::Failure(why) = inner.by {
+            let why = format!("its {}: {why}", of_part.name);
+            decision.by = DecidedBy::Failure(why);
+            break;
+        }
+    }
+    decision
+}
+
+/// Whether the library takes another algorithm.
+enum Replacement {
+    No,
+    Yes(&'static str),
+    /// That depends on the number of elements.
+    Perhaps(&'static str),
+}
+
+fn replacement(
+    table: &'static OperationTable,
+    algorithm: &Algorithm,
+    call: Call,
+    segment: i64,
+) -> Replacement {
+    let n = u64::from(call.n_processes);
+    let outcome = |element: u64| -> Option<&'static str> {
+        let count = call.bytes / element;
+        let (is_possible, other) = match algorithm.limit {
+            Limit::None | Limit::TwoProcesses => return None,
+            Limit::PowerOfTwo(other) => (n.is_power_of_two(), other),
+            Limit::Even(other) => (n.is_multiple_of(2), other),
+            Limit::ElementForEach(other) => (count >= n, other),
+            Limit::ElementForPowerOfTwo(other) => {
+                (count >= largest_power_of_two(call.n_processes), other)
+            }
+            Limit::SegmentForEach(other) => {
+                let segments = segment_count(segment, element, count);
+                if count >= n.saturating_mul(segments) {
+                    (true, other)
+                } else {
+                    // The other one has a limit of its own.
+                    let mut others = table.algorithms.iter();
+                    let next = others.find(|next| next.function == other);
+                    let last = match next.map(|next| next.limit) {
+                        Some(Limit::ElementForEach(last)) if count < n => last,
+                        _ => other,
+                    };
+                    (false, last)
+                }
+            }
+            Limit::TwoHalves(other) => (can_halve(segment, element, count), other),
+        };
+        (!is_possible).then_some(other)
+    };
+    let elements: &[u64] = match &call.element {
+        Some(element) => std::slice::from_ref(element),
+        None => &ELEMENTS,
+    };
+    let outcomes: Vec<_> = elements.iter().map(|&element| outcome(element)).collect();
+    match outcomes[0] {
+        first if outcomes.iter().all(|&other| other == first) => {
+            first.map_or(Replacement::No, Replacement::Yes)
+        }
+        first => outcomes
+            .into_iter()
+            .flatten()
+            .next()
+            .or(first)
+            .map_or(Replacement::No, Replacement::Perhaps),
+    }
+}
+
+fn largest_power_of_two(n: u32) -> u64 {
+    n.checked_ilog2().map_or(0, |exponent| 1 << exponent)
+}
+
+/// Elements of a segment: `COLL_BASE_COMPUTED_SEGCOUNT`.
+fn segment_count(segment: i64, element: u64, count: u64) -> u64 {
+    // The library keeps an int, which a function takes as an unsigned one.
+    let segment = u64::from(segment as u32);
+    if segment < element || segment >= element.saturating_mul(count) {
+        return count;
+    }
+    let rest = segment % element;
+    segment / element + u64::from(rest > element / 2)
+}
+
+/// The test of `ompi_coll_base_bcast_intra_split_bintree`.
+fn can_halve(segment: i64, element: u64, count: u64) -> bool {
+    let segment = match u64::from(segment as u32) {
+        0 => 0,
+        segment => segment.max(element),
+    };
+    let smaller = count / 2;
+    smaller > 0 && segment <= smaller.saturating_mul(element)
+}
+
+impl Call {
+    /// A call of a class, with so many bytes of one process.
+    #[must_use]
+    pub fn of(class: &CallClass, bytes: u64, element: Option<u64>) -> Self {
+        Self {
+            operation: class.operation,
+            n_processes: class.n_processes,
+            on_several_hosts: class.processes_per_host.len() > 1,
+            bytes,
+            element,
+        }
+    }
+}
+
+/// Bytes of one process from which on another rule could hold for calls of a class, or the library
+/// replace an algorithm.
+#[must_use]
+pub fn starts(file: &ClassicFile, library: Library, class: &CallClass) -> Vec<u64> {
+    let n = u64::from(class.n_processes.max(1));
+    let mut starts = vec![1, n];
+    let Some(table) = library.operation(class.operation) else {
+        return starts;
+    };
+    let rules = file.rules_of(table.id);
+    if let Some(rules) = rules.and_then(|rules| rules.for_processes(class.n_processes)) {
+        let sizes = rules.rules.iter().map(|rule| rule.size.0);
+        let sizes = sizes.filter_map(|size| u64::try_from(size).ok());
+        starts.extend(sizes.map(|size| match table.size {
+            CountedSize::AllProcesses => size.div_ceil(n),
+            _ => size,
+        }));
+    }
+    starts
+}
+
+/// The size that the library compares with those of a file; `None` where it uses none.
+#[must_use]
+pub fn size(library: Library, class: &CallClass, bytes: u64, element: Option<u64>) -> Option<u64> {
+    let table = library.operation(class.operation)?;
+    let element = element.unwrap_or(USUAL_ELEMENT);
+    (table.size != CountedSize::Nothing).then(|| table.size.of(bytes, class.n_processes, element))
+}

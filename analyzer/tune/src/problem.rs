@@ -1,0 +1,42 @@
+//! What is wrong with a rule file, and where.
+
+use std::fmt;
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// Something in a rule file that does not do what it says.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// Where it is.
+    pub at: Position,
+    /// What is there.
+    pub what: String,
+    /// What the library makes of it.
+    pub effect: String,
+    /// What to write instead; `None` where only the author can know.
+    pub instead: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    /// `LINE:COLUMN: what; effect; instead`, after the name of the file and a colon.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.at, self.what, self.effect)?;
+        match &self.instead {
+            Some(instead) => write!(f, "; {instead}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The command `collbench-tune`: exit status, what goes where, and what it says.
+
+#[path = "../../../tests/it/built/mod.rs"]
+mod built;
+
+mod rules;

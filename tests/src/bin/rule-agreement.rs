@@ -1,0 +1,109 @@
+//! Whether `collbench-tune` says of rule files what the library does with them: makes files up, runs
+//! each, and compares every call.
+//!
+//!     rule-agreement [--library system|5] [--files N] [--seed N] [--only NUMBER] [--show]
+//!     rule-agreement [--library system|5] [--seed N] --written
+//!
+//! The status is 1 where something differs. `--only` runs one file of the seed; with `--show` it is printed.
+//! `--written` runs files that `collbench-tune` writes of choices of each algorithm.
+
+use std::process::ExitCode;
+
+use collbench_tests::{Agreed, RuledLibrary, made_up};
+
+/// The command line.
+struct Options {
+    is_five: bool,
+    files: u64,
+    seed: u64,
+    only: Option<u64>,
+    shows: bool,
+    is_written: bool,
+}
+
+fn options() -> Result<Options, String> {
+    let mut options = Options {
+        is_five: false,
+        files: 20,
+        seed: 1,
+        only: None,
+        shows: false,
+        is_written: false,
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--show" {
+            options.shows = true;
+            continue;
+        }
+        if word == "--written" {
+            options.is_written = true;
+            continue;
+        }
+        let value = words.next().ok_or(format!("{word} needs a value"))?;
+        let number = || value.parse().map_err(|_| format!("{word} {value}"));
+        match word.as_str() {
+            "--library" => options.is_five = value == "5",
+            "--files" => options.files = number()?,
+            "--seed" => options.seed = number()?,
+            "--only" => options.only = Some(number()?),
+            _ => return Err(format!("unknown option {word}")),
+        }
+    }
+    Ok(options)
+}
+
+/// Runs one file.
+fn only(library: &RuledLibrary, options: &Options, number: u64) -> Agreed {
+    let payloads = RuledLibrary::payloads(options.seed);
+    let made = made_up(options.seed, number, &payloads, library.reader);
+    if options.shows {
+        println!("{:?} {:?}\n{}", made.faults, made.parameters, made.text);
+    }
+    let name = format!("file {number}");
+    library.compare(&made, &name, &payloads, &library.baseline(&payloads))
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("rule-agreement: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let library = if options.is_five {
+        RuledLibrary::five()
+    } else {
+        RuledLibrary::of_the_system()
+    };
+    let sum = match options.only {
+        None if options.is_written => {
+            let name = if options.is_five {
+                "Open MPI 5.0.11"
+            } else {
+                "Open MPI 4.1.4"
+            };
+            library.run_written(name, options.seed)
+        }
+        Some(number) => only(&library, &options, number),
+        None => library.agree(options.seed, options.files),
+    };
+    for difference in &sum.differences {
+        println!("{difference}");
+    }
+    println!(
+        "seed {}: {} files, {} not run, {} calls {:?}, {} differences",
+        options.seed,
+        sum.files,
+        sum.not_run,
+        sum.calls,
+        sum.by,
+        sum.differences.len()
+    );
+    if sum.differences.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
