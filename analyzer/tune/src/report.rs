@@ -13,7 +13,7 @@ pub struct Report<'c> {
     pub format: &'static str,
     /// The library that reads it.
     pub library: String,
-    /// Why the library ignores the whole file, and where.
+    /// That and why the library ignores the whole file, or does not get past it, and where.
     pub ignored: Option<(Position, String)>,
     /// What is to be known of the run and the file as a whole.
     pub notes: Vec<String>,

@@ -1,9 +1,12 @@
 //! A rule file of any format, with the library that reads it.
 
+use collbench_formats::Operation;
+
 use crate::call::CallClass;
 use crate::decision::Decision;
 use crate::explain::{Explained, divide};
 use crate::looks::{Format, format_of};
+use crate::mpich::{self, MpichFile, OtherFiles};
 use crate::open_mpi::{self, ClassicFile, Library, Settings};
 use crate::problem::{Position, Problem};
 
@@ -16,19 +19,26 @@ pub struct RuleFile {
 
 #[derive(Debug)]
 enum Kind {
-    Classic {
-        text: Vec<u8>,
-        file: ClassicFile,
-        library: Library,
-        settings: Settings,
+    Classic(Box<Classic>),
+    Mpich {
+        file: Box<MpichFile>,
+        library: String,
     },
+}
+
+#[derive(Debug)]
+struct Classic {
+    text: Vec<u8>,
+    file: ClassicFile,
+    library: Library,
+    settings: Settings,
 }
 
 /// Why a file cannot be explained.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleFileError {
     /// It is no rule file.
-    #[error("no rule file: {0}; expected rules of Open MPI's coll_tuned")]
+    #[error("no rule file: {0}; expected rules of Open MPI's coll_tuned, or selections of MPICH")]
     Other(String),
     /// It is one that this version does not read.
     #[error("{0} are not read yet; expected rules of coll_tuned, in numbers")]
@@ -61,65 +71,117 @@ impl RuleFile {
             other => return Err(RuleFileError::NotRead(other.words())),
         }
         let file = ClassicFile::read(&text, library);
-        Ok(Self {
-            kind: Kind::Classic {
-                text,
-                file,
-                library,
-                settings,
-            },
-            element,
-        })
+        let kind = Kind::Classic(Box::new(Classic {
+            text,
+            file,
+            library,
+            settings,
+        }));
+        Ok(Self { kind, element })
+    }
+
+    /// Reads a file of MPICH. `number` is the version that reads it, `others` are the other files of the run; `element` is as
+    /// for [`Self::of_open_mpi`].
+    ///
+    /// # Errors
+    /// [`RuleFileError`] if it is none.
+    pub fn of_mpich(
+        text: &[u8],
+        (version, number): (&'static mpich::Version, &str),
+        settings: mpich::Settings,
+        others: &OtherFiles,
+        element: Option<u64>,
+    ) -> Result<Self, RuleFileError> {
+        let file = MpichFile::read(text, version, settings, others);
+        let file = file.ok_or_else(|| {
+            let looks = format_of(text).map(|format| format!("it has {}", format.words()));
+            RuleFileError::Other(looks.unwrap_or_else(|looks| looks))
+        })?;
+        let kind = Kind::Mpich {
+            file: Box::new(file),
+            library: format!("MPICH {number}"),
+        };
+        Ok(Self { kind, element })
     }
 
     /// Its format, in words.
     #[must_use]
     pub fn format(&self) -> &'static str {
-        match self.kind {
-            Kind::Classic { .. } => Format::OpenMpiClassic.words(),
+        match &self.kind {
+            Kind::Classic(_) => Format::OpenMpiClassic.words(),
+            Kind::Mpich { file, .. } => file.format(),
         }
+    }
+
+    /// Whether MPICH reads it.
+    #[must_use]
+    pub fn is_of_mpich(&self) -> bool {
+        matches!(self.kind, Kind::Mpich { .. })
     }
 
     /// The library that reads it.
     #[must_use]
     pub fn library(&self) -> String {
         match &self.kind {
-            Kind::Classic { library, .. } => library.version.to_string(),
+            Kind::Classic(of) => of.library.version.to_string(),
+            Kind::Mpich { library, .. } => library.clone(),
         }
     }
 
-    /// Why the library ignores all of it, and where.
+    /// What is to be known of the file and the run as a whole.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        match &self.kind {
+            Kind::Classic(_) => &[],
+            Kind::Mpich { file, .. } => file.notes(),
+        }
+    }
+
+    /// That and why the library ignores all of it, or does not get past it, and where.
     #[must_use]
     pub fn ignored(&self) -> Option<(Position, String)> {
-        let Kind::Classic { file, .. } = &self.kind;
-        let dropped = file.dropped.as_ref()?;
-        Some((dropped.at, dropped.why.clone()))
+        match &self.kind {
+            Kind::Classic(of) => {
+                let dropped = of.file.dropped.as_ref()?;
+                let why = &dropped.why;
+                let sentence = format!("the library ignores the whole file, without a word: {why}");
+                Some((dropped.at, sentence))
+            }
+            Kind::Mpich { file, .. } => file.ignored(),
+        }
     }
 
     /// What is wrong with it, by place.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
-        let Kind::Classic {
-            text,
-            file,
-            library,
-            ..
-        } = &self.kind;
-        open_mpi::check(text, file, *library)
+        match &self.kind {
+            Kind::Classic(of) => open_mpi::check(&of.text, &of.file, of.library),
+            Kind::Mpich { file, .. } => file.problems(),
+        }
     }
 
     /// Rules that none of these calls comes to.
     #[must_use]
     pub fn unused(&self, calls: &[Explained<'_>]) -> Vec<Problem> {
-        let Kind::Classic { file, library, .. } = &self.kind;
-        open_mpi::unused(file, *library, calls)
+        match &self.kind {
+            Kind::Classic(of) => open_mpi::unused(&of.file, of.library, calls),
+            Kind::Mpich { file, .. } => file.unused(calls, self.element),
+        }
+    }
+
+    /// Whether files of its format have rules for an operation.
+    fn has_rules_for(&self, operation: Operation) -> bool {
+        match &self.kind {
+            Kind::Classic(_) => open_mpi::has_number(operation),
+            Kind::Mpich { .. } => MpichFile::has_rules_for(operation),
+        }
     }
 
     /// What decides the calls of a class, in parts where the decision changes; nothing for operations
     /// that no rule file names.
     #[must_use]
     pub fn explain<'c>(&self, class: &'c CallClass) -> Vec<Explained<'c>> {
-        if !open_mpi::has_number(class.operation) {
+        if !self.has_rules_for(class.operation) {
             return Vec::new();
         }
         let parts = divide(class, self.starts(class), |bytes| self.decide(class, bytes));
@@ -131,7 +193,7 @@ impl RuleFile {
     /// What of the calls of a class another file decides differently.
     #[must_use]
     pub fn changes<'c>(&self, new: &Self, class: &'c CallClass) -> Vec<Changed<'c>> {
-        if !open_mpi::has_number(class.operation) {
+        if !self.has_rules_for(class.operation) {
             return Vec::new();
         }
         let mut starts = self.starts(class);
@@ -168,23 +230,26 @@ impl RuleFile {
     }
 
     fn starts(&self, class: &CallClass) -> Vec<u64> {
-        let Kind::Classic { file, library, .. } = &self.kind;
-        open_mpi::starts(file, *library, class)
+        match &self.kind {
+            Kind::Classic(of) => open_mpi::starts(&of.file, of.library, class),
+            Kind::Mpich { file, .. } => file.starts(class),
+        }
     }
 
     fn size(&self, class: &CallClass, bytes: u64) -> Option<u64> {
-        let Kind::Classic { library, .. } = &self.kind;
-        open_mpi::size(*library, class, bytes, self.element)
+        match &self.kind {
+            Kind::Classic(of) => open_mpi::size(of.library, class, bytes, self.element),
+            Kind::Mpich { file, .. } => file.size(class, bytes),
+        }
     }
 
     fn decide(&self, class: &CallClass, bytes: u64) -> Decision {
-        let Kind::Classic {
-            file,
-            library,
-            settings,
-            ..
-        } = &self.kind;
-        let call = open_mpi::Call::of(class, bytes, self.element);
-        open_mpi::decide(file, *library, settings, call)
+        match &self.kind {
+            Kind::Classic(of) => {
+                let call = open_mpi::Call::of(class, bytes, self.element);
+                open_mpi::decide(&of.file, of.library, &of.settings, call)
+            }
+            Kind::Mpich { file, .. } => file.decide(class, bytes, self.element),
+        }
     }
 }

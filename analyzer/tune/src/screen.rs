@@ -25,10 +25,7 @@ impl Report<'_> {
         }
         if let Some((at, why)) = &self.ignored {
             let why = inert::line(why, WIDTH);
-            let _ = writeln!(
-                text,
-                "{file}:{at}: the library ignores the whole file, without a word: {why}"
-            );
+            let _ = writeln!(text, "{file}:{at}: {why}");
         }
         if self.problems.is_empty() {
             text += "nothing wrong\n";

@@ -11,8 +11,11 @@ use collbench_analyzer::{Analysis, RunFiles, analyze};
 use collbench_files::guard_mappings;
 use collbench_text::quantity::counted;
 use collbench_text::{inert, man};
+use collbench_tune::mpich::{self, Kind, OtherFiles};
 use collbench_tune::open_mpi::{self, Library, Parameters, Settings, Version};
-use collbench_tune::{CallClass, Differences, Report, RuleFile, calls_of, choices_of};
+use collbench_tune::{
+    CallClass, Choice, Differences, Report, RuleFile, calls_of, choices_of, format_of,
+};
 
 /// Exit status: the command line is invalid.
 const USAGE: u8 = 2;
@@ -30,6 +33,8 @@ Examples:
       say which calls of a run another file decides differently
   collbench-tune rules collective.json --write openmpi -o rules.txt --library \"Open MPI 5.0.11\"
       write a file of the fastest algorithms that collbench-bench has found
+  collbench-tune rules selection.json trace --base /usr/lib/x86_64-linux-gnu/libmpich.so.12
+      the same of MPICH, with the other files from its library
 
 Exit status: 0 nothing wrong; 1 the file has problems or cannot be read; 2 usage.";
 
@@ -85,6 +90,11 @@ struct Rules {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["format", "element"])]
     write: Option<Written>,
 
+    /// MPICH: the library, from which files are taken that the run does not name, or its file of
+    /// algorithms [default: libmpich.so.12 where the linker finds it]
+    #[arg(long, value_name = "FILE")]
+    base: Option<PathBuf>,
+
     /// Write a format that no library at hand could be run with
     #[arg(long, requires = "write")]
     untested: bool,
@@ -104,6 +114,8 @@ enum Written {
     Openmpi,
     /// Rules of Open MPI's coll_tuned in JSON, for 6.0: needs --untested
     OpenmpiJson,
+    /// Variables of MPICH, or a copy of its own file of algorithms with the choices in it
+    Mpich,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -172,6 +184,7 @@ struct Recorded {
     analysis: Analysis,
     calls: Vec<CallClass>,
     parameters: Parameters,
+    of_mpich: mpich::Settings,
 }
 
 impl Recorded {
@@ -181,14 +194,39 @@ impl Recorded {
         let analysis = analyze(&files, &options, &mut |_| {})?;
         let command = &analysis.trace.command;
         let parameters = Parameters::of_run(command, files.environment(), &parameter_files());
+        let given = command.windows(3).filter_map(|words| {
+            let is_option = matches!(&*words[0], "-env" | "-genv" | "--env" | "--genv");
+            is_option.then(|| (words[1].clone(), words[2].clone()))
+        });
+        let environment = files.environment().clone().into_iter().chain(given);
+        let of_mpich = mpich::Settings::of(environment);
         let calls = calls_of(&analysis);
         Ok(Self {
             analysis,
             calls,
             parameters,
+            of_mpich,
         })
     }
 }
+
+impl Recorded {
+    /// What the run did with rule files.
+    fn notes(&self, file: &RuleFile, path: &Path) -> Vec<String> {
+        if !file.is_of_mpich() {
+            return notes_of_open_mpi(&self.parameters, path);
+        }
+        let kinds = [Kind::Mpir, Kind::Ch4, Kind::Posix];
+        if kinds.iter().any(|kind| self.of_mpich.file(*kind).is_some()) {
+            return Vec::new();
+        }
+        vec![NAMED_NONE.to_owned()]
+    }
+}
+
+/// What follows from a run without rule file.
+const NAMED_NONE: &str = "the recorded run named no rule file: what ran is what the library chose, what follows is what it \
+                          would do with this file";
 
 /// Files of parameters of this machine, which the run may have read: names and texts.
 fn parameter_files() -> Vec<(String, String)> {
@@ -244,7 +282,8 @@ fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
 }
 
 fn explain(options: &Rules, path: &Path, recorded: Option<&Recorded>) -> anyhow::Result<ExitCode> {
-    let file = rule_file(options, path, options.library.first(), recorded)?;
+    let (file, mut notes) = rule_file(options, path, options.library.first(), recorded)?;
+    notes.extend(recorded.map_or_else(Vec::new, |run| run.notes(&file, path)));
     let calls = recorded.map(|run| -> Vec<_> {
         let classes = run.calls.iter();
         classes.flat_map(|class| file.explain(class)).collect()
@@ -259,7 +298,7 @@ fn explain(options: &Rules, path: &Path, recorded: Option<&Recorded>) -> anyhow:
         format: file.format(),
         library: file.library(),
         ignored: file.ignored(),
-        notes: recorded.map_or_else(Vec::new, |run| notes(&run.parameters, path)),
+        notes,
         problems,
         calls,
     };
@@ -285,8 +324,11 @@ fn write(
     let choices = choices_of(&read(path)?).with_context(|| inert::path(path))?;
     let output = options.output.as_deref();
     let name = output.map_or_else(|| "rules.txt".to_owned(), inert::path);
+    if format == Written::Mpich {
+        return write_for_mpich(options, &choices, recorded);
+    }
     let written = match format {
-        Written::Openmpi => {
+        Written::Mpich | Written::Openmpi => {
             let library = library(options.library.first(), recorded)?;
             open_mpi::write(&choices, library, &name)
         }
@@ -305,6 +347,44 @@ fn write(
             let n = counted(choices.len() as u64, "choice");
             let use_it = "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename";
             print(format!("{name}: of {n}; {use_it} {name} ... uses it\n").as_bytes())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes choices for MPICH: variables alone where that is enough.
+fn write_for_mpich(
+    options: &Rules,
+    choices: &[Choice],
+    recorded: Option<&Recorded>,
+) -> anyhow::Result<ExitCode> {
+    let (version, _) = version_of_mpich(options.library.first(), recorded)?;
+    let Some(base) = base_of_mpich(options)?.and_then(|(others, _)| others.mpir) else {
+        bail!(
+            "MPICH's own file of algorithms is needed: name its library, or that file, by --base"
+        );
+    };
+    let (written, left_out) = mpich::write_measured(choices, version, &base)?;
+    for sentence in &left_out {
+        anstream::eprintln!("collbench-tune: left out: {}", inert::line(sentence, 200));
+    }
+    let output = options.output.as_deref();
+    let name = output.map_or_else(|| "selection.json".to_owned(), inert::path);
+    let commands = written.command(&name).join("\n    ");
+    match (&written.file, output) {
+        (Some(text), None) => {
+            anstream::eprintln!("collbench-tune: one of these uses it:\n    {commands}");
+            print(text.as_bytes())?;
+        }
+        (Some(text), Some(output)) => {
+            write_file(output, text, options.force)?;
+            let n = counted(choices.len() as u64, "choice");
+            print(format!("{name}: of {n}; one of these uses it:\n    {commands}\n").as_bytes())?;
+        }
+        (None, _) => {
+            print(
+                format!("No file is needed; one of these is enough:\n    {commands}\n").as_bytes(),
+            )?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -339,8 +419,8 @@ fn differences(
     (old_path, old_library): (&Path, Option<&String>),
     (new_path, new_library): (&Path, Option<&String>),
 ) -> anyhow::Result<ExitCode> {
-    let old = rule_file(options, old_path, old_library, Some(recorded))?;
-    let new = rule_file(options, new_path, new_library, Some(recorded))?;
+    let (old, _) = rule_file(options, old_path, old_library, Some(recorded))?;
+    let (new, _) = rule_file(options, new_path, new_library, Some(recorded))?;
     let classes = recorded.calls.iter();
     let changes = classes.clone().flat_map(|class| old.changes(&new, class));
     let differences = Differences {
@@ -357,13 +437,36 @@ fn differences(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a rule file, as the library of this name reads it, else that of the trace.
+/// Reads a rule file, as the library of this name reads it, else that of the trace; with it, what is to be known of it.
 fn rule_file(
     options: &Rules,
     path: &Path,
     library_name: Option<&String>,
     recorded: Option<&Recorded>,
-) -> anyhow::Result<RuleFile> {
+) -> anyhow::Result<(RuleFile, Vec<String>)> {
+    let text = read(path)?;
+    if format_of(&text) == Ok(collbench_tune::Format::Mpich) {
+        let (version, number) = version_of_mpich(library_name, recorded)?;
+        let settings = recorded.map_or_else(mpich::Settings::default, |run| run.of_mpich.clone());
+        let base = base_of_mpich(options)?;
+        let from = base.as_ref().map(|(_, path)| {
+            format!(
+                "files that the run does not name are those of {}",
+                inert::path(path)
+            )
+        });
+        let mut others = base.map_or_else(OtherFiles::default, |(others, _)| others);
+        for (kind, other) in [(Kind::Mpir, &mut others.mpir), (Kind::Ch4, &mut others.ch4)] {
+            if let Some(named) = settings.file(kind) {
+                *other = read(Path::new(named)).ok();
+            }
+        }
+        let library = (version, &*number);
+        let file = RuleFile::of_mpich(&text, library, settings, &others, options.element);
+        let file = file.with_context(|| inert::path(path))?;
+        let notes = file.notes().iter().cloned().chain(from).collect();
+        return Ok((file, notes));
+    }
     let library = library(library_name, recorded)?;
     let settings = recorded.map_or_else(Settings::default, |run| {
         let mut settings = run.parameters.settings(library);
@@ -371,18 +474,73 @@ fn rule_file(
             run.parameters.rule_file().is_some() && !run.parameters.uses_rules();
         settings
     });
-    let file = RuleFile::of_open_mpi(read(path)?, library, settings, options.element);
-    file.with_context(|| inert::path(path))
+    let file = RuleFile::of_open_mpi(text, library, settings, options.element);
+    Ok((file.with_context(|| inert::path(path))?, Vec::new()))
 }
 
-/// What the run did with rule files.
-fn notes(parameters: &Parameters, path: &Path) -> Vec<String> {
+/// The model of MPICH that was asked for, else that of the trace, and its version.
+fn version_of_mpich(
+    name: Option<&String>,
+    recorded: Option<&Recorded>,
+) -> anyhow::Result<(&'static mpich::Version, String)> {
+    const EXPECTED: &str =
+        "MPICH 4.0 or 5.0 reads selections in JSON; add --library \"MPICH 4.0.2\" or the like";
+    let name = name.or_else(|| recorded.map(|run| &run.analysis.trace.mpi_library));
+    let Some(name) = name else {
+        return Err(Usage(format!(
+            "which library reads the file is not known: {EXPECTED}"
+        ))
+        .into());
+    };
+    mpich::Version::find(name).ok_or_else(|| {
+        let shown = inert::line(name, 60);
+        Usage(format!("the library is \"{shown}\": {EXPECTED}")).into()
+    })
+}
+
+/// The files that are compiled into MPICH's library, or the file of algorithms that was given, and from where; `None` where
+/// neither was given nor found.
+fn base_of_mpich(options: &Rules) -> anyhow::Result<Option<(OtherFiles, PathBuf)>> {
+    if let Some(path) = &options.base {
+        let shown = || inert::path(path);
+        let bytes = fs::read(path).with_context(shown)?;
+        let others = if mpich::is_selection(&bytes) {
+            OtherFiles {
+                mpir: Some(bytes),
+                ch4: None,
+            }
+        } else {
+            OtherFiles::compiled_in(&bytes)
+        };
+        if others.mpir.is_none() {
+            bail!(
+                "{}: no selections of MPICH are in it; expected its library, or a file",
+                shown()
+            );
+        }
+        return Ok(Some((others, path.clone())));
+    }
+    let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let usual = [
+        "/usr/lib/x86_64-linux-gnu",
+        "/usr/lib/aarch64-linux-gnu",
+        "/usr/lib64/mpich/lib",
+        "/usr/local/lib",
+        "/usr/lib",
+    ];
+    let folders = std::env::split_paths(&given).chain(usual.map(PathBuf::from));
+    let found = folders.into_iter().find_map(|folder| {
+        let path = folder.join("libmpich.so.12");
+        let others = OtherFiles::compiled_in(&fs::read(&path).ok()?);
+        others.mpir.is_some().then_some((others, path))
+    });
+    Ok(found)
+}
+
+/// What the run did with rule files of Open MPI.
+fn notes_of_open_mpi(parameters: &Parameters, path: &Path) -> Vec<String> {
     let Some(named) = parameters.rule_file() else {
-        return vec![
-            "the recorded run named no rule file: what ran is what the library chose, what follows is \
-             what it would do with this file"
-                .to_owned(),
-        ];
+        return vec![NAMED_NONE.to_owned()];
     };
     let mut notes = Vec::new();
     if let Some(from) = parameters.from("coll_tuned_dynamic_rules_filename") {

@@ -343,6 +343,54 @@ fn choices_become_a_file_that_is_not_replaced_unless_asked() {
 }
 
 #[test]
+fn selections_of_mpich_are_explained_and_all_problems_told() {
+    let folder = TempDir::new().unwrap();
+    let trace = trace();
+    let choice = |algorithm: &str| format!("{{\"algorithm=MPIR_{algorithm}\":{{}}}}");
+    let file = |of_allreduce: &str| {
+        let barrier = choice("Barrier_intra_dissemination");
+        let text = format!(
+            "{{\n\"collective=allreduce\":{{\"comm_type=intra\":\n{of_allreduce}}},\n\
+             \"collective=barrier\":{{\"comm_type=intra\":{barrier}}}}}"
+        );
+        written(&folder, "selection.json", text.as_bytes())
+    };
+    let doubling = choice("Allreduce_intra_recursive_doubling");
+    let whole = file(&format!(
+        "{{\"avg_msg_size<=100\":{doubling},\n\"avg_msg_size=any\":{}}}",
+        choice("Allreduce_intra_reduce_scatter_allgather")
+    ));
+    let of_mpich = ["--library", "MPICH 4.0.2", "--format", "json"];
+    let explained = document(&[&["rules", &whole, path(&trace)][..], &of_mpich].concat());
+    let decided = calls(&explained, "MPI_Allreduce").into_iter();
+    let decided = decided.map(|(least, _, line, algorithm, by, _)| (least, line, algorithm, by));
+    assert_eq!(
+        decided.collect::<Vec<_>>(),
+        [
+            (8, 3, "recursive_doubling"),
+            (4000, 4, "reduce_scatter_allgather")
+        ]
+        .map(|(least, line, name)| {
+            let algorithm = format!("MPIR_Allreduce_intra_{name}");
+            (least, Some(line), algorithm.into(), "rule".into())
+        })
+    );
+    // One wrong letter ends every program.
+    let wrong = file(&choice("Allreduce_intra_recursive_dubling"));
+    let (status, text, _) = said(&["rules", &wrong, "--library", "MPICH 4.0.2"]);
+    assert_eq!(status, 1);
+    assert!(text.contains("the program ends in MPI_Init"), "{text}");
+    assert!(
+        text.contains("write `algorithm=MPIR_Allreduce_intra_recursive_doubling`"),
+        "{text}"
+    );
+    // The library of the trace is another one.
+    let (status, _, error) = said(&["rules", &whole, path(&trace)]);
+    assert_eq!(status, 2);
+    assert!(error.contains("MPICH 4.0 or 5.0"), "{error}");
+}
+
+#[test]
 fn ten_thousand_rules_take_no_time() {
     let folder = tempfile::tempdir().unwrap();
     let mut text = "1\n2\n1\n2\n10000\n".to_owned();
