@@ -27,7 +27,14 @@ impl Format {
 }
 
 /// Words of `coll_han` files, beside those of operations.
-const WORDS_OF_HAN: [&str; 3] = ["global_communicator", "intra_node", "inter_node"];
+const WORDS_OF_HAN: [&str; 6] = [
+    "global_communicator",
+    "intra_node",
+    "inter_node",
+    "han",
+    "tuned",
+    "libnbc",
+];
 
 /// The format of a text.
 ///

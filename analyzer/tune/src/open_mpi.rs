@@ -2,10 +2,12 @@
 //!
 //! [`version`] has the types of a table of one version, [`library`] finds it, [`v4_1`] and [`v5_0`] the tables; [`scanner`]
 //! reads numbers as the library does, [`classic`] a whole file; [`tuned`] decides a call; [`check`](mod@check)
-//! finds what is wrong, with the help of [`layout`]; [`write`](mod@write) makes a file of choices.
+//! finds what is wrong, with the help of [`layout`]; [`write`](mod@write) makes a file of choices; [`han`] is
+//! about the files of `coll_han`.
 
 mod check;
 mod classic;
+pub mod han;
 mod layout;
 mod library;
 mod scanner;

@@ -7,6 +7,7 @@ use crate::decision::Decision;
 use crate::explain::{Explained, divide};
 use crate::looks::{Format, format_of};
 use crate::mpich::{self, MpichFile, OtherFiles};
+use crate::open_mpi::han::{self, HanFile};
 use crate::open_mpi::{self, ClassicFile, Library, Settings};
 use crate::problem::{Position, Problem};
 
@@ -20,6 +21,7 @@ pub struct RuleFile {
 #[derive(Debug)]
 enum Kind {
     Classic(Box<Classic>),
+    Han(Box<Han>),
     Mpich {
         file: Box<MpichFile>,
         library: String,
@@ -34,6 +36,13 @@ struct Classic {
     settings: Settings,
 }
 
+#[derive(Debug)]
+struct Han {
+    file: HanFile,
+    library: Library,
+    settings: Settings,
+}
+
 /// Why a file cannot be explained.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleFileError {
@@ -41,7 +50,7 @@ pub enum RuleFileError {
     #[error("no rule file: {0}; expected rules of Open MPI's coll_tuned, or selections of MPICH")]
     Other(String),
     /// It is one that this version does not read.
-    #[error("{0} are not read yet; expected rules of coll_tuned, in numbers")]
+    #[error("{0} are not read yet; expected rules of coll_tuned or coll_han")]
     NotRead(&'static str),
 }
 
@@ -68,6 +77,15 @@ impl RuleFile {
     ) -> Result<Self, RuleFileError> {
         match format_of(&text).map_err(RuleFileError::Other)? {
             Format::OpenMpiClassic => {}
+            Format::OpenMpiHan => {
+                let file = HanFile::read(&text, library);
+                let kind = Kind::Han(Box::new(Han {
+                    file,
+                    library,
+                    settings,
+                }));
+                return Ok(Self { kind, element });
+            }
             other => return Err(RuleFileError::NotRead(other.words())),
         }
         let file = ClassicFile::read(&text, library);
@@ -109,6 +127,7 @@ impl RuleFile {
     pub fn format(&self) -> &'static str {
         match &self.kind {
             Kind::Classic(_) => Format::OpenMpiClassic.words(),
+            Kind::Han(_) => Format::OpenMpiHan.words(),
             Kind::Mpich { file, .. } => file.format(),
         }
     }
@@ -119,11 +138,18 @@ impl RuleFile {
         matches!(self.kind, Kind::Mpich { .. })
     }
 
+    /// Whether `coll_han` of Open MPI reads it.
+    #[must_use]
+    pub fn is_of_han(&self) -> bool {
+        matches!(self.kind, Kind::Han(_))
+    }
+
     /// The library that reads it.
     #[must_use]
     pub fn library(&self) -> String {
         match &self.kind {
             Kind::Classic(of) => of.library.version.to_string(),
+            Kind::Han(of) => of.library.version.to_string(),
             Kind::Mpich { library, .. } => library.clone(),
         }
     }
@@ -132,7 +158,7 @@ impl RuleFile {
     #[must_use]
     pub fn notes(&self) -> &[String] {
         match &self.kind {
-            Kind::Classic(_) => &[],
+            Kind::Classic(_) | Kind::Han(_) => &[],
             Kind::Mpich { file, .. } => file.notes(),
         }
     }
@@ -147,6 +173,16 @@ impl RuleFile {
                 let sentence = format!("the library ignores the whole file, without a word: {why}");
                 Some((dropped.at, sentence))
             }
+            Kind::Han(of) => {
+                let fault = of.file.faults.first()?;
+                let why = &fault.why;
+                let sentence = if fault.crashes {
+                    format!("MPI_Init crashes with a segmentation fault: {why}")
+                } else {
+                    format!("the library ignores the whole file: {why}")
+                };
+                Some((fault.at, sentence))
+            }
             Kind::Mpich { file, .. } => file.ignored(),
         }
     }
@@ -156,6 +192,7 @@ impl RuleFile {
     pub fn problems(&self) -> Vec<Problem> {
         match &self.kind {
             Kind::Classic(of) => open_mpi::check(&of.text, &of.file, of.library),
+            Kind::Han(of) => han::check(&of.file, of.library),
             Kind::Mpich { file, .. } => file.problems(),
         }
     }
@@ -165,6 +202,7 @@ impl RuleFile {
     pub fn unused(&self, calls: &[Explained<'_>]) -> Vec<Problem> {
         match &self.kind {
             Kind::Classic(of) => open_mpi::unused(&of.file, of.library, calls),
+            Kind::Han(of) => han::unused(&of.file, calls),
             Kind::Mpich { file, .. } => file.unused(calls, self.element),
         }
     }
@@ -172,7 +210,7 @@ impl RuleFile {
     /// Whether files of its format have rules for an operation.
     fn has_rules_for(&self, operation: Operation) -> bool {
         match &self.kind {
-            Kind::Classic(_) => open_mpi::has_number(operation),
+            Kind::Classic(_) | Kind::Han(_) => open_mpi::has_number(operation),
             Kind::Mpich { .. } => MpichFile::has_rules_for(operation),
         }
     }
@@ -232,6 +270,7 @@ impl RuleFile {
     fn starts(&self, class: &CallClass) -> Vec<u64> {
         match &self.kind {
             Kind::Classic(of) => open_mpi::starts(&of.file, of.library, class),
+            Kind::Han(of) => han::starts(&of.file, class),
             Kind::Mpich { file, .. } => file.starts(class),
         }
     }
@@ -239,6 +278,7 @@ impl RuleFile {
     fn size(&self, class: &CallClass, bytes: u64) -> Option<u64> {
         match &self.kind {
             Kind::Classic(of) => open_mpi::size(of.library, class, bytes, self.element),
+            Kind::Han(_) => han::size(class, bytes),
             Kind::Mpich { file, .. } => file.size(class, bytes),
         }
     }
@@ -249,6 +289,7 @@ impl RuleFile {
                 let call = open_mpi::Call::of(class, bytes, self.element);
                 open_mpi::decide(&of.file, of.library, &of.settings, call)
             }
+            Kind::Han(of) => han::decide(&of.file, of.library, &of.settings, class, bytes),
             Kind::Mpich { file, .. } => file.decide(class, bytes, self.element),
         }
     }

@@ -213,6 +213,9 @@ impl Recorded {
 impl Recorded {
     /// What the run did with rule files.
     fn notes(&self, file: &RuleFile, path: &Path) -> Vec<String> {
+        if file.is_of_han() {
+            return notes_of_han(&self.parameters, path);
+        }
         if !file.is_of_mpich() {
             return notes_of_open_mpi(&self.parameters, path);
         }
@@ -535,6 +538,24 @@ fn base_of_mpich(options: &Rules) -> anyhow::Result<Option<(OtherFiles, PathBuf)
         others.mpir.is_some().then_some((others, path))
     });
     Ok(found)
+}
+
+/// What the run did with rule files of Open MPI's `coll_han`.
+fn notes_of_han(parameters: &Parameters, path: &Path) -> Vec<String> {
+    let Some(named) = parameters.han_rule_file() else {
+        return vec![NAMED_NONE.to_owned()];
+    };
+    let mut notes = vec![format!("the recorded run named {named}")];
+    if Path::new(named).file_name() != path.file_name() {
+        notes.push("this is another file".to_owned());
+    }
+    if !parameters.uses_han_rules() {
+        notes.push(
+            "the recorded run did not set coll_han_use_dynamic_file_rules to 1: it read no such file"
+                .to_owned(),
+        );
+    }
+    notes
 }
 
 /// What the run did with rule files of Open MPI.

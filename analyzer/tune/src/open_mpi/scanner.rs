@@ -56,15 +56,66 @@ impl<'t> Scanner<'t> {
 
     /// The next number; `None` at the end of the text.
     pub(super) fn next_number(&mut self) -> Option<Number> {
+        let (value, at) = self.next(Self::number)?;
+        Some(Number { value, at })
+    }
+
+    /// The next decimal number without a sign, and where it is: `ompi_coll_base_file_getnext_size_t`.
+    /// A negative one is taken modulo 2^64, as `fscanf` does with `%zu`.
+    pub(super) fn next_size(&mut self) -> Option<(u64, Range<usize>)> {
+        self.next(Self::size)
+    }
+
+    /// The next word, at most 32 bytes of it, and where it is: `ompi_coll_base_file_getnext_string`. A
+    /// word that begins with `#` is a comment.
+    pub(super) fn next_word(&mut self) -> Option<(&'t [u8], Range<usize>)> {
+        const MOST: usize = 32;
+        loop {
+            self.skip_spaces();
+            self.peek()?;
+            if self.peek() == Some(b'#') {
+                self.skip_line();
+                continue;
+            }
+            let begin = self.at;
+            while self.at < begin + MOST && self.peek().is_some_and(|byte| !is_space(byte)) {
+                self.at += 1;
+            }
+            return Some((&self.text[begin..self.at], begin..self.at));
+        }
+    }
+
+    /// Whether this byte follows, behind spaces and comments, which are dropped; it is dropped, too. `None`
+    /// at the end of the text. `ompi_coll_base_file_peek_next_char_is`.
+    pub(super) fn take(&mut self, expected: u8) -> Option<bool> {
+        loop {
+            match self.peek()? {
+                b'#' => self.skip_line(),
+                b'\n' | b' ' | b'\t' => self.at += 1,
+                byte => {
+                    if byte == expected {
+                        self.at += 1;
+                    }
+                    return Some(byte == expected);
+                }
+            }
+        }
+    }
+
+    fn skip_line(&mut self) {
+        while self.peek().is_some_and(|byte| byte != b'\n') {
+            self.at += 1;
+        }
+    }
+
+    /// The next value that a function reads, and where it is.
+    fn next<T>(&mut self, read: impl Fn(&mut Self) -> Option<T>) -> Option<(T, Range<usize>)> {
         loop {
             self.skip_spaces();
             self.peek()?;
             let begin = self.at;
-            if let Some(value) = self.number() {
-                return Some(Number {
-                    value,
-                    at: begin..self.at,
-                });
+            if let Some(value) = read(self) {
+                return Some((value, begin..self.at));
             }
             // A sign without digits is gone already, and with it the byte behind.
             let Some(byte) = self.peek() else {
@@ -75,9 +126,7 @@ impl<'t> Scanner<'t> {
                 if self.at > begin {
                     self.drop_bytes(begin);
                 }
-                while self.peek().is_some_and(|byte| byte != b'\n') {
-                    self.at += 1;
-                }
+                self.skip_line();
                 continue;
             }
             self.at += 1;
@@ -114,6 +163,30 @@ impl<'t> Scanner<'t> {
                 .saturating_add(i64::from(digit));
         }
         has_digits.then(|| if is_negative { -value } else { value })
+    }
+
+    /// `%zu` of `fscanf`; `None`, past a sign that was there, if no digit follows.
+    fn size(&mut self) -> Option<u64> {
+        let is_negative = self.peek() == Some(b'-');
+        if matches!(self.peek(), Some(b'-' | b'+')) {
+            self.at += 1;
+        }
+        let begin = self.at;
+        let mut value = Some(0_u64);
+        while let Some(digit) = self.peek().and_then(|byte| char::from(byte).to_digit(10)) {
+            self.at += 1;
+            value = value
+                .and_then(|value| value.checked_mul(10))
+                .and_then(|value| value.checked_add(u64::from(digit)));
+        }
+        if self.at == begin {
+            return None;
+        }
+        Some(match value {
+            Some(value) if is_negative => value.wrapping_neg(),
+            Some(value) => value,
+            None => u64::MAX,
+        })
     }
 
     /// Whether a digit follows on this line, behind spaces and tabs, which are dropped:

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::han::HanSettings;
 use super::library::Library;
 use super::tuned::Settings;
 
@@ -61,7 +62,17 @@ impl Parameters {
     /// Whether rules are looked at: `coll_tuned_use_dynamic_rules`.
     #[must_use]
     pub fn uses_rules(&self) -> bool {
-        let value = self.get("coll_tuned_use_dynamic_rules").unwrap_or("0");
+        self.is_on("coll_tuned_use_dynamic_rules")
+    }
+
+    /// Whether rules of `coll_han` are looked at: `coll_han_use_dynamic_file_rules`.
+    #[must_use]
+    pub fn uses_han_rules(&self) -> bool {
+        self.is_on("coll_han_use_dynamic_file_rules")
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        let value = self.get(name).unwrap_or("0");
         let value = value.trim().to_ascii_lowercase();
         match value.parse::<i64>() {
             Ok(number) => number != 0,
@@ -74,6 +85,43 @@ impl Parameters {
     pub fn rule_file(&self) -> Option<&str> {
         self.get("coll_tuned_dynamic_rules_filename")
             .filter(|name| !name.is_empty())
+    }
+
+    /// The file of rules of `coll_han` that the run named.
+    #[must_use]
+    pub fn han_rule_file(&self) -> Option<&str> {
+        self.get("coll_han_dynamic_rules_filename")
+            .filter(|name| !name.is_empty())
+    }
+
+    fn han(&self) -> HanSettings {
+        let mut han = HanSettings {
+            ignores_rules: self.han_rule_file().is_some() && !self.uses_han_rules(),
+            is_reproducible: self.is_on("coll_han_reproducible"),
+            ..HanSettings::default()
+        };
+        for (name, (value, _)) in &self.by_name {
+            let Some(of_han) = name.strip_prefix("coll_han_") else {
+                continue;
+            };
+            let value = value.trim();
+            if of_han.contains("_dynamic_") && of_han.ends_with("_module") {
+                if let Ok(number) = value.parse() {
+                    han.modules.insert(name.clone(), number);
+                }
+            } else if let Some(simple) = of_han.strip_prefix("use_simple_") {
+                if self.is_on(name) {
+                    han.simple.insert(simple.to_owned());
+                }
+            } else if let Some(operation) = of_han
+                .strip_prefix("use_")
+                .and_then(|rest| rest.strip_suffix("_algorithm"))
+            {
+                han.algorithms
+                    .insert(operation.to_owned(), value.to_owned());
+            }
+        }
+        han
     }
 
     /// What of them decides calls.
@@ -97,6 +145,7 @@ impl Parameters {
             forced,
             han_priority: number("coll_han_priority"),
             tuned_priority: number("coll_tuned_priority"),
+            han: self.han(),
             components: self.get("coll").map(str::to_owned),
         }
     }

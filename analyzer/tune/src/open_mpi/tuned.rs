@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use collbench_formats::Operation;
 
 use super::classic::ClassicFile;
+use super::han::HanSettings;
 use super::library::Library;
 use super::version::{Algorithm, CountedSize, Limit, OperationTable, Part};
 use crate::call::CallClass;
@@ -24,13 +25,15 @@ pub struct Settings {
     pub han_priority: Option<i32>,
     /// `coll_tuned_priority`.
     pub tuned_priority: Option<i32>,
+    /// What concerns only `coll_han`.
+    pub han: HanSettings,
     /// `coll`: the components that are allowed, or behind `^` those that are not.
     pub components: Option<String>,
 }
 
 impl Settings {
     /// Whether the parameter `coll` leaves this component in.
-    fn allows(&self, component: &str) -> bool {
+    pub(super) fn allows(&self, component: &str) -> bool {
         let Some(list) = &self.components else {
             return true;
         };
