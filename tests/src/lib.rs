@@ -30,5 +30,7 @@ pub use machine::{
 pub use monitoring::{check_against_monitoring, monitoring};
 pub use rank_files::rank_files;
 pub use room::{Alone, alone, side_by_side};
-pub use rules::{Agreed, Baseline, Made, MpichAgreed, MpichLibrary, Reader, RuledLibrary, made_up};
+pub use rules::{
+    Agreed, Baseline, HanAgreed, Made, MpichAgreed, MpichLibrary, Reader, RuledLibrary, made_up,
+};
 pub use run::{Finished, Form, Job, mpirun, run, run_in, run_ranks, tuned};

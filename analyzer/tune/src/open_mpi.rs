@@ -10,6 +10,7 @@ mod classic;
 pub mod han;
 mod layout;
 mod library;
+mod run;
 mod scanner;
 mod settings;
 mod tuned;
@@ -22,8 +23,9 @@ mod write;
 pub use check::check;
 pub use classic::{ClassicFile, CommunicatorRules, Dropped, MessageRule, OperationRules, Skipped};
 pub use library::Library;
+pub use run::{HanSettings, Settings};
 pub use settings::Parameters;
-pub use tuned::{Call, Settings, decide, size, starts};
+pub use tuned::{Call, decide, size, starts};
 pub use unused::unused;
 pub use version::{
     Algorithm, CountedSize, Limit, OperationTable, Part, Version, VersionTable, has_number,

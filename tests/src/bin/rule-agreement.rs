@@ -3,13 +3,15 @@
 //!
 //!     rule-agreement [--library system|5] [--files N] [--seed N] [--only NUMBER] [--show]
 //!     rule-agreement [--library system|5] [--seed N] --written
+//!     rule-agreement [--files N] [--seed N] --han
 //!
 //! The status is 1 where something differs. `--only` runs one file of the seed; with `--show` it is printed.
 //! `--written` runs files that `collbench-tune` writes of choices of each algorithm.
+//! `--han` runs files of `coll_han` with Open MPI 5 on two simulated hosts.
 
 use std::process::ExitCode;
 
-use collbench_tests::{Agreed, RuledLibrary, made_up};
+use collbench_tests::{Agreed, Cluster, HanAgreed, RuledLibrary, made_up};
 
 /// The command line.
 struct Options {
@@ -19,6 +21,7 @@ struct Options {
     only: Option<u64>,
     shows: bool,
     is_written: bool,
+    is_of_han: bool,
 }
 
 fn options() -> Result<Options, String> {
@@ -29,6 +32,7 @@ fn options() -> Result<Options, String> {
         only: None,
         shows: false,
         is_written: false,
+        is_of_han: false,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -38,6 +42,10 @@ fn options() -> Result<Options, String> {
         }
         if word == "--written" {
             options.is_written = true;
+            continue;
+        }
+        if word == "--han" {
+            options.is_of_han = true;
             continue;
         }
         let value = words.next().ok_or(format!("{word} needs a value"))?;
@@ -64,6 +72,32 @@ fn only(library: &RuledLibrary, options: &Options, number: u64) -> Agreed {
     library.compare(&made, &name, &payloads, &library.baseline(&payloads))
 }
 
+/// Runs files of `coll_han`.
+fn of_han(options: &Options) -> ExitCode {
+    let links = ["--hosts", "2", "--latency-us", "20"];
+    let Some(cluster) = Cluster::up("han-agreement", &links) else {
+        return ExitCode::FAILURE;
+    };
+    let library = RuledLibrary::five();
+    let sum = HanAgreed::of(&cluster, &library, options.seed, options.files);
+    for difference in &sum.differences {
+        println!("{difference}");
+    }
+    println!(
+        "seed {}: {} files, classes of calls {:?}, {} that depend on others, {} differences",
+        options.seed,
+        sum.files,
+        sum.by,
+        sum.depends,
+        sum.differences.len()
+    );
+    if sum.differences.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
 fn main() -> ExitCode {
     let options = match options() {
         Ok(options) => options,
@@ -72,6 +106,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if options.is_of_han {
+        return of_han(&options);
+    }
     let library = if options.is_five {
         RuledLibrary::five()
     } else {

@@ -23,10 +23,10 @@ const PAYLOADS: usize = 12;
 /// An Open MPI that reads rule files.
 #[derive(Debug)]
 pub struct RuledLibrary {
-    launcher: Vec<OsString>,
+    pub(super) launcher: Vec<OsString>,
     /// Folder of the library; empty for one that the system's loader finds.
-    library: String,
-    executable: PathBuf,
+    pub(super) library: String,
+    pub(super) executable: PathBuf,
     /// What it reads.
     pub reader: Reader,
 }

@@ -12,6 +12,6 @@ mod table;
 mod tests;
 
 pub use check::{check, unused};
-pub use decide::{HanSettings, decide, size, starts};
+pub use decide::{decide, size, starts};
 pub use read::{Fault, HanFile, HanOperation, HanRule, HanSizes, LevelRules};
 pub use table::{Component, HanOperationTable, Level};

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::han::HanSettings;
 use super::library::Library;
-use super::tuned::Settings;
+use super::run::{HanSettings, Settings};
 
 /// Parameters of a run, by name, and where each was set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,47 +3,14 @@
 //! Follows the `dec_dynamic` functions of `coll_tuned_decision_dynamic.c`, and before them what
 //! `mca_coll_base_comm_select` chooses by priority.
 
-use std::collections::BTreeMap;
-
 use collbench_formats::Operation;
 
 use super::classic::ClassicFile;
-use super::han::HanSettings;
 use super::library::Library;
+use super::run::Settings;
 use super::version::{Algorithm, CountedSize, Limit, OperationTable, Part};
 use crate::call::CallClass;
 use crate::decision::{DecidedBy, Decision};
-
-/// What a run told the library, beside the file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// `coll_tuned_use_dynamic_rules` is not on, so that nothing looks at the file.
-    pub ignores_rules: bool,
-    /// `coll_tuned_OPERATION_algorithm`, by name of the operation; only those that are not 0.
-    pub forced: BTreeMap<String, i64>,
-    /// `coll_han_priority`.
-    pub han_priority: Option<i32>,
-    /// `coll_tuned_priority`.
-    pub tuned_priority: Option<i32>,
-    /// What concerns only `coll_han`.
-    pub han: HanSettings,
-    /// `coll`: the components that are allowed, or behind `^` those that are not.
-    pub components: Option<String>,
-}
-
-impl Settings {
-    /// Whether the parameter `coll` leaves this component in.
-    pub(super) fn allows(&self, component: &str) -> bool {
-        let Some(list) = &self.components else {
-            return true;
-        };
-        let (is_excluding, names) = match list.trim().strip_prefix('^') {
-            Some(names) => (true, names),
-            None => (false, list.trim()),
-        };
-        names.is_empty() || names.split(',').any(|name| name.trim() == component) != is_excluding
-    }
-}
 
 /// A call that is to be decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

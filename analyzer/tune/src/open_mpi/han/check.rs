@@ -22,6 +22,7 @@ pub fn check(file: &HanFile, library: Library) -> Vec<Problem> {
         library,
         problems: Vec::new(),
     };
+    check.version();
     check.skipped();
     check.faults();
     check.operations();
@@ -59,6 +60,22 @@ impl Check<'_> {
                 effect: effect.into(),
                 instead: instead.map(str::to_owned),
             });
+        }
+    }
+
+    /// Before 5.0 the component is off.
+    fn version(&mut self) {
+        let Some((_, at)) = self.file.n_operations else {
+            return;
+        };
+        if self.library.version.major < 5 {
+            let version = self.library.version;
+            self.add(
+                at,
+                format!("rules of coll_han for {version}"),
+                "coll_han has priority 0 there: coll_tuned does all calls",
+                Some("rules of coll_tuned"),
+            );
         }
     }
 

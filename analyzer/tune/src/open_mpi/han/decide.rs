@@ -3,59 +3,40 @@
 //! Follows the functions `mca_coll_han_OPERATION_intra_dynamic` of `coll_han_dynamic.c`, before them
 //! `mca_coll_han_comm_query`, and behind them what makes the algorithms give a call away.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use collbench_formats::Operation;
 
 use super::super::library::Library;
-use super::super::tuned::Settings;
+use super::super::run::{HanSettings, Settings};
 use super::read::{HanFile, HanRule};
 use super::table::{self, Component, HanOperationTable, Level, Step, StepSize};
 use crate::call::CallClass;
 use crate::decision::{DecidedBy, Decision};
 
-/// What a run told `coll_han`, beside the file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HanSettings {
-    /// A file was named, but `coll_han_use_dynamic_file_rules` is not on.
-    pub ignores_rules: bool,
-    /// `coll_han_OPERATION_dynamic_LEVEL_module`: numbers of components, by name of the parameter.
-    pub modules: BTreeMap<String, i64>,
-    /// `coll_han_use_OPERATION_algorithm`: names or numbers, by name of the operation.
-    pub algorithms: BTreeMap<String, String>,
-    /// Names of operations with `coll_han_use_simple_OPERATION`.
-    pub simple: BTreeSet<String>,
-    /// `coll_han_reproducible`.
-    pub is_reproducible: bool,
+/// The component that a parameter names for a level, and the parameter.
+fn module_of(han: &HanSettings, table_name: &str, level: Level) -> Option<(Component, String)> {
+    let name = format!("coll_han_{table_name}_dynamic_{}_module", level.name());
+    let value = *han.modules.get(&name)?;
+    let component = *Component::ALL.get(usize::try_from(value).ok()?)?;
+    Some((component, format!("{name}={value}")))
 }
 
-impl HanSettings {
-    /// The component that a parameter names for a level, and the parameter.
-    fn module(&self, table_name: &str, level: Level) -> Option<(Component, String)> {
-        let name = format!("coll_han_{table_name}_dynamic_{}_module", level.name());
-        let value = *self.modules.get(&name)?;
-        let component = *Component::ALL.get(usize::try_from(value).ok()?)?;
-        Some((component, format!("{name}={value}")))
-    }
-
-    /// The number of the algorithm that a parameter names, and the parameter.
-    fn algorithm(&self, table: &HanOperationTable) -> Option<(usize, String)> {
-        let value = self.algorithms.get(table.name)?;
-        let mut names = table.algorithms.iter();
-        let number = match names.position(|of| of.name == value) {
-            Some(nth) => nth + 1,
-            None => value.parse().unwrap_or(0),
-        };
-        let number = if number > table.algorithms.len() {
-            0
-        } else {
-            number
-        };
-        Some((
-            number,
-            format!("coll_han_use_{}_algorithm={value}", table.name),
-        ))
-    }
+/// The number of the algorithm that a parameter names, and the parameter.
+fn algorithm_of(han: &HanSettings, table: &HanOperationTable) -> Option<(usize, String)> {
+    let value = han.algorithms.get(table.name)?;
+    let mut names = table.algorithms.iter();
+    let number = match names.position(|of| of.name == value) {
+        Some(nth) => nth + 1,
+        None => value.parse().unwrap_or(0),
+    };
+    let number = if number > table.algorithms.len() {
+        0
+    } else {
+        number
+    };
+    Some((
+        number,
+        format!("coll_han_use_{}_algorithm={value}", table.name),
+    ))
 }
 
 /// The component that does what no other one can.
@@ -95,7 +76,7 @@ pub fn decide(
         let why = "a call without data returns before anything is decided";
         return by_other(DecidedBy::Library(why.to_owned()));
     }
-    let mut decision = inside_han(file, library, settings, table, class, bytes);
+    let mut decision = inside_han(file, settings, table, class, bytes);
     if class.processes_per_host.is_empty() {
         decision.depends = Some(
             "on which hosts the processes are is not known; several hosts are assumed".to_owned(),
@@ -143,12 +124,14 @@ fn without_han(
             "coll_tuned has priority {tuned}, coll_han {han}"
         )));
     }
+    if library.version.major < 5 {
+        return component("what coll_han of 4.1 does with its rules is not modelled");
+    }
     None
 }
 
 fn inside_han(
     file: &HanFile,
-    library: Library,
     settings: &Settings,
     table: &HanOperationTable,
     class: &CallClass,
@@ -161,7 +144,7 @@ fn inside_han(
         file.rule(table.id, Level::Global, class.n_processes, bytes)
     };
     let component_of_rule = rule.and_then(|rule| rule.component.0);
-    let (component, by) = match (component_of_rule, han.module(table.name, Level::Global)) {
+    let (component, by) = match (component_of_rule, module_of(han, table.name, Level::Global)) {
         (Some(component), _) => (component, DecidedBy::Rule),
         (None, Some((component, setting))) => (component, DecidedBy::Setting(setting)),
         (None, None) => {
@@ -191,7 +174,7 @@ fn inside_han(
             decision.replaced_by = Some(NEXT.to_owned());
         }
         Component::Han => {
-            let algorithm = algorithm(library, han, table, rule, &mut decision);
+            let algorithm = algorithm(han, table, rule, &mut decision);
             let of = &table.algorithms[algorithm - 1];
             let is_reproducible = of.name == "reproducible";
             let gives_way =
@@ -230,7 +213,6 @@ fn why_no_rule(file: &HanFile, han: &HanSettings, table: &HanOperationTable) -> 
 
 /// The number of the algorithm of `coll_han`: `get_algorithm`.
 fn algorithm(
-    library: Library,
     han: &HanSettings,
     table: &HanOperationTable,
     rule: Option<&HanRule>,
@@ -245,10 +227,9 @@ fn algorithm(
     }
     let default = match find("simple") {
         Some(nth) if han.simple.contains(table.name) => nth + 1,
-        _ if library.version.major < 5 => 1,
         _ => table.default,
     };
-    let number = match han.algorithm(table) {
+    let number = match algorithm_of(han, table) {
         Some((number, setting)) => {
             decision.by = DecidedBy::Setting(setting);
             number
@@ -284,7 +265,8 @@ fn steps(
         };
         let by_file = rule
             .and_then(|rule| Some((rule.component.0?, format!("line {}", rule.component.1.line))));
-        let Some((component, by)) = by_file.or_else(|| han.module(table.name, step.level)) else {
+        let Some((component, by)) = by_file.or_else(|| module_of(han, table.name, step.level))
+        else {
             continue;
         };
         // Others have no module there, or none with this operation.

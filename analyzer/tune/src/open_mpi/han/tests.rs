@@ -3,9 +3,9 @@
 use collbench_formats::Operation;
 
 use super::super::library::Library;
-use super::super::tuned::Settings;
+use super::super::run::{HanSettings, Settings};
 use super::super::version::Version;
-use super::{HanFile, check, decide, starts};
+use super::{HanFile, Level, check, decide, starts};
 use crate::call::CallClass;
 use crate::decision::DecidedBy;
 
@@ -121,9 +121,9 @@ fn settings_go_before_rules_and_stand_in_for_them() {
         decision.by,
         DecidedBy::Setting("coll_han_use_bcast_algorithm=intra".to_owned())
     );
-    settings.han = super::HanSettings {
+    settings.han = HanSettings {
         ignores_rules: true,
-        ..super::HanSettings::default()
+        ..HanSettings::default()
     };
     let decision = by(&settings);
     assert_eq!(
@@ -220,4 +220,42 @@ fn what_cannot_be_read_makes_the_library_ignore_all() {
     ] {
         assert_eq!(HanFile::read(good.as_bytes(), five()).faults, []);
     }
+}
+
+#[test]
+fn in_4_1_levels_are_numbers_and_coll_han_is_off() {
+    let of_4_1 = library("Open MPI 4.1.4");
+    let told = problems("1 bcast 1 2 1 1 2 0 tuned 8 han @simple\n", of_4_1);
+    assert_eq!(
+        told,
+        [
+            "1:1: rules of coll_han for Open MPI 4.1.4: coll_han has priority 0 there: coll_tuned does all \
+             calls; rules of coll_tuned",
+            "1:33: text behind the last operation: the library does not read it; count it in the number of \
+             operations at the begin, or remove it",
+        ]
+    );
+    // The word is skipped, and the number behind it is taken for the level.
+    let file = HanFile::read(b"1 bcast 1 intra_node 1 1 1 1 0 tuned", of_4_1);
+    assert_eq!(file.faults, []);
+    assert_eq!(file.operations[0].levels[0].level, Level::InterNode);
+    let mut settings = Settings {
+        han_priority: Some(40),
+        ..Settings::default()
+    };
+    let class = class(Operation::Bcast, &[2, 2]);
+    let decision = decide(&file, of_4_1, &settings, &class, 8);
+    assert!(
+        decision.by.to_string().contains("not modelled"),
+        "{decision:?}"
+    );
+    settings.han_priority = None;
+    let decision = decide(&file, of_4_1, &settings, &class, 8);
+    assert!(
+        decision
+            .by
+            .to_string()
+            .contains("coll_tuned has priority 30"),
+        "{decision:?}"
+    );
 }
