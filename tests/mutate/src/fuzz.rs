@@ -143,11 +143,16 @@ pub fn rule_file(bytes: &[u8]) {
         };
         let problems = file.problems();
         assert!(problems.iter().all(|problem| problem.at.line <= n_lines));
-        for operation in [Operation::Bcast, Operation::Allgather, Operation::Scan] {
+        let operations = [Operation::Bcast, Operation::Allgather, Operation::Scan];
+        let hosts = [vec![4], vec![2, 2]];
+        let all = operations
+            .into_iter()
+            .flat_map(|operation| hosts.iter().map(move |hosts| (operation, hosts)));
+        for (operation, processes_per_host) in all {
             let class = CallClass {
                 operation,
                 n_processes: 4,
-                processes_per_host: vec![4],
+                processes_per_host: processes_per_host.clone(),
                 bytes: (0, 1 << 20),
                 calls: 4,
                 failed: 0,

@@ -407,3 +407,57 @@ fn ten_thousand_rules_take_no_time() {
     let of_allreduce = calls(&found, "MPI_Allreduce");
     assert_eq!(of_allreduce[1].2, Some(5 + 4000 / 3 + 1));
 }
+
+#[test]
+fn files_of_coll_han_are_explained_on_several_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "1\nallreduce 1 global_communicator 1 1 2\n0 han @simple\n8 basic\n";
+    let file = written(&folder, "han.txt", text.as_bytes());
+    let mut run = TestTrace::new(4);
+    let stays = [(0, 400), (300, 410), (0, 400), (300, 410)];
+    run.world(Operation::Allreduce, -1, 4, &stays);
+    run.world(Operation::Allreduce, -1, 8, &stays);
+    for process in &mut run.processes[2..] {
+        process.on_host("other");
+    }
+    let trace = run.in_directory();
+    let library = "Open MPI 5.0.11";
+    let arguments = [
+        "rules",
+        "--format",
+        "json",
+        &file,
+        path(&trace),
+        "--library",
+        library,
+    ];
+    let found = document(&arguments);
+    let calls = found["calls"].as_array().unwrap().iter();
+    let decided: Vec<_> = calls
+        .map(|call| {
+            (
+                call["bytes_max"].as_u64(),
+                call["line"].as_u64(),
+                call["algorithm"].as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        decided,
+        [
+            (Some(4), Some(3), Some("coll_han simple")),
+            (Some(8), Some(4), Some("coll_basic")),
+        ]
+    );
+    assert_eq!(found["problems"].as_array().unwrap().len(), 0, "{found}");
+    let named = ("OMPI_MCA_coll_han_dynamic_rules_filename", &*file);
+    with_run(&trace, &["mpirun"], &[named]);
+    let found = document(&arguments);
+    assert_eq!(found["calls"][0]["algorithm"], "coll_han intra");
+    assert!(
+        found["notes"]
+            .to_string()
+            .contains("coll_han_use_dynamic_file_rules"),
+        "{found}"
+    );
+}

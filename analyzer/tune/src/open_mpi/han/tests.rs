@@ -1,6 +1,9 @@
 //! Files of `coll_han` that are known by heart.
 
 use collbench_formats::Operation;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::super::library::Library;
 use super::super::run::{HanSettings, Settings};
@@ -8,6 +11,7 @@ use super::super::version::Version;
 use super::{HanFile, Level, check, decide, starts};
 use crate::call::CallClass;
 use crate::decision::DecidedBy;
+use crate::problem::Problem;
 
 fn library(name: &str) -> Library {
     Library::of(Version::find(name).unwrap()).unwrap()
@@ -258,4 +262,66 @@ fn in_4_1_levels_are_numbers_and_coll_han_is_off() {
             .contains("coll_tuned has priority 30"),
         "{decision:?}"
     );
+}
+
+/// Words that files have, and some that they should not have.
+const WORDS: [&str; 32] = [
+    "0",
+    "0",
+    "0",
+    "1",
+    "1",
+    "1",
+    "1",
+    "2",
+    "2",
+    "3",
+    "7",
+    "8",
+    "100",
+    "-1",
+    "99999999999999999999",
+    "64K",
+    "bcast",
+    "bcast",
+    "allreduce",
+    "alltoall",
+    "intra_node",
+    "global_communicator",
+    "han",
+    "han",
+    "tuned",
+    "basic",
+    "@simple",
+    "@",
+    "[",
+    "]",
+    "# remark\n",
+    "\n",
+];
+
+proptest! {
+    #[test]
+    fn any_words_are_read_and_their_problems_are_in_the_file(
+        words in vec(select(&WORDS[..]), 0..60),
+        has_begin in any::<bool>(),
+    ) {
+        let begin = if has_begin { "1 bcast 1 2 1 1 " } else { "" };
+        let text = format!("{begin}{}", words.join(" "));
+        let n_lines = 1 + text.matches('\n').count();
+        for name in ["Open MPI 4.1.4", "Open MPI 5.0.11"] {
+            let file = HanFile::read(text.as_bytes(), library(name));
+            let told = check(&file, library(name));
+            let is_inside = |problem: &Problem| problem.at.line <= n_lines;
+            prop_assert!(told.iter().all(is_inside), "{told:?}");
+            // A file that the library ignores has a problem.
+            prop_assert!(file.faults.is_empty() || !told.is_empty());
+            let class = class(Operation::Bcast, &[2, 2]);
+            for bytes in starts(&file, &class) {
+                let decision = decide(&file, library(name), &Settings::default(), &class, bytes);
+                prop_assert!(decision.line.is_none_or(|line| line <= n_lines));
+                prop_assert!(decision.line.is_none() || file.faults.is_empty());
+            }
+        }
+    }
 }
