@@ -888,4 +888,5 @@ fn what_is_said_of_files_of_coll_han_is_what_open_mpi_5_does() {
     for by in ["rule", "library", "setting", "component"] {
         assert!(agreed.by.get(by).is_some_and(|&n| n > 50), "{agreed:?}");
     }
+    assert!(agreed.by.contains_key("failure"), "{agreed:?}");
 }

@@ -92,7 +92,8 @@ pub struct HanAgreed {
 }
 
 impl HanAgreed {
-    /// Makes files up, the second of two with faults, runs and compares them.
+    /// Makes files up, the second of two with faults, runs and compares them; and one at which `MPI_Init`
+    /// crashes.
     ///
     /// # Panics
     ///
@@ -115,6 +116,9 @@ impl HanAgreed {
             let name = format!("seed {seed} file {number} {parameters:?}");
             agreed.compare(cluster, library, &name, &text, &parameters);
         }
+        let crashing = "1 alltoall 1 2 1 1 1 0 han @simple\n";
+        let used = [("coll_han_use_dynamic_file_rules", "1")];
+        agreed.compare(cluster, library, "crash", crashing, &used);
         agreed
     }
 
@@ -393,7 +397,7 @@ fn fault(random: &mut Random, words: &mut Vec<String>) {
         0 => words[number] += "K",
         1 => words[number] = (value + 1).to_string(),
         2 => words[number] = value.saturating_sub(1).to_string(),
-        3 => words[name] = put(random, &["6", "hann", "tuned#", "ucc", "3"]),
+        3 => words[name] = put(random, &["6", "hann", "tuned#", "ucc", "3", "alltoall"]),
         4 => drop(words.remove(nth)),
         5 => words.insert(nth, put(random, &["5", "x", "@intra", "# a remark\n"])),
         6 => words[number] = put(random, &["0x10", "010", "-1", "+2", "1.5", "1e3"]),
