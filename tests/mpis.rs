@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use collbench_formats::{RankTrace, RecordKind};
 use collbench_tests::{
-    Analysis, Cluster, Finished, Form, HanAgreed, Job, RuledLibrary, Workspace, alone, analyze,
-    calls_at, calls_by_class, command, edges_of_bcast, ends, have, have_folder, mpirun, n_received,
-    paired, run, run_in, source_dir, target_dir,
+    Analysis, Cluster, Finished, Form, Job, RuledLibrary, Workspace, alone, analyze, calls_at,
+    calls_by_class, command, edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired,
+    run, run_in, source_dir, target_dir,
 };
 use serde_json::{Value, json};
 
@@ -189,7 +189,7 @@ impl Mpi {
 }
 
 /// Whether the libraries are here.
-fn have_mpis() -> bool {
+pub(crate) fn have_mpis() -> bool {
     have(&["mpirun", "mpicc", "gcc"]) && have_folder(&folder())
 }
 
@@ -870,23 +870,4 @@ fn on_several_hosts_rules_of_open_mpi_5_decide_what_han_does_not_do() {
             assert_eq!(call["ran"], call["algorithm"], "{call}");
         }
     }
-}
-
-#[test]
-fn what_is_said_of_files_of_coll_han_is_what_open_mpi_5_does() {
-    if !have_mpis() {
-        return;
-    }
-    let library = RuledLibrary::five();
-    let links = ["--hosts", "2", "--latency-us", "20"];
-    let _alone = alone();
-    let Some(cluster) = Cluster::up("han", &links) else {
-        return;
-    };
-    let agreed = HanAgreed::of(&cluster, &library, 1, 30);
-    assert!(agreed.differences.is_empty(), "{:#?}", agreed.differences);
-    for by in ["rule", "library", "setting", "component"] {
-        assert!(agreed.by.get(by).is_some_and(|&n| n > 50), "{agreed:?}");
-    }
-    assert!(agreed.by.contains_key("failure"), "{agreed:?}");
 }

@@ -1,5 +1,6 @@
 //! Programs and MPI libraries that others wrote: `make test-programs` installs them.
 
+mod han_rules;
 mod mpi4py;
 mod mpich_rules;
 mod mpis;

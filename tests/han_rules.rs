@@ -1,0 +1,24 @@
+//! What `collbench-tune` says of rule files of `coll_han`, against what Open MPI 5 does with them on two hosts.
+
+use collbench_tests::{Cluster, HanAgreed, RuledLibrary, alone};
+
+use crate::mpis::have_mpis;
+
+#[test]
+fn what_is_said_of_files_of_coll_han_is_what_open_mpi_5_does() {
+    if !have_mpis() {
+        return;
+    }
+    let library = RuledLibrary::five();
+    let links = ["--hosts", "2", "--latency-us", "20"];
+    let _alone = alone();
+    let Some(cluster) = Cluster::up("han", &links) else {
+        return;
+    };
+    let agreed = HanAgreed::of(&cluster, &library, 1, 30);
+    assert!(agreed.differences.is_empty(), "{:#?}", agreed.differences);
+    for by in ["rule", "library", "setting", "component"] {
+        assert!(agreed.by.get(by).is_some_and(|&n| n > 50), "{agreed:?}");
+    }
+    assert!(agreed.by.contains_key("failure"), "{agreed:?}");
+}
