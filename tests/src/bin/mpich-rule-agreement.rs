@@ -1,17 +1,25 @@
 //! Whether `collbench-tune` says of MPICH's selection files what the library does with them: makes
 //! files up, runs each, and compares every call.
-//!
-//!     mpich-rule-agreement [--library 5] [--files N] [--seed N] [--only NUMBER] [--written] [--show]
-//!
-//! Of MPICH 5 only whether it loads a file is compared. The status is 1 where something differs. `--written` makes up choices of algorithms instead, which are
-//! written as files. `--only` runs one file of the seed, `--show` prints it.
 
 use std::process::ExitCode;
 
 use collbench_tests::{MpichAgreed, MpichLibrary};
 
+/// What `--help` prints.
+const HELP: &str = "\
+mpich-rule-agreement [--library 5] [--files N] [--seed N] [--only NUMBER] [--written] [--show]
+
+Of MPICH 5 only whether it loads a file is compared. The status is 1 where something differs.
+--only     runs one file of the seed; with --show it is printed
+--written  makes up choices of algorithms instead, which are written as files
+";
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.iter().any(|word| word == "--help") {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
     let number = |name: &str| {
         let place = words.iter().position(|word| word == name)?;
         words.get(place + 1)?.parse::<u64>().ok()

@@ -1,17 +1,21 @@
 //! Whether `collbench-tune` says of rule files what the library does with them: makes files up, runs
 //! each, and compares every call.
-//!
-//!     rule-agreement [--library system|5] [--files N] [--seed N] [--only NUMBER] [--show]
-//!     rule-agreement [--library system|5] [--seed N] --written
-//!     rule-agreement [--files N] [--seed N] --han
-//!
-//! The status is 1 where something differs. `--only` runs one file of the seed; with `--show` it is printed.
-//! `--written` runs files that `collbench-tune` writes of choices of each algorithm.
-//! `--han` runs files of `coll_han` with Open MPI 5 on two simulated hosts.
 
 use std::process::ExitCode;
 
 use collbench_tests::{Agreed, Cluster, HanAgreed, RuledLibrary, made_up};
+
+/// What `--help` prints.
+const HELP: &str = "\
+rule-agreement [--library system|5] [--files N] [--seed N] [--only NUMBER] [--show]
+rule-agreement [--library system|5] [--seed N] --written
+rule-agreement [--files N] [--seed N] --han
+
+The status is 1 where something differs.
+--only     runs one file of the seed; with --show it is printed
+--written  runs files that collbench-tune writes of choices of each algorithm
+--han      runs files of coll_han with Open MPI 5 on two simulated hosts
+";
 
 /// The command line.
 struct Options {
@@ -36,6 +40,10 @@ fn options() -> Result<Options, String> {
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
+        if word == "--help" {
+            print!("{HELP}");
+            std::process::exit(0);
+        }
         if word == "--show" {
             options.shows = true;
             continue;
