@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::machine::{source_dir, target_dir};
 
@@ -46,12 +47,17 @@ pub(super) fn build_without_names() -> PathBuf {
     program
 }
 
-/// Compiles the program; returns the executable.
+/// Compiles the program, once: an executable cannot be written while it runs; returns it.
 ///
 /// # Panics
 ///
 /// If a tool is missing or not content.
 pub(super) fn build() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(compiled).clone()
+}
+
+fn compiled() -> PathBuf {
     let usr = library_folder();
     let libraries = usr.join("lib/x86_64-linux-gnu");
     let archive = libraries.join("libmpich.a");
