@@ -1,6 +1,7 @@
-//! What `collbench-tune` says of rule files of `coll_han`, against what Open MPI 5 does with them on two hosts.
+//! What `collbench-tune` says of rule files of `coll_han`, against what Open MPI 5 does with them on two
+//! hosts. More files, and other seeds: `cargo run -p collbench-tests --bin rule-agreement -- --han`.
 
-use collbench_tests::{Cluster, HanAgreed, RuledLibrary, alone};
+use collbench_tests::{Cluster, HanAgreed, RuledLibrary, alone, long_or};
 
 use crate::mpis::have_mpis;
 
@@ -15,10 +16,10 @@ fn what_is_said_of_files_of_coll_han_is_what_open_mpi_5_does() {
     let Some(cluster) = Cluster::up("han", &links) else {
         return;
     };
-    let agreed = HanAgreed::of(&cluster, &library, 1, 30);
+    let agreed = HanAgreed::of(&cluster, &library, 1, long_or(30, 12));
     assert!(agreed.differences.is_empty(), "{:#?}", agreed.differences);
     for by in ["rule", "library", "setting", "component"] {
-        assert!(agreed.by.get(by).is_some_and(|&n| n > 50), "{agreed:?}");
+        assert!(agreed.by.get(by).is_some_and(|&n| n > 30), "{agreed:?}");
     }
     assert!(agreed.by.contains_key("failure"), "{agreed:?}");
 }
