@@ -17,6 +17,7 @@ mod search;
 mod settings;
 mod table_4_0;
 mod table_5_0;
+mod table_both;
 mod test;
 mod tree;
 mod version;

@@ -7,7 +7,8 @@ pub struct Version {
     pub(super) number: &'static str,
     /// The first version that reads like this, and the last one that it was tested with.
     pub(super) tested: Option<&'static str>,
-    pub(super) algorithms: &'static [Algorithms],
+    /// Algorithms of this version, and those that others have, too.
+    pub(super) algorithms: [&'static [Algorithms]; 2],
     /// Keys of algorithms that are spelled otherwise than the algorithm.
     pub(super) other_spellings: &'static [(&'static str, &'static str)],
     /// Algorithms that have no key.
@@ -68,7 +69,7 @@ impl Version {
 
     /// All algorithms, those that have no key included.
     pub(super) fn every_algorithm(&self) -> impl Iterator<Item = Algorithm> {
-        let listed = self.algorithms.iter().flat_map(|list| {
+        let listed = self.algorithms.into_iter().flatten().flat_map(|list| {
             list.list.iter().map(|entry| Algorithm {
                 collective: list.collective,
                 on: list.on,
