@@ -10,7 +10,7 @@ pub struct Explained<'c> {
     pub class: &'c CallClass,
     /// Smallest and largest number of bytes of one process.
     pub bytes: (u64, u64),
-    /// The same in the unit of the file; `None` where the file does not look at sizes.
+    /// These numbers in the unit of the file; `None` where the file does not look at sizes.
     pub size: Option<(u64, u64)>,
     /// Whether these are all calls of the class.
     pub is_whole: bool,

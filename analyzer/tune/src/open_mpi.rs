@@ -21,9 +21,10 @@ mod version;
 mod write;
 
 pub use check::check;
-pub use classic::{ClassicFile, CommunicatorRules, Dropped, MessageRule, OperationRules, Skipped};
+pub use classic::{ClassicFile, CommunicatorRules, Dropped, MessageRule, OperationRules};
 pub use library::Library;
 pub use run::{HanSettings, Settings};
+pub use scanner::Skipped;
 pub use settings::Parameters;
 pub use tuned::{Call, decide, size, starts};
 pub use unused::unused;

@@ -57,7 +57,7 @@ impl Call {
         self.collective.name
     }
 
-    /// The same data in another collective.
+    /// A call of another collective with the same data.
     pub(super) fn of(&self, collective: &'static Collective) -> Self {
         Self {
             collective,

@@ -534,7 +534,7 @@ impl Planner<'_> {
         };
         for &restriction in restrictions {
             let kept = match restriction {
-                // Without a hierarchy it only copies: of nothing that is right.
+                // Without a hierarchy it only copies the data, which is right where there are none.
                 Restriction::ParentComm
                     if call.collective.name == "allreduce" && call.bytes == 0 =>
                 {

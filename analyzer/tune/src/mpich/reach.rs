@@ -395,7 +395,7 @@ impl Walk<'_> {
             .iter()
             .chain(algorithm.entry.needs)
         {
-            // Without a hierarchy it only copies: of nothing that is right.
+            // Without a hierarchy it only copies the data, which is right where there are none.
             let of_nothing = algorithm.entry.name == "smp" && possible.average.1 == 0;
             if !of_nothing
                 && !possible.ensures(restriction)

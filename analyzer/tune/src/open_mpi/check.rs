@@ -2,7 +2,7 @@
 
 use collbench_formats::Operation;
 
-use super::classic::{ClassicFile, CommunicatorRules, MessageRule, OperationRules, Skipped};
+use super::classic::{ClassicFile, CommunicatorRules, MessageRule, OperationRules};
 use super::layout::meant;
 use super::library::Library;
 use super::scanner::Places;
@@ -115,9 +115,9 @@ impl Check {
     }
 
     fn skipped(&mut self, file: &ClassicFile) {
-        for Skipped { at, text, digits } in &file.skipped {
-            let shown: String = text.chars().take(40).collect();
-            let instead = match text.as_str() {
+        for skipped in &file.skipped {
+            let shown = skipped.shown();
+            let instead = match skipped.text.as_str() {
                 text if text.starts_with('@') => {
                     "nothing: this word is of a patch that no release has".to_owned()
                 }
@@ -127,15 +127,10 @@ impl Check {
                 "e" | "E" | "." | "," => "the whole number, in digits".to_owned(),
                 _ => "a number, or # before a comment".to_owned(),
             };
-            let effect = if digits.is_empty() {
-                "the library skips it".to_owned()
-            } else {
-                format!("the library reads {digits}, and skips it")
-            };
             self.add(
-                *at,
+                skipped.at,
                 format!("\"{shown}\" is no number"),
-                effect,
+                skipped.effect(),
                 Some(instead),
             );
         }

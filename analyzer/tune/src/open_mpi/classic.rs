@@ -4,10 +4,8 @@
 //! the first one that cannot be where it is makes the library ignore the whole file. Reading goes on
 //! behind it all the same, so that all problems are found.
 
-use std::ops::Range;
-
 use super::library::Library;
-use super::scanner::{Number, Places, Scanner};
+use super::scanner::{Number, Places, Scanner, Skipped};
 use crate::problem::Position;
 
 /// A file, read as one version of the library reads it.
@@ -25,17 +23,6 @@ pub struct ClassicFile {
     pub skipped: Vec<Skipped>,
     /// The first number behind the last one that the library reads.
     pub rest: Option<Position>,
-}
-
-/// Text that is no number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
-    /// Where it is.
-    pub at: Position,
-    /// The text.
-    pub text: String,
-    /// Digits directly before it, which the library takes for a number; empty without any.
-    pub digits: String,
 }
 
 /// Why the library ignores a file.
@@ -121,18 +108,7 @@ impl ClassicFile {
             file.rest = rest.map(|number| places.place(number.at.start));
         }
         // What follows the last number that is looked at matters to nobody.
-        let skipped = std::mem::take(&mut reader.scanner.dropped);
-        let shown = |range: Range<usize>| {
-            let before = text[..range.start].iter().rev();
-            let n_digits = before.take_while(|byte| byte.is_ascii_digit()).count();
-            let digits = &text[range.start - n_digits..range.start];
-            Skipped {
-                at: places.place(range.start),
-                digits: String::from_utf8_lossy(digits).into_owned(),
-                text: String::from_utf8_lossy(&text[range]).into_owned(),
-            }
-        };
-        file.skipped = skipped.into_iter().map(shown).collect();
+        file.skipped = reader.scanner.take_skipped(&places);
         file
     }
 

@@ -18,6 +18,32 @@ pub(super) struct Number {
     pub at: Range<usize>,
 }
 
+/// Text that is no number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Where it is.
+    pub at: Position,
+    /// The text.
+    pub text: String,
+    /// Digits directly before it, which the library takes for a number; empty without any.
+    pub digits: String,
+}
+
+impl Skipped {
+    /// What the library makes of it.
+    pub(super) fn effect(&self) -> String {
+        match &*self.digits {
+            "" => "the library skips it".to_owned(),
+            digits => format!("the library reads {digits}, and skips it"),
+        }
+    }
+
+    /// As it is shown.
+    pub(super) fn shown(&self) -> String {
+        self.text.chars().take(40).collect()
+    }
+}
+
 /// Reads numbers one after the other.
 #[derive(Debug)]
 pub(super) struct Scanner<'t> {
@@ -25,7 +51,7 @@ pub(super) struct Scanner<'t> {
     /// The next byte.
     at: usize,
     /// What was dropped outside of comments, in bytes: neighbouring bytes as one.
-    pub dropped: Vec<Range<usize>>,
+    dropped: Vec<Range<usize>>,
 }
 
 impl<'t> Scanner<'t> {
@@ -35,6 +61,23 @@ impl<'t> Scanner<'t> {
             at: 0,
             dropped: Vec::new(),
         }
+    }
+
+    /// What was dropped so far outside of comments.
+    pub(super) fn take_skipped(&mut self, places: &Places<'_>) -> Vec<Skipped> {
+        let text = self.text;
+        let dropped = std::mem::take(&mut self.dropped).into_iter();
+        let skipped = dropped.map(|range| {
+            let before = text[..range.start].iter().rev();
+            let n_digits = before.take_while(|byte| byte.is_ascii_digit()).count();
+            let digits = &text[range.start - n_digits..range.start];
+            Skipped {
+                at: places.place(range.start),
+                digits: String::from_utf8_lossy(digits).into_owned(),
+                text: String::from_utf8_lossy(&text[range]).into_owned(),
+            }
+        });
+        skipped.collect()
     }
 
     fn peek(&self) -> Option<u8> {

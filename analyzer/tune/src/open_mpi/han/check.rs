@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use collbench_formats::Operation;
 
-use super::super::classic::Skipped;
 use super::super::library::Library;
 use super::read::{HanFile, HanOperation, HanRule, HanSizes, LevelRules};
 use super::table::{self, Component, HanOperationTable, Level, OPERATIONS, operation_name};
@@ -80,26 +79,21 @@ impl Check<'_> {
     }
 
     fn skipped(&mut self) {
-        for Skipped { at, text, digits } in &self.file.skipped {
-            let shown: String = text.chars().take(40).collect();
+        for skipped in &self.file.skipped {
+            let shown = skipped.shown();
             // The comma between lengths of segments, which nobody uses.
             if shown == "," {
                 continue;
             }
-            let effect = if digits.is_empty() {
-                "the library skips it".to_owned()
-            } else {
-                format!("the library reads {digits}, and skips it")
-            };
             let instead = if shown.starts_with('@') && self.library.version.major < 5 {
                 "the component alone: algorithms can be named from 5.0 on"
             } else {
                 "a number, or # before a comment"
             };
             self.add(
-                *at,
+                skipped.at,
                 format!("\"{shown}\" where a number is expected"),
-                effect,
+                skipped.effect(),
                 Some(instead),
             );
         }

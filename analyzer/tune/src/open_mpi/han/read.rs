@@ -4,11 +4,8 @@
 //! where it is makes the library ignore the whole file. Reading goes on behind it, so that all problems
 //! are found.
 
-use std::ops::Range;
-
-use super::super::classic::Skipped;
 use super::super::library::Library;
-use super::super::scanner::{Places, Scanner};
+use super::super::scanner::{Places, Scanner, Skipped};
 use super::table::{self, Component, Level, OPERATIONS};
 use crate::problem::Position;
 
@@ -107,22 +104,11 @@ impl HanFile {
         };
         let is_whole = reader.file(&mut file).is_ok();
         file.faults = std::mem::take(&mut reader.faults);
-        let skipped = std::mem::take(&mut reader.scanner.dropped);
+        file.skipped = reader.scanner.take_skipped(&places);
         if is_whole {
             let rest = reader.scanner.next_word();
             file.rest = rest.map(|(_, at)| places.place(at.start));
         }
-        let shown = |range: Range<usize>| {
-            let before = text[..range.start].iter().rev();
-            let n_digits = before.take_while(|byte| byte.is_ascii_digit()).count();
-            let digits = &text[range.start - n_digits..range.start];
-            Skipped {
-                at: places.place(range.start),
-                digits: String::from_utf8_lossy(digits).into_owned(),
-                text: String::from_utf8_lossy(&text[range]).into_owned(),
-            }
-        };
-        file.skipped = skipped.into_iter().map(shown).collect();
         file
     }
 
