@@ -1,7 +1,7 @@
 //! The command `collbench-tree`: checks, shows and begins tree files.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,6 +13,7 @@ use collbench_formats::tree::{Collective, Form};
 use collbench_report::trees::{
     Ranks, RanksError, RuleTree, rule_trees, tree_to_dot, tree_to_svg, trees_to_json, trees_to_text,
 };
+use collbench_text::output::{print, write_file};
 use collbench_text::quantity::counted;
 use collbench_text::{inert, man};
 use collbench_tree_files::make::{Beginning, best, hierarchical, spelled_out, with_shape};
@@ -204,13 +205,13 @@ fn run(options: &Options) -> anyhow::Result<()> {
     if let Some(shell) = options.completions {
         let mut script = Vec::new();
         clap_complete::generate(shell, command, "collbench-tree", &mut script);
-        return print(&script);
+        return Ok(print(&script)?);
     }
     match &options.action {
         Some(Action::Check { file, of }) => check(file, of),
         Some(Action::Show(options)) => show(options),
         Some(Action::Make(options)) => make(options),
-        None => print(man_pages(command.clone())?.as_bytes()),
+        None => Ok(print(man_pages(command.clone())?.as_bytes())?),
     }
 }
 
@@ -255,7 +256,7 @@ fn check(path: &Path, of: &Of) -> anyhow::Result<()> {
     for remark in &file.remarks {
         text += &format!("{name}:{remark}\n");
     }
-    print(text.as_bytes())
+    Ok(print(text.as_bytes())?)
 }
 
 /// What is wrong with trees for these ranks, by line: a tree that is for such communicators, and does
@@ -316,7 +317,7 @@ fn show(options: &Show) -> anyhow::Result<()> {
         Format::Dot => one_tree(of, options.operation, tree_to_dot)?,
         Format::Svg => one_tree(of, options.operation, tree_to_svg)?,
     };
-    print(text.as_bytes())
+    Ok(print(text.as_bytes())?)
 }
 
 /// A picture of the first tree that fits, for an operation if there is one.
@@ -365,8 +366,8 @@ fn make(options: &Make) -> anyhow::Result<()> {
         name => begun(name, options)?,
     };
     match &options.output {
-        None => print(text.as_bytes()),
-        Some(path) => write_file(path, &text, options.force),
+        None => Ok(print(text.as_bytes())?),
+        Some(path) => Ok(write_file(path, &text, options.force)?),
     }
 }
 
@@ -416,28 +417,6 @@ fn begun(name: &str, options: &Make) -> anyhow::Result<String> {
         Some(Ok(tree)) => Ok(spelled_out(beginning, tree)),
         _ => bail!("no tree of this shape for these ranks"),
     }
-}
-
-/// Writes a whole file, or nothing.
-fn write_file(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
-    let shown = inert::path(path);
-    if !force && path.symlink_metadata().is_ok() {
-        bail!("{shown} exists; --force replaces it");
-    }
-    let Some(name) = path.file_name() else {
-        bail!("{shown} is no name of a file");
-    };
-    let mut unfinished = std::ffi::OsString::from(".");
-    unfinished.push(name);
-    unfinished.push(format!(".{}.unfinished", std::process::id()));
-    let unfinished = path.with_file_name(unfinished);
-    let written = fs::File::create_new(&unfinished)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&unfinished, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&unfinished);
-    }
-    written.with_context(|| shown)
 }
 
 /// A tree file, and the ranks at the places that it describes. A host that it names is among theirs.
@@ -491,13 +470,4 @@ fn operation(name: &str) -> Result<Collective, String> {
         let names = Collective::ALL.map(Collective::name).join(", ");
         format!("no operation of trees; expected one of {names}")
     })
-}
-
-/// Prints to stdout; a closed pipe is not an error.
-fn print(bytes: &[u8]) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("stdout"),
-    }
 }

@@ -1,7 +1,7 @@
 //! The command `collbench-tune`: explains, checks and writes rule files of MPI libraries.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use collbench_analyzer::{Analysis, RunFiles, analyze};
 use collbench_files::guard_mappings;
+use collbench_text::output::{print, write_file};
 use collbench_text::quantity::counted;
 use collbench_text::{inert, man};
 use collbench_tune::mpich::{self, Kind, OtherFiles};
@@ -327,11 +328,9 @@ fn write(
     let choices = choices_of(&read(path)?).with_context(|| inert::path(path))?;
     let output = options.output.as_deref();
     let name = output.map_or_else(|| "rules.txt".to_owned(), inert::path);
-    if format == Written::Mpich {
-        return write_for_mpich(options, &choices, recorded);
-    }
     let written = match format {
-        Written::Mpich | Written::Openmpi => {
+        Written::Mpich => return write_for_mpich(options, &choices, recorded),
+        Written::Openmpi => {
             let library = library(options.library.first(), recorded)?;
             open_mpi::write(&choices, library, &name)
         }
@@ -340,9 +339,7 @@ fn write(
             open_mpi::write_json(&choices, of_5_0)
         }
     };
-    for sentence in &written.left_out {
-        anstream::eprintln!("collbench-tune: left out: {}", inert::line(sentence, 200));
-    }
+    tell_left_out(&written.left_out);
     match output {
         None => print(written.text.as_bytes())?,
         Some(output) => {
@@ -353,6 +350,13 @@ fn write(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells which choices cannot be written, and why.
+fn tell_left_out(sentences: &[String]) {
+    for sentence in sentences {
+        anstream::eprintln!("collbench-tune: left out: {}", inert::line(sentence, 200));
+    }
 }
 
 /// Writes choices for MPICH: variables alone where that is enough.
@@ -368,9 +372,7 @@ fn write_for_mpich(
         );
     };
     let (written, left_out) = mpich::write_measured(choices, version, &base)?;
-    for sentence in &left_out {
-        anstream::eprintln!("collbench-tune: left out: {}", inert::line(sentence, 200));
-    }
+    tell_left_out(&left_out);
     let output = options.output.as_deref();
     let name = output.map_or_else(|| "selection.json".to_owned(), inert::path);
     let commands = written.command(&name).join("\n    ");
@@ -391,28 +393,6 @@ fn write_for_mpich(
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Writes a whole file, or nothing.
-fn write_file(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
-    let shown = inert::path(path);
-    if !force && path.symlink_metadata().is_ok() {
-        bail!("{shown} exists; --force replaces it");
-    }
-    let Some(name) = path.file_name() else {
-        bail!("{shown} is no name of a file");
-    };
-    let mut unfinished = std::ffi::OsString::from(".");
-    unfinished.push(name);
-    unfinished.push(format!(".{}.unfinished", std::process::id()));
-    let unfinished = path.with_file_name(unfinished);
-    let written = File::create_new(&unfinished)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&unfinished, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&unfinished);
-    }
-    written.with_context(|| shown)
 }
 
 /// What changes from one file, or library, to another.
@@ -613,13 +593,4 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         bail!("{} is larger than 1 MiB, which no rule file is", shown());
     }
     Ok(bytes)
-}
-
-/// Prints to stdout; a closed pipe is not an error.
-fn print(bytes: &[u8]) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("stdout"),
-    }
 }
