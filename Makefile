@@ -49,7 +49,7 @@ test-programs: build
 	RUST_TEST_THREADS=$(SIDE_BY_SIDE) $(CARGO) test --workspace --features collbench-tests/programs --test programs
 
 test-long: build
-	COLLBENCH_TESTS_LONG=1 $(CARGO) test -p collbench-tests --test it -- storm_of_collectives nobody_leaves_an_allreduce positions_in_a_ring nothing_is_left_of_ranks what_is_said_of_rule_files
+	COLLBENCH_TESTS_LONG=1 $(CARGO) test -p collbench-tests --test it -- storm_of_collectives nobody_leaves_an_allreduce positions_in_a_ring nothing_is_left_of_ranks what_is_said_of_rule_files messages_of_each_algorithm
 	COLLBENCH_TESTS_LONG=1 $(CARGO) test --release -p collbench-tune --lib any_bytes
 
 # STRANGERS=TEXT,..: only those whose name has one of these texts; STRANGERS_KEEP=1: what is kept is not

@@ -19,6 +19,7 @@ mod record;
 mod ring;
 mod rules;
 mod same;
+mod schedules;
 mod sites;
 mod switches;
 mod trees;

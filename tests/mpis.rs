@@ -11,7 +11,7 @@ use collbench_formats::{RankTrace, RecordKind};
 use collbench_tests::{
     Analysis, Cluster, Finished, Form, Job, RuledLibrary, Workspace, alone, analyze, calls_at,
     calls_by_class, command, edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired,
-    run, run_in, source_dir, target_dir,
+    run, run_in, schedules_of, source_dir, target_dir,
 };
 use serde_json::{Value, json};
 
@@ -785,6 +785,15 @@ fn what_is_said_of_rule_files_is_what_open_mpi_5_does() {
 /// Rules for some operations, for all communicators and sizes.
 const RULES: &str = "7\n2 1 2 1 0 4 0 0\n7 1 2 1 0 3 0 0\n0 1 2 1 0 4 0 0\n3 1 2 1 0 2 0 0\n\
                      6 1 2 1 0 4 0 0\n9 1 2 1 0 1 0 0\n15 1 2 1 0 3 0 0\n";
+
+#[test]
+fn messages_of_open_mpi_5_are_those_of_the_schedules_of_its_algorithms() {
+    if !have_mpis() {
+        return;
+    }
+    let library = RuledLibrary::five_with("schedules.c");
+    schedules_of(&library, &[2, 3, 4]).expect();
+}
 
 #[test]
 fn on_several_hosts_rules_of_open_mpi_5_decide_what_han_does_not_do() {

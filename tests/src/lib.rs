@@ -17,6 +17,7 @@ mod rank_files;
 mod room;
 mod rules;
 mod run;
+mod schedules;
 
 pub use agreement::{Agreement, agreements};
 pub use analysis::{Analysis, analyze, calls_by_class, sum};
@@ -34,3 +35,4 @@ pub use rules::{
     Agreed, Baseline, HanAgreed, Made, MpichAgreed, MpichLibrary, Reader, RuledLibrary, made_up,
 };
 pub use run::{Finished, Form, Job, mpirun, run, run_in, run_ranks, tuned};
+pub use schedules::{Forced, Schedules, compare_schedules, forced, schedules_of};

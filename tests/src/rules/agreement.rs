@@ -23,10 +23,10 @@ const PAYLOADS: usize = 12;
 /// An Open MPI that reads rule files.
 #[derive(Debug)]
 pub struct RuledLibrary {
-    pub(super) launcher: Vec<OsString>,
+    pub(crate) launcher: Vec<OsString>,
     /// Folder of the library; empty for one that the system's loader finds.
-    pub(super) library: String,
-    pub(super) executable: PathBuf,
+    pub(crate) library: String,
+    pub(crate) executable: PathBuf,
     /// What it reads.
     pub reader: Reader,
 }
@@ -81,10 +81,16 @@ impl RuledLibrary {
     /// The library of the `mpirun` in `PATH`: Open MPI 4.1 before 4.1.8.
     #[must_use]
     pub fn of_the_system() -> Self {
+        Self::of_the_system_with("ruled.c")
+    }
+
+    /// That library, and a program of `programs/`.
+    #[must_use]
+    pub fn of_the_system_with(name: &str) -> Self {
         Self {
             launcher: mpirun(RANKS),
             library: String::new(),
-            executable: program("ruled.c"),
+            executable: program(name),
             reader: Reader {
                 reads_version_line: false,
                 has_sparbit: false,
@@ -99,19 +105,30 @@ impl RuledLibrary {
     /// If the program for it cannot be compiled.
     #[must_use]
     pub fn five() -> Self {
+        Self::five_with("ruled.c")
+    }
+
+    /// That library, and a program of `programs/`.
+    ///
+    /// # Panics
+    ///
+    /// If the program for it cannot be compiled.
+    #[must_use]
+    pub fn five_with(name: &str) -> Self {
         let folder = target_dir().join("mpis/openmpi");
         let mut launcher = mpirun(RANKS);
         launcher[0] = folder.join("bin/mpirun").into();
-        let executable = target_dir().join("tmp/ruled-openmpi-5");
+        let stem = name.trim_end_matches(".c");
+        let executable = target_dir().join(format!("tmp/{stem}-openmpi-5"));
         fs::create_dir_all(target_dir().join("tmp")).expect("a folder for programs");
         let compiled = Command::new(folder.join("bin/mpicc"))
             .args(["-w", "-O1", "-o"])
             .arg(&executable)
-            .arg(source_dir().join("programs/ruled.c"))
+            .arg(source_dir().join("programs").join(name))
             .status();
         assert!(
             compiled.is_ok_and(|status| status.success()),
-            "ruled.c compiles for Open MPI 5"
+            "{name} compiles for Open MPI 5"
         );
         Self {
             launcher,

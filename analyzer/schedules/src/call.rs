@@ -1,0 +1,55 @@
+//! What is asked of a collective.
+
+/// A call of a collective, the same in all processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// How many processes the communicator has.
+    pub n_processes: usize,
+    /// The root, where the operation has one.
+    pub root: usize,
+    /// Elements of one process: what it contributes, or sends to each other one; of reduce_scatter
+    /// what each receives.
+    pub elements: u64,
+    /// Length of an element, bytes.
+    pub element_bytes: u64,
+}
+
+impl Call {
+    /// Another root.
+    #[must_use]
+    pub fn with_root(self, root: usize) -> Self {
+        Self { root, ..self }
+    }
+
+    /// As many elements for one process as this call has for all of them together.
+    #[must_use]
+    pub fn of_all(self) -> Self {
+        let elements = self.elements * self.n_processes as u64;
+        Self { elements, ..self }
+    }
+}
+
+/// Parameters of algorithms, as the library has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameters {
+    /// Length of a segment, bytes; 0: not divided into segments.
+    pub segment_bytes: u64,
+    /// Number of chains that begin at the root.
+    pub chains: usize,
+    /// Radix of k-nomial trees.
+    pub radix: usize,
+    /// Requests that a process has at once, at most; 0: any number.
+    pub requests: usize,
+}
+
+impl Default for Parameters {
+    /// Those of a library of which nothing is set.
+    fn default() -> Self {
+        Self {
+            segment_bytes: 0,
+            chains: 4,
+            radix: 4,
+            requests: 0,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Reductions to a root.
+//!
+//! # Source
+//! Open MPI's `coll_base_reduce.c`.
+
+use super::allreduce::{Halving, halve};
+use super::blocks::{elements_of_segment, segments};
+use super::trees::{Place, chains, in_order_binary, in_order_binomial, k_ary};
+use crate::call::{Call, Parameters};
+use crate::program::{Program, Request};
+
+pub(super) fn linear(call: &Call, _: &Parameters, p: &mut Program) {
+    let bytes = call.elements * call.element_bytes;
+    if p.rank() != call.root {
+        return p.send(call.root, bytes);
+    }
+    let last = call.n_processes - 1;
+    for rank in (0..=last).rev() {
+        if rank != call.root {
+            p.recv(rank);
+        }
+        if rank != last {
+            p.combine(bytes);
+        }
+    }
+}
+
+pub(super) fn chain(call: &Call, parameters: &Parameters, p: &mut Program) {
+    let place = chains(parameters.chains, p.rank(), call.root, call.n_processes);
+    along(call, parameters, &place, p);
+}
+
+pub(super) fn pipeline(call: &Call, parameters: &Parameters, p: &mut Program) {
+    let place = chains(1, p.rank(), call.root, call.n_processes);
+    along(call, parameters, &place, p);
+}
+
+pub(super) fn binary_tree(call: &Call, parameters: &Parameters, p: &mut Program) {
+    let place = k_ary(2, p.rank(), call.root, call.n_processes);
+    along(call, parameters, &place, p);
+}
+
+pub(super) fn binomial_tree(call: &Call, parameters: &Parameters, p: &mut Program) {
+    let place = in_order_binomial(p.rank(), call.root, call.n_processes);
+    along(call, parameters, &place, p);
+}
+
+/// To the last rank, so that the order of the ranks is kept, and from there to the root.
+pub(super) fn in_order_binary_tree(call: &Call, parameters: &Parameters, p: &mut Program) {
+    let place = in_order_binary(p.rank(), call.n_processes);
+    along(call, parameters, &place, p);
+    let last = call.n_processes - 1;
+    if last == call.root {
+        return;
+    }
+    if p.rank() == call.root {
+        p.recv(last);
+    } else if p.rank() == last {
+        p.send(call.root, call.elements * call.element_bytes);
+    }
+}
+
+/// Along a tree, segment by segment. The receive of what comes next, from the next child or of the next segment, is posted
+/// before one is waited for.
+fn along(call: &Call, parameters: &Parameters, place: &Place, p: &mut Program) {
+    let of_segment = elements_of_segment(call, parameters);
+    let segments = segments(call.elements, of_segment);
+    let bytes = |elements: u64| elements * call.element_bytes;
+    if place.children.is_empty() {
+        let Some(parent) = place.parent else {
+            return;
+        };
+        return from_leaf(
+            parent,
+            &segments,
+            call.element_bytes,
+            parameters.requests,
+            p,
+        );
+    }
+    let mut posted: Option<Request> = None;
+    let mut done: Option<(u64, bool)> = None;
+    // What was received for a segment is combined when the next receive is posted.
+    let mut go_on = |p: &mut Program, next: Option<Request>, of: Option<(u64, bool)>| {
+        if let Some(request) = posted.take() {
+            p.wait(request);
+        }
+        if let Some((elements, is_last_child)) = done {
+            p.combine(bytes(elements));
+            if let (true, Some(parent)) = (is_last_child, place.parent) {
+                p.send(parent, bytes(elements));
+            }
+        }
+        (posted, done) = (next, of);
+    };
+    for &elements in &segments {
+        for (nth, &child) in place.children.iter().enumerate() {
+            let is_last_child = nth + 1 == place.children.len();
+            let request = p.irecv(child);
+            go_on(p, Some(request), Some((elements, is_last_child)));
+        }
+    }
+    go_on(p, None, None);
+}
+
+/// Sends all segments; of many only so many at once, each until the parent receives it.
+fn from_leaf(parent: usize, segments: &[u64], element_bytes: u64, at_once: usize, p: &mut Program) {
+    if at_once == 0 || segments.len() <= at_once {
+        for elements in segments {
+            p.send(parent, elements * element_bytes);
+        }
+        return;
+    }
+    let mut sent = std::collections::VecDeque::new();
+    for elements in segments {
+        if sent.len() == at_once
+            && let Some(first) = sent.pop_front()
+        {
+            p.wait(first);
+        }
+        sent.push_back(p.isend_synchronous(parent, elements * element_bytes));
+    }
+    p.wait_all(sent);
+}
+
+/// Reduces parts by recursive halving, then gathers them at the root along a binomial tree.
+pub(super) fn rabenseifner(call: &Call, _: &Parameters, p: &mut Program) {
+    let Call {
+        root, n_processes, ..
+    } = *call;
+    let Halving {
+        n_pairs,
+        mut at,
+        mut kept,
+    } = halve(call, p);
+    let rank_of = |at: usize| if at < n_pairs { 2 * at } else { at + n_pairs };
+    let bytes = |elements: u64| elements * call.element_bytes;
+    // The root may be one of those that were left out: then it takes the place of the first process.
+    let is_root_out = root < 2 * n_pairs && root % 2 == 1;
+    let at_of_root = if is_root_out {
+        0
+    } else if root < 2 * n_pairs {
+        root / 2
+    } else {
+        root - n_pairs
+    };
+    if is_root_out && p.rank() == root {
+        // What the first process keeps after each step.
+        let n_steps = n_processes.ilog2();
+        kept = (1..=n_steps).map(|step| call.elements >> step).collect();
+        p.recv(0);
+        at = Some(0);
+    } else if is_root_out && at == Some(0) {
+        if let Some(&last) = kept.last() {
+            p.send(root, bytes(last));
+        }
+        at = None;
+    }
+    let Some(at) = at else {
+        return;
+    };
+    for (step, &elements) in kept.iter().enumerate().rev() {
+        let other = at ^ (1 << step);
+        let rank = if other == 0 && is_root_out {
+            root
+        } else {
+            rank_of(other)
+        };
+        if other >> step == at_of_root >> step {
+            p.send(rank, bytes(elements));
+            break;
+        }
+        p.recv(rank);
+    }
+}

@@ -1,0 +1,3 @@
+//! Schedules of all algorithms, among any number of processes.
+
+mod algorithms;
