@@ -2,14 +2,20 @@
 //! waits for.
 //!
 //! A [`Schedule`] has a list of [`Action`]s for each process. [`open_mpi`] makes the schedules of the
-//! algorithms of Open MPI. This crate knows neither traces nor times.
+//! algorithms of Open MPI, [`trees`] those of any spanning tree. An [`Evaluator`] finds out how long one
+//! takes on a [`Network`]. This crate does not know traces.
 #![forbid(unsafe_code)]
 
 mod call;
+mod evaluate;
+mod network;
 pub mod open_mpi;
 mod program;
 mod schedule;
+pub mod trees;
 
 pub use call::{Call, Parameters};
+pub use evaluate::Evaluator;
+pub use network::{Link, Network, Shared, Way};
 pub use program::{Program, Request};
 pub use schedule::{Action, Message, Process, Schedule, UnmatchedError, What};

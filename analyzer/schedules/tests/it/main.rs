@@ -1,3 +1,5 @@
 //! Schedules of all algorithms, among any number of processes.
 
 mod algorithms;
+mod literature;
+mod resources;
