@@ -94,6 +94,40 @@ pub fn choices_of(text: &[u8]) -> Result<Vec<Choice>, ChoicesError> {
     Ok(choices.into_values().collect())
 }
 
+/// The bytes of one process for which a choice holds: the first and the last number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held<'c> {
+    pub(crate) choice: &'c Choice,
+    pub(crate) bytes: (u64, u64),
+}
+
+/// Choices by operation, number of processes and bytes. Each holds from its bytes on to the next one of
+/// its operation and number of processes; the first one from 0 on.
+pub(crate) fn held(choices: &[Choice]) -> Vec<Held<'_>> {
+    let mut sorted: Vec<&Choice> = choices.iter().collect();
+    let place = |choice: &Choice| (choice.operation.name(), choice.n_processes);
+    sorted.sort_by_key(|choice| (place(choice), choice.bytes));
+    sorted.dedup_by_key(|choice| (place(choice), choice.bytes));
+    let mut all: Vec<Held<'_>> = Vec::new();
+    for choice in sorted {
+        let mut first = 0;
+        if let Some(before) = all.last_mut()
+            && place(before.choice) == place(choice)
+        {
+            if before.choice.algorithm == choice.algorithm {
+                continue;
+            }
+            before.bytes.1 = choice.bytes - 1;
+            first = choice.bytes;
+        }
+        all.push(Held {
+            choice,
+            bytes: (first, u64::MAX),
+        });
+    }
+    all
+}
+
 impl Selected {
     /// `None` if no time is known, `Some(None)` for the library's own choice.
     fn chosen(&self) -> Option<Option<&str>> {

@@ -19,6 +19,7 @@ mod report;
 mod rules;
 mod screen;
 mod trace;
+mod written;
 
 pub use call::CallClass;
 pub use choices::{Choice, ChoicesError, choices_of};
@@ -29,3 +30,4 @@ pub use problem::{Position, Problem};
 pub use report::{Differences, Report};
 pub use rules::{Changed, RuleFile, RuleFileError};
 pub use trace::calls_of;
+pub use written::Written;

@@ -31,4 +31,4 @@ pub use unused::unused;
 pub use version::{
     Algorithm, CountedSize, Limit, OperationTable, Part, Version, VersionTable, has_number,
 };
-pub use write::{Written, write, write_json};
+pub use write::{write, write_json};

@@ -8,26 +8,14 @@ use serde_json::{Value, json};
 use super::library::Library;
 use super::version::{Algorithm, CountedSize, OperationTable};
 use crate::choices::Choice;
+use crate::written::{BySize, Written, head, with_ends, with_parameters};
 
 /// The fan-out of a chain that is forced without one: `coll_tuned_OPERATION_algorithm_chain_fanout`,
 /// with which choices are measured.
 const CHAIN_FAN_OUT: u32 = 4;
 
-/// A file, and what of the choices is not in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
-    /// The text.
-    pub text: String,
-    /// Sentences.
-    pub left_out: Vec<String>,
-}
-
-/// Rules of an operation for communicators of a size: from a size of the file on, an algorithm, or the
-/// library's choice.
-type Rules = Vec<(u64, Option<Algorithm>)>;
-
-/// Rules by number of the operation and by number of processes.
-type Operations = BTreeMap<i64, (&'static OperationTable, BTreeMap<u32, Rules>)>;
+/// Rules by number of the operation: from a size of the file on, an algorithm, or the library's choice.
+type Operations = BTreeMap<i64, (&'static OperationTable, BySize<Option<Algorithm>>)>;
 
 /// A classic rule file for this library. A rule holds from its measured length on; communicators of
 /// fewer processes than were measured, and of more, are left to the library.
@@ -35,10 +23,20 @@ type Operations = BTreeMap<i64, (&'static OperationTable, BTreeMap<u32, Rules>)>
 pub fn write(choices: &[Choice], library: Library, file_name: &str) -> Written {
     let mut left_out = Vec::new();
     let operations = rules_of(choices, library, &mut left_out);
+    let commands = commands(file_name);
     Written {
-        text: text_of(&operations, library, file_name),
+        text: text_of(&operations, library, &commands),
+        commands,
         left_out,
     }
+}
+
+/// What uses a file of rules of `coll_tuned`.
+fn commands(file_name: &str) -> Vec<String> {
+    with_parameters(&[
+        ("coll_tuned_use_dynamic_rules", "1"),
+        ("coll_tuned_dynamic_rules_filename", file_name),
+    ])
 }
 
 /// A JSON rule file of Open MPI 6.0, as its published schema has it. No library that could be run reads
@@ -48,7 +46,7 @@ pub fn write(choices: &[Choice], library: Library, file_name: &str) -> Written {
 /// Operations that the schema spells otherwise than the reader, `mca_coll_base_name_to_colltype`, or not
 /// at all, are left out: the reader ignores the whole file for an operation that it does not know.
 #[must_use]
-pub fn write_json(choices: &[Choice], of_5_0: Library) -> Written {
+pub fn write_json(choices: &[Choice], of_5_0: Library, file_name: &str) -> Written {
     const NOT_IN_BOTH: [&str; 3] = ["allgatherv", "reduce_scatter", "reduce_scatter_block"];
     let mut left_out = Vec::new();
     let mut operations = rules_of(choices, of_5_0, &mut left_out);
@@ -74,12 +72,13 @@ pub fn write_json(choices: &[Choice], of_5_0: Library) -> Written {
     let file = json!({ "rule_file_version": 3, "module": "tuned", "collectives": collectives });
     Written {
         text: format!("{file:#}\n"),
+        commands: commands(file_name),
         left_out,
     }
 }
 
 /// Rules of one communicator size. A length without a rule is the library's.
-fn json_rules(rules: &Rules) -> Vec<Value> {
+fn json_rules(rules: &[(u64, Option<Algorithm>)]) -> Vec<Value> {
     let of = |(nth, (size, algorithm)): (usize, &(u64, Option<Algorithm>))| {
         let algorithm = (*algorithm)?;
         let last = rules
@@ -156,30 +155,29 @@ fn rules_of(choices: &[Choice], library: Library, left_out: &mut Vec<String>) ->
     operations
 }
 
-fn text_of(operations: &Operations, library: Library, file_name: &str) -> String {
-    let mut text = format!(
-        "# Rules of coll_tuned for {}, written by collbench-tune {}.\n\
-         # This format was run with Open MPI 4.1.4 and 5.0.11. To use it:\n\
-         #   mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file_name} ...\n\
-         # or, in the environment:\n\
-         #   OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_dynamic_rules_filename={file_name}\n",
-        library.version,
-        env!("CARGO_PKG_VERSION"),
-    );
+fn text_of(operations: &Operations, library: Library, commands: &[String]) -> String {
+    let mut sentences = vec![
+        format!("Rules of coll_tuned for {}.", library.version),
+        "This format was run with Open MPI 4.1.4 and 5.0.11.".to_owned(),
+    ];
     if library.table.han_priority > library.table.tuned_priority {
-        text += "# On several hosts coll_han goes before it: add --mca coll_han_priority 0\n";
+        sentences.push(
+            "On several hosts coll_han goes before it: add --mca coll_han_priority 0, or a file of \
+             --write openmpi-han."
+                .to_owned(),
+        );
     }
+    let mut text = head(&sentences, commands);
     let _ = writeln!(text, "{:<20}# operations", operations.len());
     for (id, (table, by_processes)) in operations {
         let _ = writeln!(text, "\n{id:<20}# {} ({})", table.name, table.size);
-        let n_sizes = by_processes.len();
-        // Below the smallest and above the largest the library chooses.
-        let _ = writeln!(text, "{:<20}# communicator sizes", n_sizes + 2);
-        let none = |text: &mut String, n: u32| {
-            let _ = writeln!(text, "{n:<20}# processes: the library chooses\n0");
-        };
-        none(&mut text, 1);
-        for (n, rules) in by_processes {
+        let sizes = with_ends(by_processes);
+        let _ = writeln!(text, "{:<20}# communicator sizes", sizes.len());
+        for (n, rules) in sizes {
+            if rules.is_empty() {
+                let _ = writeln!(text, "{n:<20}# processes: the library chooses\n0");
+                continue;
+            }
             let _ = writeln!(text, "{n:<20}# processes\n{:<20}# rules", rules.len());
             for (size, algorithm) in rules {
                 let id = algorithm.map_or(0, |algorithm| algorithm.id);
@@ -190,8 +188,6 @@ fn text_of(operations: &Operations, library: Library, file_name: &str) -> String
                 let _ = writeln!(text, "{rule:<20}# {name}");
             }
         }
-        let largest = by_processes.keys().next_back().copied().unwrap_or(1);
-        none(&mut text, largest.saturating_add(1));
     }
     text
 }
@@ -306,7 +302,7 @@ mod tests {
     #[test]
     fn json_is_as_the_schema_of_6_0_says() {
         let library = Library::of(Version::find("Open MPI 5.0.11").unwrap()).unwrap();
-        let written = write_json(&all(library), library);
+        let written = write_json(&all(library), library, "rules.json");
         assert_eq!(
             written.left_out,
             [

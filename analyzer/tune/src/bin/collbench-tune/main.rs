@@ -1,5 +1,7 @@
 //! The command `collbench-tune`: explains, checks and writes rule files of MPI libraries.
 
+mod write;
+
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -9,14 +11,11 @@ use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use collbench_analyzer::{Analysis, RunFiles, analyze};
 use collbench_files::guard_mappings;
-use collbench_text::output::{print, write_file};
-use collbench_text::quantity::counted;
+use collbench_text::output::print;
 use collbench_text::{inert, man};
 use collbench_tune::mpich::{self, Kind, OtherFiles};
-use collbench_tune::open_mpi::{self, Library, Parameters, Settings, Version};
-use collbench_tune::{
-    CallClass, Choice, Differences, Report, RuleFile, calls_of, choices_of, format_of,
-};
+use collbench_tune::open_mpi::{Library, Parameters, Settings, Version};
+use collbench_tune::{CallClass, Differences, Report, RuleFile, calls_of, format_of};
 
 /// Exit status: the command line is invalid.
 const USAGE: u8 = 2;
@@ -115,6 +114,8 @@ enum Written {
     Openmpi,
     /// Rules of Open MPI's coll_tuned in JSON, for 6.0: needs --untested
     OpenmpiJson,
+    /// Rules of Open MPI's coll_han, for 5.0, which hands calls over to coll_tuned on several hosts
+    OpenmpiHan,
     /// Variables of MPICH, or a copy of its own file of algorithms with the choices in it
     Mpich,
 }
@@ -256,11 +257,8 @@ fn rules(options: &Rules) -> anyhow::Result<ExitCode> {
         _ => return usage("two directories; expected one trace"),
     };
     if let Some(format) = options.write {
-        if format == Written::OpenmpiJson && !options.untested {
-            return usage("no Open MPI 6.0 could be run to test this format; add --untested");
-        }
         return match (&files[..], &options.library[..]) {
-            ([choices], [] | [_]) => write(options, format, choices, recorded.as_ref()),
+            ([choices], [] | [_]) => write::write(options, format, choices, recorded.as_ref()),
             _ => usage("--write takes one file of choices and one library"),
         };
     }
@@ -316,83 +314,6 @@ fn explain(options: &Rules, path: &Path, recorded: Option<&Recorded>) -> anyhow:
     } else {
         ExitCode::FAILURE
     })
-}
-
-/// Writes a rule file of choices.
-fn write(
-    options: &Rules,
-    format: Written,
-    path: &Path,
-    recorded: Option<&Recorded>,
-) -> anyhow::Result<ExitCode> {
-    let choices = choices_of(&read(path)?).with_context(|| inert::path(path))?;
-    let output = options.output.as_deref();
-    let name = output.map_or_else(|| "rules.txt".to_owned(), inert::path);
-    let written = match format {
-        Written::Mpich => return write_for_mpich(options, &choices, recorded),
-        Written::Openmpi => {
-            let library = library(options.library.first(), recorded)?;
-            open_mpi::write(&choices, library, &name)
-        }
-        Written::OpenmpiJson => {
-            let of_5_0 = library(Some(&"Open MPI 5.0".to_owned()), None)?;
-            open_mpi::write_json(&choices, of_5_0)
-        }
-    };
-    tell_left_out(&written.left_out);
-    match output {
-        None => print(written.text.as_bytes())?,
-        Some(output) => {
-            write_file(output, &written.text, options.force)?;
-            let n = counted(choices.len() as u64, "choice");
-            let use_it = "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename";
-            print(format!("{name}: of {n}; {use_it} {name} ... uses it\n").as_bytes())?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Tells which choices cannot be written, and why.
-fn tell_left_out(sentences: &[String]) {
-    for sentence in sentences {
-        anstream::eprintln!("collbench-tune: left out: {}", inert::line(sentence, 200));
-    }
-}
-
-/// Writes choices for MPICH: variables alone where that is enough.
-fn write_for_mpich(
-    options: &Rules,
-    choices: &[Choice],
-    recorded: Option<&Recorded>,
-) -> anyhow::Result<ExitCode> {
-    let (version, _) = version_of_mpich(options.library.first(), recorded)?;
-    let Some(base) = base_of_mpich(options)?.and_then(|(others, _)| others.mpir) else {
-        bail!(
-            "MPICH's own file of algorithms is needed: name its library, or that file, by --base"
-        );
-    };
-    let (written, left_out) = mpich::write_measured(choices, version, &base)?;
-    tell_left_out(&left_out);
-    let output = options.output.as_deref();
-    let name = output.map_or_else(|| "selection.json".to_owned(), inert::path);
-    let commands = written.command(&name).join("\n    ");
-    match (&written.file, output) {
-        (Some(text), None) => {
-            anstream::eprintln!("collbench-tune: one of these uses it:\n    {commands}");
-            print(text.as_bytes())?;
-        }
-        (Some(text), Some(output)) => {
-            write_file(output, text, options.force)?;
-            let n = counted(choices.len() as u64, "choice");
-            print(format!("{name}: of {n}; one of these uses it:\n    {commands}\n").as_bytes())?;
-        }
-        (None, _) => {
-            print(
-                format!("No file is needed; one of these is enough:\n    {commands}\n").as_bytes(),
-            )?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// What changes from one file, or library, to another.

@@ -1,0 +1,117 @@
+//! What `--write` does: rule files of choices.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use collbench_text::inert;
+use collbench_text::output::{print, write_file};
+use collbench_text::quantity::counted;
+use collbench_tune::open_mpi::{self, Library, han};
+use collbench_tune::{Choice, Written, choices_of, mpich};
+
+use super::{Recorded, Rules, Usage, base_of_mpich, library, read, version_of_mpich};
+
+/// Writes a rule file of choices.
+pub(crate) fn write(
+    options: &Rules,
+    format: super::Written,
+    path: &Path,
+    recorded: Option<&Recorded>,
+) -> anyhow::Result<ExitCode> {
+    if let Some(why) = format.untested()
+        && !options.untested
+    {
+        return Err(Usage(format!("{why}; add --untested")).into());
+    }
+    let choices = choices_of(&read(path)?).with_context(|| inert::path(path))?;
+    let output = options.output.as_deref();
+    let name = output.map_or_else(|| format.file_name().to_owned(), inert::path);
+    let of_open_mpi = || library(options.library.first(), recorded);
+    let written = match format {
+        super::Written::Openmpi => open_mpi::write(&choices, of_open_mpi()?, &name),
+        super::Written::OpenmpiHan => han::write(&choices, with_han(of_open_mpi()?)?, &name),
+        super::Written::OpenmpiJson => {
+            let of_5_0 = library(Some(&"Open MPI 5.0".to_owned()), None)?;
+            open_mpi::write_json(&choices, of_5_0, &name)
+        }
+        super::Written::Mpich => for_mpich(options, &choices, recorded, &name)?,
+    };
+    for sentence in &written.left_out {
+        anstream::eprintln!("collbench-tune: left out: {}", inert::line(sentence, 200));
+    }
+    let commands = written.commands.join("\n    ");
+    if written.text.is_empty() && format != super::Written::Mpich {
+        bail!("nothing of these choices can be written in this format");
+    }
+    match output {
+        _ if written.text.is_empty() => {
+            print(
+                format!("No file is needed; one of these is enough:\n    {commands}\n").as_bytes(),
+            )?;
+        }
+        None => {
+            anstream::eprintln!("collbench-tune: one of these uses it:\n    {commands}");
+            print(written.text.as_bytes())?;
+        }
+        Some(output) => {
+            write_file(output, &written.text, options.force)?;
+            let n = counted(choices.len() as u64, "choice");
+            print(format!("{name}: of {n}; one of these uses it:\n    {commands}\n").as_bytes())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl super::Written {
+    /// The name that a file has in command lines, where none is written.
+    fn file_name(self) -> &'static str {
+        match self {
+            Self::Openmpi => "rules.txt",
+            Self::OpenmpiHan => "han.txt",
+            Self::OpenmpiJson => "rules.json",
+            Self::Mpich => "selection.json",
+        }
+    }
+
+    /// Why the format could not be tested.
+    fn untested(self) -> Option<&'static str> {
+        match self {
+            Self::OpenmpiJson => Some("no Open MPI 6.0 could be run to test this format"),
+            Self::Openmpi | Self::OpenmpiHan | Self::Mpich => None,
+        }
+    }
+}
+
+/// A library whose `coll_han` follows rules.
+fn with_han(library: Library) -> anyhow::Result<Library> {
+    if library.version.major != 5 {
+        let what = format!(
+            "rules of coll_han are written for Open MPI 5.0, not for {}: before 5.0 coll_han does nothing by itself",
+            library.version
+        );
+        return Err(Usage(what).into());
+    }
+    Ok(library)
+}
+
+/// Choices for MPICH: variables alone where that is enough.
+fn for_mpich(
+    options: &Rules,
+    choices: &[Choice],
+    recorded: Option<&Recorded>,
+    name: &str,
+) -> anyhow::Result<Written> {
+    let (version, _) = version_of_mpich(options.library.first(), recorded)?;
+    let Some(base) = base_of_mpich(options)?.and_then(|(others, _)| others.mpir) else {
+        bail!(
+            "MPICH's own file of algorithms is needed: name its library, or that file, by --base"
+        );
+    };
+    let (written, left_out) = mpich::write_measured(choices, version, &base)?;
+    Ok(Written {
+        commands: written.command(name).to_vec(),
+        text: written.file.unwrap_or_default(),
+        left_out,
+    })
+}
