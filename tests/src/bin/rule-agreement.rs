@@ -9,12 +9,13 @@ use collbench_tests::{Agreed, Cluster, HanAgreed, RuledLibrary, made_up};
 const HELP: &str = "\
 rule-agreement [--library system|5] [--files N] [--seed N] [--only NUMBER] [--show]
 rule-agreement [--library system|5] [--seed N] --written
-rule-agreement [--files N] [--seed N] --han
+rule-agreement [--files N] [--seed N] --han [--written]
 
 The status is 1 where something differs.
 --only     runs one file of the seed; with --show it is printed
 --written  runs files that collbench-tune writes of choices of each algorithm
---han      runs files of coll_han with Open MPI 5 on two simulated hosts
+--han      runs files of coll_han with Open MPI 5 on two simulated hosts, the last of which is written
+           by collbench-tune; with --written none is made up
 ";
 
 /// The command line.
@@ -87,7 +88,8 @@ fn of_han(options: &Options) -> ExitCode {
         return ExitCode::FAILURE;
     };
     let library = RuledLibrary::five();
-    let sum = HanAgreed::of(&cluster, &library, options.seed, options.files);
+    let files = if options.is_written { 0 } else { options.files };
+    let sum = HanAgreed::of(&cluster, &library, options.seed, files);
     for difference in &sum.differences {
         println!("{difference}");
     }

@@ -31,6 +31,13 @@ struct Made {
     algorithms: &'static [&'static str],
     /// Numbers and names of two algorithms of `coll_tuned`: for 4 to 6 processes, and for fewer.
     tuned: [(u64, &'static str); 2],
+    /// The name by which the first of these can be chosen.
+    chosen: &'static str,
+}
+
+/// The name in the standard.
+fn operation(made: &Made) -> String {
+    format!("MPI_{}{}", made.name[..1].to_uppercase(), &made.name[1..])
 }
 
 const MADE: [Made; 7] = [
@@ -39,42 +46,49 @@ const MADE: [Made; 7] = [
         id: 0,
         algorithms: &["intra", "simple"],
         tuned: [(4, "ring"), (2, "bruck")],
+        chosen: "ring",
     },
     Made {
         name: "allreduce",
         id: 2,
         algorithms: &["intra", "simple", "reproducible"],
         tuned: [(4, "ring"), (3, "recursivedoubling")],
+        chosen: "ring",
     },
     Made {
         name: "barrier",
         id: 6,
         algorithms: &["simple"],
         tuned: [(2, "doublering"), (3, "recursivedoubling")],
+        chosen: "double_ring",
     },
     Made {
         name: "bcast",
         id: 7,
         algorithms: &["intra", "simple"],
         tuned: [(3, "pipeline"), (6, "binomial")],
+        chosen: "pipeline",
     },
     Made {
         name: "gather",
         id: 9,
         algorithms: &["intra", "simple"],
         tuned: [(2, "binomial"), (3, "linear_sync")],
+        chosen: "binomial",
     },
     Made {
         name: "reduce",
         id: 11,
         algorithms: &["intra", "simple", "reproducible"],
         tuned: [(3, "pipeline"), (5, "binomial")],
+        chosen: "pipeline",
     },
     Made {
         name: "scatter",
         id: 15,
         algorithms: &["intra", "simple"],
         tuned: [(3, "linear_nb"), (2, "binomial")],
+        chosen: "linear_nb",
     },
 ];
 
@@ -92,8 +106,8 @@ pub struct HanAgreed {
 }
 
 impl HanAgreed {
-    /// Makes files up, the second of two with faults, runs and compares them; and one at which `MPI_Init`
-    /// crashes.
+    /// Makes files up, the second of two with faults, runs and compares them; one at which `MPI_Init`
+    /// crashes; and one that `collbench-tune` writes.
     ///
     /// # Panics
     ///
@@ -119,7 +133,53 @@ impl HanAgreed {
         let crashing = "1 alltoall 1 2 1 1 1 0 han @simple\n";
         let used = [("coll_han_use_dynamic_file_rules", "1")];
         agreed.compare(cluster, library, "crash", crashing, &used);
+        agreed.written(cluster, library);
         agreed
+    }
+
+    /// Has a file written that hands each operation over to `coll_tuned` for some lengths and leaves it to
+    /// `coll_han` for others, and runs it.
+    fn written(&mut self, cluster: &Cluster, library: &RuledLibrary) {
+        let chosen = |made: &Made, nth: usize| (nth % 2 == 1).then_some(made.chosen);
+        let mut selection = Vec::new();
+        for made in &MADE {
+            let lengths: &[u64] = if made.name == "barrier" {
+                &[0]
+            } else {
+                &PAYLOADS[1..]
+            };
+            for (nth, &bytes) in lengths.iter().enumerate() {
+                // The other way round for the barrier, whose length is none.
+                let algorithm = chosen(made, nth + usize::from(bytes == 0));
+                selection.push(super::written::chosen(
+                    &operation(made),
+                    6,
+                    bytes,
+                    algorithm,
+                ));
+            }
+        }
+        let text = super::written::write("openmpi-han", "Open MPI 5.0.11", &selection);
+        let used = [("coll_han_use_dynamic_file_rules", "1")];
+        let Some(said) = self.compare(cluster, library, "written", &text, &used) else {
+            self.differences.push("written: it does not run".to_owned());
+            return;
+        };
+        let calls = most_of_each(&said);
+        for choice in &selection {
+            let is_of_choice = |call: &&&Value| {
+                ["operation", "processes"]
+                    .iter()
+                    .all(|key| call[key] == choice[key])
+                    && call["bytes_max"] == choice["bytes"]
+            };
+            let is_tuned = !choice["candidates"][0]["algorithm"].is_null();
+            let found = calls.iter().find(is_of_choice);
+            if found.is_none_or(|call| (call["algorithm"] == "coll_tuned") != is_tuned) {
+                self.differences
+                    .push(format!("written: {choice} became {found:?}"));
+            }
+        }
     }
 
     fn compare(
@@ -129,7 +189,7 @@ impl HanAgreed {
         name: &str,
         text: &str,
         parameters: &[(&str, &str)],
-    ) {
+    ) -> Option<Value> {
         let workspace = Workspace::new();
         let file = workspace.join("rules");
         fs::write(&file, text).expect("a file can be written");
@@ -146,7 +206,7 @@ impl HanAgreed {
                 self.differences
                     .push(format!("{name}: the run failed: {said}"));
             }
-            return;
+            return None;
         }
         let trace = workspace.join("trace");
         let paths = [&file, &trace].map(|path| path.to_str().expect("UTF-8"));
@@ -154,6 +214,7 @@ impl HanAgreed {
         for call in most_of_each(&said) {
             self.check(name, call);
         }
+        Some(said)
     }
 
     fn check(&mut self, name: &str, call: &Value) {
