@@ -19,6 +19,7 @@ mod report;
 mod rules;
 mod screen;
 mod trace;
+pub mod trees;
 mod written;
 
 pub use call::CallClass;

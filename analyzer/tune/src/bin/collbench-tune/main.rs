@@ -118,6 +118,9 @@ enum Written {
     OpenmpiHan,
     /// Variables of MPICH, or a copy of its own file of algorithms with the choices in it
     Mpich,
+    /// Trees of our own, for collbench-record --trees: those that were measured, and those of the shape of
+    /// an algorithm
+    Trees,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

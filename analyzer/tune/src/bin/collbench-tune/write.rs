@@ -1,13 +1,15 @@
 //! What `--write` does: rule files of choices.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use collbench_text::inert;
 use collbench_text::output::{print, write_file};
 use collbench_text::quantity::counted;
+use collbench_tree_files::BEST;
 use collbench_tune::open_mpi::{self, Library, han};
+use collbench_tune::trees::{self, TreeText};
 use collbench_tune::{Choice, Written, choices_of, mpich};
 
 use super::{Recorded, Rules, Usage, base_of_mpich, library, read, version_of_mpich};
@@ -36,6 +38,10 @@ pub(crate) fn write(
             open_mpi::write_json(&choices, of_5_0, &name)
         }
         super::Written::Mpich => for_mpich(options, &choices, recorded, &name)?,
+        super::Written::Trees => {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            trees::write(&choices, &|file| tree_file(file, folder), &name)
+        }
     };
     for sentence in &written.left_out {
         anstream::eprintln!("collbench-tune: left out: {}", inert::line(sentence, 200));
@@ -71,6 +77,7 @@ impl super::Written {
             Self::OpenmpiHan => "han.txt",
             Self::OpenmpiJson => "rules.json",
             Self::Mpich => "selection.json",
+            Self::Trees => "trees.toml",
         }
     }
 
@@ -78,7 +85,7 @@ impl super::Written {
     fn untested(self) -> Option<&'static str> {
         match self {
             Self::OpenmpiJson => Some("no Open MPI 6.0 could be run to test this format"),
-            Self::Openmpi | Self::OpenmpiHan | Self::Mpich => None,
+            Self::Openmpi | Self::OpenmpiHan | Self::Mpich | Self::Trees => None,
         }
     }
 }
@@ -93,6 +100,26 @@ fn with_han(library: Library) -> anyhow::Result<Library> {
         return Err(Usage(what).into());
     }
     Ok(library)
+}
+
+/// The tree file that was measured by a name: from here, or beside the choices.
+fn tree_file(name: &str, beside: &Path) -> Result<TreeText, String> {
+    if name == "best" {
+        return Ok(TreeText {
+            text: BEST.to_owned(),
+            folder: PathBuf::new(),
+        });
+    }
+    let here = PathBuf::from(name);
+    let path = if here.exists() {
+        here
+    } else {
+        beside.join(name)
+    };
+    let bytes = read(&path).map_err(|error| format!("{error:#}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no text"))?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    Ok(TreeText { text, folder })
 }
 
 /// Choices for MPICH: variables alone where that is enough.
