@@ -8,7 +8,7 @@ use crate::explain::{Explained, divide};
 use crate::looks::{Format, format_of};
 use crate::mpich::{self, MpichFile, OtherFiles};
 use crate::open_mpi::han::{self, HanFile};
-use crate::open_mpi::{self, ClassicFile, Library, Settings};
+use crate::open_mpi::{self, ClassicFile, JsonFile, Library, Settings, TunedFile};
 use crate::problem::{Position, Problem};
 
 /// A rule file, as a library with its settings reads it.
@@ -21,6 +21,7 @@ pub struct RuleFile {
 #[derive(Debug)]
 enum Kind {
     Classic(Box<Classic>),
+    Json(Box<Json>),
     Han(Box<Han>),
     Mpich {
         file: Box<MpichFile>,
@@ -32,6 +33,13 @@ enum Kind {
 struct Classic {
     text: Vec<u8>,
     file: ClassicFile,
+    library: Library,
+    settings: Settings,
+}
+
+#[derive(Debug)]
+struct Json {
+    file: JsonFile,
     library: Library,
     settings: Settings,
 }
@@ -49,10 +57,18 @@ pub enum RuleFileError {
     /// It is no rule file.
     #[error("no rule file: {0}; expected rules of Open MPI's coll_tuned, or selections of MPICH")]
     Other(String),
-    /// It is one that this version does not read.
-    #[error("{0} are not read yet; expected rules of coll_tuned or coll_han")]
-    NotRead(&'static str),
+    /// The library reads no such file, or how it does is not modelled.
+    #[error("{0}")]
+    NotRead(String),
 }
+
+/// Of rules in JSON.
+const UNTESTED: &str = "untested: no Open MPI 6.0 could be run; what is said follows the published schema and the sources of \
+                        its branch v6.0.x";
+
+/// Of rules of `coll_han`.
+const OFF_IN_4_1: &str = "coll_han has priority 0 in Open MPI 4.1, and does nothing; what it does with a higher \
+                          coll_han_priority is not modelled";
 
 /// A class of calls, or a part of it, that two files decide differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,26 +91,44 @@ impl RuleFile {
         settings: Settings,
         element: Option<u64>,
     ) -> Result<Self, RuleFileError> {
-        match format_of(&text).map_err(RuleFileError::Other)? {
-            Format::OpenMpiClassic => {}
-            Format::OpenMpiHan => {
-                let file = HanFile::read(&text, library);
-                let kind = Kind::Han(Box::new(Han {
-                    file,
-                    library,
-                    settings,
-                }));
-                return Ok(Self { kind, element });
+        let format = format_of(&text).map_err(RuleFileError::Other)?;
+        let reads_json = library.version.major >= 6;
+        let kind = match format {
+            Format::OpenMpiClassic if !reads_json => Kind::Classic(Box::new(Classic {
+                file: ClassicFile::read(&text, library),
+                text,
+                library,
+                settings,
+            })),
+            Format::OpenMpiHan if !reads_json => Kind::Han(Box::new(Han {
+                file: HanFile::read(&text, library),
+                library,
+                settings,
+            })),
+            Format::OpenMpiJson if reads_json => Kind::Json(Box::new(Json {
+                file: JsonFile::read(&text, library),
+                library,
+                settings,
+            })),
+            Format::Mpich => {
+                return Err(RuleFileError::Other(format!("it has {}", format.words())));
             }
-            other => return Err(RuleFileError::NotRead(other.words())),
-        }
-        let file = ClassicFile::read(&text, library);
-        let kind = Kind::Classic(Box::new(Classic {
-            text,
-            file,
-            library,
-            settings,
-        }));
+            Format::OpenMpiJson => {
+                return Err(RuleFileError::NotRead(format!(
+                    "{} does not read rules in JSON, which are for Open MPI 6.0: it takes the file for \
+                     numbers; write it with --write openmpi",
+                    library.version
+                )));
+            }
+            Format::OpenMpiClassic | Format::OpenMpiHan => {
+                return Err(RuleFileError::NotRead(format!(
+                    "how {} reads {} is not modelled: its sources take the sizes of communicators for \
+                     others than 5.0 does; rules in JSON are read",
+                    library.version,
+                    format.words()
+                )));
+            }
+        };
         Ok(Self { kind, element })
     }
 
@@ -127,6 +161,7 @@ impl RuleFile {
     pub fn format(&self) -> &'static str {
         match &self.kind {
             Kind::Classic(_) => Format::OpenMpiClassic.words(),
+            Kind::Json(_) => Format::OpenMpiJson.words(),
             Kind::Han(_) => Format::OpenMpiHan.words(),
             Kind::Mpich { file, .. } => file.format(),
         }
@@ -149,6 +184,7 @@ impl RuleFile {
     pub fn library(&self) -> String {
         match &self.kind {
             Kind::Classic(of) => of.library.version.to_string(),
+            Kind::Json(of) => of.library.version.to_string(),
             Kind::Han(of) => of.library.version.to_string(),
             Kind::Mpich { library, .. } => library.clone(),
         }
@@ -156,10 +192,12 @@ impl RuleFile {
 
     /// What is to be known of the file and the run as a whole.
     #[must_use]
-    pub fn notes(&self) -> &[String] {
+    pub fn notes(&self) -> Vec<String> {
         match &self.kind {
-            Kind::Classic(_) | Kind::Han(_) => &[],
-            Kind::Mpich { file, .. } => file.notes(),
+            Kind::Mpich { file, .. } => file.notes().to_vec(),
+            Kind::Json(_) => vec![UNTESTED.to_owned()],
+            Kind::Han(of) if of.library.version.major < 5 => vec![OFF_IN_4_1.to_owned()],
+            Kind::Classic(_) | Kind::Han(_) => Vec::new(),
         }
     }
 
@@ -173,8 +211,12 @@ impl RuleFile {
                 let sentence = format!("the library ignores the whole file, without a word: {why}");
                 Some((dropped.at, sentence))
             }
-            Kind::Han(of) => {
-                let fault = of.file.faults.first()?;
+            Kind::Han(_) | Kind::Json(_) => {
+                let fault = match &self.kind {
+                    Kind::Json(of) => of.file.ignored()?,
+                    Kind::Han(of) => of.file.faults.first()?,
+                    Kind::Classic(_) | Kind::Mpich { .. } => return None,
+                };
                 let why = &fault.why;
                 let sentence = if fault.crashes {
                     format!("MPI_Init crashes with a segmentation fault: {why}")
@@ -192,6 +234,7 @@ impl RuleFile {
     pub fn problems(&self) -> Vec<Problem> {
         match &self.kind {
             Kind::Classic(of) => open_mpi::check(&of.text, &of.file, of.library),
+            Kind::Json(of) => open_mpi::check_json(&of.file, of.library),
             Kind::Han(of) => han::check(&of.file, of.library),
             Kind::Mpich { file, .. } => file.problems(),
         }
@@ -202,6 +245,7 @@ impl RuleFile {
     pub fn unused(&self, calls: &[Explained<'_>]) -> Vec<Problem> {
         match &self.kind {
             Kind::Classic(of) => open_mpi::unused(&of.file, of.library, calls),
+            Kind::Json(of) => open_mpi::unused_json(&of.file, of.library, calls),
             Kind::Han(of) => han::unused(&of.file, calls),
             Kind::Mpich { file, .. } => file.unused(calls, self.element),
         }
@@ -210,7 +254,7 @@ impl RuleFile {
     /// Whether files of its format have rules for an operation.
     fn has_rules_for(&self, operation: Operation) -> bool {
         match &self.kind {
-            Kind::Classic(_) | Kind::Han(_) => open_mpi::has_number(operation),
+            Kind::Classic(_) | Kind::Json(_) | Kind::Han(_) => open_mpi::has_number(operation),
             Kind::Mpich { .. } => MpichFile::has_rules_for(operation),
         }
     }
@@ -269,7 +313,8 @@ impl RuleFile {
 
     fn starts(&self, class: &CallClass) -> Vec<u64> {
         match &self.kind {
-            Kind::Classic(of) => open_mpi::starts(&of.file, of.library, class),
+            Kind::Classic(of) => open_mpi::starts(TunedFile::Classic(&of.file), of.library, class),
+            Kind::Json(of) => open_mpi::starts(TunedFile::Json(&of.file), of.library, class),
             Kind::Han(of) => han::starts(&of.file, class),
             Kind::Mpich { file, .. } => file.starts(class),
         }
@@ -278,6 +323,7 @@ impl RuleFile {
     fn size(&self, class: &CallClass, bytes: u64) -> Option<u64> {
         match &self.kind {
             Kind::Classic(of) => open_mpi::size(of.library, class, bytes, self.element),
+            Kind::Json(of) => open_mpi::size(of.library, class, bytes, self.element),
             Kind::Han(_) => han::size(class, bytes),
             Kind::Mpich { file, .. } => file.size(class, bytes),
         }
@@ -287,7 +333,13 @@ impl RuleFile {
         match &self.kind {
             Kind::Classic(of) => {
                 let call = open_mpi::Call::of(class, bytes, self.element);
-                open_mpi::decide(&of.file, of.library, &of.settings, call)
+                let file = TunedFile::Classic(&of.file);
+                open_mpi::decide(file, of.library, &of.settings, call)
+            }
+            Kind::Json(of) => {
+                let call = open_mpi::Call::of(class, bytes, self.element);
+                let file = TunedFile::Json(&of.file);
+                open_mpi::decide(file, of.library, &of.settings, call)
             }
             Kind::Han(of) => han::decide(&of.file, of.library, &of.settings, class, bytes),
             Kind::Mpich { file, .. } => file.decide(class, bytes, self.element),

@@ -134,7 +134,7 @@ pub fn tree_file(bytes: &[u8]) {
 /// If it has none.
 pub fn rule_file(bytes: &[u8]) {
     let n_lines = 1 + bytes.iter().filter(|&&byte| byte == b'\n').count();
-    for name in ["Open MPI 4.1.4", "Open MPI 5.0.11"] {
+    for name in ["Open MPI 4.1.4", "Open MPI 5.0.11", "Open MPI 6.0.0"] {
         let library = Version::find(name).and_then(Library::of);
         let library = library.expect("a version that is known");
         let file = RuleFile::of_open_mpi(bytes.to_vec(), library, Settings::default(), None);

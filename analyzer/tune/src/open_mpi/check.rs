@@ -5,18 +5,16 @@ use collbench_formats::Operation;
 use super::classic::{ClassicFile, CommunicatorRules, MessageRule, OperationRules};
 use super::layout::meant;
 use super::library::Library;
+use super::parameters::{Parameters, known_elsewhere, limit, parameters};
 use super::scanner::Places;
-use super::version::{Algorithm, CountedSize, Limit, NAMES_BY_ID, OperationTable, Version};
+use super::version::{CountedSize, NAMES_BY_ID, OperationTable};
 use crate::problem::{Position, Problem};
 
-/// The largest fan-out that the library has.
-const MAX_FAN_OUT: i64 = 32;
-
 /// More problems of one file are not told.
-const MAX_PROBLEMS: usize = 10_000;
+pub(super) const MAX_PROBLEMS: usize = 10_000;
 
 /// The largest element of a predefined type, bytes.
-const MAX_ELEMENT: i64 = 16;
+pub(super) const MAX_ELEMENT: i64 = 16;
 
 /// All that is wrong with a file, by place: the first [`MAX_PROBLEMS`]. `text` is what `file` was read from.
 #[must_use]
@@ -77,13 +75,17 @@ impl Check {
         effect: impl Into<String>,
         instead: Option<String>,
     ) {
+        self.push(Problem {
+            at,
+            what: what.into(),
+            effect: effect.into(),
+            instead,
+        });
+    }
+
+    fn push(&mut self, problem: Problem) {
         if self.problems.len() < MAX_PROBLEMS {
-            self.problems.push(Problem {
-                at,
-                what: what.into(),
-                effect: effect.into(),
-                instead,
-            });
+            self.problems.push(problem);
         }
     }
 
@@ -391,7 +393,7 @@ impl Check {
         let Some(algorithm) = algorithms.find(|algorithm| algorithm.id == i64::from(id as i32))
         else {
             let last = table.algorithms.last().map_or(0, |last| last.id);
-            let elsewhere = known_elsewhere(table, id)
+            let elsewhere = known_elsewhere(table, |of| of.id == id)
                 .map_or_else(String::new, |(name, version)| {
                     format!("; {version} has {name}")
                 });
@@ -412,103 +414,22 @@ impl Check {
             );
             return;
         };
-        self.limits(algorithm, at, (from, to));
-        self.parameters(algorithm, rule);
-    }
-
-    fn limits(&mut self, algorithm: &Algorithm, at: Position, (from, to): (i64, Option<i64>)) {
-        let name = algorithm.name;
-        let from = from.max(2);
-        match algorithm.limit {
-            Limit::TwoProcesses if to != Some(2) => self.add(
-                at,
-                format!("{name} is for two processes, these rules are for {}", range(from, to)),
-                "with other numbers of processes each call fails with MPI_ERR_UNSUPPORTED_OPERATION",
-                Some("another algorithm, and an entry for 2 processes of its own".to_owned()),
-            ),
-            Limit::PowerOfTwo(other) if to == Some(from) && from.count_ones() != 1 => self.add(
-                at,
-                format!("{name} is for powers of two, these rules are for {from} processes"),
-                format!("the library takes {other} instead"),
-                None,
-            ),
-            Limit::Even(other) if to == Some(from) && from % 2 == 1 => self.add(
-                at,
-                format!("{name} is for even numbers, these rules are for {from} processes"),
-                format!("the library takes {other} instead"),
-                None,
-            ),
-            _ => {}
+        let of = Parameters {
+            fan_out: rule.fan_out,
+            segment: rule.segment,
+            requests: rule.requests.filter(|_| self.library.reads_version_line()),
+        };
+        let wrong = parameters(algorithm, of).into_iter();
+        for problem in limit(algorithm, at, (from, to)).into_iter().chain(wrong) {
+            self.push(problem);
         }
     }
-
-    fn parameters(&mut self, algorithm: &Algorithm, rule: &MessageRule) {
-        let name = algorithm.name;
-        let (fan_out, at) = rule.fan_out;
-        if fan_out != 0 && !algorithm.uses_fan_out {
-            self.add(
-                at,
-                format!("fan-out {fan_out} for {name}"),
-                format!("{name} has none: the library ignores it"),
-                Some("0".to_owned()),
-            );
-        } else if fan_out > MAX_FAN_OUT {
-            self.add(
-                at,
-                format!("fan-out {fan_out}"),
-                format!("the library takes {MAX_FAN_OUT}, its largest"),
-                Some(MAX_FAN_OUT.to_string()),
-            );
-        }
-        let (segment, at) = rule.segment;
-        if segment != 0 && !algorithm.uses_segment {
-            self.add(
-                at,
-                format!("segments of {segment} bytes for {name}"),
-                format!("{name} sends no segments: the library ignores it"),
-                Some("0".to_owned()),
-            );
-        }
-        if let Some((requests, at)) = rule.requests
-            && self.library.reads_version_line()
-            && !algorithm.uses_requests
-        {
-            self.add(
-                at,
-                format!("{requests} requests at a time for {name}"),
-                format!("{name} has no such limit: the library ignores it"),
-                Some("four numbers".to_owned()),
-            );
-        }
-    }
-}
-
-fn range(from: i64, to: Option<i64>) -> String {
-    match to {
-        Some(to) if to > from => format!("{from} to {to}"),
-        Some(_) => from.to_string(),
-        None => format!("{from} and more"),
-    }
-}
-
-/// The name of an algorithm that another version has.
-fn known_elsewhere(table: &OperationTable, id: i64) -> Option<(&'static str, &'static str)> {
-    let others = [((4, 1), "Open MPI 4.1"), ((5, 0), "Open MPI 5.0")];
-    others.into_iter().find_map(|((major, minor), name)| {
-        let other = Library::of(Version {
-            major,
-            minor,
-            release: 0,
-        })?;
-        let other = other.operation_by_id(table.id)?;
-        let algorithm = other.algorithms.iter().find(|of| of.id == id)?;
-        Some((algorithm.name, name))
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::open_mpi::Version;
 
     fn library(name: &str) -> Library {
         Library::of(Version::find(name).unwrap()).unwrap()

@@ -3,7 +3,7 @@
 use collbench_formats::Operation;
 
 use super::version::{OperationTable, Version, VersionTable};
-use super::{v4_1, v5_0};
+use super::{v4_1, v5_0, v6_0};
 
 /// A version, with its table.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +21,7 @@ impl Library {
         let table = match (version.major, version.minor) {
             (4, 1) => &v4_1::TABLE,
             (5, 0) => &v5_0::TABLE,
+            (6, 0) => &v6_0::TABLE,
             _ => return None,
         };
         Some(Self { version, table })

@@ -6,6 +6,7 @@
 use collbench_formats::Operation;
 
 use super::classic::ClassicFile;
+use super::json_file::JsonFile;
 use super::library::Library;
 use super::run::Settings;
 use super::version::{Algorithm, CountedSize, Limit, OperationTable, Part};
@@ -19,12 +20,58 @@ pub struct Call {
     pub operation: Operation,
     /// Processes of the communicator.
     pub n_processes: u32,
-    /// Whether these are on several hosts.
-    pub on_several_hosts: bool,
+    /// Where these are.
+    pub placement: Placement,
     /// Bytes of one process.
     pub bytes: u64,
     /// Size of one element; `None` where it is not known.
     pub element: Option<u64>,
+}
+
+/// Where the processes of a communicator are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// On one host, or it is not known where.
+    OneHost,
+    /// One on each of several hosts.
+    OneOnEachHost,
+    /// On several hosts, of which one has several.
+    SeveralHosts,
+}
+
+/// A file of `coll_tuned`.
+#[derive(Debug, Clone, Copy)]
+pub enum TunedFile<'f> {
+    /// In numbers.
+    Classic(&'f ClassicFile),
+    /// In JSON.
+    Json(&'f JsonFile),
+}
+
+/// What a file says of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LookUp {
+    /// The rule.
+    Rule(Found),
+    /// It has rules for the communicator, but none for the size.
+    NoSize(&'static str),
+    /// Nothing, for this reason.
+    Nothing(String),
+}
+
+/// A rule that holds for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) line: usize,
+    pub(super) does: Does,
+}
+
+/// What a rule says is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Does {
+    pub(super) algorithm: i64,
+    pub(super) fan_out: i64,
+    pub(super) segment: i64,
 }
 
 /// Sizes that elements have, for calls of which it is not known.
@@ -32,6 +79,9 @@ const ELEMENTS: [u64; 5] = [1, 2, 4, 8, 16];
 
 /// The size that is taken where it is not known.
 const USUAL_ELEMENT: u64 = 8;
+
+/// `coll_tuned_OPERATION_algorithm_tree_fanout`, where it is not set.
+const FORCED_FAN_OUT: i64 = 4;
 
 /// Operations of `coll_han`.
 const OF_HAN: [Operation; 7] = [
@@ -46,7 +96,14 @@ const OF_HAN: [Operation; 7] = [
 
 /// What decides a call.
 #[must_use]
-pub fn decide(file: &ClassicFile, library: Library, settings: &Settings, call: Call) -> Decision {
+pub fn decide(file: TunedFile<'_>, library: Library, settings: &Settings, call: Call) -> Decision {
+    if let TunedFile::Json(file) = file
+        && let Some(fault) = file.ignored().filter(|fault| fault.crashes)
+        && !settings.ignores_rules
+    {
+        let why = format!("MPI_Init crashes in line {}", fault.at.line);
+        return by_other(DecidedBy::Failure(why));
+    }
     if let Some(by) = without_tuned(library, settings, call) {
         return by_other(by);
     }
@@ -92,7 +149,7 @@ fn without_tuned(library: Library, settings: &Settings, call: Call) -> Option<De
         .tuned_priority
         .unwrap_or(library.table.tuned_priority);
     let han = settings.han_priority.unwrap_or(library.table.han_priority);
-    if call.on_several_hosts
+    if call.placement != Placement::OneHost
         && OF_HAN.contains(&call.operation)
         && settings.allows("han")
         && han > tuned
@@ -105,71 +162,103 @@ fn without_tuned(library: Library, settings: &Settings, call: Call) -> Option<De
 }
 
 fn inside_tuned(
-    file: &ClassicFile,
+    file: TunedFile<'_>,
     library: Library,
     settings: &Settings,
     table: &'static OperationTable,
     call: Call,
 ) -> Decision {
-    let forced = settings.forced.get(table.name);
+    let forced = settings.forced.get(table.name).copied();
     if settings.ignores_rules {
         let why = "coll_tuned_use_dynamic_rules is not set, so that neither file nor forced algorithm holds";
         return by_other(DecidedBy::Library(why.to_owned()));
     }
-    let by_force = |forced: i64, line: Option<usize>| {
+    let look_up = |element: u64| {
+        let size = table.size.of(call.bytes, call.n_processes, element);
+        file.look_up(table, call, size)
+    };
+    let found = look_up(call.element.unwrap_or(USUAL_ELEMENT));
+    let line = found.rule().map(|rule| rule.line);
+    let follow = |does: Does| follow(file, library, settings, table, call, does);
+    let by_force = |forced: i64| {
         let setting = format!("coll_tuned_{}_algorithm={forced}", table.name);
-        let mut decision = follow(file, library, settings, table, call, forced, 0);
+        let mut decision = follow(Does {
+            algorithm: forced,
+            fan_out: FORCED_FAN_OUT,
+            segment: 0,
+        });
         decision.line = line;
         if decision.by == DecidedBy::Rule {
             decision.by = DecidedBy::Setting(setting);
         }
         decision
     };
-    let communicators = file.rules_of(table.id);
-    let rules = communicators.and_then(|rules| rules.for_processes(call.n_processes));
-    let element = call.element.unwrap_or(USUAL_ELEMENT);
-    let size = |element| table.size.of(call.bytes, call.n_processes, element);
-    let rule = rules.and_then(|rules| rules.for_size(size(element)));
-    let line = rule.map(|rule| rule.size.1.line);
-    if let Some(&forced) = forced
+    if let Some(forced) = forced
         && library.table.forced_goes_first
     {
-        return by_force(forced, line);
+        return by_force(forced);
     }
-    let mut decision = match rule {
-        Some(rule) if rule.algorithm.0 != 0 => {
-            let segment = rule.segment.0;
-            follow(
-                file,
-                library,
-                settings,
-                table,
-                call,
-                rule.algorithm.0,
-                segment,
-            )
-        }
-        _ if forced.is_some() => return by_force(forced.copied().unwrap_or(0), line),
-        Some(_) => without_choice(table, "the rule has algorithm 0"),
-        None if rules.is_some() => without_choice(table, "no message sizes for this communicator"),
-        None => by_other(DecidedBy::Library(match &file.dropped {
-            Some(dropped) => format!("the library ignores the whole file: {}", dropped.why),
-            None => format!("the file has no rules for {}", table.name),
-        })),
+    let mut decision = match (&found, forced) {
+        (LookUp::Rule(rule), _) if rule.does.algorithm != 0 => follow(rule.does),
+        (_, Some(forced)) => return by_force(forced),
+        (LookUp::Rule(_), None) => without_choice(table, "the rule has algorithm 0"),
+        (LookUp::NoSize(why), None) => without_choice(table, why),
+        (LookUp::Nothing(why), None) => by_other(DecidedBy::Library(why.clone())),
     };
     decision.line = line;
     if call.element.is_none()
         && table.size == CountedSize::OneElement
-        && ELEMENTS.iter().any(|&element| {
-            let other = rules.and_then(|rules| rules.for_size(size(element)));
-            other.map(|rule| rule.algorithm) != rule.map(|rule| rule.algorithm)
-        })
+        && ELEMENTS
+            .iter()
+            .any(|&element| look_up(element).rule() != found.rule())
     {
         decision.depends = Some(format!(
             "the size of one element counts; {USUAL_ELEMENT} bytes are assumed"
         ));
     }
     decision
+}
+
+impl LookUp {
+    fn rule(&self) -> Option<&Found> {
+        match self {
+            Self::Rule(found) => Some(found),
+            Self::NoSize(_) | Self::Nothing(_) => None,
+        }
+    }
+}
+
+impl TunedFile<'_> {
+    /// What it says of a call whose size in the file is `size`.
+    fn look_up(self, table: &OperationTable, call: Call, size: u64) -> LookUp {
+        match self {
+            Self::Classic(file) => file.look_up(table, call.n_processes, size),
+            Self::Json(file) => file.look_up(table, call.n_processes, call.placement, size),
+        }
+    }
+}
+
+impl ClassicFile {
+    fn look_up(&self, table: &OperationTable, n_processes: u32, size: u64) -> LookUp {
+        let rules = self.rules_of(table.id);
+        let Some(rules) = rules.and_then(|rules| rules.for_processes(n_processes)) else {
+            return LookUp::Nothing(match &self.dropped {
+                Some(dropped) => format!("the library ignores the whole file: {}", dropped.why),
+                None => format!("the file has no rules for {}", table.name),
+            });
+        };
+        let Some(rule) = rules.for_size(size) else {
+            return LookUp::NoSize("no message sizes for this communicator");
+        };
+        LookUp::Rule(Found {
+            line: rule.size.1.line,
+            does: Does {
+                algorithm: rule.algorithm.0,
+                fan_out: rule.fan_out.0,
+                segment: rule.segment.0,
+            },
+        })
+    }
 }
 
 /// The library's own decision within the dynamic one.
@@ -182,16 +271,15 @@ fn without_choice(table: &OperationTable, why: &str) -> Decision {
 
 /// What follows from an algorithm's number: each `ompi_coll_tuned_OPERATION_intra_do_this`.
 fn follow(
-    file: &ClassicFile,
+    file: TunedFile<'_>,
     library: Library,
     settings: &Settings,
     table: &'static OperationTable,
     call: Call,
-    id: i64,
-    segment: i64,
+    does: Does,
 ) -> Decision {
     // The library keeps an int.
-    let id = i64::from(id as i32);
+    let id = i64::from(does.algorithm as i32);
     let Some(algorithm) = table.algorithms.iter().find(|of| of.id == id) else {
         let why = format!("{} has no algorithm {id} (MPI_ERR_ARG)", table.name);
         return by_other(DecidedBy::Failure(why));
@@ -203,11 +291,19 @@ fn follow(
             ..by_other(DecidedBy::Failure(format!("{} {what}", algorithm.name)))
         };
     }
+    let least = algorithm.least_fan_out;
+    if does.fan_out < least {
+        let what = format!("goes round without end with a fan-out below {least}");
+        return Decision {
+            algorithm: Some(algorithm.function.to_owned()),
+            ..by_other(DecidedBy::Failure(format!("{} {what}", algorithm.name)))
+        };
+    }
     let mut decision = Decision {
         algorithm: Some(algorithm.function.to_owned()),
         ..by_other(DecidedBy::Rule)
     };
-    match replacement(table, algorithm, call, segment) {
+    match replacement(table, algorithm, call, does.segment) {
         Replacement::No => {}
         Replacement::Yes(function) => decision.replaced_by = Some(function.to_owned()),
         Replacement::Perhaps(function) => {
@@ -339,7 +435,11 @@ impl Call {
         Self {
             operation: class.operation,
             n_processes: class.n_processes,
-            on_several_hosts: class.processes_per_host.len() > 1,
+            placement: match &class.processes_per_host[..] {
+                [] | [_] => Placement::OneHost,
+                hosts if hosts.iter().all(|&n| n == 1) => Placement::OneOnEachHost,
+                _ => Placement::SeveralHosts,
+            },
             bytes,
             element,
         }
@@ -349,21 +449,29 @@ impl Call {
 /// Bytes of one process from which on another rule could hold for calls of a class, or the library
 /// replace an algorithm.
 #[must_use]
-pub fn starts(file: &ClassicFile, library: Library, class: &CallClass) -> Vec<u64> {
+pub fn starts(file: TunedFile<'_>, library: Library, class: &CallClass) -> Vec<u64> {
     let n = u64::from(class.n_processes.max(1));
     let mut starts = vec![1, n];
     let Some(table) = library.operation(class.operation) else {
         return starts;
     };
-    let rules = file.rules_of(table.id);
-    if let Some(rules) = rules.and_then(|rules| rules.for_processes(class.n_processes)) {
-        let sizes = rules.rules.iter().map(|rule| rule.size.0);
-        let sizes = sizes.filter_map(|size| u64::try_from(size).ok());
-        starts.extend(sizes.map(|size| match table.size {
-            CountedSize::AllProcesses => size.div_ceil(n),
-            _ => size,
-        }));
-    }
+    let sizes = match file {
+        TunedFile::Classic(file) => {
+            let rules = file.rules_of(table.id);
+            let rules = rules.and_then(|rules| rules.for_processes(class.n_processes));
+            let rules = rules.map_or(&[][..], |rules| &rules.rules);
+            let sizes = rules.iter().map(|rule| rule.size.0);
+            sizes.filter_map(|size| u64::try_from(size).ok()).collect()
+        }
+        TunedFile::Json(file) => {
+            let placement = Call::of(class, 0, None).placement;
+            file.starts(table, class.n_processes, placement)
+        }
+    };
+    starts.extend(sizes.into_iter().map(|size: u64| match table.size {
+        CountedSize::AllProcesses => size.div_ceil(n),
+        _ => size,
+    }));
     starts
 }
 

@@ -20,6 +20,7 @@ pub(super) const fn plain(id: i64, name: &'static str, function: &'static str) -
         limit: Limit::None,
         parts: &[],
         uses_fan_out: false,
+        least_fan_out: 0,
         uses_segment: false,
         uses_requests: false,
     }

@@ -51,7 +51,7 @@ const ALLGATHER: OperationTable = OperationTable {
     otherwise: None,
 };
 
-const ALLGATHERV: OperationTable = OperationTable {
+pub(super) const ALLGATHERV: OperationTable = OperationTable {
     id: 1,
     name: "allgatherv",
     operation: Operation::Allgatherv,

@@ -110,6 +110,18 @@ pub(super) const NAMES_BY_ID: [&str; 22] = [
     "neighbor_alltoallw",
 ];
 
+/// The number of the operation of a name: `mca_coll_base_name_to_colltype`, to which what follows the `v` or
+/// `w` of a name does not matter, but for `scatterv`.
+pub(super) fn id_of_name(name: &[u8]) -> Option<u32> {
+    let mut names = NAMES_BY_ID.iter();
+    let fits = |of: &str| {
+        let is_open = of.ends_with(['v', 'w']) && of != "scatterv";
+        name == of.as_bytes() || is_open && name.starts_with(of.as_bytes())
+    };
+    let id = names.position(|of| fits(of))?;
+    u32::try_from(id).ok()
+}
+
 /// Whether files have a number for an operation, or for the blocking form of it.
 #[must_use]
 pub fn has_number(operation: Operation) -> bool {
@@ -171,6 +183,8 @@ pub struct Algorithm {
     pub parts: &'static [Part],
     /// Whether it uses the fan-out of a rule.
     pub uses_fan_out: bool,
+    /// Below this fan-out its calls never return.
+    pub least_fan_out: i64,
     /// Whether it uses the segment size of a rule.
     pub uses_segment: bool,
     /// Whether it uses the fifth number of a rule, the most requests at a time.

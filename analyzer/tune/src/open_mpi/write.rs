@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::library::Library;
-use super::version::{Algorithm, CountedSize, OperationTable};
+use super::version::{Algorithm, CountedSize, OperationTable, Version};
 use crate::choices::Choice;
 use crate::written::{BySize, Written, head, with_ends, with_parameters};
 
@@ -65,7 +65,7 @@ pub fn write_json(choices: &[Choice], of_5_0: Library, file_name: &str) -> Writt
         let sizes: Vec<u32> = by_processes.keys().copied().collect();
         let communicators = by_processes.iter().enumerate().map(|(nth, (n, rules))| {
             let last = sizes.get(nth + 1).map_or(*n, |next| next - 1);
-            json!({ "comm_size_min": n, "comm_size_max": last, "rules": json_rules(rules) })
+            json!({ "comm_size_min": n, "comm_size_max": last, "rules": json_rules(table, rules) })
         });
         collectives.insert(table.name.to_owned(), communicators.collect());
     }
@@ -77,16 +77,35 @@ pub fn write_json(choices: &[Choice], of_5_0: Library, file_name: &str) -> Writt
     }
 }
 
+/// The fan-out that an algorithm needs in 6.0, where that of the same number may have a radix in its place.
+fn fan_out_in_6_0(table: &OperationTable, algorithm: &Algorithm) -> Option<i64> {
+    const SIX: Version = Version {
+        major: 6,
+        minor: 0,
+        release: 0,
+    };
+    let of_6_0 = Library::of(SIX)?.operation_by_id(table.id)?.algorithms;
+    let least = of_6_0
+        .iter()
+        .find(|of| of.id == algorithm.id)?
+        .least_fan_out;
+    match (least, algorithm.uses_fan_out) {
+        (0, false) => None,
+        (0, true) => Some(i64::from(CHAIN_FAN_OUT)),
+        (least, _) => Some(least),
+    }
+}
+
 /// Rules of one communicator size. A length without a rule is the library's.
-fn json_rules(rules: &[(u64, Option<Algorithm>)]) -> Vec<Value> {
+fn json_rules(table: &OperationTable, rules: &[(u64, Option<Algorithm>)]) -> Vec<Value> {
     let of = |(nth, (size, algorithm)): (usize, &(u64, Option<Algorithm>))| {
         let algorithm = (*algorithm)?;
         let last = rules
             .get(nth + 1)
             .map_or(json!("inf"), |(next, _)| json!(next - 1));
         let mut rule = json!({ "msg_size_min": size, "msg_size_max": last, "alg": algorithm.id });
-        if algorithm.uses_fan_out {
-            rule["faninout"] = json!(CHAIN_FAN_OUT);
+        if let Some(fan_out) = fan_out_in_6_0(table, &algorithm) {
+            rule["faninout"] = json!(fan_out);
         }
         Some(rule)
     };
@@ -197,7 +216,10 @@ mod tests {
     use collbench_formats::Operation;
 
     use super::*;
-    use crate::open_mpi::{Call, ClassicFile, Settings, Version, check, decide};
+    use crate::open_mpi::{
+        Call, ClassicFile, JsonFile, Placement, Settings, TunedFile, Version, check, check_json,
+        decide,
+    };
 
     /// Of all operations with rules, choices of all algorithms.
     fn all(library: Library) -> Vec<Choice> {
@@ -236,11 +258,16 @@ mod tests {
                 let call = Call {
                     operation: choice.operation,
                     n_processes: choice.n_processes,
-                    on_several_hosts: false,
+                    placement: Placement::OneHost,
                     bytes: choice.bytes,
                     element: Some(1),
                 };
-                let decision = decide(&file, library, &Settings::default(), call);
+                let decision = decide(
+                    TunedFile::Classic(&file),
+                    library,
+                    &Settings::default(),
+                    call,
+                );
                 let table = library.operation(choice.operation).unwrap();
                 let mut algorithms = table.algorithms.iter();
                 let chosen = algorithms
@@ -255,7 +282,12 @@ mod tests {
                     n_processes: 9,
                     ..call
                 };
-                let decision = decide(&file, library, &Settings::default(), above);
+                let decision = decide(
+                    TunedFile::Classic(&file),
+                    library,
+                    &Settings::default(),
+                    above,
+                );
                 assert!(decision.line.is_none(), "{decision:?}");
             }
             let wrong = check(text, &file, library);
@@ -364,5 +396,52 @@ mod tests {
                 assert_eq!(next, 0);
             }
         }
+    }
+
+    #[test]
+    fn json_is_read_back_and_decides_as_was_chosen() {
+        let of = |name: &str| Library::of(Version::find(name).unwrap()).unwrap();
+        let (five, six) = (of("Open MPI 5.0.11"), of("Open MPI 6.0.0"));
+        let choices = all(five);
+        let text = write_json(&choices, five, "rules.json").text;
+        let file = JsonFile::read(text.as_bytes(), six);
+        let wrong = check_json(&file, six);
+        let other = wrong
+            .iter()
+            .find(|problem| !problem.what.contains("two_proc"));
+        assert_eq!(other.map(ToString::to_string), None);
+        let mut n_decided = 0;
+        for choice in &choices {
+            let table = six.operation(choice.operation).unwrap();
+            let name = table.name;
+            if ["allgatherv", "reduce_scatter", "reduce_scatter_block"].contains(&name) {
+                continue;
+            }
+            let call = Call {
+                operation: choice.operation,
+                n_processes: choice.n_processes,
+                placement: Placement::OneHost,
+                bytes: choice.bytes,
+                element: Some(1),
+            };
+            let decision = decide(TunedFile::Json(&file), six, &Settings::default(), call);
+            let id_of = |of: &Library, is_it: &dyn Fn(&Algorithm) -> bool| {
+                let algorithms = of.operation(choice.operation).unwrap().algorithms;
+                algorithms
+                    .iter()
+                    .find(|algorithm| is_it(algorithm))
+                    .unwrap()
+                    .id
+            };
+            let chosen = id_of(&five, &|of| Some(of.name) == choice.algorithm.as_deref());
+            let follows = decision.algorithm.unwrap();
+            assert_eq!(
+                id_of(&six, &|of| of.function == follows),
+                chosen,
+                "{choice:?}"
+            );
+            n_decided += 1;
+        }
+        assert!(n_decided > 80, "{n_decided}");
     }
 }

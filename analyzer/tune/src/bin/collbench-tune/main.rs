@@ -371,7 +371,7 @@ fn rule_file(
         let library = (version, &*number);
         let file = RuleFile::of_mpich(&text, library, settings, &others, options.element);
         let file = file.with_context(|| inert::path(path))?;
-        let notes = file.notes().iter().cloned().chain(from).collect();
+        let notes = file.notes().into_iter().chain(from).collect();
         return Ok((file, notes));
     }
     let library = library(library_name, recorded)?;
@@ -382,7 +382,9 @@ fn rule_file(
         settings
     });
     let file = RuleFile::of_open_mpi(text, library, settings, options.element);
-    Ok((file.with_context(|| inert::path(path))?, Vec::new()))
+    let file = file.with_context(|| inert::path(path))?;
+    let notes = file.notes();
+    Ok((file, notes))
 }
 
 /// The model of MPICH that was asked for, else that of the trace, and its version.
@@ -493,7 +495,7 @@ fn library(name: Option<&String>, recorded: Option<&Recorded>) -> anyhow::Result
         let name = &run.analysis.trace.mpi_library;
         let Some(library) = Version::find(name).and_then(Library::of) else {
             let shown = inert::line(name, 60);
-            bail!("the trace is of \"{shown}\"; expected Open MPI 4.1 or 5.0, or --library");
+            bail!("the trace is of \"{shown}\"; expected Open MPI 4.1, 5.0 or 6.0, or --library");
         };
         return Ok(library);
     };

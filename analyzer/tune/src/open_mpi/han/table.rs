@@ -2,6 +2,8 @@
 
 use collbench_formats::Operation;
 
+use super::super::version::id_of_name;
+
 /// A topological level: which communicators rules are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -270,52 +272,13 @@ pub(super) fn operation(operation: Operation) -> Option<&'static HanOperationTab
     OPERATIONS.iter().find(|table| table.operation == operation)
 }
 
-/// The number of a word for an operation: `mca_coll_base_name_to_colltype`, which takes what follows the
-/// `v` or `w` of some names, or else the number itself.
+/// The number of a word for an operation: its name, or else the number itself.
 #[must_use]
 pub(super) fn operation_id(word: &[u8]) -> Option<u32> {
-    const EXACT: [(&str, u32); 19] = [
-        ("allgather", 0),
-        ("allreduce", 2),
-        ("alltoall", 3),
-        ("barrier", 6),
-        ("bcast", 7),
-        ("exscan", 8),
-        ("gather", 9),
-        ("reduce", 11),
-        ("reduce_scatter", 12),
-        ("reduce_scatter_block", 13),
-        ("scan", 14),
-        ("scatter", 15),
-        ("scatterv", 16),
-        ("neighbor_allgather", 17),
-        ("neighbor_alltoall", 19),
-        ("allgatherv", 1),
-        ("alltoallv", 4),
-        ("alltoallw", 5),
-        ("gatherv", 10),
-    ];
-    const BEGINS: [(&str, u32); 7] = [
-        ("allgatherv", 1),
-        ("alltoallv", 4),
-        ("alltoallw", 5),
-        ("gatherv", 10),
-        ("neighbor_allgatherv", 18),
-        ("neighbor_alltoallv", 20),
-        ("neighbor_alltoallw", 21),
-    ];
-    let exact = EXACT.iter().find(|(name, _)| name.as_bytes() == word);
-    let begins = || {
-        BEGINS
-            .iter()
-            .find(|(name, _)| word.starts_with(name.as_bytes()))
-    };
-    match exact.or_else(begins) {
-        Some(&(_, id)) => Some(id),
-        None => number(word)
-            .and_then(|id| u32::try_from(id).ok())
-            .filter(|&id| id < N_OPERATIONS),
-    }
+    id_of_name(word).or_else(|| {
+        let id = u32::try_from(number(word)?).ok()?;
+        (id < N_OPERATIONS).then_some(id)
+    })
 }
 
 /// Numbers of operations are below this one.
