@@ -34,7 +34,12 @@ pub(crate) fn head(sentences: &[String], commands: &[String]) -> String {
     for sentence in sentences {
         text += &format!("# {sentence}\n");
     }
-    text += "# One of these uses it:\n";
+    let one_of = if commands.len() == 1 {
+        "This"
+    } else {
+        "One of these"
+    };
+    text += &format!("# {one_of} uses it:\n");
     for command in commands {
         text += &format!("#   {command}\n");
     }

@@ -6,13 +6,23 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::library::Library;
-use super::version::{Algorithm, CountedSize, OperationTable, Version};
+use super::v5_0;
+use super::version::{Algorithm, CountedSize, OperationTable};
 use crate::choices::Choice;
 use crate::written::{BySize, Written, head, with_ends, with_parameters};
 
 /// The fan-out of a chain that is forced without one: `coll_tuned_OPERATION_algorithm_chain_fanout`,
 /// with which choices are measured.
-const CHAIN_FAN_OUT: u32 = 4;
+const CHAIN_FAN_OUT: i64 = 4;
+
+/// The fan-out with which an algorithm is measured: of one that has a radix in its place in 6.0, the radix
+/// that it had before.
+fn fan_out(algorithm: Algorithm) -> i64 {
+    match algorithm.least_fan_out {
+        0 if algorithm.uses_fan_out => CHAIN_FAN_OUT,
+        least => least,
+    }
+}
 
 /// Rules by number of the operation: from a size of the file on, an algorithm, or the library's choice.
 type Operations = BTreeMap<i64, (&'static OperationTable, BySize<Option<Algorithm>>)>;
@@ -40,16 +50,16 @@ fn commands(file_name: &str) -> Vec<String> {
 }
 
 /// A JSON rule file of Open MPI 6.0, as its published schema has it. No library that could be run reads
-/// it. Algorithms are given by the numbers that 5.0 has, too; communicators of numbers of processes
+/// it. Algorithms are given by numbers, and may have the names of 5.0; communicators of numbers of processes
 /// between those that were measured have the rules of the next smaller one.
 ///
 /// Operations that the schema spells otherwise than the reader, `mca_coll_base_name_to_colltype`, or not
 /// at all, are left out: the reader ignores the whole file for an operation that it does not know.
 #[must_use]
-pub fn write_json(choices: &[Choice], of_5_0: Library, file_name: &str) -> Written {
+pub fn write_json(choices: &[Choice], of_6_0: Library, file_name: &str) -> Written {
     const NOT_IN_BOTH: [&str; 3] = ["allgatherv", "reduce_scatter", "reduce_scatter_block"];
     let mut left_out = Vec::new();
-    let mut operations = rules_of(choices, of_5_0, &mut left_out);
+    let mut operations = rules_of(choices, of_6_0, &mut left_out);
     operations.retain(|_, (table, _)| {
         let is_in_both = !NOT_IN_BOTH.contains(&table.name);
         if !is_in_both {
@@ -65,7 +75,7 @@ pub fn write_json(choices: &[Choice], of_5_0: Library, file_name: &str) -> Writt
         let sizes: Vec<u32> = by_processes.keys().copied().collect();
         let communicators = by_processes.iter().enumerate().map(|(nth, (n, rules))| {
             let last = sizes.get(nth + 1).map_or(*n, |next| next - 1);
-            json!({ "comm_size_min": n, "comm_size_max": last, "rules": json_rules(table, rules) })
+            json!({ "comm_size_min": n, "comm_size_max": last, "rules": json_rules(rules) })
         });
         collectives.insert(table.name.to_owned(), communicators.collect());
     }
@@ -77,42 +87,37 @@ pub fn write_json(choices: &[Choice], of_5_0: Library, file_name: &str) -> Writt
     }
 }
 
-/// The fan-out that an algorithm needs in 6.0, where that of the same number may have a radix in its place.
-fn fan_out_in_6_0(table: &OperationTable, algorithm: &Algorithm) -> Option<i64> {
-    const SIX: Version = Version {
-        major: 6,
-        minor: 0,
-        release: 0,
-    };
-    let of_6_0 = Library::of(SIX)?.operation_by_id(table.id)?.algorithms;
-    let least = of_6_0
-        .iter()
-        .find(|of| of.id == algorithm.id)?
-        .least_fan_out;
-    match (least, algorithm.uses_fan_out) {
-        (0, false) => None,
-        (0, true) => Some(i64::from(CHAIN_FAN_OUT)),
-        (least, _) => Some(least),
-    }
-}
-
 /// Rules of one communicator size. A length without a rule is the library's.
-fn json_rules(table: &OperationTable, rules: &[(u64, Option<Algorithm>)]) -> Vec<Value> {
+fn json_rules(rules: &[(u64, Option<Algorithm>)]) -> Vec<Value> {
     let of = |(nth, (size, algorithm)): (usize, &(u64, Option<Algorithm>))| {
         let algorithm = (*algorithm)?;
         let last = rules
             .get(nth + 1)
             .map_or(json!("inf"), |(next, _)| json!(next - 1));
         let mut rule = json!({ "msg_size_min": size, "msg_size_max": last, "alg": algorithm.id });
-        if let Some(fan_out) = fan_out_in_6_0(table, &algorithm) {
-            rule["faninout"] = json!(fan_out);
+        if algorithm.uses_fan_out {
+            rule["faninout"] = json!(fan_out(algorithm));
         }
         Some(rule)
     };
     rules.iter().enumerate().filter_map(of).collect()
 }
 
-/// What the choices say, and what of them cannot be said.
+/// The algorithm of a name of this version, or of 5.0.
+fn find(table: &OperationTable, name: &str) -> Option<Algorithm> {
+    let of = |table: &OperationTable| {
+        let mut algorithms = table.algorithms.iter();
+        algorithms.find(|algorithm| algorithm.name == name).copied()
+    };
+    of(table).or_else(|| {
+        let before = v5_0::TABLE.operations.iter().find(|of| of.id == table.id)?;
+        let id = of(before)?.id;
+        // The same number has another name from 6.0 on; before 5.0 there is none with a new number.
+        table.algorithms.iter().find(|of| of.id == id).copied()
+    })
+}
+
+/// What the choices say, and what of them cannot be said, which is left to the library.
 fn rules_of(choices: &[Choice], library: Library, left_out: &mut Vec<String>) -> Operations {
     let mut operations: Operations = BTreeMap::new();
     for choice in choices {
@@ -121,21 +126,14 @@ fn rules_of(choices: &[Choice], library: Library, left_out: &mut Vec<String>) ->
             left_out.push(format!("{name}: coll_tuned has no rules for it"));
             continue;
         };
-        let algorithm = match &choice.algorithm {
-            None => None,
-            Some(chosen) => {
-                let mut algorithms = table.algorithms.iter();
-                let known = algorithms.find(|algorithm| algorithm.name == chosen);
-                if known.is_none() {
-                    left_out.push(format!(
-                        "{name}: {} has no algorithm {chosen}",
-                        library.version
-                    ));
-                    continue;
-                }
-                known.copied()
-            }
-        };
+        let chosen = choice.algorithm.as_deref();
+        let algorithm = chosen.and_then(|chosen| find(table, chosen));
+        if let (Some(chosen), None) = (chosen, algorithm) {
+            left_out.push(format!(
+                "{name}: {} has no algorithm {chosen}",
+                library.version
+            ));
+        }
         let size = match table.size {
             CountedSize::OneElement => choice.bytes,
             size => size.of(choice.bytes, choice.n_processes, 1),
@@ -201,8 +199,7 @@ fn text_of(operations: &Operations, library: Library, commands: &[String]) -> St
             for (size, algorithm) in rules {
                 let id = algorithm.map_or(0, |algorithm| algorithm.id);
                 let name = algorithm.map_or("the library chooses", |algorithm| algorithm.name);
-                let has_fan_out = algorithm.is_some_and(|algorithm| algorithm.uses_fan_out);
-                let fan_out = if has_fan_out { CHAIN_FAN_OUT } else { 0 };
+                let fan_out = algorithm.map_or(0, fan_out);
                 let rule = format!("{size} {id} {fan_out} 0");
                 let _ = writeln!(text, "{rule:<20}# {name}");
             }
@@ -313,6 +310,7 @@ mod tests {
             choice(Operation::Scan, 8, "linear"),
             choice(Operation::Scan, 1024, "recursive_doubling"),
             choice(Operation::Bcast, 8, "chain"),
+            choice(Operation::Bcast, 1024, "trees of mine.toml"),
         ];
         let written = write(&choices, library, "rules.txt");
         assert_eq!(
@@ -320,21 +318,20 @@ mod tests {
             [
                 "MPI_Gatherv: coll_tuned has no rules for it",
                 "MPI_Allgather: Open MPI 4.1.4 has no algorithm sparbit",
+                "MPI_Bcast: Open MPI 4.1.4 has no algorithm trees of mine.toml",
                 "MPI_Scan on 4 processes: 2 algorithms were chosen by length, which the library does not \
                  look at",
             ]
         );
-        assert!(
-            written.text.contains("\n0 2 4 0             # chain\n"),
-            "{}",
-            written.text
-        );
+        let rules = "\n0 2 4 0             # chain\n1024 0 0 0          # the library chooses\n";
+        assert!(written.text.contains(rules), "{}", written.text);
     }
 
     #[test]
     fn json_is_as_the_schema_of_6_0_says() {
-        let library = Library::of(Version::find("Open MPI 5.0.11").unwrap()).unwrap();
-        let written = write_json(&all(library), library, "rules.json");
+        let of = |name: &str| Library::of(Version::find(name).unwrap()).unwrap();
+        let library = of("Open MPI 5.0.11");
+        let written = write_json(&all(library), of("Open MPI 6.0.0"), "rules.json");
         assert_eq!(
             written.left_out,
             [
@@ -403,7 +400,7 @@ mod tests {
         let of = |name: &str| Library::of(Version::find(name).unwrap()).unwrap();
         let (five, six) = (of("Open MPI 5.0.11"), of("Open MPI 6.0.0"));
         let choices = all(five);
-        let text = write_json(&choices, five, "rules.json").text;
+        let text = write_json(&choices, six, "rules.json").text;
         let file = JsonFile::read(text.as_bytes(), six);
         let wrong = check_json(&file, six);
         let other = wrong

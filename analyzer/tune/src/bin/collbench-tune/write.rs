@@ -31,11 +31,11 @@ pub(crate) fn write(
     let name = output.map_or_else(|| format.file_name().to_owned(), inert::path);
     let of_open_mpi = || library(options.library.first(), recorded);
     let written = match format {
-        super::Written::Openmpi => open_mpi::write(&choices, of_open_mpi()?, &name),
+        super::Written::Openmpi => open_mpi::write(&choices, of_numbers(of_open_mpi()?)?, &name),
         super::Written::OpenmpiHan => han::write(&choices, with_han(of_open_mpi()?)?, &name),
         super::Written::OpenmpiJson => {
-            let of_5_0 = library(Some(&"Open MPI 5.0".to_owned()), None)?;
-            open_mpi::write_json(&choices, of_5_0, &name)
+            let of_6_0 = library(Some(&"Open MPI 6.0".to_owned()), None)?;
+            open_mpi::write_json(&choices, of_6_0, &name)
         }
         super::Written::Mpich => for_mpich(options, &choices, recorded, &name)?,
         super::Written::Trees => {
@@ -46,24 +46,27 @@ pub(crate) fn write(
     for sentence in &written.left_out {
         anstream::eprintln!("collbench-tune: left out: {}", inert::line(sentence, 200));
     }
+    let one_of = if written.commands.len() == 1 {
+        "this"
+    } else {
+        "one of these"
+    };
     let commands = written.commands.join("\n    ");
     if written.text.is_empty() && format != super::Written::Mpich {
         bail!("nothing of these choices can be written in this format");
     }
     match output {
         _ if written.text.is_empty() => {
-            print(
-                format!("No file is needed; one of these is enough:\n    {commands}\n").as_bytes(),
-            )?;
+            print(format!("No file is needed; {one_of} is enough:\n    {commands}\n").as_bytes())?;
         }
         None => {
-            anstream::eprintln!("collbench-tune: one of these uses it:\n    {commands}");
+            anstream::eprintln!("collbench-tune: {one_of} uses it:\n    {commands}");
             print(written.text.as_bytes())?;
         }
         Some(output) => {
             write_file(output, &written.text, options.force)?;
             let n = counted(choices.len() as u64, "choice");
-            print(format!("{name}: of {n}; one of these uses it:\n    {commands}\n").as_bytes())?;
+            print(format!("{name}: of {n}; {one_of} uses it:\n    {commands}\n").as_bytes())?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -88,6 +91,18 @@ impl super::Written {
             Self::Openmpi | Self::OpenmpiHan | Self::Mpich | Self::Trees => None,
         }
     }
+}
+
+/// A library for which rules in numbers mean what they say.
+fn of_numbers(library: Library) -> anyhow::Result<Library> {
+    if library.version.major > 5 {
+        let what = format!(
+            "{} takes rules in numbers for others: --write openmpi-json",
+            library.version
+        );
+        return Err(Usage(what).into());
+    }
+    Ok(library)
 }
 
 /// A library whose `coll_han` follows rules.
