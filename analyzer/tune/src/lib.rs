@@ -20,6 +20,7 @@ mod rules;
 mod screen;
 mod trace;
 pub mod trees;
+mod variables;
 mod written;
 
 pub use call::CallClass;
@@ -31,4 +32,5 @@ pub use problem::{Position, Problem};
 pub use report::{Differences, Report};
 pub use rules::{Changed, RuleFile, RuleFileError};
 pub use trace::calls_of;
+pub use variables::{write_intel, write_ucc};
 pub use written::Written;

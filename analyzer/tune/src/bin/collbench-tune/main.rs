@@ -121,6 +121,10 @@ enum Written {
     /// Trees of our own, for collbench-record --trees: those that were measured, and those of the shape of
     /// an algorithm
     Trees,
+    /// The variable of UCC, for Open MPI's coll_ucc: needs --untested
+    Ucc,
+    /// The variables of Intel MPI: needs --untested
+    Intel,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

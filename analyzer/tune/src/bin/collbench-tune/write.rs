@@ -10,7 +10,7 @@ use collbench_text::quantity::counted;
 use collbench_tree_files::BEST;
 use collbench_tune::open_mpi::{self, Library, han};
 use collbench_tune::trees::{self, TreeText};
-use collbench_tune::{Choice, Written, choices_of, mpich};
+use collbench_tune::{Choice, Written, choices_of, mpich, write_intel, write_ucc};
 
 use super::{Recorded, Rules, Usage, base_of_mpich, library, read, version_of_mpich};
 
@@ -38,6 +38,8 @@ pub(crate) fn write(
             open_mpi::write_json(&choices, of_6_0, &name)
         }
         super::Written::Mpich => for_mpich(options, &choices, recorded, &name)?,
+        super::Written::Ucc => write_ucc(&choices, &name),
+        super::Written::Intel => write_intel(&choices, &name),
         super::Written::Trees => {
             let folder = path.parent().unwrap_or(Path::new(""));
             trees::write(&choices, &|file| tree_file(file, folder), &name)
@@ -81,6 +83,8 @@ impl super::Written {
             Self::OpenmpiJson => "rules.json",
             Self::Mpich => "selection.json",
             Self::Trees => "trees.toml",
+            Self::Ucc => "ucc.sh",
+            Self::Intel => "intel.sh",
         }
     }
 
@@ -88,6 +92,12 @@ impl super::Written {
     fn untested(self) -> Option<&'static str> {
         match self {
             Self::OpenmpiJson => Some("no Open MPI 6.0 could be run to test this format"),
+            Self::Ucc => {
+                Some("UCC does not show which algorithm runs, so that this could not be tested")
+            }
+            Self::Intel => Some(
+                "Intel MPI does not show which algorithm runs, so that this could not be tested",
+            ),
             Self::Openmpi | Self::OpenmpiHan | Self::Mpich | Self::Trees => None,
         }
     }
