@@ -79,7 +79,7 @@ pub fn seeds(bases: &Bases) -> Vec<Seed> {
 }
 
 /// Rule files of Open MPI.
-const RULE_FILES: [(&str, &str); 3] = [
+const RULE_FILES: [(&str, &str); 5] = [
     (
         "lines",
         "# rules\n2\n2 # allreduce\n2\n1\n0\n4\n2\n0 3 0 0\n1024 5 0 64\n7\n1\n2\n1\n0 2 4 8192\n",
@@ -91,6 +91,15 @@ const RULE_FILES: [(&str, &str); 3] = [
     (
         "faults",
         "3\n0\n1\n4\n3\n0 7 0 0\n64K 1 2 0\n-5 99 0 @intra_node\n",
+    ),
+    (
+        "han",
+        "1\nbcast\n2\nglobal_communicator\n1\n1\n2\n0 tuned\n64 han @simple\nintra_node\n1\n1\n1\n0 basic\n",
+    ),
+    (
+        "json",
+        "{\"rule_file_version\": 3, \"module\": \"tuned\", \"collectives\": {\"bcast\": [{\"comm_size_min\": 4,\n\
+         \"comm_rank_distribution\": \"any\", \"rules\": [{\"msg_size_max\": 99, \"alg\": 6}, {\"alg\": \"chain\"}]}]}}\n",
     ),
 ];
 
