@@ -305,7 +305,9 @@ def repository():
 def main():
     tracked = repository()
     binaries = {
-        pathlib.PurePath(path).stem for path in tracked if re.search(r"/src/bin/[^/]*\.rs$", path)
+        program[1]
+        for path in tracked
+        if (program := re.search(r"/src/bin/([^/]*?)(?:/main)?\.rs$", path))
     }
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z][\w-]*):(?!=)", makefile, re.M))

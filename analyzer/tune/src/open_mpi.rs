@@ -15,6 +15,7 @@ mod json_file;
 mod json_tests;
 mod layout;
 mod library;
+mod look_up;
 mod parameters;
 mod run;
 mod scanner;
@@ -32,10 +33,11 @@ pub use classic::{ClassicFile, CommunicatorRules, Dropped, MessageRule, Operatio
 pub use json_check::{check as check_json, unused as unused_json};
 pub use json_file::JsonFile;
 pub use library::Library;
+pub use look_up::Placement;
 pub use run::{HanSettings, Settings};
 pub use scanner::Skipped;
 pub use settings::Parameters;
-pub use tuned::{Call, Placement, TunedFile, decide, size, starts};
+pub use tuned::{Call, TunedFile, decide, size, starts};
 pub use unused::unused;
 pub use version::{
     Algorithm, CountedSize, Limit, OperationTable, Part, Version, VersionTable, has_number,

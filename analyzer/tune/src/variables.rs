@@ -45,7 +45,7 @@ struct Rule {
     sizes: (u64, u64),
 }
 
-/// The rules that another library can be told, and of the others why not.
+/// The rules that another library can follow, and of the others why not.
 fn rules_of(
     choices: &[Choice],
     equivalents: &'static [Equivalent],

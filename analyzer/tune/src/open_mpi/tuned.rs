@@ -8,6 +8,7 @@ use collbench_formats::Operation;
 use super::classic::ClassicFile;
 use super::json_file::JsonFile;
 use super::library::Library;
+use super::look_up::{Does, Found, LookUp, Placement};
 use super::run::Settings;
 use super::version::{Algorithm, CountedSize, Limit, OperationTable, Part};
 use crate::call::CallClass;
@@ -28,17 +29,6 @@ pub struct Call {
     pub element: Option<u64>,
 }
 
-/// Where the processes of a communicator are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
-    /// On one host, or it is not known where.
-    OneHost,
-    /// One on each of several hosts.
-    OneOnEachHost,
-    /// On several hosts, of which one has several.
-    SeveralHosts,
-}
-
 /// A file of `coll_tuned`.
 #[derive(Debug, Clone, Copy)]
 pub enum TunedFile<'f> {
@@ -46,32 +36,6 @@ pub enum TunedFile<'f> {
     Classic(&'f ClassicFile),
     /// In JSON.
     Json(&'f JsonFile),
-}
-
-/// What a file says of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum LookUp {
-    /// The rule.
-    Rule(Found),
-    /// It has rules for the communicator, but none for the size.
-    NoSize(&'static str),
-    /// Nothing, for this reason.
-    Nothing(String),
-}
-
-/// A rule that holds for a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) line: usize,
-    pub(super) does: Does,
-}
-
-/// What a rule says is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Does {
-    pub(super) algorithm: i64,
-    pub(super) fan_out: i64,
-    pub(super) segment: i64,
 }
 
 /// Sizes that elements have, for calls of which it is not known.
@@ -217,15 +181,6 @@ fn inside_tuned(
         ));
     }
     decision
-}
-
-impl LookUp {
-    fn rule(&self) -> Option<&Found> {
-        match self {
-            Self::Rule(found) => Some(found),
-            Self::NoSize(_) | Self::Nothing(_) => None,
-        }
-    }
 }
 
 impl TunedFile<'_> {

@@ -461,3 +461,114 @@ fn files_of_coll_han_are_explained_on_several_hosts() {
         "{found}"
     );
 }
+
+#[test]
+fn what_coll_han_of_4_1_does_with_a_higher_priority_is_said_not_to_be_modelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(&folder, "han.txt", b"1\n2 1 2 1 1 2\n0 tuned\n64 han\n");
+    let (status, stdout, _) = said(&["rules", &file, "--library", "Open MPI 4.1.4"]);
+    assert_eq!(status, 1);
+    let sentence = "what it does with a higher coll_han_priority is not modelled";
+    assert!(stdout.contains(sentence), "{stdout}");
+    let (_, stdout, _) = said(&["rules", &file, "--library", "Open MPI 5.0.11"]);
+    assert!(!stdout.contains(sentence), "{stdout}");
+}
+
+#[test]
+fn rules_in_json_are_explained_for_6_0_as_untested_and_refused_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "{\"rule_file_version\": 3, \"module\": \"tuned\", \"collectives\": {\n\
+                \"allreduce\": [{\"comm_size_max\": 8, \"rules\": [\n\
+                {\"msg_size_max\": 99, \"alg\": \"recursive_doubling\"},\n\
+                {\"alg\": \"ring\"}]}],\n\"barrier\": [{\"rules\": [{\"alg\": \"tree\"}]}]}}";
+    let file = written(&folder, "rules.json", text.as_bytes());
+    let trace = trace();
+    let of_6_0 = ["--library", "Open MPI 6.0.0", "--format", "json"];
+    let found = document(&[&["rules", &file, path(&trace)][..], &of_6_0].concat());
+    let note = found["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("untested: "), "{note}");
+    assert_eq!(found["problems"].as_array().unwrap().len(), 0, "{found}");
+    let decided = calls(&found, "MPI_Allreduce").into_iter();
+    let decided: Vec<_> = decided
+        .map(|(least, _, line, algorithm, by, _)| (least, line, algorithm, by))
+        .collect();
+    assert_eq!(
+        decided,
+        [
+            (
+                8,
+                Some(3),
+                "allreduce_intra_recursivedoubling".into(),
+                "rule".into()
+            ),
+            (4000, Some(4), "allreduce_intra_ring".into(), "rule".into()),
+        ]
+    );
+    assert_eq!(said(&["rules", &file, "--library", "Open MPI 6.0.0"]).0, 0);
+    let comma = text.replace("\"ring\"}", "\"ring\",}");
+    let file = written(&folder, "rules.json", comma.as_bytes());
+    let (status, stdout, _) = said(&["rules", &file, "--library", "Open MPI 6.0.0"]);
+    assert_eq!(status, 1);
+    assert!(
+        stdout.contains(":4:16: a comma before a closing bracket"),
+        "{stdout}"
+    );
+    let (status, _, stderr) = said(&["rules", &file, "--library", "Open MPI 5.0.11"]);
+    assert_eq!(status, 1);
+    assert!(stderr.contains("does not read rules in JSON"), "{stderr}");
+}
+
+#[test]
+fn choices_become_files_of_coll_han_trees_and_variables() {
+    let folder = tempfile::tempdir().unwrap();
+    let selected = |operation: &str, bytes: u64, algorithm: &str| {
+        serde_json::json!({
+            "operation": operation, "bytes": bytes, "processes": 4, "arrivals": null,
+            "candidates": [{ "algorithm": algorithm }], "fastest": 0, "not_distinguishable": [0],
+        })
+    };
+    let choices = serde_json::json!({
+        "schema": "collbench.bench.collective/1",
+        "selection": [
+            selected("MPI_Bcast", 8, "binomial"),
+            selected("MPI_Allreduce", 8, "trees of mine.toml"),
+        ],
+    });
+    let mine = "[[tree]]\noperations = \"allreduce\"\nshape = \"chain 3\"\n";
+    written(&folder, "mine.toml", mine.as_bytes());
+    let choices = written(&folder, "collective.json", choices.to_string().as_bytes());
+    let write = |format: &str, more: &[&str]| {
+        said(&[&["rules", &choices, "--write", format][..], more].concat())
+    };
+    let (status, stdout, stderr) = write("openmpi-han", &["--library", "Open MPI 5.0.11"]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stdout.contains("0 tuned\n"), "{stdout}");
+    assert!(
+        stderr.contains("OMPI_MCA_coll_han_use_dynamic_file_rules=1"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("has trees of mine.toml"), "{stderr}");
+    let old = write("openmpi-han", &["--library", "Open MPI 4.1.4"]);
+    assert_eq!(old.0, 2, "{}", old.2);
+    let later = write("openmpi", &["--library", "Open MPI 6.0.0"]);
+    assert_eq!(later.0, 2, "{}", later.2);
+    // The tree file lies beside the choices.
+    let (status, stdout, stderr) = write("trees", &[]);
+    assert_eq!(status, 0, "{stderr}");
+    for shape in ["chain 3", "binomial"] {
+        assert!(stdout.contains(&format!("shape = \"{shape}\"")), "{stdout}");
+    }
+    assert!(
+        stderr.contains("collbench-record --trees trees.toml"),
+        "{stderr}"
+    );
+    for (format, line) in [
+        ("ucc", "export UCC_TL_UCP_TUNE='bcast:0-inf:[4-4]:@knomial'"),
+        ("intel", "export I_MPI_ADJUST_BCAST='1:0-2147483647@4-4'"),
+    ] {
+        assert_eq!(write(format, &[]).0, 2);
+        let (status, stdout, _) = write(format, &["--untested"]);
+        assert_eq!(status, 0);
+        assert!(stdout.contains(line), "{stdout}");
+    }
+}

@@ -33,6 +33,10 @@ Examples:
       say which calls of a run another file decides differently
   collbench-tune rules collective.json --write openmpi -o rules.txt --library \"Open MPI 5.0.11\"
       write a file of the fastest algorithms that collbench-bench has found
+  collbench-tune rules collective.json --write openmpi-han -o han.txt --library \"Open MPI 5.0.11\"
+      write a file that lets these count on several hosts, too
+  collbench-tune rules collective.json --write trees -o trees.toml
+      write the trees that were the fastest, and trees of the shape of an algorithm
   collbench-tune rules selection.json trace --base /usr/lib/x86_64-linux-gnu/libmpich.so.12
       the same of MPICH, with the other files from its library
 

@@ -90,7 +90,7 @@ fn component(
         return Ok(Component::Tuned.name().to_owned());
     }
     Err(format!(
-        "neither coll_han nor coll_tuned of {} can be told {chosen}",
+        "neither coll_han nor coll_tuned of {} has {chosen}",
         library.version
     ))
 }
@@ -212,8 +212,7 @@ mod tests {
             written.left_out,
             [
                 "MPI_Alltoall: coll_han does not do it, coll_tuned does: its rules are enough",
-                "MPI_Bcast: neither coll_han nor coll_tuned of Open MPI 5.0.11 can be told trees of \
-                 mine.toml",
+                "MPI_Bcast: neither coll_han nor coll_tuned of Open MPI 5.0.11 has trees of mine.toml",
             ]
         );
         assert!(
