@@ -50,7 +50,7 @@ test-programs: build
 
 test-long: build
 	COLLBENCH_TESTS_LONG=1 $(CARGO) test -p collbench-tests --test it -- storm_of_collectives nobody_leaves_an_allreduce positions_in_a_ring nothing_is_left_of_ranks what_is_said_of_rule_files messages_of_each_algorithm
-	COLLBENCH_TESTS_LONG=1 $(CARGO) test --release -p collbench-tune --lib any_bytes
+	COLLBENCH_TESTS_LONG=1 PROPTEST_CASES=1000000 $(CARGO) test --release -p collbench-tune --lib -- any_bytes any_words no_bytes no_damaged_file
 
 # STRANGERS=TEXT,..: only those whose name has one of these texts; STRANGERS_KEEP=1: what is kept is not
 # run again, only analyzed.
