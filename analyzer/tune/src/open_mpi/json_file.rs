@@ -83,7 +83,7 @@ impl Distribution {
         match self {
             Self::Any => true,
             Self::OnePerNode => placement == Placement::OneOnEachHost,
-            Self::SingleNode => placement == Placement::OneHost,
+            Self::SingleNode => placement.is_one_host(),
         }
     }
 
@@ -110,6 +110,14 @@ impl JsonFile {
     #[must_use]
     pub fn ignored(&self) -> Option<&Fault> {
         self.faults.first()
+    }
+
+    /// Whether an operation has entries that hold on some hosts alone.
+    pub(super) fn asks_for_hosts(&self, table: &OperationTable) -> bool {
+        let id = u32::try_from(table.id).ok();
+        let operation = id.and_then(|id| self.operations.get(&id));
+        let mut entries = operation.iter().flat_map(|operation| &operation.entries);
+        entries.any(|entry| entry.distribution != Distribution::Any)
     }
 
     /// The rules that hold for a communicator.

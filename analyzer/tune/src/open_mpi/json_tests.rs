@@ -101,6 +101,15 @@ fn the_first_entry_and_the_first_rule_that_fit_decide() {
     let decision = decision(&text, Operation::Bcast, &[2], 8);
     assert_eq!((decision.line, decision.by), (Some(10), DecidedBy::Rule));
     let file = read(&text);
+    let unknown = Call {
+        n_processes: 4,
+        ..Call::of(&class(Operation::Allreduce, &[], (8, 8)), 8, None)
+    };
+    let decided = decide(TunedFile::Json(&file), six(), &Settings::default(), unknown);
+    assert_eq!(
+        (decided.algorithm, decided.depends.is_some()),
+        (recursive, true)
+    );
     let of_class = class(Operation::Allreduce, &[4], (0, 1000));
     let all = starts(TunedFile::Json(&file), six(), &of_class);
     assert!(

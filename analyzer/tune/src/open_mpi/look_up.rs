@@ -3,12 +3,21 @@
 /// Where the processes of a communicator are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// On one host, or it is not known where.
+    /// It is not known; one host is assumed.
+    Unknown,
+    /// On one host.
     OneHost,
     /// One on each of several hosts.
     OneOnEachHost,
     /// On several hosts, of which one has several.
     SeveralHosts,
+}
+
+impl Placement {
+    /// Whether they may be on one host.
+    pub(super) fn is_one_host(self) -> bool {
+        matches!(self, Self::Unknown | Self::OneHost)
+    }
 }
 
 /// What a file says of a call.

@@ -113,7 +113,7 @@ fn without_tuned(library: Library, settings: &Settings, call: Call) -> Option<De
         .tuned_priority
         .unwrap_or(library.table.tuned_priority);
     let han = settings.han_priority.unwrap_or(library.table.han_priority);
-    if call.placement != Placement::OneHost
+    if !call.placement.is_one_host()
         && OF_HAN.contains(&call.operation)
         && settings.allows("han")
         && han > tuned
@@ -179,6 +179,13 @@ fn inside_tuned(
         decision.depends = Some(format!(
             "the size of one element counts; {USUAL_ELEMENT} bytes are assumed"
         ));
+    }
+    if let TunedFile::Json(file) = file
+        && call.placement == Placement::Unknown
+        && file.asks_for_hosts(table)
+    {
+        let what = "on which hosts the processes are is not known; one host is assumed";
+        decision.depends = Some(what.to_owned());
     }
     decision
 }
@@ -391,7 +398,8 @@ impl Call {
             operation: class.operation,
             n_processes: class.n_processes,
             placement: match &class.processes_per_host[..] {
-                [] | [_] => Placement::OneHost,
+                [] => Placement::Unknown,
+                [_] => Placement::OneHost,
                 hosts if hosts.iter().all(|&n| n == 1) => Placement::OneOnEachHost,
                 _ => Placement::SeveralHosts,
             },
