@@ -234,6 +234,10 @@ fn of_an_operation_that_comes_twice_the_last_rules_hold() {
         with("\"bcast\": [{\"rules\": [{\"alg\": 1}]}],\n\"bcast\": [{\"rules\": [{\"alg\": 6}]}]");
     let found = follows(&text, Operation::Bcast, &[4], 8);
     assert_eq!(found.as_deref(), Some("bcast_intra_binomial"));
+    // Of other keys the first one.
+    let keys = with("\"bcast\": [{\"rules\": [{\"alg\": 1, \"alg\": 6}]}]");
+    let found = follows(&keys, Operation::Bcast, &[4], 8);
+    assert_eq!(found.as_deref(), Some("bcast_intra_basic_linear"));
     assert_eq!(
         problems(&text),
         ["2:1 bcast comes again below", "3:1 the same key as in 2:1"]

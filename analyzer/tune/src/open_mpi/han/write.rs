@@ -157,12 +157,15 @@ mod tests {
             choice(Operation::Bcast, 4, 8, Some("basic")),
             choice(Operation::Bcast, 4, 64, None),
             choice(Operation::Gather, 4, 8, None),
+            // Communicators of one process have another component.
+            choice(Operation::Scatter, 1, 8, Some("binomial")),
         ];
         let written = write(&choices, five(), "han.txt");
         assert_eq!(written.left_out, [""; 0]);
         let file = HanFile::read(written.text.as_bytes(), five());
         assert_eq!(check(&file, five()), [], "{}", written.text);
         assert!(file.skipped.is_empty());
+        assert!(!written.text.contains("scatter"), "{}", written.text);
         let mut n_by_rule = 0;
         for (operation, n, bytes, expected) in [
             (Operation::Allreduce, 4, 1023, "coll_han intra"),
