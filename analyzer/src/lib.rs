@@ -61,10 +61,8 @@ pub use time::hosts::RunHosts;
 pub use trace::error::RunError;
 pub use trace::files::RunFiles;
 
-use communicators::Communicators;
 use instances::matching::match_calls;
 use sums::tally::Tally;
-use time::clocks::Clocks;
 use trace::run::Run;
 
 /// Why there is no analysis.
@@ -99,18 +97,7 @@ pub fn analyze(
 ) -> Result<Analysis, AnalyzeError> {
     files.while_whole(&mut |files| {
         let run = Run::read(files)?;
-        let (mut clocks, preliminary) = Clocks::begin(&run, options.alignment);
-        let communicators = Communicators::agree(&run, &clocks);
-        if let Some(preliminary) = preliminary {
-            align::settle::settle(
-                &run,
-                &mut clocks,
-                preliminary,
-                &communicators,
-                options.window,
-                progress,
-            );
-        }
+        let (clocks, communicators) = steps::prepare(&run, options, progress);
         let selection = &options.selection;
         let wanted = selection.resolve(&communicators, run.world_size)?;
         let nothing = || Tally::new(&run, &clocks, &communicators, &wanted);

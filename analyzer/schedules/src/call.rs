@@ -21,6 +21,17 @@ impl Call {
         Self { root, ..self }
     }
 
+    /// The same bytes, in elements of another length, bytes.
+    #[must_use]
+    pub fn with_elements_of(self, element_bytes: u64) -> Self {
+        let elements = self.elements * self.element_bytes / element_bytes;
+        Self {
+            elements,
+            element_bytes,
+            ..self
+        }
+    }
+
     /// As many elements for one process as this call has for all of them together.
     #[must_use]
     pub fn of_all(self) -> Self {

@@ -67,7 +67,8 @@ struct Running {
     next: usize,
     /// Whether it waits for an action of which it is not known when it ends.
     is_blocked: bool,
-    /// When its actions have ended, ns; NaN: that is not known yet.
+    /// When its actions began, and have ended, ns; NaN: that is not known yet.
+    begins_ns: Vec<f64>,
     ends_ns: Vec<f64>,
     processor_free_ns: f64,
     sends_free_ns: f64,
@@ -131,6 +132,14 @@ impl<'s> Evaluator<'s> {
         &self.leaves_ns
     }
 
+    /// When each action of a process began, and when it ended, ns, in the last evaluation: of a send when its data had left
+    /// the process.
+    #[must_use]
+    pub fn actions_ns(&self, rank: usize) -> [&[f64]; 2] {
+        let process = &self.processes[rank];
+        [&process.begins_ns, &process.ends_ns]
+    }
+
     fn begin(&mut self, network: &Network, enters_ns: &[f64]) {
         let n = self.processes.len();
         assert!(network.n_processes() >= n && enters_ns.len() == n, "{n}");
@@ -143,8 +152,10 @@ impl<'s> Evaluator<'s> {
         self.n_events = 0;
         for (rank, (process, &enter_ns)) in self.processes.iter_mut().zip(enters_ns).enumerate() {
             let n_actions = self.schedule.processes[rank].actions.len();
-            process.ends_ns.clear();
-            process.ends_ns.resize(n_actions, f64::NAN);
+            for times in [&mut process.begins_ns, &mut process.ends_ns] {
+                times.clear();
+                times.resize(n_actions, f64::NAN);
+            }
             process.next = 0;
             process.is_blocked = false;
             process.processor_free_ns = enter_ns;
@@ -222,6 +233,7 @@ impl<'s> Evaluator<'s> {
             self.leaves_ns[rank] = at_ns;
             return;
         };
+        self.processes[rank].begins_ns[next] = at_ns;
         let number = self.message_of[rank][next];
         let next_ns = match what {
             What::Combine { bytes } => {

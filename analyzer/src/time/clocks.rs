@@ -86,7 +86,7 @@ pub struct Clocks {
     /// By host the offset of its clock from the reference of its group.
     offsets: Vec<HostOffset>,
     /// Smallest round trip of the exchanges between two hosts, by their indexes, ascending; ns.
-    pub(crate) round_trips_ns: BTreeMap<(usize, usize), i64>,
+    pub round_trips_ns: BTreeMap<(usize, usize), i64>,
     /// What is wrong with them.
     pub(crate) remarks: Vec<Remark>,
 }

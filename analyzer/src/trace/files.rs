@@ -130,12 +130,26 @@ impl RunFiles {
         manifest.map_or(&NONE, |manifest| &manifest.environment)
     }
 
+    /// The CRC-32 of the contents of all files that can be read, by name.
+    #[must_use]
+    pub fn checksum(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        for bytes in self
+            .files
+            .iter()
+            .filter_map(|(_, bytes)| bytes.as_ref().ok())
+        {
+            hasher.update(bytes.as_slice());
+        }
+        hasher.finalize()
+    }
+
     /// What `read` makes of the files, which somebody may cut meanwhile: then what was made of them,
     /// even a panic, means nothing, and they are read once more as they are.
     ///
     /// # Errors
     /// Those of `read`; [`RunError::BecomesShorter`] if they are cut again and again.
-    pub(crate) fn while_whole<T, E: From<RunError>>(
+    pub fn while_whole<T, E: From<RunError>>(
         &self,
         read: &mut dyn FnMut(&Self) -> Result<T, E>,
     ) -> Result<T, E> {

@@ -12,7 +12,7 @@ use collbench_text::{inert, quantity};
 use rayon::prelude::*;
 
 use crate::remark::Remark;
-use crate::trace::algorithm_names::NameTable;
+use crate::trace::algorithm_names::{AlgorithmNames, NameTable};
 use crate::trace::call_sites::RunSites;
 use crate::trace::error::RunError;
 use crate::trace::files::RunFiles;
@@ -117,6 +117,13 @@ fn recorded_command(
 }
 
 impl<'a> Run<'a> {
+    /// Names that the MPI library reported: `one + another` where a call has several, ` | ` between those of calls that
+    /// differ.
+    #[must_use]
+    pub fn algorithm(&self, reported: AlgorithmNames) -> String {
+        self.names.in_words(reported)
+    }
+
     /// Reads the headers, definitions and chunk headers of all files, and takes those of the
     /// one world that was not spawned by another.
     ///

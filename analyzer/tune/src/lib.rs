@@ -14,6 +14,7 @@ pub mod json;
 mod looks;
 pub mod mpich;
 pub mod open_mpi;
+pub mod predict;
 mod problem;
 mod report;
 mod rules;

@@ -3,4 +3,5 @@
 #[path = "../../../tests/it/built/mod.rs"]
 mod built;
 
+mod predict;
 mod rules;

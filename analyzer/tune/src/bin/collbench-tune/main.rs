@@ -1,5 +1,7 @@
-//! The command `collbench-tune`: explains, checks and writes rule files of MPI libraries.
+//! The command `collbench-tune`: explains, checks and writes rule files of MPI libraries, and predicts what
+//! other algorithms would have taken.
 
+mod predict;
 mod write;
 
 use std::fs::{self, File};
@@ -39,10 +41,13 @@ Examples:
       write the trees that were the fastest, and trees of the shape of an algorithm
   collbench-tune rules selection.json trace --base /usr/lib/x86_64-linux-gnu/libmpich.so.12
       the same of MPICH, with the other files from its library
+  collbench-tune predict trace
+      say what each algorithm of the library would have taken in a recorded run
 
 Exit status: 0 nothing wrong; 1 the file has problems or cannot be read; 2 usage.";
 
-/// Says what a rule file of an MPI library does to the collectives of a program.
+/// Says what a rule file of an MPI library does to the collectives of a program, and what other algorithms would
+/// take.
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-tune",
@@ -68,6 +73,8 @@ struct Options {
 enum Action {
     /// Explain and check a rule file
     Rules(Rules),
+    /// Predict what other algorithms of the library would have taken in a recorded run
+    Predict(predict::Predict),
 }
 
 #[derive(Debug, clap::Args)]
@@ -169,6 +176,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
     }
     match &options.action {
         Some(Action::Rules(options)) => rules(options),
+        Some(Action::Predict(options)) => predict::run(options),
         None => {
             print(man_pages(command.clone())?.as_bytes())?;
             Ok(ExitCode::SUCCESS)

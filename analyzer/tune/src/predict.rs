@@ -1,0 +1,367 @@
+//! What other algorithms would have taken, from the recorded run.
+//!
+//! The instances of a run give the times at which processes enter, its messages the parameters of links. Each
+//! algorithm is a [schedule](collbench_schedules), evaluated for these enters (open loop), with deviations of
+//! latencies as the messages of the run had them. What ran is predicted first, with parameters from one half
+//! of the run against the times of the other half: where that fails, nothing else is predicted.
+//!
+//! # Source
+//! Hoefler, Schneider, Lumsdaine 2010 (LogGOPSim); for the identity as the first test see `docs/predict.md`.
+
+mod candidates;
+mod document;
+mod parameters;
+mod recorded;
+mod screen;
+
+use collbench_schedules::{Evaluator, Network, Schedule};
+use collbench_stats::random::Random;
+use rayon::prelude::*;
+
+pub use candidates::Candidate;
+pub use parameters::{LinkClass, Parameters, UnknownHost};
+pub use recorded::{Class, Instance, Recorded, Sample};
+
+use crate::open_mpi::{Library, Version};
+
+/// How often deviations are drawn.
+const DRAWS: u64 = 200;
+/// Instances that are evaluated with each draw, at most.
+const INSTANCES_OF_DRAW: usize = 16;
+/// How often deviations are drawn for an instance that is compared with its time.
+const DRAWS_OF_INSTANCE: usize = 15;
+/// Deviations that follow one another in time are drawn together, so many.
+const BLOCK: usize = 16;
+/// Instances that identity needs, at least.
+const LEAST_INSTANCES: usize = 20;
+/// A schedule may have messages so many times as long as those that were recorded, and in any case such short ones, bytes.
+const LONGER: u64 = 2;
+const SHORTEST: u64 = 64;
+
+/// Where the median of predicted by measured times must be for what ran, and where most of them must be.
+const IDENTITY: [f64; 2] = [0.95, 1.05];
+const MOST_WITHIN: [f64; 2] = [0.8, 1.25];
+const MOST: f64 = 0.9;
+
+/// 5th percentile, median and 95th percentile, ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Band {
+    /// The 5th percentile.
+    pub p05_ns: f64,
+    /// The median.
+    pub median_ns: f64,
+    /// The 95th percentile.
+    pub p95_ns: f64,
+}
+
+/// How well what ran was predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Identity {
+    /// The median of predicted by measured times.
+    pub ratio: f64,
+    /// The part of the instances for which that is from 0.8 to 1.25.
+    pub within: f64,
+    /// How many instances were compared.
+    pub n: usize,
+}
+
+/// An algorithm and how long it takes.
+#[derive(Debug, Clone)]
+pub struct PredictedCandidate {
+    /// Which one.
+    pub algorithm: String,
+    /// Its number for the library.
+    pub number: Option<i64>,
+    /// Length of a segment, bytes; 0: none.
+    pub segment_bytes: u64,
+    /// How long the median instance takes; the band says how that depends on deviations.
+    pub predicted: Band,
+}
+
+/// What is predicted of the instances of a class.
+#[derive(Debug, Clone)]
+pub struct Prediction {
+    /// Of what.
+    pub class: Class,
+    /// How long they took.
+    pub measured: Band,
+    /// How well that is predicted; an error says why not at all.
+    pub identity: Result<Identity, String>,
+    /// All that could have run, the fastest first; none where identity failed.
+    pub candidates: Vec<PredictedCandidate>,
+    /// Algorithms that are left out, since they have messages between hosts, or of lengths, of which too little is known.
+    pub n_left_out: usize,
+}
+
+/// All predictions of a run.
+#[derive(Debug, Clone)]
+pub struct Predictions {
+    /// The library.
+    pub library: String,
+    /// The links between its processes.
+    pub links: Vec<LinkClass>,
+    /// By class.
+    pub predictions: Vec<Prediction>,
+}
+
+/// Why nothing is predicted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PredictError {
+    /// The algorithms of the library are not known.
+    #[error("the trace is of \"{0}\"; expected Open MPI 4.1 or 5.0, whose algorithms are known")]
+    Library(String),
+    /// There are no messages.
+    #[error(
+        "the trace has no messages inside collectives; record with --layers +messages,+algorithms"
+    )]
+    NoMessages,
+}
+
+impl Identity {
+    /// Whether what ran is predicted well enough to predict something else.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        (IDENTITY[0]..=IDENTITY[1]).contains(&self.ratio) && self.within >= MOST
+    }
+}
+
+impl Band {
+    /// Of some times, which are sorted; `None` of none.
+    fn of(mut times: Vec<f64>) -> Option<Self> {
+        times.sort_by(f64::total_cmp);
+        let at = |part: f64| times[((times.len() - 1) as f64 * part).round() as usize];
+        (!times.is_empty()).then(|| Self {
+            p05_ns: at(0.05),
+            median_ns: at(0.5),
+            p95_ns: at(0.95),
+        })
+    }
+}
+
+/// Deviations of latencies, drawn in blocks from those that were recorded.
+struct Draws<'d> {
+    classes: Vec<&'d [f64]>,
+    /// By class where the next one is, and how many of its block are left.
+    next: Vec<(usize, usize)>,
+    random: Random,
+}
+
+impl<'d> Draws<'d> {
+    fn new(parameters: &'d Parameters, numbers: &[u64]) -> Self {
+        let classes = parameters.classes.iter();
+        let classes: Vec<&[f64]> = classes.map(|class| &class.deviations_ns[..]).collect();
+        Self {
+            next: vec![(0, 0); classes.len()],
+            classes,
+            random: Random::of(numbers),
+        }
+    }
+
+    fn next(&mut self, class: usize) -> f64 {
+        let of_class = self.classes[class];
+        if of_class.is_empty() {
+            return 0.0;
+        }
+        let (at, left) = &mut self.next[class];
+        if *left == 0 {
+            *at = self.random.uniform(0, of_class.len() as u64 - 1) as usize;
+            *left = BLOCK;
+        }
+        let deviation_ns = of_class[*at];
+        *at = (*at + 1) % of_class.len();
+        *left -= 1;
+        deviation_ns
+    }
+}
+
+/// From the last enter to the last leave, ns.
+fn takes_ns(
+    evaluator: &mut Evaluator<'_>,
+    network: &Network,
+    instance: &Instance,
+    draws: &mut Draws<'_>,
+) -> f64 {
+    let last = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
+    let leaves_ns = evaluator.leaves_ns(network, &instance.enters_ns, |class| draws.next(class));
+    last(leaves_ns) - last(&instance.enters_ns)
+}
+
+/// Predicts what the algorithms of the library would have taken for each class of calls of a run.
+///
+/// # Errors
+/// [`PredictError`] if that is not possible at all.
+pub fn predict(recorded: &Recorded) -> Result<Predictions, PredictError> {
+    let library = Version::find(&recorded.library).and_then(Library::of);
+    let Some(library) = library else {
+        return Err(PredictError::Library(recorded.library.clone()));
+    };
+    let mut instances = recorded.classes.iter().flat_map(|class| &class.instances);
+    if instances.all(|instance| instance.messages.is_empty()) {
+        return Err(PredictError::NoMessages);
+    }
+    // Every other tenth of the run.
+    let odd: Vec<Class> = recorded
+        .classes
+        .iter()
+        .map(|class| class.tenths(1))
+        .collect();
+    let of_odd = Parameters::of(recorded, odd.iter());
+    let parameters = Parameters::of(recorded, recorded.classes.iter());
+    let classes = recorded.classes.par_iter().enumerate();
+    let predictions = classes.map(|(number, class)| {
+        let of_class = OfClass {
+            recorded,
+            library,
+            class,
+            number: number as u64,
+        };
+        of_class.predict(&of_odd, &parameters)
+    });
+    Ok(Predictions {
+        library: recorded.library.clone(),
+        predictions: predictions.flatten().collect(),
+        links: parameters.classes,
+    })
+}
+
+/// A class of calls that is predicted.
+struct OfClass<'r> {
+    recorded: &'r Recorded,
+    library: Library,
+    class: &'r Class,
+    number: u64,
+}
+
+impl OfClass<'_> {
+    /// `None` where there is nothing to predict.
+    fn predict(&self, of_odd: &Parameters, parameters: &Parameters) -> Option<Prediction> {
+        let times = self.class.instances.iter().map(|instance| instance.took_ns);
+        let mut prediction = Prediction {
+            class: self.class.clone(),
+            measured: Band::of(times.collect())?,
+            identity: self.identity(of_odd),
+            candidates: Vec::new(),
+            n_left_out: 0,
+        };
+        let is_predictable = prediction.identity.as_ref().is_ok_and(Identity::holds);
+        if let (true, Ok(network)) = (
+            is_predictable,
+            parameters.network(self.recorded, self.class),
+        ) {
+            let candidates = candidates::candidates(self.library, self.class);
+            let n_all = candidates.len();
+            let candidates: Vec<Candidate> = candidates
+                .into_iter()
+                .filter(|candidate| self.is_known(&candidate.schedule, &network, parameters))
+                .collect();
+            prediction.n_left_out = n_all - candidates.len();
+            let predicted = candidates.into_par_iter().filter_map(|candidate| {
+                let predicted = self.band(&candidate.schedule, &network, parameters)?;
+                Some(PredictedCandidate {
+                    algorithm: candidate.algorithm,
+                    number: candidate.number,
+                    segment_bytes: candidate.segment_bytes,
+                    predicted,
+                })
+            });
+            prediction.candidates = predicted.collect();
+            prediction
+                .candidates
+                .sort_by(|a, b| a.predicted.median_ns.total_cmp(&b.predicted.median_ns));
+        }
+        Some(prediction)
+    }
+
+    /// Predicts what ran in every other tenth of the run, with the parameters of the others.
+    fn identity(&self, parameters: &Parameters) -> Result<Identity, String> {
+        let even = self.class.tenths(0);
+        if even.instances.len() < LEAST_INSTANCES {
+            let n = even.instances.len();
+            return Err(format!(
+                "too few instances: {n} in every other tenth of the run, expected {LEAST_INSTANCES}"
+            ));
+        }
+        let Some(ran) = candidates::that_ran(self.library, self.class) else {
+            return Err(match self.class.reported.is_empty() {
+                true => "the library did not report what ran".to_owned(),
+                false => "its messages are not those of what the library reported".to_owned(),
+            });
+        };
+        let network = parameters.network(self.recorded, self.class);
+        let network = network.map_err(|error| error.to_string())?;
+        if !self.is_known(&ran.schedule, &network, parameters) {
+            return Err(
+                "too few messages waited for no other one: fewer than 30 between some hosts; record more calls".to_owned(),
+            );
+        }
+        let mut draws = Draws::new(parameters, &[self.number, 0]);
+        let evaluator = Evaluator::new(&ran.schedule);
+        let mut evaluator = evaluator.map_err(|error| format!("{error:?}"))?;
+        let ratios = even.instances.iter().map(|instance| {
+            let each = (0..DRAWS_OF_INSTANCE)
+                .map(|_| takes_ns(&mut evaluator, &network, instance, &mut draws));
+            let predicted = Band::of(each.collect())?;
+            Some(predicted.median_ns / instance.took_ns.max(1.0))
+        });
+        let ratios: Vec<f64> = ratios.flatten().collect();
+        let within = ratios.iter().filter(|ratio| {
+            let [least, most] = MOST_WITHIN;
+            (least..=most).contains(*ratio)
+        });
+        let within = within.count() as f64 / ratios.len() as f64;
+        let n = ratios.len();
+        let band = Band::of(ratios).ok_or("nothing was compared")?;
+        Ok(Identity {
+            ratio: band.median_ns,
+            within,
+            n,
+        })
+    }
+
+    /// Whether enough is known of messages as long as those of a schedule, between these processes.
+    fn is_known(&self, schedule: &Schedule, network: &Network, parameters: &Parameters) -> bool {
+        let messages = schedule.messages().unwrap_or_default();
+        messages.iter().all(|message| {
+            let class = network.way(message.from, message.to).class;
+            let longest_bytes = parameters.classes.get(class).map(|of| of.longest_bytes);
+            let is_short =
+                |longest_bytes: u64| message.bytes <= (LONGER * longest_bytes).max(SHORTEST);
+            longest_bytes.is_some_and(is_short)
+        })
+    }
+
+    /// How long the median instance takes, for each draw of deviations.
+    fn band(
+        &self,
+        schedule: &Schedule,
+        network: &Network,
+        parameters: &Parameters,
+    ) -> Option<Band> {
+        let instances = &self.class.instances;
+        let step = instances.len().div_ceil(INSTANCES_OF_DRAW);
+        let mut evaluator = Evaluator::new(schedule).ok()?;
+        let medians = (0..DRAWS).map(|draw| {
+            let mut draws = Draws::new(parameters, &[self.number, 1, draw]);
+            let first = draw as usize % step;
+            let some = instances[first..].iter().step_by(step);
+            let times = some.map(|of| takes_ns(&mut evaluator, network, of, &mut draws));
+            Some(Band::of(times.collect())?.median_ns)
+        });
+        Band::of(medians.collect::<Option<Vec<f64>>>()?)
+    }
+}
+
+impl Class {
+    /// With the instances of every other tenth of the run only: those of the first one for 0, of the second one for 1.
+    fn tenths(&self, remainder: u64) -> Self {
+        let last = self
+            .instances
+            .last()
+            .map_or(0, |instance| instance.position);
+        let is_in = |instance: &&Instance| instance.position * 10 / (last + 1) % 2 == remainder;
+        Self {
+            instances: self.instances.iter().filter(is_in).cloned().collect(),
+            ..self.clone()
+        }
+    }
+}

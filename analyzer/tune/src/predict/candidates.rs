@@ -1,0 +1,151 @@
+//! The algorithms that the library could have run.
+
+use collbench_formats::Operation;
+use collbench_schedules::open_mpi::{Named, Release, ran, schedule};
+use collbench_schedules::{Call, Parameters, Schedule};
+
+use super::recorded::Class;
+use crate::open_mpi::{Library, Limit};
+
+/// Segments that algorithms are tried with, bytes; 0: none.
+const SEGMENTS: [u64; 4] = [0, 4096, 16_384, 65_536];
+
+/// The algorithm that calls two others, which no rules decide, with these.
+const LINEAR: [&str; 3] = [
+    "allreduce_intra_basic_linear",
+    "reduce_intra_basic_linear",
+    "bcast_intra_basic_linear",
+];
+
+/// An algorithm with its parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// As the library calls it, such as `bcast_intra_chain`.
+    pub algorithm: String,
+    /// Its number for `coll_tuned_OPERATION_algorithm`; `None` for what ran.
+    pub number: Option<i64>,
+    /// Length of a segment, bytes; 0: none.
+    pub segment_bytes: u64,
+    /// What each process does.
+    pub schedule: Schedule,
+}
+
+/// The release whose algorithms a library has.
+#[must_use]
+pub(super) fn release(library: Library) -> Release {
+    match library.version.major {
+        4 => Release::V4_1,
+        _ => Release::V5_0,
+    }
+}
+
+/// The call of a class. Elements are as long as their number allows: it is not recorded.
+fn call(class: &Class) -> Call {
+    let element_bytes = 1 << class.bytes.trailing_zeros().min(3);
+    Call {
+        n_processes: class.ranks.len(),
+        root: class.root,
+        elements: class.bytes / element_bytes,
+        element_bytes,
+    }
+}
+
+/// What ran: that of which the messages of an instance are. It is what the library reported, whose parameters are looked for;
+/// where it reported nothing, any of its algorithms.
+#[must_use]
+pub(super) fn that_ran(library: Library, class: &Class) -> Option<Candidate> {
+    let mut with_messages = class.instances.iter().filter(|of| !of.messages.is_empty());
+    let mut recorded: Vec<_> = (with_messages.next()?.messages.iter())
+        .map(|sample| (sample.from as usize, sample.to as usize, sample.bytes))
+        .collect();
+    recorded.sort_unstable();
+    let longest = recorded.iter().map(|(_, _, bytes)| *bytes).max()?;
+    let is_it = |schedule: &Schedule| {
+        let messages = schedule.messages().unwrap_or_default().into_iter();
+        let mut messages: Vec<_> = messages.map(|of| (of.from, of.to, of.bytes)).collect();
+        messages.sort_unstable();
+        messages == recorded
+    };
+    if class.reported.is_empty() {
+        let mut all = candidates_with(library, class, &[0, longest]).into_iter();
+        return all.find(|candidate| is_it(&candidate.schedule));
+    }
+    let reported: Vec<&str> = class.reported.iter().map(String::as_str).collect();
+    let call = call(class);
+    for call in [call, call.with_elements_of(1), call.with_elements_of(4)] {
+        for (segment_bytes, chains) in [(0, 4), (longest, 4), (0, 1), (longest, 1), (0, 2)] {
+            let parameters = Parameters {
+                segment_bytes,
+                chains,
+                ..Parameters::default()
+            };
+            let named = ran(&reported, |_| parameters);
+            let schedule = schedule(release(library), &named, &call);
+            if let Some(schedule) = schedule.filter(is_it) {
+                return Some(Candidate {
+                    algorithm: class.reported.join(" + "),
+                    number: None,
+                    segment_bytes,
+                    schedule,
+                });
+            }
+        }
+    }
+    None
+}
+
+/// The algorithms of the library for a class, each with some lengths of segments where it has such; without those that
+/// consist of other collectives, for which other rules decide.
+#[must_use]
+pub(super) fn candidates(library: Library, class: &Class) -> Vec<Candidate> {
+    candidates_with(library, class, &SEGMENTS)
+}
+
+/// The same, with some lengths of segments, of which the first is 0.
+fn candidates_with(library: Library, class: &Class, segments: &[u64]) -> Vec<Candidate> {
+    let Some(table) = library.operation(class.operation) else {
+        return Vec::new();
+    };
+    let call = call(class);
+    let n = call.n_processes as u64;
+    let mut found: Vec<Candidate> = Vec::new();
+    for algorithm in table.algorithms.iter().filter(|of| of.parts.is_empty()) {
+        let segments = if algorithm.uses_segment && class.operation != Operation::Gather {
+            segments
+        } else {
+            &segments[..1]
+        };
+        for &segment_bytes in segments.iter().filter(|&&bytes| bytes < class.bytes.max(1)) {
+            let is_possible = match algorithm.limit {
+                Limit::None => true,
+                Limit::TwoProcesses => n == 2,
+                Limit::PowerOfTwo(_) => n.is_power_of_two(),
+                Limit::Even(_) => n.is_multiple_of(2),
+                Limit::ElementForEach(_) | Limit::ElementForPowerOfTwo(_) => call.elements >= n,
+                Limit::SegmentForEach(_) => segment_bytes > 0 && class.bytes >= n * segment_bytes,
+                Limit::TwoHalves(_) => segment_bytes <= class.bytes / 2 && call.elements > 1,
+            };
+            let parameters = Parameters {
+                segment_bytes,
+                ..Parameters::default()
+            };
+            let names = match algorithm.function {
+                "allreduce_intra_basic_linear" => &LINEAR[..],
+                other => &[other],
+            };
+            let named: Vec<_> = (names.iter())
+                .map(|name| Named { name, parameters })
+                .collect();
+            let schedule = schedule(release(library), &named, &call);
+            if let Some(schedule) = schedule.filter(|_| is_possible) {
+                found.push(Candidate {
+                    algorithm: algorithm.function.to_owned(),
+                    number: Some(algorithm.id),
+                    segment_bytes,
+                    schedule,
+                });
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,178 @@
+//! The document `collbench.tune/1`.
+
+use serde::Serialize;
+
+use super::{Band, Identity, LinkClass, PredictedCandidate, Prediction, Predictions};
+
+/// Name of the document and its version.
+const SCHEMA: &str = "collbench.tune/1";
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    library: &'a str,
+    made_from: MadeFrom<'a>,
+    links: Vec<Link<'a>>,
+    operations: Vec<OfClass<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct MadeFrom<'a> {
+    trace: &'a str,
+    trace_crc32: String,
+}
+
+#[derive(Debug, Serialize)]
+#[expect(non_snake_case, reason = "the names of LogP")]
+struct Link<'a> {
+    name: &'a str,
+    messages: usize,
+    bytes_max: u64,
+    o_s_ns: f64,
+    o_r_ns: f64,
+    L_ns: f64,
+    G_ns: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct OfClass<'a> {
+    operation: &'a str,
+    communicator: &'a str,
+    processes: usize,
+    root: usize,
+    bytes: u64,
+    instances: u64,
+    ran: Ran,
+    identity: Option<IdentityOf>,
+    not_predicted: Option<String>,
+    candidates: Vec<CandidateOf<'a>>,
+    left_out: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Ran {
+    algorithm: Option<String>,
+    measured_ns: Times,
+}
+
+#[derive(Debug, Serialize)]
+struct IdentityOf {
+    ratio: f64,
+    within: f64,
+    instances: usize,
+    holds: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct CandidateOf<'a> {
+    algorithm: &'a str,
+    number: Option<i64>,
+    segment_bytes: u64,
+    predicted_ns: Times,
+    measured_ns: Option<Times>,
+    gain: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Times {
+    p05: f64,
+    median: f64,
+    p95: f64,
+}
+
+impl From<Band> for Times {
+    fn from(band: Band) -> Self {
+        Self {
+            p05: band.p05_ns,
+            median: band.median_ns,
+            p95: band.p95_ns,
+        }
+    }
+}
+
+impl Predictions {
+    /// The document; `trace` is the directory of the run, `checksum` that of its files.
+    ///
+    /// # Panics
+    /// Never: it has no maps with other keys than texts.
+    #[must_use]
+    pub fn to_json(&self, trace: &str, checksum: u32) -> String {
+        let document = Document {
+            schema: SCHEMA,
+            library: &self.library,
+            made_from: MadeFrom {
+                trace,
+                trace_crc32: format!("{checksum:08x}"),
+            },
+            links: self.links.iter().map(Link::of).collect(),
+            operations: self.predictions.iter().map(OfClass::of).collect(),
+        };
+        let mut text = serde_json::to_string_pretty(&document).expect("texts and numbers");
+        text.push('\n');
+        text
+    }
+}
+
+impl<'a> Link<'a> {
+    fn of(class: &'a LinkClass) -> Self {
+        Self {
+            name: &class.name,
+            messages: class.n_messages,
+            bytes_max: class.longest_bytes,
+            o_s_ns: class.link.send_overhead_ns,
+            o_r_ns: class.link.receive_overhead_ns,
+            L_ns: class.link.latency_ns,
+            G_ns: class.link.gap_per_byte_ns,
+        }
+    }
+}
+
+impl<'a> OfClass<'a> {
+    fn of(prediction: &'a Prediction) -> Self {
+        let class = &prediction.class;
+        Self {
+            operation: class.operation.name(),
+            communicator: &class.communicator,
+            processes: class.ranks.len(),
+            root: class.root,
+            bytes: class.bytes,
+            instances: class.n_instances,
+            ran: Ran {
+                algorithm: (!class.reported.is_empty()).then(|| class.reported.join(" + ")),
+                measured_ns: prediction.measured.into(),
+            },
+            identity: prediction.identity.as_ref().ok().map(IdentityOf::of),
+            not_predicted: prediction.not_predicted(),
+            candidates: prediction
+                .candidates
+                .iter()
+                .map(|candidate| CandidateOf::of(candidate, prediction.measured))
+                .collect(),
+            left_out: prediction.n_left_out,
+        }
+    }
+}
+
+impl IdentityOf {
+    fn of(identity: &Identity) -> Self {
+        Self {
+            ratio: identity.ratio,
+            within: identity.within,
+            instances: identity.n,
+            holds: identity.holds(),
+        }
+    }
+}
+
+impl<'a> CandidateOf<'a> {
+    fn of(candidate: &'a PredictedCandidate, measured: Band) -> Self {
+        Self {
+            algorithm: &candidate.algorithm,
+            number: candidate.number,
+            segment_bytes: candidate.segment_bytes,
+            predicted_ns: candidate.predicted.into(),
+            measured_ns: None,
+            gain: candidate.gain(measured),
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! LogGP parameters of classes of links, from the messages of a recorded run.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use collbench_schedules::{Link, Network, Way};
+
+use super::recorded::{Class, Recorded, Sample};
+
+/// Messages that show a parameter, at least.
+const LEAST: usize = 30;
+/// Messages that count as short, bytes.
+const SHORT: u64 = 4096;
+/// A new class begins where messages take so many times as long.
+const FACTOR: f64 = 2.5;
+/// The part of messages that are taken for the fastest ones.
+const FASTEST: f64 = 0.1;
+/// The longest messages that Open MPI sends before the receiver asks for them, within a host and between
+/// hosts, bytes: `btl_vader_eager_limit` and `btl_tcp_eager_limit` as they are set by default, less the header.
+const EAGER: [u64; 2] = [4096 - 64, 65_536 - 64];
+
+/// A class of links.
+#[derive(Debug, Clone)]
+pub struct LinkClass {
+    /// `same host`, or `between hosts`, with a number where there are several.
+    pub name: String,
+    /// Its parameters.
+    pub link: Link,
+    /// How many messages they are from.
+    pub n_messages: usize,
+    /// The longest of these messages, bytes.
+    pub longest_bytes: u64,
+    /// The median of messages of each length, ns.
+    usual_ns: BTreeMap<u64, f64>,
+    /// By how much messages took longer than that, ns, link by link in the order of time.
+    pub deviations_ns: Vec<f64>,
+}
+
+/// Classes of links, and which class the links between hosts are of.
+#[derive(Debug, Clone, Default)]
+pub struct Parameters {
+    /// The classes.
+    pub classes: Vec<LinkClass>,
+    /// By pair of hosts, the lower index first.
+    of_hosts: BTreeMap<[usize; 2], usize>,
+}
+
+/// It is not known where a process was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there is no file of rank {0}: record all ranks")]
+pub struct UnknownHost(pub u32);
+
+/// The messages on some links.
+#[derive(Debug, Default)]
+struct Messages {
+    /// How long each took, ns, by length: those that were alone, and all.
+    alone_ns: BTreeMap<u64, Vec<f64>>,
+    all_ns: Vec<f64>,
+    send_ns: Vec<f64>,
+    late_receive_ns: Vec<f64>,
+}
+
+/// A quantile of some numbers, which are sorted.
+fn quantile(numbers: &mut [f64], part: f64) -> Option<f64> {
+    numbers.sort_by(f64::total_cmp);
+    let last = numbers.len().checked_sub(1)?;
+    Some(numbers[(last as f64 * part).round() as usize])
+}
+
+impl Messages {
+    fn add(&mut self, sample: &Sample) {
+        if let Some(ns) = sample.one_way_ns {
+            if sample.is_alone {
+                self.alone_ns
+                    .entry(sample.bytes)
+                    .or_default()
+                    .push(ns as f64);
+            }
+            if sample.bytes <= SHORT {
+                self.all_ns.push(ns as f64);
+            }
+        }
+        if sample.bytes <= SHORT {
+            self.send_ns.extend(sample.send_ns.map(|ns| ns as f64));
+            let late_ns = sample.late_receive_ns.map(|ns| ns as f64);
+            self.late_receive_ns.extend(late_ns);
+        }
+    }
+}
+
+impl Parameters {
+    /// The parameters that the messages of some of the classes of a run show.
+    #[must_use]
+    pub fn of<'c>(recorded: &Recorded, classes: impl Iterator<Item = &'c Class> + Clone) -> Self {
+        let mut of_links: BTreeMap<[usize; 2], Messages> = BTreeMap::new();
+        for class in classes.clone() {
+            each_sample(recorded, class, |hosts, sample| {
+                of_links.entry(hosts).or_default().add(sample);
+            });
+        }
+        let mut parameters = Self::default();
+        for (name, hosts) in groups(recorded, &mut of_links) {
+            let mut messages = Messages::default();
+            for pair in &hosts {
+                for hosts in [*pair, [pair[1], pair[0]]] {
+                    if let Some(of) = of_links.remove(&hosts) {
+                        messages.merge(of);
+                    }
+                }
+            }
+            let is_between = hosts[0][0] != hosts[0][1];
+            if let Some(mut class) = LinkClass::of(&mut messages, is_between) {
+                let number = parameters.classes.len();
+                let of_hosts = hosts.into_iter().map(|hosts| (hosts, number));
+                parameters.of_hosts.extend(of_hosts);
+                class.name = name;
+                parameters.classes.push(class);
+            }
+        }
+        for class in classes {
+            parameters.add_deviations(recorded, class);
+        }
+        parameters
+    }
+
+    /// Adds by how much the messages of a class of calls took longer than those of their length.
+    fn add_deviations(&mut self, recorded: &Recorded, class: &Class) {
+        let mut of_links: BTreeMap<[u32; 2], (usize, Vec<f64>)> = BTreeMap::new();
+        each_sample(recorded, class, |[from, to], sample| {
+            let number = self.of_hosts.get(&[from.min(to), from.max(to)]);
+            let ns = sample.one_way_ns.filter(|_| sample.is_alone);
+            if let (Some(&number), Some(ns)) = (number, ns)
+                && let Some(usual_ns) = self.classes[number].usual_ns.get(&sample.bytes)
+            {
+                let of_link = of_links.entry([sample.from, sample.to]);
+                let of_link = of_link.or_insert_with(|| (number, Vec::new()));
+                of_link.1.push(ns as f64 - usual_ns);
+            }
+        });
+        for (number, deviations_ns) in of_links.into_values() {
+            self.classes[number].deviations_ns.extend(deviations_ns);
+        }
+    }
+
+    /// The network of the processes of a class. The class of links of which too little is known is none of
+    /// the classes.
+    ///
+    /// # Errors
+    /// [`UnknownHost`] if it is not known where a process was.
+    pub fn network(&self, recorded: &Recorded, class: &Class) -> Result<Network, UnknownHost> {
+        let host = |rank: u32| {
+            let host = recorded.host_of_rank.get(rank as usize).copied().flatten();
+            host.ok_or(UnknownHost(rank))
+        };
+        let hosts: Vec<usize> = class
+            .ranks
+            .iter()
+            .map(|&rank| host(rank))
+            .collect::<Result<_, _>>()?;
+        let classes = self.classes.iter().map(|class| class.link).collect();
+        Ok(Network::new(hosts.len(), classes, |from, to| {
+            let (a, b) = (hosts[from], hosts[to]);
+            let known = self.of_hosts.get(&[a.min(b), a.max(b)]);
+            Way {
+                class: known.copied().unwrap_or(self.classes.len()),
+                shared: None,
+            }
+        }))
+    }
+}
+
+/// Passes all messages of the kept instances of a class, with the hosts of both ends.
+fn each_sample(recorded: &Recorded, class: &Class, mut each: impl FnMut([usize; 2], &Sample)) {
+    let host = |rank: u32| {
+        let rank = *class.ranks.get(rank as usize)?;
+        recorded.host_of_rank.get(rank as usize).copied().flatten()
+    };
+    for sample in class
+        .instances
+        .iter()
+        .flat_map(|instance| &instance.messages)
+    {
+        if let (Some(from), Some(to)) = (host(sample.from), host(sample.to)) {
+            each([from, to], sample);
+        }
+    }
+}
+
+/// Pairs of hosts whose links are alike, with a name: by the round trips that the recorder measured, else by the time that
+/// the fastest messages take.
+fn groups(
+    recorded: &Recorded,
+    of_links: &mut BTreeMap<[usize; 2], Messages>,
+) -> Vec<(String, Vec<[usize; 2]>)> {
+    let mut fastest: BTreeMap<[usize; 2], f64> = BTreeMap::new();
+    for (&[from, to], messages) in of_links.iter_mut() {
+        if let Some(ns) = quantile(&mut messages.all_ns, FASTEST) {
+            let least = fastest.entry([from.min(to), from.max(to)]).or_insert(ns);
+            *least = least.min(ns);
+        }
+    }
+    for (&(a, b), &ns) in &recorded.round_trips_ns {
+        fastest.insert([a.min(b), a.max(b)], ns as f64 / 2.0);
+    }
+    let is_between = |hosts: &[usize; 2]| hosts[0] != hosts[1];
+    let mut times: Vec<([usize; 2], f64)> = fastest.into_iter().collect();
+    times.sort_by(|a, b| {
+        (is_between(&a.0), a.1)
+            .partial_cmp(&(is_between(&b.0), b.1))
+            .unwrap_or(Ordering::Equal)
+    });
+    let mut groups: Vec<(f64, Vec<[usize; 2]>)> = Vec::new();
+    for (hosts, ns) in times {
+        match groups.last_mut() {
+            Some((first_ns, group))
+                if is_between(&group[0]) == is_between(&hosts)
+                    && (!is_between(&hosts) || ns <= *first_ns * FACTOR) =>
+            {
+                group.push(hosts);
+            }
+            _ => groups.push((ns, vec![hosts])),
+        }
+    }
+    let n_between = groups
+        .iter()
+        .filter(|(_, group)| is_between(&group[0]))
+        .count();
+    let mut number = 0;
+    let named = groups.into_iter().map(|(_, group)| {
+        number += usize::from(is_between(&group[0]));
+        let name = match (is_between(&group[0]), n_between) {
+            (false, _) => "same host".to_owned(),
+            (true, 1) => "between hosts".to_owned(),
+            (true, _) => format!("between hosts, {number}"),
+        };
+        (name, group)
+    });
+    named.collect()
+}
+
+impl Messages {
+    fn merge(&mut self, other: Self) {
+        for (bytes, times) in other.alone_ns {
+            self.alone_ns.entry(bytes).or_default().extend(times);
+        }
+        self.all_ns.extend(other.all_ns);
+        self.send_ns.extend(other.send_ns);
+        self.late_receive_ns.extend(other.late_receive_ns);
+    }
+}
+
+impl LinkClass {
+    /// `None` where too few short messages were alone.
+    fn of(messages: &mut Messages, is_between: bool) -> Option<Self> {
+        let eager_bytes = EAGER[usize::from(is_between)];
+        let short = messages.alone_ns.range(..=SHORT);
+        if short.map(|(_, times)| times.len()).sum::<usize>() < LEAST {
+            return None;
+        }
+        let mut usual_ns = BTreeMap::new();
+        let mut points = Vec::new();
+        for (&bytes, times) in &mut messages.alone_ns {
+            let n = times.len() as f64;
+            let Some(ns) = quantile(times, 0.5) else {
+                continue;
+            };
+            usual_ns.insert(bytes, ns);
+            if bytes <= eager_bytes {
+                points.push((bytes as f64, ns, n));
+            }
+        }
+        let (at_0_ns, gap_per_byte_ns) = line(&points)?;
+        let enough = |times: &mut Vec<f64>| {
+            let is_enough = times.len() >= LEAST;
+            quantile(times, 0.5).filter(|_| is_enough)
+        };
+        let send_overhead_ns = enough(&mut messages.send_ns)
+            .unwrap_or(0.0)
+            .clamp(0.0, at_0_ns);
+        let left_ns = at_0_ns - send_overhead_ns;
+        let receive_overhead_ns = enough(&mut messages.late_receive_ns).unwrap_or(send_overhead_ns);
+        let receive_overhead_ns = receive_overhead_ns.clamp(0.0, left_ns);
+        Some(Self {
+            name: String::new(),
+            link: Link {
+                send_overhead_ns,
+                receive_overhead_ns,
+                latency_ns: left_ns - receive_overhead_ns,
+                gap_ns: 0.0,
+                gap_per_byte_ns,
+                receive_gap_ns: 0.0,
+                receive_gap_per_byte_ns: gap_per_byte_ns,
+                eager_bytes,
+            },
+            n_messages: messages.alone_ns.values().map(Vec::len).sum(),
+            longest_bytes: messages.alone_ns.keys().max().copied().unwrap_or(0),
+            usual_ns,
+            deviations_ns: Vec::new(),
+        })
+    }
+}
+
+/// The line through points (x, y, weight) with the least squares: y at x = 0, and the slope, which is not negative; through
+/// one x it is level.
+fn line(points: &[(f64, f64, f64)]) -> Option<(f64, f64)> {
+    let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
+    let weight = sum(&|point| point.2);
+    if weight == 0.0 {
+        return None;
+    }
+    let (x, y) = (sum(&|p| p.2 * p.0) / weight, sum(&|p| p.2 * p.1) / weight);
+    let xx = sum(&|p| p.2 * (p.0 - x) * (p.0 - x));
+    let xy = sum(&|p| p.2 * (p.0 - x) * (p.1 - y));
+    let slope = if xx > 0.0 { (xy / xx).max(0.0) } else { 0.0 };
+    Some(((y - slope * x).max(0.0), slope))
+}

@@ -1,0 +1,129 @@
+//! Predictions as rows of text.
+
+use std::fmt::Write as _;
+
+use collbench_text::inert;
+use collbench_text::quantity::{counted, duration, short_bytes};
+
+use super::{Band, Identity, PredictedCandidate, Prediction, Predictions};
+
+/// Candidates that are shown of a class.
+const SHOWN: usize = 5;
+
+impl PredictedCandidate {
+    /// The part of the time of what ran that is saved; below 0 where it takes longer.
+    #[must_use]
+    pub fn gain(&self, measured: Band) -> f64 {
+        1.0 - self.predicted.median_ns / measured.median_ns.max(1.0)
+    }
+}
+
+impl Prediction {
+    /// Why nothing is predicted; `None` where something is.
+    #[must_use]
+    pub fn not_predicted(&self) -> Option<String> {
+        match &self.identity {
+            Err(why) => Some(why.clone()),
+            Ok(identity) if !identity.holds() => Some(identity.in_words()),
+            Ok(_) => None,
+        }
+    }
+}
+
+impl Identity {
+    fn in_words(&self) -> String {
+        format!(
+            "what ran is predicted at {:.2} of its time, {:.0} % of {} instances within 0.8 to 1.25; expected 0.95 to 1.05, \
+             and 90 %",
+            self.ratio,
+            100.0 * self.within,
+            self.n
+        )
+    }
+}
+
+fn time(ns: f64) -> String {
+    duration(ns.max(0.0) as i64)
+}
+
+impl Predictions {
+    /// What a user reads.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        for link in &self.links {
+            let of = &link.link;
+            let _ = writeln!(
+                text,
+                "{}: o_s {}, o_r {}, L {}, G {:.3} ns per byte, by {}",
+                link.name,
+                time(of.send_overhead_ns),
+                time(of.receive_overhead_ns),
+                time(of.latency_ns),
+                of.gap_per_byte_ns,
+                counted(link.n_messages as u64, "message"),
+            );
+        }
+        for prediction in &self.predictions {
+            text.push('\n');
+            prediction.write(&mut text);
+        }
+        text
+    }
+}
+
+impl Prediction {
+    fn write(&self, text: &mut String) {
+        let class = &self.class;
+        let ran = match class.reported.is_empty() {
+            true => "unknown".to_owned(),
+            false => inert::line(&class.reported.join(" + "), 120),
+        };
+        let _ = writeln!(
+            text,
+            "{} on {}, {} processes, {}, {}\n  ran {ran}: {} (p5 {}, p95 {})",
+            class.operation.name(),
+            inert::line(&class.communicator, 60),
+            class.ranks.len(),
+            short_bytes(class.bytes),
+            counted(class.n_instances, "instance"),
+            time(self.measured.median_ns),
+            time(self.measured.p05_ns),
+            time(self.measured.p95_ns),
+        );
+        if let Some(why) = self.not_predicted() {
+            let _ = writeln!(text, "  cannot predict here: {why}");
+            return;
+        }
+        if let Ok(identity) = &self.identity {
+            let _ = writeln!(text, "  identity: {}", identity.in_words());
+        }
+        for candidate in self.candidates.iter().take(SHOWN) {
+            let Band {
+                p05_ns,
+                median_ns,
+                p95_ns,
+            } = candidate.predicted;
+            let segments = match candidate.segment_bytes {
+                0 => String::new(),
+                length => format!(", segments of {}", short_bytes(length)),
+            };
+            let _ = writeln!(
+                text,
+                "  {}{segments}: {} ({} to {}), {:+.0} %",
+                candidate.algorithm,
+                time(median_ns),
+                time(p05_ns),
+                time(p95_ns),
+                -100.0 * candidate.gain(self.measured),
+            );
+        }
+        if self.n_left_out > 0 {
+            let n = counted(self.n_left_out as u64, "algorithm");
+            let _ = writeln!(
+                text,
+                "  {n} left out: of their messages, between these hosts or as long, too few were recorded"
+            );
+        }
+    }
+}

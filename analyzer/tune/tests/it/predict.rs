@@ -1,0 +1,220 @@
+//! Predictions from simulated runs, whose links are known, against simulations of what is predicted.
+
+use collbench_formats::Operation;
+use collbench_schedules::open_mpi::{Named, Release, schedule};
+use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Schedule, Way};
+use collbench_stats::random::Random;
+use collbench_tune::predict::{Class, Instance, PredictError, Recorded, Sample, predict};
+
+const N: usize = 8;
+
+/// One rank on each of eight hosts, four at each of two sites.
+fn network() -> Network {
+    let link = |latency_ns: f64| Link {
+        send_overhead_ns: 3000.0,
+        receive_overhead_ns: 5000.0,
+        latency_ns,
+        gap_ns: 0.0,
+        gap_per_byte_ns: 2.0,
+        receive_gap_ns: 0.0,
+        receive_gap_per_byte_ns: 2.0,
+        eager_bytes: 65_536 - 64,
+    };
+    let classes = vec![link(100_000.0), link(2_000_000.0)];
+    Network::new(N, classes, |from, to| Way {
+        class: usize::from(from / 4 != to / 4),
+        shared: None,
+    })
+}
+
+fn of(name: &str, bytes: u64) -> Schedule {
+    let call = Call {
+        n_processes: N,
+        root: 0,
+        elements: bytes / 8,
+        element_bytes: 8,
+    };
+    let named = Named {
+        name,
+        parameters: Parameters::default(),
+    };
+    schedule(Release::V4_1, &[named], &call).expect("an algorithm without parts")
+}
+
+/// The time of each of so many instances from the last enter to the last leave, ns, and the instances.
+fn simulate(schedule: &Schedule, n: u64, random: &mut Random) -> Vec<Instance> {
+    let network = network();
+    let messages = schedule.messages().expect("messages have two ends");
+    let mut evaluator = Evaluator::new(schedule).expect("messages have two ends");
+    let instances = (0..n).map(|position| {
+        let enters_ns: Vec<f64> = (0..N).map(|_| random.uniform_real(0.0, 50_000.0)).collect();
+        let last = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
+        let leaves_ns =
+            evaluator.leaves_ns(&network, &enters_ns, |_| random.exponential_real(8000.0));
+        let took_ns = last(leaves_ns) - last(&enters_ns);
+        let sample = |of: &collbench_schedules::Message| {
+            let [begins_ns, ends_ns] = evaluator.actions_ns(of.from);
+            let (sent_ns, returned_ns) = (begins_ns[of.send], ends_ns[of.send]);
+            let [begins_ns, ends_ns] = evaluator.actions_ns(of.to);
+            let (posted_ns, received_ns) = (begins_ns[of.receive], ends_ns[of.receive]);
+            let one_way_ns = (received_ns - sent_ns) as i64;
+            let was_posted = 2.0 * (posted_ns - sent_ns) <= received_ns - sent_ns;
+            Sample {
+                from: of.from as u32,
+                to: of.to as u32,
+                bytes: of.bytes,
+                one_way_ns: was_posted.then_some(one_way_ns),
+                is_alone: true,
+                late_receive_ns: None,
+                send_ns: Some((returned_ns - sent_ns) as i64),
+            }
+        };
+        Instance {
+            position,
+            enters_ns,
+            took_ns,
+            messages: messages.iter().map(sample).collect(),
+        }
+    });
+    instances.collect()
+}
+
+/// A run of a broadcast, and of exchanges of short messages between all processes.
+fn recorded(name: &str, instances: Vec<Instance>) -> Recorded {
+    let random = &mut Random::of(&[9]);
+    let exchanges = simulate(&of("alltoall_intra_pairwise", 8), 60, random);
+    let class = |operation, name: &str, bytes, instances: Vec<Instance>| Class {
+        operation,
+        communicator: "MPI_COMM_WORLD".to_owned(),
+        ranks: (0..N as u32).collect(),
+        root: 0,
+        bytes,
+        reported: vec![name.to_owned()],
+        n_instances: instances.len() as u64,
+        instances,
+    };
+    Recorded {
+        library: "Open MPI v4.1.4, package: Debian".to_owned(),
+        hosts: (0..N).map(|host| format!("h{host}")).collect(),
+        host_of_rank: (0..N).map(Some).collect(),
+        round_trips_ns: (0..N)
+            .flat_map(|a| (a + 1..N).map(move |b| (a, b)))
+            .map(|(a, b)| ((a, b), if a / 4 == b / 4 { 210_000 } else { 4_100_000 }))
+            .collect(),
+        classes: vec![
+            class(Operation::Bcast, name, 1024, instances),
+            class(Operation::Alltoall, "alltoall_intra_pairwise", 8, exchanges),
+        ],
+    }
+}
+
+fn median(instances: &[Instance]) -> f64 {
+    let mut times: Vec<f64> = instances.iter().map(|of| of.took_ns).collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+#[test]
+fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
+    let random = &mut Random::of(&[5]);
+    // Of one message after the other in a chain each is alone.
+    let ran = of("bcast_intra_pipeline", 1024);
+    let run = simulate(&ran, 400, random);
+    let recorded = recorded("bcast_intra_pipeline", run);
+    let predictions = predict(&recorded).expect("a prediction");
+    assert_eq!(predictions.links.len(), 2);
+    let prediction = &predictions.predictions[0];
+    let identity = prediction.identity.as_ref().expect("what ran is predicted");
+    assert!(identity.holds(), "{identity:?}");
+    assert!(
+        prediction.candidates.len() >= 8,
+        "{:?}",
+        prediction.candidates
+    );
+    for candidate in prediction
+        .candidates
+        .iter()
+        .filter(|of| of.segment_bytes == 0)
+    {
+        let truth = median(&simulate(&of(&candidate.algorithm, 1024), 400, random));
+        let ratio = candidate.predicted.median_ns / truth;
+        assert!((0.93..1.07).contains(&ratio), "{candidate:?} {truth}");
+        let is_inside = candidate.predicted.p05_ns * 0.97 <= truth
+            && truth <= candidate.predicted.p95_ns * 1.03;
+        assert!(is_inside, "{candidate:?} {truth}");
+    }
+    let again = predict(&recorded).expect("a prediction");
+    assert_eq!(predictions.to_json("t", 1), again.to_json("t", 1));
+    let text = predictions.to_text();
+    assert!(
+        text.contains("identity: ") && !text.contains("cannot predict"),
+        "{text}"
+    );
+}
+
+#[test]
+fn without_the_algorithm_that_ran_nothing_is_predicted() {
+    let random = &mut Random::of(&[6]);
+    let run = simulate(&of("bcast_intra_pipeline", 1024), 100, random);
+    let mut other = recorded("bcast_intra_binomial", run);
+    let predictions = predict(&other).expect("a prediction");
+    let prediction = &predictions.predictions[0];
+    let why = prediction.not_predicted().expect("a reason");
+    assert!(
+        why.contains("not those of what the library reported"),
+        "{why}"
+    );
+    assert!(prediction.candidates.is_empty());
+    // What is not reported is found by its messages.
+    other.classes[0].reported.clear();
+    let predictions = predict(&other).expect("a prediction");
+    assert!(
+        predictions.predictions[0]
+            .identity
+            .as_ref()
+            .is_ok_and(|of| of.holds())
+    );
+}
+
+#[test]
+fn what_takes_longer_than_its_messages_say_is_refused() {
+    let random = &mut Random::of(&[7]);
+    let mut run = simulate(&of("bcast_intra_pipeline", 1024), 100, random);
+    // Processes that are not on a core meanwhile.
+    run.iter_mut().for_each(|of| of.took_ns *= 1.6);
+    let slow = recorded("bcast_intra_pipeline", run);
+    let predictions = predict(&slow).expect("a prediction");
+    let why = predictions.predictions[0]
+        .not_predicted()
+        .expect("a reason");
+    assert!(why.contains("predicted at 0.6"), "{why}");
+    assert!(predictions.to_json("t", 1).contains("\"holds\": false"));
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    let random = &mut Random::of(&[8]);
+    let run = simulate(&of("bcast_intra_pipeline", 1024), 100, random);
+    let few = recorded("bcast_intra_pipeline", run[..30].to_vec());
+    let predictions = predict(&few).expect("a prediction");
+    let why = predictions.predictions[0]
+        .not_predicted()
+        .expect("a reason");
+    assert!(why.contains("too few instances"), "{why}");
+    let mut without = run.clone();
+    without.iter_mut().for_each(|of| of.messages.clear());
+    let mut without = recorded("bcast_intra_pipeline", without);
+    without.classes.truncate(1);
+    assert_eq!(predict(&without).err(), Some(PredictError::NoMessages));
+    let mut other = recorded("bcast_intra_pipeline", run);
+    other.library = "MPICH 4.0.2".to_owned();
+    assert!(matches!(predict(&other), Err(PredictError::Library(_))));
+    let mut unknown = other;
+    unknown.library = "Open MPI v4.1.4".to_owned();
+    unknown.host_of_rank[3] = None;
+    let predictions = predict(&unknown).expect("a prediction");
+    let why = predictions.predictions[0]
+        .not_predicted()
+        .expect("a reason");
+    assert!(why.contains("no file of rank 3"), "{why}");
+}
