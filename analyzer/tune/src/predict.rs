@@ -10,8 +10,10 @@
 
 mod candidates;
 mod document;
+mod figure;
 mod parameters;
 mod recorded;
+mod score;
 mod screen;
 
 use collbench_schedules::{Evaluator, Network, Schedule};
@@ -19,15 +21,18 @@ use collbench_stats::random::Random;
 use rayon::prelude::*;
 
 pub use candidates::Candidate;
+pub use figure::Figure;
 pub use parameters::{LinkClass, Parameters, UnknownHost};
 pub use recorded::{Class, Instance, Recorded, Sample};
+pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
 
 use crate::open_mpi::{Library, Version};
 
 /// How often deviations are drawn.
 const DRAWS: u64 = 200;
-/// Instances that are evaluated with each draw, at most.
-const INSTANCES_OF_DRAW: usize = 16;
+/// Instances that are evaluated with each draw, at least and at most: as many as have so many messages.
+const INSTANCES_OF_DRAW: (usize, usize) = (4, 16);
+const MESSAGES_OF_DRAW: usize = 20_000;
 /// How often deviations are drawn for an instance that is compared with its time.
 const DRAWS_OF_INSTANCE: usize = 15;
 /// Deviations that follow one another in time are drawn together, so many.
@@ -74,6 +79,8 @@ pub struct PredictedCandidate {
     pub number: Option<i64>,
     /// Length of a segment, bytes; 0: none.
     pub segment_bytes: u64,
+    /// How many messages it has, and how long the longest one is, bytes.
+    pub messages: (usize, u64),
     /// How long the median instance takes; the band says how that depends on deviations.
     pub predicted: Band,
 }
@@ -174,16 +181,16 @@ impl<'d> Draws<'d> {
     }
 }
 
-/// From the last enter to the last leave, ns.
+/// How long a schedule takes with the enters of an instance, ns.
 fn takes_ns(
     evaluator: &mut Evaluator<'_>,
     network: &Network,
-    instance: &Instance,
+    (instance, figure): (&Instance, Figure),
     draws: &mut Draws<'_>,
 ) -> f64 {
-    let last = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
-    let leaves_ns = evaluator.leaves_ns(network, &instance.enters_ns, |class| draws.next(class));
-    last(leaves_ns) - last(&instance.enters_ns)
+    let enters_ns = &instance.enters_ns;
+    let leaves_ns = evaluator.leaves_ns(network, enters_ns, |class| draws.next(class));
+    figure.takes_ns(enters_ns, leaves_ns)
 }
 
 /// Predicts what the algorithms of the library would have taken for each class of calls of a run.
@@ -258,6 +265,7 @@ impl OfClass<'_> {
             let predicted = candidates.into_par_iter().filter_map(|candidate| {
                 let predicted = self.band(&candidate.schedule, &network, parameters)?;
                 Some(PredictedCandidate {
+                    messages: candidate.messages(),
                     algorithm: candidate.algorithm,
                     number: candidate.number,
                     segment_bytes: candidate.segment_bytes,
@@ -297,9 +305,10 @@ impl OfClass<'_> {
         let mut draws = Draws::new(parameters, &[self.number, 0]);
         let evaluator = Evaluator::new(&ran.schedule);
         let mut evaluator = evaluator.map_err(|error| format!("{error:?}"))?;
+        let figure = Figure::of(self.class.operation, self.class.root);
         let ratios = even.instances.iter().map(|instance| {
             let each = (0..DRAWS_OF_INSTANCE)
-                .map(|_| takes_ns(&mut evaluator, &network, instance, &mut draws));
+                .map(|_| takes_ns(&mut evaluator, &network, (instance, figure), &mut draws));
             let predicted = Band::of(each.collect())?;
             Some(predicted.median_ns / instance.took_ns.max(1.0))
         });
@@ -338,13 +347,17 @@ impl OfClass<'_> {
         parameters: &Parameters,
     ) -> Option<Band> {
         let instances = &self.class.instances;
-        let step = instances.len().div_ceil(INSTANCES_OF_DRAW);
+        let figure = Figure::of(self.class.operation, self.class.root);
+        let n_messages = schedule.messages().ok()?.len().max(1);
+        let (least, most) = INSTANCES_OF_DRAW;
+        let n_evaluated = (MESSAGES_OF_DRAW / n_messages).clamp(least, most);
+        let step = instances.len().div_ceil(n_evaluated);
         let mut evaluator = Evaluator::new(schedule).ok()?;
         let medians = (0..DRAWS).map(|draw| {
             let mut draws = Draws::new(parameters, &[self.number, 1, draw]);
             let first = draw as usize % step;
             let some = instances[first..].iter().step_by(step);
-            let times = some.map(|of| takes_ns(&mut evaluator, network, of, &mut draws));
+            let times = some.map(|of| takes_ns(&mut evaluator, network, (of, figure), &mut draws));
             Some(Band::of(times.collect())?.median_ns)
         });
         Band::of(medians.collect::<Option<Vec<f64>>>()?)

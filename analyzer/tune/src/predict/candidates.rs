@@ -2,7 +2,7 @@
 
 use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, ran, schedule};
-use collbench_schedules::{Call, Parameters, Schedule};
+use collbench_schedules::{Call, Parameters, Schedule, What};
 
 use super::recorded::Class;
 use crate::open_mpi::{Library, Limit};
@@ -28,6 +28,18 @@ pub struct Candidate {
     pub segment_bytes: u64,
     /// What each process does.
     pub schedule: Schedule,
+}
+
+impl Candidate {
+    /// How many messages there are, and how long the longest one is, bytes.
+    pub(super) fn messages(&self) -> (usize, u64) {
+        let actions = self.schedule.processes.iter().flat_map(|of| &of.actions);
+        let sends = actions.filter_map(|action| match action.what {
+            What::Send { bytes, .. } => Some(bytes),
+            _ => None,
+        });
+        (sends.clone().count(), sends.max().unwrap_or(0))
+    }
 }
 
 /// The release whose algorithms a library has.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{Band, Identity, LinkClass, PredictedCandidate, Prediction, Predictions};
 
 /// Name of the document and its version.
-const SCHEMA: &str = "collbench.tune/1";
+pub(super) const SCHEMA: &str = "collbench.tune/1";
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -68,6 +68,8 @@ struct CandidateOf<'a> {
     algorithm: &'a str,
     number: Option<i64>,
     segment_bytes: u64,
+    messages: usize,
+    message_bytes_max: u64,
     predicted_ns: Times,
     measured_ns: Option<Times>,
     gain: f64,
@@ -170,6 +172,8 @@ impl<'a> CandidateOf<'a> {
             algorithm: &candidate.algorithm,
             number: candidate.number,
             segment_bytes: candidate.segment_bytes,
+            messages: candidate.messages.0,
+            message_bytes_max: candidate.messages.1,
             predicted_ns: candidate.predicted.into(),
             measured_ns: None,
             gain: candidate.gain(measured),

@@ -15,6 +15,8 @@ const SHORT: u64 = 4096;
 const FACTOR: f64 = 2.5;
 /// The part of messages that are taken for the fastest ones.
 const FASTEST: f64 = 0.1;
+/// The quantile of calls to send and receive that is their overhead: what is longer was disturbed.
+const UNDISTURBED: f64 = 0.1;
 /// The longest messages that Open MPI sends before the receiver asks for them, within a host and between
 /// hosts, bytes: `btl_vader_eager_limit` and `btl_tcp_eager_limit` as they are set by default, less the header.
 const EAGER: [u64; 2] = [4096 - 64, 65_536 - 64];
@@ -272,7 +274,7 @@ impl LinkClass {
         let (at_0_ns, gap_per_byte_ns) = line(&points)?;
         let enough = |times: &mut Vec<f64>| {
             let is_enough = times.len() >= LEAST;
-            quantile(times, 0.5).filter(|_| is_enough)
+            quantile(times, UNDISTURBED).filter(|_| is_enough)
         };
         let send_overhead_ns = enough(&mut messages.send_ns)
             .unwrap_or(0.0)

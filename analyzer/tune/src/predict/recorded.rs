@@ -8,8 +8,11 @@ use collbench_analyzer::steps::{
     match_calls, prepare,
 };
 use collbench_analyzer::{AnalyzeError, Options, Progress, RunError, RunFiles};
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, Operation};
 use collbench_stats::random::mix;
+
+use super::figure::Figure;
 
 /// Instances of a class that are kept, at most.
 const MOST_INSTANCES: usize = 1000;
@@ -43,7 +46,7 @@ pub struct Instance {
     pub position: u64,
     /// When each process entered after the first, ns.
     pub enters_ns: Vec<f64>,
-    /// From the last enter to the last leave, ns.
+    /// How long it took, ns: see [`Figure`].
     pub took_ns: f64,
     /// The messages, by sender and in order.
     pub messages: Vec<Sample>,
@@ -201,15 +204,16 @@ fn bytes_of_one(instance: &CompleteInstance<'_>) -> Option<u64> {
 
 impl Instance {
     fn of(instance: &CompleteInstance<'_>) -> Self {
-        let extent = instance.extent;
-        let enters = instance.enters.iter();
+        let first_ns = instance.extent.first_enter;
+        let after = |at: &Timestamp<Global>| (at.ns() - first_ns) as f64;
+        let enters_ns: Vec<f64> = instance.enters.iter().map(after).collect();
+        let leaves_ns: Vec<f64> = instance.leaves.iter().map(after).collect();
+        let figure = Figure::of(instance.operation, instance.root.unwrap_or(0));
         let messages = instance.messages.map_or(&[][..], |of| of.paired);
         Self {
             position: instance.position,
-            enters_ns: enters
-                .map(|enter| (enter.ns() - extent.first_enter) as f64)
-                .collect(),
-            took_ns: (extent.last_leave - extent.last_enter) as f64,
+            took_ns: figure.takes_ns(&enters_ns, &leaves_ns),
+            enters_ns,
             messages: samples(messages),
         }
     }

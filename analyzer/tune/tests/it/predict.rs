@@ -4,7 +4,9 @@ use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, schedule};
 use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Schedule, Way};
 use collbench_stats::random::Random;
-use collbench_tune::predict::{Class, Instance, PredictError, Recorded, Sample, predict};
+use collbench_tune::predict::{
+    Class, Figure, Instance, PredictError, Recorded, Sample, ScoreError, Written, predict, score,
+};
 
 const N: usize = 8;
 
@@ -41,17 +43,22 @@ fn of(name: &str, bytes: u64) -> Schedule {
     schedule(Release::V4_1, &[named], &call).expect("an algorithm without parts")
 }
 
-/// The time of each of so many instances from the last enter to the last leave, ns, and the instances.
-fn simulate(schedule: &Schedule, n: u64, random: &mut Random) -> Vec<Instance> {
+/// So many instances of an operation.
+fn simulate(
+    operation: Operation,
+    schedule: &Schedule,
+    n: u64,
+    random: &mut Random,
+) -> Vec<Instance> {
+    let figure = Figure::of(operation, 0);
     let network = network();
     let messages = schedule.messages().expect("messages have two ends");
     let mut evaluator = Evaluator::new(schedule).expect("messages have two ends");
     let instances = (0..n).map(|position| {
         let enters_ns: Vec<f64> = (0..N).map(|_| random.uniform_real(0.0, 50_000.0)).collect();
-        let last = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
         let leaves_ns =
             evaluator.leaves_ns(&network, &enters_ns, |_| random.exponential_real(8000.0));
-        let took_ns = last(leaves_ns) - last(&enters_ns);
+        let took_ns = figure.takes_ns(&enters_ns, leaves_ns);
         let sample = |of: &collbench_schedules::Message| {
             let [begins_ns, ends_ns] = evaluator.actions_ns(of.from);
             let (sent_ns, returned_ns) = (begins_ns[of.send], ends_ns[of.send]);
@@ -82,7 +89,12 @@ fn simulate(schedule: &Schedule, n: u64, random: &mut Random) -> Vec<Instance> {
 /// A run of a broadcast, and of exchanges of short messages between all processes.
 fn recorded(name: &str, instances: Vec<Instance>) -> Recorded {
     let random = &mut Random::of(&[9]);
-    let exchanges = simulate(&of("alltoall_intra_pairwise", 8), 60, random);
+    let exchanges = simulate(
+        Operation::Alltoall,
+        &of("alltoall_intra_pairwise", 8),
+        60,
+        random,
+    );
     let class = |operation, name: &str, bytes, instances: Vec<Instance>| Class {
         operation,
         communicator: "MPI_COMM_WORLD".to_owned(),
@@ -119,7 +131,7 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
     let random = &mut Random::of(&[5]);
     // Of one message after the other in a chain each is alone.
     let ran = of("bcast_intra_pipeline", 1024);
-    let run = simulate(&ran, 400, random);
+    let run = simulate(Operation::Bcast, &ran, 400, random);
     let recorded = recorded("bcast_intra_pipeline", run);
     let predictions = predict(&recorded).expect("a prediction");
     assert_eq!(predictions.links.len(), 2);
@@ -136,7 +148,12 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
         .iter()
         .filter(|of| of.segment_bytes == 0)
     {
-        let truth = median(&simulate(&of(&candidate.algorithm, 1024), 400, random));
+        let truth = median(&simulate(
+            Operation::Bcast,
+            &of(&candidate.algorithm, 1024),
+            400,
+            random,
+        ));
         let ratio = candidate.predicted.median_ns / truth;
         assert!((0.93..1.07).contains(&ratio), "{candidate:?} {truth}");
         let is_inside = candidate.predicted.p05_ns * 0.97 <= truth
@@ -155,7 +172,12 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
 #[test]
 fn without_the_algorithm_that_ran_nothing_is_predicted() {
     let random = &mut Random::of(&[6]);
-    let run = simulate(&of("bcast_intra_pipeline", 1024), 100, random);
+    let run = simulate(
+        Operation::Bcast,
+        &of("bcast_intra_pipeline", 1024),
+        100,
+        random,
+    );
     let mut other = recorded("bcast_intra_binomial", run);
     let predictions = predict(&other).expect("a prediction");
     let prediction = &predictions.predictions[0];
@@ -179,7 +201,12 @@ fn without_the_algorithm_that_ran_nothing_is_predicted() {
 #[test]
 fn what_takes_longer_than_its_messages_say_is_refused() {
     let random = &mut Random::of(&[7]);
-    let mut run = simulate(&of("bcast_intra_pipeline", 1024), 100, random);
+    let mut run = simulate(
+        Operation::Bcast,
+        &of("bcast_intra_pipeline", 1024),
+        100,
+        random,
+    );
     // Processes that are not on a core meanwhile.
     run.iter_mut().for_each(|of| of.took_ns *= 1.6);
     let slow = recorded("bcast_intra_pipeline", run);
@@ -194,7 +221,12 @@ fn what_takes_longer_than_its_messages_say_is_refused() {
 #[test]
 fn what_is_missing_is_told() {
     let random = &mut Random::of(&[8]);
-    let run = simulate(&of("bcast_intra_pipeline", 1024), 100, random);
+    let run = simulate(
+        Operation::Bcast,
+        &of("bcast_intra_pipeline", 1024),
+        100,
+        random,
+    );
     let few = recorded("bcast_intra_pipeline", run[..30].to_vec());
     let predictions = predict(&few).expect("a prediction");
     let why = predictions.predictions[0]
@@ -217,4 +249,49 @@ fn what_is_missing_is_told() {
         .not_predicted()
         .expect("a reason");
     assert!(why.contains("no file of rank 3"), "{why}");
+}
+
+#[test]
+fn predictions_are_compared_with_runs_of_what_was_predicted() {
+    let random = &mut Random::of(&[10]);
+    let run = simulate(
+        Operation::Bcast,
+        &of("bcast_intra_pipeline", 1024),
+        100,
+        random,
+    );
+    let predictions = predict(&recorded("bcast_intra_pipeline", run)).expect("a prediction");
+    let written = Written::parse(predictions.to_json("t", 1).as_bytes()).expect("the document");
+    let others = [
+        "bcast_intra_binomial",
+        "bcast_intra_chain",
+        "bcast_intra_pipeline",
+    ];
+    let measured: Vec<Recorded> = (others.iter())
+        .map(|name| {
+            let run = simulate(Operation::Bcast, &of(name, 1024), 60, random);
+            recorded(name, run)
+        })
+        .collect();
+    let found = score(&written, &measured).expect("a score");
+    let bcast = &found.classes[0];
+    assert_eq!(bcast.compared.len(), 3, "{bcast:?}");
+    assert!((0.93..1.07).contains(&found.ratio), "{found:?}");
+    assert_eq!((found.tau, bcast.regret), (Some(1.0), Some(0.0)));
+    assert!(found.to_text().contains("tau 1.00"), "{}", found.to_text());
+    // Where the one that was predicted to be the fastest is slow, that is told.
+    let mut slow = measured;
+    for of in &mut slow[1].classes[0].instances {
+        of.took_ns *= 9.0;
+    }
+    let found = score(&written, &slow).expect("a score");
+    assert!(
+        found.regret_worst.is_some_and(|regret| regret > 0.5),
+        "{found:?}"
+    );
+    assert!(found.tau.is_some_and(|tau| tau < 0.5), "{found:?}");
+    assert!(matches!(score(&written, &[]), Err(ScoreError::Nothing)));
+    assert!(matches!(Written::parse(b"{}"), Err(ScoreError::Json(_))));
+    let other = b"{\"schema\": \"collbench.rules/1\", \"operations\": []}";
+    assert!(matches!(Written::parse(other), Err(ScoreError::Schema(_))));
 }

@@ -43,6 +43,8 @@ Examples:
       the same of MPICH, with the other files from its library
   collbench-tune predict trace
       say what each algorithm of the library would have taken in a recorded run
+  collbench-tune score predicted.json trace2 trace3
+      say how right that was, from runs with other algorithms
 
 Exit status: 0 nothing wrong; 1 the file has problems or cannot be read; 2 usage.";
 
@@ -75,6 +77,8 @@ enum Action {
     Rules(Rules),
     /// Predict what other algorithms of the library would have taken in a recorded run
     Predict(predict::Predict),
+    /// Compare predictions with runs that were recorded afterwards
+    Score(predict::Score),
 }
 
 #[derive(Debug, clap::Args)]
@@ -177,6 +181,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
     match &options.action {
         Some(Action::Rules(options)) => rules(options),
         Some(Action::Predict(options)) => predict::run(options),
+        Some(Action::Score(options)) => predict::compare(options),
         None => {
             print(man_pages(command.clone())?.as_bytes())?;
             Ok(ExitCode::SUCCESS)

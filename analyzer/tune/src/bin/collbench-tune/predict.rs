@@ -1,12 +1,16 @@
-//! `collbench-tune predict`.
+//! `collbench-tune predict` and `score`.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
+use anyhow::{Context, bail};
 use collbench_analyzer::RunFiles;
 use collbench_text::inert;
 use collbench_text::output::{print, write_file};
-use collbench_tune::predict::{Recorded, predict};
+use collbench_tune::predict::{Recorded, Written, predict, score};
 
 use crate::Format;
 
@@ -41,6 +45,59 @@ pub(crate) fn run(options: &Predict) -> anyhow::Result<ExitCode> {
     let text = match options.format {
         Format::Text => predictions.to_text(),
         Format::Json => json(),
+    };
+    print(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Score {
+    /// Predictions, as collbench-tune predict -o has written them
+    #[arg(value_name = "PREDICTED")]
+    predicted: PathBuf,
+
+    /// Directories of runs that were recorded afterwards, with the algorithms that were predicted
+    #[arg(value_name = "TRACE", required = true)]
+    measured: Vec<PathBuf>,
+
+    /// What to print to stdout
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// When the newest file of a directory was changed, or a file.
+fn changed(path: &Path) -> io::Result<SystemTime> {
+    let mut latest = fs::metadata(path)?.modified()?;
+    if path.is_dir() {
+        for entry in fs::read_dir(path)? {
+            latest = latest.max(entry?.metadata()?.modified()?);
+        }
+    }
+    Ok(latest)
+}
+
+/// Compares predictions with runs.
+pub(crate) fn compare(options: &Score) -> anyhow::Result<ExitCode> {
+    let shown = || inert::path(&options.predicted);
+    let text = fs::read(&options.predicted).with_context(shown)?;
+    let written = Written::parse(&text).with_context(shown)?;
+    let predicted_at = changed(&options.predicted).with_context(shown)?;
+    let mut measured = Vec::new();
+    for path in &options.measured {
+        let shown = || inert::path(path);
+        let files = RunFiles::open(path)?;
+        if changed(path).with_context(shown)? < predicted_at {
+            bail!(
+                "{} is older than the predictions, which may have been made from it; expected a run that was recorded afterwards",
+                shown()
+            );
+        }
+        measured.push(Recorded::read(&files, &mut |_| {}).with_context(shown)?);
+    }
+    let score = score(&written, &measured)?;
+    let text = match options.format {
+        Format::Text => score.to_text(),
+        Format::Json => score.to_json(),
     };
     print(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

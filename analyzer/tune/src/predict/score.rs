@@ -1,0 +1,329 @@
+//! How right predictions were: compared with recorded runs of what was predicted.
+
+use std::fmt::Write as _;
+
+use collbench_stats::median::Median;
+use collbench_text::inert;
+use collbench_text::quantity::{counted, duration, short_bytes};
+use serde::{Deserialize, Serialize};
+
+use super::recorded::{Class, Recorded};
+
+/// Instances that a measurement needs, at least.
+const LEAST: usize = 20;
+
+/// The predictions, as they were written.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Written {
+    schema: String,
+    operations: Vec<WrittenClass>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct WrittenClass {
+    operation: String,
+    processes: usize,
+    root: usize,
+    bytes: u64,
+    candidates: Vec<WrittenCandidate>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct WrittenCandidate {
+    algorithm: String,
+    segment_bytes: u64,
+    messages: usize,
+    message_bytes_max: u64,
+    predicted_ns: WrittenBand,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct WrittenBand {
+    p05: f64,
+    median: f64,
+    p95: f64,
+}
+
+/// Why there is no score.
+#[derive(Debug, thiserror::Error)]
+pub enum ScoreError {
+    /// It is no document of predictions.
+    #[error("no predictions: {0}; expected what collbench-tune predict -o has written")]
+    Json(#[from] serde_json::Error),
+    /// It has another schema.
+    #[error("schema \"{}\"; expected \"collbench.tune/1\"", inert::line(.0, 60))]
+    Schema(String),
+    /// Nothing that was predicted was measured.
+    #[error(
+        "none of the runs has an algorithm that was predicted, {LEAST} times at least, for the same operation, processes, root \
+         and bytes"
+    )]
+    Nothing,
+}
+
+/// A prediction and its measurement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// The algorithm.
+    pub algorithm: String,
+    /// Length of a segment, bytes; 0: none.
+    pub segment_bytes: u64,
+    /// The predicted median and its band, ns.
+    pub predicted_ns: f64,
+    /// The 5th percentile of that.
+    pub p05_ns: f64,
+    /// The 95th percentile of that.
+    pub p95_ns: f64,
+    /// The median of the measured instances, ns.
+    pub measured_ns: f64,
+    /// Its 95 % interval.
+    pub interval_ns: (f64, f64),
+    /// How many instances were measured.
+    pub instances: usize,
+}
+
+/// The compared algorithms of one class of calls.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassScore {
+    /// What was called.
+    pub operation: String,
+    /// Processes of the communicator.
+    pub processes: usize,
+    /// The root, where there is one; else 0.
+    pub root: usize,
+    /// Bytes of one process.
+    pub bytes: u64,
+    /// By algorithm.
+    pub compared: Vec<Compared>,
+    /// How much longer than the fastest one takes that was predicted to be the fastest; `None` of one.
+    pub regret: Option<f64>,
+}
+
+/// How right predictions were.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Score {
+    schema: &'static str,
+    /// By class of calls.
+    pub classes: Vec<ClassScore>,
+    /// The geometric mean of predicted by measured times.
+    pub ratio: f64,
+    /// Kendall's tau of the orders in each class, over pairs whose measured intervals do not overlap; `None` if there is none.
+    pub tau: Option<f64>,
+    /// The mean of the regrets.
+    pub regret_mean: Option<f64>,
+    /// The worst of them.
+    pub regret_worst: Option<f64>,
+    /// The part of the measured medians that is in the band.
+    pub coverage: f64,
+    /// The median width of the bands, as a part of the prediction.
+    pub width: f64,
+}
+
+impl Written {
+    /// The document.
+    ///
+    /// # Errors
+    /// [`ScoreError`] if it is none.
+    pub fn parse(text: &[u8]) -> Result<Self, ScoreError> {
+        let written: Self = serde_json::from_slice(text)?;
+        if written.schema == super::document::SCHEMA {
+            Ok(written)
+        } else {
+            Err(ScoreError::Schema(written.schema))
+        }
+    }
+}
+
+/// Compares predictions with recorded runs.
+///
+/// # Errors
+/// [`ScoreError::Nothing`] if nothing that was predicted was measured.
+pub fn score(written: &Written, measured: &[Recorded]) -> Result<Score, ScoreError> {
+    let classes: Vec<ClassScore> = written
+        .operations
+        .iter()
+        .map(|class| class.score(measured))
+        .filter(|class| !class.compared.is_empty())
+        .collect();
+    let all: Vec<&Compared> = classes.iter().flat_map(|class| &class.compared).collect();
+    if all.is_empty() {
+        return Err(ScoreError::Nothing);
+    }
+    let n = all.len() as f64;
+    let logs: f64 = all
+        .iter()
+        .map(|of| (of.predicted_ns / of.measured_ns).ln())
+        .sum();
+    let is_inside = |of: &&&Compared| (of.p05_ns..=of.p95_ns).contains(&of.measured_ns);
+    let widths = all
+        .iter()
+        .map(|of| (of.p95_ns - of.p05_ns) / of.predicted_ns);
+    let regrets: Vec<f64> = classes.iter().filter_map(|class| class.regret).collect();
+    Ok(Score {
+        schema: "collbench.tune.score/1",
+        ratio: (logs / n).exp(),
+        tau: tau(&classes),
+        regret_mean: (!regrets.is_empty())
+            .then(|| regrets.iter().sum::<f64>() / regrets.len() as f64),
+        regret_worst: regrets.iter().copied().reduce(f64::max),
+        coverage: all.iter().filter(is_inside).count() as f64 / n,
+        width: Median::of(widths).map_or(0.0, |median| median.value),
+        classes,
+    })
+}
+
+/// # Source
+/// Kendall 1938; pairs that are not distinguishable count neither way.
+fn tau(classes: &[ClassScore]) -> Option<f64> {
+    let (mut alike, mut unlike) = (0_u64, 0_u64);
+    for class in classes {
+        for (at, a) in class.compared.iter().enumerate() {
+            for b in &class.compared[at + 1..] {
+                let is_less = a.interval_ns.1 < b.interval_ns.0;
+                let is_more = b.interval_ns.1 < a.interval_ns.0;
+                if is_less || is_more {
+                    let is_alike = (a.predicted_ns < b.predicted_ns) == is_less;
+                    alike += u64::from(is_alike);
+                    unlike += u64::from(!is_alike);
+                }
+            }
+        }
+    }
+    let n = alike + unlike;
+    (n > 0).then(|| (alike as f64 - unlike as f64) / n as f64)
+}
+
+impl WrittenClass {
+    fn score(&self, measured: &[Recorded]) -> ClassScore {
+        let compared = self.candidates.iter();
+        let compared: Vec<Compared> = compared
+            .filter_map(|candidate| candidate.compare(self, measured))
+            .collect();
+        let by = |time: fn(&Compared) -> f64| {
+            let of = compared.iter();
+            of.min_by(|a, b| time(a).total_cmp(&time(b)))
+        };
+        let chosen = by(|of| of.predicted_ns);
+        let fastest = by(|of| of.measured_ns);
+        let regret = match (chosen, fastest) {
+            (Some(chosen), Some(fastest)) if compared.len() > 1 => {
+                Some(chosen.measured_ns / fastest.measured_ns - 1.0)
+            }
+            _ => None,
+        };
+        ClassScore {
+            operation: self.operation.clone(),
+            processes: self.processes,
+            root: self.root,
+            bytes: self.bytes,
+            compared,
+            regret,
+        }
+    }
+
+    fn is_of(&self, class: &Class) -> bool {
+        class.operation.name() == self.operation
+            && class.ranks.len() == self.processes
+            && class.root == self.root
+            && class.bytes == self.bytes
+    }
+}
+
+impl WrittenCandidate {
+    /// Whether it is what ran: the first algorithm that was reported, with as many messages, as long as those.
+    fn is_of(&self, class: &Class) -> bool {
+        let mut instances = class.instances.iter().filter(|of| !of.messages.is_empty());
+        let messages = instances.next().map(|of| {
+            let longest = of.messages.iter().map(|message| message.bytes).max();
+            (of.messages.len(), longest.unwrap_or(0))
+        });
+        class.reported.first() == Some(&self.algorithm)
+            && messages == Some((self.messages, self.message_bytes_max))
+    }
+
+    fn compare(&self, of: &WrittenClass, measured: &[Recorded]) -> Option<Compared> {
+        let classes = measured.iter().flat_map(|run| &run.classes);
+        let classes = classes.filter(|class| of.is_of(class) && self.is_of(class));
+        let instances = classes.flat_map(|class| &class.instances);
+        let median = Median::of(instances.map(|instance| instance.took_ns.max(1.0)))?;
+        let interval_ns = median.interval.filter(|_| median.n >= LEAST)?;
+        Some(Compared {
+            algorithm: self.algorithm.clone(),
+            segment_bytes: self.segment_bytes,
+            predicted_ns: self.predicted_ns.median,
+            p05_ns: self.predicted_ns.p05,
+            p95_ns: self.predicted_ns.p95,
+            measured_ns: median.value,
+            interval_ns,
+            instances: median.n,
+        })
+    }
+}
+
+impl Score {
+    /// One JSON document.
+    ///
+    /// # Panics
+    /// Never: it has no maps with other keys than texts.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("texts and numbers");
+        text.push('\n');
+        text
+    }
+
+    /// What a user reads.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        let time = |ns: f64| duration(ns.max(0.0) as i64);
+        for class in &self.classes {
+            let _ = writeln!(
+                text,
+                "{}, {} processes, {}",
+                class.operation,
+                class.processes,
+                short_bytes(class.bytes)
+            );
+            for of in &class.compared {
+                let segments = match of.segment_bytes {
+                    0 => String::new(),
+                    length => format!(", segments of {}", short_bytes(length)),
+                };
+                let _ = writeln!(
+                    text,
+                    "  {}{segments}: predicted {} ({} to {}), measured {} ({} to {}), ratio {:.2}",
+                    of.algorithm,
+                    time(of.predicted_ns),
+                    time(of.p05_ns),
+                    time(of.p95_ns),
+                    time(of.measured_ns),
+                    time(of.interval_ns.0),
+                    time(of.interval_ns.1),
+                    of.predicted_ns / of.measured_ns,
+                );
+            }
+            if let Some(regret) = class.regret {
+                let _ = writeln!(text, "  regret {:.1} %", 100.0 * regret);
+            }
+        }
+        let n: usize = self.classes.iter().map(|class| class.compared.len()).sum();
+        let optional = |value: Option<f64>, factor: f64, unit: &str| match value {
+            Some(value) => format!("{:.2}{unit}", value * factor),
+            None => "unknown".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "{}: ratio {:.3} (geometric mean), tau {}, regret {} on average and {} at most, {:.0} % of the medians in their band, \
+             bands {:.0} % wide",
+            counted(n as u64, "prediction"),
+            self.ratio,
+            optional(self.tau, 1.0, ""),
+            optional(self.regret_mean, 100.0, " %"),
+            optional(self.regret_worst, 100.0, " %"),
+            100.0 * self.coverage,
+            100.0 * self.width,
+        );
+        text
+    }
+}
