@@ -34,9 +34,11 @@ const DRAWS: u64 = 200;
 const INSTANCES_OF_DRAW: (usize, usize) = (4, 16);
 const MESSAGES_OF_DRAW: usize = 20_000;
 /// How often deviations are drawn for an instance that is compared with its time.
-const DRAWS_OF_INSTANCE: usize = 15;
+const DRAWS_OF_INSTANCE: u64 = 15;
 /// Deviations that follow one another in time are drawn together, so many.
 const BLOCK: usize = 16;
+/// All blocks of a draw are from one part of the run and of its links, of so many deviations: conditions change.
+const REGION: usize = 128;
 /// Instances that identity needs, at least.
 const LEAST_INSTANCES: usize = 20;
 /// A schedule may have messages so many times as long as those that were recorded, and in any case such short ones, bytes.
@@ -145,8 +147,9 @@ impl Band {
     }
 }
 
-/// Deviations of latencies, drawn in blocks from those that were recorded.
+/// Deviations of latencies, drawn in blocks from a part of those that were recorded.
 struct Draws<'d> {
+    /// That part, by class.
     classes: Vec<&'d [f64]>,
     /// By class where the next one is, and how many of its block are left.
     next: Vec<(usize, usize)>,
@@ -155,12 +158,18 @@ struct Draws<'d> {
 
 impl<'d> Draws<'d> {
     fn new(parameters: &'d Parameters, numbers: &[u64]) -> Self {
-        let classes = parameters.classes.iter();
-        let classes: Vec<&[f64]> = classes.map(|class| &class.deviations_ns[..]).collect();
+        let mut random = Random::of(numbers);
+        let classes = parameters.classes.iter().map(|class| {
+            let all = &class.deviations_ns[..];
+            let n_others = all.len().saturating_sub(REGION);
+            let first = random.uniform(0, n_others as u64) as usize;
+            &all[first..all.len().min(first + REGION)]
+        });
+        let classes: Vec<&[f64]> = classes.collect();
         Self {
             next: vec![(0, 0); classes.len()],
             classes,
-            random: Random::of(numbers),
+            random,
         }
     }
 
@@ -302,13 +311,14 @@ impl OfClass<'_> {
                 "too few messages waited for no other one: fewer than 30 between some hosts; record more calls".to_owned(),
             );
         }
-        let mut draws = Draws::new(parameters, &[self.number, 0]);
         let evaluator = Evaluator::new(&ran.schedule);
         let mut evaluator = evaluator.map_err(|error| format!("{error:?}"))?;
         let figure = Figure::of(self.class.operation, self.class.root);
         let ratios = even.instances.iter().map(|instance| {
-            let each = (0..DRAWS_OF_INSTANCE)
-                .map(|_| takes_ns(&mut evaluator, &network, (instance, figure), &mut draws));
+            let each = (0..DRAWS_OF_INSTANCE).map(|draw| {
+                let mut draws = Draws::new(parameters, &[self.number, 0, instance.position, draw]);
+                takes_ns(&mut evaluator, &network, (instance, figure), &mut draws)
+            });
             let predicted = Band::of(each.collect())?;
             Some(predicted.median_ns / instance.took_ns.max(1.0))
         });
