@@ -1,0 +1,108 @@
+//! How long it takes to predict all algorithms for a thousand allreduces of 64 processes on eight hosts.
+
+use collbench_formats::Operation;
+use collbench_schedules::open_mpi::{Named, Release, schedule};
+use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Way};
+use collbench_stats::random::Random;
+use collbench_tune::predict::{Class, Figure, Instance, Recorded, Sample, predict};
+
+const N: usize = 64;
+const NAME: &str = "allreduce_intra_recursivedoubling";
+const BYTES: u64 = 2048;
+
+fn main() {
+    divan::main();
+}
+
+fn recorded() -> Recorded {
+    let random = &mut Random::of(&[1]);
+    let link = |latency_ns: f64| Link {
+        send_overhead_ns: 1000.0,
+        receive_overhead_ns: 1500.0,
+        latency_ns,
+        gap_ns: 0.0,
+        gap_per_byte_ns: 0.1,
+        receive_gap_ns: 0.0,
+        receive_gap_per_byte_ns: 0.1,
+        eager_bytes: 65_536,
+    };
+    let network = Network::new(N, vec![link(1000.0), link(20_000.0)], |from, to| Way {
+        class: usize::from(from / 8 != to / 8),
+        shared: None,
+    });
+    let call = Call {
+        n_processes: N,
+        root: 0,
+        elements: BYTES / 8,
+        element_bytes: 8,
+    };
+    let named = Named {
+        name: NAME,
+        parameters: Parameters::default(),
+    };
+    let schedule = schedule(Release::V4_1, &[named], &call).expect("an algorithm without parts");
+    let messages = schedule.messages().expect("messages have two ends");
+    let mut evaluator = Evaluator::new(&schedule).expect("messages have two ends");
+    let figure = Figure::of(Operation::Allreduce, 0);
+    let instances = (0..1000).map(|position| {
+        let enters_ns: Vec<f64> = (0..N).map(|_| random.uniform_real(0.0, 20_000.0)).collect();
+        let leaves_ns =
+            evaluator.leaves_ns(&network, &enters_ns, |_| random.exponential_real(500.0));
+        let took_ns = figure.takes_ns(&enters_ns, leaves_ns);
+        let sample = |of: &collbench_schedules::Message| {
+            let sent_ns = evaluator.actions_ns(of.from)[0][of.send];
+            let [begins_ns, ends_ns] = evaluator.actions_ns(of.to);
+            let (posted_ns, received_ns) = (begins_ns[of.receive], ends_ns[of.receive]);
+            let was_posted = 2.0 * (posted_ns - sent_ns) <= received_ns - sent_ns;
+            let one_way_ns = (received_ns - sent_ns) as i64;
+            Sample {
+                from: of.from as u32,
+                to: of.to as u32,
+                bytes: of.bytes,
+                is_alone: true,
+                one_way_ns: was_posted.then_some(one_way_ns),
+                late_receive_ns: None,
+                send_ns: Some(1000),
+            }
+        };
+        Instance {
+            position,
+            enters_ns,
+            took_ns,
+            messages: messages.iter().map(sample).collect(),
+        }
+    });
+    Recorded {
+        library: "Open MPI v4.1.4".to_owned(),
+        hosts: (0..N / 8).map(|host| format!("h{host}")).collect(),
+        host_of_rank: (0..N).map(|rank| Some(rank / 8)).collect(),
+        round_trips_ns: (0..N / 8)
+            .flat_map(|a| (a + 1..N / 8).map(move |b| ((a, b), 50_000)))
+            .collect(),
+        classes: vec![Class {
+            operation: Operation::Allreduce,
+            communicator: "MPI_COMM_WORLD".to_owned(),
+            ranks: (0..N as u32).collect(),
+            root: 0,
+            bytes: BYTES,
+            reported: vec![NAME.to_owned()],
+            n_instances: 1000,
+            instances: instances.collect(),
+        }],
+    }
+}
+
+#[divan::bench(sample_count = 3, sample_size = 1)]
+fn predicts(bencher: divan::Bencher<'_, '_>) {
+    let recorded = recorded();
+    bencher.bench_local(|| {
+        let predictions = predict(&recorded).expect("predictions");
+        let prediction = &predictions.predictions[0];
+        assert!(
+            !prediction.candidates.is_empty(),
+            "{:?}",
+            prediction.identity
+        );
+        prediction.candidates.len()
+    });
+}
