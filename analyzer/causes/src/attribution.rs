@@ -156,13 +156,13 @@ impl Attribution {
 
     /// Adds a span in which a process polled, before it entered its next instance.
     pub fn add_polled(&mut self, polled: &Polled) {
-        self.section.processes[polled.process as usize].polled(polled);
+        self.section.processes.each[polled.process as usize].polled(polled);
     }
 
     /// Adds what a process did besides its own work, before it entered its next instance.
     pub fn add_part(&mut self, part: PartOfProcess) {
         self.of_run.has_partners |= matches!(part.part, Part::PointToPoint(_));
-        let process = &mut self.section.processes[part.process as usize];
+        let process = &mut self.section.processes.each[part.process as usize];
         process.besides.push_back(part);
     }
 

@@ -1,7 +1,7 @@
 //! What one process did, in order of time.
 
 /// Entries after which old ones are added up.
-const MOST_ENTRIES: usize = 8192;
+pub(crate) const MOST_ENTRIES: usize = 8192;
 /// The newest entries, which are not added up.
 const KEPT_ENTRIES: usize = 4096;
 
@@ -54,7 +54,7 @@ impl<W> Entry<W> {
 
     /// How much of it is counted between two times, ns; in proportion if it lies partly outside.
     #[inline]
-    fn within(&self, from_ns: i64, to_ns: i64) -> i64 {
+    pub(crate) fn within(&self, from_ns: i64, to_ns: i64) -> i64 {
         let begin_ns = self.end_ns.saturating_sub(self.span_ns);
         if from_ns <= begin_ns && self.end_ns <= to_ns {
             return self.ns;
@@ -207,13 +207,19 @@ impl<W: Copy + Ord> Log<W> {
     /// Whether nothing is in it that is not forgotten.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.len() == self.n_forgotten
+        self.len() == 0
+    }
+
+    /// How many entries there are, but for those that are forgotten.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len() - self.n_forgotten
     }
 
     /// Whether there are so many entries that old ones should be added up.
     #[inline]
     pub(crate) fn is_long(&self) -> bool {
-        self.entries.len() - self.n_forgotten > self.most
+        self.len() > self.most
     }
 
     /// Adds up old entries between boundaries, ascending, where there are many: what was spent

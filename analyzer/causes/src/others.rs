@@ -51,19 +51,6 @@ impl Others<'_> {
         }
     }
 
-    /// [`Others::compare`] of a member that did something besides its blocking calls, or nothing at all.
-    #[inline(never)]
-    pub(crate) fn compare_other(
-        &self,
-        process: &Process,
-        at: (usize, i64),
-        row: &mut [i64],
-        last: &Spent,
-        with_partners: &mut Vec<i64>,
-    ) -> i64 {
-        self.compare(process, at, row, last, with_partners)
-    }
-
     /// Finds out what the member in a slot did that entered at a time; gives how much of that is its own, ns, below 0 where that
     /// is not known. Notes its time in point-to-point communication for its slot, if there is any.
     #[inline(always)]

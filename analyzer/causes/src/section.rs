@@ -6,7 +6,8 @@ use crate::compare::Comparison;
 use crate::history::{History, Sinces};
 use crate::instance::{Dependence, Instance, Part, PartOfProcess, UNCOMPARED};
 use crate::of_run::OfRun;
-use crate::process::{Process, waiting_time};
+use crate::process::waiting_time;
+use crate::processes::Processes;
 use crate::spare::Spare;
 use crate::synchronizations::Since;
 use crate::unit::Unit;
@@ -14,7 +15,7 @@ use crate::unit::Unit;
 /// A part of a run.
 #[derive(Debug)]
 pub(crate) struct Section {
-    pub(crate) processes: Vec<Process>,
+    pub(crate) processes: Processes,
     pub(crate) history: History,
     /// When the last wait ends of those instances that have begun and may have begun before others ended,
     /// ns.
@@ -36,7 +37,7 @@ impl Section {
     /// The begin of a run of so many processes.
     pub(crate) fn new(n_processes: usize) -> Self {
         Self {
-            processes: (0..n_processes).map(|_| Process::default()).collect(),
+            processes: Processes::new(n_processes),
             history: History::new(n_processes),
             open_until_ns: i64::MIN,
             totals: Totals::default(),
@@ -56,7 +57,7 @@ impl Section {
         self.n_ends = 0;
         let [_, last_ns] = held.enters_ns;
         self.open_until_ns = last_ns;
-        self.log_calls(&held.instance, Some(i64::MAX));
+        self.processes.log_calls(&held.instance, Some(i64::MAX));
     }
 
     /// Moves what processes did besides their calls, as far as that is not before an instance in which all of them were
@@ -65,14 +66,14 @@ impl Section {
         let Instance { members, calls, .. } = &held.instance;
         for (&member, &enter_ns) in members.iter().zip(&calls.enters_ns) {
             let [own, next] = [&mut self.processes, &mut next.processes]
-                .map(|processes| &mut processes[member as usize]);
+                .map(|processes| &mut processes.each[member as usize]);
             own.pass_on_to(next, enter_ns, held.enters_ns[1]);
         }
     }
 
     /// Does what is due, in order of time.
     pub(crate) fn go_on(&mut self, due: Vec<Ahead>, of_run: &OfRun) {
-        let n_processes = self.processes.len();
+        let n_processes = self.processes.each.len();
         for Ahead { key, held } in due {
             let instance = &held.instance;
             let (at_ns, _, _, step) = key;
@@ -85,7 +86,7 @@ impl Section {
                 if !self.begins.is_empty() {
                     self.begin();
                 }
-                self.prepare(instance);
+                self.processes.prepare(instance);
                 self.attribute(&held, step, is_new_begin, of_run);
             }
             if step.is_logged {
@@ -95,7 +96,9 @@ impl Section {
                 self.history.note(instance, held.enters_ns[1]);
                 // At a new begin there is not much to add up.
                 if !is_new_begin {
-                    self.fold(instance);
+                    let history = &self.history;
+                    self.processes
+                        .fold(instance, |process| history.instants(process));
                 }
             }
             self.spare.keep(held);
@@ -118,7 +121,7 @@ impl Section {
                 *cost_ns = cost_ns.saturating_add(wait.ns);
             }
             let span = waiting_time(calls.completion(slot), wait.ns).on(*cause);
-            self.processes[instance.members[slot] as usize]
+            self.processes.each[instance.members[slot] as usize]
                 .waits
                 .push(span);
         }
@@ -140,27 +143,13 @@ impl Section {
             ..
         } = held;
         for of in &instance.parts {
-            self.processes[of.process as usize].did(of);
+            self.processes.each[of.process as usize].did(of);
         }
         if *has_uncompared {
             self.settle_uncompared(instance, *last_ns);
         }
         self.open_until_ns = self.open_until_ns.max(*last_ns);
-        self.log_calls(instance, forgotten_ns);
-    }
-
-    fn log_calls(&mut self, instance: &Instance, forgotten_ns: Option<i64>) {
-        let calls = &instance.calls;
-        for (slot, &member) in instance.members.iter().enumerate() {
-            let process = &mut self.processes[member as usize];
-            process.did_until(calls.enters_ns[slot]);
-            if let Some(at_ns) = forgotten_ns {
-                process.forget_before(at_ns);
-            }
-            process.called(instance.operation, calls, slot);
-            // Others may wait for its messages before it is in an instance with them.
-            process.sort_parts();
-        }
+        self.processes.log_calls(instance, forgotten_ns);
     }
 
     /// Looks at when `MPI_Init` returned to processes. All are known to which it did before what is attributed now.
@@ -170,31 +159,12 @@ impl Section {
             return;
         };
         for (process, left_ns) in std::mem::take(&mut self.begins) {
-            self.processes[process as usize].did(&PartOfProcess {
+            self.processes.each[process as usize].did(&PartOfProcess {
                 process,
                 part: Part::Launch,
                 span_ns: [origin_ns, left_ns.max(origin_ns)],
                 ns: left_ns.saturating_sub(origin_ns),
             });
-        }
-    }
-
-    /// Makes what the members of an instance did before they entered known, in order of time.
-    fn prepare(&mut self, instance: &Instance) {
-        let enters_ns = &instance.calls.enters_ns;
-        for (&member, &enter_ns) in instance.members.iter().zip(enters_ns) {
-            self.processes[member as usize].prepare(enter_ns);
-        }
-    }
-
-    /// Adds up what the members of an instance did long ago, where that is much.
-    #[inline(never)]
-    fn fold(&mut self, instance: &Instance) {
-        for &member in instance.members.iter() {
-            let process = &mut self.processes[member as usize];
-            if process.is_long() {
-                process.fold(&self.history.instants(member));
-            }
         }
     }
 
@@ -221,7 +191,7 @@ impl Section {
                 .since_of_waits(instance, on as usize, &mut sinces);
             // Of a broadcast with a late root, too, nobody goes on before.
             let is_waited_for_by_all =
-                is_new_begin || sinces.n_waited() + 1 == self.processes.len();
+                is_new_begin || sinces.n_waited() + 1 == self.processes.each.len();
             let is_end = is_waited_for_by_all && sinces.are_resolved();
             let unit = Unit {
                 instance,
@@ -232,11 +202,11 @@ impl Section {
                 n_ends: self.n_ends,
                 is_end,
                 is_last: self.is_end,
-                has_all: instance.members.len() == self.processes.len(),
+                has_all: instance.members.len() == self.processes.each.len(),
                 origin_ns: self.history.origin_ns(),
                 history: &self.history,
             };
-            self.processes[instance.members[on as usize] as usize].prepare_waits();
+            self.processes.each[instance.members[on as usize] as usize].prepare_waits();
             self.comparison
                 .attribute(&unit, &mut self.processes, of_run, &mut self.totals);
             self.n_ends += u64::from(is_end);
@@ -245,13 +215,13 @@ impl Section {
         if let Some(last) = step.compared {
             self.note_excesses(instance, last as usize, all_since_ns, of_run);
             let is_whole = instance.dependence == Dependence::All
-                && instance.members.len() == self.processes.len();
+                && instance.members.len() == self.processes.each.len();
             // Where its members were on no other communicator meanwhile, excesses tell the same.
             let is_known = is_whole || self.history.is_last(instance.communicator);
             if !(is_known && instance.calls.are_blocking()) {
                 self.comparison.note_gaps(
                     instance,
-                    (&self.processes, of_run.has_partners),
+                    (&self.processes.each, of_run.has_partners),
                     &mut self.totals,
                 );
             }
@@ -268,7 +238,7 @@ impl Section {
         shared_ns: Option<i64>,
         of_run: &OfRun,
     ) {
-        let (processes, totals) = (&self.processes, &mut self.totals);
+        let (processes, totals) = (&self.processes.each[..], &mut self.totals);
         let comparison = &mut self.comparison;
         let has_partners = of_run.has_partners;
         if let Some(from_ns) = shared_ns.filter(|_| !self.is_end) {
