@@ -123,7 +123,7 @@ impl Attribution {
             new: Vec::new(),
             ahead: BinaryHeap::new(),
             n_held: 0,
-            section: Section::new(n_processes),
+            section: Section::new(n_processes, true),
             ended: Vec::new(),
             divider: Divider {
                 n_processes,
@@ -144,6 +144,13 @@ impl Attribution {
         self
     }
 
+    /// Looks at processes one by one, always.
+    #[must_use]
+    pub fn without_columns(mut self) -> Self {
+        self.section = Section::new(self.n_processes, false);
+        self
+    }
+
     /// Adds when `MPI_Init` returned to a process, ns, before anything else of it.
     pub fn add_begin(&mut self, process: u32, left_ns: i64) {
         self.section.begins.push((process, left_ns));
@@ -156,14 +163,13 @@ impl Attribution {
 
     /// Adds a span in which a process polled, before it entered its next instance.
     pub fn add_polled(&mut self, polled: &Polled) {
-        self.section.processes.each[polled.process as usize].polled(polled);
+        self.section.processes.add_polled(polled);
     }
 
     /// Adds what a process did besides its own work, before it entered its next instance.
     pub fn add_part(&mut self, part: PartOfProcess) {
         self.of_run.has_partners |= matches!(part.part, Part::PointToPoint(_));
-        let process = &mut self.section.processes.each[part.process as usize];
-        process.besides.push_back(part);
+        self.section.processes.add_part(part);
     }
 
     /// Adds an instance.
@@ -244,7 +250,7 @@ impl Attribution {
     /// The section that has not ended and those that follow it, each with what is due.
     fn divide(&mut self, mut due: Vec<Ahead>, ends: &[usize]) -> Vec<(Section, Vec<Ahead>)> {
         let mut sections = Vec::with_capacity(ends.len() + 1);
-        let mut section = std::mem::replace(&mut self.section, Section::new(0));
+        let mut section = std::mem::replace(&mut self.section, Section::new(0, true));
         let mut history: Option<History> = None;
         let mut begin = 0;
         for &end in ends {
@@ -261,9 +267,11 @@ impl Attribution {
             begin = end + 1;
             let held = &due[end].held;
             let ended = self.ended.pop();
-            let mut next = ended.unwrap_or_else(|| Section::new(self.n_processes));
+            let may_be_in_columns = section.processes.may_be_in_columns;
+            let mut next =
+                ended.unwrap_or_else(|| Section::new(self.n_processes, may_be_in_columns));
             next.follow(held, history.clone());
-            section.pass_on_to(&mut next, held);
+            section.processes.pass_on_to(&mut next.processes, held);
             sections.push(std::mem::replace(&mut section, next));
         }
         sections.push(section);

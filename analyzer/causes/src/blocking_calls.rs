@@ -54,6 +54,11 @@ impl BlockingCalls {
         follows
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
     /// When the last call was left before a time, ns.
     #[inline]
     pub(crate) fn left_before(&self, at_ns: i64) -> Option<i64> {

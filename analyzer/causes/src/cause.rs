@@ -261,12 +261,12 @@ impl Totals {
     }
 
     /// Notes what the members of an instance did, ns by slot; below 0: of that one it is not known.
-    pub(crate) fn note_excesses(&mut self, instance: &Instance, did_ns: &[i64]) {
+    pub(crate) fn note_excesses(&mut self, instance: &Instance, did_ns: &[f64]) {
         self.excesses.note(instance, did_ns);
     }
 
     /// Notes what the members of an instance did besides point-to-point communication, likewise.
-    pub(crate) fn note_own_excesses(&mut self, instance: &Instance, did_ns: &[i64]) {
+    pub(crate) fn note_own_excesses(&mut self, instance: &Instance, did_ns: &[f64]) {
         self.own_excesses.note(instance, did_ns);
     }
 

@@ -2,8 +2,9 @@
 
 use crate::amounts::add;
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
-use crate::column::{Column, Shares};
+use crate::column::{Column, Shares, largest};
 use crate::instance::{Instance, Part};
+use crate::levels::{Levels, Spans};
 use crate::of_run::OfRun;
 use crate::others::{Others, did_since, others_since};
 use crate::process::{Process, did_ns, waiting_time};
@@ -48,12 +49,13 @@ pub(crate) struct Comparison {
     /// The slots of the members of which something must be known, where only some are compared, and where among them
     /// those are that waited.
     slots: Vec<usize>,
+    spans: Spans,
     pub(crate) places: Vec<u32>,
     /// Of how many members one is taken for a median.
     pub(crate) sampling: usize,
     /// What each member did that is its own since the instant since which all are compared, ns; below 0: of
     /// that one it is not known. Empty where none of them waited since that instant.
-    did: Vec<i64>,
+    did: Vec<f64>,
     /// By slot: time in point-to-point communication, ns; empty where nobody communicated.
     with_partners: Vec<i64>,
     /// What is charged, ns, and that rounded.
@@ -97,26 +99,30 @@ impl Comparison {
         &mut self,
         instance: &Instance,
         from_ns: impl Fn(usize) -> i64,
-        (processes, has_partners): (&[Process], bool),
+        (processes, has_partners): (&mut Processes, bool),
         totals: &mut Totals,
     ) {
-        let members = || instance.members.iter().zip(&instance.calls.enters_ns);
-        if self.did.is_empty() {
-            for (slot, (&member, &enter_ns)) in members().enumerate() {
+        if self.did.is_empty() && !self.look_up_own(instance, &from_ns, processes) {
+            processes.take_apart();
+            let members = instance.members.iter().zip(&instance.calls.enters_ns);
+            for (slot, (&member, &enter_ns)) in members.enumerate() {
                 let from_ns = from_ns(slot);
-                let in_calls_ns = processes[member as usize].in_calls_ns(from_ns, enter_ns);
-                self.did.push(did_ns([from_ns, enter_ns], in_calls_ns));
+                let process = &processes.each[member as usize];
+                let in_calls_ns = process.in_calls_ns(from_ns, enter_ns);
+                self.did
+                    .push(did_ns([from_ns, enter_ns], in_calls_ns) as f64);
             }
         }
         totals.note_excesses(instance, &self.did);
         if has_partners {
             let mut is_any = false;
-            for (slot, ((&member, &enter_ns), did_ns)) in members().zip(&mut self.did).enumerate() {
-                if *did_ns >= 0 {
-                    let process = &processes[member as usize];
+            let members = instance.members.iter().zip(&instance.calls.enters_ns);
+            for (slot, ((&member, &enter_ns), did)) in members.zip(&mut self.did).enumerate() {
+                if *did >= 0.0 {
+                    let process = &processes.each[member as usize];
                     let (ns, _) = process.with_partners([from_ns(slot), enter_ns]);
                     is_any |= ns > 0;
-                    *did_ns = (*did_ns - ns).max(0);
+                    *did = (*did - ns as f64).max(0.0);
                 }
             }
             if is_any {
@@ -131,14 +137,19 @@ impl Comparison {
     pub(crate) fn note_gaps(
         &mut self,
         instance: &Instance,
-        (processes, has_partners): (&[Process], bool),
+        (processes, has_partners): (&Processes, bool),
         totals: &mut Totals,
     ) {
         let sums = totals.gaps(instance);
         let members = instance.members.iter().zip(&instance.calls.enters_ns);
         for ((&member, &enter_ns), sum) in members.zip(&mut *sums) {
-            let process = &processes[member as usize];
-            let left_ns = process.left_before(enter_ns).unwrap_or(enter_ns);
+            let process = &processes.each[member as usize];
+            let left_ns = if processes.are_in_columns {
+                processes.levels.left_before(member as usize, enter_ns)
+            } else {
+                process.left_before(enter_ns)
+            };
+            let left_ns = left_ns.unwrap_or(enter_ns);
             *sum += enter_ns - left_ns;
             if has_partners {
                 let (with_partners_ns, _) = process.with_partners([left_ns, enter_ns]);
@@ -155,10 +166,14 @@ impl Comparison {
         &mut self,
         instance: &Instance,
         from_ns: i64,
-        processes: &[Process],
+        processes: &mut Processes,
         totals: &mut Totals,
     ) {
-        totals.note_start(instance, did_since(instance, |_, _| from_ns, processes));
+        processes.take_apart();
+        totals.note_start(
+            instance,
+            did_since(instance, |_, _| from_ns, &processes.each),
+        );
         self.did.clear();
     }
 
@@ -168,28 +183,30 @@ impl Comparison {
         &mut self,
         instance: &Instance,
         from_ns: i64,
-        processes: &[Process],
+        processes: &mut Processes,
         totals: &mut Totals,
     ) {
+        processes.take_apart();
         let left_ns = |process: &Process, enter_ns: i64| {
             let left_ns = process.left_before(enter_ns);
             left_ns.map_or(from_ns, |ns| ns.max(from_ns))
         };
         let did_ns = [
-            did_since(instance, left_ns, processes),
-            did_since(instance, |_, _| from_ns, processes),
+            did_since(instance, left_ns, &processes.each),
+            did_since(instance, |_, _| from_ns, &processes.each),
         ];
         totals.note_end(instance, did_ns);
         self.did.clear();
     }
 
     /// Finds out what the members did since an instant, since which those in some slots are compared that waited.
-    fn compare(&mut self, unit: &Unit<'_>, from_ns: i64, slots: &[u32], processes: &Processes) {
+    fn compare(&mut self, unit: &Unit<'_>, from_ns: i64, slots: &[u32], processes: &mut Processes) {
         let Unit { instance, on, .. } = *unit;
         let enters_ns = &instance.calls.enters_ns;
         let last_enter_ns = enters_ns[on as usize];
-        let last = &processes.each[instance.members[on as usize] as usize];
-        self.last.of(last, [from_ns, last_enter_ns]);
+        let process = instance.members[on as usize] as usize;
+        self.last.of(processes, process, [from_ns, last_enter_ns]);
+        let last = &processes.each[process];
         self.is_start = unit.origin_ns == Some(from_ns);
         self.polls = last.polls_between([from_ns, last_enter_ns], self.last.row[OWN]);
         self.causes.clear();
@@ -197,7 +214,6 @@ impl Comparison {
             let causes = &mut self.causes;
             let mut add = |ns: i64, cause: Cause| add(causes, cause, ns);
             last.waits.between(from_ns, last_enter_ns, &mut add);
-            let process = instance.members[on as usize] as usize;
             (processes.remembered).between(process, [from_ns, last_enter_ns], add);
             causes.sort_unstable();
         }
@@ -208,57 +224,120 @@ impl Comparison {
             n.div_ceil(SAMPLED)
         };
         self.n_of_median = n.div_ceil(self.sampling);
+        self.slots.clear();
         if self.sampling > 1 {
             self.choose(unit, slots);
-            let slots = std::mem::take(&mut self.slots);
-            self.compare_all(
-                &others_since(unit, from_ns),
-                slots.iter().copied(),
-                false,
-                &processes.each,
-            );
-            self.slots = slots;
-            return;
         }
-        let is_noted = unit.all_since_ns == Some(from_ns);
-        self.compare_all(
-            &others_since(unit, from_ns),
-            0..n,
-            is_noted,
-            &processes.each,
-        );
+        self.n_compared = if self.sampling > 1 {
+            self.slots.len()
+        } else {
+            n
+        };
+        let is_noted = self.sampling == 1 && unit.all_since_ns == Some(from_ns);
+        let others = others_since(unit, from_ns);
+        if !(processes.are_in_columns && self.compare_columns(&others, is_noted, &processes.levels))
+        {
+            processes.take_apart();
+            self.compare_each(&others, is_noted, &processes.each);
+        }
     }
 
-    /// Finds out what the members in some slots did; whether it is noted what of that is their own.
-    fn compare_all(
-        &mut self,
-        others: &Others<'_>,
-        slots: impl ExactSizeIterator<Item = usize>,
-        is_noted: bool,
-        processes: &[Process],
-    ) {
+    /// Finds out what members did, whose calls are in columns; whether it is noted what of that is their own. Gives whether they are
+    /// all compared since times that are near enough.
+    fn compare_columns(&mut self, others: &Others<'_>, is_noted: bool, levels: &Levels) -> bool {
         let instance = others.unit.instance;
-        let width = self.last.row.len();
-        self.n_compared = slots.len();
+        let (members, enters_ns) = (&instance.members, &instance.calls.enters_ns);
+        let spans = &mut self.spans;
+        spans.clear();
+        if others.is_plain {
+            let Some(span) = levels.span([others.from_ns, others.last_enter_ns]) else {
+                return false;
+            };
+            if self.sampling == 1 {
+                spans.processes.extend_from_slice(members);
+                levels.times(enters_ns.iter().copied(), &mut spans.to);
+            } else {
+                let processes = self.slots.iter().map(|&slot| members[slot]);
+                spans.processes.extend(processes);
+                let enters_ns = self.slots.iter().map(|&slot| enters_ns[slot]);
+                levels.times(enters_ns, &mut spans.to);
+            }
+            spans.limit(span);
+        } else {
+            for place in 0..self.n_compared {
+                let slot = self.slots.get(place).copied().unwrap_or(place);
+                let Some(span) = levels.span(others.span(slot, enters_ns[slot])) else {
+                    return false;
+                };
+                spans.push(members[slot], span);
+            }
+        }
+        let n = self.n_compared;
         self.rows.clear();
-        self.rows.resize(width * self.n_compared, 0.0);
+        self.rows.resize(self.last.row.len() * n, 0.0);
+        let column_of = |operation: u64| self.last.column_of(operation);
+        levels.add_up(spans, &mut self.rows, column_of);
+        if is_noted {
+            self.did.clear();
+            self.did.extend(spans.own());
+        }
+        for (own, did) in self.rows[OWN * n..][..n].iter_mut().zip(spans.own()) {
+            *own = largest(did, 0.0);
+        }
+        true
+    }
+
+    /// Finds out what the members of an instance did since a time of each slot, ns, that is their own, if calls are in columns and
+    /// these times near enough; gives whether that is so.
+    fn look_up_own(
+        &mut self,
+        instance: &Instance,
+        from_ns: impl Fn(usize) -> i64,
+        processes: &Processes,
+    ) -> bool {
+        if !processes.are_in_columns {
+            return false;
+        }
+        let levels = &processes.levels;
+        let spans = &mut self.spans;
+        spans.clear();
+        let members = instance.members.iter().zip(&instance.calls.enters_ns);
+        for (slot, (&member, &enter_ns)) in members.enumerate() {
+            let Some(span) = levels.span([from_ns(slot), enter_ns]) else {
+                return false;
+            };
+            spans.push(member, span);
+        }
+        self.rows.clear();
+        self.rows.resize(instance.members.len(), 0.0);
+        levels.add_up(spans, &mut self.rows, |_| None);
+        self.did.extend(spans.own());
+        true
+    }
+
+    /// Finds out what members did, one by one; whether it is noted what of that is their own.
+    fn compare_each(&mut self, others: &Others<'_>, is_noted: bool, processes: &[Process]) {
+        let instance = others.unit.instance;
+        let (n, width) = (self.n_compared, self.last.row.len());
+        self.rows.clear();
+        self.rows.resize(width * n, 0.0);
         if is_noted {
             self.did.clear();
         }
         let mut row = std::mem::take(&mut self.row);
-        row.clear();
         row.resize(width, 0);
-        for (place, slot) in slots.enumerate() {
+        for place in 0..n {
+            let slot = self.slots.get(place).copied().unwrap_or(place);
             let process = &processes[instance.members[slot] as usize];
             let at = (slot, instance.calls.enters_ns[slot]);
             row.fill(0);
             let did_ns = others.compare(process, at, &mut row, &self.last, &mut self.with_partners);
-            let cells = self.rows.iter_mut().skip(place).step_by(self.n_compared);
+            let cells = self.rows[place..].iter_mut().step_by(n);
             for (cell, &ns) in cells.zip(&row) {
                 *cell = ns as f64;
             }
             if is_noted {
-                self.did.push(did_ns);
+                self.did.push(did_ns as f64);
             }
         }
         self.row = row;
@@ -311,8 +390,7 @@ impl Comparison {
         }
         if unit.is_remembered {
             let span = waiting_time(calls.completion(slot), wait_ns);
-            let waits = &mut processes.each[unit.instance.members[slot] as usize].waits;
-            waits.push(span.on(cause));
+            processes.waited(unit.instance.members[slot], span.on(cause));
         }
     }
 

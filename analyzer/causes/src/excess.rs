@@ -7,6 +7,7 @@ use std::sync::Arc;
 use collbench_stats::student::two_sided_p;
 use rustc_hash::FxHashMap;
 
+use crate::column::largest;
 use crate::instance::Instance;
 
 /// How many times the variance of others is much more than that, and no matter of chance.
@@ -214,7 +215,8 @@ struct OfMembers {
     /// Other instances in which it is known of each.
     n_others: Vec<u64>,
     /// Of what each did more than the mean: the sum, ns, and the sum of the squares, ns².
-    sums: Vec<[f64; 2]>,
+    sums: Vec<f64>,
+    squares: Vec<f64>,
     /// The instances in which each did the most, and their sums.
     most: Vec<(u64, [f64; 2])>,
     /// The largest of what was the most, descending.
@@ -230,7 +232,8 @@ impl OfMembers {
             members: Arc::clone(members),
             n_whole: 0,
             n_others: vec![0; n],
-            sums: vec![[0.0; 2]; n],
+            sums: vec![0.0; n],
+            squares: vec![0.0; n],
             most: vec![(0, [0.0; 2]); n],
             largest: Vec::new(),
             span_ns: [i64::MAX, i64::MIN],
@@ -261,8 +264,13 @@ impl OfMembers {
         let add = |own: &mut [f64; 2], other: [f64; 2]| {
             *own = [own[0] + other[0], own[1] + other[1]];
         };
-        for (own, sums) in self.sums.iter_mut().zip(later.sums) {
-            add(own, sums);
+        for (own, other) in [
+            (&mut self.sums, later.sums),
+            (&mut self.squares, later.squares),
+        ] {
+            for (own, other) in own.iter_mut().zip(other) {
+                *own += other;
+            }
         }
         for ((own_n, own), (n, sums)) in self.most.iter_mut().zip(later.most) {
             *own_n += n;
@@ -280,9 +288,9 @@ impl OfMembers {
 
     fn finish(self) -> Excesses {
         let n = self.n_others.iter().map(|n| self.n_whole + n);
-        let sums = self.sums.into_iter().zip(self.most);
+        let sums = self.sums.into_iter().zip(self.squares).zip(self.most);
         let by_slot = n.zip(sums).map(|(n, (of_all, (n_most, of_most)))| {
-            let ([sum_ns, squares], [most_ns, most_squares]) = (of_all, of_most);
+            let ((sum_ns, squares), [most_ns, most_squares]) = (of_all, of_most);
             Excess {
                 n,
                 sum_ns,
@@ -303,44 +311,50 @@ impl OfMembers {
 
 impl ExcessSums {
     /// Adds what the members of an instance did, ns by slot; below 0: of that one it is not known.
-    pub(crate) fn note(&mut self, instance: &Instance, did_ns: &[i64]) {
-        let (mut n, mut sum) = (0_usize, 0.0);
-        let (mut most_ns, mut slot, mut is_alone) = (-1, 0, false);
-        for (at, &ns) in did_ns.iter().enumerate().filter(|(_, ns)| **ns >= 0) {
-            n += 1;
-            sum += ns as f64;
-            if ns > most_ns {
-                (most_ns, slot, is_alone) = (ns, at, true);
-            } else if ns == most_ns {
-                is_alone = false;
-            }
-        }
+    pub(crate) fn note(&mut self, instance: &Instance, did_ns: &[f64]) {
+        // Below 0 the first bit is set.
+        let unknown = did_ns.iter().map(|ns| ns.to_bits() >> 63);
+        let n = did_ns.len() - unknown.sum::<u64>() as usize;
         if n < 2 {
             return;
+        }
+        let (mut sum, mut most) = (0.0, 0.0);
+        for &ns in did_ns {
+            let ns = largest(ns, 0.0);
+            sum += ns;
+            most = largest(most, ns);
         }
         let key = (instance.operation, instance.communicator);
         let known = self.0.entry(key);
         let of = known.or_insert_with(|| OfMembers::new(&instance.members));
         let mean = sum / n as f64;
+        let sums = of.sums.iter_mut().zip(&mut of.squares).zip(did_ns);
         if n == did_ns.len() {
             of.n_whole += 1;
-            for (sums, &ns) in of.sums.iter_mut().zip(did_ns) {
-                add(sums, ns as f64 - mean);
+            for ((sum, squares), &ns) in sums {
+                let more = ns - mean;
+                *sum += more;
+                *squares += more * more;
             }
         } else {
-            let sums = of.sums.iter_mut().zip(&mut of.n_others);
-            for ((sums, n), &ns) in sums.zip(did_ns).filter(|&(_, &ns)| ns >= 0) {
+            let sums = sums.zip(&mut of.n_others);
+            for (((sum, squares), &ns), n) in sums.filter(|&((_, &ns), _)| ns >= 0.0) {
                 *n += 1;
-                add(sums, ns as f64 - mean);
+                let more = ns - mean;
+                *sum += more;
+                *squares += more * more;
             }
         }
+        let mut slots = did_ns.iter().enumerate().filter(|(_, ns)| **ns == most);
         // Nobody did the most where several did as much.
-        if is_alone {
-            let (n, sums) = &mut of.most[slot];
+        if let (Some((slot, _)), None) = (slots.next(), slots.next()) {
+            let more = most - mean;
+            let (n, [sum, squares]) = &mut of.most[slot];
             *n += 1;
-            add(sums, most_ns as f64 - mean);
+            *sum += more;
+            *squares += more * more;
             of.keep(Most {
-                more_ns: (most_ns as f64 - mean) as i64,
+                more_ns: more as i64,
                 at_ns: instance.calls.enters_ns[slot],
                 slot: slot as u32,
             });
@@ -362,11 +376,4 @@ impl ExcessSums {
         let sums = self.0.into_iter();
         sums.map(|(key, of)| (key, of.finish())).collect()
     }
-}
-
-/// Adds to a sum and to that of the squares.
-#[inline]
-fn add([sum, squares]: &mut [f64; 2], ns: f64) {
-    *sum += ns;
-    *squares += ns * ns;
 }

@@ -41,6 +41,7 @@ mod excess;
 mod history;
 mod hosts;
 mod instance;
+mod levels;
 mod log;
 mod of_run;
 mod others;

@@ -113,14 +113,7 @@ impl Process {
     /// Logs its call in the slot of an instance.
     #[inline]
     pub(crate) fn called(&mut self, operation: u64, calls: &Calls, slot: usize) {
-        let enter_ns = calls.enters_ns[slot];
-        let wait_ns = calls.waits_ns.get(slot).copied().unwrap_or(0);
-        let blocking = BlockingCall {
-            enter_ns,
-            release_ns: enter_ns.saturating_add(wait_ns.max(0)),
-            leave_ns: calls.leaves_ns[slot],
-            operation,
-        };
+        let blocking = blocking_call(operation, calls, slot);
         if !(calls.are_blocking() && self.calls.push(blocking)) {
             self.called_besides(operation, &calls.call(slot));
         }
@@ -159,6 +152,11 @@ impl Process {
     #[inline]
     pub(crate) fn has_parts(&self) -> bool {
         !self.parts.is_empty()
+    }
+
+    /// Whether anything else is known of it than blocking calls and waits.
+    pub(crate) fn has_others(&self) -> bool {
+        self.has_parts() || !self.besides.is_empty() || !self.polled.is_empty()
     }
 
     /// Passes of what it did between two times that which is not in its blocking calls.
@@ -240,6 +238,19 @@ impl Process {
         self.parts.fold(boundaries);
         self.waits.fold(boundaries);
         self.polled.fold(boundaries);
+    }
+}
+
+/// The blocking call of an operation in a slot of an instance.
+#[inline]
+pub(crate) fn blocking_call(operation: u64, calls: &Calls, slot: usize) -> BlockingCall {
+    let enter_ns = calls.enters_ns[slot];
+    let wait_ns = calls.waits_ns.get(slot).copied().unwrap_or(0);
+    BlockingCall {
+        enter_ns,
+        release_ns: enter_ns.saturating_add(wait_ns.max(0)),
+        leave_ns: calls.leaves_ns[slot],
+        operation,
     }
 }
 

@@ -188,14 +188,22 @@ impl Remembered {
         self.forget();
     }
 
-    /// Forgets the waits that ended before a time, ns: those that did not are in the logs of the processes from then on.
+    /// Spans of one process by cause, at most.
+    pub(crate) fn most_spans(&self) -> usize {
+        self.most_spans
+    }
+
+    /// Forgets the waits that ended before a time, ns. Where some did not, all are in the logs of the processes from then on; gives
+    /// whether that is so.
     #[inline]
-    pub(crate) fn forget_before(&mut self, at_ns: i64, processes: &mut [Process]) {
-        if self.latest_ns.is_some_and(|latest_ns| latest_ns > at_ns) {
+    pub(crate) fn forget_before(&mut self, at_ns: i64, processes: &mut [Process]) -> bool {
+        let are_some_later = self.latest_ns.is_some_and(|latest_ns| latest_ns > at_ns);
+        if are_some_later {
             self.move_to(processes);
         } else if !self.waits.is_empty() {
             self.forget();
         }
+        are_some_later
     }
 
     fn forget(&mut self) {

@@ -34,10 +34,10 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// The begin of a run of so many processes.
-    pub(crate) fn new(n_processes: usize) -> Self {
+    /// The begin of a run of so many processes, whose calls may be kept in columns.
+    pub(crate) fn new(n_processes: usize, may_be_in_columns: bool) -> Self {
         Self {
-            processes: Processes::new(n_processes),
+            processes: Processes::new(n_processes, may_be_in_columns),
             history: History::new(n_processes),
             open_until_ns: i64::MIN,
             totals: Totals::default(),
@@ -57,18 +57,7 @@ impl Section {
         self.n_ends = 0;
         let [_, last_ns] = held.enters_ns;
         self.open_until_ns = last_ns;
-        self.processes.log_calls(&held.instance, Some(i64::MAX));
-    }
-
-    /// Moves what processes did besides their calls, as far as that is not before an instance in which all of them were
-    /// together, to the part of the run that follows it.
-    pub(crate) fn pass_on_to(&mut self, next: &mut Self, held: &Held) {
-        let Instance { members, calls, .. } = &held.instance;
-        for (&member, &enter_ns) in members.iter().zip(&calls.enters_ns) {
-            let [own, next] = [&mut self.processes, &mut next.processes]
-                .map(|processes| &mut processes.each[member as usize]);
-            own.pass_on_to(next, enter_ns, held.enters_ns[1]);
-        }
+        self.processes.log_calls(held, Some(i64::MAX));
     }
 
     /// Does what is due, in order of time.
@@ -86,7 +75,7 @@ impl Section {
                 if !self.begins.is_empty() {
                     self.begin();
                 }
-                self.processes.prepare(instance);
+                self.processes.prepare(&held);
                 self.attribute(&held, step, is_new_begin, of_run);
             }
             if step.is_logged {
@@ -121,9 +110,7 @@ impl Section {
                 *cost_ns = cost_ns.saturating_add(wait.ns);
             }
             let span = waiting_time(calls.completion(slot), wait.ns).on(*cause);
-            self.processes.each[instance.members[slot] as usize]
-                .waits
-                .push(span);
+            self.processes.waited(instance.members[slot], span);
         }
         for (cause, ns) in costs {
             if ns > 0 {
@@ -143,13 +130,13 @@ impl Section {
             ..
         } = held;
         for of in &instance.parts {
-            self.processes.each[of.process as usize].did(of);
+            self.processes.did(of);
         }
         if *has_uncompared {
             self.settle_uncompared(instance, *last_ns);
         }
         self.open_until_ns = self.open_until_ns.max(*last_ns);
-        self.processes.log_calls(instance, forgotten_ns);
+        self.processes.log_calls(held, forgotten_ns);
     }
 
     /// Looks at when `MPI_Init` returned to processes. All are known to which it did before what is attributed now.
@@ -159,7 +146,7 @@ impl Section {
             return;
         };
         for (process, left_ns) in std::mem::take(&mut self.begins) {
-            self.processes.each[process as usize].did(&PartOfProcess {
+            self.processes.did(&PartOfProcess {
                 process,
                 part: Part::Launch,
                 span_ns: [origin_ns, left_ns.max(origin_ns)],
@@ -221,7 +208,7 @@ impl Section {
             if !(is_known && instance.calls.are_blocking()) {
                 self.comparison.note_gaps(
                     instance,
-                    (&self.processes.each, of_run.has_partners),
+                    (&self.processes, of_run.has_partners),
                     &mut self.totals,
                 );
             }
@@ -238,7 +225,7 @@ impl Section {
         shared_ns: Option<i64>,
         of_run: &OfRun,
     ) {
-        let (processes, totals) = (&self.processes.each[..], &mut self.totals);
+        let (processes, totals) = (&mut self.processes, &mut self.totals);
         let comparison = &mut self.comparison;
         let has_partners = of_run.has_partners;
         if let Some(from_ns) = shared_ns.filter(|_| !self.is_end) {

@@ -3,6 +3,7 @@
 use crate::amounts::{add, in_proportion, sum_ns};
 use crate::instance::Part;
 use crate::process::Process;
+use crate::processes::Processes;
 
 /// Not a column of a row.
 const NOWHERE: usize = usize::MAX;
@@ -36,14 +37,25 @@ pub(crate) struct Compared {
 
 impl Spent {
     /// What a process did between two times.
-    pub(crate) fn of(&mut self, process: &Process, [from_ns, to_ns]: [i64; 2]) {
+    pub(crate) fn of(&mut self, processes: &Processes, at: usize, [from_ns, to_ns]: [i64; 2]) {
+        let process = &processes.each[at];
         self.parts.clear();
         let parts = &mut self.parts;
         let mut wait_ns = 0_i64;
-        process.between(from_ns, to_ns, |ns, part| match part {
+        let mut found = |ns: i64, part: Option<Part>| match part {
             Some(part) => add(parts, part, ns),
             None => wait_ns = wait_ns.saturating_add(ns),
-        });
+        };
+        if processes.are_in_columns {
+            let calls = processes.levels.of(at);
+            for call in calls.take_while(|call| call.leave_ns > from_ns) {
+                let (wait_ns, operation_ns) = call.within(from_ns, to_ns);
+                found(wait_ns, None);
+                found(operation_ns, Some(Part::Operation(call.operation)));
+            }
+        } else {
+            process.between(from_ns, to_ns, found);
+        }
         parts.sort_unstable();
         let in_parts = sum_ns(parts.iter().map(|&(_, ns)| ns));
         let own_ns = to_ns
@@ -71,6 +83,13 @@ impl Spent {
         }
         let (part, ns) = self.parts[column - PARTS];
         (Some(part), ns)
+    }
+
+    /// The column of an operation, if it was in that.
+    pub(crate) fn column_of(&self, operation: u64) -> Option<usize> {
+        let mut parts = self.parts.iter();
+        let at = parts.position(|&(part, _)| part == Part::Operation(operation));
+        at.map(|at| PARTS + at)
     }
 
     /// The column of a part; [`NOWHERE`] where it did nothing of that.

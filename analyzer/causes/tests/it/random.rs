@@ -175,6 +175,27 @@ proptest! {
     }
 
     #[test]
+    fn columns_cost_what_calls_one_by_one_do(seed: u64) {
+        let (n, communicators, steps) = program(seed, 60);
+        let instances = carry_out(n, &communicators, &steps);
+        // With something else than calls, and without.
+        for (has_gaps, n_calls) in [(false, usize::MAX), (true, usize::MAX), (false, 1), (true, 1)] {
+            let attributed = |attribution: Attribution| {
+                let mut attribution = attribution.with_sections_of(n_calls);
+                if has_gaps {
+                    add_gaps(&mut attribution, n, &instances, seed);
+                }
+                for instance in &instances {
+                    attribution.add(instance.clone());
+                }
+                attribution.finish(None)
+            };
+            let new = || Attribution::new(&vec![0; n]);
+            prop_assert_eq!(attributed(new()), attributed(new().without_columns()));
+        }
+    }
+
+    #[test]
     fn costs_are_those_of_the_second_implementation(seed: u64) {
         let (n, communicators, steps) = program(seed, 40);
         let instances = carry_out(n, &communicators, &steps);

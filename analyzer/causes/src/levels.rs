@@ -1,0 +1,460 @@
+//! The blocking calls of all processes since they were last together, in columns: those of many processes are added up at once.
+
+use crate::blocking_calls::BlockingCall;
+use crate::column::{largest, smallest};
+use crate::instance::Instance;
+use crate::process::blocking_call;
+
+/// Calls of a process, at most.
+const MOST_LEVELS: usize = 64;
+/// Times are less than this after or before the base, ns, which is 26 days: as numbers of 53 bits they and their differences are
+/// exact.
+const RANGE_NS: i64 = 1 << 51;
+
+/// The calls of each process, one after the other. Level 0 are the first calls of all, level 1 the second ones, and so on.
+#[derive(Debug, Default)]
+pub(crate) struct Levels {
+    /// What times are relative to, ns.
+    base_ns: i64,
+    /// The levels; behind the first `n` of them what is used again.
+    levels: Vec<Level>,
+    n: usize,
+    /// How many calls each process has.
+    heights: Vec<usize>,
+    /// When the last call ended, ns.
+    latest_ns: i64,
+}
+
+/// A call of each process: times relative to the base, ns; infinite where a process has none. Then nothing of it is in any span.
+#[derive(Debug, Default)]
+struct Level {
+    operations: Vec<u64>,
+    /// Whether these are several.
+    is_mixed: bool,
+    enters: Vec<f64>,
+    releases: Vec<f64>,
+    leaves: Vec<f64>,
+    /// The first enter and the last leave.
+    span: [f64; 2],
+}
+
+/// The processes that are looked at, and in which span each; buffers that are used again.
+#[derive(Debug, Default)]
+pub(crate) struct Spans {
+    /// Their numbers.
+    pub(crate) processes: Vec<u32>,
+    /// Begin and end, relative to the base, ns.
+    pub(crate) from: Vec<f64>,
+    pub(crate) to: Vec<f64>,
+    /// The first begin and the last end.
+    pub(crate) around: [f64; 2],
+    /// How long each is in calls, ns.
+    pub(crate) in_calls: Vec<f64>,
+}
+
+/// A time relative to another that is less than [`RANGE_NS`] away from it, ns. Such a number, added to 1.5 * 2^52, is in the
+/// last bits of the sum: that is done to two numbers at once, where they are converted one by one otherwise.
+#[inline(always)]
+fn relative(ns: i64, base_ns: i64) -> f64 {
+    const ZERO: f64 = 6_755_399_441_055_744.0;
+    let bits = ZERO.to_bits().wrapping_add(ns.wrapping_sub(base_ns) as u64);
+    f64::from_bits(bits) - ZERO
+}
+
+/// Of consecutive numbers the first.
+#[inline]
+fn first_of_range(numbers: &[u32]) -> Option<usize> {
+    let &first = numbers.first()?;
+    let expected = (first..).zip(numbers);
+    let differ = expected.fold(0, |differ, (at, &number)| differ | (at ^ number));
+    (differ == 0).then_some(first as usize)
+}
+
+impl Spans {
+    /// No processes yet.
+    pub(crate) fn clear(&mut self) {
+        self.processes.clear();
+        self.from.clear();
+        self.to.clear();
+        self.around = [f64::INFINITY, f64::NEG_INFINITY];
+    }
+
+    /// Adds the span of a process.
+    pub(crate) fn push(&mut self, process: u32, [from, to]: [f64; 2]) {
+        self.processes.push(process);
+        self.from.push(from);
+        self.to.push(to);
+        let [first, last] = self.around;
+        self.around = [smallest(first, from), largest(last, to)];
+    }
+
+    /// Ends all spans at a time at the latest; all have begun at another.
+    pub(crate) fn limit(&mut self, [from, to]: [f64; 2]) {
+        self.from.resize(self.to.len(), from);
+        for end in &mut self.to {
+            *end = smallest(*end, to);
+        }
+        self.around = [from, to];
+    }
+
+    /// How long each process was in no call; below 0 where its span is empty.
+    pub(crate) fn own(&self) -> impl Iterator<Item = f64> + '_ {
+        let spans = self.from.iter().zip(&self.to).zip(&self.in_calls);
+        spans.map(|((&from, &to), &in_calls)| {
+            if to > from {
+                largest(to - from - in_calls, 0.0)
+            } else {
+                -1.0
+            }
+        })
+    }
+}
+
+impl Level {
+    /// The calls of some processes one after the other: enters, releases, leaves.
+    fn part(&self, [from, to]: [usize; 2]) -> [&[f64]; 3] {
+        [&self.enters, &self.releases, &self.leaves].map(|times| &times[from..to])
+    }
+}
+
+impl Levels {
+    /// Of so many processes, no calls.
+    pub(crate) fn new(n_processes: usize) -> Self {
+        Self {
+            heights: vec![0; n_processes],
+            latest_ns: i64::MIN,
+            ..Self::default()
+        }
+    }
+
+    /// Forgets the calls that ended before a time, ns; gives whether these are all.
+    pub(crate) fn forget_before(&mut self, at_ns: i64) -> bool {
+        let are_all = self.latest_ns <= at_ns;
+        if are_all {
+            self.forget();
+        }
+        are_all
+    }
+
+    fn forget(&mut self) {
+        self.n = 0;
+        self.heights.fill(0);
+        self.latest_ns = i64::MIN;
+    }
+
+    /// Whether times between two, ns, are near enough.
+    #[inline]
+    pub(crate) fn are_near(&mut self, [first_ns, last_ns]: [i64; 2]) -> bool {
+        if self.n == 0 {
+            self.base_ns = first_ns;
+        }
+        let is_near = |ns: i64| ns.abs_diff(self.base_ns) < RANGE_NS as u64;
+        is_near(first_ns) && is_near(last_ns)
+    }
+
+    /// A time relative to the base, ns; `None` where it is too far away.
+    #[inline]
+    pub(crate) fn time(&self, ns: i64) -> Option<f64> {
+        (ns.abs_diff(self.base_ns) < RANGE_NS as u64).then(|| relative(ns, self.base_ns))
+    }
+
+    /// Begin and end of a span, likewise.
+    #[inline]
+    pub(crate) fn span(&self, [from_ns, to_ns]: [i64; 2]) -> Option<[f64; 2]> {
+        Some([self.time(from_ns)?, self.time(to_ns)?])
+    }
+
+    /// Times near the base relative to it, ns.
+    pub(crate) fn times(&self, times_ns: impl Iterator<Item = i64>, found: &mut Vec<f64>) {
+        found.extend(times_ns.map(|ns| relative(ns, self.base_ns)));
+    }
+
+    /// Adds the calls of an instance, which are between two times, ns; gives whether that is so. Where it is not, because there
+    /// are too many, or overlap others, or are of another operation than others, there must be nothing else than moving all.
+    pub(crate) fn add(&mut self, instance: &Instance, span_ns: [i64; 2]) -> bool {
+        let Instance { calls, members, .. } = instance;
+        if !(calls.are_blocking() && self.are_near(span_ns)) {
+            return false;
+        }
+        let is_added = match first_of_range(members) {
+            Some(first) => self.add_range(first, instance, span_ns),
+            None => self.add_each(instance, span_ns),
+        };
+        if is_added {
+            self.latest_ns = self.latest_ns.max(span_ns[1]);
+        }
+        is_added
+    }
+
+    /// The level at a height, for the calls of an instance between two times, ns, which may be those of all processes.
+    fn level(
+        &mut self,
+        height: usize,
+        operation: u64,
+        span_ns: [i64; 2],
+        are_all: bool,
+    ) -> Option<&mut Level> {
+        let span = span_ns.map(|ns| relative(ns, self.base_ns));
+        if height == self.n {
+            if height == MOST_LEVELS {
+                return None;
+            }
+            if self.levels.len() == height {
+                self.levels.push(Level::default());
+            }
+            self.n += 1;
+            let level = &mut self.levels[height];
+            (level.is_mixed, level.span) = (false, span);
+            level.operations.resize(self.heights.len(), operation);
+            if !are_all {
+                level.operations.fill(operation);
+            }
+            for times in [&mut level.enters, &mut level.releases, &mut level.leaves] {
+                times.resize(self.heights.len(), f64::INFINITY);
+                if !are_all {
+                    times.fill(f64::INFINITY);
+                }
+            }
+        }
+        let level = &mut self.levels[height];
+        level.span = [level.span[0].min(span[0]), level.span[1].max(span[1])];
+        level.is_mixed |= !are_all && level.operations[0] != operation;
+        Some(level)
+    }
+
+    /// Adds the calls of an instance whose members are processes one after the other.
+    fn add_range(&mut self, first: usize, instance: &Instance, span_ns: [i64; 2]) -> bool {
+        let calls = &instance.calls;
+        let n = calls.len();
+        let heights = &self.heights[first..first + n];
+        let height = heights[0];
+        if heights
+            .iter()
+            .fold(0, |differ, other| differ | (other ^ height))
+            != 0
+        {
+            return self.add_each(instance, span_ns);
+        }
+        let base_ns = self.base_ns;
+        let are_all = n == self.heights.len();
+        if self
+            .level(height, instance.operation, span_ns, are_all)
+            .is_none()
+        {
+            return false;
+        }
+        let (below, level) = self.levels.split_at_mut(height);
+        let level = &mut level[0];
+        level.operations[first..first + n].fill(instance.operation);
+        let [enters, releases, leaves] =
+            [&mut level.enters, &mut level.releases, &mut level.leaves]
+                .map(|times| &mut times[first..first + n]);
+        let waits_ns = match &calls.waits_ns[..] {
+            [] => None,
+            waits_ns => Some(&waits_ns[..n]),
+        };
+        // Whether a number is negative, or one of ns too long, is in the first bits.
+        let (mut signs, mut long) = (0_u64, 0_u64);
+        let (enters_ns, leaves_ns) = (&calls.enters_ns[..n], &calls.leaves_ns[..n]);
+        for slot in 0..n {
+            enters[slot] = relative(enters_ns[slot], base_ns);
+            leaves[slot] = relative(leaves_ns[slot], base_ns);
+            long |= (leaves_ns[slot].wrapping_sub(base_ns) as u64).wrapping_add(RANGE_NS as u64);
+        }
+        match waits_ns {
+            None => releases.copy_from_slice(enters),
+            Some(waits_ns) => {
+                for slot in 0..n {
+                    long |= (waits_ns[slot] as u64).wrapping_add(RANGE_NS as u64);
+                    releases[slot] = enters[slot] + largest(relative(waits_ns[slot], 0), 0.0);
+                }
+            }
+        }
+        for slot in 0..n {
+            signs |= (leaves[slot] - releases[slot]).to_bits();
+        }
+        if let Some(below) = below.last() {
+            let left = &below.leaves[first..first + n];
+            for slot in 0..n {
+                signs |= (enters[slot] - left[slot]).to_bits();
+            }
+        }
+        let is_in_order = signs >> 63 == 0 && long >> 52 == 0;
+        for height in &mut self.heights[first..first + n] {
+            *height += usize::from(is_in_order);
+        }
+        is_in_order
+    }
+
+    /// Adds the calls of an instance one by one: all or none.
+    fn add_each(&mut self, instance: &Instance, span_ns: [i64; 2]) -> bool {
+        let n_added = self.add_first(instance, span_ns);
+        let are_all = n_added == instance.members.len();
+        if !are_all {
+            for &process in &instance.members[..n_added] {
+                self.heights[process as usize] -= 1;
+            }
+        }
+        are_all
+    }
+
+    /// Adds the first calls of an instance; gives how many.
+    fn add_first(&mut self, instance: &Instance, span_ns: [i64; 2]) -> usize {
+        let base_ns = self.base_ns;
+        for (slot, &process) in instance.members.iter().enumerate() {
+            let process = process as usize;
+            let call = blocking_call(instance.operation, &instance.calls, slot);
+            let height = self.heights[process];
+            let has_ended = height.checked_sub(1).is_none_or(|before| {
+                self.levels[before].leaves[process] <= relative(call.enter_ns, base_ns)
+            });
+            let is_in_order = call.release_ns <= call.leave_ns;
+            let Some(level) = self.level(height, instance.operation, span_ns, false) else {
+                return slot;
+            };
+            if !(has_ended && is_in_order) {
+                return slot;
+            }
+            level.operations[process] = instance.operation;
+            level.enters[process] = relative(call.enter_ns, base_ns);
+            level.releases[process] = relative(call.release_ns, base_ns);
+            level.leaves[process] = relative(call.leave_ns, base_ns);
+            self.heights[process] += 1;
+        }
+        instance.members.len()
+    }
+
+    /// The calls of a process, the latest first.
+    pub(crate) fn of(&self, process: usize) -> impl Iterator<Item = BlockingCall> + '_ {
+        let levels = self.levels[..self.heights[process]].iter().rev();
+        let ns = |time: f64| self.base_ns + time as i64;
+        levels.map(move |level| BlockingCall {
+            enter_ns: ns(level.enters[process]),
+            release_ns: ns(level.releases[process]),
+            leave_ns: ns(level.leaves[process]),
+            operation: level.operations[process],
+        })
+    }
+
+    /// When a process left the last of its calls before a time, ns.
+    #[inline]
+    pub(crate) fn left_before(&self, process: usize, at_ns: i64) -> Option<i64> {
+        let at = relative(at_ns, self.base_ns);
+        let levels = self.levels[..self.heights[process]].iter().rev();
+        let mut leaves = levels.map(|level| level.leaves[process]);
+        let left = leaves.find(|&leave| leave <= at)?;
+        Some(self.base_ns + left as i64)
+    }
+
+    /// Passes all calls of all processes, in order of time for each, and forgets them.
+    pub(crate) fn drain(&mut self, mut found: impl FnMut(usize, BlockingCall)) {
+        for process in 0..self.heights.len() {
+            let mut calls: Vec<BlockingCall> = self.of(process).collect();
+            while let Some(call) = calls.pop() {
+                found(process, call);
+            }
+        }
+        self.forget();
+    }
+
+    /// Adds up how long each process waited in its span, to the first of some columns that are all 0, and how long it was in
+    /// operations, to that of each operation, if it has one.
+    pub(crate) fn add_up(
+        &self,
+        spans: &mut Spans,
+        rows: &mut [f64],
+        column_of: impl Fn(u64) -> Option<usize>,
+    ) {
+        let n = spans.processes.len();
+        let Spans {
+            processes,
+            from,
+            to,
+            around,
+            in_calls,
+        } = spans;
+        in_calls.clear();
+        in_calls.resize(n, 0.0);
+        let first = first_of_range(processes);
+        let (waits, others) = rows.split_at_mut(n);
+        for level in &self.levels[..self.n] {
+            let [enter, leave] = level.span;
+            if leave <= around[0] || enter >= around[1] {
+                continue;
+            }
+            let operation = |at: usize| level.operations[processes[at] as usize];
+            let mut begin = 0;
+            while begin < n {
+                // Those whose operations are in one column, or in none.
+                let mut known = operation(begin);
+                let column = column_of(known);
+                let mut end = if level.is_mixed { begin + 1 } else { n };
+                while end < n {
+                    let next = operation(end);
+                    if next != known && column_of(next) != column {
+                        break;
+                    }
+                    (known, end) = (next, end + 1);
+                }
+                let part = begin..end;
+                let spans = (&from[part.clone()], &to[part.clone()]);
+                let sums = (&mut waits[part.clone()], &mut in_calls[part.clone()]);
+                let column = column.map(|column| &mut others[(column - 1) * n..][part.clone()]);
+                match first {
+                    Some(first) => {
+                        let [enters, releases, leaves] = level.part([first + begin, first + end]);
+                        let call = |at: usize| [enters[at], releases[at], leaves[at]];
+                        add_calls(call, spans, sums, column);
+                    }
+                    None => {
+                        let [enters, releases, leaves] = level.part([0, self.heights.len()]);
+                        let processes = &processes[part];
+                        let call = |at: usize| {
+                            let process = processes[at] as usize;
+                            [enters[process], releases[process], leaves[process]]
+                        };
+                        add_calls(call, spans, sums, column);
+                    }
+                }
+                begin = end;
+            }
+        }
+    }
+}
+
+/// Adds up how long processes waited in a call of each, and how long they were in its operation. Always inlined: for processes
+/// one after the other no call is looked up.
+#[inline(always)]
+fn add_calls(
+    call: impl Fn(usize) -> [f64; 3],
+    (from, to): (&[f64], &[f64]),
+    (waits, in_calls): (&mut [f64], &mut [f64]),
+    column: Option<&mut [f64]>,
+) {
+    let n = from.len();
+    let (to, waits, in_calls) = (&to[..n], &mut waits[..n], &mut in_calls[..n]);
+    let within = |at: usize| {
+        let [enter, release, leave] = call(at);
+        let wait = smallest(release, to[at]) - largest(enter, from[at]);
+        let operation = smallest(leave, to[at]) - largest(release, from[at]);
+        [wait, operation].map(|ns| largest(ns, 0.0))
+    };
+    match column {
+        Some(column) => {
+            let column = &mut column[..n];
+            for at in 0..n {
+                let [wait, operation] = within(at);
+                waits[at] += wait;
+                in_calls[at] += wait + operation;
+                column[at] += operation;
+            }
+        }
+        None => {
+            for at in 0..n {
+                let [wait, operation] = within(at);
+                waits[at] += wait;
+                in_calls[at] += wait + operation;
+            }
+        }
+    }
+}
