@@ -105,13 +105,14 @@ impl Ahead {
             return;
         }
         let waits = calls.waits_ns.iter().zip(&calls.releasers);
-        let mut previous = None;
+        let mut previous = u64::MAX;
         *has_uncompared = false;
         for (_, &on) in waits.filter(|&(&ns, _)| ns > 0) {
             // Mostly all wait for one.
-            if previous.replace(on) == Some(on) {
+            if previous == u64::from(on) {
                 continue;
             }
+            previous = u64::from(on);
             if on == UNCOMPARED {
                 *has_uncompared = true;
                 continue;

@@ -414,29 +414,26 @@ impl Cost {
     /// Adds the cost of one instance; `known_ns`: what of the lateness is counted in `sooner_ns` and in `at_ends_ns` already.
     #[inline]
     fn add(&mut self, unit: &UnitCost, instance: &UnitTimes, known_ns: [i64; 2]) {
-        self.merge(&Self {
-            direct_ns: unit.direct_ns,
-            propagated_ns: unit.propagated_ns,
-            ..Self::default()
-        });
+        let add = |own: &mut i64, ns: i64| *own = own.saturating_add(ns);
+        add(&mut self.direct_ns, unit.direct_ns);
+        add(&mut self.propagated_ns, unit.propagated_ns);
         if instance.is_end || instance.has_all {
             let own_ns = (unit.longest_ns - known_ns[1]).max(0);
             let late_ns = own_ns.saturating_add(unit.passed_on_ns);
-            self.at_ends_ns = self.at_ends_ns.saturating_add(late_ns);
+            add(&mut self.at_ends_ns, late_ns);
         }
         if unit.direct_ns == 0 {
             return;
         }
         let sooner = |apart_ns: i64| (unit.longest_ns.min(apart_ns) - known_ns[0]).max(0);
-        let sooner_ns = sooner(instance.apart_ns);
-        self.merge(&Self {
-            sooner_ns,
-            sooner_without_host_ns: sooner(instance.host_apart_ns),
-            n: 1,
-            span_ns: Some([instance.last_ns; 2]),
-            largest: Some((unit.direct_ns, instance.last_ns)),
-            ..Self::default()
-        });
+        let host_sooner_ns = sooner(instance.host_apart_ns);
+        add(&mut self.sooner_ns, sooner(instance.apart_ns));
+        add(&mut self.sooner_without_host_ns, host_sooner_ns);
+        self.n += 1;
+        let at_ns = instance.last_ns;
+        let [first_ns, last_ns] = self.span_ns.unwrap_or([at_ns; 2]);
+        self.span_ns = Some([first_ns.min(at_ns), last_ns.max(at_ns)]);
+        self.note_largest(unit.direct_ns, at_ns);
         if !instance.is_end && !instance.has_all {
             if self.since_end.n_ends != instance.n_ends {
                 self.since_end = SinceEnd {
@@ -509,10 +506,19 @@ impl Cost {
             (Some(a), Some(b)) => Some([a[0].min(b[0]), a[1].max(b[1])]),
             (own, other) => own.or(other),
         };
-        // Of equal ones the earliest.
-        self.largest = match (self.largest, other.largest) {
-            (Some(own), Some(other)) if (other.0, -other.1) > (own.0, -own.1) => Some(other),
-            (own, other) => own.or(other),
+        if let Some((ns, at_ns)) = other.largest {
+            self.note_largest(ns, at_ns);
+        }
+    }
+
+    /// Notes a direct cost, ns, and when; of equal ones the earliest is retained.
+    #[inline]
+    fn note_largest(&mut self, ns: i64, at_ns: i64) {
+        let is_larger = |(known_ns, known_at_ns): (i64, i64)| {
+            ns > known_ns || (ns == known_ns && at_ns < known_at_ns)
         };
+        if self.largest.is_none_or(is_larger) {
+            self.largest = Some((ns, at_ns));
+        }
     }
 }

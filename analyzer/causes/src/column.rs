@@ -53,8 +53,9 @@ impl Column {
         [above - partner, partner]
     }
 
-    /// Charges waits: how much more the process did that each was for, ns, and how much of it is for each of these.
-    pub(crate) fn charge(&self, more: &[f64], in_proportion: &[f64]) -> Shares {
+    /// Charges waits for a process that did something for so long, ns: how much more than each that waited, ns, and how much of the
+    /// wait is for each of these.
+    pub(crate) fn charge(&self, last_ns: i64, more: &[f64], in_proportion: &[f64]) -> Shares {
         let mut shares = Shares::default();
         let waits = more.iter().zip(in_proportion);
         if self.of_partner > 0.0 {
@@ -64,6 +65,15 @@ impl Column {
                 shares.late.add(late, in_proportion);
                 shares.partner.add(partner, in_proportion);
             }
+        } else if self.above <= 0.0 {
+            for (&more, &in_proportion) in waits {
+                shares.all += more * in_proportion;
+            }
+        } else if self.above >= last_ns as f64 {
+            for (&more, &in_proportion) in waits {
+                shares.late.add(more, in_proportion);
+            }
+            shares.all = shares.late.direct;
         } else {
             for (&more, &in_proportion) in waits {
                 shares.all += more * in_proportion;

@@ -38,7 +38,7 @@ pub(crate) struct Comparison {
     /// The columns but for waits, and what is charged for each.
     pub(crate) columns: Vec<Column>,
     pub(crate) shares: Vec<Shares>,
-    pub(crate) values: Vec<i64>,
+    pub(crate) values: Vec<u64>,
     /// The median of the own work of members, ns.
     pub(crate) own_median_ns: i64,
     /// How much more the process did that was waited for than each that waited, ns: by column, and how much of its wait is for each
@@ -46,6 +46,8 @@ pub(crate) struct Comparison {
     pub(crate) more: Vec<f64>,
     pub(crate) in_proportion: Vec<f64>,
     pub(crate) of_counted: Vec<f64>,
+    /// Where those are one after the other in a column that waited: the first of them, its place in the column, and how many.
+    pub(crate) runs: Vec<(usize, usize, usize)>,
     /// The slots of the members of which something must be known, where only some are compared, and where among them
     /// those are that waited.
     slots: Vec<usize>,
@@ -255,12 +257,12 @@ impl Comparison {
             };
             if self.sampling == 1 {
                 spans.processes.extend_from_slice(members);
-                levels.times(enters_ns.iter().copied(), &mut spans.to);
+                levels.times(enters_ns, &mut spans.to);
             } else {
                 let processes = self.slots.iter().map(|&slot| members[slot]);
                 spans.processes.extend(processes);
-                let enters_ns = self.slots.iter().map(|&slot| enters_ns[slot]);
-                levels.times(enters_ns, &mut spans.to);
+                let enters = self.slots.iter().map(|&slot| levels.near(enters_ns[slot]));
+                spans.to.extend(enters);
             }
             spans.limit(span);
         } else {
@@ -277,12 +279,14 @@ impl Comparison {
         self.rows.resize(self.last.row.len() * n, 0.0);
         let column_of = |operation: u64| self.last.column_of(operation);
         levels.add_up(spans, &mut self.rows, column_of);
+        let own = &mut self.rows[OWN * n..][..n];
+        spans.own(own);
         if is_noted {
             self.did.clear();
-            self.did.extend(spans.own());
+            self.did.extend_from_slice(own);
         }
-        for (own, did) in self.rows[OWN * n..][..n].iter_mut().zip(spans.own()) {
-            *own = largest(did, 0.0);
+        for own in own {
+            *own = largest(*own, 0.0);
         }
         true
     }
@@ -301,17 +305,17 @@ impl Comparison {
         let levels = &processes.levels;
         let spans = &mut self.spans;
         spans.clear();
-        let members = instance.members.iter().zip(&instance.calls.enters_ns);
-        for (slot, (&member, &enter_ns)) in members.enumerate() {
-            let Some(span) = levels.span([from_ns(slot), enter_ns]) else {
-                return false;
-            };
-            spans.push(member, span);
+        spans.processes.extend_from_slice(&instance.members);
+        levels.times(&instance.calls.enters_ns, &mut spans.to);
+        let n = instance.members.len();
+        if !levels.begin(spans, n, from_ns) {
+            return false;
         }
         self.rows.clear();
-        self.rows.resize(instance.members.len(), 0.0);
+        self.rows.resize(n, 0.0);
         levels.add_up(spans, &mut self.rows, |_| None);
-        self.did.extend(spans.own());
+        self.did.resize(n, 0.0);
+        spans.own(&mut self.did);
         true
     }
 

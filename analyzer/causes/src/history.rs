@@ -247,9 +247,15 @@ impl History {
         instants
     }
 
-    /// Finds the slots whose processes waited for the one in the slot `on`, and since when each is compared with it.
+    /// Finds the slots whose processes waited for the one in the slot `on`, and since when each is compared with it; the first
+    /// entered at a time, ns.
     #[inline(never)]
-    pub(crate) fn since_of_waits(&mut self, instance: &Instance, on: usize, sinces: &mut Sinces) {
+    pub(crate) fn since_of_waits(
+        &mut self,
+        instance: &Instance,
+        (on, first_ns): (usize, i64),
+        sinces: &mut Sinces,
+    ) {
         let calls = &instance.calls;
         sinces.clear();
         let mut later = std::mem::take(&mut self.later);
@@ -262,12 +268,18 @@ impl History {
         let waited = waited.filter(|(_, ((ns, on_slot), _))| **ns > 0 && **on_slot as usize == on);
         match common {
             Common::Instant(at_ns)
-                if later.is_empty()
-                    && calls.is_resolved.is_empty()
-                    && calls.enters_ns.iter().all(|&enter_ns| at_ns <= enter_ns) =>
+                if later.is_empty() && calls.is_resolved.is_empty() && at_ns <= first_ns =>
             {
+                // Each is written behind the last one that waited, over which the next one is written if it did not.
                 let slots = sinces.since(at_ns);
-                slots.extend(waited.map(|(slot, _)| slot as u32));
+                slots.resize(calls.len(), 0);
+                let mut n = 0;
+                let waits = calls.waits_ns.iter().zip(&calls.releasers);
+                for (slot, (&ns, &on_slot)) in (0..).zip(waits) {
+                    slots[n] = slot;
+                    n += usize::from((ns > 0) & (on_slot as usize == on));
+                }
+                slots.truncate(n);
             }
             _ => {
                 for (slot, (_, &enter_ns)) in waited {

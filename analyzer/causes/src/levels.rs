@@ -98,15 +98,13 @@ impl Spans {
     }
 
     /// How long each process was in no call; below 0 where its span is empty.
-    pub(crate) fn own(&self) -> impl Iterator<Item = f64> + '_ {
-        let spans = self.from.iter().zip(&self.to).zip(&self.in_calls);
-        spans.map(|((&from, &to), &in_calls)| {
-            if to > from {
-                largest(to - from - in_calls, 0.0)
-            } else {
-                -1.0
-            }
-        })
+    pub(crate) fn own(&self, own: &mut [f64]) {
+        let n = own.len();
+        let (from, to, in_calls) = (&self.from[..n], &self.to[..n], &self.in_calls[..n]);
+        for at in 0..n {
+            let ns = largest(to[at] - from[at] - in_calls[at], 0.0);
+            own[at] = if to[at] > from[at] { ns } else { -1.0 };
+        }
     }
 }
 
@@ -164,9 +162,37 @@ impl Levels {
         Some([self.time(from_ns)?, self.time(to_ns)?])
     }
 
-    /// Times near the base relative to it, ns.
-    pub(crate) fn times(&self, times_ns: impl Iterator<Item = i64>, found: &mut Vec<f64>) {
-        found.extend(times_ns.map(|ns| relative(ns, self.base_ns)));
+    /// A time near the base relative to it, ns.
+    #[inline]
+    pub(crate) fn near(&self, ns: i64) -> f64 {
+        relative(ns, self.base_ns)
+    }
+
+    /// Several such times.
+    pub(crate) fn times(&self, times_ns: &[i64], found: &mut Vec<f64>) {
+        found.resize(times_ns.len(), 0.0);
+        for (time, &ns) in found.iter_mut().zip(times_ns) {
+            *time = relative(ns, self.base_ns);
+        }
+    }
+
+    /// Since when some processes are looked at, each since a time of its own, ns; gives whether these are near enough.
+    pub(crate) fn begin(
+        &self,
+        spans: &mut Spans,
+        n: usize,
+        from_ns: impl Fn(usize) -> i64,
+    ) -> bool {
+        spans.from.resize(n, 0.0);
+        let (mut far, mut first) = (0_u64, f64::INFINITY);
+        for (slot, from) in spans.from.iter_mut().enumerate() {
+            let ns = from_ns(slot);
+            far |= (ns.wrapping_sub(self.base_ns) as u64).wrapping_add(RANGE_NS as u64);
+            *from = relative(ns, self.base_ns);
+            first = smallest(first, *from);
+        }
+        spans.around = [first, f64::INFINITY];
+        far >> 52 == 0
     }
 
     /// Adds the calls of an instance, which are between two times, ns; gives whether that is so. Where it is not, because there
@@ -408,6 +434,9 @@ impl Levels {
                     }
                     None => {
                         let [enters, releases, leaves] = level.part([0, self.heights.len()]);
+                        // Then the number of a process is only looked at once.
+                        let (releases, leaves) =
+                            (&releases[..enters.len()], &leaves[..enters.len()]);
                         let processes = &processes[part];
                         let call = |at: usize| {
                             let process = processes[at] as usize;

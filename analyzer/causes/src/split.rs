@@ -31,13 +31,16 @@ impl Comparison {
     /// The lower median of a column, ns.
     fn median(&mut self, column: usize) -> i64 {
         let column = &self.rows[column * self.n_compared..][..self.n_of_median];
-        self.values.clear();
-        self.values.extend(column.iter().map(|&ns| ns as i64));
+        // The bits of numbers that are not negative are in the order of the numbers.
+        self.values.resize(column.len(), 0);
+        for (bits, ns) in self.values.iter_mut().zip(column) {
+            *bits = ns.to_bits();
+        }
         let middle = self.values.len().saturating_sub(1) / 2;
         if self.values.is_empty() {
             return 0;
         }
-        *self.values.select_nth_unstable(middle).1
+        f64::from_bits(*self.values.select_nth_unstable(middle).1) as i64
     }
 
     /// Divides the waits of those that are compared since an instant among what the process that was waited
@@ -76,30 +79,36 @@ impl Comparison {
         self.compare_waits(slots);
         self.shares.clear();
         let mut split = Split::default();
-        let are_counted = !calls.is_counted.is_empty();
-        let is_counted = |slot: u32| !are_counted || calls.is_counted[slot as usize];
+        let is_counted = |slot: u32| calls.is_counted.get(slot as usize).copied();
+        let is_counted = |slot: u32| is_counted(slot).unwrap_or(true);
+        let are_all_counted = calls.is_counted.is_empty();
         // So far it is how much more it did of everything.
+        let mut is_any_unexplained = false;
         for (&slot, in_proportion) in slots.iter().zip(&mut self.in_proportion) {
             let wait_ns = calls.waits_ns[slot as usize];
             let more = *in_proportion;
+            is_any_unexplained |= more == 0.0;
             *in_proportion = if more > 0.0 {
                 wait_ns as f64 / more
             } else {
                 0.0
             };
-            if is_counted(slot) {
+            if are_all_counted || is_counted(slot) {
                 split.waited_ns = split.waited_ns.saturating_add(wait_ns);
-                if more == 0.0 {
-                    split.unexplained_ns = split.unexplained_ns.saturating_add(wait_ns);
-                }
             }
         }
+        if is_any_unexplained {
+            let waits = slots.iter().zip(&self.in_proportion);
+            let unexplained = waits.filter(|&(&slot, &ns)| ns == 0.0 && is_counted(slot));
+            let unexplained_ns = unexplained.map(|(&slot, _)| calls.waits_ns[slot as usize]);
+            split.unexplained_ns = sum_ns(unexplained_ns);
+        }
         let mut of_counted = &self.in_proportion;
-        if are_counted {
+        if !are_all_counted {
             let counted = slots.iter().zip(&self.in_proportion);
+            let counted = counted.map(|(&slot, &ns)| if is_counted(slot) { ns } else { 0.0 });
             self.of_counted.clear();
-            self.of_counted
-                .extend(counted.map(|(&slot, &ns)| if is_counted(slot) { ns } else { 0.0 }));
+            self.of_counted.extend(counted);
             of_counted = &self.of_counted;
         }
         let mut more = self.more.chunks_exact(slots.len().max(1));
@@ -107,9 +116,10 @@ impl Comparison {
             split.most_passed_on = largest(split.most_passed_on, more);
             split.passed_on += more * in_proportion;
         }
-        let shares = self.columns.iter().zip(more);
-        self.shares
-            .extend(shares.map(|(column, more)| column.charge(more, of_counted)));
+        let shares = self.columns.iter().zip(&self.last.row[OWN..]).zip(more);
+        let shares =
+            shares.map(|((column, &last_ns), more)| column.charge(last_ns, more, of_counted));
+        self.shares.extend(shares);
         split
     }
 
@@ -126,14 +136,27 @@ impl Comparison {
         self.more.resize(n * width, 0.0);
         self.in_proportion.clear();
         self.in_proportion.resize(n, 0.0);
+        // Mostly all are one after the other but for the one that was waited for.
+        self.runs.clear();
+        let mut begin = 0;
+        for end in 1..=n {
+            if end == n || places[end] != places[end - 1] + 1 {
+                self.runs.push((begin, places[begin] as usize, end - begin));
+                begin = end;
+            }
+        }
         let rows = self.rows.chunks_exact(self.n_compared.max(1));
         let columns = self.last.row.iter().zip(rows);
         for ((&last_ns, row), more) in columns.zip(self.more.chunks_exact_mut(n.max(1))) {
             let last = last_ns as f64;
-            let all = self.in_proportion.iter_mut();
-            for ((more, all), &place) in more.iter_mut().zip(all).zip(places) {
-                *more = largest(last - row[place as usize], 0.0);
-                *all += *more;
+            for &(begin, place, n) in &self.runs {
+                let own = &row[place..place + n];
+                let more = &mut more[begin..begin + n];
+                let all = &mut self.in_proportion[begin..begin + n];
+                for at in 0..n {
+                    more[at] = largest(last - own[at], 0.0);
+                    all[at] += more[at];
+                }
             }
         }
     }
