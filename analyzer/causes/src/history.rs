@@ -30,6 +30,8 @@ pub(crate) struct Sinces {
     /// The instants since which some are, ns, and the slots of these, ascending; behind them what is used again.
     instants: Vec<(i64, Vec<u32>)>,
     n_instants: usize,
+    /// The last one that was looked up.
+    last: usize,
     /// Slots of which the waits are not compared, and why not.
     pub(crate) others: Vec<(usize, Since)>,
 }
@@ -49,10 +51,20 @@ impl Sinces {
     }
 
     /// The slots that are compared since an instant, ns, so far.
+    #[inline]
     fn since(&mut self, from_ns: i64) -> &mut Vec<u32> {
+        // Mostly it is that of the one before.
+        if self.last >= self.n_instants || self.instants[self.last].0 != from_ns {
+            self.last = self.place(from_ns);
+        }
+        &mut self.instants[self.last].1
+    }
+
+    /// Where the slots are that are compared since an instant, ns.
+    fn place(&mut self, from_ns: i64) -> usize {
         let mut known = self.instants[..self.n_instants].iter();
         let at = known.position(|(other_ns, _)| *other_ns == from_ns);
-        let at = at.unwrap_or_else(|| {
+        at.unwrap_or_else(|| {
             self.n_instants += 1;
             if self.instants.len() < self.n_instants {
                 self.instants.push((from_ns, Vec::new()));
@@ -61,8 +73,7 @@ impl Sinces {
             *new_ns = from_ns;
             slots.clear();
             self.n_instants - 1
-        });
-        &mut self.instants[at].1
+        })
     }
 
     /// The instants since which some are compared, ns, and the slots of these.
@@ -282,13 +293,15 @@ impl History {
                 slots.truncate(n);
             }
             _ => {
+                let mut later_slots = later.iter().peekable();
                 for (slot, (_, &enter_ns)) in waited {
+                    while later_slots.next_if(|&&later| later < slot).is_some() {}
+                    let is_later = later_slots.peek() == Some(&&slot);
                     let is_resolved = calls.is_resolved.get(slot).copied().unwrap_or(true);
                     let since = match common {
                         _ if !is_resolved => Since::Unresolved,
                         Common::Instant(at_ns)
-                            if at_ns <= enter_ns.min(on_enter_ns)
-                                && (later.is_empty() || later.binary_search(&slot).is_err()) =>
+                            if at_ns <= enter_ns.min(on_enter_ns) && !is_later =>
                         {
                             Since::Instant(at_ns)
                         }

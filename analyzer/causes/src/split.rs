@@ -132,19 +132,11 @@ impl Comparison {
         } else {
             &self.places[..]
         };
-        self.more.clear();
+        // All of them are written.
         self.more.resize(n * width, 0.0);
         self.in_proportion.clear();
         self.in_proportion.resize(n, 0.0);
-        // Mostly all are one after the other but for the one that was waited for.
-        self.runs.clear();
-        let mut begin = 0;
-        for end in 1..=n {
-            if end == n || places[end] != places[end - 1] + 1 {
-                self.runs.push((begin, places[begin] as usize, end - begin));
-                begin = end;
-            }
-        }
+        find_runs(places, self.sampling == 1, &mut self.runs);
         let rows = self.rows.chunks_exact(self.n_compared.max(1));
         let columns = self.last.row.iter().zip(rows);
         for ((&last_ns, row), more) in columns.zip(self.more.chunks_exact_mut(n.max(1))) {
@@ -320,6 +312,37 @@ impl Comparison {
             }
         }
         first
+    }
+}
+
+/// Finds out where places are one after the other. Mostly that is everywhere but where the one is that was waited for: where they
+/// are ascending the ends of runs are searched.
+fn find_runs(places: &[u32], are_ascending: bool, runs: &mut Vec<(usize, usize, usize)>) {
+    let n = places.len();
+    runs.clear();
+    let mut begin = 0;
+    while begin < n {
+        let first = places[begin] as usize;
+        let is_in_run = |at: usize| places[at] as usize == first + at - begin;
+        let mut end = begin + 1;
+        if are_ascending {
+            let mut after = if is_in_run(n - 1) { end } else { n };
+            end = if after == end { n } else { end };
+            while end < after {
+                let middle = end.midpoint(after);
+                if is_in_run(middle) {
+                    end = middle + 1;
+                } else {
+                    after = middle;
+                }
+            }
+        } else {
+            while end < n && is_in_run(end) {
+                end += 1;
+            }
+        }
+        runs.push((begin, first, end - begin));
+        begin = end;
     }
 }
 
