@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::instance::{Dependence, Instance, UNCOMPARED};
+use crate::instance::{Calls, Dependence, Instance, UNCOMPARED};
 use crate::synchronizations::{Partial, Since, Synchronizations};
 
 /// Communicators of a process in which the last instance that it shares with another is looked for.
@@ -34,6 +34,8 @@ pub(crate) struct Sinces {
     last: usize,
     /// Slots of which the waits are not compared, and why not.
     pub(crate) others: Vec<(usize, Since)>,
+    /// The slots of all that waited; a buffer.
+    waited: Vec<u32>,
 }
 
 impl Sinces {
@@ -48,6 +50,29 @@ impl Sinces {
             Since::Instant(from_ns) => self.since(from_ns).push(slot as u32),
             _ => self.others.push((slot, since)),
         }
+    }
+
+    /// Adds slots that are compared since an instant, ns, if there are any.
+    #[inline]
+    fn extend(&mut self, from_ns: i64, slots: &[u32]) {
+        if !slots.is_empty() {
+            self.since(from_ns).extend_from_slice(slots);
+        }
+    }
+
+    /// The slots whose processes waited for the one in the slot `on`, ascending.
+    fn find_waited(&mut self, calls: &Calls, on: usize) -> Vec<u32> {
+        let mut waited = std::mem::take(&mut self.waited);
+        // Each is written behind the last one that waited, over which the next one is written if it did not.
+        waited.resize(calls.len(), 0);
+        let mut n = 0;
+        let waits = calls.waits_ns.iter().zip(&calls.releasers);
+        for (slot, (&ns, &on_slot)) in (0..).zip(waits) {
+            waited[n] = slot;
+            n += usize::from((ns > 0) & (on_slot as usize == on));
+        }
+        waited.truncate(n);
+        waited
     }
 
     /// The slots that are compared since an instant, ns, so far.
@@ -273,35 +298,33 @@ impl History {
         later.clear();
         let common = self.common(instance, on, &mut later);
         later.sort_unstable();
-        let on_enter_ns = calls.enters_ns[on];
-        let waits = calls.waits_ns.iter().zip(&calls.releasers);
-        let waited = waits.zip(&calls.enters_ns).enumerate();
-        let waited = waited.filter(|(_, ((ns, on_slot), _))| **ns > 0 && **on_slot as usize == on);
+        let waited = sinces.find_waited(calls, on);
         match common {
-            Common::Instant(at_ns)
-                if later.is_empty() && calls.is_resolved.is_empty() && at_ns <= first_ns =>
-            {
-                // Each is written behind the last one that waited, over which the next one is written if it did not.
-                let slots = sinces.since(at_ns);
-                slots.resize(calls.len(), 0);
-                let mut n = 0;
-                let waits = calls.waits_ns.iter().zip(&calls.releasers);
-                for (slot, (&ns, &on_slot)) in (0..).zip(waits) {
-                    slots[n] = slot;
-                    n += usize::from((ns > 0) & (on_slot as usize == on));
+            Common::Instant(at_ns) if calls.is_resolved.is_empty() && at_ns <= first_ns => {
+                let mut rest = &waited[..];
+                for &slot in &later {
+                    let n_before = rest.partition_point(|&other| (other as usize) < slot);
+                    let (before, from) = rest.split_at(n_before);
+                    sinces.extend(at_ns, before);
+                    rest = match from {
+                        [first, behind @ ..] if *first as usize == slot => {
+                            sinces.push(slot, self.since(instance, [slot, on]));
+                            behind
+                        }
+                        _ => from,
+                    };
                 }
-                slots.truncate(n);
+                sinces.extend(at_ns, rest);
             }
             _ => {
-                let mut later_slots = later.iter().peekable();
-                for (slot, (_, &enter_ns)) in waited {
-                    while later_slots.next_if(|&&later| later < slot).is_some() {}
-                    let is_later = later_slots.peek() == Some(&&slot);
+                let on_enter_ns = calls.enters_ns[on];
+                for slot in waited.iter().map(|&slot| slot as usize) {
                     let is_resolved = calls.is_resolved.get(slot).copied().unwrap_or(true);
                     let since = match common {
                         _ if !is_resolved => Since::Unresolved,
                         Common::Instant(at_ns)
-                            if at_ns <= enter_ns.min(on_enter_ns) && !is_later =>
+                            if at_ns <= calls.enters_ns[slot].min(on_enter_ns)
+                                && later.binary_search(&slot).is_err() =>
                         {
                             Since::Instant(at_ns)
                         }
@@ -311,6 +334,7 @@ impl History {
                 }
             }
         }
+        sinces.waited = waited;
         self.later = later;
     }
 
