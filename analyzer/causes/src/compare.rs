@@ -312,7 +312,7 @@ impl Comparison {
             return false;
         }
         self.rows.clear();
-        self.rows.resize(n, 0.0);
+        self.rows.resize(2 * n, 0.0);
         levels.add_up(spans, &mut self.rows, |_| None);
         self.did.resize(n, 0.0);
         spans.own(&mut self.did);

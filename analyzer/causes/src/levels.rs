@@ -4,12 +4,16 @@ use crate::blocking_calls::BlockingCall;
 use crate::column::{largest, smallest};
 use crate::instance::Instance;
 use crate::process::blocking_call;
+use crate::spent::OWN;
 
 /// Calls of a process, at most.
 const MOST_LEVELS: usize = 64;
 /// Times are less than this after or before the base, ns, which is 26 days: as numbers of 53 bits they and their differences are
 /// exact.
 const RANGE_NS: i64 = 1 << 51;
+
+/// After all times.
+const NEVER: f64 = f64::MAX;
 
 /// The calls of each process, one after the other. Level 0 are the first calls of all, level 1 the second ones, and so on.
 #[derive(Debug, Default)]
@@ -25,7 +29,7 @@ pub(crate) struct Levels {
     latest_ns: i64,
 }
 
-/// A call of each process: times relative to the base, ns; infinite where a process has none. Then nothing of it is in any span.
+/// A call of each process: times relative to the base, ns; [`NEVER`] where a process has none. Then nothing of it is in any span.
 #[derive(Debug, Default)]
 struct Level {
     operations: Vec<u64>,
@@ -110,8 +114,15 @@ impl Spans {
 
 impl Level {
     /// The calls of some processes one after the other: enters, releases, leaves.
+    #[inline]
     fn part(&self, [from, to]: [usize; 2]) -> [&[f64]; 3] {
-        [&self.enters, &self.releases, &self.leaves].map(|times| &times[from..to])
+        let Self {
+            enters,
+            releases,
+            leaves,
+            ..
+        } = self;
+        [&enters[from..to], &releases[from..to], &leaves[from..to]]
     }
 }
 
@@ -236,9 +247,9 @@ impl Levels {
                 level.operations.fill(operation);
             }
             for times in [&mut level.enters, &mut level.releases, &mut level.leaves] {
-                times.resize(self.heights.len(), f64::INFINITY);
+                times.resize(self.heights.len(), NEVER);
                 if !are_all {
-                    times.fill(f64::INFINITY);
+                    times.fill(NEVER);
                 }
             }
         }
@@ -384,7 +395,7 @@ impl Levels {
     }
 
     /// Adds up how long each process waited in its span, to the first of some columns that are all 0, and how long it was in
-    /// operations, to that of each operation, if it has one.
+    /// operations, to that of each operation; to the second one if it has none.
     pub(crate) fn add_up(
         &self,
         spans: &mut Spans,
@@ -399,8 +410,6 @@ impl Levels {
             around,
             in_calls,
         } = spans;
-        in_calls.clear();
-        in_calls.resize(n, 0.0);
         let first = first_of_range(processes);
         let (waits, others) = rows.split_at_mut(n);
         for level in &self.levels[..self.n] {
@@ -423,67 +432,81 @@ impl Levels {
                     (known, end) = (next, end + 1);
                 }
                 let part = begin..end;
-                let spans = (&from[part.clone()], &to[part.clone()]);
-                let sums = (&mut waits[part.clone()], &mut in_calls[part.clone()]);
-                let column = column.map(|column| &mut others[(column - 1) * n..][part.clone()]);
+                let column = &mut others[(column.unwrap_or(OWN) - 1) * n..][part.clone()];
+                let waits = &mut waits[part.clone()];
+                let (from, to) = (&from[part.clone()], &to[part.clone()]);
                 match first {
                     Some(first) => {
                         let [enters, releases, leaves] = level.part([first + begin, first + end]);
-                        let call = |at: usize| [enters[at], releases[at], leaves[at]];
-                        add_calls(call, spans, sums, column);
+                        add_range(enters, releases, leaves, from, to, waits, column);
                     }
-                    None => {
-                        let [enters, releases, leaves] = level.part([0, self.heights.len()]);
-                        // Then the number of a process is only looked at once.
-                        let (releases, leaves) =
-                            (&releases[..enters.len()], &leaves[..enters.len()]);
-                        let processes = &processes[part];
-                        let call = |at: usize| {
-                            let process = processes[at] as usize;
-                            [enters[process], releases[process], leaves[process]]
-                        };
-                        add_calls(call, spans, sums, column);
-                    }
+                    None => add_some(level, &processes[part], from, to, waits, column),
                 }
                 begin = end;
+            }
+        }
+        in_calls.resize(n, 0.0);
+        in_calls.copy_from_slice(waits);
+        for column in others.chunks_exact(n.max(1)) {
+            for (sum, ns) in in_calls.iter_mut().zip(column) {
+                *sum += ns;
             }
         }
     }
 }
 
-/// Adds up how long processes waited in a call of each, and how long they were in its operation. Always inlined: for processes
-/// one after the other no call is looked up.
+/// How long a process waited in a call that is in part in a span, ns, and how long it was in its operation.
 #[inline(always)]
-fn add_calls(
-    call: impl Fn(usize) -> [f64; 3],
-    (from, to): (&[f64], &[f64]),
-    (waits, in_calls): (&mut [f64], &mut [f64]),
-    column: Option<&mut [f64]>,
+fn within([enter, release, leave]: [f64; 3], [from, to]: [f64; 2]) -> [f64; 2] {
+    [(enter, release), (release, leave)].map(|(begin, end)| {
+        let begin = largest(begin, from);
+        largest(smallest(end, to), begin) - begin
+    })
+}
+
+/// Adds that of processes one after the other. Each list is an argument: only then it is known that none is a part of another, and
+/// two numbers are computed at once.
+#[inline(never)]
+fn add_range(
+    enters: &[f64],
+    releases: &[f64],
+    leaves: &[f64],
+    from: &[f64],
+    to: &[f64],
+    waits: &mut [f64],
+    operations: &mut [f64],
 ) {
     let n = from.len();
-    let (to, waits, in_calls) = (&to[..n], &mut waits[..n], &mut in_calls[..n]);
-    let within = |at: usize| {
-        let [enter, release, leave] = call(at);
-        let wait = smallest(release, to[at]) - largest(enter, from[at]);
-        let operation = smallest(leave, to[at]) - largest(release, from[at]);
-        [wait, operation].map(|ns| largest(ns, 0.0))
-    };
-    match column {
-        Some(column) => {
-            let column = &mut column[..n];
-            for at in 0..n {
-                let [wait, operation] = within(at);
-                waits[at] += wait;
-                in_calls[at] += wait + operation;
-                column[at] += operation;
-            }
-        }
-        None => {
-            for at in 0..n {
-                let [wait, operation] = within(at);
-                waits[at] += wait;
-                in_calls[at] += wait + operation;
-            }
-        }
+    let (enters, releases, leaves) = (&enters[..n], &releases[..n], &leaves[..n]);
+    let (to, waits, operations) = (&to[..n], &mut waits[..n], &mut operations[..n]);
+    for at in 0..n {
+        let call = [enters[at], releases[at], leaves[at]];
+        let [wait, operation] = within(call, [from[at], to[at]]);
+        waits[at] += wait;
+        operations[at] += operation;
+    }
+}
+
+/// Adds that of some processes.
+#[inline(never)]
+fn add_some(
+    level: &Level,
+    processes: &[u32],
+    from: &[f64],
+    to: &[f64],
+    waits: &mut [f64],
+    operations: &mut [f64],
+) {
+    // Then the number of a process is only looked at once.
+    let [enters, releases, leaves] = level.part([0, level.enters.len()]);
+    let n = processes.len();
+    let (from, to) = (&from[..n], &to[..n]);
+    let (waits, operations) = (&mut waits[..n], &mut operations[..n]);
+    for (at, &process) in processes.iter().enumerate() {
+        let process = process as usize;
+        let call = [enters[process], releases[process], leaves[process]];
+        let [wait, operation] = within(call, [from[at], to[at]]);
+        waits[at] += wait;
+        operations[at] += operation;
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::amounts::{in_proportion, sum_ns};
 use crate::cause::Cause;
-use crate::column::{Column, Shares, largest};
+use crate::column::{Column, Shares, largest, smallest};
 use crate::compare::{Comparison, place};
 use crate::instance::{Instance, Part};
 use crate::processes::Processes;
 use crate::remembered::Divided;
 use crate::shares::{divide, round};
-use crate::spent::OWN;
+use crate::spent::{OWN, WAIT};
 use crate::unit::Unit;
 
 /// Partners of which each waits for the next one that are followed, at most.
@@ -112,7 +112,8 @@ impl Comparison {
             of_counted = &self.of_counted;
         }
         let mut more = self.more.chunks_exact(slots.len().max(1));
-        for (&more, in_proportion) in more.next().into_iter().flatten().zip(of_counted) {
+        let waited = more.next().filter(|_| self.last.row[WAIT] > 0);
+        for (&more, in_proportion) in waited.into_iter().flatten().zip(of_counted) {
             split.most_passed_on = largest(split.most_passed_on, more);
             split.passed_on += more * in_proportion;
         }
@@ -142,13 +143,9 @@ impl Comparison {
         for ((&last_ns, row), more) in columns.zip(self.more.chunks_exact_mut(n.max(1))) {
             let last = last_ns as f64;
             for &(begin, place, n) in &self.runs {
-                let own = &row[place..place + n];
-                let more = &mut more[begin..begin + n];
-                let all = &mut self.in_proportion[begin..begin + n];
-                for at in 0..n {
-                    more[at] = largest(last - own[at], 0.0);
-                    all[at] += more[at];
-                }
+                let end = begin + n;
+                let of_all = &mut self.in_proportion[begin..end];
+                add_more(last, &row[place..place + n], &mut more[begin..end], of_all);
             }
         }
     }
@@ -312,6 +309,17 @@ impl Comparison {
             }
         }
         first
+    }
+}
+
+/// Finds out how much more the process that was waited for did of something than each of some, and adds that up.
+#[inline(never)]
+fn add_more(last: f64, own: &[f64], more: &mut [f64], of_all: &mut [f64]) {
+    let n = own.len();
+    let (more, of_all) = (&mut more[..n], &mut of_all[..n]);
+    for at in 0..n {
+        more[at] = last - smallest(own[at], last);
+        of_all[at] += more[at];
     }
 }
 
