@@ -103,12 +103,7 @@ impl Spans {
 
     /// How long each process was in no call; below 0 where its span is empty.
     pub(crate) fn own(&self, own: &mut [f64]) {
-        let n = own.len();
-        let (from, to, in_calls) = (&self.from[..n], &self.to[..n], &self.in_calls[..n]);
-        for at in 0..n {
-            let ns = largest(to[at] - from[at] - in_calls[at], 0.0);
-            own[at] = if to[at] > from[at] { ns } else { -1.0 };
-        }
+        set_own(own, &self.from, &self.to, &self.in_calls);
     }
 }
 
@@ -182,9 +177,7 @@ impl Levels {
     /// Several such times.
     pub(crate) fn times(&self, times_ns: &[i64], found: &mut Vec<f64>) {
         found.resize(times_ns.len(), 0.0);
-        for (time, &ns) in found.iter_mut().zip(times_ns) {
-            *time = relative(ns, self.base_ns);
-        }
+        set_times(found, times_ns, self.base_ns);
     }
 
     /// Since when some processes are looked at, each since a time of its own, ns; gives whether these are near enough.
@@ -286,37 +279,17 @@ impl Levels {
         let [enters, releases, leaves] =
             [&mut level.enters, &mut level.releases, &mut level.leaves]
                 .map(|times| &mut times[first..first + n]);
-        let waits_ns = match &calls.waits_ns[..] {
-            [] => None,
-            waits_ns => Some(&waits_ns[..n]),
-        };
-        // Whether a number is negative, or one of ns too long, is in the first bits.
-        let (mut signs, mut long) = (0_u64, 0_u64);
-        let (enters_ns, leaves_ns) = (&calls.enters_ns[..n], &calls.leaves_ns[..n]);
-        for slot in 0..n {
-            enters[slot] = relative(enters_ns[slot], base_ns);
-            leaves[slot] = relative(leaves_ns[slot], base_ns);
-            long |= (leaves_ns[slot].wrapping_sub(base_ns) as u64).wrapping_add(RANGE_NS as u64);
+        set_times(enters, &calls.enters_ns, base_ns);
+        let mut is_in_order = set_times(leaves, &calls.leaves_ns, base_ns);
+        if calls.waits_ns.is_empty() {
+            releases.copy_from_slice(enters);
+        } else {
+            is_in_order &= set_releases(releases, enters, &calls.waits_ns);
         }
-        match waits_ns {
-            None => releases.copy_from_slice(enters),
-            Some(waits_ns) => {
-                for slot in 0..n {
-                    long |= (waits_ns[slot] as u64).wrapping_add(RANGE_NS as u64);
-                    releases[slot] = enters[slot] + largest(relative(waits_ns[slot], 0), 0.0);
-                }
-            }
-        }
-        for slot in 0..n {
-            signs |= (leaves[slot] - releases[slot]).to_bits();
-        }
+        is_in_order &= are_in_order(releases, leaves);
         if let Some(below) = below.last() {
-            let left = &below.leaves[first..first + n];
-            for slot in 0..n {
-                signs |= (enters[slot] - left[slot]).to_bits();
-            }
+            is_in_order &= are_in_order(&below.leaves[first..first + n], enters);
         }
-        let is_in_order = signs >> 63 == 0 && long >> 52 == 0;
         for height in &mut self.heights[first..first + n] {
             *height += usize::from(is_in_order);
         }
@@ -448,10 +421,60 @@ impl Levels {
         in_calls.resize(n, 0.0);
         in_calls.copy_from_slice(waits);
         for column in others.chunks_exact(n.max(1)) {
-            for (sum, ns) in in_calls.iter_mut().zip(column) {
-                *sum += ns;
-            }
+            add_to(in_calls, column);
         }
+    }
+}
+
+// Loops over lists follow. Each list is an argument: only then it is known that none is a part of another, and two numbers are
+// computed at once. What does not hold for all is in the first bits of numbers: none is compared alone.
+
+/// Times relative to another, ns; gives whether they are near enough.
+#[inline]
+fn set_times(times: &mut [f64], times_ns: &[i64], base_ns: i64) -> bool {
+    let mut far = 0;
+    for (time, &ns) in times.iter_mut().zip(times_ns) {
+        far |= (ns.wrapping_sub(base_ns) as u64).wrapping_add(RANGE_NS as u64);
+        *time = relative(ns, base_ns);
+    }
+    far >> 52 == 0
+}
+
+/// When waits ended that begin with calls; gives whether they are not too long.
+#[inline]
+fn set_releases(releases: &mut [f64], enters: &[f64], waits_ns: &[i64]) -> bool {
+    let mut far = 0;
+    for ((release, enter), &ns) in releases.iter_mut().zip(enters).zip(waits_ns) {
+        far |= (ns as u64).wrapping_add(RANGE_NS as u64);
+        *release = enter + largest(relative(ns, 0), 0.0);
+    }
+    far >> 52 == 0
+}
+
+/// Whether no time is after another.
+fn are_in_order(before: &[f64], after: &[f64]) -> bool {
+    let differences = before
+        .iter()
+        .zip(after)
+        .map(|(before, after)| after - before);
+    differences.fold(0, |signs, ns| signs | ns.to_bits()) >> 63 == 0
+}
+
+/// How long processes were in no call; below 0 where the span is empty.
+#[inline]
+fn set_own(own: &mut [f64], from: &[f64], to: &[f64], in_calls: &[f64]) {
+    let n = own.len();
+    let (from, to, in_calls) = (&from[..n], &to[..n], &in_calls[..n]);
+    for at in 0..n {
+        let ns = largest(to[at] - from[at] - in_calls[at], 0.0);
+        own[at] = if to[at] > from[at] { ns } else { -1.0 };
+    }
+}
+
+#[inline]
+fn add_to(sums: &mut [f64], numbers: &[f64]) {
+    for (sum, number) in sums.iter_mut().zip(numbers) {
+        *sum += number;
     }
 }
 
@@ -464,8 +487,7 @@ fn within([enter, release, leave]: [f64; 3], [from, to]: [f64; 2]) -> [f64; 2] {
     })
 }
 
-/// Adds that of processes one after the other. Each list is an argument: only then it is known that none is a part of another, and
-/// two numbers are computed at once.
+/// Adds that of processes one after the other.
 #[inline(never)]
 fn add_range(
     enters: &[f64],

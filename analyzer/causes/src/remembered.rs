@@ -95,20 +95,20 @@ impl Remembered {
         self.newest.resize(n_processes, NONE);
         let calls = &instance.calls;
         let mut latest_ns = i64::MIN;
-        for &slot in slots {
+        let newest = &mut self.newest;
+        let ats = self.waits.len() as u32..;
+        self.waits.extend(slots.iter().zip(ats).map(|(&slot, at)| {
             let slot = slot as usize;
             let process = instance.members[slot];
-            let newest = &mut self.newest[process as usize];
-            let previous = std::mem::replace(newest, self.waits.len() as u32);
             let span = waiting_time(calls.completion(slot), calls.waits_ns[slot]);
             latest_ns = latest_ns.max(span.end_ns);
-            self.waits.push(Remember {
+            Remember {
                 span,
                 process,
                 comparison,
-                previous,
-            });
-        }
+                previous: std::mem::replace(&mut newest[process as usize], at),
+            }
+        }));
         self.latest_ns = self.latest_ns.max(Some(latest_ns));
     }
 

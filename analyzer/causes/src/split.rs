@@ -93,10 +93,19 @@ impl Comparison {
             } else {
                 0.0
             };
-            if are_all_counted || is_counted(slot) {
-                split.waited_ns = split.waited_ns.saturating_add(wait_ns);
-            }
         }
+        let waits_ns = slots
+            .iter()
+            .map(|&slot| (slot, calls.waits_ns[slot as usize]));
+        split.waited_ns = if are_all_counted {
+            sum_ns(waits_ns.map(|(_, ns)| ns))
+        } else {
+            sum_ns(
+                waits_ns
+                    .filter(|&(slot, _)| is_counted(slot))
+                    .map(|(_, ns)| ns),
+            )
+        };
         if is_any_unexplained {
             let waits = slots.iter().zip(&self.in_proportion);
             let unexplained = waits.filter(|&(&slot, &ns)| ns == 0.0 && is_counted(slot));

@@ -70,6 +70,54 @@ fn program(seed: u64, n_steps: usize) -> (usize, Vec<Vec<u32>>, Vec<Step>) {
     (n, communicators, steps)
 }
 
+/// A program of so many processes that not all are compared, in blocking collectives but for some: on all of them, on rows,
+/// which all have another operation, and on columns.
+fn wide_program(seed: u64, n_steps: usize) -> (usize, Vec<Vec<u32>>, Vec<Step>) {
+    let mut random = Random::of(&[seed, 3]);
+    let mut below = |n: usize| random.below(n);
+    let (n_rows, n_columns) = (5_u32, 8_u32);
+    let n = n_rows * n_columns;
+    let mut communicators = vec![(0..n).collect::<Vec<u32>>()];
+    communicators
+        .extend((0..n_rows).map(|row| (0..n_columns).map(|at| row * n_columns + at).collect()));
+    communicators.extend(
+        (0..n_columns).map(|column| (0..n_rows).map(|at| at * n_columns + column).collect()),
+    );
+    let mut steps = Vec::new();
+    for _ in 0..n_steps {
+        let parts = match below(6) {
+            0 | 1 => 1..=n_rows as usize,
+            2 if below(2) == 0 => n_rows as usize + 1..=(n_rows + n_columns) as usize,
+            _ => 0..=0,
+        };
+        let kind = below(6);
+        let is_blocking = below(30) > 0;
+        let work = [1, 10, 1000][below(3)];
+        for communicator in parts {
+            let n = communicators[communicator].len();
+            let root = below(n);
+            let mut some = |most: usize| -> Vec<i64> {
+                (0..n).map(|_| below(most) as i64 * UNIT_NS).collect()
+            };
+            let (work_ns, inside_ns, overlapped) = (some(work), some(20), some(30));
+            steps.push(Step {
+                communicator,
+                operation: (10 * kind + communicator) as u64,
+                kind: match kind {
+                    0..3 => Kind::All,
+                    3 => Kind::FromRoot(root),
+                    4 => Kind::ToRoot(root),
+                    _ => Kind::Prefix,
+                },
+                work_ns,
+                inside_ns: inside_ns.iter().map(|ns| ns + 1).collect(),
+                overlapped_ns: (!is_blocking && kind < 3).then_some(overlapped),
+            });
+        }
+    }
+    (n as usize, communicators, steps)
+}
+
 /// Adds something that processes did between their calls.
 fn add_gaps(attribution: &mut Attribution, n: usize, instances: &[Instance], seed: u64) {
     let mut random = Random::of(&[seed, 2]);
@@ -176,22 +224,25 @@ proptest! {
 
     #[test]
     fn columns_cost_what_calls_one_by_one_do(seed: u64) {
-        let (n, communicators, steps) = program(seed, 60);
-        let instances = carry_out(n, &communicators, &steps);
-        // With something else than calls, and without.
-        for (has_gaps, n_calls) in [(false, usize::MAX), (true, usize::MAX), (false, 1), (true, 1)] {
-            let attributed = |attribution: Attribution| {
-                let mut attribution = attribution.with_sections_of(n_calls);
-                if has_gaps {
-                    add_gaps(&mut attribution, n, &instances, seed);
-                }
-                for instance in &instances {
-                    attribution.add(instance.clone());
-                }
-                attribution.finish(None)
-            };
-            let new = || Attribution::new(&vec![0; n]);
-            prop_assert_eq!(attributed(new()), attributed(new().without_columns()));
+        for (n, communicators, steps) in [program(seed, 60), wide_program(seed, 40)] {
+            let instances = carry_out(n, &communicators, &steps);
+            // With something else than calls, and without.
+            for (has_gaps, n_calls) in
+                [(false, usize::MAX), (true, usize::MAX), (false, 1), (true, 1)]
+            {
+                let attributed = |attribution: Attribution| {
+                    let mut attribution = attribution.with_sections_of(n_calls);
+                    if has_gaps {
+                        add_gaps(&mut attribution, n, &instances, seed);
+                    }
+                    for instance in &instances {
+                        attribution.add(instance.clone());
+                    }
+                    attribution.finish(None)
+                };
+                let new = || Attribution::new(&vec![0; n]);
+                prop_assert_eq!(attributed(new()), attributed(new().without_columns()));
+            }
         }
     }
 
