@@ -25,3 +25,15 @@ pub(crate) fn add<K: PartialEq>(amounts: &mut Vec<(K, i64)>, key: K, ns: i64) {
         None => amounts.push((key, ns)),
     }
 }
+
+/// The larger one of two numbers.
+#[inline(always)]
+pub(crate) fn largest(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// The smaller one of two numbers.
+#[inline(always)]
+pub(crate) fn smallest(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}

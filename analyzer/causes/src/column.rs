@@ -1,5 +1,6 @@
 //! What is charged for something that a process that was waited for did more.
 
+use crate::amounts::{largest, smallest};
 use crate::cause::Cause;
 
 /// Who is charged for the shares of waits that are in one column, and for how much at most: numbers of ns, as exact as those of
@@ -82,16 +83,4 @@ impl Column {
         }
         shares
     }
-}
-
-/// The larger one of two numbers.
-#[inline(always)]
-pub(crate) fn largest(a: f64, b: f64) -> f64 {
-    if a > b { a } else { b }
-}
-
-/// The smaller one of two numbers.
-#[inline(always)]
-pub(crate) fn smallest(a: f64, b: f64) -> f64 {
-    if a < b { a } else { b }
 }

@@ -1,8 +1,8 @@
 //! What a process that was waited for did more than those that waited for it.
 
-use crate::amounts::add;
+use crate::amounts::{add, largest};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
-use crate::column::{Column, Shares, largest};
+use crate::column::{Column, Shares};
 use crate::instance::{Instance, Part};
 use crate::levels::{Levels, Spans};
 use crate::of_run::OfRun;
@@ -313,7 +313,7 @@ impl Comparison {
         }
         self.rows.clear();
         self.rows.resize(2 * n, 0.0);
-        levels.add_up(spans, &mut self.rows, |_| None);
+        levels.add_up(spans, &mut self.rows, |_| OWN);
         self.did.resize(n, 0.0);
         spans.own(&mut self.did);
         true

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use collbench_stats::student::two_sided_p;
 use rustc_hash::FxHashMap;
 
-use crate::column::largest;
+use crate::amounts::largest;
 use crate::instance::Instance;
 
 /// How many times the variance of others is much more than that, and no matter of chance.

@@ -1,17 +1,15 @@
 //! The blocking calls of all processes since they were last together, in columns: those of many processes are added up at once.
 
+use crate::amounts::{largest, smallest};
 use crate::blocking_calls::BlockingCall;
-use crate::column::{largest, smallest};
 use crate::instance::Instance;
 use crate::process::blocking_call;
-use crate::spent::OWN;
+use crate::times::{
+    RANGE_NS, add_range, add_some, add_to, are_in_order, relative, set_own, set_releases, set_times,
+};
 
 /// Calls of a process, at most.
 const MOST_LEVELS: usize = 64;
-/// Times are less than this after or before the base, ns, which is 26 days: as numbers of 53 bits they and their differences are
-/// exact.
-const RANGE_NS: i64 = 1 << 51;
-
 /// After all times.
 const NEVER: f64 = f64::MAX;
 
@@ -54,15 +52,6 @@ pub(crate) struct Spans {
     pub(crate) around: [f64; 2],
     /// How long each is in calls, ns.
     pub(crate) in_calls: Vec<f64>,
-}
-
-/// A time relative to another that is less than [`RANGE_NS`] away from it, ns. Such a number, added to 1.5 * 2^52, is in the
-/// last bits of the sum: that is done to two numbers at once, where they are converted one by one otherwise.
-#[inline(always)]
-fn relative(ns: i64, base_ns: i64) -> f64 {
-    const ZERO: f64 = 6_755_399_441_055_744.0;
-    let bits = ZERO.to_bits().wrapping_add(ns.wrapping_sub(base_ns) as u64);
-    f64::from_bits(bits) - ZERO
 }
 
 /// Of consecutive numbers the first.
@@ -368,12 +357,12 @@ impl Levels {
     }
 
     /// Adds up how long each process waited in its span, to the first of some columns that are all 0, and how long it was in
-    /// operations, to that of each operation; to the second one if it has none.
+    /// operations, to that of each operation, which is not the first.
     pub(crate) fn add_up(
         &self,
         spans: &mut Spans,
         rows: &mut [f64],
-        column_of: impl Fn(u64) -> Option<usize>,
+        column_of: impl Fn(u64) -> usize,
     ) {
         let n = spans.processes.len();
         let Spans {
@@ -393,7 +382,7 @@ impl Levels {
             let operation = |at: usize| level.operations[processes[at] as usize];
             let mut begin = 0;
             while begin < n {
-                // Those whose operations are in one column, or in none.
+                // Those whose operations are in one column.
                 let mut known = operation(begin);
                 let column = column_of(known);
                 let mut end = if level.is_mixed { begin + 1 } else { n };
@@ -405,7 +394,7 @@ impl Levels {
                     (known, end) = (next, end + 1);
                 }
                 let part = begin..end;
-                let column = &mut others[(column.unwrap_or(OWN) - 1) * n..][part.clone()];
+                let column = &mut others[(column - 1) * n..][part.clone()];
                 let waits = &mut waits[part.clone()];
                 let (from, to) = (&from[part.clone()], &to[part.clone()]);
                 match first {
@@ -413,7 +402,10 @@ impl Levels {
                         let [enters, releases, leaves] = level.part([first + begin, first + end]);
                         add_range(enters, releases, leaves, from, to, waits, column);
                     }
-                    None => add_some(level, &processes[part], from, to, waits, column),
+                    None => {
+                        let calls = level.part([0, self.heights.len()]);
+                        add_some(calls, &processes[part], from, to, waits, column);
+                    }
                 }
                 begin = end;
             }
@@ -423,112 +415,5 @@ impl Levels {
         for column in others.chunks_exact(n.max(1)) {
             add_to(in_calls, column);
         }
-    }
-}
-
-// Loops over lists follow. Each list is an argument: only then it is known that none is a part of another, and two numbers are
-// computed at once. What does not hold for all is in the first bits of numbers: none is compared alone.
-
-/// Times relative to another, ns; gives whether they are near enough.
-#[inline]
-fn set_times(times: &mut [f64], times_ns: &[i64], base_ns: i64) -> bool {
-    let mut far = 0;
-    for (time, &ns) in times.iter_mut().zip(times_ns) {
-        far |= (ns.wrapping_sub(base_ns) as u64).wrapping_add(RANGE_NS as u64);
-        *time = relative(ns, base_ns);
-    }
-    far >> 52 == 0
-}
-
-/// When waits ended that begin with calls; gives whether they are not too long.
-#[inline]
-fn set_releases(releases: &mut [f64], enters: &[f64], waits_ns: &[i64]) -> bool {
-    let mut far = 0;
-    for ((release, enter), &ns) in releases.iter_mut().zip(enters).zip(waits_ns) {
-        far |= (ns as u64).wrapping_add(RANGE_NS as u64);
-        *release = enter + largest(relative(ns, 0), 0.0);
-    }
-    far >> 52 == 0
-}
-
-/// Whether no time is after another.
-fn are_in_order(before: &[f64], after: &[f64]) -> bool {
-    let differences = before
-        .iter()
-        .zip(after)
-        .map(|(before, after)| after - before);
-    differences.fold(0, |signs, ns| signs | ns.to_bits()) >> 63 == 0
-}
-
-/// How long processes were in no call; below 0 where the span is empty.
-#[inline]
-fn set_own(own: &mut [f64], from: &[f64], to: &[f64], in_calls: &[f64]) {
-    let n = own.len();
-    let (from, to, in_calls) = (&from[..n], &to[..n], &in_calls[..n]);
-    for at in 0..n {
-        let ns = largest(to[at] - from[at] - in_calls[at], 0.0);
-        own[at] = if to[at] > from[at] { ns } else { -1.0 };
-    }
-}
-
-#[inline]
-fn add_to(sums: &mut [f64], numbers: &[f64]) {
-    for (sum, number) in sums.iter_mut().zip(numbers) {
-        *sum += number;
-    }
-}
-
-/// How long a process waited in a call that is in part in a span, ns, and how long it was in its operation.
-#[inline(always)]
-fn within([enter, release, leave]: [f64; 3], [from, to]: [f64; 2]) -> [f64; 2] {
-    [(enter, release), (release, leave)].map(|(begin, end)| {
-        let begin = largest(begin, from);
-        largest(smallest(end, to), begin) - begin
-    })
-}
-
-/// Adds that of processes one after the other.
-#[inline(never)]
-fn add_range(
-    enters: &[f64],
-    releases: &[f64],
-    leaves: &[f64],
-    from: &[f64],
-    to: &[f64],
-    waits: &mut [f64],
-    operations: &mut [f64],
-) {
-    let n = from.len();
-    let (enters, releases, leaves) = (&enters[..n], &releases[..n], &leaves[..n]);
-    let (to, waits, operations) = (&to[..n], &mut waits[..n], &mut operations[..n]);
-    for at in 0..n {
-        let call = [enters[at], releases[at], leaves[at]];
-        let [wait, operation] = within(call, [from[at], to[at]]);
-        waits[at] += wait;
-        operations[at] += operation;
-    }
-}
-
-/// Adds that of some processes.
-#[inline(never)]
-fn add_some(
-    level: &Level,
-    processes: &[u32],
-    from: &[f64],
-    to: &[f64],
-    waits: &mut [f64],
-    operations: &mut [f64],
-) {
-    // Then the number of a process is only looked at once.
-    let [enters, releases, leaves] = level.part([0, level.enters.len()]);
-    let n = processes.len();
-    let (from, to) = (&from[..n], &to[..n]);
-    let (waits, operations) = (&mut waits[..n], &mut operations[..n]);
-    for (at, &process) in processes.iter().enumerate() {
-        let process = process as usize;
-        let call = [enters[process], releases[process], leaves[process]];
-        let [wait, operation] = within(call, [from[at], to[at]]);
-        waits[at] += wait;
-        operations[at] += operation;
     }
 }

@@ -54,6 +54,7 @@ mod spare;
 mod spent;
 mod split;
 mod synchronizations;
+mod times;
 mod union;
 mod unit;
 

@@ -85,11 +85,11 @@ impl Spent {
         (Some(part), ns)
     }
 
-    /// The column of an operation, if it was in that.
-    pub(crate) fn column_of(&self, operation: u64) -> Option<usize> {
+    /// The column of an operation; [`OWN`] if it was not in that.
+    pub(crate) fn column_of(&self, operation: u64) -> usize {
         let mut parts = self.parts.iter();
         let at = parts.position(|&(part, _)| part == Part::Operation(operation));
-        at.map(|at| PARTS + at)
+        at.map_or(OWN, |at| PARTS + at)
     }
 
     /// The column of a part; [`NOWHERE`] where it did nothing of that.

@@ -1,8 +1,8 @@
 //! The waits for a process, divided among what it did more.
 
-use crate::amounts::{in_proportion, sum_ns};
+use crate::amounts::{in_proportion, largest, smallest, sum_ns};
 use crate::cause::Cause;
-use crate::column::{Column, Shares, largest, smallest};
+use crate::column::{Column, Shares};
 use crate::compare::{Comparison, place};
 use crate::instance::{Instance, Part};
 use crate::processes::Processes;
