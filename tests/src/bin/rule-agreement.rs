@@ -81,13 +81,20 @@ fn only(library: &RuledLibrary, options: &Options, number: u64) -> Agreed {
     library.compare(&made, &name, &payloads, &library.baseline(&payloads))
 }
 
+fn missing() -> ExitCode {
+    eprintln!("rule-agreement: Open MPI 5 is missing: run scripts/mpis.sh first");
+    ExitCode::from(2)
+}
+
 /// Runs files of `coll_han`.
 fn of_han(options: &Options) -> ExitCode {
     let links = ["--hosts", "2", "--latency-us", "20"];
     let Some(cluster) = Cluster::up("han-agreement", &links) else {
         return ExitCode::FAILURE;
     };
-    let library = RuledLibrary::five();
+    let Some(library) = RuledLibrary::five() else {
+        return missing();
+    };
     let files = if options.is_written { 0 } else { options.files };
     let sum = HanAgreed::of(&cluster, &library, options.seed, files);
     for difference in &sum.differences {
@@ -119,10 +126,12 @@ fn main() -> ExitCode {
     if options.is_of_han {
         return of_han(&options);
     }
-    let library = if options.is_five {
-        RuledLibrary::five()
-    } else {
-        RuledLibrary::of_the_system()
+    let library = match options.is_five {
+        true => RuledLibrary::five(),
+        false => Some(RuledLibrary::of_the_system()),
+    };
+    let Some(library) = library else {
+        return missing();
     };
     let sum = match options.only {
         None if options.is_written => {

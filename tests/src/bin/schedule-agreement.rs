@@ -44,10 +44,13 @@ fn main() -> ExitCode {
             }
         }
     }
-    let library = if is_five {
-        RuledLibrary::five_with("schedules.c")
-    } else {
-        RuledLibrary::of_the_system_with("schedules.c")
+    let library = match is_five {
+        true => RuledLibrary::five_with("schedules.c"),
+        false => Some(RuledLibrary::of_the_system_with("schedules.c")),
+    };
+    let Some(library) = library else {
+        eprintln!("schedule-agreement: Open MPI 5 is missing: run scripts/mpis.sh first");
+        return ExitCode::from(2);
     };
     let mut sum = Schedules::default();
     for forced in forced(&algorithms) {

@@ -98,13 +98,13 @@ impl RuledLibrary {
         }
     }
 
-    /// Open MPI 5.0 as `scripts/mpis.sh` has installed it.
+    /// Open MPI 5.0, if `scripts/mpis.sh` has installed it.
     ///
     /// # Panics
     ///
     /// If the program for it cannot be compiled.
     #[must_use]
-    pub fn five() -> Self {
+    pub fn five() -> Option<Self> {
         Self::five_with("ruled.c")
     }
 
@@ -114,8 +114,11 @@ impl RuledLibrary {
     ///
     /// If the program for it cannot be compiled.
     #[must_use]
-    pub fn five_with(name: &str) -> Self {
+    pub fn five_with(name: &str) -> Option<Self> {
         let folder = target_dir().join("mpis/openmpi");
+        if !folder.exists() {
+            return None;
+        }
         let mut launcher = mpirun(RANKS);
         launcher[0] = folder.join("bin/mpirun").into();
         let stem = name.trim_end_matches(".c");
@@ -130,7 +133,7 @@ impl RuledLibrary {
             compiled.is_ok_and(|status| status.success()),
             "{name} compiles for Open MPI 5"
         );
-        Self {
+        Some(Self {
             launcher,
             library: folder.join("lib").display().to_string(),
             executable,
@@ -138,7 +141,7 @@ impl RuledLibrary {
                 reads_version_line: true,
                 has_sparbit: true,
             },
-        }
+        })
     }
 
     /// Payloads of one process, so far apart that each has a class of bytes of its own in every
@@ -154,13 +157,16 @@ impl RuledLibrary {
         payloads
     }
 
-    /// Runs the program with a rule file, or without; the trace, unless the run failed.
+    /// Runs the program with a rule file, or without.
+    ///
+    /// # Errors
+    /// How it ended, and the end of what it said.
     fn record(
         &self,
         folder: &Path,
         file: Option<(&Path, &[(String, String)])>,
         payloads: &[u64],
-    ) -> Option<PathBuf> {
+    ) -> Result<PathBuf, String> {
         let trace = folder.join("trace");
         let mut line: Vec<OsString> = vec!["--kill-after=10".into(), "120".into()];
         line.push(command("collbench-record").into());
@@ -190,14 +196,19 @@ impl RuledLibrary {
         run.args(line)
             .env("OMPI_MCA_mpi_yield_when_idle", "1")
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stdout(Stdio::null());
         if !self.library.is_empty() {
             run.env("LD_LIBRARY_PATH", &self.library);
         }
         let _room = Room::wait_for(RANKS);
-        let status = run.status().expect("timeout can be run");
-        status.success().then_some(trace)
+        let ended = run.output().expect("timeout can be run");
+        if ended.status.success() {
+            return Ok(trace);
+        }
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let lines: Vec<&str> = said.lines().collect();
+        let last = &lines[lines.len().saturating_sub(20)..];
+        Err(format!("{}:\n{}", ended.status, last.join("\n")))
     }
 
     /// What `collbench-tune` says of the calls of a run.
@@ -273,11 +284,16 @@ impl RuledLibrary {
             files: 1,
             ..Agreed::default()
         };
-        let Some(trace) = self.record(workspace.path(), Some((&file, &made.parameters)), payloads)
-        else {
-            agreed.not_run = 1;
-            agreed.differences.push(format!("{name}: the run failed"));
-            return agreed;
+        let trace = self.record(workspace.path(), Some((&file, &made.parameters)), payloads);
+        let trace = match trace {
+            Ok(trace) => trace,
+            Err(why) => {
+                agreed.not_run = 1;
+                agreed
+                    .differences
+                    .push(format!("{name}: the run ended with {why}"));
+                return agreed;
+            }
         };
         let said = self.said(&file, &trace);
         let calls = ruled_calls(&said);
