@@ -96,7 +96,7 @@ fn recorded() -> Recorded {
 fn predicts(bencher: divan::Bencher<'_, '_>) {
     let recorded = recorded();
     bencher.bench_local(|| {
-        let predictions = predict(&recorded).expect("predictions");
+        let predictions = predict(&recorded, None).expect("predictions");
         let prediction = &predictions.predictions[0];
         assert!(
             !prediction.candidates.is_empty(),

@@ -11,6 +11,7 @@
 mod candidates;
 mod document;
 mod figure;
+mod links;
 mod parameters;
 mod recorded;
 mod score;
@@ -21,7 +22,9 @@ use collbench_stats::random::Random;
 use rayon::prelude::*;
 
 pub use candidates::Candidate;
+pub use document::MadeFrom;
 pub use figure::Figure;
+pub use links::{LinksError, MeasuredClass, MeasuredLinks, OtherHosts};
 pub use parameters::{LinkClass, Parameters, UnknownHost};
 pub use recorded::{Class, Instance, Recorded, Sample};
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
@@ -124,6 +127,9 @@ pub enum PredictError {
         "the trace has no messages inside collectives; record with --layers +messages,+algorithms"
     )]
     NoMessages,
+    /// The links file is of other hosts.
+    #[error(transparent)]
+    Links(#[from] OtherHosts),
 }
 
 impl Identity {
@@ -202,11 +208,15 @@ fn takes_ns(
     figure.takes_ns(enters_ns, leaves_ns)
 }
 
-/// Predicts what the algorithms of the library would have taken for each class of calls of a run.
+/// Predicts what the algorithms of the library would have taken for each class of calls of a run, with the parameters of
+/// a links file where it has them.
 ///
 /// # Errors
 /// [`PredictError`] if that is not possible at all.
-pub fn predict(recorded: &Recorded) -> Result<Predictions, PredictError> {
+pub fn predict(
+    recorded: &Recorded,
+    links: Option<&MeasuredLinks>,
+) -> Result<Predictions, PredictError> {
     let library = Version::find(&recorded.library).and_then(Library::of);
     let Some(library) = library else {
         return Err(PredictError::Library(recorded.library.clone()));
@@ -215,14 +225,17 @@ pub fn predict(recorded: &Recorded) -> Result<Predictions, PredictError> {
     if instances.all(|instance| instance.messages.is_empty()) {
         return Err(PredictError::NoMessages);
     }
+    if let Some(links) = links {
+        links.check(&recorded.hosts)?;
+    }
     // Every other tenth of the run.
     let odd: Vec<Class> = recorded
         .classes
         .iter()
         .map(|class| class.tenths(1))
         .collect();
-    let of_odd = Parameters::of(recorded, odd.iter());
-    let parameters = Parameters::of(recorded, recorded.classes.iter());
+    let of_odd = Parameters::of(recorded, odd.iter(), links);
+    let parameters = Parameters::of(recorded, recorded.classes.iter(), links);
     let classes = recorded.classes.par_iter().enumerate();
     let predictions = classes.map(|(number, class)| {
         let of_class = OfClass {

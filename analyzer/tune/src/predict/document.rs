@@ -1,6 +1,6 @@
 //! The document `collbench.tune/1`.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{Band, Identity, LinkClass, PredictedCandidate, Prediction, Predictions};
 
@@ -11,21 +11,43 @@ pub(super) const SCHEMA: &str = "collbench.tune/1";
 struct Document<'a> {
     schema: &'static str,
     library: &'a str,
-    made_from: MadeFrom<'a>,
+    made_from: &'a MadeFrom<'a>,
     links: Vec<Link<'a>>,
     operations: Vec<OfClass<'a>>,
 }
 
-#[derive(Debug, Serialize)]
-struct MadeFrom<'a> {
-    trace: &'a str,
-    trace_crc32: String,
+/// What predictions were made from.
+#[derive(Debug, Clone, Serialize)]
+pub struct MadeFrom<'a> {
+    /// The directory of the run.
+    pub trace: &'a str,
+    /// The checksum of its files.
+    #[serde(serialize_with = "in_hexadecimal")]
+    pub trace_crc32: u32,
+    /// The checksum of the links file.
+    #[serde(serialize_with = "optional_in_hexadecimal")]
+    pub links_crc32: Option<u32>,
+}
+
+fn in_hexadecimal<S: Serializer>(checksum: &u32, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&format_args!("{checksum:08x}"))
+}
+
+fn optional_in_hexadecimal<S: Serializer>(
+    checksum: &Option<u32>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    match checksum {
+        Some(checksum) => in_hexadecimal(checksum, to),
+        None => to.serialize_none(),
+    }
 }
 
 #[derive(Debug, Serialize)]
 #[expect(non_snake_case, reason = "the names of LogP")]
 struct Link<'a> {
     name: &'a str,
+    from: &'static str,
     messages: usize,
     bytes_max: u64,
     o_s_ns: f64,
@@ -93,19 +115,16 @@ impl From<Band> for Times {
 }
 
 impl Predictions {
-    /// The document; `trace` is the directory of the run, `checksum` that of its files.
+    /// The document.
     ///
     /// # Panics
     /// Never: it has no maps with other keys than texts.
     #[must_use]
-    pub fn to_json(&self, trace: &str, checksum: u32) -> String {
+    pub fn to_json(&self, made_from: &MadeFrom<'_>) -> String {
         let document = Document {
             schema: SCHEMA,
             library: &self.library,
-            made_from: MadeFrom {
-                trace,
-                trace_crc32: format!("{checksum:08x}"),
-            },
+            made_from,
             links: self.links.iter().map(Link::of).collect(),
             operations: self.predictions.iter().map(OfClass::of).collect(),
         };
@@ -119,6 +138,7 @@ impl<'a> Link<'a> {
     fn of(class: &'a LinkClass) -> Self {
         Self {
             name: &class.name,
+            from: if class.is_measured { "links" } else { "trace" },
             messages: class.n_messages,
             bytes_max: class.longest_bytes,
             o_s_ns: class.link.send_overhead_ns,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use collbench_schedules::{Link, Network, Way};
 
+use super::links::{MeasuredClass, MeasuredLinks};
 use super::recorded::{Class, Recorded, Sample};
 
 /// Messages that show a parameter, at least.
@@ -21,14 +22,21 @@ const UNDISTURBED: f64 = 0.1;
 /// hosts, bytes: `btl_vader_eager_limit` and `btl_tcp_eager_limit` as they are set by default, less the header.
 const EAGER: [u64; 2] = [4096 - 64, 65_536 - 64];
 
+/// The longest message that is sent before its receiver asks for it, within a host or between hosts, bytes.
+pub(super) fn eager_bytes(is_between: bool) -> u64 {
+    EAGER[usize::from(is_between)]
+}
+
 /// A class of links.
 #[derive(Debug, Clone)]
 pub struct LinkClass {
-    /// `same host`, or `between hosts`, with a number where there are several.
+    /// `same host`, or `between hosts`, with a number where there are several; or the name in the links file.
     pub name: String,
     /// Its parameters.
     pub link: Link,
-    /// How many messages they are from.
+    /// Whether they are those of the links file.
+    pub is_measured: bool,
+    /// How many messages of the run they are from, or are known to have been alone on its links.
     pub n_messages: usize,
     /// The longest of these messages, bytes.
     pub longest_bytes: u64,
@@ -91,9 +99,13 @@ impl Messages {
 }
 
 impl Parameters {
-    /// The parameters that the messages of some of the classes of a run show.
+    /// The parameters of a links file, and those that the messages of some of the classes of a run show of other links.
     #[must_use]
-    pub fn of<'c>(recorded: &Recorded, classes: impl Iterator<Item = &'c Class> + Clone) -> Self {
+    pub fn of<'c>(
+        recorded: &Recorded,
+        classes: impl Iterator<Item = &'c Class> + Clone,
+        measured: Option<&MeasuredLinks>,
+    ) -> Self {
         let mut of_links: BTreeMap<[usize; 2], Messages> = BTreeMap::new();
         for class in classes.clone() {
             each_sample(recorded, class, |hosts, sample| {
@@ -101,28 +113,31 @@ impl Parameters {
             });
         }
         let mut parameters = Self::default();
-        for (name, hosts) in groups(recorded, &mut of_links) {
-            let mut messages = Messages::default();
-            for pair in &hosts {
-                for hosts in [*pair, [pair[1], pair[0]]] {
-                    if let Some(of) = of_links.remove(&hosts) {
-                        messages.merge(of);
-                    }
-                }
-            }
+        let known = measured_groups(recorded, measured);
+        let is_known = |hosts: &[usize; 2]| known.iter().any(|(.., group)| group.contains(hosts));
+        let others = groups(recorded, &mut of_links, |hosts| !is_known(hosts));
+        for (class, link, hosts) in known {
+            let messages = Messages::taken(&mut of_links, &hosts);
+            parameters.add(LinkClass::measured(class, link, messages), &hosts);
+        }
+        for (name, hosts) in &others {
+            let mut messages = Messages::taken(&mut of_links, hosts);
             let is_between = hosts[0][0] != hosts[0][1];
-            if let Some(mut class) = LinkClass::of(&mut messages, is_between) {
-                let number = parameters.classes.len();
-                let of_hosts = hosts.into_iter().map(|hosts| (hosts, number));
-                parameters.of_hosts.extend(of_hosts);
-                class.name = name;
-                parameters.classes.push(class);
+            if let Some(class) = LinkClass::of(name, &mut messages, is_between) {
+                parameters.add(class, hosts);
             }
         }
         for class in classes {
             parameters.add_deviations(recorded, class);
         }
         parameters
+    }
+
+    fn add(&mut self, class: LinkClass, hosts: &[[usize; 2]]) {
+        let number = self.classes.len();
+        self.of_hosts
+            .extend(hosts.iter().map(|&hosts| (hosts, number)));
+        self.classes.push(class);
     }
 
     /// Adds by how much the messages of a class of calls took longer than those of their length.
@@ -188,11 +203,34 @@ fn each_sample(recorded: &Recorded, class: &Class, mut each: impl FnMut([usize; 
     }
 }
 
+/// The classes of a links file whose parameters are known, with the pairs of hosts of the run that have such links.
+fn measured_groups<'m>(
+    recorded: &Recorded,
+    measured: Option<&'m MeasuredLinks>,
+) -> Vec<(&'m MeasuredClass, Link, Vec<[usize; 2]>)> {
+    let hosts = &recorded.hosts;
+    let classes = measured.into_iter().flat_map(|measured| {
+        measured
+            .classes
+            .iter()
+            .enumerate()
+            .filter_map(|(number, class)| {
+                let is_of_class =
+                    |a: &usize, b: &usize| measured.between(&hosts[*a], &hosts[*b]) == Some(number);
+                let pairs = (0..hosts.len()).flat_map(|a| (a..hosts.len()).map(move |b| [a, b]));
+                let pairs: Vec<_> = pairs.filter(|[a, b]| is_of_class(a, b)).collect();
+                Some((class, class.link.filter(|_| !pairs.is_empty())?, pairs))
+            })
+    });
+    classes.collect()
+}
+
 /// Pairs of hosts whose links are alike, with a name: by the round trips that the recorder measured, else by the time that
 /// the fastest messages take.
 fn groups(
     recorded: &Recorded,
     of_links: &mut BTreeMap<[usize; 2], Messages>,
+    is_wanted: impl Fn(&[usize; 2]) -> bool,
 ) -> Vec<(String, Vec<[usize; 2]>)> {
     let mut fastest: BTreeMap<[usize; 2], f64> = BTreeMap::new();
     for (&[from, to], messages) in of_links.iter_mut() {
@@ -206,6 +244,7 @@ fn groups(
     }
     let is_between = |hosts: &[usize; 2]| hosts[0] != hosts[1];
     let mut times: Vec<([usize; 2], f64)> = fastest.into_iter().collect();
+    times.retain(|(hosts, _)| is_wanted(hosts));
     times.sort_by(|a, b| {
         (is_between(&a.0), a.1)
             .partial_cmp(&(is_between(&b.0), b.1))
@@ -241,6 +280,33 @@ fn groups(
 }
 
 impl Messages {
+    /// Those between these pairs of hosts, in both directions.
+    fn taken(of_links: &mut BTreeMap<[usize; 2], Messages>, hosts: &[[usize; 2]]) -> Self {
+        let mut messages = Self::default();
+        for &[a, b] in hosts {
+            for hosts in [[a, b], [b, a]] {
+                if let Some(of) = of_links.remove(&hosts) {
+                    messages.merge(of);
+                }
+            }
+        }
+        messages
+    }
+
+    /// How many were alone, and how long the longest one of them was.
+    fn alone(&self) -> (usize, u64) {
+        let n = self.alone_ns.values().map(Vec::len).sum();
+        (n, self.alone_ns.keys().max().copied().unwrap_or(0))
+    }
+
+    /// The median time of those that were alone, ns, by length.
+    fn usual_ns(&mut self) -> BTreeMap<u64, f64> {
+        let times = self.alone_ns.iter_mut();
+        times
+            .filter_map(|(&bytes, times)| Some((bytes, quantile(times, 0.5)?)))
+            .collect()
+    }
+
     fn merge(&mut self, other: Self) {
         for (bytes, times) in other.alone_ns {
             self.alone_ns.entry(bytes).or_default().extend(times);
@@ -252,26 +318,33 @@ impl Messages {
 }
 
 impl LinkClass {
+    /// With the parameters of a links file, and the deviations of the run.
+    fn measured(class: &MeasuredClass, link: Link, mut messages: Messages) -> Self {
+        let (n_messages, _) = messages.alone();
+        Self {
+            name: class.name.clone(),
+            link,
+            is_measured: true,
+            n_messages,
+            longest_bytes: class.longest_bytes,
+            usual_ns: messages.usual_ns(),
+            deviations_ns: Vec::new(),
+        }
+    }
+
     /// `None` where too few short messages were alone.
-    fn of(messages: &mut Messages, is_between: bool) -> Option<Self> {
-        let eager_bytes = EAGER[usize::from(is_between)];
+    fn of(name: &str, messages: &mut Messages, is_between: bool) -> Option<Self> {
+        let eager_bytes = eager_bytes(is_between);
         let short = messages.alone_ns.range(..=SHORT);
         if short.map(|(_, times)| times.len()).sum::<usize>() < LEAST {
             return None;
         }
-        let mut usual_ns = BTreeMap::new();
-        let mut points = Vec::new();
-        for (&bytes, times) in &mut messages.alone_ns {
-            let n = times.len() as f64;
-            let Some(ns) = quantile(times, 0.5) else {
-                continue;
-            };
-            usual_ns.insert(bytes, ns);
-            if bytes <= eager_bytes {
-                points.push((bytes as f64, ns, n));
-            }
-        }
-        let (at_0_ns, gap_per_byte_ns) = line(&points)?;
+        let usual_ns = messages.usual_ns();
+        let points = usual_ns.range(..=eager_bytes).map(|(bytes, ns)| {
+            let n = messages.alone_ns[bytes].len();
+            (*bytes as f64, *ns, n as f64)
+        });
+        let (at_0_ns, gap_per_byte_ns) = line(&points.collect::<Vec<_>>())?;
         let enough = |times: &mut Vec<f64>| {
             let is_enough = times.len() >= LEAST;
             quantile(times, UNDISTURBED).filter(|_| is_enough)
@@ -282,8 +355,9 @@ impl LinkClass {
         let left_ns = at_0_ns - send_overhead_ns;
         let receive_overhead_ns = enough(&mut messages.late_receive_ns).unwrap_or(send_overhead_ns);
         let receive_overhead_ns = receive_overhead_ns.clamp(0.0, left_ns);
+        let (n_messages, longest_bytes) = messages.alone();
         Some(Self {
-            name: String::new(),
+            name: name.to_owned(),
             link: Link {
                 send_overhead_ns,
                 receive_overhead_ns,
@@ -294,8 +368,9 @@ impl LinkClass {
                 receive_gap_per_byte_ns: gap_per_byte_ns,
                 eager_bytes,
             },
-            n_messages: messages.alone_ns.values().map(Vec::len).sum(),
-            longest_bytes: messages.alone_ns.keys().max().copied().unwrap_or(0),
+            is_measured: false,
+            n_messages,
+            longest_bytes,
             usual_ns,
             deviations_ns: Vec::new(),
         })

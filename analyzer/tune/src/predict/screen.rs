@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, short_bytes};
 
-use super::{Band, Identity, PredictedCandidate, Prediction, Predictions};
+use super::{Band, Identity, LinkClass, PredictedCandidate, Prediction, Predictions};
 
 /// Candidates that are shown of a class.
 const SHOWN: usize = 5;
@@ -55,13 +55,13 @@ impl Predictions {
             let of = &link.link;
             let _ = writeln!(
                 text,
-                "{}: o_s {}, o_r {}, L {}, G {:.3} ns per byte, by {}",
+                "{}: o_s {}, o_r {}, L {}, G {:.3} ns per byte, {}",
                 link.name,
                 time(of.send_overhead_ns),
                 time(of.receive_overhead_ns),
                 time(of.latency_ns),
                 of.gap_per_byte_ns,
-                counted(link.n_messages as u64, "message"),
+                link.source(),
             );
         }
         for prediction in &self.predictions {
@@ -69,6 +69,17 @@ impl Predictions {
             prediction.write(&mut text);
         }
         text
+    }
+}
+
+impl LinkClass {
+    fn source(&self) -> String {
+        let messages = counted(self.n_messages as u64, "message");
+        match (self.is_measured, self.n_messages) {
+            (true, 0) => "from the links file, deviations unknown".to_owned(),
+            (true, _) => format!("from the links file, deviations by {messages}"),
+            (false, _) => format!("by {messages}"),
+        }
     }
 }
 

@@ -5,10 +5,16 @@ use collbench_schedules::open_mpi::{Named, Release, schedule};
 use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Schedule, Way};
 use collbench_stats::random::Random;
 use collbench_tune::predict::{
-    Class, Figure, Instance, PredictError, Recorded, Sample, ScoreError, Written, predict, score,
+    Class, Figure, Instance, MadeFrom, MeasuredLinks, PredictError, Recorded, Sample, ScoreError,
+    Written, predict, score,
 };
 
 const N: usize = 8;
+const MADE_FROM: MadeFrom<'static> = MadeFrom {
+    trace: "t",
+    trace_crc32: 1,
+    links_crc32: None,
+};
 
 /// One rank on each of eight hosts, four at each of two sites.
 fn network() -> Network {
@@ -133,7 +139,7 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
     let ran = of("bcast_intra_pipeline", 1024);
     let run = simulate(Operation::Bcast, &ran, 400, random);
     let recorded = recorded("bcast_intra_pipeline", run);
-    let predictions = predict(&recorded).expect("a prediction");
+    let predictions = predict(&recorded, None).expect("a prediction");
     assert_eq!(predictions.links.len(), 2);
     let prediction = &predictions.predictions[0];
     let identity = prediction.identity.as_ref().expect("what ran is predicted");
@@ -160,8 +166,8 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
             && truth <= candidate.predicted.p95_ns * 1.03;
         assert!(is_inside, "{candidate:?} {truth}");
     }
-    let again = predict(&recorded).expect("a prediction");
-    assert_eq!(predictions.to_json("t", 1), again.to_json("t", 1));
+    let again = predict(&recorded, None).expect("a prediction");
+    assert_eq!(predictions.to_json(&MADE_FROM), again.to_json(&MADE_FROM));
     let text = predictions.to_text();
     assert!(
         text.contains("identity: ") && !text.contains("cannot predict"),
@@ -179,7 +185,7 @@ fn without_the_algorithm_that_ran_nothing_is_predicted() {
         random,
     );
     let mut other = recorded("bcast_intra_binomial", run);
-    let predictions = predict(&other).expect("a prediction");
+    let predictions = predict(&other, None).expect("a prediction");
     let prediction = &predictions.predictions[0];
     let why = prediction.not_predicted().expect("a reason");
     assert!(
@@ -189,7 +195,7 @@ fn without_the_algorithm_that_ran_nothing_is_predicted() {
     assert!(prediction.candidates.is_empty());
     // What is not reported is found by its messages.
     other.classes[0].reported.clear();
-    let predictions = predict(&other).expect("a prediction");
+    let predictions = predict(&other, None).expect("a prediction");
     assert!(
         predictions.predictions[0]
             .identity
@@ -210,12 +216,12 @@ fn what_takes_longer_than_its_messages_say_is_refused() {
     // Processes that are not on a core meanwhile.
     run.iter_mut().for_each(|of| of.took_ns *= 1.6);
     let slow = recorded("bcast_intra_pipeline", run);
-    let predictions = predict(&slow).expect("a prediction");
+    let predictions = predict(&slow, None).expect("a prediction");
     let why = predictions.predictions[0]
         .not_predicted()
         .expect("a reason");
     assert!(why.contains("predicted at 0.6"), "{why}");
-    assert!(predictions.to_json("t", 1).contains("\"holds\": false"));
+    assert!(predictions.to_json(&MADE_FROM).contains("\"holds\": false"));
 }
 
 #[test]
@@ -228,7 +234,7 @@ fn what_is_missing_is_told() {
         random,
     );
     let few = recorded("bcast_intra_pipeline", run[..30].to_vec());
-    let predictions = predict(&few).expect("a prediction");
+    let predictions = predict(&few, None).expect("a prediction");
     let why = predictions.predictions[0]
         .not_predicted()
         .expect("a reason");
@@ -237,14 +243,20 @@ fn what_is_missing_is_told() {
     without.iter_mut().for_each(|of| of.messages.clear());
     let mut without = recorded("bcast_intra_pipeline", without);
     without.classes.truncate(1);
-    assert_eq!(predict(&without).err(), Some(PredictError::NoMessages));
+    assert_eq!(
+        predict(&without, None).err(),
+        Some(PredictError::NoMessages)
+    );
     let mut other = recorded("bcast_intra_pipeline", run);
     other.library = "MPICH 4.0.2".to_owned();
-    assert!(matches!(predict(&other), Err(PredictError::Library(_))));
+    assert!(matches!(
+        predict(&other, None),
+        Err(PredictError::Library(_))
+    ));
     let mut unknown = other;
     unknown.library = "Open MPI v4.1.4".to_owned();
     unknown.host_of_rank[3] = None;
-    let predictions = predict(&unknown).expect("a prediction");
+    let predictions = predict(&unknown, None).expect("a prediction");
     let why = predictions.predictions[0]
         .not_predicted()
         .expect("a reason");
@@ -260,8 +272,8 @@ fn predictions_are_compared_with_runs_of_what_was_predicted() {
         100,
         random,
     );
-    let predictions = predict(&recorded("bcast_intra_pipeline", run)).expect("a prediction");
-    let written = Written::parse(predictions.to_json("t", 1).as_bytes()).expect("the document");
+    let predictions = predict(&recorded("bcast_intra_pipeline", run), None).expect("a prediction");
+    let written = Written::parse(predictions.to_json(&MADE_FROM).as_bytes()).expect("the document");
     let others = [
         "bcast_intra_binomial",
         "bcast_intra_chain",
@@ -294,4 +306,119 @@ fn predictions_are_compared_with_runs_of_what_was_predicted() {
     assert!(matches!(Written::parse(b"{}"), Err(ScoreError::Json(_))));
     let other = b"{\"schema\": \"collbench.rules/1\", \"operations\": []}";
     assert!(matches!(Written::parse(other), Err(ScoreError::Schema(_))));
+}
+
+/// A links file of these hosts, the first four at one site, with overheads of `network` and latencies in ns.
+fn links_file(hosts: &[&str], latencies_ns: [f64; 2]) -> MeasuredLinks {
+    let class = |name: &str, latency_ns: f64| {
+        serde_json::json!({
+            "name": name, "round_trip_from_ns": 1.0, "round_trip_to_ns": 1.0,
+            "o_s_ns": 3000.0, "o_r_ns": 5000.0, "g_ns": 3000.0, "g_is_visible": false,
+            "L_ns": latency_ns, "G_ns": 2.0, "sizes": [{ "bytes": 65_536, "T_ns": 1.0 }],
+        })
+    };
+    let n = hosts.len();
+    let pairs = (0..n).flat_map(|a| (a + 1..n).map(move |b| [a, b]));
+    let link = |[a, b]: [usize; 2]| {
+        let class = usize::from(a / 4 != b / 4);
+        let round_trip_ns = 2.0 * (8000.0 + latencies_ns[class]);
+        serde_json::json!({ "between": [a, b], "class": (["LAN", "WAN"][class]), "round_trip_ns": round_trip_ns })
+    };
+    let document = serde_json::json!({
+        "schema": "collbench.links/1", "command": [], "hosts": hosts,
+        "classes": [class("LAN", latencies_ns[0]), class("WAN", latencies_ns[1])],
+        "links": pairs.map(link).collect::<Vec<_>>(),
+    });
+    MeasuredLinks::parse(document.to_string().as_bytes()).expect("a links file")
+}
+
+#[test]
+fn links_that_were_measured_count_more_than_those_of_the_run() {
+    let random = &mut Random::of(&[11]);
+    let run = simulate(
+        Operation::Bcast,
+        &of("bcast_intra_pipeline", 1024),
+        200,
+        random,
+    );
+    let recorded = recorded("bcast_intra_pipeline", run);
+    let hosts = ["h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7"];
+    // The recorded messages took some 8 us longer, the mean of their exponential delay.
+    let right = links_file(&hosts, [105_500.0, 2_005_500.0]);
+    let predictions = predict(&recorded, Some(&right)).expect("a prediction");
+    let names: Vec<_> = predictions
+        .links
+        .iter()
+        .map(|link| &link.name[..])
+        .collect();
+    assert_eq!(names, ["LAN", "WAN"]);
+    assert!(
+        predictions
+            .links
+            .iter()
+            .all(|link| link.is_measured && !link.deviations_ns.is_empty())
+    );
+    let text = predictions.to_text();
+    assert!(
+        text.contains("LAN: o_s 3.00 us") && text.contains("from the links file"),
+        "{text}"
+    );
+    let bcast = &predictions.predictions[0];
+    assert!(
+        bcast.not_predicted().is_none() && bcast.candidates.len() >= 8,
+        "{text}"
+    );
+    // As on hosts of other names.
+    let mixed = ["h0", "h4", "h1", "h5", "h2", "h6", "h3", "h7"];
+    let wrong = predict(
+        &recorded,
+        Some(&links_file(&mixed, [105_500.0, 2_005_500.0])),
+    );
+    let wrong = wrong.expect("a prediction");
+    let why = wrong.predictions[0].not_predicted().expect("a reason");
+    assert!(why.contains("what ran is predicted at"), "{why}");
+    // Hosts of one site only: the others have the links of the run.
+    let some = links_file(&hosts[..4], [105_500.0, 1.0]);
+    let predictions = predict(&recorded, Some(&some)).expect("a prediction");
+    let measured: Vec<bool> = predictions
+        .links
+        .iter()
+        .map(|link| link.is_measured)
+        .collect();
+    assert_eq!(measured, [true, false, false]);
+    assert!(predictions.predictions[0].not_predicted().is_none());
+    let others = predict(&recorded, Some(&links_file(&["a", "b"], [1.0, 1.0]))).err();
+    let others = others.expect("an error").to_string();
+    assert!(
+        others.contains("between the hosts of the trace (h0, h1")
+            && others.contains("but between a, b;"),
+        "{others}"
+    );
+}
+
+#[test]
+fn other_files_than_those_of_links_are_refused() {
+    let error = |text: &str| {
+        MeasuredLinks::parse(text.as_bytes())
+            .err()
+            .expect("an error")
+            .to_string()
+    };
+    assert!(error("{}").contains("this is not a links file of collbench-bench logp"));
+    let with = |classes: &str, links: &str| {
+        format!(
+            r#"{{ "schema": "collbench.links/1", "hosts": ["a", "b"], "classes": [{classes}], "links": [{links}] }}"#
+        )
+    };
+    assert!(error(&with("", "").replace("links/1", "links/9")).contains("collbench.links/9"));
+    let link = r#"{ "between": [0, 1], "class": "LAN", "round_trip_ns": 1e5 }"#;
+    assert!(error(&with("", link)).contains("the class \"LAN\", which the file does not have"));
+    assert!(error(&with("", &link.replace("1]", "2]"))).contains("ranks 0 and 2, of 2"));
+    let class = r#"{ "name": "LAN", "o_s_ns": 1e300, "o_r_ns": null, "g_ns": null, "g_is_visible": false,
+        "L_ns": null, "G_ns": null, "sizes": [] }"#;
+    assert!(error(&with(class, link)).contains("o_s_ns of the class \"LAN\" is 1"));
+    // Parameters that are not known are not made up.
+    let unknown = with(&class.replace("1e300", "null"), link);
+    let links = MeasuredLinks::parse(unknown.as_bytes()).expect("a links file");
+    assert_eq!(links.classes[0].link, None);
 }

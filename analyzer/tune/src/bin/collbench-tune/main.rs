@@ -22,8 +22,8 @@ use collbench_tune::{CallClass, Differences, Report, RuleFile, calls_of, format_
 /// Exit status: the command line is invalid.
 const USAGE: u8 = 2;
 
-/// A rule file is not larger than that.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+/// A rule file is not larger than that, MiB.
+const MAX_RULES_MIB: u64 = 1;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -372,7 +372,7 @@ fn rule_file(
     library_name: Option<&String>,
     recorded: Option<&Recorded>,
 ) -> anyhow::Result<(RuleFile, Vec<String>)> {
-    let text = read(path)?;
+    let text = read(path, "rule file", MAX_RULES_MIB)?;
     if format_of(&text) == Ok(collbench_tune::Format::Mpich) {
         let (version, number) = version_of_mpich(library_name, recorded)?;
         let settings = recorded.map_or_else(mpich::Settings::default, |run| run.of_mpich.clone());
@@ -386,7 +386,7 @@ fn rule_file(
         let mut others = base.map_or_else(OtherFiles::default, |(others, _)| others);
         for (kind, other) in [(Kind::Mpir, &mut others.mpir), (Kind::Ch4, &mut others.ch4)] {
             if let Some(named) = settings.file(kind) {
-                *other = read(Path::new(named)).ok();
+                *other = read(Path::new(named), "rule file", MAX_RULES_MIB).ok();
             }
         }
         let library = (version, &*number);
@@ -530,14 +530,18 @@ fn library(name: Option<&String>, recorded: Option<&Recorded>) -> anyhow::Result
     Ok(library)
 }
 
-/// The bytes of a rule file.
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+/// The bytes of a file of a kind, which is not larger than so many MiB.
+fn read(path: &Path, kind: &str, most_mib: u64) -> anyhow::Result<Vec<u8>> {
     let shown = || inert::path(path);
     let file = File::open(path).with_context(shown)?;
     let mut bytes = Vec::new();
-    let n = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
-    if n.with_context(shown)? as u64 > MAX_FILE_BYTES {
-        bail!("{} is larger than 1 MiB, which no rule file is", shown());
+    let most_bytes = most_mib << 20;
+    let n = file.take(most_bytes + 1).read_to_end(&mut bytes);
+    if n.with_context(shown)? as u64 > most_bytes {
+        bail!(
+            "{} is larger than {most_mib} MiB, which no {kind} is",
+            shown()
+        );
     }
     Ok(bytes)
 }

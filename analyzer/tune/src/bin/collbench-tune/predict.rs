@@ -10,15 +10,23 @@ use anyhow::{Context, bail};
 use collbench_analyzer::RunFiles;
 use collbench_text::inert;
 use collbench_text::output::{print, write_file};
-use collbench_tune::predict::{Recorded, Written, predict, score};
+use collbench_tune::predict::{MadeFrom, MeasuredLinks, Recorded, Written, predict, score};
 
-use crate::Format;
+use crate::{Format, read};
+
+/// A links file is not larger than that, MiB: a thousand processes have half a million links.
+const MAX_LINKS_MIB: u64 = 256;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Predict {
     /// The directory of a recorded run, with messages
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
+
+    /// Take the parameters of links from this file of collbench-bench logp --links, and from the trace those of links that
+    /// it does not have
+    #[arg(long, value_name = "FILE")]
+    links: Option<PathBuf>,
 
     /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -36,9 +44,18 @@ pub(crate) struct Predict {
 /// Predicts what other algorithms would have taken.
 pub(crate) fn run(options: &Predict) -> anyhow::Result<ExitCode> {
     let files = RunFiles::open(&options.trace)?;
+    let links = options.links.as_deref().map(read_links).transpose()?;
+    let (links, links_crc32) = links.unzip();
     let recorded = Recorded::read(&files, &mut |_| {})?;
-    let predictions = predict(&recorded)?;
-    let json = || predictions.to_json(&inert::path(&options.trace), files.checksum());
+    let predictions = predict(&recorded, links.as_ref())?;
+    let trace = inert::path(&options.trace);
+    let json = || {
+        predictions.to_json(&MadeFrom {
+            trace: &trace,
+            trace_crc32: files.checksum(),
+            links_crc32,
+        })
+    };
     if let Some(output) = &options.output {
         write_file(output, &json(), options.force)?;
     }
@@ -48,6 +65,14 @@ pub(crate) fn run(options: &Predict) -> anyhow::Result<ExitCode> {
     };
     print(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A links file and its checksum.
+fn read_links(path: &Path) -> anyhow::Result<(MeasuredLinks, u32)> {
+    let shown = || inert::path(path);
+    let text = read(path, "links file", MAX_LINKS_MIB)?;
+    let links = MeasuredLinks::parse(&text).with_context(shown)?;
+    Ok((links, crc32fast::hash(&text)))
 }
 
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,9 @@ use collbench_tune::open_mpi::{self, Library, han};
 use collbench_tune::trees::{self, TreeText};
 use collbench_tune::{Choice, Written, choices_of, mpich, write_intel, write_ucc};
 
-use super::{Recorded, Rules, Usage, base_of_mpich, library, read, version_of_mpich};
+use super::{
+    MAX_RULES_MIB, Recorded, Rules, Usage, base_of_mpich, library, read, version_of_mpich,
+};
 
 /// Writes a rule file of choices.
 pub(crate) fn write(
@@ -26,7 +28,8 @@ pub(crate) fn write(
     {
         return Err(Usage(format!("{why}; add --untested")).into());
     }
-    let choices = choices_of(&read(path)?).with_context(|| inert::path(path))?;
+    let choices =
+        choices_of(&read(path, "rule file", MAX_RULES_MIB)?).with_context(|| inert::path(path))?;
     let output = options.output.as_deref();
     let name = output.map_or_else(|| format.file_name().to_owned(), inert::path);
     let of_open_mpi = || library(options.library.first(), recorded);
@@ -141,7 +144,7 @@ fn tree_file(name: &str, beside: &Path) -> Result<TreeText, String> {
     } else {
         beside.join(name)
     };
-    let bytes = read(&path).map_err(|error| format!("{error:#}"))?;
+    let bytes = read(&path, "rule file", MAX_RULES_MIB).map_err(|error| format!("{error:#}"))?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no text"))?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     Ok(TreeText { text, folder })
