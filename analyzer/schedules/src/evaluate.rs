@@ -17,6 +17,9 @@ use crate::schedule::{Message, Schedule, UnmatchedError, What};
 /// A time, ns, at which something happens; of equal ones what was found first.
 type Key = (u64, u32);
 
+/// Gives by how much the latency of a message of a class is longer than usual, ns.
+type Deviations<'d> = &'d mut dyn FnMut(usize) -> f64;
+
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
@@ -116,20 +119,24 @@ impl<'s> Evaluator<'s> {
         enters_ns: &[f64],
         mut deviation_ns: impl FnMut(usize) -> f64,
     ) -> &[f64] {
+        self.evaluate(network, enters_ns, &mut deviation_ns);
+        let is_left = self.leaves_ns.iter().any(|ns| ns.is_nan());
+        assert!(!is_left, "processes wait for each other");
+        &self.leaves_ns
+    }
+
+    fn evaluate(&mut self, network: &Network, enters_ns: &[f64], deviation_ns: Deviations<'_>) {
         self.begin(network, enters_ns);
         while let Some(Reverse(((bits, _), event))) = self.events.pop() {
             let at_ns = f64::from_bits(bits);
             match event {
-                Event::Begin(rank) => self.go_on(rank as usize, at_ns, network, &mut deviation_ns),
+                Event::Begin(rank) => self.go_on(rank as usize, at_ns, network, deviation_ns),
                 Event::Announced(number) => self.announced(number, at_ns, network),
-                Event::Asked(number) => self.asked(number, at_ns, network, &mut deviation_ns),
+                Event::Asked(number) => self.asked(number, at_ns, network, deviation_ns),
                 Event::Arrives(number) => self.arrives(number, at_ns, network),
                 Event::Complete(number) => self.complete(number, at_ns, network),
             }
         }
-        let is_left = self.leaves_ns.iter().any(|ns| ns.is_nan());
-        assert!(!is_left, "processes wait for each other");
-        &self.leaves_ns
     }
 
     /// When each action of a process began, and when it ended, ns, in the last evaluation: of a send when its data had left
@@ -202,13 +209,7 @@ impl<'s> Evaluator<'s> {
     }
 
     /// Begins the next action of a process, if that is possible.
-    fn go_on(
-        &mut self,
-        rank: usize,
-        at_ns: f64,
-        network: &Network,
-        deviation_ns: &mut impl FnMut(usize) -> f64,
-    ) {
+    fn go_on(&mut self, rank: usize, at_ns: f64, network: &Network, deviation_ns: Deviations<'_>) {
         let schedule = self.schedule;
         let of = &schedule.processes[rank];
         let next = self.processes[rank].next;
@@ -274,13 +275,7 @@ impl<'s> Evaluator<'s> {
     }
 
     /// The first byte of a message leaves its sender.
-    fn depart(
-        &mut self,
-        number: u32,
-        at_ns: f64,
-        network: &Network,
-        deviation_ns: &mut impl FnMut(usize) -> f64,
-    ) {
+    fn depart(&mut self, number: u32, at_ns: f64, network: &Network, deviation_ns: Deviations<'_>) {
         let Message {
             from, to, bytes, ..
         } = self.messages[number as usize];
@@ -313,13 +308,7 @@ impl<'s> Evaluator<'s> {
     }
 
     /// The sender sends a message that the receiver has asked for.
-    fn asked(
-        &mut self,
-        number: u32,
-        at_ns: f64,
-        network: &Network,
-        deviation_ns: &mut impl FnMut(usize) -> f64,
-    ) {
+    fn asked(&mut self, number: u32, at_ns: f64, network: &Network, deviation_ns: Deviations<'_>) {
         let Message {
             from, send, bytes, ..
         } = self.messages[number as usize];

@@ -79,6 +79,15 @@ pub struct UnmatchedError {
 }
 
 impl Schedule {
+    /// How many messages are sent.
+    #[must_use]
+    pub fn n_messages(&self) -> usize {
+        let actions = self.processes.iter().flat_map(|of| &of.actions);
+        actions
+            .filter(|action| matches!(action.what, What::Send { .. }))
+            .count()
+    }
+
     /// The messages, by sender and in order. Messages of a pair are received in the order in which
     /// they are sent; receives from any process, in the order of the ranks of the senders, get what no
     /// other receive gets.

@@ -4,7 +4,7 @@ use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, schedule};
 use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Way};
 use collbench_stats::random::Random;
-use collbench_tune::predict::{Class, Figure, Instance, Recorded, Sample, predict};
+use collbench_tune::predict::{Class, CollectiveCall, Figure, Instance, Recorded, Sample, predict};
 
 const N: usize = 64;
 const NAME: &str = "allreduce_intra_recursivedoubling";
@@ -72,6 +72,21 @@ fn recorded() -> Recorded {
             messages: messages.iter().map(sample).collect(),
         }
     });
+    let instances: Vec<Instance> = instances.collect();
+    let calls = instances.iter().map(|instance| {
+        let begin_ns = 1e6 * instance.position as f64;
+        let enters = instance.enters_ns.iter().map(|ns| begin_ns + ns);
+        let last_ns = instance.enters_ns.iter().copied().fold(0.0, f64::max);
+        CollectiveCall {
+            ranks: (0..N as u32).collect(),
+            operation: Operation::Allreduce,
+            root: 0,
+            class: Some(0),
+            enters_ns: enters.collect(),
+            leaves_ns: vec![begin_ns + last_ns + instance.took_ns; N],
+        }
+    });
+    let calls = calls.collect();
     Recorded {
         library: "Open MPI v4.1.4".to_owned(),
         hosts: (0..N / 8).map(|host| format!("h{host}")).collect(),
@@ -87,8 +102,10 @@ fn recorded() -> Recorded {
             bytes: BYTES,
             reported: vec![NAME.to_owned()],
             n_instances: 1000,
-            instances: instances.collect(),
+            instances,
         }],
+        calls,
+        has_more_calls: false,
     }
 }
 

@@ -14,6 +14,7 @@ mod figure;
 mod links;
 mod parameters;
 mod recorded;
+mod replay;
 mod score;
 mod screen;
 
@@ -26,10 +27,12 @@ pub use document::MadeFrom;
 pub use figure::Figure;
 pub use links::{LinksError, MeasuredClass, MeasuredLinks, OtherHosts};
 pub use parameters::{LinkClass, Parameters, UnknownHost};
-pub use recorded::{Class, Instance, Recorded, Sample};
+pub use recorded::{Class, CollectiveCall, Instance, Recorded, Sample};
+pub use replay::Ratios;
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
 
 use crate::open_mpi::{Library, Version};
+use replay::{Replay, Runs};
 
 /// How often deviations are drawn.
 const DRAWS: u64 = 200;
@@ -47,6 +50,9 @@ const LEAST_INSTANCES: usize = 20;
 /// A schedule may have messages so many times as long as those that were recorded, and in any case such short ones, bytes.
 const LONGER: u64 = 2;
 const SHORTEST: u64 = 64;
+
+/// What is faster by less is not distinguished from what ran.
+const LEAST_GAIN: f64 = 0.03;
 
 /// Where the median of predicted by measured times must be for what ran, and where most of them must be.
 const IDENTITY: [f64; 2] = [0.95, 1.05];
@@ -114,6 +120,23 @@ pub struct Predictions {
     pub links: Vec<LinkClass>,
     /// By class.
     pub predictions: Vec<Prediction>,
+    /// How long the whole run takes; `None` if nothing else is predicted.
+    pub run: Option<RunPrediction>,
+}
+
+/// How long the whole run takes with other algorithms, while processes compute between collectives as long as they did.
+#[derive(Debug, Clone)]
+pub struct RunPrediction {
+    /// How many collectives are carried out.
+    pub n_calls: usize,
+    /// Whether these are the begin of the run only.
+    pub is_begin_only: bool,
+    /// From their first enter to their last leave, ns.
+    pub took_ns: f64,
+    /// As it ran: the median of predicted by recorded times.
+    pub identity: f64,
+    /// What is changed, and the times with it by those of the run as it ran; empty if the identity does not hold.
+    pub changes: Vec<(String, Ratios)>,
 }
 
 /// Why nothing is predicted.
@@ -246,11 +269,80 @@ pub fn predict(
         };
         of_class.predict(&of_odd, &parameters)
     });
+    let predictions: Vec<Prediction> = predictions.flatten().collect();
     Ok(Predictions {
         library: recorded.library.clone(),
-        predictions: predictions.flatten().collect(),
+        run: run_prediction(recorded, library, &predictions, &parameters),
+        predictions,
         links: parameters.classes,
     })
+}
+
+/// The whole run, with the fastest algorithm for each class for which one is clearly faster.
+fn run_prediction(
+    recorded: &Recorded,
+    library: Library,
+    predictions: &[Prediction],
+    parameters: &Parameters,
+) -> Option<RunPrediction> {
+    let of_class = |class: &Class, schedule: Schedule| {
+        let network = parameters.network(recorded, class).ok()?;
+        Some(Runs { schedule, network })
+    };
+    let by_class = recorded.classes.iter().map(|class| {
+        let prediction = predictions.iter().find(|of| of.class.is_same(class));
+        prediction.filter(|of| !of.candidates.is_empty())
+    });
+    let by_class: Vec<Option<&Prediction>> = by_class.collect();
+    let ran = by_class.iter().map(|prediction| {
+        let class = &(*prediction)?.class;
+        of_class(class, candidates::that_ran(library, class)?.schedule)
+    });
+    let ran: Vec<Option<Runs>> = ran.collect();
+    if ran.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut fastest = ran.clone();
+    let mut n_changed = 0;
+    for (runs, prediction) in fastest.iter_mut().zip(&by_class) {
+        let Some(Prediction {
+            class,
+            candidates,
+            measured,
+            ..
+        }) = prediction
+        else {
+            continue;
+        };
+        let first = candidates
+            .first()
+            .filter(|of| of.gain(*measured) >= LEAST_GAIN);
+        let all = candidates::candidates(library, class).into_iter();
+        if let Some(first) = first
+            && let Some(found) = all.into_iter().find(|of| {
+                of.algorithm == first.algorithm && of.segment_bytes == first.segment_bytes
+            })
+        {
+            *runs = of_class(class, found.schedule);
+            n_changed += 1;
+        }
+    }
+    let replay = Replay::new(recorded)?;
+    let ran_ns = replay.takes_ns(&ran, parameters);
+    let identity = Band::of(ran_ns.clone())?.median_ns / replay.took_ns;
+    let mut run = RunPrediction {
+        n_calls: replay.n_calls(),
+        is_begin_only: recorded.has_more_calls,
+        took_ns: replay.took_ns,
+        identity,
+        changes: Vec::new(),
+    };
+    if n_changed > 0 && run.not_predicted().is_none() {
+        let ratios = replay.compared(&ran_ns, &fastest, parameters)?;
+        let what = "the fastest algorithm for each class of calls".to_owned();
+        run.changes.push((what, ratios));
+    }
+    Some(run)
 }
 
 /// A class of calls that is predicted.
@@ -388,6 +480,15 @@ impl OfClass<'_> {
 }
 
 impl Class {
+    /// Whether it is the same class of calls.
+    fn is_same(&self, other: &Self) -> bool {
+        let key = |of: &Self| (of.operation, of.root, of.bytes);
+        key(self) == key(other)
+            && self.communicator == other.communicator
+            && self.ranks == other.ranks
+            && self.reported == other.reported
+    }
+
     /// With the instances of every other tenth of the run only: those of the first one for 0, of the second one for 1.
     fn tenths(&self, remainder: u64) -> Self {
         let last = self

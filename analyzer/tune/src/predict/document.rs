@@ -2,7 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{Band, Identity, LinkClass, PredictedCandidate, Prediction, Predictions};
+use super::{
+    Band, Identity, LinkClass, PredictedCandidate, Prediction, Predictions, RunPrediction,
+};
 
 /// Name of the document and its version.
 pub(super) const SCHEMA: &str = "collbench.tune/1";
@@ -14,6 +16,30 @@ struct Document<'a> {
     made_from: &'a MadeFrom<'a>,
     links: Vec<Link<'a>>,
     operations: Vec<OfClass<'a>>,
+    run: Option<OfRun<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct OfRun<'a> {
+    collectives: usize,
+    is_begin_only: bool,
+    took_ns: f64,
+    identity: f64,
+    not_predicted: Option<String>,
+    changes: Vec<Change<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Change<'a> {
+    what: &'a str,
+    ratio: Ratio,
+}
+
+#[derive(Debug, Serialize)]
+struct Ratio {
+    p05: f64,
+    median: f64,
+    p95: f64,
 }
 
 /// What predictions were made from.
@@ -127,10 +153,32 @@ impl Predictions {
             made_from,
             links: self.links.iter().map(Link::of).collect(),
             operations: self.predictions.iter().map(OfClass::of).collect(),
+            run: self.run.as_ref().map(OfRun::of),
         };
         let mut text = serde_json::to_string_pretty(&document).expect("texts and numbers");
         text.push('\n');
         text
+    }
+}
+
+impl<'a> OfRun<'a> {
+    fn of(run: &'a RunPrediction) -> Self {
+        let changes = run.changes.iter().map(|(what, ratio)| Change {
+            what,
+            ratio: Ratio {
+                p05: ratio.p05,
+                median: ratio.median,
+                p95: ratio.p95,
+            },
+        });
+        Self {
+            collectives: run.n_calls,
+            is_begin_only: run.is_begin_only,
+            took_ns: run.took_ns,
+            identity: run.identity,
+            not_predicted: run.not_predicted(),
+            changes: changes.collect(),
+        }
     }
 }
 

@@ -24,32 +24,33 @@ impl Figure {
         }
     }
 
+    /// The enter from which on a process could go on, ns: its own, or a later one that it has to wait for.
+    #[must_use]
+    pub fn since_ns(self, rank: usize, enters_ns: &[f64]) -> f64 {
+        match self {
+            Self::LastLeave => latest(enters_ns),
+            Self::FromRoot(root) => enters_ns[rank].max(enters_ns[root]),
+            Self::ToRoot(root) if rank == root => latest(enters_ns),
+            Self::ToRoot(_) => enters_ns[rank],
+        }
+    }
+
     /// How long an instance takes, ns.
     #[must_use]
     pub fn takes_ns(self, enters_ns: &[f64], leaves_ns: &[f64]) -> f64 {
-        let last = |times: &[f64]| times.iter().copied().fold(f64::MIN, f64::max);
-        let mean = |since_ns: &dyn Fn(usize) -> f64| {
-            let times = leaves_ns.iter().enumerate();
-            let sum: f64 = times
-                .map(|(rank, leave_ns)| leave_ns - since_ns(rank))
-                .sum();
-            sum / leaves_ns.len() as f64
-        };
-        match self {
-            Self::LastLeave => last(leaves_ns) - last(enters_ns),
-            Self::FromRoot(root) => mean(&|rank| enters_ns[rank].max(enters_ns[root])),
-            Self::ToRoot(root) => {
-                let last_ns = last(enters_ns);
-                mean(&|rank| {
-                    if rank == root {
-                        last_ns
-                    } else {
-                        enters_ns[rank]
-                    }
-                })
-            }
+        if self == Self::LastLeave {
+            return latest(leaves_ns) - latest(enters_ns);
         }
+        let leaves = leaves_ns.iter().enumerate();
+        let sum: f64 = leaves
+            .map(|(rank, leave_ns)| leave_ns - self.since_ns(rank, enters_ns))
+            .sum();
+        sum / leaves_ns.len() as f64
     }
+}
+
+fn latest(times: &[f64]) -> f64 {
+    times.iter().copied().fold(f64::MIN, f64::max)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! their messages.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use collbench_analyzer::steps::{
     Adder, AlgorithmNames, Communicators, CompleteInstance, InstanceMessage, Merge, Outcome, Run,
@@ -18,6 +19,8 @@ use super::figure::Figure;
 const MOST_INSTANCES: usize = 1000;
 /// Messages of a class that are kept, at most, unless one instance has more.
 const MOST_MESSAGES: usize = 200_000;
+/// Enters of processes that are kept for the replay of the run, at most.
+const MOST_TIMES: usize = 1_000_000;
 
 /// A message of a kept instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,6 +86,23 @@ pub struct Class {
     pub instances: Vec<Instance>,
 }
 
+/// A blocking collective that all processes of its communicator called.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CollectiveCall {
+    /// World ranks, by rank of the communicator.
+    pub ranks: Arc<[u32]>,
+    /// What was called.
+    pub operation: Operation,
+    /// The root, where there is one; else 0.
+    pub root: usize,
+    /// Index in [`Recorded::classes`]; `None` for what is not predicted.
+    pub class: Option<usize>,
+    /// When each process entered after the first collective of the run began, ns.
+    pub enters_ns: Vec<f64>,
+    /// When each process left.
+    pub leaves_ns: Vec<f64>,
+}
+
 /// A recorded run.
 #[derive(Debug, Clone)]
 pub struct Recorded {
@@ -96,6 +116,10 @@ pub struct Recorded {
     pub round_trips_ns: BTreeMap<(usize, usize), i64>,
     /// Instances that are predicted together.
     pub classes: Vec<Class>,
+    /// All collectives of the run, or of its begin if it is long, by when they began.
+    pub calls: Vec<CollectiveCall>,
+    /// Whether that is the begin of the run only.
+    pub has_more_calls: bool,
 }
 
 /// Some of the instances of a class.
@@ -123,18 +147,68 @@ impl Kept {
     }
 }
 
+/// A call that is kept for the replay of the run.
+#[derive(Debug)]
+struct KeptCall {
+    operation: Operation,
+    root: usize,
+    class: Option<Key>,
+    enters_ns: Vec<i64>,
+    leaves_ns: Vec<i64>,
+}
+
+/// The first collectives of the run.
 #[derive(Debug, Default)]
-struct Collector(BTreeMap<Key, Kept>);
+struct FirstCalls {
+    /// By first enter, communicator and position.
+    calls: BTreeMap<(i64, usize, u64), KeptCall>,
+    n_times: usize,
+    has_more: bool,
+}
+
+impl FirstCalls {
+    fn keep(&mut self, key: (i64, usize, u64), new: impl FnOnce() -> KeptCall) {
+        let is_full = self.n_times >= MOST_TIMES;
+        if is_full
+            && self
+                .calls
+                .last_key_value()
+                .is_some_and(|(last, _)| *last < key)
+        {
+            self.has_more = true;
+            return;
+        }
+        let call = new();
+        self.n_times += call.enters_ns.len();
+        self.calls.insert(key, call);
+        while let Some(last) = self.calls.last_entry()
+            && self.n_times - last.get().enters_ns.len() >= MOST_TIMES
+        {
+            self.n_times -= last.remove().enters_ns.len();
+            self.has_more = true;
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Collector {
+    classes: BTreeMap<Key, Kept>,
+    first: FirstCalls,
+}
 
 impl Merge for Collector {
     fn merge(&mut self, other: Self) {
-        for (key, kept) in other.0 {
-            let own = self.0.entry(key).or_default();
+        for (key, kept) in other.classes {
+            let own = self.classes.entry(key).or_default();
             own.n += kept.n;
             kept.instances
                 .into_values()
                 .for_each(|instance| own.keep(instance));
         }
+        for (key, call) in other.first.calls {
+            self.first.keep(key, || call);
+        }
+        self.first.has_more |= other.first.has_more;
     }
 }
 
@@ -145,17 +219,29 @@ impl Adder for Collector {
         let Outcome::Complete(instance) = matched else {
             return;
         };
-        let Some(bytes) = bytes_of_one(&instance) else {
-            return;
-        };
-        let key = Key {
+        let root = instance.root.unwrap_or(0);
+        let key = bytes_of_one(&instance).map(|bytes| Key {
             communicator: instance.communicator_index,
             operation: instance.operation.name(),
-            root: instance.root.unwrap_or(0),
+            root,
             bytes,
             reported: instance.reported,
+        });
+        if is_in_line(&instance) {
+            let first_ns = instance.extent.first_enter;
+            let at = (first_ns, instance.communicator_index, instance.position);
+            self.first.keep(at, || KeptCall {
+                operation: instance.operation,
+                root,
+                class: key,
+                enters_ns: instance.enters.iter().map(|at| at.ns()).collect(),
+                leaves_ns: instance.leaves.iter().map(|at| at.ns()).collect(),
+            });
+        }
+        let Some(key) = key else {
+            return;
         };
-        let kept = self.0.entry(key).or_default();
+        let kept = self.classes.entry(key).or_default();
         kept.n += 1;
         let is_wanted = kept.instances.len() < MOST_INSTANCES
             || kept
@@ -172,18 +258,21 @@ impl Adder for Collector {
     }
 }
 
+/// Whether processes do nothing else while they carry out an instance, and all of them are known.
+fn is_in_line(instance: &CompleteInstance<'_>) -> bool {
+    let communicator = instance.communicator;
+    communicator.is_whole
+        && communicator.kind == CommunicatorKind::Intra
+        && instance.operation.blocking() == instance.operation
+}
+
 /// Bytes of one process, of a blocking collective on a whole intracommunicator in which all have equally many; `None` for
 /// others.
 fn bytes_of_one(instance: &CompleteInstance<'_>) -> Option<u64> {
     let communicator = instance.communicator;
     let n = communicator.members.len();
     let operation = instance.operation;
-    let is_wanted = communicator.is_whole
-        && communicator.kind == CommunicatorKind::Intra
-        && n > 1
-        && operation.blocking() == operation
-        && instance.n_failed == 0;
-    if !is_wanted {
+    if !is_in_line(instance) || n <= 1 || instance.n_failed > 0 {
         return None;
     }
     let payload = |slot: usize| instance.payloads.of(slot);
@@ -289,33 +378,52 @@ impl Recorded {
                 }
             }
             let version = &run.processes[0].trace.identity.mpi.library_version;
+            let (classes, numbers) = classes(kept.classes, &run, &communicators);
             Ok(Self {
                 library: version.lines().next().unwrap_or_default().trim().to_owned(),
                 hosts: clocks.hosts.iter().map(|host| host.name.clone()).collect(),
                 host_of_rank,
                 round_trips_ns: clocks.round_trips_ns.clone(),
-                classes: classes(kept, &run, &communicators),
+                classes,
+                has_more_calls: kept.first.has_more,
+                calls: calls(kept.first, &numbers, &communicators),
             })
         });
         Ok(read?)
     }
 }
 
-fn classes(kept: Collector, run: &Run<'_>, communicators: &Communicators) -> Vec<Class> {
-    let classes = kept.0.into_iter().filter_map(|(key, kept)| {
-        let communicator = communicators.list.get(key.communicator)?;
+/// World ranks of the members of a communicator.
+fn ranks(communicators: &Communicators, number: usize) -> Option<Vec<u32>> {
+    let members = communicators.list.get(number)?.members.iter();
+    Some(members.map(|member| member.world_rank).collect())
+}
+
+/// The classes, and the index of each.
+fn classes(
+    kept: BTreeMap<Key, Kept>,
+    run: &Run<'_>,
+    communicators: &Communicators,
+) -> (Vec<Class>, BTreeMap<Key, usize>) {
+    let mut classes = Vec::new();
+    let mut numbers = BTreeMap::new();
+    for (key, kept) in kept {
+        let communicator = communicators.list.get(key.communicator);
+        let operation = Operation::from_name(key.operation);
+        let ranks = ranks(communicators, key.communicator);
+        let (Some(communicator), Some(operation), Some(ranks)) = (communicator, operation, ranks)
+        else {
+            continue;
+        };
         let mut instances: Vec<Instance> = kept.instances.into_values().collect();
         instances.sort_unstable_by_key(|instance| instance.position);
         let names = key.reported.map(|reported| run.algorithm(reported));
         let names = names.unwrap_or_default();
-        Some(Class {
-            operation: Operation::from_name(key.operation)?,
+        numbers.insert(key, classes.len());
+        classes.push(Class {
+            operation,
             communicator: communicators.entries[communicator.entry].name.clone(),
-            ranks: communicator
-                .members
-                .iter()
-                .map(|member| member.world_rank)
-                .collect(),
+            ranks,
             root: key.root,
             bytes: key.bytes,
             reported: names
@@ -325,7 +433,37 @@ fn classes(kept: Collector, run: &Run<'_>, communicators: &Communicators) -> Vec
                 .collect(),
             n_instances: kept.n,
             instances,
+        });
+    }
+    (classes, numbers)
+}
+
+fn calls(
+    first: FirstCalls,
+    classes: &BTreeMap<Key, usize>,
+    communicators: &Communicators,
+) -> Vec<CollectiveCall> {
+    let Some(&(begin_ns, ..)) = first.calls.keys().next() else {
+        return Vec::new();
+    };
+    let mut all_ranks: BTreeMap<usize, Arc<[u32]>> = BTreeMap::new();
+    let after = |times: Vec<i64>| times.into_iter().map(|ns| (ns - begin_ns) as f64).collect();
+    let calls = first.calls.into_iter().filter_map(|(key, call)| {
+        let of_communicator = match all_ranks.get(&key.1) {
+            Some(ranks) => ranks.clone(),
+            None => {
+                let ranks: Arc<[u32]> = ranks(communicators, key.1)?.into();
+                all_ranks.entry(key.1).or_insert(ranks).clone()
+            }
+        };
+        Some(CollectiveCall {
+            ranks: of_communicator,
+            operation: call.operation,
+            root: call.root,
+            class: call.class.and_then(|class| classes.get(&class).copied()),
+            enters_ns: after(call.enters_ns),
+            leaves_ns: after(call.leaves_ns),
         })
     });
-    classes.collect()
+    calls.collect()
 }

@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, short_bytes};
 
-use super::{Band, Identity, LinkClass, PredictedCandidate, Prediction, Predictions};
+use super::{
+    Band, IDENTITY, Identity, LinkClass, PredictedCandidate, Prediction, Predictions, Ratios,
+    RunPrediction,
+};
 
 /// Candidates that are shown of a class.
 const SHOWN: usize = 5;
@@ -68,7 +71,55 @@ impl Predictions {
             text.push('\n');
             prediction.write(&mut text);
         }
+        if let Some(run) = &self.run {
+            text.push('\n');
+            run.write(&mut text);
+        }
         text
+    }
+}
+
+impl RunPrediction {
+    /// Why nothing is predicted of the whole run; `None` where something could be.
+    #[must_use]
+    pub fn not_predicted(&self) -> Option<String> {
+        let [least, most] = IDENTITY;
+        let is_right = (least..=most).contains(&self.identity);
+        (!is_right).then(|| {
+            format!(
+                "as it ran it is predicted at {:.2} of its time; expected {least} to {most}",
+                self.identity
+            )
+        })
+    }
+
+    fn write(&self, text: &mut String) {
+        let _ = writeln!(
+            text,
+            "{}, {} in {}, if processes compute as long between them as they did",
+            if self.is_begin_only {
+                "the begin of the run"
+            } else {
+                "the whole run"
+            },
+            counted(self.n_calls as u64, "collective"),
+            time(self.took_ns),
+        );
+        if let Some(why) = self.not_predicted() {
+            let _ = writeln!(text, "  cannot predict here: {why}");
+            return;
+        }
+        let _ = writeln!(
+            text,
+            "  as it ran: predicted at {:.2} of its time",
+            self.identity
+        );
+        for (what, Ratios { p05, median, p95 }) in &self.changes {
+            let _ = writeln!(text, "  {what}: {median:.3} of that ({p05:.3} to {p95:.3})");
+        }
+        if self.changes.is_empty() {
+            let _ = writeln!(text, "  no algorithm is clearly faster");
+        }
     }
 }
 

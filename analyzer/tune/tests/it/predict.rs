@@ -5,8 +5,8 @@ use collbench_schedules::open_mpi::{Named, Release, schedule};
 use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Schedule, Way};
 use collbench_stats::random::Random;
 use collbench_tune::predict::{
-    Class, Figure, Instance, MadeFrom, MeasuredLinks, PredictError, Recorded, Sample, ScoreError,
-    Written, predict, score,
+    Class, CollectiveCall, Figure, Instance, MadeFrom, MeasuredLinks, PredictError, Recorded,
+    Sample, ScoreError, Written, predict, score,
 };
 
 const N: usize = 8;
@@ -123,6 +123,8 @@ fn recorded(name: &str, instances: Vec<Instance>) -> Recorded {
             class(Operation::Bcast, name, 1024, instances),
             class(Operation::Alltoall, "alltoall_intra_pairwise", 8, exchanges),
         ],
+        calls: Vec::new(),
+        has_more_calls: false,
     }
 }
 
@@ -421,4 +423,78 @@ fn other_files_than_those_of_links_are_refused() {
     let unknown = with(&class.replace("1e300", "null"), link);
     let links = MeasuredLinks::parse(unknown.as_bytes()).expect("a links file");
     assert_eq!(links.classes[0].link, None);
+}
+
+/// Broadcasts along a schedule, one after the other, with computations of random length between: the calls of class 0, and
+/// how long all take.
+fn program(schedule: &Schedule, random: &mut Random) -> (Vec<CollectiveCall>, f64) {
+    let network = network();
+    let mut evaluator = Evaluator::new(schedule).expect("messages have two ends");
+    let mut at_ns = vec![0.0; N];
+    let mut computes = Random::of(&[12]);
+    let calls = (0..400).map(|_| {
+        let enters_ns: Vec<f64> = at_ns
+            .iter()
+            .map(|ns| ns + computes.uniform_real(0.0, 3e6))
+            .collect();
+        let first_ns = enters_ns.iter().copied().fold(f64::MAX, f64::min);
+        let after: Vec<f64> = enters_ns.iter().map(|ns| ns - first_ns).collect();
+        let leaves_ns = evaluator.leaves_ns(&network, &after, |_| random.exponential_real(8000.0));
+        at_ns = leaves_ns.iter().map(|ns| first_ns + ns).collect();
+        CollectiveCall {
+            ranks: (0..N as u32).collect(),
+            operation: Operation::Bcast,
+            root: 0,
+            class: Some(0),
+            enters_ns,
+            leaves_ns: at_ns.clone(),
+        }
+    });
+    let calls: Vec<_> = calls.collect();
+    (calls, at_ns.into_iter().fold(0.0, f64::max))
+}
+
+#[test]
+fn lateness_is_handed_on_or_absorbed_in_the_whole_run() {
+    let random = &mut Random::of(&[13]);
+    let schedule = of("bcast_intra_pipeline", 1024);
+    let run = simulate(Operation::Bcast, &schedule, 400, random);
+    let mut recorded = recorded("bcast_intra_pipeline", run);
+    recorded.calls = program(&schedule, random).0;
+    let predictions = predict(&recorded, None).expect("a prediction");
+    let fastest = &predictions.predictions[0].candidates[0];
+    assert_eq!(fastest.segment_bytes, 0, "{fastest:?}");
+    let (_, ran_ns) = program(&schedule, random);
+    let (_, changed_ns) = program(&of(&fastest.algorithm, 1024), random);
+    let truth = changed_ns / ran_ns;
+    let run = predictions
+        .run
+        .as_ref()
+        .expect("a prediction of the whole run");
+    assert!((0.99..1.01).contains(&run.identity), "{run:?}");
+    let (_, ratio) = &run.changes[0];
+    // What the calls save alone would be more: late processes absorb a part of it.
+    assert!(
+        ratio.p05 - 0.01 <= truth && truth <= ratio.p95 + 0.01,
+        "{truth} {run:?}"
+    );
+    assert!(truth < 0.97, "{truth}");
+    let text = predictions.to_text();
+    assert!(text.contains("the whole run, 400 collectives in"), "{text}");
+    // Where processes compute otherwise than it seems, such as in calls that are not known, nothing is said.
+    for call in &mut recorded.calls {
+        let last_ns = call.enters_ns.iter().copied().fold(0.0, f64::max);
+        call.leaves_ns
+            .iter_mut()
+            .for_each(|ns| *ns = (*ns + last_ns) / 2.0);
+    }
+    let predictions = predict(&recorded, None).expect("a prediction");
+    let run = predictions
+        .run
+        .as_ref()
+        .expect("a prediction of the whole run");
+    assert!(
+        run.not_predicted().is_some() && run.changes.is_empty(),
+        "{run:?}"
+    );
 }
