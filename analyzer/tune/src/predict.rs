@@ -10,6 +10,7 @@
 
 mod candidates;
 mod document;
+mod eager;
 mod figure;
 mod links;
 mod parameters;

@@ -6,7 +6,7 @@ use collbench_schedules::Link;
 use collbench_text::inert;
 use serde::Deserialize;
 
-use super::parameters::eager_bytes;
+use super::eager::eager_bytes;
 
 /// Name of the document and its version.
 const SCHEMA: &str = "collbench.links/1";

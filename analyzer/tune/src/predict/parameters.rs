@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use collbench_schedules::{Link, Network, Way};
 
+use super::eager::eager_bytes;
 use super::links::{MeasuredClass, MeasuredLinks};
 use super::recorded::{Class, Recorded, Sample};
 
@@ -18,15 +19,6 @@ const FACTOR: f64 = 2.5;
 const FASTEST: f64 = 0.1;
 /// The quantile of calls to send and receive that is their overhead: what is longer was disturbed.
 const UNDISTURBED: f64 = 0.1;
-/// The longest messages that Open MPI sends before the receiver asks for them, within a host and between
-/// hosts, bytes: `btl_vader_eager_limit` and `btl_tcp_eager_limit` as they are set by default, less the header.
-const EAGER: [u64; 2] = [4096 - 64, 65_536 - 64];
-
-/// The longest message that is sent before its receiver asks for it, within a host or between hosts, bytes.
-pub(super) fn eager_bytes(is_between: bool) -> u64 {
-    EAGER[usize::from(is_between)]
-}
-
 /// A class of links.
 #[derive(Debug, Clone)]
 pub struct LinkClass {
