@@ -113,7 +113,7 @@ pub struct Options {
     /// Invalidate the caches before each repetition; what that takes in a loop is subtracted
     #[arg(long, conflicts_with_all = ["merge", "compare"])]
     cold_cache: bool,
-    /// When processes arrive: sorted, random, late:PROCESS, or as the ranks of an analysis.json
+    /// When processes arrive: sorted, random, late:PROCESS, or as in the run of a predicted.json or an analysis.json
     /// [default: together]
     #[arg(long, value_name = "PATTERN", value_parser = arrivals::Pattern::of_text)]
     arrivals: Option<arrivals::Pattern>,

@@ -20,7 +20,8 @@ pub(super) enum Pattern {
     Random,
     /// This process after the delay, all others at once.
     Late(usize),
-    /// As in a recorded run: the mean delays of ranks in this `analysis.json`.
+    /// As in a recorded run: the mean delays of ranks in this `analysis.json`, or those of the instances in this
+    /// `predicted.json` of `collbench-tune predict`, in turn.
     Recorded(PathBuf),
 }
 
@@ -42,8 +43,8 @@ impl Pattern {
             },
             _ if text.ends_with(".json") => Ok(Self::Recorded(text.into())),
             _ => Err(format!(
-                "{text}: expected sorted, random, late:PROCESS, or an analysis.json of \
-                 collbench-analyze"
+                "{text}: expected sorted, random, late:PROCESS, an analysis.json of collbench-analyze, \
+                 or a predicted.json of collbench-tune"
             )),
         }
     }
@@ -59,23 +60,27 @@ impl Pattern {
         }
     }
 
-    /// By process the delay after the common instant, ns; 0 for the first. Recorded delays do not
-    /// depend on `delay_ns`.
+    /// By process the delays after the common instant, ns; 0 for the first. Repetitions take them in turn: of recorded
+    /// instances there are several, else one. Recorded delays do not depend on `delay_ns`.
     ///
     /// # Errors
     /// Names the file that cannot be read, and what it lacks.
-    pub(super) fn delays_ns(&self, processes: usize, delay_ns: i64) -> anyhow::Result<Vec<i64>> {
+    pub(super) fn delays_ns(
+        &self,
+        processes: usize,
+        delay_ns: i64,
+        call: Call<'_>,
+    ) -> anyhow::Result<Vec<Vec<i64>>> {
         let part = |share: f64| (delay_ns as f64 * share).round() as i64;
-        let delays = match self {
+        let all = match self {
             Self::Sorted => {
                 let last = processes.saturating_sub(1).max(1) as f64;
-                (0..processes)
-                    .map(|rank| part(rank as f64 / last))
-                    .collect()
+                let delays = (0..processes).map(|rank| part(rank as f64 / last));
+                vec![delays.collect()]
             }
             Self::Random => {
                 let mut random = Random::of(&[processes as u64]);
-                (0..processes).map(|_| part(random.unit())).collect()
+                vec![(0..processes).map(|_| part(random.unit())).collect()]
             }
             Self::Late(late) => {
                 ensure!(
@@ -85,24 +90,74 @@ impl Pattern {
                 );
                 let mut delays = vec![0; processes];
                 delays[*late] = delay_ns;
-                delays
+                vec![delays]
             }
             Self::Recorded(file) => {
                 let text = std::fs::read_to_string(file)
                     .with_context(|| format!("reading {}", file.display()))?;
                 let document: Value = serde_json::from_str(&text)
                     .with_context(|| format!("{} is not JSON", file.display()))?;
-                recorded(&document, processes).with_context(|| file.display().to_string())?
+                let delays = match document["schema"].as_str() {
+                    Some("collbench.tune/1") => in_turn(&document, processes, call),
+                    _ => means(&document, processes).map(|delays| vec![delays]),
+                };
+                delays.with_context(|| file.display().to_string())?
             }
         };
-        let first = delays.iter().copied().min().unwrap_or(0);
-        Ok(delays.into_iter().map(|delay| delay - first).collect())
+        let from_first = all.into_iter().map(|delays: Vec<i64>| {
+            let first = delays.iter().copied().min().unwrap_or(0);
+            delays.into_iter().map(|delay| delay - first).collect()
+        });
+        Ok(from_first.collect())
     }
+}
+
+/// What is called.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
+    /// The operation.
+    pub(super) operation: &'a str,
+    /// Bytes of a process, where there are any.
+    pub(super) bytes: Option<u64>,
+}
+
+/// The arrivals of recorded instances: of the operation among as many processes, and of the length that is the nearest.
+fn in_turn(document: &Value, processes: usize, call: Call<'_>) -> anyhow::Result<Vec<Vec<i64>>> {
+    let classes = document["operations"].as_array().into_iter().flatten();
+    let bytes = call.bytes.unwrap_or(0);
+    let mut nearest: Option<(f64, &Value)> = None;
+    for class in classes {
+        let is_it = class["operation"].as_str() == Some(call.operation)
+            && class["processes"].as_u64() == Some(processes as u64);
+        let length = class["bytes"].as_u64().filter(|_| is_it);
+        if let Some(length) = length {
+            let distance = ((length + 1) as f64 / (bytes + 1) as f64).ln().abs();
+            if nearest.is_none_or(|(least, _)| distance < least) {
+                nearest = Some((distance, class));
+            }
+        }
+    }
+    let (_, class) = nearest.with_context(|| {
+        format!(
+            "has no {} among {processes} processes; measure what was recorded",
+            call.operation
+        )
+    })?;
+    let instances = class["arrivals_ns"].as_array().into_iter().flatten();
+    let delays: Option<Vec<Vec<i64>>> = instances
+        .map(|instance| {
+            let of_ranks = instance.as_array()?.iter().map(Value::as_i64);
+            let delays: Vec<i64> = of_ranks.collect::<Option<_>>()?;
+            (delays.len() == processes).then_some(delays)
+        })
+        .collect();
+    let delays = delays.filter(|delays| !delays.is_empty());
+    delays.with_context(|| format!("has no arrivals of {processes} ranks of {}", call.operation))
 }
 
 /// Mean delays of the ranks in an analysis: by rank, the largest mean lag less its own. All ranks of
 /// a class have the mean lag of their class.
-fn recorded(document: &Value, processes: usize) -> anyhow::Result<Vec<i64>> {
+fn means(document: &Value, processes: usize) -> anyhow::Result<Vec<i64>> {
     let classes = document["classes"].as_array();
     let classes =
         classes.context("has no classes of ranks; give an analysis.json of collbench-analyze")?;
@@ -131,6 +186,11 @@ mod tests {
 
     use super::*;
 
+    const BCAST: Call<'static> = Call {
+        operation: "MPI_Bcast",
+        bytes: Some(100),
+    };
+
     #[test]
     fn patterns_are_read_as_they_are_shown() {
         for text in ["sorted", "random", "late:3", "a:b/analysis.json"] {
@@ -144,7 +204,11 @@ mod tests {
 
     #[test]
     fn delays_begin_with_zero_and_end_with_the_delay() {
-        let delays = |pattern: Pattern, n| pattern.delays_ns(n, 9_000).unwrap();
+        let delays = |pattern: Pattern, n| {
+            let mut delays = pattern.delays_ns(n, 9_000, BCAST).unwrap();
+            assert_eq!(delays.len(), 1);
+            delays.remove(0)
+        };
         assert_eq!(delays(Pattern::Sorted, 4), [0, 3_000, 6_000, 9_000]);
         assert_eq!(delays(Pattern::Late(1), 3), [0, 9_000, 0]);
         assert_eq!(delays(Pattern::Sorted, 1), [0]);
@@ -152,7 +216,7 @@ mod tests {
         assert_eq!(random, delays(Pattern::Random, 8));
         assert!(random.iter().all(|delay| (0..=9_000).contains(delay)));
         assert!(random.contains(&0));
-        assert!(Pattern::Late(3).delays_ns(3, 1).is_err());
+        assert!(Pattern::Late(3).delays_ns(3, 1, BCAST).is_err());
     }
 
     #[test]
@@ -163,10 +227,31 @@ mod tests {
                 { "ranks": [1], "mean_lag_ns": 50 },
             ],
         });
-        assert_eq!(recorded(&document, 3).unwrap(), [0, 750, 0]);
-        let said = |n| recorded(&document, n).unwrap_err().to_string();
+        assert_eq!(means(&document, 3).unwrap(), [0, 750, 0]);
+        let said = |n| means(&document, n).unwrap_err().to_string();
         assert!(said(2).contains("more ranks than 2"));
         assert!(said(4).contains("each of 4 ranks"));
-        assert!(recorded(&json!({}), 1).is_err());
+        assert!(means(&json!({}), 1).is_err());
+    }
+
+    #[test]
+    fn recorded_instances_are_those_of_the_operation_with_the_nearest_length() {
+        let class = |bytes: u64, arrivals: Value| json!({ "operation": "MPI_Bcast", "processes": 2, "bytes": bytes, "arrivals_ns": arrivals });
+        let document = json!({
+            "schema": "collbench.tune/1",
+            "operations": [class(8, json!([[5, 0]])), class(128, json!([[0, 7], [3, 0]])), class(4096, json!([[9, 9]]))],
+        });
+        assert_eq!(in_turn(&document, 2, BCAST).unwrap(), [[0, 7], [3, 0]]);
+        let said = |n, call| in_turn(&document, n, call).unwrap_err().to_string();
+        assert!(said(3, BCAST).contains("no MPI_Bcast among 3 processes"));
+        let operation = "MPI_Reduce";
+        assert!(said(2, Call { operation, ..BCAST }).contains("no MPI_Reduce"));
+        let wrong = json!({ "operations": [class(8, json!([[5]]))] });
+        assert!(
+            in_turn(&wrong, 2, BCAST)
+                .unwrap_err()
+                .to_string()
+                .contains("no arrivals of 2 ranks")
+        );
     }
 }

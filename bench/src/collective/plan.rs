@@ -7,7 +7,7 @@ mod processes;
 use serde::{Deserialize, Serialize};
 
 use super::algorithms::Algorithm;
-use super::arrivals;
+use super::arrivals::{self, Call};
 use super::call::{Element, buffered_space};
 use super::operation::{MasterWorker, Operation, Pattern, PingPong, Simple};
 use crate::measure::estimate::{Figure, Precision};
@@ -334,14 +334,16 @@ impl Part {
                     start.word()
                 )));
             }
-            for n in all {
-                let delays = arrivals.value.pattern.delays_ns(n, arrivals.value.delay_ns);
-                problems.extend(
-                    delays
-                        .err()
-                        .map(|error| arrivals.problem(format!("{error:#}"))),
-                );
-            }
+            let Arrivals { pattern, delay_ns } = &arrivals.value;
+            let names = self.operations.iter().map(|name| &name.value);
+            let mut wrong = all.flat_map(|n| names.clone().map(move |operation| (n, operation)));
+            let wrong = wrong.find_map(|(n, operation)| {
+                let bytes = None;
+                pattern
+                    .delays_ns(n, *delay_ns, Call { operation, bytes })
+                    .err()
+            });
+            problems.extend(wrong.map(|error| arrivals.problem(format!("{error:#}"))));
         }
     }
 

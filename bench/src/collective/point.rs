@@ -8,6 +8,7 @@ use collbench_formats::tree::Wrappers;
 use collbench_stats::spread::Spread;
 
 use super::algorithms::{Algorithm, By};
+use super::arrivals::Call;
 use super::job::{Job, Setting};
 use super::members::Members;
 use super::operation::{Operation, Pattern, PingPong, Simple};
@@ -41,6 +42,8 @@ pub(super) struct Repetitions {
     pub(super) valid: Vec<Vec<Times>>,
     /// Of the valid ones, by process.
     pub(super) parts: Vec<Vec<Parts>>,
+    /// Of the valid ones, latest start less earliest, less the delays that were intended, ns.
+    skews_ns: Vec<i64>,
     samples: Vec<Sample>,
     pub(super) made: usize,
     pub(super) missed: usize,
@@ -107,7 +110,8 @@ struct Candidate<'s> {
     reduction: Reduction,
     /// Whether no other reduction makes sense.
     is_fixed: bool,
-    delays_ns: Vec<i64>,
+    /// Of repetitions in turn, by process.
+    delays_ns: Vec<Vec<i64>>,
     calls: usize,
     subtracted: Subtracted,
     setting: Setting,
@@ -154,7 +158,8 @@ struct Turn<'a> {
     scheme: StartScheme,
     /// Calls in a repetition of a loop.
     calls: usize,
-    delays_ns: &'a [i64],
+    /// Of repetitions in turn, by process.
+    delays_ns: &'a [Vec<i64>],
     /// Whether caches are invalidated, if they are to be cold.
     invalidates: bool,
     /// Half the width of the interval of what was subtracted in that time, ns.
@@ -226,8 +231,7 @@ impl Candidate<'_> {
         let chosen = reductions.get(self.reduction.word());
         let trimmed = chosen.and_then(|summary| summary.trimmed);
         let relative_error = trimmed.and_then(|of| self.relative_error(of, method.precision.error));
-        let skews = repetitions.valid.iter();
-        let skews = skews.map(|times| start_skew_ns(times, &self.delays_ns) as f64);
+        let skews = repetitions.skews_ns.iter().map(|ns| *ns as f64);
         Point {
             operation: series.operation.clone(),
             pattern: self.operation.pattern(),
@@ -265,7 +269,8 @@ impl Candidate<'_> {
             change: Change::within(&times_of(self.reduction), method.precision.relative),
             is_refined: false,
             samples: keeps_samples.then_some(repetitions.samples),
-            delays_ns: self.delays_ns,
+            delays_ns: mean_delays_ns(&self.delays_ns),
+            delays_in_turn: Some(self.delays_ns.len()).filter(|n| *n > 1),
             reductions,
         }
     }
@@ -362,7 +367,13 @@ impl<'a> Measurement<'a> {
             || series.start == StartScheme::BarrierSubtracted;
         let asked = method.reduction.filter(|_| !is_fixed);
         let delays_ns = match &series.arrivals {
-            Some(of) => of.pattern.delays_ns(series.processes, of.delay_ns)?,
+            Some(of) => {
+                let call = Call {
+                    operation: &series.operation,
+                    bytes,
+                };
+                of.pattern.delays_ns(series.processes, of.delay_ns, call)?
+            }
             None => Vec::new(),
         };
         let calls = calls(operation, series.start, method);
@@ -479,7 +490,7 @@ impl<'a> Measurement<'a> {
         &mut self,
         scheme: StartScheme,
         calls: usize,
-        delays_ns: &[i64],
+        delays_ns: &[Vec<i64>],
         precision: Precision,
         value: impl Fn(&[Times]) -> f64,
     ) -> anyhow::Result<(Repetitions, Window)> {
@@ -568,22 +579,29 @@ impl<'a> Measurement<'a> {
         }
         self.job.keep_clocks()?;
         let most = (LONGEST_BATCH / course.window.length_ns()).max(1) as usize;
+        let n = n.min(most).min(MOST_IN_BATCH).min(left);
+        let in_turn = turn
+            .delays_ns
+            .iter()
+            .cycle()
+            .skip(made % turn.delays_ns.len().max(1));
+        let delays_ns: Vec<Vec<i64>> = in_turn.take(n.min(turn.delays_ns.len())).cloned().collect();
         let batch = Batch {
             scheme: turn.scheme,
-            n: n.min(most).min(MOST_IN_BATCH).min(left),
+            n,
             loop_length: turn.calls,
             first_ns: self.job.global().now() + course.lead_ns,
             window_ns: course.window.length_ns(),
             // Nobody can start together better than the clocks agree.
             tolerance_ns: (self.method.tolerance_ns)
                 .max(self.job.clock_error().uncertainty_ns as i64),
-            delays_ns: turn.delays_ns.to_vec(),
+            delays_ns: delays_ns.clone(),
             invalidates: turn.invalidates,
         };
         let batch = self.job.measure(turn.ready, batch)?;
         let counter_tick_ns = self.job.global().counter_tick_ns();
         let keeps = self.keeps_samples.then_some(Keeps { counter_tick_ns });
-        let added = course.repetitions.add(&batch, keeps);
+        let added = course.repetitions.add(&batch, &delays_ns, keeps);
         if added.behind > 0 {
             course.lead_ns = (course.lead_ns * 2.0).min(LONGEST_LEAD);
         }
@@ -610,14 +628,20 @@ impl<'a> Measurement<'a> {
             .flatten()
             .map(|one| one.times.leave - one.times.enter)
             .max();
-        let delay = turn.delays_ns.iter().copied().max().unwrap_or(0);
+        let delays = turn.delays_ns.iter().flatten().copied();
+        let delay = delays.max().unwrap_or(0);
         Ok(longest.unwrap_or(0) + delay + self.invalidation_ns)
     }
 }
 
 impl Repetitions {
-    /// Adds a batch, by process.
-    fn add(&mut self, batch: &[Vec<Repetition>], keeps: Option<Keeps>) -> Added {
+    /// Adds a batch, by process, whose repetitions took these delays in turn.
+    fn add(
+        &mut self,
+        batch: &[Vec<Repetition>],
+        delays_ns: &[Vec<i64>],
+        keeps: Option<Keeps>,
+    ) -> Added {
         let n = batch.first().map_or(0, Vec::len);
         let (mut added, mut ended) = (Added::default(), Vec::new());
         let mut has_missed = true;
@@ -633,6 +657,9 @@ impl Repetitions {
             match state {
                 StartState::InTime => {
                     ended.push(Reduction::Span.of(&times) as i64);
+                    let delays_ns = delays_ns.get(i % delays_ns.len().max(1));
+                    let delays_ns = delays_ns.map_or(&[][..], Vec::as_slice);
+                    self.skews_ns.push(start_skew_ns(&times, delays_ns));
                     self.valid.push(times);
                     let parts = batch.iter().map(|process| process[i].parts);
                     self.parts.push(parts.collect());
@@ -653,6 +680,14 @@ impl Repetitions {
         added.ended_ns = ended.get(ended.len() * 9 / 10).copied();
         added
     }
+}
+
+/// By process the mean of its delays, ns.
+fn mean_delays_ns(delays_ns: &[Vec<i64>]) -> Vec<i64> {
+    let n = delays_ns.len().max(1) as i64;
+    let processes = delays_ns.first().map_or(0, Vec::len);
+    let sum = |rank: usize| delays_ns.iter().map(|of| of[rank]).sum::<i64>();
+    (0..processes).map(|rank| sum(rank) / n).collect()
 }
 
 /// Readings of one counter as ns since the first.
@@ -706,7 +741,7 @@ mod tests {
         let keeps = Keeps {
             counter_tick_ns: Some(0.5),
         };
-        let added = repetitions.add(&batch, Some(keeps));
+        let added = repetitions.add(&batch, &[], Some(keeps));
         let expected = Added {
             behind: 1,
             overruns: 1,

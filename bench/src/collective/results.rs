@@ -96,8 +96,11 @@ pub(crate) struct Point {
     pub(crate) start_asked: Option<StartScheme>,
     /// Arrivals in words; `None` if all processes start together.
     pub(crate) arrivals: Option<String>,
-    /// By process the delay of its start, ns; empty if all start together.
+    /// By process the delay of its start, ns, or the mean of several; empty if all start together.
     pub(crate) delays_ns: Vec<i64>,
+    /// How many recorded arrivals the repetitions took in turn; `None` where the delays were the same in all.
+    #[serde(default)]
+    pub(crate) delays_in_turn: Option<usize>,
     /// Which reduction over processes `time_ns` is.
     pub(crate) reduction: Reduction,
     /// The time: figure over repetitions of the reduction over processes, less `subtracted_ns`; of
@@ -408,6 +411,7 @@ impl Point {
             start_asked: None,
             arrivals: None,
             delays_ns: Vec::new(),
+            delays_in_turn: None,
             reduction: Reduction::Mean,
             time_ns: Some(time_ns),
             relative_error: None,
@@ -529,6 +533,7 @@ impl Point {
             start_asked: None,
             arrivals: None,
             delays_ns: Vec::new(),
+            delays_in_turn: None,
             reduction: Reduction::Span,
             time_ns,
             relative_error: time_ns.map(|_| 0.01),

@@ -120,9 +120,9 @@ pub(crate) struct Batch {
     pub(crate) window_ns: i64,
     /// A start later than this after its instant is delayed, ns.
     pub(crate) tolerance_ns: i64,
-    /// By process, the delay of its start after the common instant, or after the barrier, ns; empty
-    /// for none.
-    pub(crate) delays_ns: Vec<i64>,
+    /// By process, the delay of its start after the common instant, or after the barrier, ns. Repetitions
+    /// take them in turn; empty for none.
+    pub(crate) delays_ns: Vec<Vec<i64>>,
     /// Whether caches are invalidated, if they are to be cold.
     pub(crate) invalidates: bool,
 }
@@ -209,17 +209,15 @@ impl Batch {
         mut operation: impl FnMut(),
     ) -> Vec<Repetition> {
         let (clock, line) = (global.clock(), global.line());
-        let delay = self
-            .delays_ns
-            .get(comm.rank() as usize)
-            .copied()
-            .unwrap_or(0) as f64;
+        let rank = comm.rank() as usize;
         let mut cold = cold.filter(|_| self.invalidates);
         let mut all = Vec::with_capacity(self.n);
         for i in 0..self.n {
             // With schemes without instants a start cannot be late.
             let mut start = f64::INFINITY;
             let mut is_missed = false;
+            let delays_ns = self.delays_ns.get(i % self.delays_ns.len().max(1));
+            let delay = delays_ns.and_then(|of| of.get(rank)).copied().unwrap_or(0) as f64;
             let calls = if self.scheme.is_loop() {
                 self.loop_length
             } else {

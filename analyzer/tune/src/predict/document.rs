@@ -1,13 +1,17 @@
 //! The document `collbench.tune/1`.
 
+use collbench_text::json;
 use serde::{Serialize, Serializer};
 
 use super::{
-    Band, Identity, LinkClass, PredictedCandidate, Prediction, Predictions, RunPrediction,
+    Band, Class, Identity, Instance, LinkClass, PredictedCandidate, Prediction, Predictions,
+    RunPrediction,
 };
 
 /// Name of the document and its version.
 pub(super) const SCHEMA: &str = "collbench.tune/1";
+/// Arrivals of processes that are written for a class, at most, or those of ten instances.
+const MOST_ARRIVALS: usize = 6400;
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -95,6 +99,7 @@ struct OfClass<'a> {
     not_predicted: Option<String>,
     candidates: Vec<CandidateOf<'a>>,
     left_out: usize,
+    arrivals_ns: Vec<Vec<i64>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -143,8 +148,6 @@ impl From<Band> for Times {
 impl Predictions {
     /// The document.
     ///
-    /// # Panics
-    /// Never: it has no maps with other keys than texts.
     #[must_use]
     pub fn to_json(&self, made_from: &MadeFrom<'_>) -> String {
         let document = Document {
@@ -155,9 +158,7 @@ impl Predictions {
             operations: self.predictions.iter().map(OfClass::of).collect(),
             run: self.run.as_ref().map(OfRun::of),
         };
-        let mut text = serde_json::to_string_pretty(&document).expect("texts and numbers");
-        text.push('\n');
-        text
+        json::document(&document)
     }
 }
 
@@ -219,8 +220,18 @@ impl<'a> OfClass<'a> {
                 .map(|candidate| CandidateOf::of(candidate, prediction.measured))
                 .collect(),
             left_out: prediction.n_left_out,
+            arrivals_ns: arrivals_ns(class),
         }
     }
+}
+
+/// Of some instances, evenly over the run, when each process entered after the first one, ns.
+fn arrivals_ns(class: &Class) -> Vec<Vec<i64>> {
+    let most = (MOST_ARRIVALS / class.ranks.len().max(1)).clamp(10, 100);
+    let step = class.instances.len().div_ceil(most).max(1);
+    let some = class.instances.iter().step_by(step);
+    let of_one = |instance: &Instance| instance.enters_ns.iter().map(|ns| *ns as i64).collect();
+    some.map(of_one).collect()
 }
 
 impl IdentityOf {

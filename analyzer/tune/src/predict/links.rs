@@ -214,8 +214,14 @@ impl MeasuredClass {
             .map(|ns| ns / 2.0);
         // Where a difference of times is measured as less than nothing, it is not visible.
         let visible = |ns: Option<f64>| ns.map(|ns| ns.max(0.0));
-        let send_overhead_ns = visible(class.o_s_ns);
-        let receive_overhead_ns = visible(class.o_r_ns).or(send_overhead_ns);
+        // Overheads are parts of the way, which was measured better: one that is longer was disturbed.
+        let send_overhead_ns = visible(class.o_s_ns).zip(one_way_ns);
+        let send_overhead_ns = send_overhead_ns.map(|(ns, one_way_ns)| ns.min(one_way_ns));
+        let fits = |ns: &f64| {
+            let known = send_overhead_ns.zip(one_way_ns);
+            known.is_some_and(|(send_ns, one_way_ns)| send_ns + ns <= one_way_ns)
+        };
+        let receive_overhead_ns = visible(class.o_r_ns).filter(fits).or(send_overhead_ns);
         let per_byte_ns = visible(class.G_ns);
         let known = (
             send_overhead_ns,
@@ -230,6 +236,7 @@ impl MeasuredClass {
                 Some(one_way_ns),
                 Some(per_byte_ns),
             ) => {
+                let receive_overhead_ns = receive_overhead_ns.min(one_way_ns - send_overhead_ns);
                 let left_ns = one_way_ns - send_overhead_ns - receive_overhead_ns;
                 let gap_ns = visible(class.g_ns.filter(|_| class.g_is_visible)).unwrap_or(0.0);
                 Some(Link {

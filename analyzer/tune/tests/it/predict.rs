@@ -169,7 +169,20 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
         assert!(is_inside, "{candidate:?} {truth}");
     }
     let again = predict(&recorded, None).expect("a prediction");
-    assert_eq!(predictions.to_json(&MADE_FROM), again.to_json(&MADE_FROM));
+    let json = predictions.to_json(&MADE_FROM);
+    assert_eq!(json, again.to_json(&MADE_FROM));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let arrivals_ns = json["operations"][0]["arrivals_ns"]
+        .as_array()
+        .expect("arrivals");
+    assert_eq!(arrivals_ns.len(), 100);
+    for instance in arrivals_ns {
+        let times = instance.as_array().expect("a time for each process");
+        assert_eq!(times.len(), N);
+        let is_in_time =
+            |ns: &serde_json::Value| ns.as_i64().is_some_and(|ns| (0..=50_000).contains(&ns));
+        assert!(times.iter().all(is_in_time), "{times:?}");
+    }
     let text = predictions.to_text();
     assert!(
         text.contains("identity: ") && !text.contains("cannot predict"),
