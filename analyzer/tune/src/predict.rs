@@ -14,6 +14,7 @@ mod eager;
 mod figure;
 mod links;
 mod parameters;
+mod picture;
 mod recorded;
 mod replay;
 mod score;

@@ -306,6 +306,8 @@ fn predictions_are_compared_with_runs_of_what_was_predicted() {
     assert!((0.93..1.07).contains(&found.ratio), "{found:?}");
     assert_eq!((found.tau, bcast.regret), (Some(1.0), Some(0.0)));
     assert!(found.to_text().contains("tau 1.00"), "{}", found.to_text());
+    let svg = found.to_svg();
+    assert!(svg.contains("MPI_Bcast") && svg.contains("as predicted"), "{svg}");
     // Where the one that was predicted to be the fastest is slow, that is told.
     let mut slow = measured;
     for of in &mut slow[1].classes[0].instances {

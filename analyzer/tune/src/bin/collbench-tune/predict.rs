@@ -88,6 +88,14 @@ pub(crate) struct Score {
     /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+
+    /// Draw measured over predicted times into this SVG file, too
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace the file if it is there
+    #[arg(long, requires = "output")]
+    force: bool,
 }
 
 /// When the newest file of a directory was changed, or a file.
@@ -120,6 +128,9 @@ pub(crate) fn compare(options: &Score) -> anyhow::Result<ExitCode> {
         measured.push(Recorded::read(&files, &mut |_| {}).with_context(shown)?);
     }
     let score = score(&written, &measured)?;
+    if let Some(output) = &options.output {
+        write_file(output, &score.to_svg(), options.force)?;
+    }
     let text = match options.format {
         Format::Text => score.to_text(),
         Format::Json => score.to_json(),
