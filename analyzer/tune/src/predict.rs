@@ -13,6 +13,7 @@ mod document;
 mod eager;
 mod figure;
 mod links;
+mod own_trees;
 mod parameters;
 mod recorded;
 mod replay;
@@ -23,12 +24,13 @@ use collbench_schedules::{Evaluator, Network, Schedule};
 use collbench_stats::random::Random;
 use rayon::prelude::*;
 
-pub use candidates::Candidate;
+pub use candidates::{Candidate, Method};
 pub use document::MadeFrom;
 pub use figure::Figure;
 pub use links::{LinksError, MeasuredClass, MeasuredLinks, OtherHosts};
+pub use own_trees::{LeftOut, NamedTreeFile};
 pub use parameters::{LinkClass, Parameters, UnknownHost};
-pub use recorded::{Class, CollectiveCall, Instance, Recorded, Sample};
+pub use recorded::{Class, CollectiveCall, Instance, OwnTree, Recorded, Sample};
 pub use replay::Ratios;
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
 
@@ -82,11 +84,11 @@ pub struct Identity {
     pub n: usize,
 }
 
-/// An algorithm and how long it takes.
+/// An algorithm, or a tree, and how long it takes.
 #[derive(Debug, Clone)]
 pub struct PredictedCandidate {
     /// Which one.
-    pub algorithm: String,
+    pub method: Method,
     /// Its number for the library.
     pub number: Option<i64>,
     /// Length of a segment, bytes; 0: none.
@@ -110,6 +112,8 @@ pub struct Prediction {
     pub candidates: Vec<PredictedCandidate>,
     /// Algorithms that are left out, since they have messages between hosts, or of lengths, of which too little is known.
     pub n_left_out: usize,
+    /// Trees that are left out.
+    pub trees_left_out: Vec<LeftOut>,
 }
 
 /// All predictions of a run.
@@ -123,6 +127,10 @@ pub struct Predictions {
     pub predictions: Vec<Prediction>,
     /// How long the whole run takes; `None` if nothing else is predicted.
     pub run: Option<RunPrediction>,
+    /// The tree files.
+    pub tree_files: Vec<NamedTreeFile>,
+    /// What these have that no call of the run would run on.
+    pub trees_left_out: Vec<LeftOut>,
 }
 
 /// How long the whole run takes with other algorithms, while processes compute between collectives as long as they did.
@@ -232,14 +240,15 @@ fn takes_ns(
     figure.takes_ns(enters_ns, leaves_ns)
 }
 
-/// Predicts what the algorithms of the library would have taken for each class of calls of a run, with the parameters of
-/// a links file where it has them.
+/// Predicts what the algorithms of the library, and the trees of some files, would have taken for each class of calls of a
+/// run, with the parameters of a links file where it has them.
 ///
 /// # Errors
 /// [`PredictError`] if that is not possible at all.
 pub fn predict(
     recorded: &Recorded,
     links: Option<&MeasuredLinks>,
+    tree_files: Vec<NamedTreeFile>,
 ) -> Result<Predictions, PredictError> {
     let library = Version::find(&recorded.library).and_then(Library::of);
     let Some(library) = library else {
@@ -265,6 +274,7 @@ pub fn predict(
         let of_class = OfClass {
             recorded,
             library,
+            tree_files: &tree_files,
             class,
             number: number as u64,
         };
@@ -276,6 +286,10 @@ pub fn predict(
         run: run_prediction(recorded, library, &predictions, &parameters),
         predictions,
         links: parameters.classes,
+        trees_left_out: (tree_files.iter())
+            .flat_map(|file| file.unused(recorded))
+            .collect(),
+        tree_files,
     })
 }
 
@@ -315,14 +329,15 @@ fn run_prediction(
         else {
             continue;
         };
-        let first = candidates
-            .first()
+        let mut algorithms = candidates.iter();
+        let first = algorithms
+            .find(|of| matches!(of.method, Method::Algorithm(_)))
             .filter(|of| of.gain(*measured) >= LEAST_GAIN);
         let all = candidates::candidates(library, class).into_iter();
         if let Some(first) = first
-            && let Some(found) = all.into_iter().find(|of| {
-                of.algorithm == first.algorithm && of.segment_bytes == first.segment_bytes
-            })
+            && let Some(found) = all
+                .into_iter()
+                .find(|of| of.method == first.method && of.segment_bytes == first.segment_bytes)
         {
             *runs = of_class(class, found.schedule);
             n_changed += 1;
@@ -350,6 +365,7 @@ fn run_prediction(
 struct OfClass<'r> {
     recorded: &'r Recorded,
     library: Library,
+    tree_files: &'r [NamedTreeFile],
     class: &'r Class,
     number: u64,
 }
@@ -364,6 +380,7 @@ impl OfClass<'_> {
             identity: self.identity(of_odd),
             candidates: Vec::new(),
             n_left_out: 0,
+            trees_left_out: Vec::new(),
         };
         let is_predictable = prediction.identity.as_ref().is_ok_and(Identity::holds);
         if let (true, Ok(network)) = (
@@ -377,11 +394,14 @@ impl OfClass<'_> {
                 .filter(|candidate| self.is_known(&candidate.schedule, &network, parameters))
                 .collect();
             prediction.n_left_out = n_all - candidates.len();
+            let (trees, left_out) = self.trees(&network, parameters);
+            prediction.trees_left_out = left_out;
+            let candidates: Vec<Candidate> = candidates.into_iter().chain(trees).collect();
             let predicted = candidates.into_par_iter().filter_map(|candidate| {
                 let predicted = self.band(&candidate.schedule, &network, parameters)?;
                 Some(PredictedCandidate {
                     messages: candidate.messages(),
-                    algorithm: candidate.algorithm,
+                    method: candidate.method,
                     number: candidate.number,
                     segment_bytes: candidate.segment_bytes,
                     predicted,
@@ -395,6 +415,35 @@ impl OfClass<'_> {
         Some(prediction)
     }
 
+    /// The trees that the calls would run on, and those of which too little is known.
+    fn trees(&self, network: &Network, parameters: &Parameters) -> (Vec<Candidate>, Vec<LeftOut>) {
+        let (mut trees, mut left_out) = (Vec::new(), Vec::new());
+        let files = self.tree_files.iter();
+        for found in files.filter_map(|file| file.tree_of(self.recorded, self.class)) {
+            match found {
+                Ok(tree) if self.is_known(&tree.schedule, network, parameters) => {
+                    trees.push(Candidate {
+                        method: Method::Tree {
+                            place: tree.place,
+                            crc32: tree.crc32,
+                        },
+                        number: None,
+                        segment_bytes: 0,
+                        schedule: tree.schedule,
+                    });
+                }
+                Ok(tree) => left_out.push(LeftOut {
+                    tree: tree.place,
+                    why: "of its messages, between these hosts or as long, too few were recorded; record more calls, or \
+                          longer ones"
+                        .to_owned(),
+                }),
+                Err(other) => left_out.push(other),
+            }
+        }
+        (trees, left_out)
+    }
+
     /// Predicts what ran in every other tenth of the run, with the parameters of the others.
     fn identity(&self, parameters: &Parameters) -> Result<Identity, String> {
         let even = self.class.tenths(0);
@@ -405,6 +454,12 @@ impl OfClass<'_> {
             ));
         }
         let Some(ran) = candidates::that_ran(self.library, self.class) else {
+            if let Some(tree) = &self.class.tree {
+                return Err(match own_trees::schedule_over(&tree.wrappers, self.class) {
+                    Err(why) => format!("{}: {why}", tree.name),
+                    Ok(_) => format!("{}: it has no schedule", tree.name),
+                });
+            }
             return Err(match self.class.reported.is_empty() {
                 true => "the library did not report what ran".to_owned(),
                 false => "its messages are not those of what the library reported".to_owned(),
@@ -488,6 +543,7 @@ impl Class {
             && self.communicator == other.communicator
             && self.ranks == other.ranks
             && self.reported == other.reported
+            && self.tree == other.tree
     }
 
     /// With the instances of every other tenth of the run only: those of the first one for 0, of the second one for 1.
