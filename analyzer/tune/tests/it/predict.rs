@@ -423,8 +423,7 @@ fn links_that_were_measured_count_more_than_those_of_the_run() {
 fn other_files_than_those_of_links_are_refused() {
     let error = |text: &str| {
         MeasuredLinks::parse(text.as_bytes())
-            .err()
-            .expect("an error")
+            .expect_err("an error")
             .to_string()
     };
     assert!(error("{}").contains("this is not a links file of collbench-bench logp"));
