@@ -18,6 +18,7 @@ pub(crate) mod spanning_trees;
 
 use std::sync::Arc;
 
+use collbench_formats::tree::Wrappers;
 use collbench_formats::{CommunicatorKind, NO_RANK, SequenceEntry};
 use collbench_stats::numbering::mix;
 use serde::{Deserialize, Serialize};
@@ -211,6 +212,14 @@ pub struct Communicators {
 }
 
 impl Communicators {
+    /// The name of a spanning tree of our own, and what it is, by its number; `None` for one whose ranks
+    /// are threads.
+    #[must_use]
+    pub fn own_tree(&self, number: u32) -> Option<(&str, &Wrappers)> {
+        let tree = self.trees.list.get(number as usize)?;
+        (tree.threads == 1).then_some((&tree.name, &tree.wrappers))
+    }
+
     /// Position in `local_comms` of the communicator with this local index; `None` where it has no
     /// (usable) definition.
     #[must_use]

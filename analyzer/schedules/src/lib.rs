@@ -2,14 +2,16 @@
 //! waits for.
 //!
 //! A [`Schedule`] has a list of [`Action`]s for each process. [`open_mpi`] makes the schedules of the
-//! algorithms of Open MPI, [`trees`] those of any spanning tree. An [`Evaluator`] finds out how long one
-//! takes on a [`Network`]. This crate does not know traces.
+//! algorithms of Open MPI, [`own_trees`] those of collectives over spanning trees of our own, [`trees`]
+//! those of any spanning tree. An [`Evaluator`] finds out how long one takes on a [`Network`]. This crate
+//! does not know traces.
 #![forbid(unsafe_code)]
 
 mod call;
 mod evaluate;
 mod network;
 pub mod open_mpi;
+pub mod own_trees;
 mod program;
 mod schedule;
 pub mod trees;

@@ -186,6 +186,16 @@ impl CompleteInstance<'_> {
         all.find(|site| **site != NO_SITE).copied()
     }
 
+    /// The spanning tree of our own that it ran on, as its event collectors show it: a number for
+    /// [`Communicators::own_tree`](crate::communicators::Communicators::own_tree). `None` where none
+    /// recorded a pass.
+    #[must_use]
+    pub fn own_tree(&self) -> Option<u32> {
+        let tree = self.passes.first()?.tree;
+        let is_one = self.passes.iter().all(|pass| pass.tree == tree);
+        is_one.then_some(tree)
+    }
+
     /// Which processes depend on which.
     #[must_use]
     #[inline]

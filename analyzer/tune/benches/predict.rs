@@ -101,6 +101,7 @@ fn recorded() -> Recorded {
             root: 0,
             bytes: BYTES,
             reported: vec![NAME.to_owned()],
+            tree: None,
             n_instances: 1000,
             instances,
         }],
@@ -113,7 +114,7 @@ fn recorded() -> Recorded {
 fn predicts(bencher: divan::Bencher<'_, '_>) {
     let recorded = recorded();
     bencher.bench_local(|| {
-        let predictions = predict(&recorded, None).expect("predictions");
+        let predictions = predict(&recorded, None, Vec::new()).expect("predictions");
         let prediction = &predictions.predictions[0];
         assert!(
             !prediction.candidates.is_empty(),

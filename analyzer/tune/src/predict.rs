@@ -13,28 +13,32 @@ mod document;
 mod eager;
 mod figure;
 mod links;
+mod own_trees;
 mod parameters;
 mod picture;
 mod recorded;
 mod replay;
 mod score;
 mod screen;
+mod whole_run;
 
 use collbench_schedules::{Evaluator, Network, Schedule};
 use collbench_stats::random::Random;
 use rayon::prelude::*;
 
-pub use candidates::Candidate;
+pub use candidates::{Candidate, Method};
 pub use document::MadeFrom;
 pub use figure::Figure;
 pub use links::{LinksError, MeasuredClass, MeasuredLinks, OtherHosts};
+pub use own_trees::{LeftOut, NamedTreeFile};
 pub use parameters::{LinkClass, Parameters, UnknownHost};
-pub use recorded::{Class, CollectiveCall, Instance, Recorded, Sample};
+pub use recorded::{Class, CollectiveCall, Instance, OwnTree, Recorded, Sample};
 pub use replay::Ratios;
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
+pub use whole_run::RunPrediction;
 
 use crate::open_mpi::{Library, Version};
-use replay::{Replay, Runs};
+use whole_run::WholeRun;
 
 /// How often deviations are drawn.
 const DRAWS: u64 = 200;
@@ -52,9 +56,6 @@ const LEAST_INSTANCES: usize = 20;
 /// A schedule may have messages so many times as long as those that were recorded, and in any case such short ones, bytes.
 const LONGER: u64 = 2;
 const SHORTEST: u64 = 64;
-
-/// What is faster by less is not distinguished from what ran.
-const LEAST_GAIN: f64 = 0.03;
 
 /// Where the median of predicted by measured times must be for what ran, and where most of them must be.
 const IDENTITY: [f64; 2] = [0.95, 1.05];
@@ -83,11 +84,11 @@ pub struct Identity {
     pub n: usize,
 }
 
-/// An algorithm and how long it takes.
+/// An algorithm, or a tree, and how long it takes.
 #[derive(Debug, Clone)]
 pub struct PredictedCandidate {
     /// Which one.
-    pub algorithm: String,
+    pub method: Method,
     /// Its number for the library.
     pub number: Option<i64>,
     /// Length of a segment, bytes; 0: none.
@@ -111,6 +112,8 @@ pub struct Prediction {
     pub candidates: Vec<PredictedCandidate>,
     /// Algorithms that are left out, since they have messages between hosts, or of lengths, of which too little is known.
     pub n_left_out: usize,
+    /// Trees that are left out.
+    pub trees_left_out: Vec<LeftOut>,
 }
 
 /// All predictions of a run.
@@ -124,21 +127,10 @@ pub struct Predictions {
     pub predictions: Vec<Prediction>,
     /// How long the whole run takes; `None` if nothing else is predicted.
     pub run: Option<RunPrediction>,
-}
-
-/// How long the whole run takes with other algorithms, while processes compute between collectives as long as they did.
-#[derive(Debug, Clone)]
-pub struct RunPrediction {
-    /// How many collectives are carried out.
-    pub n_calls: usize,
-    /// Whether these are the begin of the run only.
-    pub is_begin_only: bool,
-    /// From their first enter to their last leave, ns.
-    pub took_ns: f64,
-    /// As it ran: the median of predicted by recorded times.
-    pub identity: f64,
-    /// What is changed, and the times with it by those of the run as it ran; empty if the identity does not hold.
-    pub changes: Vec<(String, Ratios)>,
+    /// The tree files.
+    pub tree_files: Vec<NamedTreeFile>,
+    /// What these have that no call of the run would run on.
+    pub trees_left_out: Vec<LeftOut>,
 }
 
 /// Why nothing is predicted.
@@ -233,14 +225,15 @@ fn takes_ns(
     figure.takes_ns(enters_ns, leaves_ns)
 }
 
-/// Predicts what the algorithms of the library would have taken for each class of calls of a run, with the parameters of
-/// a links file where it has them.
+/// Predicts what the algorithms of the library, and the trees of some files, would have taken for each class of calls of a
+/// run, with the parameters of a links file where it has them.
 ///
 /// # Errors
 /// [`PredictError`] if that is not possible at all.
 pub fn predict(
     recorded: &Recorded,
     links: Option<&MeasuredLinks>,
+    tree_files: Vec<NamedTreeFile>,
 ) -> Result<Predictions, PredictError> {
     let library = Version::find(&recorded.library).and_then(Library::of);
     let Some(library) = library else {
@@ -266,6 +259,7 @@ pub fn predict(
         let of_class = OfClass {
             recorded,
             library,
+            tree_files: &tree_files,
             class,
             number: number as u64,
         };
@@ -274,83 +268,27 @@ pub fn predict(
     let predictions: Vec<Prediction> = predictions.flatten().collect();
     Ok(Predictions {
         library: recorded.library.clone(),
-        run: run_prediction(recorded, library, &predictions, &parameters),
+        run: WholeRun {
+            recorded,
+            library,
+            predictions: &predictions,
+            parameters: &parameters,
+        }
+        .predict(&tree_files),
         predictions,
         links: parameters.classes,
+        trees_left_out: (tree_files.iter())
+            .flat_map(|file| file.unused(recorded))
+            .collect(),
+        tree_files,
     })
-}
-
-/// The whole run, with the fastest algorithm for each class for which one is clearly faster.
-fn run_prediction(
-    recorded: &Recorded,
-    library: Library,
-    predictions: &[Prediction],
-    parameters: &Parameters,
-) -> Option<RunPrediction> {
-    let of_class = |class: &Class, schedule: Schedule| {
-        let network = parameters.network(recorded, class).ok()?;
-        Some(Runs { schedule, network })
-    };
-    let by_class = recorded.classes.iter().map(|class| {
-        let prediction = predictions.iter().find(|of| of.class.is_same(class));
-        prediction.filter(|of| !of.candidates.is_empty())
-    });
-    let by_class: Vec<Option<&Prediction>> = by_class.collect();
-    let ran = by_class.iter().map(|prediction| {
-        let class = &(*prediction)?.class;
-        of_class(class, candidates::that_ran(library, class)?.schedule)
-    });
-    let ran: Vec<Option<Runs>> = ran.collect();
-    if ran.iter().all(Option::is_none) {
-        return None;
-    }
-    let mut fastest = ran.clone();
-    let mut n_changed = 0;
-    for (runs, prediction) in fastest.iter_mut().zip(&by_class) {
-        let Some(Prediction {
-            class,
-            candidates,
-            measured,
-            ..
-        }) = prediction
-        else {
-            continue;
-        };
-        let first = candidates
-            .first()
-            .filter(|of| of.gain(*measured) >= LEAST_GAIN);
-        let all = candidates::candidates(library, class).into_iter();
-        if let Some(first) = first
-            && let Some(found) = all.into_iter().find(|of| {
-                of.algorithm == first.algorithm && of.segment_bytes == first.segment_bytes
-            })
-        {
-            *runs = of_class(class, found.schedule);
-            n_changed += 1;
-        }
-    }
-    let replay = Replay::new(recorded)?;
-    let ran_ns = replay.takes_ns(&ran, parameters);
-    let identity = Band::of(ran_ns.clone())?.median_ns / replay.took_ns;
-    let mut run = RunPrediction {
-        n_calls: replay.n_calls(),
-        is_begin_only: recorded.has_more_calls,
-        took_ns: replay.took_ns,
-        identity,
-        changes: Vec::new(),
-    };
-    if n_changed > 0 && run.not_predicted().is_none() {
-        let ratios = replay.compared(&ran_ns, &fastest, parameters)?;
-        let what = "the fastest algorithm for each class of calls".to_owned();
-        run.changes.push((what, ratios));
-    }
-    Some(run)
 }
 
 /// A class of calls that is predicted.
 struct OfClass<'r> {
     recorded: &'r Recorded,
     library: Library,
+    tree_files: &'r [NamedTreeFile],
     class: &'r Class,
     number: u64,
 }
@@ -365,6 +303,7 @@ impl OfClass<'_> {
             identity: self.identity(of_odd),
             candidates: Vec::new(),
             n_left_out: 0,
+            trees_left_out: Vec::new(),
         };
         let is_predictable = prediction.identity.as_ref().is_ok_and(Identity::holds);
         if let (true, Ok(network)) = (
@@ -378,11 +317,14 @@ impl OfClass<'_> {
                 .filter(|candidate| self.is_known(&candidate.schedule, &network, parameters))
                 .collect();
             prediction.n_left_out = n_all - candidates.len();
+            let (trees, left_out) = self.trees(&network, parameters);
+            prediction.trees_left_out = left_out;
+            let candidates: Vec<Candidate> = candidates.into_iter().chain(trees).collect();
             let predicted = candidates.into_par_iter().filter_map(|candidate| {
                 let predicted = self.band(&candidate.schedule, &network, parameters)?;
                 Some(PredictedCandidate {
                     messages: candidate.messages(),
-                    algorithm: candidate.algorithm,
+                    method: candidate.method,
                     number: candidate.number,
                     segment_bytes: candidate.segment_bytes,
                     predicted,
@@ -396,6 +338,35 @@ impl OfClass<'_> {
         Some(prediction)
     }
 
+    /// The trees that the calls would run on, and those of which too little is known.
+    fn trees(&self, network: &Network, parameters: &Parameters) -> (Vec<Candidate>, Vec<LeftOut>) {
+        let (mut trees, mut left_out) = (Vec::new(), Vec::new());
+        let files = self.tree_files.iter();
+        for found in files.filter_map(|file| file.tree_of(self.recorded, self.class)) {
+            match found {
+                Ok(tree) if self.is_known(&tree.schedule, network, parameters) => {
+                    trees.push(Candidate {
+                        method: Method::Tree {
+                            place: tree.place,
+                            crc32: tree.crc32,
+                        },
+                        number: None,
+                        segment_bytes: 0,
+                        schedule: tree.schedule,
+                    });
+                }
+                Ok(tree) => left_out.push(LeftOut {
+                    tree: tree.place,
+                    why: "of its messages, between these hosts or as long, too few were recorded; record more calls, or \
+                          longer ones"
+                        .to_owned(),
+                }),
+                Err(other) => left_out.push(other),
+            }
+        }
+        (trees, left_out)
+    }
+
     /// Predicts what ran in every other tenth of the run, with the parameters of the others.
     fn identity(&self, parameters: &Parameters) -> Result<Identity, String> {
         let even = self.class.tenths(0);
@@ -406,6 +377,12 @@ impl OfClass<'_> {
             ));
         }
         let Some(ran) = candidates::that_ran(self.library, self.class) else {
+            if let Some(tree) = &self.class.tree {
+                return Err(match own_trees::schedule_over(&tree.wrappers, self.class) {
+                    Err(why) => format!("{}: {why}", tree.name),
+                    Ok(_) => format!("{}: it has no schedule", tree.name),
+                });
+            }
             return Err(match self.class.reported.is_empty() {
                 true => "the library did not report what ran".to_owned(),
                 false => "its messages are not those of what the library reported".to_owned(),
@@ -489,6 +466,7 @@ impl Class {
             && self.communicator == other.communicator
             && self.ranks == other.ranks
             && self.reported == other.reported
+            && self.tree == other.tree
     }
 
     /// With the instances of every other tenth of the run only: those of the first one for 0, of the second one for 1.

@@ -4,7 +4,8 @@ use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, ran, schedule};
 use collbench_schedules::{Call, Parameters, Schedule, What};
 
-use super::recorded::Class;
+use super::own_trees::{checksum, schedule_over};
+use super::recorded::{Class, OwnTree};
 use crate::open_mpi::{Library, Limit};
 
 /// Segments that algorithms are tried with, bytes; 0: none.
@@ -17,11 +18,36 @@ const LINEAR: [&str; 3] = [
     "bcast_intra_basic_linear",
 ];
 
-/// An algorithm with its parameters.
+/// What executes a collective.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Method {
+    /// An algorithm, as the library calls it, such as `bcast_intra_chain`.
+    Algorithm(String),
+    /// A spanning tree of our own.
+    Tree {
+        /// Where it is: file and line.
+        place: String,
+        /// A number for its paths.
+        crc32: u32,
+    },
+}
+
+impl Method {
+    /// What people read.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Algorithm(name) => name,
+            Self::Tree { place, .. } => place,
+        }
+    }
+}
+
+/// An algorithm with its parameters, or a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// As the library calls it, such as `bcast_intra_chain`.
-    pub algorithm: String,
+    /// Which one.
+    pub method: Method,
     /// Its number for `coll_tuned_OPERATION_algorithm`; `None` for what ran.
     pub number: Option<i64>,
     /// Length of a segment, bytes; 0: none.
@@ -63,9 +89,20 @@ fn call(class: &Class) -> Call {
 }
 
 /// What ran: that of which the messages of an instance are. It is what the library reported, whose parameters are looked for;
-/// where it reported nothing, any of its algorithms.
+/// where it reported nothing, any of its algorithms. Of a tree of our own no messages are recorded.
 #[must_use]
 pub(super) fn that_ran(library: Library, class: &Class) -> Option<Candidate> {
+    if let Some(OwnTree { name, wrappers }) = &class.tree {
+        return Some(Candidate {
+            method: Method::Tree {
+                place: name.clone(),
+                crc32: checksum(wrappers),
+            },
+            number: None,
+            segment_bytes: 0,
+            schedule: schedule_over(wrappers, class).ok()?,
+        });
+    }
     let mut with_messages = class.instances.iter().filter(|of| !of.messages.is_empty());
     let mut recorded: Vec<_> = (with_messages.next()?.messages.iter())
         .map(|sample| (sample.from as usize, sample.to as usize, sample.bytes))
@@ -95,7 +132,7 @@ pub(super) fn that_ran(library: Library, class: &Class) -> Option<Candidate> {
             let schedule = schedule(release(library), &named, &call);
             if let Some(schedule) = schedule.filter(is_it) {
                 return Some(Candidate {
-                    algorithm: class.reported.join(" + "),
+                    method: Method::Algorithm(class.reported.join(" + ")),
                     number: None,
                     segment_bytes,
                     schedule,
@@ -151,7 +188,7 @@ fn candidates_with(library: Library, class: &Class, segments: &[u64]) -> Vec<Can
             let schedule = schedule(release(library), &named, &call);
             if let Some(schedule) = schedule.filter(|_| is_possible) {
                 found.push(Candidate {
-                    algorithm: algorithm.function.to_owned(),
+                    method: Method::Algorithm(algorithm.function.to_owned()),
                     number: Some(algorithm.id),
                     segment_bytes,
                     schedule,

@@ -4,8 +4,8 @@ use collbench_text::json;
 use serde::{Serialize, Serializer};
 
 use super::{
-    Band, Class, Identity, Instance, LinkClass, PredictedCandidate, Prediction, Predictions,
-    RunPrediction,
+    Band, Class, Identity, Instance, LeftOut, LinkClass, Method, NamedTreeFile, PredictedCandidate,
+    Prediction, Predictions, RunPrediction,
 };
 
 /// Name of the document and its version.
@@ -17,10 +17,11 @@ const MOST_ARRIVALS: usize = 6400;
 struct Document<'a> {
     schema: &'static str,
     library: &'a str,
-    made_from: &'a MadeFrom<'a>,
+    made_from: AllMadeFrom<'a>,
     links: Vec<Link<'a>>,
     operations: Vec<OfClass<'a>>,
     run: Option<OfRun<'a>>,
+    trees_left_out: Vec<TreeLeftOut<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -74,6 +75,25 @@ fn optional_in_hexadecimal<S: Serializer>(
 }
 
 #[derive(Debug, Serialize)]
+struct AllMadeFrom<'a> {
+    #[serde(flatten)]
+    given: &'a MadeFrom<'a>,
+    trees: Vec<TreeFile<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct TreeFile<'a> {
+    file: &'a str,
+    crc32: String,
+}
+
+#[derive(Debug, Serialize)]
+struct TreeLeftOut<'a> {
+    tree: &'a str,
+    why: &'a str,
+}
+
+#[derive(Debug, Serialize)]
 #[expect(non_snake_case, reason = "the names of LogP")]
 struct Link<'a> {
     name: &'a str,
@@ -94,17 +114,20 @@ struct OfClass<'a> {
     root: usize,
     bytes: u64,
     instances: u64,
-    ran: Ran,
+    ran: Ran<'a>,
     identity: Option<IdentityOf>,
     not_predicted: Option<String>,
     candidates: Vec<CandidateOf<'a>>,
     left_out: usize,
     arrivals_ns: Vec<Vec<i64>>,
+    trees_left_out: Vec<TreeLeftOut<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Ran {
+struct Ran<'a> {
     algorithm: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<&'a str>,
     measured_ns: Times,
 }
 
@@ -118,14 +141,27 @@ struct IdentityOf {
 
 #[derive(Debug, Serialize)]
 struct CandidateOf<'a> {
-    algorithm: &'a str,
-    number: Option<i64>,
-    segment_bytes: u64,
+    #[serde(flatten)]
+    method: MethodOf<'a>,
     messages: usize,
     message_bytes_max: u64,
     predicted_ns: Times,
     measured_ns: Option<Times>,
     gain: f64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum MethodOf<'a> {
+    Algorithm {
+        algorithm: &'a str,
+        number: Option<i64>,
+        segment_bytes: u64,
+    },
+    Tree {
+        tree: &'a str,
+        tree_crc32: String,
+    },
 }
 
 #[derive(Debug, Serialize)]
@@ -153,10 +189,14 @@ impl Predictions {
         let document = Document {
             schema: SCHEMA,
             library: &self.library,
-            made_from,
+            made_from: AllMadeFrom {
+                given: made_from,
+                trees: self.tree_files.iter().map(TreeFile::of).collect(),
+            },
             links: self.links.iter().map(Link::of).collect(),
             operations: self.predictions.iter().map(OfClass::of).collect(),
             run: self.run.as_ref().map(OfRun::of),
+            trees_left_out: self.trees_left_out.iter().map(TreeLeftOut::of).collect(),
         };
         json::document(&document)
     }
@@ -179,6 +219,29 @@ impl<'a> OfRun<'a> {
             identity: run.identity,
             not_predicted: run.not_predicted(),
             changes: changes.collect(),
+        }
+    }
+}
+
+/// A checksum as it is written.
+pub(super) fn crc32(value: u32) -> String {
+    format!("{value:08x}")
+}
+
+impl<'a> TreeFile<'a> {
+    fn of(file: &'a NamedTreeFile) -> Self {
+        Self {
+            file: &file.name,
+            crc32: crc32(file.crc32),
+        }
+    }
+}
+
+impl<'a> TreeLeftOut<'a> {
+    fn of(left_out: &'a LeftOut) -> Self {
+        Self {
+            tree: &left_out.tree,
+            why: &left_out.why,
         }
     }
 }
@@ -210,6 +273,7 @@ impl<'a> OfClass<'a> {
             instances: class.n_instances,
             ran: Ran {
                 algorithm: (!class.reported.is_empty()).then(|| class.reported.join(" + ")),
+                tree: class.tree.as_ref().map(|tree| tree.name.as_str()),
                 measured_ns: prediction.measured.into(),
             },
             identity: prediction.identity.as_ref().ok().map(IdentityOf::of),
@@ -221,6 +285,9 @@ impl<'a> OfClass<'a> {
                 .collect(),
             left_out: prediction.n_left_out,
             arrivals_ns: arrivals_ns(class),
+            trees_left_out: (prediction.trees_left_out.iter())
+                .map(TreeLeftOut::of)
+                .collect(),
         }
     }
 }
@@ -248,9 +315,17 @@ impl IdentityOf {
 impl<'a> CandidateOf<'a> {
     fn of(candidate: &'a PredictedCandidate, measured: Band) -> Self {
         Self {
-            algorithm: &candidate.algorithm,
-            number: candidate.number,
-            segment_bytes: candidate.segment_bytes,
+            method: match &candidate.method {
+                Method::Algorithm(algorithm) => MethodOf::Algorithm {
+                    algorithm,
+                    number: candidate.number,
+                    segment_bytes: candidate.segment_bytes,
+                },
+                Method::Tree { place, crc32: of } => MethodOf::Tree {
+                    tree: place,
+                    tree_crc32: crc32(*of),
+                },
+            },
             messages: candidate.messages.0,
             message_bytes_max: candidate.messages.1,
             predicted_ns: candidate.predicted.into(),

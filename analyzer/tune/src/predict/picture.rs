@@ -33,7 +33,11 @@ impl Score {
         let times = all().flat_map(|of| [of.predicted_ns, of.measured_ns]);
         let least = times.clone().fold(f64::MAX, f64::min);
         let most = times.fold(0.0, f64::max);
-        curves.push("as predicted", Stroke::Line, [(least, least), (most, most)]);
+        curves.push(
+            "measured as predicted",
+            Stroke::Line,
+            [(least, least), (most, most)],
+        );
         let mut by_operation: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
         for class in &self.classes {
             let points = by_operation.entry(&class.operation).or_default();

@@ -10,6 +10,7 @@ use collbench_analyzer::steps::{
 };
 use collbench_analyzer::{AnalyzeError, Options, Progress, RunError, RunFiles};
 use collbench_clocks::timestamp::{Global, Timestamp};
+use collbench_formats::tree::Wrappers;
 use collbench_formats::{CommunicatorKind, Operation};
 use collbench_stats::random::mix;
 
@@ -63,6 +64,16 @@ struct Key {
     root: usize,
     bytes: u64,
     reported: Option<AlgorithmNames>,
+    tree: Option<u32>,
+}
+
+/// A spanning tree of our own that calls ran on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnTree {
+    /// What people call it.
+    pub name: String,
+    /// What it is.
+    pub wrappers: Wrappers,
 }
 
 /// Instances that are predicted together.
@@ -80,6 +91,8 @@ pub struct Class {
     pub bytes: u64,
     /// Names that the library reported.
     pub reported: Vec<String>,
+    /// The tree of our own that they ran on.
+    pub tree: Option<OwnTree>,
     /// How many instances there are.
     pub n_instances: u64,
     /// Some of them, by position.
@@ -226,6 +239,7 @@ impl Adder for Collector {
             root,
             bytes,
             reported: instance.reported,
+            tree: instance.own_tree(),
         });
         if is_in_line(&instance) {
             let first_ns = instance.extent.first_enter;
@@ -419,8 +433,13 @@ fn classes(
         instances.sort_unstable_by_key(|instance| instance.position);
         let names = key.reported.map(|reported| run.algorithm(reported));
         let names = names.unwrap_or_default();
+        let tree = key.tree.and_then(|number| communicators.own_tree(number));
         numbers.insert(key, classes.len());
         classes.push(Class {
+            tree: tree.map(|(name, wrappers)| OwnTree {
+                name: name.to_owned(),
+                wrappers: wrappers.clone(),
+            }),
             operation,
             communicator: communicators.entries[communicator.entry].name.clone(),
             ranks,

@@ -7,6 +7,8 @@ use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, short_bytes};
 use serde::{Deserialize, Serialize};
 
+use super::document;
+use super::own_trees::checksum;
 use super::recorded::{Class, Recorded};
 
 /// Instances that a measurement needs, at least.
@@ -30,11 +32,31 @@ struct WrittenClass {
 
 #[derive(Debug, Clone, Deserialize)]
 struct WrittenCandidate {
-    algorithm: String,
-    segment_bytes: u64,
+    #[serde(flatten)]
+    method: WrittenMethod,
     messages: usize,
     message_bytes_max: u64,
     predicted_ns: WrittenBand,
+}
+
+/// An algorithm, or a tree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum WrittenMethod {
+    /// An algorithm of the library.
+    Algorithm {
+        /// Its name.
+        algorithm: String,
+        /// Length of a segment, bytes; 0: none.
+        segment_bytes: u64,
+    },
+    /// A spanning tree of our own.
+    Tree {
+        /// Where it is: file and line.
+        tree: String,
+        /// A number for its paths.
+        tree_crc32: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -55,8 +77,8 @@ pub enum ScoreError {
     Schema(String),
     /// Nothing that was predicted was measured.
     #[error(
-        "none of the runs has an algorithm that was predicted, {LEAST} times at least, for the same operation, processes, root \
-         and bytes"
+        "none of the runs has an algorithm, or a tree, that was predicted, {LEAST} times at least, for the same operation, \
+         processes, root and bytes"
     )]
     Nothing,
 }
@@ -64,10 +86,9 @@ pub enum ScoreError {
 /// A prediction and its measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
-    /// The algorithm.
-    pub algorithm: String,
-    /// Length of a segment, bytes; 0: none.
-    pub segment_bytes: u64,
+    /// The algorithm, or the tree.
+    #[serde(flatten)]
+    pub method: WrittenMethod,
     /// The predicted median and its band, ns.
     pub predicted_ns: f64,
     /// The 5th percentile of that.
@@ -193,6 +214,26 @@ fn tau(classes: &[ClassScore]) -> Option<f64> {
     (n > 0).then(|| (alike as f64 - unlike as f64) / n as f64)
 }
 
+impl WrittenMethod {
+    fn in_words(&self) -> String {
+        match self {
+            Self::Algorithm {
+                algorithm,
+                segment_bytes: 0,
+            } => inert::line(algorithm, 120),
+            Self::Algorithm {
+                algorithm,
+                segment_bytes,
+            } => format!(
+                "{}, segments of {}",
+                inert::line(algorithm, 120),
+                short_bytes(*segment_bytes)
+            ),
+            Self::Tree { tree, .. } => inert::line(tree, 120),
+        }
+    }
+}
+
 impl WrittenClass {
     fn score(&self, measured: &[Recorded]) -> ClassScore {
         let compared = self.candidates.iter();
@@ -230,14 +271,22 @@ impl WrittenClass {
 }
 
 impl WrittenCandidate {
-    /// Whether it is what ran: the first algorithm that was reported, with as many messages, as long as those.
+    /// Whether it is what ran: the same tree, as its event collectors show it; or the first algorithm that was reported, with
+    /// as many messages, as long as those.
     fn is_of(&self, class: &Class) -> bool {
+        let algorithm = match &self.method {
+            WrittenMethod::Algorithm { algorithm, .. } => algorithm,
+            WrittenMethod::Tree { tree_crc32, .. } => {
+                let ran = class.tree.as_ref().map(|tree| checksum(&tree.wrappers));
+                return ran.map(document::crc32).as_ref() == Some(tree_crc32);
+            }
+        };
         let mut instances = class.instances.iter().filter(|of| !of.messages.is_empty());
         let messages = instances.next().map(|of| {
             let longest = of.messages.iter().map(|message| message.bytes).max();
             (of.messages.len(), longest.unwrap_or(0))
         });
-        class.reported.first() == Some(&self.algorithm)
+        class.reported.first() == Some(algorithm)
             && messages == Some((self.messages, self.message_bytes_max))
     }
 
@@ -248,8 +297,7 @@ impl WrittenCandidate {
         let median = Median::of(instances.map(|instance| instance.took_ns.max(1.0)))?;
         let interval_ns = median.interval.filter(|_| median.n >= LEAST)?;
         Some(Compared {
-            algorithm: self.algorithm.clone(),
-            segment_bytes: self.segment_bytes,
+            method: self.method.clone(),
             predicted_ns: self.predicted_ns.median,
             p05_ns: self.predicted_ns.p05,
             p95_ns: self.predicted_ns.p95,
@@ -286,14 +334,10 @@ impl Score {
                 short_bytes(class.bytes)
             );
             for of in &class.compared {
-                let segments = match of.segment_bytes {
-                    0 => String::new(),
-                    length => format!(", segments of {}", short_bytes(length)),
-                };
                 let _ = writeln!(
                     text,
-                    "  {}{segments}: predicted {} ({} to {}), measured {} ({} to {}), ratio {:.2}",
-                    of.algorithm,
+                    "  {}: predicted {} ({} to {}), measured {} ({} to {}), ratio {:.2}",
+                    of.method.in_words(),
                     time(of.predicted_ns),
                     time(of.p05_ns),
                     time(of.p95_ns),

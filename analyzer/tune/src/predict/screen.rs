@@ -6,8 +6,8 @@ use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, short_bytes};
 
 use super::{
-    Band, IDENTITY, Identity, LinkClass, PredictedCandidate, Prediction, Predictions, Ratios,
-    RunPrediction,
+    Band, IDENTITY, Identity, LeftOut, LinkClass, Method, PredictedCandidate, Prediction,
+    Predictions, Ratios, RunPrediction,
 };
 
 /// Candidates that are shown of a class.
@@ -70,6 +70,10 @@ impl Predictions {
         for prediction in &self.predictions {
             text.push('\n');
             prediction.write(&mut text);
+        }
+        if !self.trees_left_out.is_empty() {
+            text.push('\n');
+            write_left_out(&mut text, "", &self.trees_left_out);
         }
         if let Some(run) = &self.run {
             text.push('\n');
@@ -134,12 +138,26 @@ impl LinkClass {
     }
 }
 
+/// Lines that say why trees are left out.
+fn write_left_out(text: &mut String, indent: &str, left_out: &[LeftOut]) {
+    for LeftOut { tree, why } in left_out {
+        let tree = inert::line(tree, 120);
+        let _ = writeln!(text, "{indent}{tree} left out: {why}");
+    }
+}
+
+/// Whether a candidate is shown: the fastest ones, and all trees, which somebody asked for.
+fn is_shown((nth, candidate): &(usize, &PredictedCandidate)) -> bool {
+    *nth < SHOWN || matches!(candidate.method, Method::Tree { .. })
+}
+
 impl Prediction {
     fn write(&self, text: &mut String) {
         let class = &self.class;
-        let ran = match class.reported.is_empty() {
-            true => "unknown".to_owned(),
-            false => inert::line(&class.reported.join(" + "), 120),
+        let ran = match &class.tree {
+            Some(tree) => inert::line(&tree.name, 120),
+            None if class.reported.is_empty() => "unknown".to_owned(),
+            None => inert::line(&class.reported.join(" + "), 120),
         };
         let _ = writeln!(
             text,
@@ -160,7 +178,7 @@ impl Prediction {
         if let Ok(identity) = &self.identity {
             let _ = writeln!(text, "  identity: {}", identity.in_words());
         }
-        for candidate in self.candidates.iter().take(SHOWN) {
+        for (_, candidate) in self.candidates.iter().enumerate().filter(is_shown) {
             let Band {
                 p05_ns,
                 median_ns,
@@ -173,7 +191,7 @@ impl Prediction {
             let _ = writeln!(
                 text,
                 "  {}{segments}: {} ({} to {}), {:+.0} %",
-                candidate.algorithm,
+                inert::line(candidate.method.name(), 120),
                 time(median_ns),
                 time(p05_ns),
                 time(p95_ns),
@@ -187,5 +205,6 @@ impl Prediction {
                 "  {n} left out: of their messages, between these hosts or as long, too few were recorded"
             );
         }
+        write_left_out(text, "  ", &self.trees_left_out);
     }
 }

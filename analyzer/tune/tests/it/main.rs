@@ -3,5 +3,6 @@
 #[path = "../../../tests/it/built/mod.rs"]
 mod built;
 
+mod own_trees;
 mod predict;
 mod rules;

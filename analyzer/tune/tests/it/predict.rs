@@ -9,8 +9,8 @@ use collbench_tune::predict::{
     Sample, ScoreError, Written, predict, score,
 };
 
-const N: usize = 8;
-const MADE_FROM: MadeFrom<'static> = MadeFrom {
+pub(crate) const N: usize = 8;
+pub(crate) const MADE_FROM: MadeFrom<'static> = MadeFrom {
     trace: "t",
     trace_crc32: 1,
     links_crc32: None,
@@ -35,7 +35,7 @@ fn network() -> Network {
     })
 }
 
-fn of(name: &str, bytes: u64) -> Schedule {
+pub(crate) fn of(name: &str, bytes: u64) -> Schedule {
     let call = Call {
         n_processes: N,
         root: 0,
@@ -50,7 +50,7 @@ fn of(name: &str, bytes: u64) -> Schedule {
 }
 
 /// So many instances of an operation.
-fn simulate(
+pub(crate) fn simulate(
     operation: Operation,
     schedule: &Schedule,
     n: u64,
@@ -93,7 +93,7 @@ fn simulate(
 }
 
 /// A run of a broadcast, and of exchanges of short messages between all processes.
-fn recorded(name: &str, instances: Vec<Instance>) -> Recorded {
+pub(crate) fn recorded(name: &str, instances: Vec<Instance>) -> Recorded {
     let random = &mut Random::of(&[9]);
     let exchanges = simulate(
         Operation::Alltoall,
@@ -108,6 +108,7 @@ fn recorded(name: &str, instances: Vec<Instance>) -> Recorded {
         root: 0,
         bytes,
         reported: vec![name.to_owned()],
+        tree: None,
         n_instances: instances.len() as u64,
         instances,
     };
@@ -128,7 +129,7 @@ fn recorded(name: &str, instances: Vec<Instance>) -> Recorded {
     }
 }
 
-fn median(instances: &[Instance]) -> f64 {
+pub(crate) fn median(instances: &[Instance]) -> f64 {
     let mut times: Vec<f64> = instances.iter().map(|of| of.took_ns).collect();
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
@@ -141,7 +142,7 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
     let ran = of("bcast_intra_pipeline", 1024);
     let run = simulate(Operation::Bcast, &ran, 400, random);
     let recorded = recorded("bcast_intra_pipeline", run);
-    let predictions = predict(&recorded, None).expect("a prediction");
+    let predictions = predict(&recorded, None, Vec::new()).expect("a prediction");
     assert_eq!(predictions.links.len(), 2);
     let prediction = &predictions.predictions[0];
     let identity = prediction.identity.as_ref().expect("what ran is predicted");
@@ -158,7 +159,7 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
     {
         let truth = median(&simulate(
             Operation::Bcast,
-            &of(&candidate.algorithm, 1024),
+            &of(candidate.method.name(), 1024),
             400,
             random,
         ));
@@ -168,7 +169,7 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
             && truth <= candidate.predicted.p95_ns * 1.03;
         assert!(is_inside, "{candidate:?} {truth}");
     }
-    let again = predict(&recorded, None).expect("a prediction");
+    let again = predict(&recorded, None, Vec::new()).expect("a prediction");
     let json = predictions.to_json(&MADE_FROM);
     assert_eq!(json, again.to_json(&MADE_FROM));
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
@@ -200,7 +201,7 @@ fn without_the_algorithm_that_ran_nothing_is_predicted() {
         random,
     );
     let mut other = recorded("bcast_intra_binomial", run);
-    let predictions = predict(&other, None).expect("a prediction");
+    let predictions = predict(&other, None, Vec::new()).expect("a prediction");
     let prediction = &predictions.predictions[0];
     let why = prediction.not_predicted().expect("a reason");
     assert!(
@@ -210,7 +211,7 @@ fn without_the_algorithm_that_ran_nothing_is_predicted() {
     assert!(prediction.candidates.is_empty());
     // What is not reported is found by its messages.
     other.classes[0].reported.clear();
-    let predictions = predict(&other, None).expect("a prediction");
+    let predictions = predict(&other, None, Vec::new()).expect("a prediction");
     assert!(
         predictions.predictions[0]
             .identity
@@ -231,7 +232,7 @@ fn what_takes_longer_than_its_messages_say_is_refused() {
     // Processes that are not on a core meanwhile.
     run.iter_mut().for_each(|of| of.took_ns *= 1.6);
     let slow = recorded("bcast_intra_pipeline", run);
-    let predictions = predict(&slow, None).expect("a prediction");
+    let predictions = predict(&slow, None, Vec::new()).expect("a prediction");
     let why = predictions.predictions[0]
         .not_predicted()
         .expect("a reason");
@@ -249,7 +250,7 @@ fn what_is_missing_is_told() {
         random,
     );
     let few = recorded("bcast_intra_pipeline", run[..30].to_vec());
-    let predictions = predict(&few, None).expect("a prediction");
+    let predictions = predict(&few, None, Vec::new()).expect("a prediction");
     let why = predictions.predictions[0]
         .not_predicted()
         .expect("a reason");
@@ -259,19 +260,19 @@ fn what_is_missing_is_told() {
     let mut without = recorded("bcast_intra_pipeline", without);
     without.classes.truncate(1);
     assert_eq!(
-        predict(&without, None).err(),
+        predict(&without, None, Vec::new()).err(),
         Some(PredictError::NoMessages)
     );
     let mut other = recorded("bcast_intra_pipeline", run);
     other.library = "MPICH 4.0.2".to_owned();
     assert!(matches!(
-        predict(&other, None),
+        predict(&other, None, Vec::new()),
         Err(PredictError::Library(_))
     ));
     let mut unknown = other;
     unknown.library = "Open MPI v4.1.4".to_owned();
     unknown.host_of_rank[3] = None;
-    let predictions = predict(&unknown, None).expect("a prediction");
+    let predictions = predict(&unknown, None, Vec::new()).expect("a prediction");
     let why = predictions.predictions[0]
         .not_predicted()
         .expect("a reason");
@@ -287,7 +288,8 @@ fn predictions_are_compared_with_runs_of_what_was_predicted() {
         100,
         random,
     );
-    let predictions = predict(&recorded("bcast_intra_pipeline", run), None).expect("a prediction");
+    let predictions =
+        predict(&recorded("bcast_intra_pipeline", run), None, Vec::new()).expect("a prediction");
     let written = Written::parse(predictions.to_json(&MADE_FROM).as_bytes()).expect("the document");
     let others = [
         "bcast_intra_binomial",
@@ -307,7 +309,10 @@ fn predictions_are_compared_with_runs_of_what_was_predicted() {
     assert_eq!((found.tau, bcast.regret), (Some(1.0), Some(0.0)));
     assert!(found.to_text().contains("tau 1.00"), "{}", found.to_text());
     let svg = found.to_svg();
-    assert!(svg.contains("MPI_Bcast") && svg.contains("as predicted"), "{svg}");
+    assert!(
+        svg.contains("MPI_Bcast") && svg.contains("measured as predicted"),
+        "{svg}"
+    );
     // Where the one that was predicted to be the fastest is slow, that is told.
     let mut slow = measured;
     for of in &mut slow[1].classes[0].instances {
@@ -362,7 +367,7 @@ fn links_that_were_measured_count_more_than_those_of_the_run() {
     let hosts = ["h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7"];
     // The recorded messages took some 8 us longer, the mean of their exponential delay.
     let right = links_file(&hosts, [105_500.0, 2_005_500.0]);
-    let predictions = predict(&recorded, Some(&right)).expect("a prediction");
+    let predictions = predict(&recorded, Some(&right), Vec::new()).expect("a prediction");
     let names: Vec<_> = predictions
         .links
         .iter()
@@ -390,13 +395,14 @@ fn links_that_were_measured_count_more_than_those_of_the_run() {
     let wrong = predict(
         &recorded,
         Some(&links_file(&mixed, [105_500.0, 2_005_500.0])),
+        Vec::new(),
     );
     let wrong = wrong.expect("a prediction");
     let why = wrong.predictions[0].not_predicted().expect("a reason");
     assert!(why.contains("what ran is predicted at"), "{why}");
     // Hosts of one site only: the others have the links of the run.
     let some = links_file(&hosts[..4], [105_500.0, 1.0]);
-    let predictions = predict(&recorded, Some(&some)).expect("a prediction");
+    let predictions = predict(&recorded, Some(&some), Vec::new()).expect("a prediction");
     let measured: Vec<bool> = predictions
         .links
         .iter()
@@ -404,7 +410,12 @@ fn links_that_were_measured_count_more_than_those_of_the_run() {
         .collect();
     assert_eq!(measured, [true, false, false]);
     assert!(predictions.predictions[0].not_predicted().is_none());
-    let others = predict(&recorded, Some(&links_file(&["a", "b"], [1.0, 1.0]))).err();
+    let others = predict(
+        &recorded,
+        Some(&links_file(&["a", "b"], [1.0, 1.0])),
+        Vec::new(),
+    )
+    .err();
     let others = others.expect("an error").to_string();
     assert!(
         others.contains("between the hosts of the trace (h0, h1")
@@ -417,8 +428,7 @@ fn links_that_were_measured_count_more_than_those_of_the_run() {
 fn other_files_than_those_of_links_are_refused() {
     let error = |text: &str| {
         MeasuredLinks::parse(text.as_bytes())
-            .err()
-            .expect("an error")
+            .expect_err("an error")
             .to_string()
     };
     assert!(error("{}").contains("this is not a links file of collbench-bench logp"));
@@ -442,7 +452,7 @@ fn other_files_than_those_of_links_are_refused() {
 
 /// Broadcasts along a schedule, one after the other, with computations of random length between: the calls of class 0, and
 /// how long all take.
-fn program(schedule: &Schedule, random: &mut Random) -> (Vec<CollectiveCall>, f64) {
+pub(crate) fn program(schedule: &Schedule, random: &mut Random) -> (Vec<CollectiveCall>, f64) {
     let network = network();
     let mut evaluator = Evaluator::new(schedule).expect("messages have two ends");
     let mut at_ns = vec![0.0; N];
@@ -476,11 +486,11 @@ fn lateness_is_handed_on_or_absorbed_in_the_whole_run() {
     let run = simulate(Operation::Bcast, &schedule, 400, random);
     let mut recorded = recorded("bcast_intra_pipeline", run);
     recorded.calls = program(&schedule, random).0;
-    let predictions = predict(&recorded, None).expect("a prediction");
+    let predictions = predict(&recorded, None, Vec::new()).expect("a prediction");
     let fastest = &predictions.predictions[0].candidates[0];
     assert_eq!(fastest.segment_bytes, 0, "{fastest:?}");
     let (_, ran_ns) = program(&schedule, random);
-    let (_, changed_ns) = program(&of(&fastest.algorithm, 1024), random);
+    let (_, changed_ns) = program(&of(fastest.method.name(), 1024), random);
     let truth = changed_ns / ran_ns;
     let run = predictions
         .run
@@ -503,7 +513,7 @@ fn lateness_is_handed_on_or_absorbed_in_the_whole_run() {
             .iter_mut()
             .for_each(|ns| *ns = (*ns + last_ns) / 2.0);
     }
-    let predictions = predict(&recorded, None).expect("a prediction");
+    let predictions = predict(&recorded, None, Vec::new()).expect("a prediction");
     let run = predictions
         .run
         .as_ref()

@@ -11,5 +11,6 @@ mod progress;
 mod random;
 mod reference;
 mod run;
+mod schedules;
 mod threads;
 mod tree_files;

@@ -43,6 +43,8 @@ Examples:
       the same of MPICH, with the other files from its library
   collbench-tune predict trace
       say what each algorithm of the library would have taken in a recorded run
+  collbench-tune predict trace --trees best --trees trees.toml
+      say it of the spanning trees of tree files, too
   collbench-tune score predicted.json trace2 trace3
       say how right that was, from runs with other algorithms
 

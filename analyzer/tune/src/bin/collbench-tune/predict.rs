@@ -10,7 +10,10 @@ use anyhow::{Context, bail};
 use collbench_analyzer::RunFiles;
 use collbench_text::inert;
 use collbench_text::output::{print, write_file};
-use collbench_tune::predict::{MadeFrom, MeasuredLinks, Recorded, Written, predict, score};
+use collbench_tree_files::TreeFile;
+use collbench_tune::predict::{
+    MadeFrom, MeasuredLinks, NamedTreeFile, Recorded, Written, predict, score,
+};
 
 use crate::{Format, read};
 
@@ -27,6 +30,9 @@ pub(crate) struct Predict {
     /// it does not have
     #[arg(long, value_name = "FILE")]
     links: Option<PathBuf>,
+    /// Predict the trees of this tree file, too; may be given several times
+    #[arg(long, value_name = "FILE")]
+    trees: Vec<PathBuf>,
 
     /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -41,13 +47,30 @@ pub(crate) struct Predict {
     force: bool,
 }
 
-/// Predicts what other algorithms would have taken.
+/// Reads a tree file, or `best`.
+fn tree_file(path: &Path) -> anyhow::Result<NamedTreeFile> {
+    let file = TreeFile::read(path)?;
+    let crc32 = match path.to_str() {
+        Some("best") => crc32fast::hash(collbench_tree_files::BEST.as_bytes()),
+        _ => crc32fast::hash(&fs::read(path).with_context(|| inert::path(path))?),
+    };
+    Ok(NamedTreeFile {
+        name: inert::path(path),
+        crc32,
+        file,
+    })
+}
+
+/// Predicts what other algorithms, and trees, would have taken.
 pub(crate) fn run(options: &Predict) -> anyhow::Result<ExitCode> {
+    let trees: Vec<NamedTreeFile> = (options.trees.iter())
+        .map(|path| tree_file(path))
+        .collect::<anyhow::Result<_>>()?;
     let files = RunFiles::open(&options.trace)?;
     let links = options.links.as_deref().map(read_links).transpose()?;
     let (links, links_crc32) = links.unzip();
     let recorded = Recorded::read(&files, &mut |_| {})?;
-    let predictions = predict(&recorded, links.as_ref())?;
+    let predictions = predict(&recorded, links.as_ref(), trees)?;
     let trace = inert::path(&options.trace);
     let json = || {
         predictions.to_json(&MadeFrom {

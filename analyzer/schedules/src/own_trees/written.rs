@@ -1,0 +1,78 @@
+//! What a process does, written down with the tags of its messages.
+
+use std::collections::BTreeMap;
+
+use super::{HEADER_BYTES, NoSchedule};
+use crate::program::{Program, Request};
+use crate::schedule::Schedule;
+
+/// What a process does, and the tags of its messages by other process and in order.
+#[derive(Debug)]
+pub(super) struct Written {
+    program: Program,
+    is_reduction: bool,
+    sent: BTreeMap<usize, Vec<u32>>,
+    received: BTreeMap<usize, Vec<u32>>,
+}
+
+impl Written {
+    pub(super) fn new(rank: usize, is_reduction: bool) -> Self {
+        Self {
+            program: Program::new(rank),
+            is_reduction,
+            sent: BTreeMap::new(),
+            received: BTreeMap::new(),
+        }
+    }
+
+    /// The rank of the process.
+    pub(super) fn rank(&self) -> u32 {
+        self.program.rank() as u32
+    }
+
+    /// Sends a value, and waits for nothing: the library keeps a copy of it.
+    pub(super) fn send(&mut self, to: u32, tag: u32, bytes: u64) {
+        self.sent.entry(to as usize).or_default().push(tag);
+        self.program.isend(to as usize, HEADER_BYTES + bytes);
+    }
+
+    fn begin_to_receive(&mut self, (from, tag): (u32, u32)) -> Request {
+        self.received.entry(from as usize).or_default().push(tag);
+        self.program.irecv(from as usize)
+    }
+
+    /// Waits for a value.
+    pub(super) fn receive(&mut self, from: u32, tag: u32) {
+        let request = self.begin_to_receive((from, tag));
+        self.program.wait(request);
+    }
+
+    /// Waits for some values, each by sender and tag, whichever comes first.
+    pub(super) fn receive_all(&mut self, messages: &[(u32, u32)]) {
+        let begin = |&message| self.begin_to_receive(message);
+        let requests: Vec<Request> = messages.iter().map(begin).collect();
+        self.program.wait_all(requests);
+    }
+
+    /// Combines so many values, each so long, if they are combined.
+    pub(super) fn combine(&mut self, n_values: usize, bytes: u64) {
+        if self.is_reduction && n_values > 1 {
+            self.program.combine((n_values as u64 - 1) * bytes);
+        }
+    }
+}
+
+/// The schedule of all processes, by rank: it tells the messages between two of them apart by their order only.
+pub(super) fn in_order(processes: Vec<Written>) -> Result<Schedule, NoSchedule> {
+    for (from, of) in processes.iter().enumerate() {
+        for (&to, tags) in &of.sent {
+            if processes[to].received.get(&from) != Some(tags) {
+                return Err(NoSchedule::Overtaking { from, to });
+            }
+        }
+    }
+    let processes = processes.into_iter().map(|of| of.program.finish());
+    Ok(Schedule {
+        processes: processes.collect(),
+    })
+}

@@ -1,0 +1,119 @@
+//! How long the whole run takes with other algorithms and trees (closed loop).
+
+use collbench_schedules::Schedule;
+
+use super::candidates::{self, Method};
+use super::own_trees::NamedTreeFile;
+use super::parameters::Parameters;
+use super::recorded::{Class, Recorded};
+use super::replay::{Ratios, Replay, Runs};
+use super::{Band, Prediction};
+use crate::open_mpi::Library;
+
+/// What is faster by less is not distinguished from what ran.
+const LEAST_GAIN: f64 = 0.03;
+
+/// How long the whole run takes with other algorithms, while processes compute between collectives as long as they did.
+#[derive(Debug, Clone)]
+pub struct RunPrediction {
+    /// How many collectives are carried out.
+    pub n_calls: usize,
+    /// Whether these are the begin of the run only.
+    pub is_begin_only: bool,
+    /// From their first enter to their last leave, ns.
+    pub took_ns: f64,
+    /// As it ran: the median of predicted by recorded times.
+    pub identity: f64,
+    /// What is changed, and the times with it by those of the run as it ran; empty if the identity does not hold.
+    pub changes: Vec<(String, Ratios)>,
+}
+
+/// A run of which is known what runs.
+pub(super) struct WholeRun<'r> {
+    pub(super) recorded: &'r Recorded,
+    pub(super) library: Library,
+    pub(super) predictions: &'r [Prediction],
+    pub(super) parameters: &'r Parameters,
+}
+
+impl WholeRun<'_> {
+    /// With the fastest algorithm for each class for which one is clearly faster, and with each tree file.
+    pub(super) fn predict(&self, tree_files: &[NamedTreeFile]) -> Option<RunPrediction> {
+        let ran = self.runs(|prediction| {
+            let ran = candidates::that_ran(self.library, &prediction.class)?;
+            Some(ran.schedule)
+        });
+        if ran.iter().all(Option::is_none) {
+            return None;
+        }
+        let replay = Replay::new(self.recorded)?;
+        let ran_ns = replay.takes_ns(&ran, self.parameters);
+        let mut run = RunPrediction {
+            n_calls: replay.n_calls(),
+            is_begin_only: self.recorded.has_more_calls,
+            took_ns: replay.took_ns,
+            identity: Band::of(ran_ns.clone())?.median_ns / replay.took_ns,
+            changes: Vec::new(),
+        };
+        if run.not_predicted().is_some() {
+            return Some(run);
+        }
+        let fastest = "the fastest algorithm for each class of calls".to_owned();
+        let mut changes = vec![(fastest, self.runs(|of| self.fastest(of)))];
+        for file in tree_files {
+            let over_trees = self.runs(|of| self.tree(file, of));
+            changes.push((file.name.clone(), over_trees));
+        }
+        for (what, mut changed) in changes {
+            if changed.iter().all(Option::is_none) {
+                continue;
+            }
+            for (changed, ran) in changed.iter_mut().zip(&ran) {
+                if changed.is_none() {
+                    changed.clone_from(ran);
+                }
+            }
+            let ratios = replay.compared(&ran_ns, &changed, self.parameters)?;
+            run.changes.push((what, ratios));
+        }
+        Some(run)
+    }
+
+    /// What classes run, as far as it is predicted, and `schedule` says it.
+    fn runs(&self, schedule: impl Fn(&Prediction) -> Option<Schedule>) -> Vec<Option<Runs>> {
+        let of_class = |class: &Class| {
+            let mut predictions = self.predictions.iter();
+            let prediction = predictions.find(|of| of.class.is_same(class))?;
+            let network = self.parameters.network(self.recorded, class).ok()?;
+            let is_predicted = !prediction.candidates.is_empty();
+            let schedule = is_predicted.then(|| schedule(prediction))??;
+            Some(Runs { schedule, network })
+        };
+        self.recorded.classes.iter().map(of_class).collect()
+    }
+
+    /// The tree of a file that the calls of a class would run on, if it is predicted.
+    fn tree(&self, file: &NamedTreeFile, prediction: &Prediction) -> Option<Schedule> {
+        let tree = file.tree_of(self.recorded, &prediction.class)?.ok()?;
+        let is_it = |method: &Method| match method {
+            Method::Tree { crc32, .. } => *crc32 == tree.crc32,
+            Method::Algorithm(_) => false,
+        };
+        let mut methods = prediction.candidates.iter().map(|of| &of.method);
+        methods.any(is_it).then_some(tree.schedule)
+    }
+
+    /// The fastest algorithm of a class, if it is clearly faster than what ran.
+    fn fastest(&self, prediction: &Prediction) -> Option<Schedule> {
+        let mut algorithms = prediction.candidates.iter();
+        let fastest = algorithms.find(|of| matches!(of.method, Method::Algorithm(_)))?;
+        if fastest.gain(prediction.measured) < LEAST_GAIN {
+            return None;
+        }
+        let all = candidates::candidates(self.library, &prediction.class).into_iter();
+        let is_it = |of: &candidates::Candidate| {
+            of.method == fastest.method && of.segment_bytes == fastest.segment_bytes
+        };
+        Some(all.into_iter().find(is_it)?.schedule)
+    }
+}
