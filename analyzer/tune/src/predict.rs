@@ -144,6 +144,12 @@ pub enum PredictError {
         "the trace has no messages inside collectives; record with --layers +messages,+algorithms"
     )]
     NoMessages,
+    /// There are no messages but those of trees, which are not recorded.
+    #[error(
+        "all collectives of the trace ran over trees of our own, whose messages are not recorded; record without --trees, \
+         or with trees for some operations only"
+    )]
+    OnlyTrees,
     /// The links file is of other hosts.
     #[error(transparent)]
     Links(#[from] OtherHosts),
@@ -241,7 +247,12 @@ pub fn predict(
     };
     let mut instances = recorded.classes.iter().flat_map(|class| &class.instances);
     if instances.all(|instance| instance.messages.is_empty()) {
-        return Err(PredictError::NoMessages);
+        let is_over_trees = recorded.classes.iter().any(|class| class.tree.is_some());
+        return Err(if is_over_trees {
+            PredictError::OnlyTrees
+        } else {
+            PredictError::NoMessages
+        });
     }
     if let Some(links) = links {
         links.check(&recorded.hosts)?;

@@ -10,8 +10,8 @@ use collbench_stats::random::Random;
 use collbench_tree_files::TreeFile;
 use collbench_trees::wrappers::{Members, Order, tree_for};
 use collbench_tune::predict::{
-    Instance, Method, NamedTreeFile, OwnTree, Prediction, Recorded, ScoreError, Written, predict,
-    score,
+    Instance, Method, NamedTreeFile, OwnTree, PredictError, Prediction, Recorded, ScoreError,
+    Written, predict, score,
 };
 
 use crate::predict::{MADE_FROM, N, median, of, program, recorded, simulate};
@@ -194,6 +194,9 @@ fn what_ran_over_a_tree_is_predicted_first() {
     other.classes[0].tree = recorded_over("chain 1", random).classes[0].tree.clone();
     let predictions = predict(&other, None, Vec::new()).expect("a prediction");
     assert!(predictions.predictions[0].not_predicted().is_some());
+    other.classes.truncate(1);
+    let without = predict(&other, None, Vec::new());
+    assert_eq!(without.err(), Some(PredictError::OnlyTrees));
 }
 
 #[test]
