@@ -8,6 +8,7 @@
 //! # Source
 //! Hoefler, Schneider, Lumsdaine 2010 (LogGOPSim); for the identity as the first test see `docs/predict.md`.
 
+mod benchmarked;
 mod candidates;
 mod document;
 mod eager;
@@ -26,6 +27,7 @@ use collbench_schedules::{Evaluator, Network, Schedule};
 use collbench_stats::random::Random;
 use rayon::prelude::*;
 
+pub use benchmarked::{Benchmarked, BenchmarkedError};
 pub use candidates::{Candidate, Method};
 pub use document::MadeFrom;
 pub use figure::Figure;

@@ -7,6 +7,7 @@ use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, short_bytes};
 use serde::{Deserialize, Serialize};
 
+use super::benchmarked::{Asked, Benchmarked};
 use super::document;
 use super::own_trees::checksum;
 use super::recorded::{Class, Recorded};
@@ -64,6 +65,12 @@ struct WrittenBand {
     p05: f64,
     median: f64,
     p95: f64,
+}
+
+/// What predictions are compared with.
+struct Measured<'m> {
+    recorded: &'m [Recorded],
+    benchmarked: &'m [Benchmarked],
 }
 
 /// Why there is no score.
@@ -155,15 +162,23 @@ impl Written {
     }
 }
 
-/// Compares predictions with recorded runs.
+/// Compares predictions with recorded runs, and with measurements of `collbench-bench collective`.
 ///
 /// # Errors
 /// [`ScoreError::Nothing`] if nothing that was predicted was measured.
-pub fn score(written: &Written, measured: &[Recorded]) -> Result<Score, ScoreError> {
+pub fn score(
+    written: &Written,
+    recorded: &[Recorded],
+    benchmarked: &[Benchmarked],
+) -> Result<Score, ScoreError> {
+    let measured = Measured {
+        recorded,
+        benchmarked,
+    };
     let classes: Vec<ClassScore> = written
         .operations
         .iter()
-        .map(|class| class.score(measured))
+        .map(|class| class.score(&measured))
         .filter(|class| !class.compared.is_empty())
         .collect();
     let all: Vec<&Compared> = classes.iter().flat_map(|class| &class.compared).collect();
@@ -235,7 +250,7 @@ impl WrittenMethod {
 }
 
 impl WrittenClass {
-    fn score(&self, measured: &[Recorded]) -> ClassScore {
+    fn score(&self, measured: &Measured<'_>) -> ClassScore {
         let compared = self.candidates.iter();
         let compared: Vec<Compared> = compared
             .filter_map(|candidate| candidate.compare(self, measured))
@@ -290,11 +305,35 @@ impl WrittenCandidate {
             && messages == Some((self.messages, self.message_bytes_max))
     }
 
-    fn compare(&self, of: &WrittenClass, measured: &[Recorded]) -> Option<Compared> {
-        let classes = measured.iter().flat_map(|run| &run.classes);
+    /// What measurements are asked for; `None` for segments, whose lengths they do not say.
+    fn asked<'a>(&'a self, of: &'a WrittenClass) -> Option<Asked<'a>> {
+        let algorithm = match &self.method {
+            WrittenMethod::Algorithm {
+                algorithm,
+                segment_bytes: 0,
+            } => algorithm,
+            WrittenMethod::Algorithm { .. } => return None,
+            WrittenMethod::Tree { tree, .. } => tree.rsplit_once(':')?.0,
+        };
+        Some(Asked {
+            operation: &of.operation,
+            bytes: of.bytes,
+            processes: of.processes,
+            root: of.root,
+            algorithm,
+        })
+    }
+
+    fn compare(&self, of: &WrittenClass, measured: &Measured<'_>) -> Option<Compared> {
+        let classes = measured.recorded.iter().flat_map(|run| &run.classes);
         let classes = classes.filter(|class| of.is_of(class) && self.is_of(class));
-        let instances = classes.flat_map(|class| &class.instances);
-        let median = Median::of(instances.map(|instance| instance.took_ns.max(1.0)))?;
+        let recorded_ns = classes
+            .flat_map(|class| &class.instances)
+            .map(|of| of.took_ns);
+        let asked = self.asked(of).into_iter();
+        let asked = asked.flat_map(|asked| measured.benchmarked.iter().map(move |of| (of, asked)));
+        let benchmarked_ns = asked.flat_map(|(of, asked)| of.took_ns(asked));
+        let median = Median::of(recorded_ns.chain(benchmarked_ns).map(|ns| ns.max(1.0)))?;
         let interval_ns = median.interval.filter(|_| median.n >= LEAST)?;
         Some(Compared {
             method: self.method.clone(),

@@ -130,11 +130,11 @@ fn what_trees_take_is_predicted_from_the_messages_of_an_algorithm_and_compared_w
     unknown.classes[0].tree = None;
     unknown.classes.truncate(1);
     assert!(matches!(
-        score(&written, &[unknown]),
+        score(&written, &[unknown], &[]),
         Err(ScoreError::Nothing)
     ));
     let measured = SHAPES.map(|shape| recorded_over(shape, random));
-    let found = score(&written, &measured).expect("a score");
+    let found = score(&written, &measured, &[]).expect("a score");
     let bcast = &found.classes[0];
     assert_eq!(bcast.compared.len(), SHAPES.len(), "{bcast:?}");
     assert!((0.93..1.07).contains(&found.ratio), "{found:?}");

@@ -5,8 +5,8 @@ use collbench_schedules::open_mpi::{Named, Release, schedule};
 use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Schedule, Way};
 use collbench_stats::random::Random;
 use collbench_tune::predict::{
-    Class, CollectiveCall, Figure, Instance, MadeFrom, MeasuredLinks, PredictError, Recorded,
-    Sample, ScoreError, Written, predict, score,
+    Benchmarked, Class, CollectiveCall, Figure, Instance, MadeFrom, MeasuredLinks, PredictError,
+    Recorded, Sample, ScoreError, Written, predict, score,
 };
 
 pub(crate) const N: usize = 8;
@@ -302,7 +302,7 @@ fn predictions_are_compared_with_runs_of_what_was_predicted() {
             recorded(name, run)
         })
         .collect();
-    let found = score(&written, &measured).expect("a score");
+    let found = score(&written, &measured, &[]).expect("a score");
     let bcast = &found.classes[0];
     assert_eq!(bcast.compared.len(), 3, "{bcast:?}");
     assert!((0.93..1.07).contains(&found.ratio), "{found:?}");
@@ -318,13 +318,16 @@ fn predictions_are_compared_with_runs_of_what_was_predicted() {
     for of in &mut slow[1].classes[0].instances {
         of.took_ns *= 9.0;
     }
-    let found = score(&written, &slow).expect("a score");
+    let found = score(&written, &slow, &[]).expect("a score");
     assert!(
         found.regret_worst.is_some_and(|regret| regret > 0.5),
         "{found:?}"
     );
     assert!(found.tau.is_some_and(|tau| tau < 0.5), "{found:?}");
-    assert!(matches!(score(&written, &[]), Err(ScoreError::Nothing)));
+    assert!(matches!(
+        score(&written, &[], &[]),
+        Err(ScoreError::Nothing)
+    ));
     assert!(matches!(Written::parse(b"{}"), Err(ScoreError::Json(_))));
     let other = b"{\"schema\": \"collbench.rules/1\", \"operations\": []}";
     assert!(matches!(Written::parse(other), Err(ScoreError::Schema(_))));
@@ -522,4 +525,63 @@ fn lateness_is_handed_on_or_absorbed_in_the_whole_run() {
         run.not_predicted().is_some() && run.changes.is_empty(),
         "{run:?}"
     );
+}
+
+#[test]
+fn predictions_are_compared_with_measured_collectives() {
+    let random = &mut Random::of(&[14]);
+    let run = simulate(
+        Operation::Bcast,
+        &of("bcast_intra_pipeline", 1024),
+        100,
+        random,
+    );
+    let predictions = predict(&recorded("bcast_intra_pipeline", run), None, Vec::new());
+    let predictions = predictions.expect("a prediction");
+    let written = Written::parse(predictions.to_json(&MADE_FROM).as_bytes()).expect("the document");
+    let network = network();
+    let mut point = |name: &str, function: &str| {
+        let schedule = of(function, 1024);
+        let mut evaluator = Evaluator::new(&schedule).expect("messages have two ends");
+        let samples: Vec<serde_json::Value> = (0..60)
+            .map(|i| {
+                let enters_ns: Vec<f64> = (0..N).map(|_| random.uniform_real(0.0, 50_000.0)).collect();
+                let leaves_ns = evaluator.leaves_ns(&network, &enters_ns, |_| 8000.0);
+                // What began too late does not count.
+                let leaves_ns: Vec<f64> = leaves_ns.iter().map(|ns| ns * if i == 7 { 9.0 } else { 1.0 }).collect();
+                serde_json::json!({ "enter_ns": enters_ns, "leave_ns": leaves_ns, "is_valid": i != 7 })
+            })
+            .collect();
+        serde_json::json!({
+            "operation": "MPI_Bcast", "bytes": 1024, "processes": N, "root": 0, "algorithm": name, "samples": samples,
+        })
+    };
+    let points = [
+        point("binomial", "bcast_intra_binomial"),
+        point("pipeline", "bcast_intra_pipeline"),
+    ];
+    let document = |points: &serde_json::Value| {
+        let run = serde_json::json!({ "mpi_library": "Open MPI v4.1.4, package: Debian" });
+        let document = serde_json::json!({ "schema": "collbench.bench.collective/1", "run": run, "points": points });
+        document.to_string()
+    };
+    let points = serde_json::json!(points);
+    let measured = Benchmarked::parse(document(&points).as_bytes()).expect("a measurement");
+    let found = score(&written, &[], &[measured]).expect("a score");
+    let compared = &found.classes[0].compared;
+    let instances: Vec<usize> = compared.iter().map(|of| of.instances).collect();
+    assert_eq!(instances, [59, 59], "{found:?}");
+    assert!((0.93..1.07).contains(&found.ratio), "{found:?}");
+    assert_eq!(found.tau, Some(1.0));
+    let error = |text: &str| {
+        Benchmarked::parse(text.as_bytes())
+            .err()
+            .expect("an error")
+            .to_string()
+    };
+    assert!(error("[]").contains("this is not what collbench-bench collective"));
+    assert!(
+        error(&document(&points).replace("collective/1", "overlap/1")).contains("bench.overlap/1")
+    );
+    assert!(error(&document(&serde_json::json!([]))).contains("--samples"));
 }

@@ -12,13 +12,15 @@ use collbench_text::inert;
 use collbench_text::output::{print, write_file};
 use collbench_tree_files::TreeFile;
 use collbench_tune::predict::{
-    MadeFrom, MeasuredLinks, NamedTreeFile, Recorded, Written, predict, score,
+    Benchmarked, MadeFrom, MeasuredLinks, NamedTreeFile, Recorded, Written, predict, score,
 };
 
 use crate::{Format, read};
 
 /// A links file is not larger than that, MiB: a thousand processes have half a million links.
 const MAX_LINKS_MIB: u64 = 256;
+/// A measurement with samples is not larger than that, MiB.
+const MAX_MEASUREMENT_MIB: u64 = 1024;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Predict {
@@ -104,8 +106,9 @@ pub(crate) struct Score {
     #[arg(value_name = "PREDICTED")]
     predicted: PathBuf,
 
-    /// Directories of runs that were recorded afterwards, with the algorithms that were predicted
-    #[arg(value_name = "TRACE", required = true)]
+    /// Directories of runs that were recorded afterwards with the algorithms that were predicted, or files of collbench-bench
+    /// collective --algorithms --samples --format json
+    #[arg(value_name = "MEASURED", required = true)]
     measured: Vec<PathBuf>,
 
     /// What to print to stdout
@@ -138,19 +141,24 @@ pub(crate) fn compare(options: &Score) -> anyhow::Result<ExitCode> {
     let text = fs::read(&options.predicted).with_context(shown)?;
     let written = Written::parse(&text).with_context(shown)?;
     let predicted_at = changed(&options.predicted).with_context(shown)?;
-    let mut measured = Vec::new();
+    let (mut recorded, mut benchmarked) = (Vec::new(), Vec::new());
     for path in &options.measured {
         let shown = || inert::path(path);
-        let files = RunFiles::open(path)?;
         if changed(path).with_context(shown)? < predicted_at {
             bail!(
                 "{} is older than the predictions, which may have been made from it; expected a run that was recorded afterwards",
                 shown()
             );
         }
-        measured.push(Recorded::read(&files, &mut |_| {}).with_context(shown)?);
+        if path.is_dir() {
+            let files = RunFiles::open(path)?;
+            recorded.push(Recorded::read(&files, &mut |_| {}).with_context(shown)?);
+        } else {
+            let text = read(path, "measurement", MAX_MEASUREMENT_MIB)?;
+            benchmarked.push(Benchmarked::parse(&text).with_context(shown)?);
+        }
     }
-    let score = score(&written, &measured)?;
+    let score = score(&written, &recorded, &benchmarked)?;
     if let Some(output) = &options.output {
         write_file(output, &score.to_svg(), options.force)?;
     }
