@@ -1,12 +1,15 @@
 #!/bin/bash
 # How right predictions are: scripts/predict.sh DIR [TOPOLOGY...]
 #
-# For each topology a baseline is recorded, what other algorithms and trees of our own would take is predicted
-# from it, and then each of them is recorded, in turns, and compared with its prediction. Traces, predictions and
-# scores go to DIR. Hosts are simulated by tests/cluster, which needs root. Nothing else should run meanwhile.
+# For each topology a baseline is recorded, and links are measured. What other algorithms and trees of our own
+# would take is predicted with the parameters of the baseline, with those of the links file, and, to see
+# that this matters, with those of a links file whose hosts are exchanged. Then each algorithm and tree is
+# recorded, in turns, and compared with its prediction. Traces, predictions and scores go to DIR. Hosts are
+# simulated by tests/cluster, which needs root. Nothing else should run meanwhile.
 #
-# TOPOLOGY: 4x1000 (4 hosts, latency 1000 us) and the like, or two-sites (2 hosts each); without one: 4x1000, 8x1000,
-# 4x100, two-sites.
+# TOPOLOGY: 4x1000 (4 hosts, latency 1000 us) and the like, or two-sites (2 hosts each); one-host: 8 processes on
+# one host, where nothing can be predicted if it has fewer cores; lammps: the loop time of LAMMPS at two
+# sites over trees. Without one: 4x1000, 8x1000, 4x100, two-sites, one-host, lammps.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/mpi.sh
@@ -14,10 +17,12 @@ cluster=$PWD/tests/cluster/cluster
 programs=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)
 record=$programs/collbench-record
 tune=$programs/collbench-tune
+bench=$programs/collbench-bench
 sites=$PWD/tests/cluster/two-sites.topology
+experiments=$PWD/docs/experiments
 trees=()
 for tree in all-to-root hosts-binary hosts-chain hosts-binomial; do
-    trees+=("$PWD/docs/experiments/$tree.toml")
+    trees+=("$experiments/$tree.toml")
 done
 mkdir -p "${1:?a directory for what is measured}"
 mpicc -O1 -o "$1/predicted" tests/programs/predicted.c
@@ -40,11 +45,30 @@ run() {
         > "$1.log" 2>&1
 }
 
+# predict NAME TRACE [OPTIONS]
+predict() {
+    "$tune" predict "${trees[@]/#/--trees=}" "${@:3}" --force -o "$1.json" "$2" > "$1.txt"
+    echo "$1: $(grep -E -c 'identity: ' "$1.txt") classes of calls predicted," \
+        "$(grep -c 'cannot predict here: what' "$1.txt") refused"
+}
+
 # measure NAME PROCESSES SPREAD_US
 measure() {
     local name=$1 traces=()
+    echo "== $name"
     run "$name-base" "$2" "$3" $((2 * rounds))
-    "$tune" predict "${trees[@]/#/--trees=}" --force -o "$name.json" "$name-base" > "$name.txt"
+    "$cluster" mpirun -n "$2" --map-by node "$bench" logp --largest 65536 --links "$name-links.measured" \
+        > "$name-logp.txt" 2> "$name-logp.log"
+    python3 - "$name" <<'END'
+import json, sys
+name = sys.argv[1]
+links = json.load(open(name + "-links.measured"))
+links["hosts"] = links["hosts"][::2] + links["hosts"][1::2]
+json.dump(links, open(name + "-exchanged.measured", "w"))
+END
+    predict "$name" "$name-base"
+    predict "$name-links" "$name-base" --links "$name-links.measured"
+    predict "$name-exchanged" "$name-base" --links "$name-exchanged.measured"
     for turn in $(seq "$turns"); do
         for number in 1 2 3 4 5 6 7 8 9; do
             for operation in allreduce:6 bcast:9 reduce:7 allgather:5 alltoall:4; do
@@ -61,20 +85,53 @@ measure() {
             run "${traces[-1]}" "$2" "$3" $((rounds / turns)) --trees "$tree"
         done
     done
-    "$tune" score --format json "$name.json" "${traces[@]}" > "$name.score.json"
-    echo "== $name"
-    grep -E -c 'identity: ' "$name.txt" | sed 's/$/ classes of calls predicted/'
-    grep -c 'cannot predict' "$name.txt" | sed 's/$/ refused/' || true
-    "$tune" score "$name.json" "${traces[@]}" | tee "$name.score.txt" | tail -n 1
+    for predicted in "$name" "$name-links" "$name-exchanged"; do
+        echo "$predicted: $("$tune" score --force -o "$predicted.svg" "$predicted.json" "${traces[@]}" 2>&1 |
+            tee "$predicted.score.txt" | tail -n 1)"
+    done
 }
 
-[ $# -gt 0 ] || set -- 4x1000 8x1000 4x100 two-sites
+# The loop time of LAMMPS with an allreduce over trees that cross between sites once or twice.
+lammps() {
+    "$cluster" up --replace --topology "$experiments/two-sites-of-4.topology" > cluster.log
+    printf '%s\n' a-1 b-1 b-2 a-2 b-3 a-3 a-4 b-4 > mixed.hosts
+    local command=("$cluster" mpirun --mca rmaps seq --hostfile mixed.hosts -n 8 lmp -in "$experiments/in.minimize")
+    unset OMPI_MCA_coll_tuned_use_dynamic_rules
+    "$record" --force -o lammps-base -- "${command[@]}" > lammps-base.log 2>&1
+    "$tune" predict --trees "$experiments/sites.toml" --trees "$experiments/one-root.toml" --force -o lammps.json \
+        lammps-base > lammps.txt
+    for round in 1 2 3 4 5; do
+        "${command[@]}" > "lammps-library-$round.txt" 2>&1
+        for tree in sites one-root; do
+            "$record" --trees "$experiments/$tree.toml" --no-trace -- "${command[@]}" > "lammps-$tree-$round.txt" 2>&1
+        done
+    done
+    "$record" --force --trees "$experiments/sites.toml" -o lammps-sites -- "${command[@]}" > lammps-sites.log 2>&1
+    echo "== lammps: predicted"
+    sed -n '/^the whole run/,$p' lammps.txt
+    echo "== lammps: measured loop times, s"
+    for tree in library sites one-root; do
+        echo "$tree:" $(sed -n 's/^Loop time of \([0-9.]*\).*/\1/p' lammps-$tree-*.txt)
+    done
+    "$tune" score --force -o lammps.svg lammps.json lammps-sites | tail -n 5
+}
+
+one_host() {
+    "$record" --force -o one-host -- mpirun --oversubscribe --allow-run-as-root -n 8 ./predicted 60 100 8 4096 \
+        > one-host.log 2>&1
+    echo "== one-host"
+    predict one-host-predicted one-host
+}
+
+[ $# -gt 0 ] || set -- 4x1000 8x1000 4x100 two-sites one-host lammps
 for topology; do
     case $topology in
     two-sites)
         "$cluster" up --replace --topology "$sites" > cluster.log
         measure "$topology" 4 1000
         ;;
+    one-host) one_host ;;
+    lammps) lammps ;;
     *x*)
         "$cluster" up --replace --hosts "${topology%x*}" --latency-us "${topology#*x}" > cluster.log
         measure "$topology" "${topology%x*}" "${topology#*x}"

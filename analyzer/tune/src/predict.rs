@@ -33,7 +33,7 @@ pub use document::MadeFrom;
 pub use figure::Figure;
 pub use links::{LinksError, MeasuredClass, MeasuredLinks, OtherHosts};
 pub use own_trees::{LeftOut, NamedTreeFile};
-pub use parameters::{LinkClass, Parameters, UnknownHost};
+pub use parameters::{LinkClass, LinkTooFew, Parameters, UnknownHost};
 pub use recorded::{Class, CollectiveCall, Instance, OwnTree, Recorded, Sample};
 pub use replay::Ratios;
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
@@ -125,6 +125,8 @@ pub struct Predictions {
     pub library: String,
     /// The links between its processes.
     pub links: Vec<LinkClass>,
+    /// Links of which too few messages say how long they take.
+    pub links_too_few: Vec<LinkTooFew>,
     /// By class.
     pub predictions: Vec<Prediction>,
     /// How long the whole run takes; `None` if nothing else is predicted.
@@ -289,6 +291,7 @@ pub fn predict(
         }
         .predict(&tree_files),
         predictions,
+        links_too_few: parameters.too_few,
         links: parameters.classes,
         trees_left_out: (tree_files.iter())
             .flat_map(|file| file.unused(recorded))
@@ -383,7 +386,7 @@ impl OfClass<'_> {
     /// Predicts what ran in every other tenth of the run, with the parameters of the others.
     fn identity(&self, parameters: &Parameters) -> Result<Identity, String> {
         let even = self.class.tenths(0);
-        if even.instances.len() < LEAST_INSTANCES {
+        if self.class.has_too_few() {
             let n = even.instances.len();
             return Err(format!(
                 "too few instances: {n} in every other tenth of the run, expected {LEAST_INSTANCES}"
@@ -482,15 +485,22 @@ impl Class {
             && self.tree == other.tree
     }
 
+    /// Whether it has too few instances to be predicted: in every other tenth of the run.
+    fn has_too_few(&self) -> bool {
+        self.in_tenths(0).count() < LEAST_INSTANCES
+    }
+
+    fn in_tenths(&self, remainder: u64) -> impl Iterator<Item = &Instance> {
+        let last = self.instances.last();
+        let last = last.map_or(0, |instance| instance.position);
+        let is_in = move |of: &&Instance| of.position * 10 / (last + 1) % 2 == remainder;
+        self.instances.iter().filter(is_in)
+    }
+
     /// With the instances of every other tenth of the run only: those of the first one for 0, of the second one for 1.
     fn tenths(&self, remainder: u64) -> Self {
-        let last = self
-            .instances
-            .last()
-            .map_or(0, |instance| instance.position);
-        let is_in = |instance: &&Instance| instance.position * 10 / (last + 1) % 2 == remainder;
         Self {
-            instances: self.instances.iter().filter(is_in).cloned().collect(),
+            instances: self.in_tenths(remainder).cloned().collect(),
             ..self.clone()
         }
     }

@@ -10,11 +10,14 @@ use super::links::{MeasuredClass, MeasuredLinks};
 use super::recorded::{Class, Recorded, Sample};
 
 /// Messages that show a parameter, at least.
-const LEAST: usize = 30;
+pub(super) const LEAST: usize = 30;
 /// Messages that count as short, bytes.
 const SHORT: u64 = 4096;
 /// A new class begins where messages take so many times as long.
 const FACTOR: f64 = 2.5;
+/// The standard error of a median of n values, by the distance of their quartiles and the square root of n, if
+/// they are normally distributed: 1.2533 / 1.3490.
+const ERROR_OF_MEDIAN: f64 = 0.929;
 /// The part of messages that are taken for the fastest ones.
 const FASTEST: f64 = 0.1;
 /// The quantile of calls to send and receive that is their overhead: what is longer was disturbed.
@@ -43,8 +46,19 @@ pub struct LinkClass {
 pub struct Parameters {
     /// The classes.
     pub classes: Vec<LinkClass>,
+    /// Links of which too little is known.
+    pub too_few: Vec<LinkTooFew>,
     /// By pair of hosts, the lower index first.
     of_hosts: BTreeMap<[usize; 2], usize>,
+}
+
+/// Links on which too few short messages were alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkTooFew {
+    /// As of a [`LinkClass`].
+    pub name: String,
+    /// How many were.
+    pub n_messages: usize,
 }
 
 /// It is not known where a process was.
@@ -115,8 +129,12 @@ impl Parameters {
         for (name, hosts) in &others {
             let mut messages = Messages::taken(&mut of_links, hosts);
             let is_between = hosts[0][0] != hosts[0][1];
-            if let Some(class) = LinkClass::of(name, &mut messages, is_between) {
-                parameters.add(class, hosts);
+            match LinkClass::of(name, &mut messages, is_between) {
+                Some(class) => parameters.add(class, hosts),
+                None => parameters.too_few.push(LinkTooFew {
+                    name: name.clone(),
+                    n_messages: messages.short_alone(),
+                }),
             }
         }
         for class in classes {
@@ -285,6 +303,12 @@ impl Messages {
         messages
     }
 
+    /// How many short ones were alone.
+    fn short_alone(&self) -> usize {
+        let short = self.alone_ns.range(..=SHORT);
+        short.map(|(_, times)| times.len()).sum()
+    }
+
     /// How many were alone, and how long the longest one of them was.
     fn alone(&self) -> (usize, u64) {
         let n = self.alone_ns.values().map(Vec::len).sum();
@@ -327,14 +351,20 @@ impl LinkClass {
     /// `None` where too few short messages were alone.
     fn of(name: &str, messages: &mut Messages, is_between: bool) -> Option<Self> {
         let eager_bytes = eager_bytes(is_between);
-        let short = messages.alone_ns.range(..=SHORT);
-        if short.map(|(_, times)| times.len()).sum::<usize>() < LEAST {
+        if messages.short_alone() < LEAST {
             return None;
         }
         let usual_ns = messages.usual_ns();
-        let points = usual_ns.range(..=eager_bytes).map(|(bytes, ns)| {
-            let n = messages.alone_ns[bytes].len();
-            (*bytes as f64, *ns, n as f64)
+        let eager = messages.alone_ns.range_mut(..=eager_bytes);
+        let points = eager.filter_map(|(bytes, times)| {
+            let n = times.len() as f64;
+            let quartiles_ns = quantile(times, 0.75)? - quantile(times, 0.25)?;
+            Some(OfLength {
+                bytes: *bytes as f64,
+                ns: quantile(times, 0.5)?,
+                error_ns: ERROR_OF_MEDIAN * quartiles_ns / n.sqrt(),
+                n,
+            })
         });
         let (at_0_ns, gap_per_byte_ns) = line(&points.collect::<Vec<_>>())?;
         let enough = |times: &mut Vec<f64>| {
@@ -369,17 +399,35 @@ impl LinkClass {
     }
 }
 
-/// The line through points (x, y, weight) with the least squares: y at x = 0, and the slope, which is not negative; through
-/// one x it is level.
-fn line(points: &[(f64, f64, f64)]) -> Option<(f64, f64)> {
-    let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
-    let weight = sum(&|point| point.2);
+/// A median time of messages of one length.
+#[derive(Debug, Clone, Copy)]
+struct OfLength {
+    bytes: f64,
+    ns: f64,
+    /// Its standard error, ns.
+    error_ns: f64,
+    n: f64,
+}
+
+/// The line through medians, weighted by their numbers, with the least squares: ns at 0 bytes, and per byte. It is level
+/// where its slope is negative, or less than twice its standard error; through one length it is level, too.
+fn line(points: &[OfLength]) -> Option<(f64, f64)> {
+    let sum = |of: &dyn Fn(&OfLength) -> f64| points.iter().map(of).sum::<f64>();
+    let weight = sum(&|of| of.n);
     if weight == 0.0 {
         return None;
     }
-    let (x, y) = (sum(&|p| p.2 * p.0) / weight, sum(&|p| p.2 * p.1) / weight);
-    let xx = sum(&|p| p.2 * (p.0 - x) * (p.0 - x));
-    let xy = sum(&|p| p.2 * (p.0 - x) * (p.1 - y));
-    let slope = if xx > 0.0 { (xy / xx).max(0.0) } else { 0.0 };
+    let (x, y) = (
+        sum(&|of| of.n * of.bytes) / weight,
+        sum(&|of| of.n * of.ns) / weight,
+    );
+    let xx = sum(&|of| of.n * (of.bytes - x) * (of.bytes - x));
+    let xy = sum(&|of| of.n * (of.bytes - x) * (of.ns - y));
+    let error = sum(&|of| (of.n * (of.bytes - x) * of.error_ns).powi(2)).sqrt();
+    let slope = if xy >= 2.0 * error && xx > 0.0 {
+        xy / xx
+    } else {
+        0.0
+    };
     Some(((y - slope * x).max(0.0), slope))
 }

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, short_bytes};
 
+use super::parameters::{LEAST, LinkTooFew};
 use super::{
-    Band, IDENTITY, Identity, LeftOut, LinkClass, Method, PredictedCandidate, Prediction,
-    Predictions, Ratios, RunPrediction,
+    Band, IDENTITY, Identity, LEAST_INSTANCES, LeftOut, LinkClass, Method, PredictedCandidate,
+    Prediction, Predictions, Ratios, RunPrediction,
 };
 
 /// Candidates that are shown of a class.
@@ -58,18 +59,46 @@ impl Predictions {
             let of = &link.link;
             let _ = writeln!(
                 text,
-                "{}: o_s {}, o_r {}, L {}, G {:.3} ns per byte, {}",
+                "{}: o_s {}, o_r {}, L {}, {}, {}",
                 link.name,
                 time(of.send_overhead_ns),
                 time(of.receive_overhead_ns),
                 time(of.latency_ns),
-                of.gap_per_byte_ns,
+                match of.gap_per_byte_ns {
+                    0.0 => "G not visible".to_owned(),
+                    ns => format!("G {ns:.3} ns per byte"),
+                },
                 link.source(),
             );
         }
-        for prediction in &self.predictions {
+        for LinkTooFew { name, n_messages } in &self.links_too_few {
+            let messages = match n_messages {
+                0 => "no short message".to_owned(),
+                n => format!("only {}", counted(*n as u64, "short message")),
+            };
+            let _ = writeln!(
+                text,
+                "{name}: {messages} waited for no other one, and {LEAST} are needed; record more calls, or give a links file"
+            );
+        }
+        let (rare, mut others): (Vec<&Prediction>, Vec<&Prediction>) = self
+            .predictions
+            .iter()
+            .partition(|of| of.class.has_too_few());
+        let all_ns = |of: &Prediction| of.class.n_instances as f64 * of.measured.median_ns;
+        others.sort_by(|a, b| all_ns(b).total_cmp(&all_ns(a)));
+        for prediction in others {
             text.push('\n');
             prediction.write(&mut text);
+        }
+        if !rare.is_empty() {
+            let n_instances: u64 = rare.iter().map(|of| of.class.n_instances).sum();
+            let _ = writeln!(
+                text,
+                "\n{} of other operations, roots, payloads or algorithms, of each less than {}: too few to predict",
+                counted(n_instances, "instance"),
+                2 * LEAST_INSTANCES,
+            );
         }
         if !self.trees_left_out.is_empty() {
             text.push('\n');
