@@ -134,7 +134,8 @@ impl Distribution {
         let list = std::mem::take(&mut self.list);
         let is_first = self.histogram.is_none();
         list.count(self.histogram());
-        if !is_first {
+        // The next samples take as long a list.
+        if !is_first || self.precision == Precision::Whole {
             self.list = list.emptied();
         }
     }

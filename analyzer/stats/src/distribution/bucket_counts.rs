@@ -35,8 +35,10 @@ impl BucketCounts {
     /// Inserts `before` counts in front, and extends to at least `n` counts.
     pub(super) fn make_room(&mut self, before: usize, n: usize) {
         fn make_room<T: Copy + Default>(counts: &mut Vec<T>, before: usize, n: usize) {
-            // The maximum is seldom exceeded: room reserved in advance would mostly stay empty.
-            counts.reserve_exact(n.saturating_sub(counts.len()));
+            // The maximum is seldom exceeded: of much room reserved in advance most would stay empty.
+            if counts.capacity() < n {
+                counts.reserve_exact(n + n / 8 - counts.len());
+            }
             if before > 0 {
                 counts.splice(0..0, std::iter::repeat_n(T::default(), before));
             }

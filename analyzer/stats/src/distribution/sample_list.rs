@@ -49,8 +49,9 @@ impl SampleList {
         for &sample in samples {
             let sample: i64 = sample.into();
             total = total.wrapping_add(sample);
-            upper |= (sample.wrapping_sub(i32::MIN.into()) as u64) >> 32;
+            upper |= sample.wrapping_sub(i32::MIN.into()).cast_unsigned();
         }
+        upper >>= 32;
         if let Self::Short(list) = self
             && upper == 0
         {
