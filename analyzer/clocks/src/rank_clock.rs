@@ -119,55 +119,43 @@ pub struct ManyStamps<'c> {
     short: Option<ShortLine>,
 }
 
-/// A [`RankClock`] for timestamps that are close to one another and to the start of the run, as all
-/// in a file without damage are.
-#[derive(Debug, Clone, Copy)]
-pub struct NearStamps(ShortLine);
-
-impl NearStamps {
-    /// Two timestamps, ticks, as [`ManyStamps::both`] converts them.
-    #[must_use]
-    #[inline]
-    pub fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
-        [enter, leave].map(|ticks| Timestamp::from_ns(self.0.ns(ticks)))
-    }
-}
-
 /// A [`RankClock`] for timestamps up to some tick, all less than 2^60 ns (36 years) from the start of the run.
 #[derive(Debug, Clone, Copy)]
-pub struct BoundedStamps(ShortLine);
+pub struct BoundedStamps {
+    line: ShortLine,
+    last: u64,
+}
 
 impl BoundedStamps {
+    /// Whether timestamps up to this one, ticks, are converted.
+    #[must_use]
+    #[inline]
+    pub fn reaches(&self, ticks: u64) -> bool {
+        ticks <= self.last
+    }
+
     /// A timestamp, ticks, as [`RankClock::global`] converts it; meaningless beyond that tick.
     #[must_use]
     #[inline]
     pub fn global(&self, ticks: u64) -> Timestamp<Global> {
-        Timestamp::from_near_ns(self.0.ns(ticks))
+        Timestamp::from_near_ns(self.line.ns(ticks))
     }
 }
 
 impl ManyStamps<'_> {
     /// The conversion for timestamps up to this one, ticks, if none of them is far from the start.
     pub fn up_to(&self, last: u64) -> Option<BoundedStamps> {
-        let short = self.short.filter(|_| ShortLine::is_near(last))?;
-        let is_bounded = |ticks| Timestamp::from_ns(short.ns(ticks)).ns() == short.ns(ticks);
-        (is_bounded(0) && is_bounded(last)).then_some(BoundedStamps(short))
-    }
-
-    /// The conversion for timestamps whose bits are all set in `ticks`, if they are close to the
-    /// start.
-    #[inline]
-    pub fn near(&self, ticks: u64) -> Option<NearStamps> {
-        let short = self.short.filter(|_| ShortLine::is_near(ticks))?;
-        Some(NearStamps(short))
+        let line = self.short.filter(|_| ShortLine::is_near(last))?;
+        let is_bounded = |ticks| Timestamp::from_ns(line.ns(ticks)).ns() == line.ns(ticks);
+        (is_bounded(0) && is_bounded(last)).then_some(BoundedStamps { line, last })
     }
 
     /// Converts two timestamps, ticks, as two calls of [`RankClock::global`] would.
     #[must_use]
     #[inline]
     pub fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
-        if let Some(near) = self.near(enter | leave) {
-            return near.both(enter, leave);
+        if let Some(line) = self.short.filter(|_| ShortLine::is_near(enter | leave)) {
+            return [enter, leave].map(|ticks| Timestamp::from_ns(line.ns(ticks)));
         }
         [enter, leave].map(|ticks| self.clock.global(Timestamp::from_ticks(ticks)))
     }

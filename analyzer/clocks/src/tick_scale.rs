@@ -76,10 +76,12 @@ impl TickScale {
             .filter(|&by| by < 2)?;
         let is_near = ShortLine::is_near(self.origin_ticks as u64)
             && self.origin_ns.unsigned_abs() < ShortLine::FAR;
+        let multiplier = (self.multiplier as i64) << shift;
+        let origin_ns = i128::from(self.origin_ns.wrapping_sub(start_ns)) << ShortLine::SHIFT;
+        let before_origin = i128::from(self.origin_ticks) * i128::from(multiplier);
         is_near.then(|| ShortLine {
-            origin_ticks: self.origin_ticks,
-            origin_ns: self.origin_ns.wrapping_sub(start_ns),
-            multiplier: (self.multiplier as i64) << shift,
+            at_zero: origin_ns - before_origin + (1 << (ShortLine::SHIFT - 1)),
+            multiplier,
         })
     }
 
@@ -150,8 +152,8 @@ impl TickScale {
 /// A line with at most two ns per tick and an origin close to the start, as in undamaged files.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortLine {
-    origin_ticks: i64,
-    origin_ns: i64,
+    /// ns at tick 0 and half a ns more, times 2^61.
+    at_zero: i128,
     /// ns per tick, times 2^61; below 2^63.
     multiplier: i64,
 }
@@ -169,9 +171,8 @@ impl ShortLine {
     /// ns at `ticks`, rounded to the nearest.
     #[inline]
     pub fn ns(&self, ticks: u64) -> i64 {
-        let span = i128::from(ticks as i64 - self.origin_ticks);
-        let scaled = span * i128::from(self.multiplier) + (1 << (Self::SHIFT - 1));
-        ((scaled >> Self::SHIFT) as i64).wrapping_add(self.origin_ns)
+        let scaled = i128::from(ticks as i64) * i128::from(self.multiplier) + self.at_zero;
+        (scaled >> Self::SHIFT) as i64
     }
 }
 

@@ -58,6 +58,7 @@ pub(crate) struct Process<'a> {
     context: MatchContext<'a>,
     file: &'a RankFile<'a>,
     clock: RankClock,
+    bounded_clock: Option<BoundedStamps>,
     limits: StampLimits,
     reader: RecordReader<'a>,
     stream: CallStream,
@@ -157,6 +158,9 @@ impl<'a> Process<'a> {
             index,
             context,
             file,
+            bounded_clock: clocks.processes[index]
+                .for_many()
+                .up_to(limits.last_ticks()),
             clock: clocks.processes[index].clone(),
             limits,
             stream: CallStream::new(&reader, limits, is_ring),
@@ -416,8 +420,9 @@ impl<'a> Process<'a> {
 
     /// Converts the ticks of calls whose stamps can be true to the time of the analysis, if it is a clock without
     /// damage.
+    #[inline]
     pub(crate) fn bounded_clock(&self) -> Option<BoundedStamps> {
-        self.clock.for_many().up_to(self.limits.last_ticks())
+        self.bounded_clock
     }
 
     /// Converts ticks to the time of the analysis.

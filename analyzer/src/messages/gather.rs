@@ -211,8 +211,8 @@ impl Gatherer {
         };
         let records = process.reader().slice(location, SLICE);
         self.steps.begin();
-        let clock = process.clock().for_many();
-        let is_followed = following.take(slot, &records, &clock, &mut self.steps, times);
+        let clocks = (process.clock(), process.bounded_clock());
+        let is_followed = following.take(slot, &records, clocks, &mut self.steps, times);
         if is_followed
             && let [call, note, ..] = &records[..]
             && note.kind() == Some(RecordKind::Note)

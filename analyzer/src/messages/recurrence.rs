@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use collbench_clocks::rank_clock::ManyStamps;
+use collbench_clocks::rank_clock::{BoundedStamps, RankClock};
 use collbench_formats::{Record, RecordKind, RecordWord};
 use collbench_trees::shape::ShapeKey;
 
@@ -110,13 +110,13 @@ impl Following {
         &mut self,
         slot: usize,
         records: &[Record],
-        clock: &ManyStamps<'_>,
+        clocks: (&RankClock, Option<BoundedStamps>),
         steps: &mut Steps,
         times: &mut Vec<EndTimes>,
     ) -> bool {
         let n_before = times.len();
         let is_as_expected = self.recurrence.begins.get(slot) == Some(&(n_before as u32))
-            && self.compare(slot, records, clock, steps, times);
+            && self.compare(slot, records, clocks, steps, times);
         if !is_as_expected {
             times.truncate(n_before);
         }
@@ -127,7 +127,7 @@ impl Following {
         &mut self,
         slot: usize,
         records: &[Record],
-        clock: &ManyStamps<'_>,
+        (clock, bounded): (&RankClock, Option<BoundedStamps>),
         steps: &mut Steps,
         times: &mut Vec<EndTimes>,
     ) -> bool {
@@ -159,24 +159,25 @@ impl Following {
         }
         // One after the other, so that what each loop needs stays in registers.
         let mut is_wrong = false;
-        let mut ticks = 0;
+        let mut latest = call.leave.get();
         for (record, next) in ends.iter().zip(all_expected) {
             let [enter, second, third, leave] = record.words();
             is_wrong |= (second ^ next[0]) & !BYTES != tags || third != next[1];
             is_wrong |= !within.contains(&enter) || !has_possible_stamps(record);
             is_wrong |= u64::from(leave != 0) != next[0] & HAS_END;
-            ticks |= enter | leave;
+            latest = latest.max(leave);
         }
         if is_wrong {
             return false;
         }
         let n_before = times.len();
-        match clock.near(ticks) {
-            Some(near) => {
-                let both = |enter, leave| near.both(enter, leave);
+        match bounded.filter(|clock| clock.reaches(latest)) {
+            Some(clock) => {
+                let both = |enter, leave| [clock.global(enter), clock.global(leave)];
                 times.extend(ends.iter().map(|record| EndTimes::of(record, both)));
             }
             None => {
+                let clock = clock.for_many();
                 let both = |enter, leave| clock.both(enter, leave);
                 times.extend(ends.iter().map(|record| EndTimes::of(record, both)));
             }
@@ -436,14 +437,15 @@ mod tests {
 
         /// Ends of which as many slots as follow the recurrence were taken, and their number.
         fn follow(&self, calls: &[Vec<Record>; 2]) -> (MessageEnds, usize) {
-            let clocks = collbench_clocks::rank_clock::RankClock::in_ns();
+            let clock = RankClock::in_ns();
             let mut ends = MessageEnds::default();
             ends.begin(self.recurrences.of(KIND));
             let mut steps = Steps::default();
             let follows = |(slot, records): (usize, &Vec<Record>)| {
                 let (following, times) = ends.following().unwrap();
                 steps.begin();
-                following.take(slot, records, &clocks.for_many(), &mut steps, times)
+                let clocks = (&clock, clock.for_many().up_to(1 << 40));
+                following.take(slot, records, clocks, &mut steps, times)
             };
             let n = (calls.iter().enumerate()).map(follows).take_while(|is| *is);
             let n = n.count();
