@@ -56,7 +56,7 @@ impl Tally<'_> {
                 tree: None,
                 reported: None,
             };
-            let number = self.number_of(key);
+            let number = self.number_of(&key);
             self.sums.operations.get_mut(number).add_call(call);
             self.sums.operations.get_mut(number).has_open_call |= call.leave.is_none();
             let tally = &mut self.sums.processes[process];
@@ -193,7 +193,7 @@ impl Tally<'_> {
             if !self.is_wanted(instance, call.operation, shown_at.entry) {
                 continue;
             }
-            let number = self.number_of(key);
+            let number = self.number_of(&key);
             if !seen.contains(&number) {
                 seen.push(number);
                 if has_failed {

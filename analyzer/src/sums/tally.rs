@@ -192,7 +192,7 @@ impl<'a> Tally<'a> {
         shown_at: &ShownAt<'_>,
     ) {
         self.sums.counts.failed_instances += 1;
-        let number = self.number_of(key);
+        let number = self.number_of(&key);
         let tally = self.sums.operations.get_mut(number);
         tally.failed += 1;
         for (slot, member) in instance.communicator.members.iter().enumerate() {
@@ -246,7 +246,7 @@ impl<'a> Tally<'a> {
             tree,
             ..key
         };
-        let number = self.number_of(key);
+        let number = self.number_of(&key);
         let mut figures = self.scratch.figures.take().unwrap_or_default();
         figures.measure(instance, &self.context.resolution);
         let measured = Measured {
@@ -299,21 +299,21 @@ impl<'a> Tally<'a> {
     }
 
     /// The number of an operation.
-    pub(super) fn number_of(&mut self, key: OperationKey) -> usize {
+    pub(super) fn number_of(&mut self, key: &OperationKey) -> usize {
         let Scratch {
             cache, operations, ..
         } = &mut self.scratch;
-        if let Some(number) = cache.number(&key) {
+        if let Some(number) = cache.number(key) {
             return number;
         }
         let n_positions = self.context.n_positions(key.entry);
         let new = || OperationTally::new(n_positions);
-        let number = self.sums.operations.number_of(key, new);
+        let number = self.sums.operations.number_of(*key, new);
         if operations.len() <= number {
             operations.resize_with(number + 1, OperationScratch::default);
             operations[number].hash = key.stable_hash();
         }
-        cache.cells[OperationCache::cell(&key)] = Some((key, number));
+        cache.cells[OperationCache::cell(key)] = Some((*key, number));
         number
     }
 }
@@ -323,7 +323,8 @@ impl Adder for Tally<'_> {
 
     fn take(&mut self, matched: Outcome<'_>) {
         match matched {
-            Outcome::Complete(instance) => self.take_complete(&instance),
+            // Not moved: it is large.
+            Outcome::Complete(ref instance) => self.take_complete(instance),
             Outcome::Irregular {
                 instance,
                 disagreement,
