@@ -396,6 +396,8 @@ impl Decoder {
             self.words.resize(n_cells, RecordWord::default());
         }
         let keeps_words = self.keeps_words;
+        let (rows, words, sites) = (&mut self.rows[..], &mut self.words[..], &mut self.sites[..]);
+        let (enters, leaves) = (&mut self.enters[..], &mut self.leaves[..]);
         let mut n_calls = 0;
         for (slot, source) in sources.iter().enumerate() {
             let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
@@ -404,53 +406,50 @@ impl Decoder {
             let (clock, bounded) = (process.clock().for_many(), process.bounded_clock());
             let mut last = LastBlock::default();
             for run in queue.within(block.from, block.to) {
-                process.reader().each(run, &mut last, |part, records| {
-                    let first = (part.position - block.from) as usize;
-                    let rows = &mut self.rows[first..first + records.len()];
+                let (first, n) = ((run.position - block.from) as usize, run.n as usize);
+                process.reader().each(&run, &mut last, |n_before, records| {
+                    let first = first + n_before;
+                    let rows = &mut rows[first..first + records.len()];
                     if slot == 0 {
                         for (row, record) in rows.iter_mut().zip(records) {
                             (row.word, row.root) = (record.word(), record.root.get());
                         }
                     }
-                    if !are_alike(rows, records) {
-                        for (row, record) in rows.iter_mut().zip(records) {
-                            row.differing |= record.word().bits() ^ row.word.bits();
-                            row.is_irregular |=
-                                record.root.get() != row.root || record.leave.get() == 0;
-                        }
-                    }
                     let cell = first * stride + slot;
-                    let columns = [&mut self.enters[cell..], &mut self.leaves[cell..]];
-                    match bounded.filter(|_| part.is_possible) {
-                        Some(clock) => put_stamps(records, columns, stride, |enter, leave| {
-                            [clock.global(enter), clock.global(leave)]
-                        }),
-                        None => put_stamps(records, columns, stride, |enter, leave| {
+                    let cells = [&mut enters[cell..], &mut leaves[cell..]];
+                    let are_alike = match bounded {
+                        Some(clock) if run.is_possible => {
+                            put_stamps(records, rows, cells, stride, |enter, leave| {
+                                [clock.global(enter), clock.global(leave)]
+                            })
+                        }
+                        _ => put_stamps(records, rows, cells, stride, |enter, leave| {
                             clock.both(enter, leave)
                         }),
+                    };
+                    if !are_alike {
+                        note_differences(rows, records);
                     }
                     if keeps_words {
-                        let words = self.words[first * stride..].chunks_exact_mut(stride);
+                        let words = words[first * stride..].chunks_exact_mut(stride);
                         for (words, record) in words.zip(records) {
                             words[slot] = record.word();
                         }
                     }
                 });
-                let first = (run.position - block.from) as usize;
-                let n = run.n as usize;
                 n_calls += n;
                 if !run.is_possible {
-                    let rows = &mut self.rows[first..first + n];
+                    let rows = &mut rows[first..first + n];
                     rows.iter_mut().for_each(|row| row.is_irregular = true);
                 }
                 if has_sites {
                     for at in first..first + n {
-                        self.sites[at * stride + slot] = run.site;
+                        sites[at * stride + slot] = run.site;
                     }
                 }
                 if has_phases {
                     let level = process.phases.level(run.phase).map_or(NO_PHASE, i64::from);
-                    for row in &mut self.rows[first..first + n] {
+                    for row in &mut rows[first..first + n] {
                         row.phase = if slot == 0 || row.phase == level {
                             level
                         } else {
@@ -508,14 +507,13 @@ impl Decoder {
             };
             let mut last = LastBlock::default();
             for run in queue.within(block.from, block.to) {
-                process.reader().each(run, &mut last, |part, records| {
-                    let first = (part.position - block.from) as usize;
+                process.reader().each(&run, &mut last, |n_before, records| {
+                    let first = (run.position - block.from) as usize + n_before;
                     for (i, record) in records.iter().enumerate() {
-                        let mut location = part.location;
-                        location.record += i as u32;
-                        let call = process.call(record, location, part.is_possible);
-                        let phase = process.phases.level(part.phase);
-                        let site = (part.site != NO_SITE).then_some(part.site);
+                        let location = run.location.plus(n_before + i);
+                        let call = process.call(record, location, run.is_possible);
+                        let phase = process.phases.level(run.phase);
+                        let site = (run.site != NO_SITE).then_some(run.site);
                         let call = call.map(|call| Call {
                             phase,
                             site,
@@ -717,29 +715,38 @@ impl Decoder {
     }
 }
 
-/// Whether these records are of the same calls as those of the first member, and all have returned: mostly they are.
+/// Puts enters and leaves of consecutive calls into columns in which the rows are so far apart. Gives whether they are the
+/// same calls as those of the first member, and all have returned: mostly they are.
 #[inline]
-fn are_alike(rows: &[Row], records: &[Record]) -> bool {
+fn put_stamps(
+    records: &[Record],
+    rows: &[Row],
+    [enters, leaves]: [&mut [Timestamp<Global>]; 2],
+    stride: usize,
+    both: impl Fn(u64, u64) -> [Timestamp<Global>; 2],
+) -> bool {
+    // One length to check.
+    let leaves = &mut leaves[..enters.len()];
     let (mut differing, mut first_leave) = (0, u64::MAX);
+    let mut at = 0;
     for (row, record) in rows.iter().zip(records) {
+        let (enter, leave) = (record.enter.get(), record.leave.get());
         let roots = record.root.get() ^ row.root;
         let words = record.word().bits() ^ row.word.bits();
         differing |= words | u64::from(roots.cast_unsigned());
-        first_leave = first_leave.min(record.leave.get());
+        first_leave = first_leave.min(leave);
+        [enters[at], leaves[at]] = both(enter, leave);
+        at += stride;
     }
     differing == 0 && first_leave > 0
 }
 
-/// Puts enters and leaves of consecutive calls into columns in which the rows are so far apart.
-#[inline]
-fn put_stamps(
-    records: &[Record],
-    [enters, leaves]: [&mut [Timestamp<Global>]; 2],
-    stride: usize,
-    both: impl Fn(u64, u64) -> [Timestamp<Global>; 2],
-) {
-    for (at, record) in records.iter().enumerate() {
-        [enters[at * stride], leaves[at * stride]] = both(record.enter.get(), record.leave.get());
+/// Notes what differs in the calls of a process from those of the first member.
+#[cold]
+fn note_differences(rows: &mut [Row], records: &[Record]) {
+    for (row, record) in rows.iter_mut().zip(records) {
+        row.differing |= record.word().bits() ^ row.word.bits();
+        row.is_irregular |= record.root.get() != row.root || record.leave.get() == 0;
     }
 }
 

@@ -98,30 +98,28 @@ impl<'a> RecordReader<'a> {
         self.slice(location, 1)[0]
     }
 
-    /// Passes the records of a run to `look`, one contiguous part at a time.
+    /// Passes the records of a run to `look`, one contiguous part at a time, with the number of those before it.
     #[inline]
     pub(crate) fn each(
         &self,
-        mut run: RecordRun,
+        run: &RecordRun,
         last: &mut LastBlock,
-        mut look: impl FnMut(&RecordRun, &[Record]),
+        mut look: impl FnMut(usize, &[Record]),
     ) {
         let all = &self.chunks[run.location.chunk as usize].records;
-        while run.n > 0 {
-            let first = run.location.record as usize;
+        let (first, n) = (run.location.record as usize, run.n as usize);
+        let mut n_before = 0;
+        while n_before < n {
             let records = match all {
-                Records::InPlace(records) => &records[first..],
+                Records::InPlace(records) => &records[first + n_before..],
                 Records::Packed(packed) => {
-                    let (block, at) = packed.block_of(first);
+                    let (block, at) = packed.block_of(first + n_before);
                     &last.block(self, (run.location.chunk, block))[at..]
                 }
             };
-            let n = records.len().min(run.n as usize);
-            let part = RecordRun { n: n as u32, ..run };
-            look(&part, &records[..n]);
-            run.position += n as u64;
-            run.location.record += n as u32;
-            run.n -= n as u32;
+            let records = &records[..records.len().min(n - n_before)];
+            look(n_before, records);
+            n_before += records.len();
         }
     }
 
