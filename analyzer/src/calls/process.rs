@@ -706,15 +706,17 @@ impl<'a> Process<'a> {
             },
         };
         let Some(queue) = queue else { return };
-        queue.drop_before(position, |run| {
-            self.n_queued -= u64::from(run.n);
-            let chunk = &chunks[run.location.chunk as usize];
-            let (from, to) = chunk.span(run.location.record as usize, run.n as usize);
+        let mut n_dropped = 0;
+        queue.drop_before(position, |location, n| {
+            n_dropped += u64::from(n);
+            let chunk = &chunks[location.chunk as usize];
+            let (from, to) = chunk.span(location.record as usize, n as usize);
             if from < given_back {
                 let (least, most) = late.unwrap_or((from, to));
                 late = Some((least.min(from), most.max(to)));
             }
         });
+        self.n_queued -= n_dropped;
         // Its pages had been given back and were read again.
         if let Some((from, to)) = late {
             self.file.give_back(from, to);

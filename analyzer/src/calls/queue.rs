@@ -56,13 +56,14 @@ impl Queue {
     pub(crate) fn push(&mut self, location: RecordAt, n: u32, alike: Alike) {
         let position = self.next;
         self.next = position.saturating_add(u64::from(n));
+        // What mostly is not so comes first: between calls on one communicator there are others.
         if let Some(last) = self.runs.back_mut()
+            && last.location.record + last.n == location.record
+            && last.location.chunk == location.chunk
+            && last.end() == position
+            && (last.phase, last.site) == (alike.phase, alike.site)
             && alike.is_possible
             && last.is_possible
-            && (last.phase, last.site) == (alike.phase, alike.site)
-            && last.end() == position
-            && last.location.chunk == location.chunk
-            && last.location.record + last.n == location.record
         {
             last.n += n;
             return;
@@ -132,16 +133,20 @@ impl Queue {
         runs.map(move |run| run.within(from, to))
     }
 
-    /// Removes the calls before a position; each removed part is passed to `done`.
-    pub(crate) fn drop_before(&mut self, position: u64, mut done: impl FnMut(&RecordRun)) {
-        let n = self.index_from(position);
-        self.runs.range(..n).for_each(&mut done);
-        self.runs.drain(..n);
-        if let Some(first) = self.runs.front_mut()
-            && first.position < position
+    /// Removes the calls before a position; where the records of each removed part begin, and their number, are passed to
+    /// `done`.
+    #[inline]
+    pub(crate) fn drop_before(&mut self, position: u64, mut done: impl FnMut(RecordAt, u32)) {
+        while let Some(first) = self.runs.front_mut()
+            && let n @ 1.. = position.saturating_sub(first.position)
         {
-            done(&first.within(0, position));
-            *first = first.within(position, u64::MAX);
+            if n < u64::from(first.n) {
+                done(first.location, n as u32);
+                *first = first.within(position, u64::MAX);
+                break;
+            }
+            done(first.location, first.n);
+            self.runs.pop_front();
         }
         while self.foreign.first().is_some_and(|(of, _)| *of < position) {
             self.foreign.pop_first();
@@ -215,14 +220,14 @@ mod tests {
         );
         assert_eq!(found.len(), 3);
         let mut n = 0;
-        queue.drop_before(7, |run| n += run.n);
+        queue.drop_before(7, |_, dropped| n += dropped);
         assert_eq!(n, 7);
         let front = queue.front().unwrap();
         assert_eq!(
             (front.position, front.location.record, front.n),
             (7, 12, 13)
         );
-        queue.drop_before(100, |run| n += run.n);
+        queue.drop_before(100, |_, dropped| n += dropped);
         assert_eq!((n, queue.front()), (23, None));
     }
 

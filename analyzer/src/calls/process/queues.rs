@@ -21,18 +21,24 @@ pub(super) enum Queues {
 }
 
 impl Queues {
+    #[inline]
     pub(super) fn in_use(&mut self) -> &mut [Queue; 3] {
         if let Self::Unused | Self::PutAway { .. } = self {
-            let mut queues: Box<[Queue; 3]> = Box::default();
-            for call_order in CALL_ORDERS {
-                queues[call_order.index()].next = self.next_on(call_order);
-            }
-            *self = Self::InUse(queues);
+            self.use_again();
         }
         match self {
             Self::InUse(queues) => queues,
             _ => unreachable!("made above"),
         }
+    }
+
+    #[cold]
+    fn use_again(&mut self) {
+        let mut queues: Box<[Queue; 3]> = Box::default();
+        for call_order in CALL_ORDERS {
+            queues[call_order.index()].next = self.next_on(call_order);
+        }
+        *self = Self::InUse(queues);
     }
 
     /// That of the application, if it is in use.
