@@ -257,18 +257,27 @@ impl ColumnBuffer {
     /// Adds the calls of an instance that ends in the next stretch, cut at its border as
     /// [`ActivityOverTime::add`](crate::sums::timeline::ActivityOverTime::add) does.
     fn add_across(&mut self, calls: &CallColumns<'_>) {
+        let until_ns = self.until_ns;
         let (stretch, next) = (&mut self.stretch, &mut self.next);
         stretch.n_instances += 1;
         next.n_instances += 1;
-        for (slot, (enter, &time)) in calls.enters.iter().zip(calls.times).enumerate() {
-            let room = (self.until_ns - enter.ns()).max(0);
-            let wait = calls.waits.get(slot).copied().unwrap_or(0);
-            stretch.n_begun[slot] += u64::from(room > 0);
-            next.n_begun[slot] += u64::from(room == 0);
-            stretch.call_ns[slot] += time.min(room);
-            next.call_ns[slot] += time - time.min(room);
-            stretch.wait_ns[slot] += wait.min(room);
-            next.wait_ns[slot] += wait - wait.min(room);
+        let rooms = || (calls.enters.iter()).map(|enter| (until_ns - enter.ns()).max(0));
+        let begun = stretch.n_begun.iter_mut().zip(&mut next.n_begun);
+        for ((here, after), room) in begun.zip(rooms()) {
+            let is_here = u64::from(room > 0);
+            *here += is_here;
+            *after += 1 - is_here;
+        }
+        for (here, after, times) in [
+            (&mut stretch.call_ns, &mut next.call_ns, calls.times),
+            (&mut stretch.wait_ns, &mut next.wait_ns, calls.waits),
+        ] {
+            let sums = here.iter_mut().zip(after);
+            for (((here, after), &time), room) in sums.zip(times).zip(rooms()) {
+                let before_border = time.min(room);
+                *here += before_border;
+                *after += time - before_border;
+            }
         }
     }
 
