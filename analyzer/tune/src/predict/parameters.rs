@@ -37,7 +37,8 @@ pub struct LinkClass {
     pub longest_bytes: u64,
     /// The median of messages of each length, ns.
     usual_ns: BTreeMap<u64, f64>,
-    /// By how much messages took longer than that, ns, link by link in the order of time.
+    /// By how much messages took longer than that, ns: instance by instance in the order of time, since what delays one
+    /// message of an instance delays others.
     pub deviations_ns: Vec<f64>,
 }
 
@@ -152,21 +153,16 @@ impl Parameters {
 
     /// Adds by how much the messages of a class of calls took longer than those of their length.
     fn add_deviations(&mut self, recorded: &Recorded, class: &Class) {
-        let mut of_links: BTreeMap<[u32; 2], (usize, Vec<f64>)> = BTreeMap::new();
         each_sample(recorded, class, |[from, to], sample| {
             let number = self.of_hosts.get(&[from.min(to), from.max(to)]);
             let ns = sample.one_way_ns.filter(|_| sample.is_alone);
-            if let (Some(&number), Some(ns)) = (number, ns)
-                && let Some(usual_ns) = self.classes[number].usual_ns.get(&sample.bytes)
-            {
-                let of_link = of_links.entry([sample.from, sample.to]);
-                let of_link = of_link.or_insert_with(|| (number, Vec::new()));
-                of_link.1.push(ns as f64 - usual_ns);
+            if let (Some(&number), Some(ns)) = (number, ns) {
+                let class = &mut self.classes[number];
+                if let Some(usual_ns) = class.usual_ns.get(&sample.bytes) {
+                    class.deviations_ns.push(ns as f64 - usual_ns);
+                }
             }
         });
-        for (number, deviations_ns) in of_links.into_values() {
-            self.classes[number].deviations_ns.extend(deviations_ns);
-        }
     }
 
     /// The network of the processes of a class. The class of links of which too little is known is none of
