@@ -178,6 +178,16 @@ impl Band {
             p95_ns: at(0.95),
         })
     }
+
+    /// The band with the error of the model, which is predicted by measured time of what ran, in both directions.
+    fn widened(self, error: f64) -> Self {
+        let factor = error.max(1.0 / error);
+        Self {
+            p05_ns: self.p05_ns / factor,
+            p95_ns: self.p95_ns * factor,
+            ..self
+        }
+    }
 }
 
 /// Deviations of latencies, drawn in blocks from a part of those that were recorded.
@@ -336,8 +346,10 @@ impl OfClass<'_> {
             let (trees, left_out) = self.trees(&network, parameters);
             prediction.trees_left_out = left_out;
             let candidates: Vec<Candidate> = candidates.into_iter().chain(trees).collect();
+            let error = prediction.identity.as_ref().map_or(1.0, |of| of.ratio);
             let predicted = candidates.into_par_iter().filter_map(|candidate| {
-                let predicted = self.band(&candidate.schedule, &network, parameters)?;
+                let band = self.band(&candidate.schedule, &network, parameters)?;
+                let predicted = band.widened(error);
                 Some(PredictedCandidate {
                     messages: candidate.messages(),
                     method: candidate.method,
