@@ -95,11 +95,14 @@ END
 lammps() {
     "$cluster" up --replace --topology "$experiments/two-sites-of-4.topology" > cluster.log
     printf '%s\n' a-1 b-1 b-2 a-2 b-3 a-3 a-4 b-4 > mixed.hosts
-    local command=("$cluster" mpirun --mca rmaps seq --hostfile mixed.hosts -n 8 lmp -in "$experiments/in.minimize")
+    local launch=("$cluster" mpirun --mca rmaps seq --hostfile mixed.hosts -n 8)
+    local command=("${launch[@]}" lmp -in "$experiments/in.minimize")
     unset OMPI_MCA_coll_tuned_use_dynamic_rules
+    # Of the messages within a site too few wait for no other one.
+    "${launch[@]}" "$bench" logp --largest 1024 --links lammps-links.measured > lammps-logp.txt 2> lammps-logp.log
     "$record" --force -o lammps-base -- "${command[@]}" > lammps-base.log 2>&1
-    "$tune" predict --trees "$experiments/sites.toml" --trees "$experiments/one-root.toml" --force -o lammps.json \
-        lammps-base > lammps.txt
+    "$tune" predict --trees "$experiments/sites.toml" --trees "$experiments/one-root.toml" \
+        --links lammps-links.measured --force -o lammps.json lammps-base > lammps.txt
     for round in 1 2 3 4 5; do
         "${command[@]}" > "lammps-library-$round.txt" 2>&1
         for tree in sites one-root; do
@@ -109,6 +112,7 @@ lammps() {
     "$record" --force --trees "$experiments/sites.toml" -o lammps-sites -- "${command[@]}" > lammps-sites.log 2>&1
     echo "== lammps: predicted"
     sed -n '/^the whole run/,$p' lammps.txt
+    grep -E '^MPI_Allreduce|^  ran|identity|cannot predict|toml' lammps.txt
     echo "== lammps: measured loop times, s"
     for tree in library sites one-root; do
         echo "$tree:" $(sed -n 's/^Loop time of \([0-9.]*\).*/\1/p' lammps-$tree-*.txt)
