@@ -243,9 +243,9 @@ fn compare(
     of_ranks: &[&Recorded],
 ) -> Result<Option<String>, String> {
     let names = &of_ranks[0].algorithms;
-    let together = names.join(" + ");
     if let Some(other) = of_ranks.iter().find(|of| of.algorithms != *names) {
-        return Err(format!("{together} and {}", other.algorithms.join(" + ")));
+        let [one, other] = [names, &other.algorithms].map(|names| names.join(" + "));
+        return Err(format!("{one} and {other}"));
     }
     let mut reported: Vec<&str> = names.iter().map(String::as_str).collect();
     // This one the library does not report.
@@ -253,6 +253,7 @@ fn compare(
     if own == "reduce_scatter_block" && !reported.iter().any(|name| name.starts_with(own)) {
         reported.insert(0, "reduce_scatter_block_basic_linear");
     }
+    let together = reported.join(" + ");
     let named = ran(&reported, |_| parameters);
     let Some(schedule) = schedule(release, &named, &made.call) else {
         let goes_on_with_what_ends = own == "alltoall" && parameters.requests > 0;
