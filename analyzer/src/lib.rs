@@ -1,8 +1,8 @@
 //! Reads traces and explains the waiting.
 //!
 //! The path of the data, in reading order: a directory of rank files ([`RunFiles`]) holds what each
-//! process did ([`Run`]); its clocks are aligned to one time ([`Clocks`]); its definitions give the
-//! communicators that all agree on ([`Communicators`]); calls of all processes become instances
+//! process did ([`Run`]); its clocks are aligned to one time ([`Clocks`](steps::Clocks)); its definitions give the
+//! communicators that all agree on ([`Communicators`](steps::Communicators)); calls of all processes become instances
 //! ([`match_calls`]), instances figures ([`Figures`](steps::Figures)), figures sums ([`Tally`],
 //! [`Sums`](steps::Sums)), sums results ([`Analysis`]): plain types, from which JSON, text and
 //! pictures are made. [`analyze`] does all of it:
@@ -81,7 +81,7 @@ pub enum AnalyzeError {
 /// 1. The headers and definitions of all files are [read](Run::read).
 /// 2. The clocks of all hosts are aligned to one time; the default method may need an extra pass
 ///    over the calls.
-/// 3. The communicators of all processes are [combined](Communicators).
+/// 3. The communicators of all processes are [combined](steps::Communicators).
 /// 4. The calls are [matched to instances](match_calls), and the figures of each instance [added
 ///    up](Tally).
 /// 5. The sums are judged, and become the [`Analysis`] with its remarks.

@@ -574,10 +574,8 @@ fn predictions_are_compared_with_measured_collectives() {
     assert!((0.93..1.07).contains(&found.ratio), "{found:?}");
     assert_eq!(found.tau, Some(1.0));
     let error = |text: &str| {
-        Benchmarked::parse(text.as_bytes())
-            .err()
-            .expect("an error")
-            .to_string()
+        let parsed = Benchmarked::parse(text.as_bytes());
+        parsed.expect_err("an error").to_string()
     };
     assert!(error("[]").contains("this is not what collbench-bench collective"));
     assert!(
