@@ -94,9 +94,9 @@ struct OfPair {
 pub struct MeasuredClass {
     /// Its name in the file.
     pub name: String,
-    /// Its parameters; `None` where the file does not know its send overhead or its gap per byte.
+    /// Its parameters; `None` where the file does not know its send overhead.
     pub link: Option<Link>,
-    /// The longest messages that were measured, bytes.
+    /// The longest messages that were measured, bytes; 0 where it does not know the gap per byte.
     pub longest_bytes: u64,
 }
 
@@ -223,21 +223,13 @@ impl MeasuredClass {
         };
         let receive_overhead_ns = visible(class.o_r_ns).filter(fits).or(send_overhead_ns);
         let per_byte_ns = visible(class.G_ns);
-        let known = (
-            send_overhead_ns,
-            receive_overhead_ns,
-            one_way_ns,
-            per_byte_ns,
-        );
-        let link = match known {
-            (
-                Some(send_overhead_ns),
-                Some(receive_overhead_ns),
-                Some(one_way_ns),
-                Some(per_byte_ns),
-            ) => {
+        let longest_bytes = class.sizes.iter().map(|size| size.bytes).max();
+        let link = match (send_overhead_ns, receive_overhead_ns, one_way_ns) {
+            (Some(send_overhead_ns), Some(receive_overhead_ns), Some(one_way_ns)) => {
                 let receive_overhead_ns = receive_overhead_ns.min(one_way_ns - send_overhead_ns);
                 let left_ns = one_way_ns - send_overhead_ns - receive_overhead_ns;
+                // Without it, messages that are longer than the shortest ones are not known.
+                let per_byte_ns = per_byte_ns.unwrap_or(0.0);
                 let gap_ns = visible(class.g_ns.filter(|_| class.g_is_visible)).unwrap_or(0.0);
                 Some(Link {
                     send_overhead_ns,
@@ -255,7 +247,7 @@ impl MeasuredClass {
         Self {
             name: class.name,
             link,
-            longest_bytes: class.sizes.iter().map(|size| size.bytes).max().unwrap_or(0),
+            longest_bytes: per_byte_ns.and(longest_bytes).unwrap_or(0),
         }
     }
 }
