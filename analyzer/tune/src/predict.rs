@@ -28,7 +28,7 @@ use collbench_stats::random::Random;
 use rayon::prelude::*;
 
 pub use benchmarked::{Benchmarked, BenchmarkedError};
-pub use candidates::{Candidate, Method};
+pub use candidates::{Candidate, MessagesOf, Method};
 pub use document::MadeFrom;
 pub use figure::Figure;
 pub use links::{LinksError, MeasuredClass, MeasuredLinks, OtherHosts};
@@ -95,8 +95,8 @@ pub struct PredictedCandidate {
     pub number: Option<i64>,
     /// Length of a segment, bytes; 0: none.
     pub segment_bytes: u64,
-    /// How many messages it has, and how long the longest one is, bytes.
-    pub messages: (usize, u64),
+    /// Its messages.
+    pub messages: MessagesOf,
     /// How long the median instance takes; the band says how that depends on deviations.
     pub predicted: Band,
 }

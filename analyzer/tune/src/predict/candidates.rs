@@ -2,7 +2,7 @@
 
 use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, ran, schedule};
-use collbench_schedules::{Call, Parameters, Schedule, What};
+use collbench_schedules::{Call, Parameters, Schedule};
 
 use super::own_trees::{checksum, schedule_over};
 use super::recorded::{Class, OwnTree};
@@ -57,14 +57,44 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// How many messages there are, and how long the longest one is, bytes.
-    pub(super) fn messages(&self) -> (usize, u64) {
-        let actions = self.schedule.processes.iter().flat_map(|of| &of.actions);
-        let sends = actions.filter_map(|action| match action.what {
-            What::Send { bytes, .. } => Some(bytes),
-            _ => None,
-        });
-        (sends.clone().count(), sends.max().unwrap_or(0))
+    /// Its messages.
+    pub(super) fn messages(&self) -> MessagesOf {
+        let messages = self.schedule.messages().unwrap_or_default();
+        MessagesOf::of(messages.iter().map(|of| (of.from, of.to, of.bytes)))
+    }
+}
+
+/// What messages of an algorithm are recognized by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessagesOf {
+    /// How many there are.
+    pub n: usize,
+    /// How long the longest one is, bytes.
+    pub longest_bytes: u64,
+    /// The CRC-32 of who sends to whom, sorted.
+    pub pairs_crc32: u32,
+}
+
+impl MessagesOf {
+    /// Of messages as (sender, receiver, bytes), in any order.
+    pub(super) fn of(messages: impl Iterator<Item = (usize, usize, u64)>) -> Self {
+        let mut longest_bytes = 0;
+        let mut pairs: Vec<[u32; 2]> = messages
+            .map(|(from, to, bytes)| {
+                longest_bytes = bytes.max(longest_bytes);
+                [from as u32, to as u32]
+            })
+            .collect();
+        pairs.sort_unstable();
+        let mut hasher = crc32fast::Hasher::new();
+        for rank in pairs.as_flattened() {
+            hasher.update(&rank.to_le_bytes());
+        }
+        Self {
+            n: pairs.len(),
+            longest_bytes,
+            pairs_crc32: hasher.finalize(),
+        }
     }
 }
 

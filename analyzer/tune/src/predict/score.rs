@@ -8,6 +8,7 @@ use collbench_text::quantity::{counted, duration, short_bytes};
 use serde::{Deserialize, Serialize};
 
 use super::benchmarked::{Asked, Benchmarked};
+use super::candidates::MessagesOf;
 use super::document;
 use super::own_trees::checksum;
 use super::recorded::{Class, Recorded};
@@ -37,6 +38,7 @@ struct WrittenCandidate {
     method: WrittenMethod,
     messages: usize,
     message_bytes_max: u64,
+    pairs_crc32: String,
     predicted_ns: WrittenBand,
 }
 
@@ -287,7 +289,7 @@ impl WrittenClass {
 
 impl WrittenCandidate {
     /// Whether it is what ran: the same tree, as its event collectors show it; or the first algorithm that was reported, with
-    /// as many messages, as long as those.
+    /// as many messages between the same processes, as long as those.
     fn is_of(&self, class: &Class) -> bool {
         let algorithm = match &self.method {
             WrittenMethod::Algorithm { algorithm, .. } => algorithm,
@@ -297,12 +299,15 @@ impl WrittenCandidate {
             }
         };
         let mut instances = class.instances.iter().filter(|of| !of.messages.is_empty());
-        let messages = instances.next().map(|of| {
-            let longest = of.messages.iter().map(|message| message.bytes).max();
-            (of.messages.len(), longest.unwrap_or(0))
-        });
+        let Some(instance) = instances.next() else {
+            return false;
+        };
+        let messages = instance.messages.iter();
+        let messages =
+            MessagesOf::of(messages.map(|of| (of.from as usize, of.to as usize, of.bytes)));
         class.reported.first() == Some(algorithm)
-            && messages == Some((self.messages, self.message_bytes_max))
+            && (messages.n, messages.longest_bytes) == (self.messages, self.message_bytes_max)
+            && document::crc32(messages.pairs_crc32) == self.pairs_crc32
     }
 
     /// What measurements are asked for; `None` for segments, whose lengths they do not say.
