@@ -106,6 +106,8 @@ pub struct PredictedCandidate {
 pub struct Prediction {
     /// Of what.
     pub class: Class,
+    /// The index of that in [`Recorded::classes`].
+    pub number: usize,
     /// How long they took.
     pub measured: Band,
     /// How well that is predicted; an error says why not at all.
@@ -325,6 +327,7 @@ impl OfClass<'_> {
         let times = self.class.instances.iter().map(|instance| instance.took_ns);
         let mut prediction = Prediction {
             class: self.class.clone(),
+            number: self.number as usize,
             measured: Band::of(times.collect())?,
             identity: self.identity(of_odd),
             candidates: Vec::new(),
@@ -487,16 +490,6 @@ impl OfClass<'_> {
 }
 
 impl Class {
-    /// Whether it is the same class of calls.
-    fn is_same(&self, other: &Self) -> bool {
-        let key = |of: &Self| (of.operation, of.root, of.bytes);
-        key(self) == key(other)
-            && self.communicator == other.communicator
-            && self.ranks == other.ranks
-            && self.reported == other.reported
-            && self.tree == other.tree
-    }
-
     /// Whether it has too few instances to be predicted: in every other tenth of the run.
     fn has_too_few(&self) -> bool {
         self.in_tenths(0).count() < LEAST_INSTANCES

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::{
     Band, Class, Identity, Instance, LeftOut, LinkClass, Method, NamedTreeFile, PredictedCandidate,
-    Prediction, Predictions, RunPrediction,
+    Prediction, Predictions, Ratios, RunPrediction,
 };
 
 /// Name of the document and its version.
@@ -37,14 +37,7 @@ struct OfRun<'a> {
 #[derive(Debug, Serialize)]
 struct Change<'a> {
     what: &'a str,
-    ratio: Ratio,
-}
-
-#[derive(Debug, Serialize)]
-struct Ratio {
-    p05: f64,
-    median: f64,
-    p95: f64,
+    ratio: Ratios,
 }
 
 /// What predictions were made from.
@@ -207,11 +200,7 @@ impl<'a> OfRun<'a> {
     fn of(run: &'a RunPrediction) -> Self {
         let changes = run.changes.iter().map(|(what, ratio)| Change {
             what,
-            ratio: Ratio {
-                p05: ratio.p05,
-                median: ratio.median,
-                p95: ratio.p95,
-            },
+            ratio: *ratio,
         });
         Self {
             collectives: run.n_calls,

@@ -3,6 +3,7 @@
 
 use collbench_schedules::{Evaluator, Network, Schedule};
 use rayon::prelude::*;
+use serde::Serialize;
 
 use super::figure::Figure;
 use super::parameters::Parameters;
@@ -172,7 +173,7 @@ impl<'r> Replay<'r> {
 }
 
 /// 5th percentile, median and 95th percentile of ratios of times.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratios {
     /// The 5th percentile.
     pub p05: f64,

@@ -81,15 +81,16 @@ impl WholeRun<'_> {
 
     /// What classes run, as far as it is predicted, and `schedule` says it.
     fn runs(&self, schedule: impl Fn(&Prediction) -> Option<Schedule>) -> Vec<Option<Runs>> {
-        let of_class = |class: &Class| {
+        let of_class = |(number, class): (usize, &Class)| {
             let mut predictions = self.predictions.iter();
-            let prediction = predictions.find(|of| of.class.is_same(class))?;
+            let prediction = predictions.find(|of| of.number == number)?;
             let network = self.parameters.network(self.recorded, class).ok()?;
             let is_predicted = !prediction.candidates.is_empty();
             let schedule = is_predicted.then(|| schedule(prediction))??;
             Some(Runs { schedule, network })
         };
-        self.recorded.classes.iter().map(of_class).collect()
+        let classes = self.recorded.classes.iter().enumerate();
+        classes.map(of_class).collect()
     }
 
     /// The tree of a file that the calls of a class would run on, if it is predicted.
