@@ -473,7 +473,7 @@ impl OfClass<'_> {
     ) -> Option<Band> {
         let instances = &self.class.instances;
         let figure = Figure::of(self.class.operation, self.class.root);
-        let n_messages = schedule.messages().ok()?.len().max(1);
+        let n_messages = schedule.n_messages().max(1);
         let (least, most) = INSTANCES_OF_DRAW;
         let n_evaluated = (MESSAGES_OF_DRAW / n_messages).clamp(least, most);
         let step = instances.len().div_ceil(n_evaluated);

@@ -54,17 +54,14 @@ pub struct MadeFrom<'a> {
 }
 
 fn in_hexadecimal<S: Serializer>(checksum: &u32, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(&format_args!("{checksum:08x}"))
+    crc32(*checksum).serialize(to)
 }
 
 fn optional_in_hexadecimal<S: Serializer>(
     checksum: &Option<u32>,
     to: S,
 ) -> Result<S::Ok, S::Error> {
-    match checksum {
-        Some(checksum) => in_hexadecimal(checksum, to),
-        None => to.serialize_none(),
-    }
+    checksum.map(crc32).serialize(to)
 }
 
 #[derive(Debug, Serialize)]
