@@ -7,9 +7,9 @@
 # recorded, in turns, and compared with its prediction. Traces, predictions and scores go to DIR. Hosts are
 # simulated by tests/cluster, which needs root. Nothing else should run meanwhile.
 #
-# TOPOLOGY: 4x1000 (4 hosts, latency 1000 us) and the like, or two-sites (2 hosts each); one-host: 8 processes on
-# one host, where nothing can be predicted if it has fewer cores; lammps: the loop time of LAMMPS at two
-# sites over trees. Without one: 4x1000, 8x1000, 4x100, two-sites, one-host, lammps.
+# TOPOLOGY: 4x100 (4 hosts, latency 100 us), 4x100x10mbit and the like, or two-sites (2 hosts each); two-bound: 2
+# processes on one host; one-host: 8 of them, where nothing can be predicted if it has fewer cores; lammps: the
+# loop time of LAMMPS at two sites over trees. Without one: all that `all` below has.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/mpi.sh
@@ -21,7 +21,7 @@ bench=$programs/collbench-bench
 sites=$PWD/tests/cluster/two-sites.topology
 experiments=$PWD/docs/experiments
 trees=()
-for tree in all-to-root hosts-binary hosts-chain hosts-binomial; do
+for tree in all-to-root hosts-binary hosts-binomial hosts-chain hosts-chains hosts-exchange; do
     trees+=("$experiments/$tree.toml")
 done
 mkdir -p "${1:?a directory for what is measured}"
@@ -52,12 +52,24 @@ predict() {
         "$(grep -c 'cannot predict here: what' "$1.txt") refused"
 }
 
+# correlation NAME: whether instances that take longer, because of who is late, were predicted to
+correlation() {
+    python3 - "$1.json" <<'END'
+import json, sys
+operations = json.load(open(sys.argv[1]))["operations"]
+found = [o["identity"]["rank_correlation"] for o in operations if o["identity"] and o["identity"]["holds"]]
+found = sorted(of for of in found if of is not None)
+if found:
+    print(f"rank correlation of instances: median {found[len(found) // 2]:.2f}, {found[0]:.2f} to {found[-1]:.2f}")
+END
+}
+
 # measure NAME PROCESSES SPREAD_US
 measure() {
     local name=$1 traces=()
     echo "== $name"
     run "$name-base" "$2" "$3" $((2 * rounds))
-    "$cluster" mpirun -n "$2" --map-by node "$bench" logp --largest 65536 --links "$name-links.measured" \
+    "$cluster" mpirun -n "$2" --map-by node "$bench" logp --smallest 16 --largest 16384 --seconds 0.05 --batches 6 --links "$name-links.measured" \
         > "$name-logp.txt" 2> "$name-logp.log"
     python3 - "$name" <<'END'
 import json, sys
@@ -85,6 +97,7 @@ END
             run "${traces[-1]}" "$2" "$3" $((rounds / turns)) --trees "$tree"
         done
     done
+    correlation "$name"
     for predicted in "$name" "$name-links" "$name-exchanged"; do
         echo "$predicted: $("$tune" score --force -o "$predicted.svg" "$predicted.json" "${traces[@]}" 2>&1 |
             tee "$predicted.score.txt" | tail -n 1)"
@@ -127,7 +140,17 @@ one_host() {
     predict one-host-predicted one-host
 }
 
-[ $# -gt 0 ] || set -- 4x1000 8x1000 4x100 two-sites one-host lammps
+two_bound() {
+    "$record" --force -o two-bound -- mpirun --allow-run-as-root -n 2 --bind-to core ./predicted 400 20 $lengths \
+        > two-bound.log 2>&1
+    echo "== two-bound"
+    predict two-bound-predicted two-bound
+    correlation two-bound-predicted
+}
+
+all="4x100 8x1000 two-sites 4x100x10mbit two-bound one-host lammps"
+# shellcheck disable=SC2086
+[ $# -gt 0 ] || set -- $all
 for topology; do
     case $topology in
     two-sites)
@@ -135,10 +158,12 @@ for topology; do
         measure "$topology" 4 1000
         ;;
     one-host) one_host ;;
+    two-bound) two_bound ;;
     lammps) lammps ;;
     *x*)
-        "$cluster" up --replace --hosts "${topology%x*}" --latency-us "${topology#*x}" > cluster.log
-        measure "$topology" "${topology%x*}" "${topology#*x}"
+        IFS=x read -r hosts latency_us rate <<< "$topology"
+        "$cluster" up --replace --hosts "$hosts" --latency-us "$latency_us" --rate "${rate:-unlimited}" > cluster.log
+        measure "$topology" "$hosts" "$latency_us"
         ;;
     *)
         echo "predict.sh: unknown topology $topology" >&2

@@ -22,6 +22,7 @@ pub mod moments;
 pub mod numbering;
 pub mod periods;
 pub mod random;
+pub mod rank_correlation;
 pub mod recurrence;
 pub mod spread;
 pub mod student;

@@ -25,6 +25,7 @@ mod whole_run;
 
 use collbench_schedules::{Evaluator, Network, Schedule};
 use collbench_stats::random::Random;
+use collbench_stats::rank_correlation::rank_correlation;
 use rayon::prelude::*;
 
 pub use benchmarked::{Benchmarked, BenchmarkedError};
@@ -82,6 +83,8 @@ pub struct Identity {
     pub ratio: f64,
     /// The part of the instances for which that is from 0.8 to 1.25.
     pub within: f64,
+    /// Spearman's rank correlation of the predicted and the measured times of instances; `None` if all are equal.
+    pub rank_correlation: Option<f64>,
     /// How many instances were compared.
     pub n: usize,
 }
@@ -429,15 +432,19 @@ impl OfClass<'_> {
         let evaluator = Evaluator::new(&ran.schedule);
         let mut evaluator = evaluator.map_err(|error| format!("{error:?}"))?;
         let figure = Figure::of(self.class.operation, self.class.root);
-        let ratios = even.instances.iter().map(|instance| {
+        let predicted_ns = even.instances.iter().map(|instance| {
             let each = (0..DRAWS_OF_INSTANCE).map(|draw| {
                 let mut draws = Draws::new(parameters, &[self.number, 0, instance.position, draw]);
                 takes_ns(&mut evaluator, &network, (instance, figure), &mut draws)
             });
-            let predicted = Band::of(each.collect())?;
-            Some(predicted.median_ns / instance.took_ns.max(1.0))
+            Band::of(each.collect()).map_or(0.0, |predicted| predicted.median_ns)
         });
-        let ratios: Vec<f64> = ratios.flatten().collect();
+        let predicted_ns: Vec<f64> = predicted_ns.collect();
+        let measured_ns: Vec<f64> = even.instances.iter().map(|of| of.took_ns).collect();
+        let both = predicted_ns.iter().zip(&measured_ns);
+        let ratios: Vec<f64> = both
+            .map(|(predicted, measured)| predicted / measured.max(1.0))
+            .collect();
         let within = ratios.iter().filter(|ratio| {
             let [least, most] = MOST_WITHIN;
             (least..=most).contains(*ratio)
@@ -448,6 +455,7 @@ impl OfClass<'_> {
         Ok(Identity {
             ratio: band.median_ns,
             within,
+            rank_correlation: rank_correlation(&predicted_ns, &measured_ns),
             n,
         })
     }

@@ -125,6 +125,7 @@ struct Ran<'a> {
 struct IdentityOf {
     ratio: f64,
     within: f64,
+    rank_correlation: Option<f64>,
     instances: usize,
     holds: bool,
 }
@@ -293,6 +294,7 @@ impl IdentityOf {
         Self {
             ratio: identity.ratio,
             within: identity.within,
+            rank_correlation: identity.rank_correlation,
             instances: identity.n,
             holds: identity.holds(),
         }
