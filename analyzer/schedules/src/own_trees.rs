@@ -1,20 +1,19 @@
 //! Collectives over spanning trees of our own, as schedules.
 //!
-//! Between hosts values go by messages, in segments, each with a header; on a host they meet in shared
-//! memory, which is no message: trees are known here for processes that have a host each. What each
-//! process does is written down segment by segment, as the library that executes trees does it. That
-//! the messages are those of this library is tested there.
+//! Between hosts values go by messages, in segments, each with a header; on a host they meet in its
+//! memory, where for each value that a process puts there and another one takes a message without a header is
+//! written down. What each process does is written down segment by segment, as the library that executes
+//! trees does it. That the messages between hosts are those of this library is tested there.
 
 mod both_ways;
 mod one_way;
-mod paths;
 mod written;
 
 use collbench_formats::tree::{Collective, Wrappers};
+use collbench_plans::{Flow, Paths};
 
 use crate::schedule::Schedule;
-use one_way::{Flow, Plan};
-use paths::Paths;
+use one_way::Plans;
 use written::Written;
 
 /// Payloads are divided into segments of at most so many bytes, with the blocks of all ranks that are in one.
@@ -40,9 +39,6 @@ pub struct TreeCall {
 /// Why a call has no schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoSchedule {
-    /// Processes of a host exchange values in its memory.
-    #[error("ranks {0} and {1} are on one host, and meet in its memory")]
-    OneHost(u32, u32),
     /// The root is not a rank.
     #[error("its root is rank {root} of {n_ranks}")]
     Root {
@@ -115,17 +111,11 @@ fn segments(call: &TreeCall, n_ranks: usize) -> Option<Vec<u64>> {
     })
 }
 
-/// What each process does in a call over a tree of processes with a host each.
+/// What each process does in a call over a tree.
 ///
 /// # Errors
 /// [`NoSchedule`] if that is not known.
 pub fn schedule(tree: &Wrappers, call: &TreeCall) -> Result<Schedule, NoSchedule> {
-    let mut first_of_host = std::collections::BTreeMap::new();
-    for (rank, &host) in (0..).zip(tree.hosts()) {
-        if let Some(first) = first_of_host.insert(host, rank) {
-            return Err(NoSchedule::OneHost(first, rank));
-        }
-    }
     let (root, n_ranks) = (call.root, tree.n_ranks());
     if call.collective.has_root() && root >= n_ranks {
         return Err(NoSchedule::Root { root, n_ranks });
@@ -140,19 +130,13 @@ pub fn schedule(tree: &Wrappers, call: &TreeCall) -> Result<Schedule, NoSchedule
     let is_reduction = matches!(call.collective, Collective::Allreduce | Collective::Reduce);
     let blocks = Blocks::of(call.collective);
     let mut processes = Vec::with_capacity(n_ranks as usize);
+    let plans = flow.map(|flow| Plans::new(&paths, flow, root));
     for me in 0..n_ranks {
         let mut written = Written::new(me as usize, is_reduction);
-        match flow {
-            Some(flow) => {
-                let plan = Plan::new(&paths, flow, root, me);
-                for &bytes in &segments {
-                    plan.write(blocks, bytes, &mut written);
-                }
-            }
-            None => {
-                for &bytes in &segments {
-                    both_ways::write(&paths, blocks, bytes, &mut written);
-                }
+        for &bytes in &segments {
+            match &plans {
+                Some(plans) => plans.write(blocks, bytes, &mut written),
+                None => both_ways::write(&paths, blocks, bytes, &mut written),
             }
         }
         processes.push(written);

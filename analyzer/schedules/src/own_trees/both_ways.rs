@@ -1,11 +1,13 @@
 //! Operations in which data flow both ways: to the bottommost join, and the result back.
 //!
-//! A process brings its value over edges until one leads to another host. It attends to the joins that it
-//! owns, contributors first; then it waits for the result, and returns it to whoever waits for it.
+//! A process brings its value to a join, and attends to the joins that it owns, contributors first; then it waits
+//! for the result, and returns it to whoever waits for it. On a host the process that arrives last acts for a join
+//! to which nothing comes from elsewhere; here its owner does.
+
+use collbench_plans::{Edge, Paths, tag_back, tag_toward};
 
 use super::Blocks;
-use super::paths::{Edge, Paths, tag_back, tag_toward};
-use super::written::Written;
+use super::written::{IN_MEMORY, Written};
 
 /// What a process has done on the way to the bottommost join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +27,6 @@ pub(super) fn write(paths: &Paths, blocks: Blocks, bytes: u64, written: &mut Wri
         bytes,
         written,
         done: Vec::new(),
-        n_arrived: vec![0; paths.joins.len()],
     };
     let has_result = way.down();
     let taken = (!has_result).then(|| way.take_result());
@@ -39,8 +40,6 @@ struct Way<'a> {
     bytes: u64,
     written: &'a mut Written,
     done: Vec<Done>,
-    /// By join, how many contributors of this host have come.
-    n_arrived: Vec<usize>,
 }
 
 impl Way<'_> {
@@ -51,68 +50,68 @@ impl Way<'_> {
 
     /// Length of the result.
     fn bytes_of_all(&self) -> u64 {
-        self.bytes * self.blocks.of_ranks(self.paths.n_ranks)
+        self.bytes * self.blocks.of_ranks(self.paths.n_ranks())
+    }
+
+    fn edge(&self, edge: usize) -> &Edge {
+        &self.paths.edges[edge]
+    }
+
+    /// The tag of a value between this process and the one that acts for an edge, where it is not in memory `tag`.
+    fn tag_with(&self, partner: usize, tag: u32) -> u32 {
+        match self.paths.is_on_host_of(partner, self.me) {
+            true => IN_MEMORY,
+            false => tag,
+        }
     }
 
     /// Returns whether the result is here already.
     fn down(&mut self) -> bool {
-        let mut has_result = self.arrive(self.paths.first_edges[self.me as usize]);
-        let joins = self.paths.joins.iter().enumerate();
-        let owned = joins.filter(|(_, join)| join.is_owned && join.owner == self.me);
-        let owned: Vec<usize> = owned.map(|(at, _)| at).collect();
-        for join in owned {
-            self.await_contributors(join);
-            has_result |= self.go_on(join);
+        self.arrive(self.paths.first_edges[self.me as usize]);
+        let (me, paths) = (self.me, self.paths);
+        let joins = paths.joins.iter().enumerate();
+        let mut has_result = false;
+        for (join, of) in joins.filter(|(_, of)| of.owner == me && !of.is_exchange) {
+            let values = of.contributors.iter().map(|&edge| {
+                let Edge {
+                    owner, is_proxy, ..
+                } = paths.edges[edge];
+                let tag = if is_proxy {
+                    tag_toward(edge)
+                } else {
+                    IN_MEMORY
+                };
+                (owner, tag)
+            });
+            self.written.receive_all(values);
+            self.written.combine(of.contributors.len(), self.bytes);
+            self.done.push(Done::Joined(join));
+            match of.below {
+                Some(edge) => self.arrive(edge),
+                None => has_result = true,
+            }
         }
         has_result
     }
 
-    fn arrive(&mut self, edge: usize) -> bool {
-        let Edge { to, is_proxy, .. } = self.paths.edges[edge];
+    fn arrive(&mut self, edge: usize) {
+        let &Edge { to, is_proxy, .. } = self.edge(edge);
         let join = &self.paths.joins[to];
         self.done.push(Done::Passed(edge));
         let bytes = self.bytes_above(edge);
         if join.is_exchange {
             for &partner in &join.contributors {
-                let other = self.paths.edges[partner].owner;
-                if other != self.me {
-                    self.written.send(other, tag_toward(edge), bytes);
-                }
+                let tag = self.tag_with(partner, tag_toward(edge));
+                self.written.send(self.edge(partner).owner, tag, bytes);
             }
-            return false;
+        } else {
+            let tag = if is_proxy {
+                tag_toward(edge)
+            } else {
+                IN_MEMORY
+            };
+            self.written.send(join.owner, tag, bytes);
         }
-        if is_proxy {
-            self.written.send(join.owner, tag_toward(edge), bytes);
-            return false;
-        }
-        self.n_arrived[to] += 1;
-        let n = join.contributors.len();
-        if join.is_owned || self.n_arrived[to] < n {
-            return false;
-        }
-        self.written.combine(n, self.bytes);
-        self.go_on(to)
-    }
-
-    fn go_on(&mut self, join: usize) -> bool {
-        self.done.push(Done::Joined(join));
-        match self.paths.joins[join].below {
-            Some(edge) => self.arrive(edge),
-            None => true,
-        }
-    }
-
-    fn await_contributors(&mut self, join: usize) {
-        let contributors = &self.paths.joins[join].contributors;
-        let edges = contributors
-            .iter()
-            .map(|&edge| (edge, &self.paths.edges[edge]));
-        let messages = edges.filter(|(_, of)| of.is_proxy);
-        let messages: Vec<(u32, u32)> = messages
-            .map(|(edge, of)| (of.owner, tag_toward(edge)))
-            .collect();
-        self.written.receive_all(&messages);
-        self.written.combine(contributors.len(), self.bytes);
     }
 
     /// Returns the bottommost edge that a value was brought over: there the result comes.
@@ -121,15 +120,13 @@ impl Way<'_> {
             Done::Passed(edge) => Some(*edge),
             Done::Joined(_) => None,
         });
-        let bottommost = passed.max_by_key(|&edge| self.paths.edges[edge].to);
+        let bottommost = passed.max_by_key(|&edge| self.edge(edge).to);
         let edge = bottommost.expect("each process begins by bringing its own value");
-        let join = &self.paths.joins[self.paths.edges[edge].to];
+        let join = &self.paths.joins[self.edge(edge).to];
         if join.is_exchange {
             for &partner in &join.contributors {
-                let other = self.paths.edges[partner].owner;
-                if other != self.me {
-                    self.written.receive(other, tag_toward(partner));
-                }
+                let tag = self.tag_with(partner, tag_toward(partner));
+                self.written.receive_all([(self.edge(partner).owner, tag)]);
             }
             self.written.combine(join.contributors.len(), self.bytes);
         } else {
@@ -139,11 +136,10 @@ impl Way<'_> {
     }
 
     fn await_result_of(&mut self, edge: usize) {
-        let Edge { to, is_proxy, .. } = self.paths.edges[edge];
-        if is_proxy {
-            self.written
-                .receive(self.paths.joins[to].owner, tag_back(edge));
-        }
+        let &Edge { to, is_proxy, .. } = self.edge(edge);
+        let tag = if is_proxy { tag_back(edge) } else { IN_MEMORY };
+        self.written
+            .receive_all([(self.paths.joins[to].owner, tag)]);
     }
 
     /// The result was taken at edge `taken`, unless it was made here.
@@ -152,8 +148,8 @@ impl Way<'_> {
             match *done {
                 Done::Joined(join) => self.return_result(join),
                 Done::Passed(edge) => {
-                    let is_exchange = self.paths.joins[self.paths.edges[edge].to].is_exchange;
-                    // At joins of its own host the process has the result itself.
+                    let is_exchange = self.paths.joins[self.edge(edge).to].is_exchange;
+                    // At joins for which it acts the process has the result itself.
                     if !is_exchange && taken != Some(edge) {
                         self.await_result_of(edge);
                     }
@@ -165,10 +161,11 @@ impl Way<'_> {
     fn return_result(&mut self, join: usize) {
         let bytes = self.bytes_of_all();
         for &edge in &self.paths.joins[join].contributors {
-            let of = &self.paths.edges[edge];
-            if of.is_proxy {
-                self.written.send(of.owner, tag_back(edge), bytes);
-            }
+            let &Edge {
+                owner, is_proxy, ..
+            } = self.edge(edge);
+            let tag = if is_proxy { tag_back(edge) } else { IN_MEMORY };
+            self.written.send(owner, tag, bytes);
         }
     }
 }

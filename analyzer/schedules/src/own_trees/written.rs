@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{HEADER_BYTES, NoSchedule};
-use crate::program::{Program, Request};
+use crate::program::Program;
 use crate::schedule::Schedule;
+
+/// The tag of values that processes of one host take from its memory. What a process puts there for itself is not
+/// written down.
+pub(super) const IN_MEMORY: u32 = u32::MAX;
 
 /// What a process does, and the tags of its messages by other process and in order.
 #[derive(Debug)]
@@ -32,25 +36,22 @@ impl Written {
 
     /// Sends a value, and waits for nothing: the library keeps a copy of it.
     pub(super) fn send(&mut self, to: u32, tag: u32, bytes: u64) {
+        if to == self.rank() {
+            return;
+        }
+        let header_bytes = if tag == IN_MEMORY { 0 } else { HEADER_BYTES };
         self.sent.entry(to as usize).or_default().push(tag);
-        self.program.isend(to as usize, HEADER_BYTES + bytes);
-    }
-
-    fn begin_to_receive(&mut self, (from, tag): (u32, u32)) -> Request {
-        self.received.entry(from as usize).or_default().push(tag);
-        self.program.irecv(from as usize)
-    }
-
-    /// Waits for a value.
-    pub(super) fn receive(&mut self, from: u32, tag: u32) {
-        let request = self.begin_to_receive((from, tag));
-        self.program.wait(request);
+        self.program.isend(to as usize, header_bytes + bytes);
     }
 
     /// Waits for some values, each by sender and tag, whichever comes first.
-    pub(super) fn receive_all(&mut self, messages: &[(u32, u32)]) {
-        let begin = |&message| self.begin_to_receive(message);
-        let requests: Vec<Request> = messages.iter().map(begin).collect();
+    pub(super) fn receive_all(&mut self, values: impl IntoIterator<Item = (u32, u32)>) {
+        let me = self.rank();
+        let mut requests = Vec::new();
+        for (from, tag) in values.into_iter().filter(|(from, _)| *from != me) {
+            self.received.entry(from as usize).or_default().push(tag);
+            requests.push(self.program.irecv(from as usize));
+        }
         self.program.wait_all(requests);
     }
 

@@ -7,9 +7,9 @@
 //! that no process need know which of them others have used. All heads lie together: operations with
 //! small values, which are the most frequent ones, touch few pages.
 
-use super::paths::Paths;
 use crate::transport::{Cell, LINE_BYTES, Line, body_lines, is_inline};
 use crate::values::{Header, Position};
+use collbench_plans::Paths;
 
 /// Operations in which the values of one host can be at a time.
 const SLOTS: u64 = 64;

@@ -1,59 +1,66 @@
-//! A tree as the engine executes it: where paths join, and what lies between two joins.
+//! Where paths join, and what lies between two joins.
 
 use collbench_formats::tree::{Contributor, WrapperKind, Wrappers};
 
 /// Where paths join: a gred, an exchange, or the core.
 #[derive(Debug)]
-pub(crate) struct Join {
+pub struct Join {
     /// The rank that receives what comes from other hosts.
-    pub(crate) owner: u32,
-    pub(crate) is_exchange: bool,
+    pub owner: u32,
+    /// Whether all contributors get what all bring, without an owner.
+    pub is_exchange: bool,
     /// Whether its owner acts for it in operations in which data flow both ways. Otherwise it is the
     /// last process that arrives.
-    pub(crate) is_owned: bool,
+    pub is_owned: bool,
     /// What contributes, in the order in which values are combined: indexes of edges.
-    pub(crate) contributors: Vec<usize>,
+    pub contributors: Vec<usize>,
     /// The edge to the next join; `None` for the bottommost one.
-    pub(crate) below: Option<usize>,
+    pub below: Option<usize>,
     /// All ranks whose paths go through it, ascending.
-    pub(crate) ranks: Vec<u32>,
+    pub ranks: Vec<u32>,
 }
 
 /// A process, or a join whose result goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Station {
+pub enum Station {
+    /// A process.
     Rank(u32),
+    /// The index of a join.
     Join(usize),
 }
 
 /// The way from a station to the join that it contributes to.
 #[derive(Debug)]
-pub(crate) struct Edge {
-    pub(crate) from: Station,
-    /// Its join.
-    pub(crate) to: usize,
+pub struct Edge {
+    /// Where it begins.
+    pub from: Station,
+    /// The index of its join.
+    pub to: usize,
     /// The rank that acts for the station where that does not depend on who arrives last.
-    pub(crate) owner: u32,
+    pub owner: u32,
     /// Whether there is a proxy.
-    pub(crate) is_proxy: bool,
+    pub is_proxy: bool,
     /// The event collector at the station's end, and the one between the proxy and the join.
-    pub(crate) collectors: [Option<u32>; 2],
+    pub collectors: [Option<u32>; 2],
 }
 
-/// A tree as the engine executes it.
+/// A tree as it is executed.
 #[derive(Debug)]
-pub(crate) struct Paths {
+pub struct Paths {
     /// The host of each rank.
-    pub(crate) hosts: Vec<u32>,
+    pub hosts: Vec<u32>,
     /// Contributors before those they contribute to.
-    pub(crate) joins: Vec<Join>,
-    pub(crate) edges: Vec<Edge>,
+    pub joins: Vec<Join>,
+    /// The ways between them.
+    pub edges: Vec<Edge>,
     /// The first edge on the path of each rank.
-    pub(crate) first_edges: Vec<usize>,
+    pub first_edges: Vec<usize>,
 }
 
 impl Paths {
-    pub(crate) fn new(tree: &Wrappers) -> Self {
+    /// The paths of a tree.
+    #[must_use]
+    pub fn new(tree: &Wrappers) -> Self {
         let mut paths = Self {
             hosts: tree.hosts().to_vec(),
             joins: Vec::new(),
@@ -148,12 +155,15 @@ impl Paths {
         by_contributors || is_partner
     }
 
-    pub(crate) fn n_ranks(&self) -> usize {
+    /// How many processes there are.
+    #[must_use]
+    pub fn n_ranks(&self) -> usize {
         self.hosts.len()
     }
 
     /// The join to which all ranks contribute, if there is one, and all are on one host.
-    pub(crate) fn meeting_place(&self) -> Option<usize> {
+    #[must_use]
+    pub fn meeting_place(&self) -> Option<usize> {
         let is_one_host = self.hosts.iter().all(|host| *host == self.hosts[0]);
         let mut to = self.first_edges.iter().map(|&edge| self.edges[edge].to);
         let join = to.next()?;
@@ -161,12 +171,14 @@ impl Paths {
     }
 
     /// The host where an edge begins.
-    pub(crate) fn host_of(&self, edge: usize) -> u32 {
+    #[must_use]
+    pub fn host_of(&self, edge: usize) -> u32 {
         self.hosts[self.edges[edge].owner as usize]
     }
 
     /// The ranks whose paths go over an edge, ascending.
-    pub(crate) fn ranks_above(&self, edge: usize) -> &[u32] {
+    #[must_use]
+    pub fn ranks_above(&self, edge: usize) -> &[u32] {
         match &self.edges[edge].from {
             Station::Rank(rank) => std::slice::from_ref(rank),
             Station::Join(join) => &self.joins[*join].ranks,
@@ -174,12 +186,14 @@ impl Paths {
     }
 
     /// Whether the process that acts for `edge` and rank `other` share memory.
-    pub(crate) fn is_on_host_of(&self, edge: usize, other: u32) -> bool {
+    #[must_use]
+    pub fn is_on_host_of(&self, edge: usize, other: u32) -> bool {
         self.host_of(edge) == self.hosts[other as usize]
     }
 
     /// All ranks but some, which are ascending.
-    pub(crate) fn all_but(&self, ranks: &[u32]) -> Vec<u32> {
+    #[must_use]
+    pub fn all_but(&self, ranks: &[u32]) -> Vec<u32> {
         (0..self.n_ranks() as u32)
             .filter(|rank| ranks.binary_search(rank).is_err())
             .collect()
@@ -197,11 +211,13 @@ fn collector(tree: &Wrappers, contributor: Contributor) -> u32 {
 
 /// The tag of messages toward the root over an edge. From one partner of an exchange to another it
 /// is that of the sender's edge.
-pub(crate) const fn tag_toward(edge: usize) -> u32 {
+#[must_use]
+pub const fn tag_toward(edge: usize) -> u32 {
     edge as u32 * 2
 }
 
 /// The tag of messages from the root over an edge.
-pub(crate) const fn tag_back(edge: usize) -> u32 {
+#[must_use]
+pub const fn tag_back(edge: usize) -> u32 {
     edge as u32 * 2 + 1
 }
