@@ -12,9 +12,9 @@ mod written;
 use collbench_formats::tree::{Collective, Wrappers};
 use collbench_plans::{Flow, Paths};
 
-use crate::schedule::Schedule;
 use one_way::Plans;
 use written::Written;
+pub use written::{InMemory, TreeSchedule};
 
 /// Payloads are divided into segments of at most so many bytes, with the blocks of all ranks that are in one.
 pub const SEGMENT_BYTES: u64 = 8 << 10;
@@ -115,18 +115,14 @@ fn segments(call: &TreeCall, n_ranks: usize) -> Option<Vec<u64>> {
 ///
 /// # Errors
 /// [`NoSchedule`] if that is not known.
-pub fn schedule(tree: &Wrappers, call: &TreeCall) -> Result<Schedule, NoSchedule> {
+pub fn schedule(tree: &Wrappers, call: &TreeCall) -> Result<TreeSchedule, NoSchedule> {
     let (root, n_ranks) = (call.root, tree.n_ranks());
     if call.collective.has_root() && root >= n_ranks {
         return Err(NoSchedule::Root { root, n_ranks });
     }
     let paths = Paths::new(tree);
     let segments = segments(call, n_ranks as usize).ok_or(NoSchedule::Payload)?;
-    let flow = match call.collective {
-        Collective::Reduce | Collective::Gather => Some(Flow::ToRoot),
-        Collective::Bcast | Collective::Scatter => Some(Flow::FromRoot),
-        Collective::Allreduce | Collective::Barrier | Collective::Allgather => None,
-    };
+    let flow = Flow::of(call.collective);
     let is_reduction = matches!(call.collective, Collective::Allreduce | Collective::Reduce);
     let blocks = Blocks::of(call.collective);
     let mut processes = Vec::with_capacity(n_ranks as usize);

@@ -9,19 +9,19 @@ use crate::calls::process::Process;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InstancePass {
     /// The process that recorded it.
-    pub(crate) slot: u32,
+    pub slot: u32,
     /// The tree: an index in [`OwnTrees::list`](crate::communicators::spanning_trees::OwnTrees).
-    pub(crate) tree: u32,
+    pub tree: u32,
     /// Which event collector, numbered as in records.
-    pub(crate) collector: u32,
+    pub collector: u32,
     /// Which segment of the payload, from 0.
-    pub(crate) segment: u32,
+    pub segment: u32,
     /// When it passed towards the bottommost wrapper, ns.
-    pub(crate) down: Option<i64>,
+    pub down: Option<i64>,
     /// When it passed on its way back, ns.
-    pub(crate) up: Option<i64>,
+    pub up: Option<i64>,
     /// Whether it was recorded by a thread that makes no call of its own.
-    pub(crate) is_of_thread: bool,
+    pub is_of_thread: bool,
 }
 
 impl InstancePass {

@@ -11,9 +11,12 @@
 mod benchmarked;
 mod candidates;
 mod document;
+mod draws;
 mod eager;
 mod figure;
+mod known;
 mod links;
+mod memory;
 mod own_trees;
 mod parameters;
 mod picture;
@@ -23,8 +26,6 @@ mod score;
 mod screen;
 mod whole_run;
 
-use collbench_schedules::{Evaluator, Network, Schedule};
-use collbench_stats::random::Random;
 use collbench_stats::rank_correlation::rank_correlation;
 use rayon::prelude::*;
 
@@ -33,14 +34,17 @@ pub use candidates::{Candidate, MessagesOf, Method};
 pub use document::MadeFrom;
 pub use figure::Figure;
 pub use links::{LinksError, MeasuredClass, MeasuredLinks, OtherHosts};
+pub use memory::Memory;
 pub use own_trees::{LeftOut, NamedTreeFile};
 pub use parameters::{LinkClass, LinkTooFew, Parameters, UnknownHost};
-pub use recorded::{Class, CollectiveCall, Instance, OwnTree, Recorded, Sample};
+pub use recorded::{Class, CollectiveCall, Instance, OwnTree, Pass, Recorded, Sample};
 pub use replay::Ratios;
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
 pub use whole_run::RunPrediction;
 
 use crate::open_mpi::{Library, Version};
+use draws::Draws;
+use known::{Known, Measured, Modelled, Unknown};
 use whole_run::WholeRun;
 
 /// How often deviations are drawn.
@@ -50,15 +54,8 @@ const INSTANCES_OF_DRAW: (usize, usize) = (4, 16);
 const MESSAGES_OF_DRAW: usize = 20_000;
 /// How often deviations are drawn for an instance that is compared with its time.
 const DRAWS_OF_INSTANCE: u64 = 15;
-/// Deviations that follow one another in time are drawn together, so many.
-const BLOCK: usize = 16;
-/// All blocks of a draw are from one part of the run and of its links, of so many deviations: conditions change.
-const REGION: usize = 128;
 /// Instances that identity needs, at least.
 const LEAST_INSTANCES: usize = 20;
-/// A schedule may have messages so many times as long as those that were recorded, and in any case such short ones, bytes.
-const LONGER: u64 = 2;
-const SHORTEST: u64 = 64;
 
 /// Where the median of predicted by measured times must be for what ran, and where most of them must be.
 const IDENTITY: [f64; 2] = [0.95, 1.05];
@@ -156,7 +153,7 @@ pub enum PredictError {
     /// There are no messages but those of trees, which are not recorded.
     #[error(
         "all collectives of the trace ran over trees of our own, whose messages are not recorded; record without --trees, \
-         or with trees for some operations only"
+         or with trees for some operations only, or give a file of collbench-bench logp --links as --links"
     )]
     OnlyTrees,
     /// The links file is of other hosts.
@@ -195,77 +192,34 @@ impl Band {
     }
 }
 
-/// Deviations of latencies, drawn in blocks from a part of those that were recorded.
-struct Draws<'d> {
-    /// That part, by class.
-    classes: Vec<&'d [f64]>,
-    /// By class where the next one is, and how many of its block are left.
-    next: Vec<(usize, usize)>,
-    random: Random,
+/// What a run is predicted from, besides its trace.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// Parameters of links, which count where they are known.
+    pub links: Option<MeasuredLinks>,
+    /// Trees that are predicted, too.
+    pub tree_files: Vec<NamedTreeFile>,
+    /// Runs over trees, whose event collectors show what it costs that ranks of a host meet in its memory.
+    pub over_trees: Vec<Recorded>,
 }
 
-impl<'d> Draws<'d> {
-    fn new(parameters: &'d Parameters, numbers: &[u64]) -> Self {
-        let mut random = Random::of(numbers);
-        let classes = parameters.classes.iter().map(|class| {
-            let all = &class.deviations_ns[..];
-            let n_others = all.len().saturating_sub(REGION);
-            let first = random.uniform(0, n_others as u64) as usize;
-            &all[first..all.len().min(first + REGION)]
-        });
-        let classes: Vec<&[f64]> = classes.collect();
-        Self {
-            next: vec![(0, 0); classes.len()],
-            classes,
-            random,
-        }
-    }
-
-    fn next(&mut self, class: usize) -> f64 {
-        let of_class = self.classes[class];
-        if of_class.is_empty() {
-            return 0.0;
-        }
-        let (at, left) = &mut self.next[class];
-        if *left == 0 {
-            *at = self.random.uniform(0, of_class.len() as u64 - 1) as usize;
-            *left = BLOCK;
-        }
-        let deviation_ns = of_class[*at];
-        *at = (*at + 1) % of_class.len();
-        *left -= 1;
-        deviation_ns
-    }
-}
-
-/// How long a schedule takes with the enters of an instance, ns.
-fn takes_ns(
-    evaluator: &mut Evaluator<'_>,
-    network: &Network,
-    (instance, figure): (&Instance, Figure),
-    draws: &mut Draws<'_>,
-) -> f64 {
-    let enters_ns = &instance.enters_ns;
-    let leaves_ns = evaluator.leaves_ns(network, enters_ns, |class| draws.next(class));
-    figure.takes_ns(enters_ns, leaves_ns)
-}
-
-/// Predicts what the algorithms of the library, and the trees of some files, would have taken for each class of calls of a
-/// run, with the parameters of a links file where it has them.
+/// Predicts what the algorithms of the library, and trees, would have taken for each class of calls of a run.
 ///
 /// # Errors
 /// [`PredictError`] if that is not possible at all.
-pub fn predict(
-    recorded: &Recorded,
-    links: Option<&MeasuredLinks>,
-    tree_files: Vec<NamedTreeFile>,
-) -> Result<Predictions, PredictError> {
+pub fn predict(recorded: &Recorded, given: Given) -> Result<Predictions, PredictError> {
+    let Given {
+        links,
+        tree_files,
+        over_trees,
+    } = given;
+    let links = links.as_ref();
     let library = Version::find(&recorded.library).and_then(Library::of);
     let Some(library) = library else {
         return Err(PredictError::Library(recorded.library.clone()));
     };
     let mut instances = recorded.classes.iter().flat_map(|class| &class.instances);
-    if instances.all(|instance| instance.messages.is_empty()) {
+    if links.is_none() && instances.all(|instance| instance.messages.is_empty()) {
         let is_over_trees = recorded.classes.iter().any(|class| class.tree.is_some());
         return Err(if is_over_trees {
             PredictError::OnlyTrees
@@ -282,8 +236,15 @@ pub fn predict(
         .iter()
         .map(|class| class.tenths(1))
         .collect();
-    let of_odd = Parameters::of(recorded, odd.iter(), links);
-    let parameters = Parameters::of(recorded, recorded.classes.iter(), links);
+    let others = || over_trees.iter().flat_map(|run| &run.classes);
+    let of_odd = Measured {
+        parameters: Parameters::of(recorded, odd.iter(), links),
+        memory: Memory::of(odd.iter().chain(others())),
+    };
+    let measured = Measured {
+        parameters: Parameters::of(recorded, recorded.classes.iter(), links),
+        memory: Memory::of(recorded.classes.iter().chain(others())),
+    };
     let classes = recorded.classes.par_iter().enumerate();
     let predictions = classes.map(|(number, class)| {
         let of_class = OfClass {
@@ -293,7 +254,7 @@ pub fn predict(
             class,
             number: number as u64,
         };
-        of_class.predict(&of_odd, &parameters)
+        of_class.predict(&of_odd, &measured)
     });
     let predictions: Vec<Prediction> = predictions.flatten().collect();
     Ok(Predictions {
@@ -302,12 +263,12 @@ pub fn predict(
             recorded,
             library,
             predictions: &predictions,
-            parameters: &parameters,
+            measured: &measured,
         }
         .predict(&tree_files),
         predictions,
-        links_too_few: parameters.too_few,
-        links: parameters.classes,
+        links_too_few: measured.parameters.too_few,
+        links: measured.parameters.classes,
         trees_left_out: (tree_files.iter())
             .flat_map(|file| file.unused(recorded))
             .collect(),
@@ -326,7 +287,7 @@ struct OfClass<'r> {
 
 impl OfClass<'_> {
     /// `None` where there is nothing to predict.
-    fn predict(&self, of_odd: &Parameters, parameters: &Parameters) -> Option<Prediction> {
+    fn predict(&self, of_odd: &Measured, measured: &Measured) -> Option<Prediction> {
         let times = self.class.instances.iter().map(|instance| instance.took_ns);
         let mut prediction = Prediction {
             class: self.class.clone(),
@@ -338,32 +299,32 @@ impl OfClass<'_> {
             trees_left_out: Vec::new(),
         };
         let is_predictable = prediction.identity.as_ref().is_ok_and(Identity::holds);
-        if let (true, Ok(network)) = (
-            is_predictable,
-            parameters.network(self.recorded, self.class),
-        ) {
+        if let (true, Ok(known)) = (is_predictable, measured.between(self.recorded, self.class)) {
             let candidates = candidates::candidates(self.library, self.class);
             let n_all = candidates.len();
-            let candidates: Vec<Candidate> = candidates
-                .into_iter()
-                .filter(|candidate| self.is_known(&candidate.schedule, &network, parameters))
-                .collect();
-            prediction.n_left_out = n_all - candidates.len();
-            let (trees, left_out) = self.trees(&network, parameters);
-            prediction.trees_left_out = left_out;
-            let candidates: Vec<Candidate> = candidates.into_iter().chain(trees).collect();
-            let error = prediction.identity.as_ref().map_or(1.0, |of| of.ratio);
-            let predicted = candidates.into_par_iter().filter_map(|candidate| {
-                let band = self.band(&candidate.schedule, &network, parameters)?;
-                let predicted = band.widened(error);
-                Some(PredictedCandidate {
-                    messages: candidate.messages(),
-                    method: candidate.method,
-                    number: candidate.number,
-                    segment_bytes: candidate.segment_bytes,
-                    predicted,
-                })
+            let candidates = candidates.into_iter().filter_map(|candidate| {
+                let modelled = known.modelled(self.class, &candidate).ok()?;
+                Some((candidate, modelled))
             });
+            let mut candidates: Vec<(Candidate, Modelled<'_>)> = candidates.collect();
+            prediction.n_left_out = n_all - candidates.len();
+            let (trees, left_out) = self.trees(&known);
+            prediction.trees_left_out = left_out;
+            candidates.extend(trees);
+            let error = prediction.identity.as_ref().map_or(1.0, |of| of.ratio);
+            let predicted = candidates
+                .into_par_iter()
+                .filter_map(|(candidate, modelled)| {
+                    let band = self.band(&modelled)?;
+                    let predicted = band.widened(error);
+                    Some(PredictedCandidate {
+                        messages: candidate.messages(),
+                        method: candidate.method,
+                        number: candidate.number,
+                        segment_bytes: candidate.segment_bytes,
+                        predicted,
+                    })
+                });
             prediction.candidates = predicted.collect();
             prediction
                 .candidates
@@ -373,28 +334,18 @@ impl OfClass<'_> {
     }
 
     /// The trees that the calls would run on, and those of which too little is known.
-    fn trees(&self, network: &Network, parameters: &Parameters) -> (Vec<Candidate>, Vec<LeftOut>) {
+    fn trees<'m>(&self, known: &Known<'m>) -> (Vec<(Candidate, Modelled<'m>)>, Vec<LeftOut>) {
         let (mut trees, mut left_out) = (Vec::new(), Vec::new());
         let files = self.tree_files.iter();
         for found in files.filter_map(|file| file.tree_of(self.recorded, self.class)) {
-            match found {
-                Ok(tree) if self.is_known(&tree.schedule, network, parameters) => {
-                    trees.push(Candidate {
-                        method: Method::Tree {
-                            place: tree.place,
-                            crc32: tree.crc32,
-                        },
-                        number: None,
-                        segment_bytes: 0,
-                        schedule: tree.schedule,
-                    });
-                }
-                Ok(tree) => left_out.push(LeftOut {
-                    tree: tree.place,
-                    why: "of its messages, between these hosts or as long, too few were recorded; record more calls, or \
-                          longer ones"
-                        .to_owned(),
-                }),
+            match found.map(Candidate::over) {
+                Ok(tree) => match known.modelled(self.class, &tree) {
+                    Ok(modelled) => trees.push((tree, modelled)),
+                    Err(why) => left_out.push(LeftOut {
+                        tree: tree.method.name().to_owned(),
+                        why: why.to_string(),
+                    }),
+                },
                 Err(other) => left_out.push(other),
             }
         }
@@ -402,7 +353,7 @@ impl OfClass<'_> {
     }
 
     /// Predicts what ran in every other tenth of the run, with the parameters of the others.
-    fn identity(&self, parameters: &Parameters) -> Result<Identity, String> {
+    fn identity(&self, measured: &Measured) -> Result<Identity, String> {
         let even = self.class.tenths(0);
         if self.class.has_too_few() {
             let n = even.instances.len();
@@ -422,20 +373,22 @@ impl OfClass<'_> {
                 false => "its messages are not those of what the library reported".to_owned(),
             });
         };
-        let network = parameters.network(self.recorded, self.class);
-        let network = network.map_err(|error| error.to_string())?;
-        if !self.is_known(&ran.schedule, &network, parameters) {
-            return Err(
-                "too few messages waited for no other one: fewer than 30 between some hosts; record more calls".to_owned(),
-            );
-        }
-        let evaluator = Evaluator::new(&ran.schedule);
-        let mut evaluator = evaluator.map_err(|error| format!("{error:?}"))?;
+        let known = measured.between(self.recorded, self.class);
+        let known = known.map_err(|error| error.to_string())?;
+        let modelled = known.modelled(self.class, &ran).map_err(|why| match why {
+            Unknown::Messages => {
+                "too few messages waited for no other one: fewer than 30 between some hosts; record more calls".to_owned()
+            }
+            Unknown::Memory(_) => why.to_string(),
+        })?;
+        let evaluator = modelled.evaluator();
+        let mut evaluator = evaluator.ok_or("a message of it has one end only")?;
         let figure = Figure::of(self.class.operation, self.class.root);
         let predicted_ns = even.instances.iter().map(|instance| {
             let each = (0..DRAWS_OF_INSTANCE).map(|draw| {
-                let mut draws = Draws::new(parameters, &[self.number, 0, instance.position, draw]);
-                takes_ns(&mut evaluator, &network, (instance, figure), &mut draws)
+                let numbers = [self.number, 0, instance.position, draw];
+                let mut draws = Draws::new(&modelled.deviations_ns, &numbers);
+                evaluator.takes_ns(instance, figure, &mut draws)
             });
             Band::of(each.collect()).map_or(0.0, |predicted| predicted.median_ns)
         });
@@ -460,37 +413,20 @@ impl OfClass<'_> {
         })
     }
 
-    /// Whether enough is known of messages as long as those of a schedule, between these processes.
-    fn is_known(&self, schedule: &Schedule, network: &Network, parameters: &Parameters) -> bool {
-        let messages = schedule.messages().unwrap_or_default();
-        messages.iter().all(|message| {
-            let class = network.way(message.from, message.to).class;
-            let longest_bytes = parameters.classes.get(class).map(|of| of.longest_bytes);
-            let is_short =
-                |longest_bytes: u64| message.bytes <= (LONGER * longest_bytes).max(SHORTEST);
-            longest_bytes.is_some_and(is_short)
-        })
-    }
-
     /// How long the median instance takes, for each draw of deviations.
-    fn band(
-        &self,
-        schedule: &Schedule,
-        network: &Network,
-        parameters: &Parameters,
-    ) -> Option<Band> {
+    fn band(&self, modelled: &Modelled<'_>) -> Option<Band> {
         let instances = &self.class.instances;
         let figure = Figure::of(self.class.operation, self.class.root);
-        let n_messages = schedule.n_messages().max(1);
+        let n_messages = modelled.schedule.n_messages().max(1);
         let (least, most) = INSTANCES_OF_DRAW;
         let n_evaluated = (MESSAGES_OF_DRAW / n_messages).clamp(least, most);
         let step = instances.len().div_ceil(n_evaluated);
-        let mut evaluator = Evaluator::new(schedule).ok()?;
+        let mut evaluator = modelled.evaluator()?;
         let medians = (0..DRAWS).map(|draw| {
-            let mut draws = Draws::new(parameters, &[self.number, 1, draw]);
+            let mut draws = Draws::new(&modelled.deviations_ns, &[self.number, 1, draw]);
             let first = draw as usize % step;
             let some = instances[first..].iter().step_by(step);
-            let times = some.map(|of| takes_ns(&mut evaluator, network, (of, figure), &mut draws));
+            let times = some.map(|of| evaluator.takes_ns(of, figure, &mut draws));
             Some(Band::of(times.collect())?.median_ns)
         });
         Band::of(medians.collect::<Option<Vec<f64>>>()?)

@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use collbench_formats::tree::Collective;
+
 use crate::paths::{Paths, Station, tag_back, tag_toward};
 
 /// Which way data flow.
@@ -16,6 +18,18 @@ pub enum Flow {
     ToRoot,
     /// From the root to all ranks, the same for all or for each its own.
     FromRoot,
+}
+
+impl Flow {
+    /// That of an operation; `None` where data flow both ways.
+    #[must_use]
+    pub fn of(collective: Collective) -> Option<Self> {
+        match collective {
+            Collective::Reduce | Collective::Gather => Some(Self::ToRoot),
+            Collective::Bcast | Collective::Scatter => Some(Self::FromRoot),
+            Collective::Allreduce | Collective::Barrier | Collective::Allgather => None,
+        }
+    }
 }
 
 /// Where a value comes from, or goes to.

@@ -185,6 +185,14 @@ impl Paths {
         }
     }
 
+    /// How many contributors to a join meet in the memory of a host.
+    #[must_use]
+    pub fn n_meeting(&self, join: usize, host: u32) -> usize {
+        let contributors = self.joins[join].contributors.iter();
+        let is_here = |edge: &&usize| !self.edges[**edge].is_proxy && self.host_of(**edge) == host;
+        contributors.filter(is_here).count()
+    }
+
     /// Whether the process that acts for `edge` and rank `other` share memory.
     #[must_use]
     pub fn is_on_host_of(&self, edge: usize, other: u32) -> bool {

@@ -7,7 +7,7 @@
 use collbench_plans::{Edge, Paths, tag_back, tag_toward};
 
 use super::Blocks;
-use super::written::{IN_MEMORY, Written};
+use super::written::{IN_MEMORY, InMemory, Written};
 
 /// What a process has done on the way to the bottommost join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,12 +57,24 @@ impl Way<'_> {
         &self.paths.edges[edge]
     }
 
-    /// The tag of a value between this process and the one that acts for an edge, where it is not in memory `tag`.
-    fn tag_with(&self, partner: usize, tag: u32) -> u32 {
-        match self.paths.is_on_host_of(partner, self.me) {
-            true => IN_MEMORY,
-            false => tag,
+    /// Sends a value to the process that acts at the other end of an edge: by a message, or in the memory of this host on
+    /// its way to the join of the edge, or back from it.
+    fn give(&mut self, to: u32, edge: usize, tag: u32, (bytes, is_brought): (u64, bool)) {
+        let host = self.paths.hosts[self.me as usize];
+        if self.paths.hosts[to as usize] != host {
+            return self.written.send(to, tag, bytes);
         }
+        let how = InMemory {
+            contributors: self.paths.n_meeting(self.edge(edge).to, host),
+            is_brought,
+        };
+        self.written.put(to, how, bytes);
+    }
+
+    /// A value from another process, as it is waited for: by a message with a tag, or in the memory of this host.
+    fn value(&self, from: u32, tag: u32) -> (u32, u32) {
+        let is_here = self.paths.hosts[from as usize] == self.paths.hosts[self.me as usize];
+        (from, if is_here { IN_MEMORY } else { tag })
     }
 
     /// Returns whether the result is here already.
@@ -72,17 +84,9 @@ impl Way<'_> {
         let joins = paths.joins.iter().enumerate();
         let mut has_result = false;
         for (join, of) in joins.filter(|(_, of)| of.owner == me && !of.is_exchange) {
-            let values = of.contributors.iter().map(|&edge| {
-                let Edge {
-                    owner, is_proxy, ..
-                } = paths.edges[edge];
-                let tag = if is_proxy {
-                    tag_toward(edge)
-                } else {
-                    IN_MEMORY
-                };
-                (owner, tag)
-            });
+            let values = of.contributors.iter();
+            let values = values.map(|&edge| self.value(self.edge(edge).owner, tag_toward(edge)));
+            let values: Vec<(u32, u32)> = values.collect();
             self.written.receive_all(values);
             self.written.combine(of.contributors.len(), self.bytes);
             self.done.push(Done::Joined(join));
@@ -95,22 +99,15 @@ impl Way<'_> {
     }
 
     fn arrive(&mut self, edge: usize) {
-        let &Edge { to, is_proxy, .. } = self.edge(edge);
-        let join = &self.paths.joins[to];
+        let join = &self.paths.joins[self.edge(edge).to];
         self.done.push(Done::Passed(edge));
-        let bytes = self.bytes_above(edge);
+        let value = (self.bytes_above(edge), true);
         if join.is_exchange {
             for &partner in &join.contributors {
-                let tag = self.tag_with(partner, tag_toward(edge));
-                self.written.send(self.edge(partner).owner, tag, bytes);
+                self.give(self.edge(partner).owner, edge, tag_toward(edge), value);
             }
         } else {
-            let tag = if is_proxy {
-                tag_toward(edge)
-            } else {
-                IN_MEMORY
-            };
-            self.written.send(join.owner, tag, bytes);
+            self.give(join.owner, edge, tag_toward(edge), value);
         }
     }
 
@@ -125,8 +122,8 @@ impl Way<'_> {
         let join = &self.paths.joins[self.edge(edge).to];
         if join.is_exchange {
             for &partner in &join.contributors {
-                let tag = self.tag_with(partner, tag_toward(partner));
-                self.written.receive_all([(self.edge(partner).owner, tag)]);
+                let value = self.value(self.edge(partner).owner, tag_toward(partner));
+                self.written.receive_all([value]);
             }
             self.written.combine(join.contributors.len(), self.bytes);
         } else {
@@ -136,10 +133,9 @@ impl Way<'_> {
     }
 
     fn await_result_of(&mut self, edge: usize) {
-        let &Edge { to, is_proxy, .. } = self.edge(edge);
-        let tag = if is_proxy { tag_back(edge) } else { IN_MEMORY };
-        self.written
-            .receive_all([(self.paths.joins[to].owner, tag)]);
+        let owner = self.paths.joins[self.edge(edge).to].owner;
+        let value = self.value(owner, tag_back(edge));
+        self.written.receive_all([value]);
     }
 
     /// The result was taken at edge `taken`, unless it was made here.
@@ -159,13 +155,9 @@ impl Way<'_> {
     }
 
     fn return_result(&mut self, join: usize) {
-        let bytes = self.bytes_of_all();
+        let value = (self.bytes_of_all(), false);
         for &edge in &self.paths.joins[join].contributors {
-            let &Edge {
-                owner, is_proxy, ..
-            } = self.edge(edge);
-            let tag = if is_proxy { tag_back(edge) } else { IN_MEMORY };
-            self.written.send(owner, tag, bytes);
+            self.give(self.edge(edge).owner, edge, tag_back(edge), value);
         }
     }
 }

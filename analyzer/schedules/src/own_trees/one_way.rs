@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use collbench_plans::{Flow, Paths, Place, Step, steps};
 
 use super::Blocks;
-use super::written::{IN_MEMORY, Written};
+use super::written::{IN_MEMORY, InMemory, Written};
 
 /// What each process does in each segment of an operation, by rank.
 #[derive(Debug)]
-pub(super) struct Plans {
+pub(super) struct Plans<'p> {
+    paths: &'p Paths,
+    flow: Flow,
     steps: Vec<Vec<Step>>,
     /// What lies in the memory of a host: who puts it there, and who takes it.
     in_memory: HashMap<Place, Shared>,
@@ -22,8 +24,8 @@ struct Shared {
     readers: Vec<u32>,
 }
 
-impl Plans {
-    pub(super) fn new(paths: &Paths, flow: Flow, root: u32) -> Self {
+impl<'p> Plans<'p> {
+    pub(super) fn new(paths: &'p Paths, flow: Flow, root: u32) -> Self {
         let ranks = 0..paths.n_ranks() as u32;
         let steps: Vec<Vec<Step>> = ranks.map(|me| steps(paths, flow, root, me)).collect();
         let mut in_memory: HashMap<Place, Shared> = HashMap::new();
@@ -37,7 +39,12 @@ impl Plans {
                 }
             }
         }
-        Self { steps, in_memory }
+        Self {
+            paths,
+            flow,
+            steps,
+            in_memory,
+        }
     }
 
     /// Writes down what a process does in a segment with so many bytes of each rank.
@@ -59,12 +66,29 @@ impl Plans {
                     Place::Program => {}
                     Place::Message { other, tag } => written.send(other, tag, bytes),
                     in_memory => {
+                        let how = self.how(in_memory, written.rank());
                         for &reader in &self.in_memory[&in_memory].readers {
-                            written.send(reader, IN_MEMORY, bytes);
+                            written.put(reader, how, bytes);
                         }
                     }
                 }
             }
+        }
+    }
+}
+
+impl Plans<'_> {
+    /// How a value gets to those who take it from the memory of the host of a process.
+    fn how(&self, place: Place, writer: u32) -> InMemory {
+        let join = match place {
+            Place::Contribution(edge) => self.paths.edges[edge].to,
+            Place::Result(join) => join,
+            Place::Program | Place::Message { .. } => unreachable!("in memory"),
+        };
+        let host = self.paths.hosts[writer as usize];
+        InMemory {
+            contributors: self.paths.n_meeting(join, host),
+            is_brought: self.flow == Flow::ToRoot,
         }
     }
 }

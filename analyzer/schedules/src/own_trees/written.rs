@@ -10,6 +10,15 @@ use crate::schedule::Schedule;
 /// written down.
 pub(super) const IN_MEMORY: u32 = u32::MAX;
 
+/// How a value in the memory of a host gets from one process to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InMemory {
+    /// How many values meet where it is brought to, or where it comes back from.
+    pub contributors: usize,
+    /// Whether it is brought there; else it comes back.
+    pub is_brought: bool,
+}
+
 /// What a process does, and the tags of its messages by other process and in order.
 #[derive(Debug)]
 pub(super) struct Written {
@@ -17,6 +26,7 @@ pub(super) struct Written {
     is_reduction: bool,
     sent: BTreeMap<usize, Vec<u32>>,
     received: BTreeMap<usize, Vec<u32>>,
+    in_memory: BTreeMap<usize, InMemory>,
 }
 
 impl Written {
@@ -26,6 +36,7 @@ impl Written {
             is_reduction,
             sent: BTreeMap::new(),
             received: BTreeMap::new(),
+            in_memory: BTreeMap::new(),
         }
     }
 
@@ -36,12 +47,18 @@ impl Written {
 
     /// Sends a value, and waits for nothing: the library keeps a copy of it.
     pub(super) fn send(&mut self, to: u32, tag: u32, bytes: u64) {
+        self.sent.entry(to as usize).or_default().push(tag);
+        self.program.isend(to as usize, HEADER_BYTES + bytes);
+    }
+
+    /// Puts a value into the memory of its host, where another process takes it.
+    pub(super) fn put(&mut self, to: u32, how: InMemory, bytes: u64) {
         if to == self.rank() {
             return;
         }
-        let header_bytes = if tag == IN_MEMORY { 0 } else { HEADER_BYTES };
-        self.sent.entry(to as usize).or_default().push(tag);
-        self.program.isend(to as usize, header_bytes + bytes);
+        self.in_memory.insert(to as usize, how);
+        self.sent.entry(to as usize).or_default().push(IN_MEMORY);
+        self.program.isend(to as usize, bytes);
     }
 
     /// Waits for some values, each by sender and tag, whichever comes first.
@@ -63,8 +80,18 @@ impl Written {
     }
 }
 
+/// A collective over a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeSchedule {
+    /// What each process does.
+    pub schedule: Schedule,
+    /// Which processes exchange values in the memory of their host: by sender and receiver. Where that is at several
+    /// joins, of one of them.
+    pub in_memory: BTreeMap<(usize, usize), InMemory>,
+}
+
 /// The schedule of all processes, by rank: it tells the messages between two of them apart by their order only.
-pub(super) fn in_order(processes: Vec<Written>) -> Result<Schedule, NoSchedule> {
+pub(super) fn in_order(processes: Vec<Written>) -> Result<TreeSchedule, NoSchedule> {
     for (from, of) in processes.iter().enumerate() {
         for (&to, tags) in &of.sent {
             if processes[to].received.get(&from) != Some(tags) {
@@ -72,8 +99,14 @@ pub(super) fn in_order(processes: Vec<Written>) -> Result<Schedule, NoSchedule> 
             }
         }
     }
-    let processes = processes.into_iter().map(|of| of.program.finish());
-    Ok(Schedule {
-        processes: processes.collect(),
+    let mut in_memory = BTreeMap::new();
+    let processes = processes.into_iter().enumerate().map(|(from, of)| {
+        in_memory.extend(of.in_memory.into_iter().map(|(to, how)| ((from, to), how)));
+        of.program.finish()
+    });
+    let processes = processes.collect();
+    Ok(TreeSchedule {
+        schedule: Schedule { processes },
+        in_memory,
     })
 }

@@ -1,10 +1,13 @@
 //! The algorithms that the library could have run.
 
+use std::collections::BTreeMap;
+
 use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, ran, schedule};
+use collbench_schedules::own_trees::InMemory;
 use collbench_schedules::{Call, Parameters, Schedule};
 
-use super::own_trees::{checksum, schedule_over};
+use super::own_trees::{TreeOfCall, checksum, schedule_over};
 use super::recorded::{Class, OwnTree};
 use crate::open_mpi::{Library, Limit};
 
@@ -54,9 +57,25 @@ pub struct Candidate {
     pub segment_bytes: u64,
     /// What each process does.
     pub schedule: Schedule,
+    /// Which processes exchange values in the memory of their host, by sender and receiver, and how: over trees only.
+    pub in_memory: BTreeMap<(usize, usize), InMemory>,
 }
 
 impl Candidate {
+    /// Over a tree.
+    pub(super) fn over(tree: TreeOfCall) -> Self {
+        Self {
+            method: Method::Tree {
+                place: tree.place,
+                crc32: tree.crc32,
+            },
+            number: None,
+            segment_bytes: 0,
+            schedule: tree.schedule.schedule,
+            in_memory: tree.schedule.in_memory,
+        }
+    }
+
     /// Its messages.
     pub(super) fn messages(&self) -> MessagesOf {
         let messages = self.schedule.messages().unwrap_or_default();
@@ -123,15 +142,11 @@ fn call(class: &Class) -> Call {
 #[must_use]
 pub(super) fn that_ran(library: Library, class: &Class) -> Option<Candidate> {
     if let Some(OwnTree { name, wrappers }) = &class.tree {
-        return Some(Candidate {
-            method: Method::Tree {
-                place: name.clone(),
-                crc32: checksum(wrappers),
-            },
-            number: None,
-            segment_bytes: 0,
+        return Some(Candidate::over(TreeOfCall {
+            place: name.clone(),
+            crc32: checksum(wrappers),
             schedule: schedule_over(wrappers, class).ok()?,
-        });
+        }));
     }
     let mut with_messages = class.instances.iter().filter(|of| !of.messages.is_empty());
     let mut recorded: Vec<_> = (with_messages.next()?.messages.iter())
@@ -166,6 +181,7 @@ pub(super) fn that_ran(library: Library, class: &Class) -> Option<Candidate> {
                     number: None,
                     segment_bytes,
                     schedule,
+                    in_memory: BTreeMap::new(),
                 });
             }
         }
@@ -222,6 +238,7 @@ fn candidates_with(library: Library, class: &Class, segments: &[u64]) -> Vec<Can
                     number: Some(algorithm.id),
                     segment_bytes,
                     schedule,
+                    in_memory: BTreeMap::new(),
                 });
             }
         }

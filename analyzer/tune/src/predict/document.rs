@@ -51,6 +51,9 @@ pub struct MadeFrom<'a> {
     /// The checksum of the links file.
     #[serde(serialize_with = "optional_in_hexadecimal")]
     pub links_crc32: Option<u32>,
+    /// The directories of runs over trees, with the checksums of their files.
+    #[serde(skip)]
+    pub memory: &'a [(String, u32)],
 }
 
 fn in_hexadecimal<S: Serializer>(checksum: &u32, to: S) -> Result<S::Ok, S::Error> {
@@ -69,6 +72,13 @@ struct AllMadeFrom<'a> {
     #[serde(flatten)]
     given: &'a MadeFrom<'a>,
     trees: Vec<TreeFile<'a>>,
+    memory: Vec<OverTrees<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct OverTrees<'a> {
+    trace: &'a str,
+    crc32: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -184,6 +194,12 @@ impl Predictions {
             made_from: AllMadeFrom {
                 given: made_from,
                 trees: self.tree_files.iter().map(TreeFile::of).collect(),
+                memory: (made_from.memory.iter())
+                    .map(|(trace, of)| OverTrees {
+                        trace,
+                        crc32: crc32(*of),
+                    })
+                    .collect(),
             },
             links: self.links.iter().map(Link::of).collect(),
             operations: self.predictions.iter().map(OfClass::of).collect(),

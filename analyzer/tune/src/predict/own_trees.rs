@@ -8,8 +8,7 @@ use collbench_formats::encode_meta;
 use collbench_formats::tree::{
     Collective, Collectors, Form, Level, Place, Rule, Waiting, Wrapper, Wrappers,
 };
-use collbench_schedules::Schedule;
-use collbench_schedules::own_trees::{NoSchedule, TreeCall, schedule};
+use collbench_schedules::own_trees::{NoSchedule, TreeCall, TreeSchedule, schedule};
 use collbench_text::inert;
 use collbench_tree_files::TreeFile;
 use collbench_trees::sites::Sites;
@@ -39,7 +38,7 @@ pub(super) struct TreeOfCall {
     /// What it is: see [`checksum`].
     pub(super) crc32: u32,
     /// What each process does.
-    pub(super) schedule: Schedule,
+    pub(super) schedule: TreeSchedule,
 }
 
 /// A tree for which nothing is predicted, and why.
@@ -52,7 +51,7 @@ pub struct LeftOut {
 }
 
 /// The operation of a class that trees execute.
-fn collective(class: &Class) -> Option<Collective> {
+pub(super) fn collective(class: &Class) -> Option<Collective> {
     let mut all = Collective::ALL.into_iter();
     all.find(|of| of.operation() == class.operation)
 }
@@ -74,12 +73,9 @@ fn call(class: &Class) -> Option<TreeCall> {
 ///
 /// # Errors
 /// Says why there is none, and what to do.
-pub(super) fn schedule_over(tree: &Wrappers, class: &Class) -> Result<Schedule, String> {
+pub(super) fn schedule_over(tree: &Wrappers, class: &Class) -> Result<TreeSchedule, String> {
     let call = call(class).ok_or("such calls are left to the library")?;
     schedule(tree, &call).map_err(|why| match why {
-        NoSchedule::OneHost(..) => format!(
-            "{why}, where the cost is not known; record and predict with one rank on each host"
-        ),
         NoSchedule::Overtaking { .. } => {
             format!(
                 "{why}; write the tree so that each rank acts for nodes that follow one another"

@@ -78,7 +78,7 @@ struct Messages {
 }
 
 /// A quantile of some numbers, which are sorted.
-fn quantile(numbers: &mut [f64], part: f64) -> Option<f64> {
+pub(super) fn quantile(numbers: &mut [f64], part: f64) -> Option<f64> {
     numbers.sort_by(f64::total_cmp);
     let last = numbers.len().checked_sub(1)?;
     Some(numbers[(last as f64 * part).round() as usize])
@@ -165,12 +165,16 @@ impl Parameters {
         });
     }
 
-    /// The network of the processes of a class. The class of links of which too little is known is none of
+    /// The network of the processes of a class, and their hosts. The class of links of which too little is known is none of
     /// the classes.
     ///
     /// # Errors
     /// [`UnknownHost`] if it is not known where a process was.
-    pub fn network(&self, recorded: &Recorded, class: &Class) -> Result<Network, UnknownHost> {
+    pub fn network(
+        &self,
+        recorded: &Recorded,
+        class: &Class,
+    ) -> Result<(Network, Vec<usize>), UnknownHost> {
         let host = |rank: u32| {
             let host = recorded.host_of_rank.get(rank as usize).copied().flatten();
             host.ok_or(UnknownHost(rank))
@@ -181,14 +185,15 @@ impl Parameters {
             .map(|&rank| host(rank))
             .collect::<Result<_, _>>()?;
         let classes = self.classes.iter().map(|class| class.link).collect();
-        Ok(Network::new(hosts.len(), classes, |from, to| {
+        let network = Network::new(hosts.len(), classes, |from, to| {
             let (a, b) = (hosts[from], hosts[to]);
             let known = self.of_hosts.get(&[a.min(b), a.max(b)]);
             Way {
                 class: known.copied().unwrap_or(self.classes.len()),
                 shared: None,
             }
-        }))
+        });
+        Ok((network, hosts))
     }
 }
 

@@ -43,6 +43,17 @@ pub struct Sample {
     pub send_ns: Option<i64>,
 }
 
+/// When a value passed an event collector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pass {
+    /// Its number in the tree.
+    pub collector: u32,
+    /// Which segment of the payload.
+    pub segment: u32,
+    /// When it passed towards the bottommost wrapper, and on its way back, after the first process entered, ns.
+    pub ways_ns: [Option<f64>; 2],
+}
+
 /// An instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instance {
@@ -54,6 +65,8 @@ pub struct Instance {
     pub took_ns: f64,
     /// The messages, by sender and in order.
     pub messages: Vec<Sample>,
+    /// The passes of event collectors of the tree of our own that it ran on, by segment.
+    pub passes: Vec<Pass>,
 }
 
 /// What instances have in common that are predicted together.
@@ -148,13 +161,13 @@ impl Kept {
     /// Keeps an instance, and only so many of all: those with the lowest numbers.
     fn keep(&mut self, instance: Instance) {
         let number = mix(instance.position);
-        self.n_messages += instance.messages.len();
+        self.n_messages += instance.n_events();
         self.instances.insert((number, instance.position), instance);
         while self.instances.len() > MOST_INSTANCES
             || (self.n_messages > MOST_MESSAGES && self.instances.len() > 1)
         {
             if let Some((_, dropped)) = self.instances.pop_last() {
-                self.n_messages -= dropped.messages.len();
+                self.n_messages -= dropped.n_events();
             }
         }
     }
@@ -313,12 +326,30 @@ impl Instance {
         let leaves_ns: Vec<f64> = instance.leaves.iter().map(after).collect();
         let figure = Figure::of(instance.operation, instance.root.unwrap_or(0));
         let messages = instance.messages.map_or(&[][..], |of| of.paired);
+        let mut passes: Vec<Pass> = (instance.passes.iter())
+            .map(|pass| Pass {
+                collector: pass.collector,
+                segment: pass.segment,
+                ways_ns: [pass.down, pass.up].map(|at| at.map(|ns| (ns - first_ns) as f64)),
+            })
+            .collect();
+        passes.sort_by_key(|pass| (pass.segment, pass.collector));
         Self {
             position: instance.position,
             took_ns: figure.takes_ns(&enters_ns, &leaves_ns),
             enters_ns,
             messages: samples(messages),
+            passes,
         }
+    }
+
+    fn n_events(&self) -> usize {
+        self.messages.len() + self.passes.len()
+    }
+
+    /// The passes in each segment.
+    pub(super) fn segments(&self) -> impl Iterator<Item = &[Pass]> {
+        self.passes.chunk_by(|a, b| a.segment == b.segment)
     }
 }
 

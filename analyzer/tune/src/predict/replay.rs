@@ -1,27 +1,17 @@
 //! How long the whole run takes with other algorithms (closed loop): processes compute as long between collectives as they
 //! did, so that who leaves one earlier enters the next one earlier, and lateness is handed on or absorbed.
 
-use collbench_schedules::{Evaluator, Network, Schedule};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::Band;
 use super::figure::Figure;
-use super::parameters::Parameters;
-use super::recorded::{CollectiveCall, Recorded};
-use super::{Band, Draws};
+use super::known::{Evaluating, Modelled};
+use super::recorded::Recorded;
 
 /// How often deviations are drawn, at least and at most: as often as so many messages are evaluated.
 const DRAWS: (u64, u64) = (5, 40);
 const MESSAGES: u64 = 8_000_000;
-
-/// What a class of calls runs.
-#[derive(Debug, Clone)]
-pub(super) struct Runs {
-    /// What each process does.
-    pub(super) schedule: Schedule,
-    /// The links between them.
-    pub(super) network: Network,
-}
 
 /// The collectives of a run in an order in which they can be carried out.
 #[derive(Debug)]
@@ -102,8 +92,7 @@ impl<'r> Replay<'r> {
 
     /// How long it takes with what classes run, ns, for some draws of deviations; calls of other classes depend on the
     /// enters of others as those of their operation do, and take as long from then on as they did.
-    pub(super) fn takes_ns(&self, runs: &[Option<Runs>], parameters: &Parameters) -> Vec<f64> {
-        let of_class = |call: &CollectiveCall| runs.get(call.class?)?.as_ref();
+    pub(super) fn takes_ns(&self, runs: &[Option<Modelled<'_>>]) -> Vec<f64> {
         let n_messages: Vec<u64> = runs
             .iter()
             .map(|of| of.as_ref().map_or(0, |of| of.schedule.n_messages() as u64))
@@ -112,10 +101,8 @@ impl<'r> Replay<'r> {
         let in_all: u64 = calls.filter_map(|call| n_messages.get(call.class?)).sum();
         let draws = (MESSAGES / in_all.max(1)).clamp(DRAWS.0, DRAWS.1);
         let each = (0..draws).into_par_iter().map(|draw| {
-            let mut evaluators: Vec<Option<Evaluator<'_>>> = runs
-                .iter()
-                .map(|of| Evaluator::new(&of.as_ref()?.schedule).ok())
-                .collect();
+            let mut evaluators: Vec<Option<Evaluating<'_>>> =
+                runs.iter().map(|of| of.as_ref()?.evaluator()).collect();
             let mut at_ns = vec![0.0; self.recorded.host_of_rank.len()];
             let mut enters_ns = Vec::new();
             for (number, (idx, computed_ns)) in self.order.iter().enumerate() {
@@ -126,12 +113,10 @@ impl<'r> Replay<'r> {
                 let evaluator = call
                     .class
                     .and_then(|class| evaluators.get_mut(class)?.as_mut());
-                if let (Some(evaluator), Some(of)) = (evaluator, of_class(call)) {
+                if let Some(evaluator) = evaluator {
                     let first_ns = enters_ns.iter().copied().fold(f64::MAX, f64::min);
                     enters_ns.iter_mut().for_each(|ns| *ns -= first_ns);
-                    let mut draws = Draws::new(parameters, &[2, draw, number as u64]);
-                    let leaves_ns =
-                        evaluator.leaves_ns(&of.network, &enters_ns, |class| draws.next(class));
+                    let leaves_ns = evaluator.leaves_ns(&enters_ns, &[2, draw, number as u64]);
                     ranks()
                         .zip(leaves_ns)
                         .for_each(|(rank, ns)| at_ns[rank] = first_ns + ns);
@@ -154,10 +139,9 @@ impl<'r> Replay<'r> {
     pub(super) fn compared(
         &self,
         ran_ns: &[f64],
-        changed: &[Option<Runs>],
-        parameters: &Parameters,
+        changed: &[Option<Modelled<'_>>],
     ) -> Option<Ratios> {
-        let changed_ns = self.takes_ns(changed, parameters);
+        let changed_ns = self.takes_ns(changed);
         let ratios = changed_ns.iter().zip(ran_ns.iter().cycle());
         let band = Band::of(
             ratios

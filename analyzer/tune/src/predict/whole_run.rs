@@ -1,12 +1,10 @@
 //! How long the whole run takes with other algorithms and trees (closed loop).
 
-use collbench_schedules::Schedule;
-
-use super::candidates::{self, Method};
+use super::candidates::{self, Candidate, Method};
+use super::known::{Measured, Modelled};
 use super::own_trees::NamedTreeFile;
-use super::parameters::Parameters;
 use super::recorded::{Class, Recorded};
-use super::replay::{Ratios, Replay, Runs};
+use super::replay::{Ratios, Replay};
 use super::{Band, Prediction};
 use crate::open_mpi::Library;
 
@@ -33,21 +31,18 @@ pub(super) struct WholeRun<'r> {
     pub(super) recorded: &'r Recorded,
     pub(super) library: Library,
     pub(super) predictions: &'r [Prediction],
-    pub(super) parameters: &'r Parameters,
+    pub(super) measured: &'r Measured,
 }
 
 impl WholeRun<'_> {
     /// With the fastest algorithm for each class for which one is clearly faster, and with each tree file.
     pub(super) fn predict(&self, tree_files: &[NamedTreeFile]) -> Option<RunPrediction> {
-        let ran = self.runs(|prediction| {
-            let ran = candidates::that_ran(self.library, &prediction.class)?;
-            Some(ran.schedule)
-        });
+        let ran = self.runs(|of| candidates::that_ran(self.library, &of.class));
         if ran.iter().all(Option::is_none) {
             return None;
         }
         let replay = Replay::new(self.recorded)?;
-        let ran_ns = replay.takes_ns(&ran, self.parameters);
+        let ran_ns = replay.takes_ns(&ran);
         let mut run = RunPrediction {
             n_calls: replay.n_calls(),
             is_begin_only: self.recorded.has_more_calls,
@@ -73,48 +68,51 @@ impl WholeRun<'_> {
                     changed.clone_from(ran);
                 }
             }
-            let ratios = replay.compared(&ran_ns, &changed, self.parameters)?;
+            let ratios = replay.compared(&ran_ns, &changed)?;
             run.changes.push((what, ratios));
         }
         Some(run)
     }
 
-    /// What classes run, as far as it is predicted, and `schedule` says it.
-    fn runs(&self, schedule: impl Fn(&Prediction) -> Option<Schedule>) -> Vec<Option<Runs>> {
+    /// What classes run, as far as it is predicted, and `candidate` says it.
+    fn runs(
+        &self,
+        candidate: impl Fn(&Prediction) -> Option<Candidate>,
+    ) -> Vec<Option<Modelled<'_>>> {
         let of_class = |(number, class): (usize, &Class)| {
             let mut predictions = self.predictions.iter();
             let prediction = predictions.find(|of| of.number == number)?;
-            let network = self.parameters.network(self.recorded, class).ok()?;
             let is_predicted = !prediction.candidates.is_empty();
-            let schedule = is_predicted.then(|| schedule(prediction))??;
-            Some(Runs { schedule, network })
+            let candidate = is_predicted.then(|| candidate(prediction))??;
+            let known = self.measured.between(self.recorded, class).ok()?;
+            known.modelled(class, &candidate).ok()
         };
         let classes = self.recorded.classes.iter().enumerate();
         classes.map(of_class).collect()
     }
 
     /// The tree of a file that the calls of a class would run on, if it is predicted.
-    fn tree(&self, file: &NamedTreeFile, prediction: &Prediction) -> Option<Schedule> {
+    fn tree(&self, file: &NamedTreeFile, prediction: &Prediction) -> Option<Candidate> {
         let tree = file.tree_of(self.recorded, &prediction.class)?.ok()?;
         let is_it = |method: &Method| match method {
             Method::Tree { crc32, .. } => *crc32 == tree.crc32,
             Method::Algorithm(_) => false,
         };
         let mut methods = prediction.candidates.iter().map(|of| &of.method);
-        methods.any(is_it).then_some(tree.schedule)
+        methods.any(is_it).then(|| Candidate::over(tree))
     }
 
     /// The fastest algorithm of a class, if it is clearly faster than what ran.
-    fn fastest(&self, prediction: &Prediction) -> Option<Schedule> {
+    fn fastest(&self, prediction: &Prediction) -> Option<Candidate> {
         let mut algorithms = prediction.candidates.iter();
         let fastest = algorithms.find(|of| matches!(of.method, Method::Algorithm(_)))?;
         if fastest.gain(prediction.measured) < LEAST_GAIN {
             return None;
         }
         let all = candidates::candidates(self.library, &prediction.class).into_iter();
-        let is_it = |of: &candidates::Candidate| {
+        let is_it = |of: &Candidate| {
             of.method == fastest.method && of.segment_bytes == fastest.segment_bytes
         };
-        Some(all.into_iter().find(is_it)?.schedule)
+        all.into_iter().find(is_it)
     }
 }

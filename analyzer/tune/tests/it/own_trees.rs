@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use collbench_formats::Operation;
-use collbench_formats::tree::{Collective, Place, Wrappers};
+use collbench_formats::tree::{Collective, Place, Wrapper, Wrappers};
 use collbench_schedules::Schedule;
 use collbench_schedules::own_trees::{TreeCall, schedule};
 use collbench_stats::random::Random;
 use collbench_tree_files::TreeFile;
 use collbench_trees::wrappers::{Members, Order, tree_for};
 use collbench_tune::predict::{
-    Instance, Method, NamedTreeFile, OwnTree, PredictError, Prediction, Recorded, ScoreError,
-    Written, predict, score,
+    Figure, Given, Instance, Method, NamedTreeFile, OwnTree, Pass, PredictError, Prediction,
+    Recorded, ScoreError, Written, predict, score,
 };
 
-use crate::predict::{MADE_FROM, N, median, of, program, recorded, simulate};
+use crate::predict::{MADE_FROM, N, links_file, median, of, program, recorded, simulate};
 
 const BYTES: u64 = 1024;
 const SHAPES: [&str; 3] = ["linear", "binomial", "chain 1"];
@@ -64,7 +64,16 @@ fn schedule_over(shape: &str) -> Schedule {
         bytes: BYTES,
         element_bytes: 1,
     };
-    schedule(&tree_of(shape), &call).expect("a rank on each host")
+    let found = schedule(&tree_of(shape), &call).expect("a schedule");
+    assert!(found.in_memory.is_empty());
+    found.schedule
+}
+
+fn over(tree_files: Vec<NamedTreeFile>) -> Given {
+    Given {
+        tree_files,
+        ..Given::default()
+    }
 }
 
 /// A run over a tree, whose messages are not recorded.
@@ -101,7 +110,7 @@ fn predicted_ns(prediction: &Prediction, tree: &str) -> Option<f64> {
 fn what_trees_take_is_predicted_from_the_messages_of_an_algorithm_and_compared_with_runs() {
     let random = &mut Random::of(&[21]);
     let files = SHAPES.map(of_shape).to_vec();
-    let predictions = predict(&recorded_of_library(random), None, files).expect("a prediction");
+    let predictions = predict(&recorded_of_library(random), over(files)).expect("a prediction");
     let prediction = &predictions.predictions[0];
     for shape in SHAPES {
         let truth = median(&run_over(shape, random));
@@ -154,7 +163,7 @@ fn the_whole_run_over_a_tree_is_predicted() {
             "[[tree]]\noperations = [\"reduce\"]\nshape = \"linear\"",
         ),
     ];
-    let predictions = predict(&recorded, None, files).expect("a prediction");
+    let predictions = predict(&recorded, over(files)).expect("a prediction");
     let run = predictions
         .run
         .as_ref()
@@ -175,11 +184,11 @@ fn the_whole_run_over_a_tree_is_predicted() {
 #[test]
 fn what_ran_over_a_tree_is_predicted_first() {
     let random = &mut Random::of(&[22]);
-    let mut over = recorded_over("binomial", random);
+    let mut ran = recorded_over("binomial", random);
     // The messages are those of other calls.
-    over.classes
+    ran.classes
         .push(recorded_of_library(random).classes.swap_remove(0));
-    let predictions = predict(&over, None, vec![of_shape("linear")]).expect("a prediction");
+    let predictions = predict(&ran, over(vec![of_shape("linear")])).expect("a prediction");
     let prediction = &predictions.predictions[0];
     let identity = prediction.identity.as_ref().expect("what ran is predicted");
     assert!(identity.holds(), "{identity:?}");
@@ -190,12 +199,12 @@ fn what_ran_over_a_tree_is_predicted_first() {
             .contains("ran line 2 of the tree file: ")
     );
     // It ran over another one.
-    let mut other = over;
+    let mut other = ran;
     other.classes[0].tree = recorded_over("chain 1", random).classes[0].tree.clone();
-    let predictions = predict(&other, None, Vec::new()).expect("a prediction");
+    let predictions = predict(&other, Given::default()).expect("a prediction");
     assert!(predictions.predictions[0].not_predicted().is_some());
     other.classes.truncate(1);
-    let without = predict(&other, None, Vec::new());
+    let without = predict(&other, Given::default());
     assert_eq!(without.err(), Some(PredictError::OnlyTrees));
 }
 
@@ -215,7 +224,7 @@ fn trees_that_are_left_out_are_told_with_what_to_do() {
         tree_file("several", &several.join("\n")),
         tree_file("sleep", &format!("wait = \"sleep\"\n{tree}")),
     ];
-    let predictions = predict(&recorded, None, files).expect("a prediction");
+    let predictions = predict(&recorded, over(files)).expect("a prediction");
     let prediction = &predictions.predictions[0];
     assert!(prediction.candidates.len() >= 8, "the rest is predicted");
     assert!(predicted_ns(prediction, "several:17").is_some());
@@ -245,7 +254,7 @@ fn trees_that_are_left_out_are_told_with_what_to_do() {
     let round_trips = near.round_trips_ns.values_mut();
     round_trips.for_each(|ns| *ns = 300_000);
     let files = vec![tree_file("sites", &sites)];
-    let predictions = predict(&near, None, files).expect("a prediction");
+    let predictions = predict(&near, over(files)).expect("a prediction");
     let left_out = &predictions.trees_left_out[..];
     assert!(
         left_out.len() == 1 && left_out[0].why.contains("[[site]]"),
@@ -253,22 +262,136 @@ fn trees_that_are_left_out_are_told_with_what_to_do() {
     );
 }
 
+/// How long a value takes on a host to where values meet, and back, ns.
+const BROUGHT_NS: f64 = 40_000.0;
+const BACK_NS: f64 = 70_000.0;
+/// How long a message of [`BYTES`] takes, of which both processes are busy for 8 us.
+const LATENCY_NS: f64 = 400_000.0;
+
+/// Eight processes on four hosts.
+const PAIRS: [u32; N] = [0, 0, 1, 1, 2, 2, 3, 3];
+
+/// Two greds for each host, and one for all of them: the tree of four hosts with two ranks each.
+fn tree_of_pairs() -> Wrappers {
+    let places = PAIRS.map(|host| Place {
+        host,
+        ..Place::default()
+    });
+    let hosts: Vec<String> = (0..4).map(|host| format!("h{host}")).collect();
+    let members = Members {
+        hosts: &hosts,
+        places: &places,
+    };
+    let rules = allreduce_of("linear").file.rules;
+    let operation = (Collective::Allreduce, None);
+    let found = tree_for(&rules, operation, BYTES, Order::Any, members);
+    found.expect("a tree for these hosts").1
+}
+
+fn allreduce_of(shape: &str) -> NamedTreeFile {
+    let text = format!(
+        "[[tree]]\noperations = [\"allreduce\"]\nshape = {{ ranks = \"linear\", hosts = \"{shape}\" }}"
+    );
+    tree_file(&format!("{shape}.toml"), &text)
+}
+
+/// Calls over that tree, whose event collectors show when values come to the gred of their host, and back; between hosts
+/// they take [`LATENCY_NS`].
+fn instances_over_pairs(tree: &Wrappers, random: &mut Random) -> Vec<Instance> {
+    let latest = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
+    // The wrapper of each host, the numbers of which are after those of ranks.
+    let of_host = |host: usize| {
+        let owner = 2 * host as u32;
+        let mut all = tree.all().iter();
+        let is_it = |of: &Wrapper| of.owner == owner && of.contributors.len() == 2;
+        (N + all.position(is_it).expect("a gred for each host")) as u32
+    };
+    let instances = (0..120).map(|position| {
+        let mut jitter = || random.exponential_real(2000.0);
+        let enters_ns: Vec<f64> = (0..N).map(|_| 20.0 * jitter()).collect();
+        let met_ns: Vec<f64> = (enters_ns.chunks(2))
+            .map(|pair| latest(pair) + BROUGHT_NS + jitter())
+            .collect();
+        let there_ns = |host: usize| met_ns[host] + if host == 0 { 0.0 } else { LATENCY_NS };
+        let result_ns = latest(&(0..4).map(there_ns).collect::<Vec<_>>());
+        let mut passes = Vec::new();
+        let mut leaves_ns = Vec::new();
+        let mut pass = |collector, down_ns, up_ns| {
+            passes.push(Pass {
+                collector,
+                segment: 0,
+                ways_ns: [Some(down_ns), Some(up_ns)],
+            });
+        };
+        for host in 0..4 {
+            let back_ns = result_ns + if host == 0 { 0.0 } else { LATENCY_NS };
+            pass(of_host(host), met_ns[host], back_ns);
+            for (rank, more_ns) in [(2 * host, 0.0), (2 * host + 1, BACK_NS + jitter())] {
+                pass(rank as u32, enters_ns[rank], back_ns + more_ns);
+                leaves_ns.push(back_ns + more_ns);
+            }
+        }
+        let figure = Figure::of(Operation::Allreduce, 0);
+        Instance {
+            position,
+            took_ns: figure.takes_ns(&enters_ns, &leaves_ns),
+            enters_ns,
+            messages: Vec::new(),
+            passes,
+        }
+    });
+    instances.collect()
+}
+
 #[test]
-fn ranks_of_one_host_are_told() {
+fn what_it_costs_to_meet_on_a_host_is_from_event_collectors() {
     let random = &mut Random::of(&[24]);
+    let tree = tree_of_pairs();
     let mut recorded = recorded_of_library(random);
-    // Rank 3 on the host of rank 2, as far as from there.
-    recorded.host_of_rank[3] = Some(2);
-    let files = vec![of_shape("binomial")];
-    let predictions = predict(&recorded, None, files).expect("a prediction");
+    recorded.hosts.truncate(4);
+    recorded.host_of_rank = PAIRS.iter().map(|&host| Some(host as usize)).collect();
+    recorded.round_trips_ns.clear();
+    let mut ran = recorded.classes.swap_remove(0);
+    ran.operation = Operation::Allreduce;
+    ran.reported.clear();
+    ran.instances = instances_over_pairs(&tree, random);
+    ran.tree = Some(OwnTree {
+        name: "line 1 of the tree file".to_owned(),
+        wrappers: tree,
+    });
+    let hosts = ["h0", "h1", "h2", "h3"];
+    let links = links_file(&hosts, [LATENCY_NS - 10_100.0; 2]);
+    let given = |over_trees: Vec<Recorded>| Given {
+        links: Some(links.clone()),
+        tree_files: vec![allreduce_of("linear"), allreduce_of("chain 1")],
+        over_trees,
+    };
+    recorded.classes = vec![ran.clone()];
+    let predictions = predict(&recorded, given(Vec::new())).expect("a prediction");
     let prediction = &predictions.predictions[0];
-    let left_out = &prediction.trees_left_out[..];
-    assert!(prediction.identity.as_ref().is_ok_and(|of| of.holds()));
-    assert_eq!(left_out.len(), 1);
-    let why = &left_out[0].why;
+    let identity = prediction.identity.as_ref().expect("what ran is predicted");
+    assert!(identity.holds(), "{identity:?}");
+    let linear_ns = predicted_ns(prediction, "linear.toml:1").expect("the tree that ran");
+    assert!((0.97..1.03).contains(&(linear_ns / median(&ran.instances))));
+    // Three links down, three back.
+    let chain_ns = predicted_ns(prediction, "chain 1.toml:1").expect("another tree");
+    let expected_ns = linear_ns + 4.0 * LATENCY_NS;
+    assert!((0.9..1.1).contains(&(chain_ns / expected_ns)), "{chain_ns}");
+    // Without event collectors.
+    let with_passes = recorded.clone();
+    recorded.classes[0]
+        .instances
+        .iter_mut()
+        .for_each(|of| of.passes.clear());
+    let predictions = predict(&recorded, given(Vec::new())).expect("a prediction");
+    let why = predictions.predictions[0]
+        .not_predicted()
+        .expect("a reason");
     assert!(
-        why.contains("ranks 2 and 3 are on one host") && why.contains("record"),
+        why.starts_with("2 ranks of a host meet") && why.contains("--memory"),
         "{why}"
     );
-    assert_eq!(predicted_ns(prediction, "binomial.toml:2"), None);
+    // With those of another run.
+    let predictions = predict(&recorded, given(vec![with_passes])).expect("a prediction");
+    assert!(predictions.predictions[0].not_predicted().is_none());
 }

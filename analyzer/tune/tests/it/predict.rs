@@ -5,8 +5,8 @@ use collbench_schedules::open_mpi::{Named, Release, schedule};
 use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Schedule, Way};
 use collbench_stats::random::Random;
 use collbench_tune::predict::{
-    Benchmarked, Class, CollectiveCall, Figure, Instance, MadeFrom, MeasuredLinks, PredictError,
-    Recorded, Sample, ScoreError, Written, predict, score,
+    Benchmarked, Class, CollectiveCall, Figure, Given, Instance, MadeFrom, MeasuredLinks,
+    PredictError, Recorded, Sample, ScoreError, Written, predict, score,
 };
 
 pub(crate) const N: usize = 8;
@@ -14,6 +14,7 @@ pub(crate) const MADE_FROM: MadeFrom<'static> = MadeFrom {
     trace: "t",
     trace_crc32: 1,
     links_crc32: None,
+    memory: &[],
 };
 
 /// One rank on each of eight hosts, four at each of two sites.
@@ -87,6 +88,7 @@ pub(crate) fn simulate(
             enters_ns,
             took_ns,
             messages: messages.iter().map(sample).collect(),
+            passes: Vec::new(),
         }
     });
     instances.collect()
@@ -142,7 +144,7 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
     let ran = of("bcast_intra_pipeline", 1024);
     let run = simulate(Operation::Bcast, &ran, 400, random);
     let recorded = recorded("bcast_intra_pipeline", run);
-    let predictions = predict(&recorded, None, Vec::new()).expect("a prediction");
+    let predictions = predict(&recorded, Given::default()).expect("a prediction");
     assert_eq!(predictions.links.len(), 2);
     let prediction = &predictions.predictions[0];
     let identity = prediction.identity.as_ref().expect("what ran is predicted");
@@ -169,7 +171,7 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
             && truth <= candidate.predicted.p95_ns * 1.03;
         assert!(is_inside, "{candidate:?} {truth}");
     }
-    let again = predict(&recorded, None, Vec::new()).expect("a prediction");
+    let again = predict(&recorded, Given::default()).expect("a prediction");
     let json = predictions.to_json(&MADE_FROM);
     assert_eq!(json, again.to_json(&MADE_FROM));
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
@@ -201,7 +203,7 @@ fn without_the_algorithm_that_ran_nothing_is_predicted() {
         random,
     );
     let mut other = recorded("bcast_intra_binomial", run);
-    let predictions = predict(&other, None, Vec::new()).expect("a prediction");
+    let predictions = predict(&other, Given::default()).expect("a prediction");
     let prediction = &predictions.predictions[0];
     let why = prediction.not_predicted().expect("a reason");
     assert!(
@@ -211,7 +213,7 @@ fn without_the_algorithm_that_ran_nothing_is_predicted() {
     assert!(prediction.candidates.is_empty());
     // What is not reported is found by its messages.
     other.classes[0].reported.clear();
-    let predictions = predict(&other, None, Vec::new()).expect("a prediction");
+    let predictions = predict(&other, Given::default()).expect("a prediction");
     assert!(
         predictions.predictions[0]
             .identity
@@ -232,7 +234,7 @@ fn what_takes_longer_than_its_messages_say_is_refused() {
     // Processes that are not on a core meanwhile.
     run.iter_mut().for_each(|of| of.took_ns *= 1.6);
     let slow = recorded("bcast_intra_pipeline", run);
-    let predictions = predict(&slow, None, Vec::new()).expect("a prediction");
+    let predictions = predict(&slow, Given::default()).expect("a prediction");
     let why = predictions.predictions[0]
         .not_predicted()
         .expect("a reason");
@@ -250,7 +252,7 @@ fn what_is_missing_is_told() {
         random,
     );
     let few = recorded("bcast_intra_pipeline", run[..30].to_vec());
-    let predictions = predict(&few, None, Vec::new()).expect("a prediction");
+    let predictions = predict(&few, Given::default()).expect("a prediction");
     let why = predictions.predictions[0]
         .not_predicted()
         .expect("a reason");
@@ -260,19 +262,19 @@ fn what_is_missing_is_told() {
     let mut without = recorded("bcast_intra_pipeline", without);
     without.classes.truncate(1);
     assert_eq!(
-        predict(&without, None, Vec::new()).err(),
+        predict(&without, Given::default()).err(),
         Some(PredictError::NoMessages)
     );
     let mut other = recorded("bcast_intra_pipeline", run);
     other.library = "MPICH 4.0.2".to_owned();
     assert!(matches!(
-        predict(&other, None, Vec::new()),
+        predict(&other, Given::default()),
         Err(PredictError::Library(_))
     ));
     let mut unknown = other;
     unknown.library = "Open MPI v4.1.4".to_owned();
     unknown.host_of_rank[3] = None;
-    let predictions = predict(&unknown, None, Vec::new()).expect("a prediction");
+    let predictions = predict(&unknown, Given::default()).expect("a prediction");
     let why = predictions.predictions[0]
         .not_predicted()
         .expect("a reason");
@@ -289,7 +291,7 @@ fn predictions_are_compared_with_runs_of_what_was_predicted() {
         random,
     );
     let predictions =
-        predict(&recorded("bcast_intra_pipeline", run), None, Vec::new()).expect("a prediction");
+        predict(&recorded("bcast_intra_pipeline", run), Given::default()).expect("a prediction");
     let written = Written::parse(predictions.to_json(&MADE_FROM).as_bytes()).expect("the document");
     let others = [
         "bcast_intra_binomial",
@@ -334,7 +336,14 @@ fn predictions_are_compared_with_runs_of_what_was_predicted() {
 }
 
 /// A links file of these hosts, the first four at one site, with overheads of `network` and latencies in ns.
-fn links_file(hosts: &[&str], latencies_ns: [f64; 2]) -> MeasuredLinks {
+fn with(links: MeasuredLinks) -> Given {
+    Given {
+        links: Some(links),
+        ..Given::default()
+    }
+}
+
+pub(crate) fn links_file(hosts: &[&str], latencies_ns: [f64; 2]) -> MeasuredLinks {
     let class = |name: &str, latency_ns: f64| {
         serde_json::json!({
             "name": name, "round_trip_from_ns": 1.0, "round_trip_to_ns": 1.0,
@@ -370,7 +379,7 @@ fn links_that_were_measured_count_more_than_those_of_the_run() {
     let hosts = ["h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7"];
     // The recorded messages took some 8 us longer, the mean of their exponential delay.
     let right = links_file(&hosts, [105_500.0, 2_005_500.0]);
-    let predictions = predict(&recorded, Some(&right), Vec::new()).expect("a prediction");
+    let predictions = predict(&recorded, with(right.clone())).expect("a prediction");
     let names: Vec<_> = predictions
         .links
         .iter()
@@ -397,15 +406,14 @@ fn links_that_were_measured_count_more_than_those_of_the_run() {
     let mixed = ["h0", "h4", "h1", "h5", "h2", "h6", "h3", "h7"];
     let wrong = predict(
         &recorded,
-        Some(&links_file(&mixed, [105_500.0, 2_005_500.0])),
-        Vec::new(),
+        with(links_file(&mixed, [105_500.0, 2_005_500.0])),
     );
     let wrong = wrong.expect("a prediction");
     let why = wrong.predictions[0].not_predicted().expect("a reason");
     assert!(why.contains("what ran is predicted at"), "{why}");
     // Hosts of one site only: the others have the links of the run.
     let some = links_file(&hosts[..4], [105_500.0, 1.0]);
-    let predictions = predict(&recorded, Some(&some), Vec::new()).expect("a prediction");
+    let predictions = predict(&recorded, with(some.clone())).expect("a prediction");
     let measured: Vec<bool> = predictions
         .links
         .iter()
@@ -413,12 +421,7 @@ fn links_that_were_measured_count_more_than_those_of_the_run() {
         .collect();
     assert_eq!(measured, [true, false, false]);
     assert!(predictions.predictions[0].not_predicted().is_none());
-    let others = predict(
-        &recorded,
-        Some(&links_file(&["a", "b"], [1.0, 1.0])),
-        Vec::new(),
-    )
-    .err();
+    let others = predict(&recorded, with(links_file(&["a", "b"], [1.0, 1.0]))).err();
     let others = others.expect("an error").to_string();
     assert!(
         others.contains("between the hosts of the trace (h0, h1")
@@ -489,7 +492,7 @@ fn lateness_is_handed_on_or_absorbed_in_the_whole_run() {
     let run = simulate(Operation::Bcast, &schedule, 400, random);
     let mut recorded = recorded("bcast_intra_pipeline", run);
     recorded.calls = program(&schedule, random).0;
-    let predictions = predict(&recorded, None, Vec::new()).expect("a prediction");
+    let predictions = predict(&recorded, Given::default()).expect("a prediction");
     let fastest = &predictions.predictions[0].candidates[0];
     assert_eq!(fastest.segment_bytes, 0, "{fastest:?}");
     let (_, ran_ns) = program(&schedule, random);
@@ -516,7 +519,7 @@ fn lateness_is_handed_on_or_absorbed_in_the_whole_run() {
             .iter_mut()
             .for_each(|ns| *ns = (*ns + last_ns) / 2.0);
     }
-    let predictions = predict(&recorded, None, Vec::new()).expect("a prediction");
+    let predictions = predict(&recorded, Given::default()).expect("a prediction");
     let run = predictions
         .run
         .as_ref()
@@ -536,7 +539,7 @@ fn predictions_are_compared_with_measured_collectives() {
         100,
         random,
     );
-    let predictions = predict(&recorded("bcast_intra_pipeline", run), None, Vec::new());
+    let predictions = predict(&recorded("bcast_intra_pipeline", run), Given::default());
     let predictions = predictions.expect("a prediction");
     let written = Written::parse(predictions.to_json(&MADE_FROM).as_bytes()).expect("the document");
     let network = network();

@@ -141,7 +141,7 @@ fn is_compared(tree: &Wrappers, call: Call) -> bool {
         element_bytes: call.op.element_bytes() as u64,
     };
     let found = match schedule(tree, &of) {
-        Ok(found) => found,
+        Ok(found) => found.schedule,
         Err(NoSchedule::Overtaking { .. }) => return false,
         Err(other) => panic!("{other}: {call:?}\n{tree:#?}"),
     };

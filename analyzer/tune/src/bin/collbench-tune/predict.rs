@@ -12,7 +12,7 @@ use collbench_text::inert;
 use collbench_text::output::{print, write_file};
 use collbench_tree_files::TreeFile;
 use collbench_tune::predict::{
-    Benchmarked, MadeFrom, MeasuredLinks, NamedTreeFile, Recorded, Written, predict, score,
+    Benchmarked, Given, MadeFrom, MeasuredLinks, NamedTreeFile, Recorded, Written, predict, score,
 };
 
 use crate::{Format, read};
@@ -35,6 +35,11 @@ pub(crate) struct Predict {
     /// Predict the trees of this tree file, too; may be given several times
     #[arg(long, value_name = "FILE")]
     trees: Vec<PathBuf>,
+
+    /// Take what it costs that ranks of a host meet in its memory from this run over trees, too; may be given several
+    /// times
+    #[arg(long, value_name = "TRACE")]
+    memory: Vec<PathBuf>,
 
     /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -72,13 +77,31 @@ pub(crate) fn run(options: &Predict) -> anyhow::Result<ExitCode> {
     let links = options.links.as_deref().map(read_links).transpose()?;
     let (links, links_crc32) = links.unzip();
     let recorded = Recorded::read(&files, &mut |_| {})?;
-    let predictions = predict(&recorded, links.as_ref(), trees)?;
+    let (mut over_trees, mut memory) = (Vec::new(), Vec::new());
+    for path in &options.memory {
+        let (files, trace) = (RunFiles::open(path)?, inert::path(path));
+        let run = Recorded::read(&files, &mut |_| {}).with_context(|| trace.clone())?;
+        if run.classes.iter().all(|class| class.tree.is_none()) {
+            bail!(
+                "{trace}: none of its collectives ran over trees; expected a run of collbench-record --trees FILE"
+            );
+        }
+        over_trees.push(run);
+        memory.push((trace, files.checksum()));
+    }
+    let given = Given {
+        links,
+        tree_files: trees,
+        over_trees,
+    };
+    let predictions = predict(&recorded, given)?;
     let trace = inert::path(&options.trace);
     let json = || {
         predictions.to_json(&MadeFrom {
             trace: &trace,
             trace_crc32: files.checksum(),
             links_crc32,
+            memory: &memory,
         })
     };
     if let Some(output) = &options.output {
