@@ -9,7 +9,7 @@
 #
 # TOPOLOGY: 4x100 (4 hosts, latency 100 us), 4x100x10mbit and the like, or two-sites (2 hosts each); two-bound: 2
 # processes on one host; one-host: 8 of them, where nothing can be predicted if it has fewer cores; lammps: the
-# loop time of LAMMPS at two sites over trees. Without one: all that `all` below has.
+# loop time of LAMMPS at two sites over trees; moved: a gred moved to another host. Without one: all that `all` below has.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/mpi.sh
@@ -133,6 +133,24 @@ lammps() {
     "$tune" score --force -o lammps.svg lammps.json lammps-sites | tail -n 5
 }
 
+# A gred that is moved from the host of the root to another one, with two processes on each host.
+moved() {
+    "$cluster" up --replace --hosts 4 --slots 2 --latency-us 100 --rate 10mbit --compensate-us 20 > cluster.log
+    local gsum=("$cluster" mpirun -n 8 "$bench" gsum --all-rounds) at_root=$experiments/gred-at-root.toml
+    local trees=("--trees=$at_root" "--trees=$experiments/gred-moved.toml")
+    for bytes in 4 256; do
+        local name=moved-$bytes
+        echo "== $name"
+        "$record" --force -o "$name" -- "${gsum[@]}" --bytes "$bytes" --library --trees "$at_root" \
+            --rounds 20 --calls 50 > "$name.log" 2>&1
+        "$tune" predict "${trees[@]}" --force -o "$name.json" "$name" > "$name.txt"
+        "$record" --force -o "$name-measured" -- "${gsum[@]}" --bytes "$bytes" "${trees[@]}" \
+            --rounds 20 --calls 50 > "$name-measured.log" 2>&1
+        grep -E '^  ran|identity|cannot|toml' "$name.txt" || true
+        "$tune" score --force -o "$name.svg" "$name.json" "$name-measured" 2>&1 | tail -n 4
+    done
+}
+
 one_host() {
     "$record" --force -o one-host -- mpirun --oversubscribe --allow-run-as-root -n 8 ./predicted 60 100 8 4096 \
         > one-host.log 2>&1
@@ -148,7 +166,7 @@ two_bound() {
     correlation two-bound-predicted
 }
 
-all="4x100 8x1000 two-sites 4x100x10mbit two-bound one-host lammps"
+all="4x100 8x1000 two-sites 4x100x10mbit moved two-bound one-host lammps"
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- $all
 for topology; do
@@ -159,6 +177,7 @@ for topology; do
         ;;
     one-host) one_host ;;
     two-bound) two_bound ;;
+    moved) moved ;;
     lammps) lammps ;;
     *x*)
         IFS=x read -r hosts latency_us rate <<< "$topology"

@@ -78,8 +78,10 @@ struct OfClass {
 }
 
 #[derive(Debug, Deserialize)]
+#[expect(non_snake_case, reason = "the names of LogP")]
 struct OfSize {
     bytes: u64,
+    T_ns: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -178,6 +180,19 @@ fn in_order(a: &str, b: &str) -> [String; 2] {
     [a.min(b).to_owned(), a.max(b).to_owned()]
 }
 
+/// What a byte adds to the time of a store with its reply, by the least squares over all lengths; `None` where that is
+/// less than twice its standard error.
+fn slope(sizes: &[OfSize]) -> Option<f64> {
+    let n = sizes.len() as f64;
+    let mean = |of: &dyn Fn(&OfSize) -> f64| sizes.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(&|of| of.bytes as f64), mean(&|of| of.T_ns));
+    let xx = n * mean(&|of| (of.bytes as f64 - x).powi(2));
+    let slope = n * mean(&|of| (of.bytes as f64 - x) * (of.T_ns - y)) / xx;
+    let left = mean(&|of| (of.T_ns - y - slope * (of.bytes as f64 - x)).powi(2));
+    let error = (n * left / (n - 2.0) / xx).sqrt();
+    (sizes.len() > 3 && slope > 2.0 * error).then_some(slope)
+}
+
 impl OfClass {
     /// Whether all numbers are times.
     fn check(&self, round_trips_ns: &[f64]) -> Result<(), LinksError> {
@@ -222,7 +237,7 @@ impl MeasuredClass {
             known.is_some_and(|(send_ns, one_way_ns)| send_ns + ns <= one_way_ns)
         };
         let receive_overhead_ns = visible(class.o_r_ns).filter(fits).or(send_overhead_ns);
-        let per_byte_ns = visible(class.G_ns);
+        let per_byte_ns = visible(class.G_ns).or_else(|| slope(&class.sizes));
         let longest_bytes = class.sizes.iter().map(|size| size.bytes).max();
         let link = match (send_overhead_ns, receive_overhead_ns, one_way_ns) {
             (Some(send_overhead_ns), Some(receive_overhead_ns), Some(one_way_ns)) => {

@@ -165,8 +165,8 @@ impl Parameters {
         });
     }
 
-    /// The network of the processes of a class, and their hosts. The class of links of which too little is known is none of
-    /// the classes.
+    /// The network of the processes of a class, and their hosts. Links of which too little is known are of
+    /// no class: [`usize::MAX`].
     ///
     /// # Errors
     /// [`UnknownHost`] if it is not known where a process was.
@@ -189,7 +189,7 @@ impl Parameters {
             let (a, b) = (hosts[from], hosts[to]);
             let known = self.of_hosts.get(&[a.min(b), a.max(b)]);
             Way {
-                class: known.copied().unwrap_or(self.classes.len()),
+                class: known.copied().unwrap_or(usize::MAX),
                 shared: None,
             }
         });

@@ -377,6 +377,16 @@ fn what_it_costs_to_meet_on_a_host_is_from_event_collectors() {
     let chain_ns = predicted_ns(prediction, "chain 1.toml:1").expect("another tree");
     let expected_ns = linear_ns + 4.0 * LATENCY_NS;
     assert!((0.9..1.1).contains(&(chain_ns / expected_ns)), "{chain_ns}");
+    // With links between two of the hosts only.
+    let some = Given {
+        links: Some(links_file(&hosts[..2], [LATENCY_NS; 2])),
+        ..Given::default()
+    };
+    let predictions = predict(&recorded, some).expect("a prediction");
+    let why = predictions.predictions[0]
+        .not_predicted()
+        .expect("a reason");
+    assert!(why.starts_with("too few messages"), "{why}");
     // Without event collectors.
     let with_passes = recorded.clone();
     recorded.classes[0]

@@ -367,6 +367,32 @@ pub(crate) fn links_file(hosts: &[&str], latencies_ns: [f64; 2]) -> MeasuredLink
 }
 
 #[test]
+fn a_gap_per_byte_that_is_not_known_is_from_the_times_of_stores() {
+    let of = |times_ns: [f64; 5]| {
+        let sizes = (0..).zip(times_ns);
+        let sizes: Vec<_> = sizes
+            .map(|(nth, ns)| serde_json::json!({ "bytes": 64 << nth, "T_ns": ns }))
+            .collect();
+        let document = serde_json::json!({
+            "schema": "collbench.links/1", "command": [], "hosts": ["a", "b"],
+            "classes": [{
+                "name": "LAN", "round_trip_from_ns": 1.0, "round_trip_to_ns": 1.0, "o_s_ns": 3000.0,
+                "o_r_ns": 5000.0, "g_ns": 3000.0, "g_is_visible": false, "L_ns": 9e4, "G_ns": null, "sizes": sizes,
+            }],
+            "links": [{ "between": [0, 1], "class": "LAN", "round_trip_ns": 2e5 }],
+        });
+        let links = MeasuredLinks::parse(document.to_string().as_bytes()).expect("a links file");
+        let class = links.classes[0].clone();
+        let link = class.link.expect("its parameters are known");
+        (link.gap_per_byte_ns, class.longest_bytes)
+    };
+    let (ns, longest_bytes) = of([2.5e5, 3.01e5, 3.99e5, 6.0e5, 1.002e6]);
+    assert!((ns - 784.0).abs() < 10.0, "{ns}");
+    assert_eq!(longest_bytes, 1024);
+    assert_eq!(of([2.5e5, 2.1e5, 2.6e5, 2.2e5, 2.4e5]), (0.0, 0));
+}
+
+#[test]
 fn links_that_were_measured_count_more_than_those_of_the_run() {
     let random = &mut Random::of(&[11]);
     let run = simulate(
