@@ -4,7 +4,9 @@ use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, schedule};
 use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Way};
 use collbench_stats::random::Random;
-use collbench_tune::predict::{Class, CollectiveCall, Figure, Instance, Recorded, Sample, predict};
+use collbench_tune::predict::{
+    Class, CollectiveCall, Figure, Given, Instance, Recorded, Sample, predict,
+};
 
 const N: usize = 64;
 const NAME: &str = "allreduce_intra_recursivedoubling";
@@ -53,16 +55,16 @@ fn recorded() -> Recorded {
             let sent_ns = evaluator.actions_ns(of.from)[0][of.send];
             let [begins_ns, ends_ns] = evaluator.actions_ns(of.to);
             let (posted_ns, received_ns) = (begins_ns[of.receive], ends_ns[of.receive]);
-            let was_posted = 2.0 * (posted_ns - sent_ns) <= received_ns - sent_ns;
-            let one_way_ns = (received_ns - sent_ns) as i64;
             Sample {
                 from: of.from as u32,
                 to: of.to as u32,
                 bytes: of.bytes,
                 is_alone: true,
-                one_way_ns: was_posted.then_some(one_way_ns),
-                late_receive_ns: None,
-                send_ns: Some(1000),
+                sent_ns: sent_ns as i64,
+                returned_ns: Some(sent_ns as i64 + 1000),
+                posted_ns: posted_ns as i64,
+                received_ns: Some(received_ns as i64),
+                positions: [of.send as u32, of.receive as u32],
             }
         };
         Instance {
@@ -70,6 +72,7 @@ fn recorded() -> Recorded {
             enters_ns,
             took_ns,
             messages: messages.iter().map(sample).collect(),
+            passes: Vec::new(),
         }
     });
     let instances: Vec<Instance> = instances.collect();
@@ -114,7 +117,7 @@ fn recorded() -> Recorded {
 fn predicts(bencher: divan::Bencher<'_, '_>) {
     let recorded = recorded();
     bencher.bench_local(|| {
-        let predictions = predict(&recorded, None, Vec::new()).expect("predictions");
+        let predictions = predict(&recorded, Given::default()).expect("predictions");
         let prediction = &predictions.predictions[0];
         assert!(
             !prediction.candidates.is_empty(),

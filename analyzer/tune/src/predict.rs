@@ -8,6 +8,7 @@
 //! # Source
 //! Hoefler, Schneider, Lumsdaine 2010 (LogGOPSim); for the identity as the first test see `docs/predict.md`.
 
+mod as_recorded;
 mod benchmarked;
 mod candidates;
 mod document;
@@ -368,10 +369,7 @@ impl OfClass<'_> {
                     Ok(_) => format!("{}: it has no schedule", tree.name),
                 });
             }
-            return Err(match self.class.reported.is_empty() {
-                true => "the library did not report what ran".to_owned(),
-                false => "its messages are not those of what the library reported".to_owned(),
-            });
+            return Err("no messages of its calls were recorded".to_owned());
         };
         let known = measured.between(self.recorded, self.class);
         let known = known.map_err(|error| error.to_string())?;

@@ -7,6 +7,7 @@ use collbench_schedules::open_mpi::{Named, Release, ran, schedule};
 use collbench_schedules::own_trees::InMemory;
 use collbench_schedules::{Call, Parameters, Schedule};
 
+use super::as_recorded;
 use super::own_trees::{TreeOfCall, checksum, schedule_over};
 use super::recorded::{Class, OwnTree};
 use crate::open_mpi::{Library, Limit};
@@ -138,7 +139,8 @@ fn call(class: &Class) -> Call {
 }
 
 /// What ran: that of which the messages of an instance are. It is what the library reported, whose parameters are looked for;
-/// where it reported nothing, any of its algorithms. Of a tree of our own no messages are recorded.
+/// where it reported nothing, any of its algorithms; else the messages as they are. Of a tree of our own no messages are
+/// recorded.
 #[must_use]
 pub(super) fn that_ran(library: Library, class: &Class) -> Option<Candidate> {
     if let Some(OwnTree { name, wrappers }) = &class.tree {
@@ -162,7 +164,8 @@ pub(super) fn that_ran(library: Library, class: &Class) -> Option<Candidate> {
     };
     if class.reported.is_empty() {
         let mut all = candidates_with(library, class, &[0, longest]).into_iter();
-        return all.find(|candidate| is_it(&candidate.schedule));
+        let found = all.find(|candidate| is_it(&candidate.schedule));
+        return found.or_else(|| as_its_messages(class));
     }
     let reported: Vec<&str> = class.reported.iter().map(String::as_str).collect();
     let call = call(class);
@@ -186,7 +189,24 @@ pub(super) fn that_ran(library: Library, class: &Class) -> Option<Candidate> {
             }
         }
     }
-    None
+    as_its_messages(class)
+}
+
+/// What the messages of a class show.
+fn as_its_messages(class: &Class) -> Option<Candidate> {
+    let names = class.reported.join(" + ");
+    let name = if names.is_empty() {
+        "an algorithm that was not reported"
+    } else {
+        &names
+    };
+    Some(Candidate {
+        method: Method::Algorithm(format!("{name}, as its messages show it")),
+        number: None,
+        segment_bytes: 0,
+        schedule: as_recorded::schedule(class)?,
+        in_memory: BTreeMap::new(),
+    })
 }
 
 /// The algorithms of the library for a class, each with some lengths of segments where it has such; without those that

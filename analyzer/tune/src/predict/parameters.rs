@@ -86,7 +86,7 @@ pub(super) fn quantile(numbers: &mut [f64], part: f64) -> Option<f64> {
 
 impl Messages {
     fn add(&mut self, sample: &Sample) {
-        if let Some(ns) = sample.one_way_ns {
+        if let Some(ns) = sample.one_way_ns() {
             if sample.is_alone {
                 self.alone_ns
                     .entry(sample.bytes)
@@ -98,8 +98,8 @@ impl Messages {
             }
         }
         if sample.bytes <= SHORT {
-            self.send_ns.extend(sample.send_ns.map(|ns| ns as f64));
-            let late_ns = sample.late_receive_ns.map(|ns| ns as f64);
+            self.send_ns.extend(sample.send_ns().map(|ns| ns as f64));
+            let late_ns = sample.late_receive_ns().map(|ns| ns as f64);
             self.late_receive_ns.extend(late_ns);
         }
     }
@@ -155,7 +155,7 @@ impl Parameters {
     fn add_deviations(&mut self, recorded: &Recorded, class: &Class) {
         each_sample(recorded, class, |[from, to], sample| {
             let number = self.of_hosts.get(&[from.min(to), from.max(to)]);
-            let ns = sample.one_way_ns.filter(|_| sample.is_alone);
+            let ns = sample.one_way_ns().filter(|_| sample.is_alone);
             if let (Some(&number), Some(ns)) = (number, ns) {
                 let class = &mut self.classes[number];
                 if let Some(usual_ns) = class.usual_ns.get(&sample.bytes) {

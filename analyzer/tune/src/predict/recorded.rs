@@ -32,15 +32,42 @@ pub struct Sample {
     pub to: u32,
     /// Its length.
     pub bytes: u64,
-    /// From the begin of the send to the end of the receive, ns, on the clocks of both; `None` where the receive may have been
-    /// posted later than the message arrived, or its end is not known.
-    pub one_way_ns: Option<i64>,
     /// Whether its sender sent, and its receiver received, no other one meanwhile, so that it waited for none.
     pub is_alone: bool,
-    /// How long the receive took that was posted long after the message was sent, ns.
-    pub late_receive_ns: Option<i64>,
-    /// How long the call to send took, ns; `None` where it returned before.
-    pub send_ns: Option<i64>,
+    /// When it was sent, after the first process of the instance entered, ns.
+    pub sent_ns: i64,
+    /// When the call to send returned; `None` where it returned before it was sent.
+    pub returned_ns: Option<i64>,
+    /// When the receive was posted.
+    pub posted_ns: i64,
+    /// When it had ended; `None` where that is not known, or which receive got the message.
+    pub received_ns: Option<i64>,
+    /// Its number among what the sender sends and receives, and among what the receiver does.
+    pub positions: [u32; 2],
+}
+
+impl Sample {
+    /// From the begin of the send to the end of the receive, ns; `None` where the receive may have been posted later than
+    /// the message arrived.
+    #[must_use]
+    pub fn one_way_ns(&self) -> Option<i64> {
+        let all_ns = self.received_ns? - self.sent_ns;
+        // Half of the time after the send it was posted: then it was there before the message arrived.
+        (2 * (self.posted_ns - self.sent_ns) <= all_ns).then_some(all_ns)
+    }
+
+    /// How long the receive took, if it was posted long after the message was sent, ns.
+    #[must_use]
+    pub fn late_receive_ns(&self) -> Option<i64> {
+        let took_ns = self.received_ns? - self.posted_ns;
+        (self.posted_ns - self.sent_ns > 2 * took_ns).then_some(took_ns)
+    }
+
+    /// How long the call to send took, ns.
+    #[must_use]
+    pub fn send_ns(&self) -> Option<i64> {
+        Some(self.returned_ns? - self.sent_ns)
+    }
 }
 
 /// When a value passed an event collector.
@@ -338,7 +365,7 @@ impl Instance {
             position: instance.position,
             took_ns: figure.takes_ns(&enters_ns, &leaves_ns),
             enters_ns,
-            messages: samples(messages),
+            messages: samples(messages, first_ns),
             passes,
         }
     }
@@ -354,8 +381,9 @@ impl Instance {
 }
 
 /// Samples of the messages of an instance.
-fn samples(messages: &[InstanceMessage]) -> Vec<Sample> {
-    let mut samples: Vec<Sample> = messages.iter().map(Sample::of).collect();
+fn samples(messages: &[InstanceMessage], first_ns: i64) -> Vec<Sample> {
+    let samples = messages.iter().map(|of| Sample::of(of, first_ns));
+    let mut samples: Vec<Sample> = samples.collect();
     for end in [|of: &InstanceMessage| of.from, |of: &InstanceMessage| of.to] {
         let mut order: Vec<usize> = (0..messages.len()).collect();
         order.sort_unstable_by_key(|&at| (end(&messages[at]), messages[at].sent.ns(), at));
@@ -381,23 +409,19 @@ fn samples(messages: &[InstanceMessage]) -> Vec<Sample> {
 }
 
 impl Sample {
-    fn of(message: &InstanceMessage) -> Self {
-        let sent_ns = message.sent.ns();
-        let posted_ns = message.posted.ns();
-        let received_ns = message.received.filter(|_| !message.is_from_any);
-        let received_ns = received_ns.map(|at| at.ns());
-        // Half of the time after the send it was posted: then it was there before the message arrived.
-        let was_posted = |received_ns: &i64| 2 * (posted_ns - sent_ns) <= received_ns - sent_ns;
+    fn of(message: &InstanceMessage, first_ns: i64) -> Self {
+        let after = |at: Timestamp<Global>| at.ns() - first_ns;
+        let received = message.received.filter(|_| !message.is_from_any);
         Self {
             from: message.from,
             to: message.to,
             bytes: message.bytes,
             is_alone: true,
-            one_way_ns: received_ns.filter(was_posted).map(|ns| ns - sent_ns),
-            late_receive_ns: received_ns
-                .filter(|ns| posted_ns - sent_ns > 2 * (ns - posted_ns))
-                .map(|ns| ns - posted_ns),
-            send_ns: (!message.is_send_nonblocking).then(|| message.send_returned.ns() - sent_ns),
+            sent_ns: after(message.sent),
+            returned_ns: (!message.is_send_nonblocking).then(|| after(message.send_returned)),
+            posted_ns: after(message.posted),
+            received_ns: received.map(after),
+            positions: [message.nth_of_sender, message.nth_of_receiver],
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Predictions from simulated runs, whose links are known, against simulations of what is predicted.
 
+use std::mem;
+
 use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, schedule};
 use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Schedule, Way};
 use collbench_stats::random::Random;
 use collbench_tune::predict::{
-    Benchmarked, Class, CollectiveCall, Figure, Given, Instance, MadeFrom, MeasuredLinks,
+    Benchmarked, Class, CollectiveCall, Figure, Given, Identity, Instance, MadeFrom, MeasuredLinks,
     PredictError, Recorded, Sample, ScoreError, Written, predict, score,
 };
 
@@ -71,16 +73,16 @@ pub(crate) fn simulate(
             let (sent_ns, returned_ns) = (begins_ns[of.send], ends_ns[of.send]);
             let [begins_ns, ends_ns] = evaluator.actions_ns(of.to);
             let (posted_ns, received_ns) = (begins_ns[of.receive], ends_ns[of.receive]);
-            let one_way_ns = (received_ns - sent_ns) as i64;
-            let was_posted = 2.0 * (posted_ns - sent_ns) <= received_ns - sent_ns;
             Sample {
                 from: of.from as u32,
                 to: of.to as u32,
                 bytes: of.bytes,
-                one_way_ns: was_posted.then_some(one_way_ns),
                 is_alone: true,
-                late_receive_ns: None,
-                send_ns: Some((returned_ns - sent_ns) as i64),
+                sent_ns: sent_ns as i64,
+                returned_ns: Some(returned_ns as i64),
+                posted_ns: posted_ns as i64,
+                received_ns: Some(received_ns as i64),
+                positions: [of.send as u32, of.receive as u32],
             }
         };
         Instance {
@@ -194,7 +196,7 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
 }
 
 #[test]
-fn without_the_algorithm_that_ran_nothing_is_predicted() {
+fn what_is_not_the_algorithm_that_was_reported_is_predicted_as_its_messages_show_it() {
     let random = &mut Random::of(&[6]);
     let run = simulate(
         Operation::Bcast,
@@ -205,12 +207,20 @@ fn without_the_algorithm_that_ran_nothing_is_predicted() {
     let mut other = recorded("bcast_intra_binomial", run);
     let predictions = predict(&other, Given::default()).expect("a prediction");
     let prediction = &predictions.predictions[0];
+    assert!(prediction.identity.as_ref().is_ok_and(Identity::holds));
+    assert!(!prediction.candidates.is_empty());
+    // Without messages.
+    let instances = other.classes[0].instances.iter_mut();
+    let messages: Vec<Vec<Sample>> = instances.map(|of| mem::take(&mut of.messages)).collect();
+    let predictions = predict(&other, Given::default()).expect("a prediction");
+    let prediction = &predictions.predictions[0];
     let why = prediction.not_predicted().expect("a reason");
-    assert!(
-        why.contains("not those of what the library reported"),
-        "{why}"
-    );
+    assert!(why.contains("no messages of its calls"), "{why}");
     assert!(prediction.candidates.is_empty());
+    let instances = other.classes[0].instances.iter_mut();
+    for (instance, messages) in instances.zip(messages) {
+        instance.messages = messages;
+    }
     // What is not reported is found by its messages.
     other.classes[0].reported.clear();
     let predictions = predict(&other, Given::default()).expect("a prediction");
