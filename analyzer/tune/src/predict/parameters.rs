@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use collbench_schedules::{Link, Network, Way};
+use collbench_schedules::{Link, Network, Shared, Way};
+use collbench_trees::sites::Sites;
 
 use super::eager::eager_bytes;
 use super::links::{MeasuredClass, MeasuredLinks};
@@ -22,6 +23,9 @@ const ERROR_OF_MEDIAN: f64 = 0.929;
 const FASTEST: f64 = 0.1;
 /// The quantile of calls to send and receive that is their overhead: what is longer was disturbed.
 const UNDISTURBED: f64 = 0.1;
+/// A link between sites of which a byte takes so many times as long as of those of single hosts is what limits them.
+const SLOWER: f64 = 1.5;
+
 /// A class of links.
 #[derive(Debug, Clone)]
 pub struct LinkClass {
@@ -60,6 +64,22 @@ pub struct LinkTooFew {
     pub name: String,
     /// How many were.
     pub n_messages: usize,
+}
+
+/// Links between sites.
+struct SharedLinks {
+    /// The site of each host.
+    of_host: Vec<usize>,
+    /// By sites of the sender and the receiver.
+    of_sites: BTreeMap<[usize; 2], usize>,
+    all: Vec<Shared>,
+}
+
+impl SharedLinks {
+    fn between(&self, from: usize, to: usize) -> Option<usize> {
+        let way = [self.of_host[from], self.of_host[to]];
+        self.of_sites.get(&way).copied()
+    }
 }
 
 /// It is not known where a process was.
@@ -185,15 +205,44 @@ impl Parameters {
             .map(|&rank| host(rank))
             .collect::<Result<_, _>>()?;
         let classes = self.classes.iter().map(|class| class.link).collect();
-        let network = Network::new(hosts.len(), classes, |from, to| {
+        let class_of = |a: usize, b: usize| self.of_hosts.get(&[a.min(b), a.max(b)]).copied();
+        let shared = self.shared(recorded);
+        let mut network = Network::new(hosts.len(), classes, |from, to| {
             let (a, b) = (hosts[from], hosts[to]);
-            let known = self.of_hosts.get(&[a.min(b), a.max(b)]);
             Way {
-                class: known.copied().unwrap_or(usize::MAX),
-                shared: None,
+                class: class_of(a, b).unwrap_or(usize::MAX),
+                shared: shared.as_ref().and_then(|shared| shared.between(a, b)),
             }
         });
+        network.shared = shared.map_or_else(Vec::new, |of| of.all);
         Ok((network, hosts))
+    }
+
+    /// The links between sites, which all their hosts share, if they are slower than those of single hosts.
+    fn shared(&self, recorded: &Recorded) -> Option<SharedLinks> {
+        let sites = Sites::find(recorded.hosts.len(), &recorded.round_trips_ns)?.of_host;
+        let gap_ns = |class: usize| self.classes[class].link.gap_per_byte_ns;
+        let pairs = self.of_hosts.iter().filter(|([a, b], _)| a != b);
+        let within = pairs.clone().filter(|([a, b], _)| sites[*a] == sites[*b]);
+        let within_ns = within.map(|(_, &class)| gap_ns(class)).fold(0.0, f64::max);
+        let mut of_sites = BTreeMap::new();
+        let mut all = Vec::new();
+        for (&[a, b], &class) in pairs {
+            let gap_per_byte_ns = gap_ns(class);
+            if sites[a] != sites[b] && gap_per_byte_ns > SLOWER * within_ns {
+                for way in [[sites[a], sites[b]], [sites[b], sites[a]]] {
+                    of_sites.entry(way).or_insert_with(|| {
+                        all.push(Shared { gap_per_byte_ns });
+                        all.len() - 1
+                    });
+                }
+            }
+        }
+        Some(SharedLinks {
+            of_host: sites,
+            of_sites,
+            all,
+        })
     }
 }
 

@@ -4,11 +4,11 @@ use std::mem;
 
 use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, schedule};
-use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Schedule, Way};
+use collbench_schedules::{self as schedules, Call, Evaluator, Link, Network, Schedule, Way};
 use collbench_stats::random::Random;
 use collbench_tune::predict::{
     Benchmarked, Class, CollectiveCall, Figure, Given, Identity, Instance, MadeFrom, MeasuredLinks,
-    PredictError, Recorded, Sample, ScoreError, Written, predict, score,
+    Parameters, PredictError, Recorded, Sample, ScoreError, Written, predict, score,
 };
 
 pub(crate) const N: usize = 8;
@@ -47,7 +47,7 @@ pub(crate) fn of(name: &str, bytes: u64) -> Schedule {
     };
     let named = Named {
         name,
-        parameters: Parameters::default(),
+        parameters: schedules::Parameters::default(),
     };
     schedule(Release::V4_1, &[named], &call).expect("an algorithm without parts")
 }
@@ -374,6 +374,35 @@ pub(crate) fn links_file(hosts: &[&str], latencies_ns: [f64; 2]) -> MeasuredLink
         "links": pairs.map(link).collect::<Vec<_>>(),
     });
     MeasuredLinks::parse(document.to_string().as_bytes()).expect("a links file")
+}
+
+#[test]
+fn hosts_of_a_site_share_a_slow_link_to_another_one() {
+    let random = &mut Random::of(&[12]);
+    let run = simulate(
+        Operation::Bcast,
+        &of("bcast_intra_pipeline", 1024),
+        60,
+        random,
+    );
+    let recorded = recorded("bcast_intra_pipeline", run);
+    let hosts: Vec<&str> = recorded.hosts.iter().map(String::as_str).collect();
+    let mut links = links_file(&hosts, [105_500.0, 2_005_500.0]);
+    let network = |links: &MeasuredLinks| {
+        let parameters = Parameters::of(&recorded, recorded.classes.iter(), Some(links));
+        let found = parameters.network(&recorded, &recorded.classes[0]);
+        found.expect("all hosts are known").0
+    };
+    assert!(network(&links).shared.is_empty());
+    let between = links.classes[1].link.as_mut().expect("a link");
+    between.gap_per_byte_ns = 80.0;
+    let network = network(&links);
+    let shared = |from, to| network.way(from, to).shared;
+    assert_eq!(network.shared.len(), 2);
+    assert!(network.shared.iter().all(|of| of.gap_per_byte_ns == 80.0));
+    assert!(shared(0, 4).is_some() && shared(0, 4) == shared(3, 7));
+    assert!(shared(4, 0).is_some() && shared(4, 0) != shared(0, 4));
+    assert_eq!([shared(0, 3), shared(5, 4)], [None; 2]);
 }
 
 #[test]
