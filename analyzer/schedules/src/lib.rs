@@ -9,6 +9,7 @@
 
 mod call;
 mod evaluate;
+mod goal;
 mod network;
 pub mod open_mpi;
 pub mod own_trees;
