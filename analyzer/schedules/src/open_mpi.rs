@@ -7,17 +7,17 @@
 //! The functions of Open MPI 4.1.4 and 5.0.10 with these names. That their messages are those of the
 //! schedules is tested with both libraries.
 
-mod allgather;
-mod allreduce;
-mod alltoall;
-mod barrier;
-mod bcast;
-mod blocks;
-mod gather_scatter;
-mod reduce;
-mod reduce_scatter;
-mod scan;
-mod trees;
+pub(crate) mod allgather;
+pub(crate) mod allreduce;
+pub(crate) mod alltoall;
+pub(crate) mod barrier;
+pub(crate) mod bcast;
+pub(crate) mod blocks;
+pub(crate) mod gather_scatter;
+pub(crate) mod reduce;
+pub(crate) mod reduce_scatter;
+pub(crate) mod scan;
+pub(crate) mod trees;
 
 use crate::call::{Call, Parameters};
 use crate::program::Program;

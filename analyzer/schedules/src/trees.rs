@@ -61,7 +61,7 @@ impl Tree {
     }
 }
 
-fn down(parent: Option<usize>, children: &[usize], bytes: u64, p: &mut Program) {
+pub(crate) fn down(parent: Option<usize>, children: &[usize], bytes: u64, p: &mut Program) {
     if let Some(parent) = parent {
         p.recv(parent);
     }

@@ -7,7 +7,7 @@
 use crate::call::{Call, Parameters};
 use crate::program::Program;
 
-pub(super) fn bruck(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn bruck(call: &Call, _: &Parameters, p: &mut Program) {
     let n = call.n_processes;
     let mut distance = 1;
     while distance < n {
@@ -22,7 +22,7 @@ pub(super) fn bruck(call: &Call, _: &Parameters, p: &mut Program) {
     }
 }
 
-pub(super) fn recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
     let mut distance = 1;
     while distance < call.n_processes {
         let other = p.rank() ^ distance;
@@ -32,7 +32,7 @@ pub(super) fn recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
     }
 }
 
-pub(super) fn ring(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn ring(call: &Call, _: &Parameters, p: &mut Program) {
     let n = call.n_processes;
     let bytes = call.elements * call.element_bytes;
     for _ in 1..n {

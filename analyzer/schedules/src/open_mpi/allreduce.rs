@@ -8,7 +8,7 @@ use super::trees::power_of_two_below;
 use crate::call::{Call, Parameters};
 use crate::program::Program;
 
-pub(super) fn recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
     let n = call.n_processes;
     let bytes = call.elements * call.element_bytes;
     let n_powers = power_of_two_below(n);
@@ -93,13 +93,26 @@ fn gather_around(call: &Call, blocks: Blocks, p: &mut Program) {
 
 /// What recursive halving leaves.
 #[derive(Debug)]
-pub(super) struct Halving {
-    /// Pairs of which the second one is left out.
-    pub(super) n_pairs: usize,
+pub(crate) struct Halving {
+    /// Pairs of the first processes, of which one is left out.
+    pub(crate) n_pairs: usize,
+    /// Which one of a pair is not: 0 or 1.
+    pub(crate) stays: usize,
     /// The place of the process among the others; `None`: it is left out.
-    pub(super) at: Option<usize>,
+    pub(crate) at: Option<usize>,
     /// The elements that it keeps after each step.
-    pub(super) kept: Vec<u64>,
+    pub(crate) kept: Vec<u64>,
+}
+
+impl Halving {
+    /// The rank of the process at a place.
+    pub(crate) fn rank(&self, at: usize) -> usize {
+        if at < self.n_pairs {
+            2 * at + self.stays
+        } else {
+            at + self.n_pairs
+        }
+    }
 }
 
 /// Reduces parts by recursive halving of the data, with a partner at twice the distance in each step. Of more processes than a
@@ -108,28 +121,30 @@ pub(super) fn halve(call: &Call, p: &mut Program) -> Halving {
     let n = call.n_processes;
     let n_powers = power_of_two_below(n);
     let n_pairs = n - n_powers;
+    let mut halving = Halving {
+        n_pairs,
+        stays: 0,
+        at: None,
+        kept: Vec::new(),
+    };
     let rank = p.rank();
     let bytes = |elements: u64| elements * call.element_bytes;
     let left_half = call.elements / 2;
     let right_half = call.elements - left_half;
-    let mut kept = Vec::new();
     let at = if rank >= 2 * n_pairs {
         rank - n_pairs
     } else if rank % 2 == 1 {
         p.sendrecv(rank - 1, bytes(left_half), rank - 1);
         p.combine(bytes(right_half));
         p.send(rank - 1, bytes(right_half));
-        return Halving {
-            n_pairs,
-            at: None,
-            kept,
-        };
+        return halving;
     } else {
         p.sendrecv(rank + 1, bytes(right_half), rank + 1);
         p.combine(bytes(left_half));
         p.recv(rank + 1);
         rank / 2
     };
+    halving.at = Some(at);
     let mut left = call.elements;
     let mut distance = 1;
     while distance < n_powers {
@@ -140,40 +155,32 @@ pub(super) fn halve(call: &Call, p: &mut Program) -> Halving {
         } else {
             [left - half, half]
         };
-        let other = if other < n_pairs {
-            2 * other
-        } else {
-            other + n_pairs
-        };
+        let other = halving.rank(other);
         p.sendrecv(other, bytes(gives), other);
         p.combine(bytes(keeps));
-        kept.push(keeps);
+        halving.kept.push(keeps);
         left = keeps;
         distance <<= 1;
     }
-    Halving {
-        n_pairs,
-        at: Some(at),
-        kept,
-    }
+    halving
 }
 
 pub(super) fn rabenseifner(call: &Call, _: &Parameters, p: &mut Program) {
-    let Halving { n_pairs, at, kept } = halve(call, p);
+    let halving = halve(call, p);
+    gather_halves(call, &halving, p);
+}
+
+/// Gathers everywhere what recursive halving left.
+pub(crate) fn gather_halves(call: &Call, halving: &Halving, p: &mut Program) {
     let rank = p.rank();
-    let Some(at) = at else {
-        return p.recv(rank - 1);
+    let Some(at) = halving.at else {
+        return p.recv(rank ^ 1);
     };
-    for (step, elements) in kept.iter().enumerate().rev() {
-        let other = at ^ (1 << step);
-        let other = if other < n_pairs {
-            2 * other
-        } else {
-            other + n_pairs
-        };
+    for (step, elements) in halving.kept.iter().enumerate().rev() {
+        let other = halving.rank(at ^ (1 << step));
         p.sendrecv(other, elements * call.element_bytes, other);
     }
-    if rank < 2 * n_pairs {
-        p.send(rank + 1, call.elements * call.element_bytes);
+    if rank < 2 * halving.n_pairs {
+        p.send(rank ^ 1, call.elements * call.element_bytes);
     }
 }

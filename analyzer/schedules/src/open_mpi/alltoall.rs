@@ -18,7 +18,7 @@ pub(super) fn linear(call: &Call, _: &Parameters, p: &mut Program) {
     p.wait_all(requests);
 }
 
-pub(super) fn pairwise(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn pairwise(call: &Call, _: &Parameters, p: &mut Program) {
     let n = call.n_processes;
     let bytes = call.elements * call.element_bytes;
     for step in 1..n {
@@ -26,7 +26,7 @@ pub(super) fn pairwise(call: &Call, _: &Parameters, p: &mut Program) {
     }
 }
 
-pub(super) fn bruck(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn bruck(call: &Call, _: &Parameters, p: &mut Program) {
     let n = call.n_processes;
     let mut distance = 1;
     while distance < n {

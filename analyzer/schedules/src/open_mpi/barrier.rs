@@ -57,7 +57,7 @@ pub(super) fn recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
     }
 }
 
-pub(super) fn bruck(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn bruck(call: &Call, _: &Parameters, p: &mut Program) {
     let n = call.n_processes;
     let mut distance = 1;
     while distance < n {

@@ -159,7 +159,7 @@ fn scatter(call: &Call, p: &mut Program) {
     }
 }
 
-pub(super) fn scatter_ring(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn scatter_ring(call: &Call, _: &Parameters, p: &mut Program) {
     scatter(call, p);
     let n = call.n_processes;
     let at = relative(p.rank(), call.root, n);
@@ -169,7 +169,7 @@ pub(super) fn scatter_ring(call: &Call, _: &Parameters, p: &mut Program) {
     }
 }
 
-pub(super) fn scatter_recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn scatter_recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
     scatter(call, p);
     let n = call.n_processes;
     let at = relative(p.rank(), call.root, n);

@@ -3,7 +3,7 @@
 use crate::call::{Call, Parameters};
 
 /// Elements of a segment; not more than there are.
-pub(super) fn elements_of_segment(call: &Call, parameters: &Parameters) -> u64 {
+pub(crate) fn elements_of_segment(call: &Call, parameters: &Parameters) -> u64 {
     let Call {
         elements,
         element_bytes,
@@ -19,7 +19,7 @@ pub(super) fn elements_of_segment(call: &Call, parameters: &Parameters) -> u64 {
 }
 
 /// The elements of each segment.
-pub(super) fn segments(elements: u64, of_segment: u64) -> Vec<u64> {
+pub(crate) fn segments(elements: u64, of_segment: u64) -> Vec<u64> {
     let n = elements.div_ceil(of_segment.max(1)).max(1);
     let mut segments = vec![of_segment; n as usize];
     segments[n as usize - 1] = elements - (n - 1) * of_segment;
@@ -28,13 +28,13 @@ pub(super) fn segments(elements: u64, of_segment: u64) -> Vec<u64> {
 
 /// Elements divided into blocks of which the first ones may be longer by one.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     length: u64,
     n_longer: u64,
 }
 
 impl Blocks {
-    pub(super) fn of(elements: u64, n: u64) -> Self {
+    pub(crate) fn of(elements: u64, n: u64) -> Self {
         Self {
             length: elements / n,
             n_longer: elements % n,
@@ -42,7 +42,7 @@ impl Blocks {
     }
 
     /// The elements of a block.
-    pub(super) fn length(self, block: u64) -> u64 {
+    pub(crate) fn length(self, block: u64) -> u64 {
         self.length + u64::from(block < self.n_longer)
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn gather_linear(call: &Call, _: &Parameters, p: &mut Program) {
     }
 }
 
-pub(super) fn gather_binomial(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn gather_binomial(call: &Call, _: &Parameters, p: &mut Program) {
     let n = call.n_processes;
     let place = in_order_binomial(p.rank(), call.root, n);
     for &child in &place.children {
@@ -67,7 +67,7 @@ pub(super) fn scatter_linear(call: &Call, _: &Parameters, p: &mut Program) {
     }
 }
 
-pub(super) fn scatter_binomial(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn scatter_binomial(call: &Call, _: &Parameters, p: &mut Program) {
     let n = call.n_processes;
     let place = in_order_binomial(p.rank(), call.root, n);
     if let Some(parent) = place.parent {

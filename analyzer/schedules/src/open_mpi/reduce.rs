@@ -125,46 +125,46 @@ fn from_leaf(parent: usize, segments: &[u64], element_bytes: u64, at_once: usize
 
 /// Reduces parts by recursive halving, then gathers them at the root along a binomial tree.
 pub(super) fn rabenseifner(call: &Call, _: &Parameters, p: &mut Program) {
+    let halving = halve(call, p);
+    gather_halves_at_root(call, halving, p);
+}
+
+/// Gathers at the root what recursive halving left, along a binomial tree.
+pub(crate) fn gather_halves_at_root(call: &Call, mut halving: Halving, p: &mut Program) {
     let Call {
         root, n_processes, ..
     } = *call;
-    let Halving {
-        n_pairs,
-        mut at,
-        mut kept,
-    } = halve(call, p);
-    let rank_of = |at: usize| if at < n_pairs { 2 * at } else { at + n_pairs };
     let bytes = |elements: u64| elements * call.element_bytes;
     // The root may be one of those that were left out: then it takes the place of the first process.
-    let is_root_out = root < 2 * n_pairs && root % 2 == 1;
+    let is_paired = root < 2 * halving.n_pairs;
+    let is_root_out = is_paired && root % 2 != halving.stays;
     let at_of_root = if is_root_out {
         0
-    } else if root < 2 * n_pairs {
+    } else if is_paired {
         root / 2
     } else {
-        root - n_pairs
+        root - halving.n_pairs
     };
     if is_root_out && p.rank() == root {
-        // What the first process keeps after each step.
-        let n_steps = n_processes.ilog2();
-        kept = (1..=n_steps).map(|step| call.elements >> step).collect();
+        // It sends nothing.
+        halving.kept = vec![0; n_processes.ilog2() as usize];
         p.recv(0);
-        at = Some(0);
-    } else if is_root_out && at == Some(0) {
-        if let Some(&last) = kept.last() {
+        halving.at = Some(0);
+    } else if is_root_out && halving.at == Some(0) {
+        if let Some(&last) = halving.kept.last() {
             p.send(root, bytes(last));
         }
-        at = None;
+        halving.at = None;
     }
-    let Some(at) = at else {
+    let Some(at) = halving.at else {
         return;
     };
-    for (step, &elements) in kept.iter().enumerate().rev() {
+    for (step, &elements) in halving.kept.iter().enumerate().rev() {
         let other = at ^ (1 << step);
         let rank = if other == 0 && is_root_out {
             root
         } else {
-            rank_of(other)
+            halving.rank(other)
         };
         if other >> step == at_of_root >> step {
             p.send(rank, bytes(elements));

@@ -64,7 +64,7 @@ impl Pairs {
     }
 }
 
-pub(super) fn recursive_halving(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn recursive_halving(call: &Call, _: &Parameters, p: &mut Program) {
     let pairs = Pairs::of(call);
     let part = call.elements * call.element_bytes;
     let rank = p.rank();
@@ -137,7 +137,7 @@ pub(super) fn butterfly(call: &Call, _: &Parameters, p: &mut Program) {
 }
 
 /// A butterfly among a power of two of processes, whose blocks are permuted before, so that each has its own at the end.
-pub(super) fn block_butterfly(call: &Call, parameters: &Parameters, p: &mut Program) {
+pub(crate) fn block_butterfly(call: &Call, parameters: &Parameters, p: &mut Program) {
     let pairs = Pairs::of(call);
     if pairs.n_pairs > 0 {
         return butterfly(call, parameters, p);
@@ -166,7 +166,7 @@ fn exchange_halves(pairs: Pairs, at: usize, part: u64, p: &mut Program) {
 }
 
 /// As the recursive doubling of an allreduce, but that parts that a process has already are not sent.
-pub(super) fn recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
     let n = call.n_processes;
     let part = call.elements * call.element_bytes;
     let rank = p.rank();

@@ -29,11 +29,11 @@ fn from_rank_to_rank(call: &Call, is_exclusive: bool, p: &mut Program) {
     }
 }
 
-pub(super) fn recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
     doubling(call, false, p);
 }
 
-pub(super) fn exclusive_recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
+pub(crate) fn exclusive_recursive_doubling(call: &Call, _: &Parameters, p: &mut Program) {
     doubling(call, true, p);
 }
 

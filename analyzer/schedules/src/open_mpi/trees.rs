@@ -6,14 +6,19 @@
 
 /// A process in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// `None`: it is the root.
-    pub(super) parent: Option<usize>,
-    pub(super) children: Vec<usize>,
+    pub(crate) parent: Option<usize>,
+    pub(crate) children: Vec<usize>,
 }
 
 /// Makes places of ranks relative to the root, all of them below `n`, those of the communicator.
-fn absolute(n: usize, root: usize, parent: Option<usize>, children: Vec<usize>) -> Place {
+pub(crate) fn absolute(
+    n: usize,
+    root: usize,
+    parent: Option<usize>,
+    children: Vec<usize>,
+) -> Place {
     let of = |relative: usize| (relative + root) % n;
     Place {
         parent: parent.map(of),
@@ -22,12 +27,12 @@ fn absolute(n: usize, root: usize, parent: Option<usize>, children: Vec<usize>) 
 }
 
 /// The rank of a process relative to the root.
-pub(super) fn relative(rank: usize, root: usize, n: usize) -> usize {
+pub(crate) fn relative(rank: usize, root: usize, n: usize) -> usize {
     (rank + n - root) % n
 }
 
 /// The largest power of two that is not above a number, which is not 0.
-pub(super) fn power_of_two_below(n: usize) -> usize {
+pub(crate) fn power_of_two_below(n: usize) -> usize {
     1 << n.ilog2()
 }
 
@@ -84,7 +89,7 @@ pub(super) fn binomial(rank: usize, root: usize, n: usize) -> Place {
 }
 
 /// A binomial tree in which a process is below the one without its lowest bit: each subtree has ranks that follow each other.
-pub(super) fn in_order_binomial(rank: usize, root: usize, n: usize) -> Place {
+pub(crate) fn in_order_binomial(rank: usize, root: usize, n: usize) -> Place {
     let at = relative(rank, root, n);
     let lowest = if at == 0 {
         n.next_power_of_two()
@@ -97,7 +102,7 @@ pub(super) fn in_order_binomial(rank: usize, root: usize, n: usize) -> Place {
 }
 
 /// A k-nomial tree; the children with the largest subtrees come first.
-pub(super) fn k_nomial(radix: usize, rank: usize, root: usize, n: usize) -> Place {
+pub(crate) fn k_nomial(radix: usize, rank: usize, root: usize, n: usize) -> Place {
     let at = relative(rank, root, n);
     let mut digit = 1;
     while digit < n && at.is_multiple_of(radix * digit) {
