@@ -1,15 +1,16 @@
 //! Collectives as schedules: what each process sends, receives and combines, and what each of that
 //! waits for.
 //!
-//! A [`Schedule`] has a list of [`Action`]s for each process. [`open_mpi`] makes the schedules of the
-//! algorithms of Open MPI, [`own_trees`] those of collectives over spanning trees of our own, [`trees`]
-//! those of any spanning tree. An [`Evaluator`] finds out how long one takes on a [`Network`]. This crate
+//! A [`Schedule`] has a list of [`Action`]s for each process. [`open_mpi`] and [`mpich`] make the
+//! schedules of the algorithms of these libraries, [`own_trees`] those of collectives over spanning trees of our own,
+//! [`trees`] those of any spanning tree. An [`Evaluator`] finds out how long one takes on a [`Network`]. This crate
 //! does not know traces.
 #![forbid(unsafe_code)]
 
 mod call;
 mod evaluate;
 mod goal;
+pub mod mpich;
 mod network;
 pub mod open_mpi;
 pub mod own_trees;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use collbench_schedules::open_mpi::{Named, Release, names, schedule};
-use collbench_schedules::{Action, Call, Parameters, Schedule, What};
+use collbench_schedules::{Action, Call, Parameters, Schedule, What, mpich};
 use proptest::prelude::*;
 
 /// Parts of those that consist of others.
@@ -43,6 +43,19 @@ fn is_for(name: &str, call: &Call) -> bool {
         "allreduce_intra_redscat_allgather" | "reduce_intra_redscat_gather" => {
             call.elements >= n_powers
         }
+        _ => true,
+    }
+}
+
+/// The same of MPICH's algorithms.
+fn is_for_in_mpich(name: &str, call: &Call) -> bool {
+    let n = call.n_processes as u64;
+    match name {
+        "MPIR_Allgather_intra_recursive_doubling"
+        | "MPIR_Allgatherv_intra_recursive_doubling"
+        | "MPIR_Reduce_scatter_block_intra_noncommutative" => n.is_power_of_two(),
+        "MPIR_Allreduce_intra_reduce_scatter_allgather"
+        | "MPIR_Reduce_intra_reduce_scatter_gather" => call.elements >= 1 << n.ilog2(),
         _ => true,
     }
 }
@@ -119,6 +132,10 @@ proptest! {
             };
             prop_assert!(n_processes == 1 || schedule.processes.iter().all(takes_part), "{}", name);
         }
+        for name in mpich::names().filter(|name| is_for_in_mpich(name, &call)) {
+            let schedule = mpich::schedule(name, &call, &parameters).expect("its name is known");
+            prop_assert!(left(&schedule).iter().all(|&n| n == 0), "{} {:?}", name, call);
+        }
     }
 }
 
@@ -144,4 +161,43 @@ fn names_are_distinct_and_those_with_parts_need_them() {
     assert_eq!(schedule(release, &[whole, reduce], &call), None);
     assert!(schedule(release, &[whole, reduce, bcast], &call).is_some());
     assert_eq!(schedule(release, &[reduce, bcast], &call), None);
+}
+
+#[test]
+fn names_of_mpich_are_distinct() {
+    let all: BTreeSet<_> = mpich::names().collect();
+    assert_eq!(all.len(), mpich::names().count());
+}
+
+/// Who sends to whom, in order, in the pictures that MPICH's `treeutil.c` has of its trees.
+#[test]
+fn k_nomial_trees_of_mpich_are_those_of_its_pictures() {
+    let call = Call {
+        n_processes: 8,
+        root: 0,
+        elements: 1,
+        element_bytes: 1,
+    };
+    let parameters = Parameters {
+        radix: 2,
+        ..Parameters::default()
+    };
+    let sent = |name: &str| {
+        let schedule = mpich::schedule(name, &call, &parameters).expect("its name is known");
+        let messages = schedule.messages().expect("each message has two ends");
+        let pairs = messages.iter().map(|of| (of.from, of.to));
+        pairs.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        sent("MPIR_Bcast_intra_tree knomial_1"),
+        [(0, 1), (0, 5), (0, 7), (1, 2), (1, 4), (2, 3), (5, 6)]
+    );
+    assert_eq!(
+        sent("MPIR_Bcast_intra_tree knomial_2"),
+        [(0, 4), (0, 2), (0, 1), (2, 3), (4, 6), (4, 5), (6, 7)]
+    );
+    assert_eq!(
+        sent("MPIR_Bcast_intra_binomial"),
+        sent("MPIR_Bcast_intra_tree knomial_2")
+    );
 }
