@@ -3,5 +3,6 @@
 mod han_rules;
 mod mpi4py;
 mod mpich_rules;
+mod mpich_schedules;
 mod mpis;
 mod programs;

@@ -35,4 +35,4 @@ pub use rules::{
     Agreed, Baseline, HanAgreed, Made, MpichAgreed, MpichLibrary, Reader, RuledLibrary, made_up,
 };
 pub use run::{Finished, Form, Job, mpirun, run, run_in, run_ranks, tuned};
-pub use schedules::{Forced, Schedules, compare_schedules, forced, schedules_of};
+pub use schedules::{Forced, MpichSchedules, Schedules, compare_schedules, forced, schedules_of};

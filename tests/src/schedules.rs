@@ -1,20 +1,26 @@
 //! Whether the messages of collectives are those of the schedules that `collbench-schedules` makes of the
-//! algorithms that the library reports.
+//! algorithms that the library reports, or, of MPICH, that it was told to run.
+
+mod mpich;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use collbench_formats::{Definition, Direction, Note, RankTrace, Record, RecordKind};
+use collbench_formats::{
+    CODE_PAYLOAD_UNKNOWN, Definition, Direction, Note, RankTrace, Record, RecordKind,
+};
 use collbench_schedules::open_mpi::{Release, ran, schedule};
-use collbench_schedules::{Call, Parameters, Process, What};
+use collbench_schedules::{Call, Parameters, Process, Schedule, What};
 
 use crate::machine::{Workspace, command};
 use crate::rank_files;
 use crate::room::{Room, side_by_side};
 use crate::rules::RuledLibrary;
 use crate::run::mpirun;
+
+pub use mpich::MpichSchedules;
 
 /// The operations of `programs/schedules.c` that have roots.
 const ROOTED: [usize; 4] = [6, 8, 9, 13];
@@ -41,8 +47,26 @@ const OPERATIONS: [(&str, [u32; 2]); 14] = [
 /// One end of a message: who is at the other end, and how much is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    Send { to: u32, bytes: u64 },
-    Receive { from: Option<u32> },
+    /// `None`: where MPICH sends data of a type with gaps, how much is not recorded.
+    Send {
+        to: u32,
+        bytes: Option<u64>,
+    },
+    Receive {
+        from: Option<u32>,
+    },
+}
+
+impl End {
+    /// Whether this is what was recorded.
+    fn is(self, recorded: Self) -> bool {
+        match (self, recorded) {
+            (Self::Send { to, .. }, Self::Send { to: other, bytes }) if bytes.is_none() => {
+                to == other
+            }
+            _ => self == recorded,
+        }
+    }
 }
 
 /// A call as it was recorded.
@@ -71,8 +95,9 @@ pub struct Schedules {
     n_algorithms: Vec<u32>,
     /// Calls that the library refused.
     pub refused: u64,
-    /// Calls in which processes go on with whatever ends first: they have no schedule.
-    pub without_order: u64,
+    /// Calls in which processes go on with whatever ends first, which have no schedule, and those of MPICH of which the senders
+    /// are not known: the recorder could not learn the communicator from them.
+    pub not_comparable: u64,
 }
 
 impl Schedules {
@@ -102,7 +127,7 @@ impl Schedules {
         self.differences.extend(other.differences);
         self.n_algorithms = other.n_algorithms;
         self.refused += other.refused;
-        self.without_order += other.without_order;
+        self.not_comparable += other.not_comparable;
     }
 }
 
@@ -198,7 +223,7 @@ fn recorded(path: &Path) -> Vec<Recorded> {
             call.ends.push(match message.direction {
                 Direction::Send => End::Send {
                     to: message.known_partner().expect("a send names its partner"),
-                    bytes: message.bytes,
+                    bytes: (!record.word().has(CODE_PAYLOAD_UNKNOWN)).then_some(message.bytes),
                 },
                 Direction::Receive => End::Receive {
                     from: message.known_partner(),
@@ -225,7 +250,7 @@ fn ends(process: &Process) -> Vec<End> {
         .filter_map(|action| match action.what {
             What::Send { to, bytes, .. } => Some(End::Send {
                 to: to as u32,
-                bytes,
+                bytes: Some(bytes),
             }),
             What::Receive { from } => Some(End::Receive {
                 from: from.map(|from| from as u32),
@@ -263,19 +288,111 @@ fn compare(
             Err(format!("no schedule of {together}"))
         };
     };
+    compare_with(&schedule, &together, of_ranks)?;
+    Ok(Some(together))
+}
+
+/// Compares a call with the schedule of what ran.
+fn compare_with(schedule: &Schedule, ran: &str, of_ranks: &[&Recorded]) -> Result<(), String> {
     if let Err(error) = schedule.messages() {
-        return Err(format!("{together}: {error:?}"));
+        return Err(format!("{ran}: {error:?}"));
     }
     for (rank, (process, of)) in schedule.processes.iter().zip(of_ranks).enumerate() {
         let expected = ends(process);
-        if expected != of.ends {
+        let agrees = (expected.iter().zip(&of.ends)).all(|(expected, end)| expected.is(*end));
+        if expected.len() != of.ends.len() || !agrees {
             return Err(format!(
-                "{together}: rank {rank}: {:?}, expected {expected:?}",
+                "{ran}: rank {rank}: {:?}, expected {expected:?}",
                 of.ends
             ));
         }
     }
-    Ok(Some(together))
+    Ok(())
+}
+
+/// How `programs/schedules.c` is run.
+#[derive(Debug)]
+struct Command {
+    /// The launcher, up to the program.
+    launcher: Vec<OsString>,
+    executable: PathBuf,
+    environment: Vec<(String, String)>,
+    /// How long it may take, at most.
+    seconds: u32,
+}
+
+impl Command {
+    /// Runs and records it, and compares each call.
+    fn compare(
+        self,
+        (processes, lengths): (&[usize], &[u64]),
+        each: impl Fn(&Made, &[&Recorded]) -> Result<Option<String>, String>,
+    ) -> Schedules {
+        let workspace = Workspace::new();
+        let trace = workspace.path().join("trace");
+        let mut line: Vec<OsString> = vec!["--kill-after=10".into()];
+        line.extend(
+            [
+                self.seconds.to_string(),
+                command("collbench-record").display().to_string(),
+            ]
+            .map(OsString::from),
+        );
+        line.extend(["--layers", "calls,algorithms,messages", "-o"].map(OsString::from));
+        line.extend([trace.clone().into(), "--".into()]);
+        line.extend(self.launcher);
+        line.push(self.executable.into());
+        line.extend(processes.iter().map(|n| n.to_string().into()));
+        line.push("--".into());
+        line.extend(lengths.iter().map(|n| n.to_string().into()));
+        let n_ranks = processes.iter().copied().max().unwrap_or(1);
+        let room = Room::wait_for(n_ranks);
+        let output = std::process::Command::new("timeout")
+            .args(line)
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::null())
+            .output()
+            .expect("timeout can be run");
+        drop(room);
+        let mut found = Schedules::default();
+        if !output.status.success() {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            found
+                .differences
+                .push(format!("{:?}: {stderr}", self.environment));
+            return found;
+        }
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let refused: Vec<usize> = stdout
+            .lines()
+            .filter_map(|line| line.parse().ok())
+            .collect();
+        let of_ranks: Vec<Vec<Recorded>> = rank_files(&trace)
+            .iter()
+            .map(|path| recorded(path))
+            .collect();
+        let mut next = vec![0; of_ranks.len()];
+        for made in made(processes, lengths) {
+            let mut calls = Vec::new();
+            for rank in 0..made.call.n_processes {
+                calls.push(&of_ranks[rank][next[rank]]);
+                next[rank] += 1;
+            }
+            if refused.contains(&made.number) {
+                found.refused += 1;
+                continue;
+            }
+            match each(&made, &calls) {
+                Ok(Some(algorithm)) => *found.equal.entry(algorithm).or_default() += 1,
+                Ok(None) => found.not_comparable += 1,
+                Err(difference) => found.differences.push(format!(
+                    "{} of {:?}: {difference}",
+                    OPERATIONS[made.operation].0, made.call
+                )),
+            }
+        }
+        found
+    }
 }
 
 /// Runs all operations with an algorithm, and compares all calls with its schedules.
@@ -289,78 +406,34 @@ pub fn compare_schedules(
     forced: Forced,
     (processes, lengths): (&[usize], &[u64]),
 ) -> Schedules {
-    let workspace = Workspace::new();
-    let trace = workspace.path().join("trace");
-    let n_ranks = processes.iter().copied().max().unwrap_or(1);
-    let mut launcher = mpirun(n_ranks);
-    launcher[0].clone_from(&library.launcher[0]);
-    let mut line: Vec<OsString> = vec!["--kill-after=10".into(), "300".into()];
-    line.push(command("collbench-record").into());
-    line.extend(["--layers", "calls,algorithms,messages", "-o"].map(OsString::from));
-    line.extend([trace.clone().into(), "--".into()]);
-    line.extend(launcher);
-    line.push(library.executable.clone().into());
-    line.extend(processes.iter().map(|n| n.to_string().into()));
-    line.push("--".into());
-    line.extend(lengths.iter().map(|n| n.to_string().into()));
-    let mut run = Command::new("timeout");
-    run.args(line)
-        .env("OMPI_MCA_mpi_yield_when_idle", "1")
-        .envs(forced.variables(library.reader.has_sparbit))
-        .stdin(Stdio::null());
-    if !library.library.is_empty() {
-        run.env("LD_LIBRARY_PATH", &library.library);
-    }
-    let room = Room::wait_for(n_ranks);
-    let output = run.output().expect("timeout can be run");
-    drop(room);
     let is_five = library.reader.has_sparbit;
-    let mut found = Schedules {
-        n_algorithms: (OPERATIONS.iter())
-            .map(|(_, n)| n[usize::from(is_five)])
-            .collect(),
-        ..Schedules::default()
-    };
-    if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        found.differences.push(format!("{forced:?}: {stderr}"));
-        return found;
+    let mut launcher = mpirun(processes.iter().copied().max().unwrap_or(1));
+    launcher[0].clone_from(&library.launcher[0]);
+    let mut environment = forced.variables(is_five);
+    environment.push(("OMPI_MCA_mpi_yield_when_idle".to_owned(), "1".to_owned()));
+    if !library.library.is_empty() {
+        environment.push(("LD_LIBRARY_PATH".to_owned(), library.library.clone()));
     }
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    let refused: Vec<usize> = stdout
-        .lines()
-        .filter_map(|line| line.parse().ok())
-        .collect();
-    let of_ranks: Vec<Vec<Recorded>> = rank_files(&trace)
-        .iter()
-        .map(|path| recorded(path))
-        .collect();
+    let command = Command {
+        launcher,
+        executable: library.executable.clone(),
+        environment,
+        seconds: 300,
+    };
     let release = if is_five {
         Release::V5_0
     } else {
         Release::V4_1
     };
-    let mut next = vec![0; of_ranks.len()];
-    for made in made(processes, lengths) {
-        let mut calls = Vec::new();
-        for rank in 0..made.call.n_processes {
-            calls.push(&of_ranks[rank][next[rank]]);
-            next[rank] += 1;
-        }
-        if refused.contains(&made.number) {
-            found.refused += 1;
-            continue;
-        }
-        match compare(release, &made, forced.parameters, &calls) {
-            Ok(Some(algorithm)) => *found.equal.entry(algorithm).or_default() += 1,
-            Ok(None) => found.without_order += 1,
-            Err(difference) => found.differences.push(format!(
-                "{} of {:?}: {difference}",
-                OPERATIONS[made.operation].0, made.call
-            )),
-        }
+    let found = command.compare((processes, lengths), |made, of_ranks| {
+        compare(release, made, forced.parameters, of_ranks)
+    });
+    Schedules {
+        n_algorithms: (OPERATIONS.iter())
+            .map(|(_, n)| n[usize::from(is_five)])
+            .collect(),
+        ..found
     }
-    found
 }
 
 /// All algorithms, with and without segments.
