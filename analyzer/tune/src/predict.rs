@@ -16,6 +16,7 @@ mod draws;
 mod eager;
 mod figure;
 mod known;
+mod library;
 mod links;
 mod memory;
 mod own_trees;
@@ -43,9 +44,9 @@ pub use replay::Ratios;
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
 pub use whole_run::RunPrediction;
 
-use crate::open_mpi::{Library, Version};
 use draws::Draws;
 use known::{Known, Measured, Modelled, Unknown};
+use library::KnownLibrary;
 use whole_run::WholeRun;
 
 /// How often deviations are drawn.
@@ -144,7 +145,9 @@ pub struct Predictions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PredictError {
     /// The algorithms of the library are not known.
-    #[error("the trace is of \"{0}\"; expected Open MPI 4.1 or 5.0, whose algorithms are known")]
+    #[error(
+        "the trace is of \"{0}\"; expected Open MPI 4.1 or 5.0, or MPICH 4.0 or 5.0, whose algorithms are known"
+    )]
     Library(String),
     /// There are no messages.
     #[error(
@@ -215,8 +218,7 @@ pub fn predict(recorded: &Recorded, given: Given) -> Result<Predictions, Predict
         over_trees,
     } = given;
     let links = links.as_ref();
-    let library = Version::find(&recorded.library).and_then(Library::of);
-    let Some(library) = library else {
+    let Some(library) = KnownLibrary::find(&recorded.library) else {
         return Err(PredictError::Library(recorded.library.clone()));
     };
     let mut instances = recorded.classes.iter().flat_map(|class| &class.instances);
@@ -280,7 +282,7 @@ pub fn predict(recorded: &Recorded, given: Given) -> Result<Predictions, Predict
 /// A class of calls that is predicted.
 struct OfClass<'r> {
     recorded: &'r Recorded,
-    library: Library,
+    library: KnownLibrary,
     tree_files: &'r [NamedTreeFile],
     class: &'r Class,
     number: u64,

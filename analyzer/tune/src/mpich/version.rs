@@ -67,6 +67,19 @@ impl Version {
         })
     }
 
+    /// Whether there is a function, such as `MPIR_Bcast_intra_binomial`, that does a call with a predefined operation, as many
+    /// elements for all, and not in place.
+    pub(crate) fn does(&self, function: &str, n_processes: usize, elements: u64) -> bool {
+        let mut algorithms = self.every_algorithm().filter(|of| of.name() == function);
+        let holds = |restriction: &Restriction| match restriction {
+            Restriction::PowerOfTwo => n_processes.is_power_of_two(),
+            Restriction::CountAtLeastPowerOfTwo => elements >= 1 << n_processes.ilog2(),
+            Restriction::InPlace => false,
+            _ => true,
+        };
+        algorithms.any(|of| of.entry.restrictions.iter().all(holds))
+    }
+
     /// All algorithms, those that have no key included.
     pub(super) fn every_algorithm(&self) -> impl Iterator<Item = Algorithm> {
         let listed = self.algorithms.into_iter().flatten().flat_map(|list| {

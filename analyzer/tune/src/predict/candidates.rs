@@ -1,5 +1,7 @@
 //! The algorithms that the library could have run.
 
+mod mpich;
+
 use std::collections::BTreeMap;
 
 use collbench_formats::Operation;
@@ -8,6 +10,7 @@ use collbench_schedules::own_trees::InMemory;
 use collbench_schedules::{Call, Parameters, Schedule};
 
 use super::as_recorded;
+use super::library::KnownLibrary;
 use super::own_trees::{TreeOfCall, checksum, schedule_over};
 use super::recorded::{Class, OwnTree};
 use crate::open_mpi::{Library, Limit};
@@ -52,7 +55,7 @@ impl Method {
 pub struct Candidate {
     /// Which one.
     pub method: Method,
-    /// Its number for `coll_tuned_OPERATION_algorithm`; `None` for what ran.
+    /// Its number for `coll_tuned_OPERATION_algorithm`; `None` for what ran, and for MPICH.
     pub number: Option<i64>,
     /// Length of a segment, bytes; 0: none.
     pub segment_bytes: u64,
@@ -142,7 +145,7 @@ fn call(class: &Class) -> Call {
 /// where it reported nothing, any of its algorithms; else the messages as they are. Of a tree of our own no messages are
 /// recorded.
 #[must_use]
-pub(super) fn that_ran(library: Library, class: &Class) -> Option<Candidate> {
+pub(super) fn that_ran(library: KnownLibrary, class: &Class) -> Option<Candidate> {
     if let Some(OwnTree { name, wrappers }) = &class.tree {
         return Some(Candidate::over(TreeOfCall {
             place: name.clone(),
@@ -151,22 +154,22 @@ pub(super) fn that_ran(library: Library, class: &Class) -> Option<Candidate> {
         }));
     }
     let mut with_messages = class.instances.iter().filter(|of| !of.messages.is_empty());
-    let mut recorded: Vec<_> = (with_messages.next()?.messages.iter())
-        .map(|sample| (sample.from as usize, sample.to as usize, sample.bytes))
-        .collect();
-    recorded.sort_unstable();
+    let messages = with_messages.next()?.messages.iter();
+    let messages = messages.map(|of| (of.from as usize, of.to as usize, of.bytes));
+    let recorded = between_others(messages);
     let longest = recorded.iter().map(|(_, _, bytes)| *bytes).max()?;
     let is_it = |schedule: &Schedule| {
         let messages = schedule.messages().unwrap_or_default().into_iter();
-        let mut messages: Vec<_> = messages.map(|of| (of.from, of.to, of.bytes)).collect();
-        messages.sort_unstable();
-        messages == recorded
+        between_others(messages.map(|of| (of.from, of.to, of.bytes))) == recorded
     };
-    if class.reported.is_empty() {
-        let mut all = candidates_with(library, class, &[0, longest]).into_iter();
-        let found = all.find(|candidate| is_it(&candidate.schedule));
-        return found.or_else(|| as_its_messages(class));
-    }
+    let library = match library {
+        KnownLibrary::OpenMpi(library) if !class.reported.is_empty() => library,
+        _ => {
+            let mut all = candidates_with(library, class, &[0, longest]).into_iter();
+            let found = all.find(|candidate| is_it(&candidate.schedule));
+            return found.or_else(|| as_its_messages(class));
+        }
+    };
     let reported: Vec<&str> = class.reported.iter().map(String::as_str).collect();
     let call = call(class);
     for call in [call, call.with_elements_of(1), call.with_elements_of(4)] {
@@ -209,15 +212,27 @@ fn as_its_messages(class: &Class) -> Option<Candidate> {
     })
 }
 
+/// Messages as (sender, receiver, bytes), sorted, without those of a process to itself: it depends on the release whether they
+/// are seen.
+fn between_others(messages: impl Iterator<Item = (usize, usize, u64)>) -> Vec<(usize, usize, u64)> {
+    let mut messages: Vec<_> = messages.filter(|(from, to, _)| from != to).collect();
+    messages.sort_unstable();
+    messages
+}
+
 /// The algorithms of the library for a class, each with some lengths of segments where it has such; without those that
 /// consist of other collectives, for which other rules decide.
 #[must_use]
-pub(super) fn candidates(library: Library, class: &Class) -> Vec<Candidate> {
+pub(super) fn candidates(library: KnownLibrary, class: &Class) -> Vec<Candidate> {
     candidates_with(library, class, &SEGMENTS)
 }
 
 /// The same, with some lengths of segments, of which the first is 0.
-fn candidates_with(library: Library, class: &Class, segments: &[u64]) -> Vec<Candidate> {
+fn candidates_with(library: KnownLibrary, class: &Class, segments: &[u64]) -> Vec<Candidate> {
+    let library = match library {
+        KnownLibrary::OpenMpi(library) => library,
+        KnownLibrary::Mpich(version) => return mpich::candidates(version, class),
+    };
     let Some(table) = library.operation(class.operation) else {
         return Vec::new();
     };

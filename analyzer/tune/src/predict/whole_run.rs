@@ -2,11 +2,11 @@
 
 use super::candidates::{self, Candidate, Method};
 use super::known::{Measured, Modelled};
+use super::library::KnownLibrary;
 use super::own_trees::NamedTreeFile;
 use super::recorded::{Class, Recorded};
 use super::replay::{Ratios, Replay};
 use super::{Band, Prediction};
-use crate::open_mpi::Library;
 
 /// What is faster by less is not distinguished from what ran.
 const LEAST_GAIN: f64 = 0.03;
@@ -29,7 +29,7 @@ pub struct RunPrediction {
 /// A run of which is known what runs.
 pub(super) struct WholeRun<'r> {
     pub(super) recorded: &'r Recorded,
-    pub(super) library: Library,
+    pub(super) library: KnownLibrary,
     pub(super) predictions: &'r [Prediction],
     pub(super) measured: &'r Measured,
 }

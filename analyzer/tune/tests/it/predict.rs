@@ -4,7 +4,9 @@ use std::mem;
 
 use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, schedule};
-use collbench_schedules::{self as schedules, Call, Evaluator, Link, Network, Schedule, Way};
+use collbench_schedules::{
+    self as schedules, Call, Evaluator, Link, Network, Schedule, Way, mpich,
+};
 use collbench_stats::random::Random;
 use collbench_tune::predict::{
     Benchmarked, Class, CollectiveCall, Figure, Given, Identity, Instance, MadeFrom, MeasuredLinks,
@@ -233,6 +235,54 @@ fn what_is_not_the_algorithm_that_was_reported_is_predicted_as_its_messages_show
 }
 
 #[test]
+fn other_algorithms_of_mpich_are_predicted_from_the_one_that_its_messages_show() {
+    let random = &mut Random::of(&[5]);
+    let call = Call {
+        n_processes: N,
+        root: 0,
+        elements: 128,
+        element_bytes: 8,
+    };
+    let of = |name: &str| {
+        mpich::schedule(name, &call, &schedules::Parameters::default())
+            .expect("an algorithm of MPICH")
+    };
+    let ran = "MPIR_Bcast_intra_binomial";
+    let run = simulate(Operation::Bcast, &of(ran), 400, random);
+    let mut recorded = recorded(ran, run);
+    // The library reports nothing.
+    (recorded.classes.iter_mut()).for_each(|class| class.reported.clear());
+    let names = |recorded: &Recorded| {
+        let predictions = predict(recorded, Given::default()).expect("a prediction");
+        let candidates = predictions.predictions[0].candidates.iter();
+        let mut names: Vec<_> = candidates.map(|of| of.method.name().to_owned()).collect();
+        names.sort();
+        names
+    };
+    recorded.library = "MPICH Version: 4.0.2".to_owned();
+    let of_4 = [
+        ran,
+        "MPIR_Bcast_intra_scatter_recursive_doubling_allgather",
+        "MPIR_Bcast_intra_scatter_ring_allgather",
+    ];
+    assert_eq!(names(&recorded), of_4);
+    recorded.library = "MPICH Version: 5.0.2".to_owned();
+    assert_eq!(names(&recorded).len(), of_4.len() + 3);
+    let predictions = predict(&recorded, Given::default()).expect("a prediction");
+    for candidate in &predictions.predictions[0].candidates {
+        let name = candidate.method.name();
+        let parameters = schedules::Parameters {
+            radix: 2,
+            ..schedules::Parameters::default()
+        };
+        let schedule = mpich::schedule(name, &call, &parameters).expect("its name is known");
+        let truth = median(&simulate(Operation::Bcast, &schedule, 400, random));
+        let ratio = candidate.predicted.median_ns / truth;
+        assert!((0.93..1.07).contains(&ratio), "{candidate:?} {truth}");
+    }
+}
+
+#[test]
 fn what_takes_longer_than_its_messages_say_is_refused() {
     let random = &mut Random::of(&[7]);
     let mut run = simulate(
@@ -276,7 +326,7 @@ fn what_is_missing_is_told() {
         Some(PredictError::NoMessages)
     );
     let mut other = recorded("bcast_intra_pipeline", run);
-    other.library = "MPICH 4.0.2".to_owned();
+    other.library = "Intel(R) MPI Library 2021.19".to_owned();
     assert!(matches!(
         predict(&other, Given::default()),
         Err(PredictError::Library(_))
