@@ -105,9 +105,9 @@ pub struct PredictedCandidate {
 
 /// What is predicted of the instances of a class.
 #[derive(Debug, Clone)]
-pub struct Prediction {
+pub struct Prediction<'r> {
     /// Of what.
-    pub class: Class,
+    pub class: &'r Class,
     /// The index of that in [`Recorded::classes`].
     pub number: usize,
     /// How long they took.
@@ -124,7 +124,7 @@ pub struct Prediction {
 
 /// All predictions of a run.
 #[derive(Debug, Clone)]
-pub struct Predictions {
+pub struct Predictions<'r> {
     /// The library.
     pub library: String,
     /// The links between its processes.
@@ -132,7 +132,7 @@ pub struct Predictions {
     /// Links of which too few messages say how long they take.
     pub links_too_few: Vec<LinkTooFew>,
     /// By class.
-    pub predictions: Vec<Prediction>,
+    pub predictions: Vec<Prediction<'r>>,
     /// How long the whole run takes; `None` if nothing else is predicted.
     pub run: Option<RunPrediction>,
     /// The tree files.
@@ -211,7 +211,7 @@ pub struct Given {
 ///
 /// # Errors
 /// [`PredictError`] if that is not possible at all.
-pub fn predict(recorded: &Recorded, given: Given) -> Result<Predictions, PredictError> {
+pub fn predict(recorded: &Recorded, given: Given) -> Result<Predictions<'_>, PredictError> {
     let Given {
         links,
         tree_files,
@@ -259,7 +259,7 @@ pub fn predict(recorded: &Recorded, given: Given) -> Result<Predictions, Predict
         };
         of_class.predict(&of_odd, &measured)
     });
-    let predictions: Vec<Prediction> = predictions.flatten().collect();
+    let predictions: Vec<Prediction<'_>> = predictions.flatten().collect();
     Ok(Predictions {
         library: recorded.library.clone(),
         run: WholeRun {
@@ -280,20 +280,20 @@ pub fn predict(recorded: &Recorded, given: Given) -> Result<Predictions, Predict
 }
 
 /// A class of calls that is predicted.
-struct OfClass<'r> {
+struct OfClass<'r, 'f> {
     recorded: &'r Recorded,
     library: KnownLibrary,
-    tree_files: &'r [NamedTreeFile],
+    tree_files: &'f [NamedTreeFile],
     class: &'r Class,
     number: u64,
 }
 
-impl OfClass<'_> {
+impl<'r> OfClass<'r, '_> {
     /// `None` where there is nothing to predict.
-    fn predict(&self, of_odd: &Measured, measured: &Measured) -> Option<Prediction> {
+    fn predict(&self, of_odd: &Measured, measured: &Measured) -> Option<Prediction<'r>> {
         let times = self.class.instances.iter().map(|instance| instance.took_ns);
         let mut prediction = Prediction {
-            class: self.class.clone(),
+            class: self.class,
             number: self.number as usize,
             measured: Band::of(times.collect())?,
             identity: self.identity(of_odd),

@@ -183,7 +183,7 @@ impl From<Band> for Times {
     }
 }
 
-impl Predictions {
+impl Predictions<'_> {
     /// The document.
     ///
     #[must_use]
@@ -266,8 +266,8 @@ impl<'a> Link<'a> {
 }
 
 impl<'a> OfClass<'a> {
-    fn of(prediction: &'a Prediction) -> Self {
-        let class = &prediction.class;
+    fn of(prediction: &'a Prediction<'_>) -> Self {
+        let class = prediction.class;
         Self {
             operation: class.operation.name(),
             communicator: &class.communicator,

@@ -22,7 +22,7 @@ impl PredictedCandidate {
     }
 }
 
-impl Prediction {
+impl Prediction<'_> {
     /// Why nothing is predicted; `None` where something is.
     #[must_use]
     pub fn not_predicted(&self) -> Option<String> {
@@ -50,7 +50,7 @@ fn time(ns: f64) -> String {
     duration(ns.max(0.0) as i64)
 }
 
-impl Predictions {
+impl Predictions<'_> {
     /// What a user reads.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -81,11 +81,11 @@ impl Predictions {
                 "{name}: {messages} waited for no other one, and {LEAST} are needed; record more calls, or give a links file"
             );
         }
-        let (rare, mut others): (Vec<&Prediction>, Vec<&Prediction>) = self
+        let (rare, mut others): (Vec<&Prediction<'_>>, Vec<&Prediction<'_>>) = self
             .predictions
             .iter()
             .partition(|of| of.class.has_too_few());
-        let all_ns = |of: &Prediction| of.class.n_instances as f64 * of.measured.median_ns;
+        let all_ns = |of: &Prediction<'_>| of.class.n_instances as f64 * of.measured.median_ns;
         others.sort_by(|a, b| all_ns(b).total_cmp(&all_ns(a)));
         for prediction in others {
             text.push('\n');
@@ -180,7 +180,7 @@ fn is_shown((nth, candidate): &(usize, &PredictedCandidate)) -> bool {
     *nth < SHOWN || matches!(candidate.method, Method::Tree { .. })
 }
 
-impl Prediction {
+impl Prediction<'_> {
     fn write(&self, text: &mut String) {
         let class = &self.class;
         let ran = match &class.tree {

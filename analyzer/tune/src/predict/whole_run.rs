@@ -30,14 +30,14 @@ pub struct RunPrediction {
 pub(super) struct WholeRun<'r> {
     pub(super) recorded: &'r Recorded,
     pub(super) library: KnownLibrary,
-    pub(super) predictions: &'r [Prediction],
+    pub(super) predictions: &'r [Prediction<'r>],
     pub(super) measured: &'r Measured,
 }
 
 impl WholeRun<'_> {
     /// With the fastest algorithm for each class for which one is clearly faster, and with each tree file.
     pub(super) fn predict(&self, tree_files: &[NamedTreeFile]) -> Option<RunPrediction> {
-        let ran = self.runs(|of| candidates::that_ran(self.library, &of.class));
+        let ran = self.runs(|of| candidates::that_ran(self.library, of.class));
         if ran.iter().all(Option::is_none) {
             return None;
         }
@@ -77,7 +77,7 @@ impl WholeRun<'_> {
     /// What classes run, as far as it is predicted, and `candidate` says it.
     fn runs(
         &self,
-        candidate: impl Fn(&Prediction) -> Option<Candidate>,
+        candidate: impl Fn(&Prediction<'_>) -> Option<Candidate>,
     ) -> Vec<Option<Modelled<'_>>> {
         let of_class = |(number, class): (usize, &Class)| {
             let mut predictions = self.predictions.iter();
@@ -92,8 +92,8 @@ impl WholeRun<'_> {
     }
 
     /// The tree of a file that the calls of a class would run on, if it is predicted.
-    fn tree(&self, file: &NamedTreeFile, prediction: &Prediction) -> Option<Candidate> {
-        let tree = file.tree_of(self.recorded, &prediction.class)?.ok()?;
+    fn tree(&self, file: &NamedTreeFile, prediction: &Prediction<'_>) -> Option<Candidate> {
+        let tree = file.tree_of(self.recorded, prediction.class)?.ok()?;
         let is_it = |method: &Method| match method {
             Method::Tree { crc32, .. } => *crc32 == tree.crc32,
             Method::Algorithm(_) => false,
@@ -103,13 +103,13 @@ impl WholeRun<'_> {
     }
 
     /// The fastest algorithm of a class, if it is clearly faster than what ran.
-    fn fastest(&self, prediction: &Prediction) -> Option<Candidate> {
+    fn fastest(&self, prediction: &Prediction<'_>) -> Option<Candidate> {
         let mut algorithms = prediction.candidates.iter();
         let fastest = algorithms.find(|of| matches!(of.method, Method::Algorithm(_)))?;
         if fastest.gain(prediction.measured) < LEAST_GAIN {
             return None;
         }
-        let all = candidates::candidates(self.library, &prediction.class).into_iter();
+        let all = candidates::candidates(self.library, prediction.class).into_iter();
         let is_it = |of: &Candidate| {
             of.method == fastest.method && of.segment_bytes == fastest.segment_bytes
         };

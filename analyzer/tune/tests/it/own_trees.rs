@@ -100,7 +100,7 @@ fn recorded_of_library(random: &mut Random) -> Recorded {
     recorded("bcast_intra_pipeline", run)
 }
 
-fn predicted_ns(prediction: &Prediction, tree: &str) -> Option<f64> {
+fn predicted_ns(prediction: &Prediction<'_>, tree: &str) -> Option<f64> {
     let is_it = |of: &Method| matches!(of, Method::Tree { place, .. } if place == tree);
     let found = prediction.candidates.iter().find(|of| is_it(&of.method));
     found.map(|of| of.predicted.median_ns)
@@ -110,7 +110,8 @@ fn predicted_ns(prediction: &Prediction, tree: &str) -> Option<f64> {
 fn what_trees_take_is_predicted_from_the_messages_of_an_algorithm_and_compared_with_runs() {
     let random = &mut Random::of(&[21]);
     let files = SHAPES.map(of_shape).to_vec();
-    let predictions = predict(&recorded_of_library(random), over(files)).expect("a prediction");
+    let recorded = recorded_of_library(random);
+    let predictions = predict(&recorded, over(files)).expect("a prediction");
     let prediction = &predictions.predictions[0];
     for shape in SHAPES {
         let truth = median(&run_over(shape, random));

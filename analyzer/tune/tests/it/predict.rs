@@ -350,8 +350,8 @@ fn predictions_are_compared_with_runs_of_what_was_predicted() {
         100,
         random,
     );
-    let predictions =
-        predict(&recorded("bcast_intra_pipeline", run), Given::default()).expect("a prediction");
+    let recorded = self::recorded("bcast_intra_pipeline", run);
+    let predictions = predict(&recorded, Given::default()).expect("a prediction");
     let written = Written::parse(predictions.to_json(&MADE_FROM).as_bytes()).expect("the document");
     let others = [
         "bcast_intra_binomial",
@@ -361,7 +361,7 @@ fn predictions_are_compared_with_runs_of_what_was_predicted() {
     let measured: Vec<Recorded> = (others.iter())
         .map(|name| {
             let run = simulate(Operation::Bcast, &of(name, 1024), 60, random);
-            recorded(name, run)
+            self::recorded(name, run)
         })
         .collect();
     let found = score(&written, &measured, &[]).expect("a score");
@@ -654,7 +654,8 @@ fn predictions_are_compared_with_measured_collectives() {
         100,
         random,
     );
-    let predictions = predict(&recorded("bcast_intra_pipeline", run), Given::default());
+    let recorded = self::recorded("bcast_intra_pipeline", run);
+    let predictions = predict(&recorded, Given::default());
     let predictions = predictions.expect("a prediction");
     let written = Written::parse(predictions.to_json(&MADE_FROM).as_bytes()).expect("the document");
     let network = network();
