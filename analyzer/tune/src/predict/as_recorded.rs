@@ -53,7 +53,7 @@ fn did(instance: &Instance, n_processes: usize) -> Option<Vec<Vec<Did>>> {
 }
 
 /// Of each action of a process those that had ended before it began.
-fn ended_before(did: &Vec<Did>) -> Vec<BTreeSet<usize>> {
+fn ended_before(did: &[Did]) -> Vec<BTreeSet<usize>> {
     let before = |(at, of): (usize, &Did)| {
         let earlier = did[..at].iter().enumerate();
         let ended = earlier.filter(|(_, other)| other.end_ns.is_some_and(|ns| ns <= of.begin_ns));
@@ -70,14 +70,14 @@ pub(super) fn schedule(class: &Class) -> Option<Schedule> {
         .filter_map(|of| did(of, class.ranks.len()))
         .take(COMPARED);
     let first = instances.next()?;
-    let mut before: Vec<Vec<BTreeSet<usize>>> = first.iter().map(ended_before).collect();
+    let mut before: Vec<Vec<BTreeSet<usize>>> = first.iter().map(|did| ended_before(did)).collect();
     let whats = |of_all: &[Vec<Did>]| -> Vec<Vec<What>> {
         let whats = |did: &Vec<Did>| did.iter().map(|of| of.what).collect();
         of_all.iter().map(whats).collect()
     };
     let whats_of_first = whats(&first);
     for other in instances.filter(|other| whats(other) == whats_of_first) {
-        let of_other = other.iter().flat_map(ended_before);
+        let of_other = other.iter().flat_map(|did| ended_before(did));
         for (before, of_other) in before.iter_mut().flatten().zip(of_other) {
             before.retain(|at| of_other.contains(at));
         }

@@ -279,7 +279,8 @@ impl Ran<'_> {
                 continue;
             };
             let place = (at, host(join.owner));
-            if !last.is_proxy && !(join.is_owned && last.owner == acts) {
+            let is_here = last.is_proxy || join.is_owned && last.owner == acts;
+            if !is_here {
                 each(place, true, down_ns - last_ns);
             }
             for (back_ns, _) in back.iter().filter(|(_, edge)| edge.owner != acts) {

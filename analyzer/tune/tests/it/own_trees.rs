@@ -324,9 +324,9 @@ fn instances_over_pairs(tree: &Wrappers, random: &mut Random) -> Vec<Instance> {
                 ways_ns: [Some(down_ns), Some(up_ns)],
             });
         };
-        for host in 0..4 {
+        for (host, &here_ns) in met_ns.iter().enumerate() {
             let back_ns = result_ns + if host == 0 { 0.0 } else { LATENCY_NS };
-            pass(of_host(host), met_ns[host], back_ns);
+            pass(of_host(host), here_ns, back_ns);
             for (rank, more_ns) in [(2 * host, 0.0), (2 * host + 1, BACK_NS + jitter())] {
                 pass(rank as u32, enters_ns[rank], back_ns + more_ns);
                 leaves_ns.push(back_ns + more_ns);
