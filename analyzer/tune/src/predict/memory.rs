@@ -129,6 +129,9 @@ fn each_way(class: &Class, mut each: impl FnMut(Meeting, f64)) {
     let (Some(tree), Some(collective)) = (&class.tree, collective(class)) else {
         return;
     };
+    if tree.wrappers.n_ranks() as usize != class.ranks.len() {
+        return;
+    }
     let paths = &Paths::new(&tree.wrappers);
     let is_one_host = paths.hosts.iter().all(|host| *host == paths.hosts[0]);
     let ran = Ran {

@@ -75,6 +75,9 @@ fn call(class: &Class) -> Option<TreeCall> {
 /// Says why there is none, and what to do.
 pub(super) fn schedule_over(tree: &Wrappers, class: &Class) -> Result<TreeSchedule, String> {
     let call = call(class).ok_or("such calls are left to the library")?;
+    if tree.n_ranks() as usize != class.ranks.len() {
+        return Err("several threads of each process take part, which is not modelled".to_owned());
+    }
     schedule(tree, &call).map_err(|why| match why {
         NoSchedule::Overtaking { .. } => {
             format!(

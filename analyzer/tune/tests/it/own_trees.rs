@@ -378,6 +378,15 @@ fn what_it_costs_to_meet_on_a_host_is_from_event_collectors() {
     let chain_ns = predicted_ns(prediction, "chain 1.toml:1").expect("another tree");
     let expected_ns = linear_ns + 4.0 * LATENCY_NS;
     assert!((0.9..1.1).contains(&(chain_ns / expected_ns)), "{chain_ns}");
+    // Over a tree of two threads for each process.
+    let mut threads = recorded.clone();
+    threads.classes[0].ranks.truncate(4);
+    for instance in &mut threads.classes[0].instances {
+        instance.enters_ns.truncate(4);
+    }
+    let predictions = predict(&threads, given(Vec::new())).expect("a prediction");
+    let why = predictions.predictions[0].not_predicted();
+    assert!(why.is_some_and(|why| why.contains("several threads")));
     // With links between two of the hosts only.
     let some = Given {
         links: Some(links_file(&hosts[..2], [LATENCY_NS; 2])),
