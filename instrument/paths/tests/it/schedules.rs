@@ -182,7 +182,7 @@ fn assert_ends(schedule: &Schedule) {
 }
 
 /// The messages between hosts, each with both hosts and its length: which process of a host sends one may depend on
-/// who comes last.
+/// who arrives last.
 fn between_hosts(tree: &Wrappers, did: &[Vec<Did>]) -> Vec<(u32, u32, usize)> {
     let hosts = tree.hosts();
     let mut messages = Vec::new();
