@@ -6,6 +6,7 @@
  * after a barrier and a sleep of at most SPREAD_US. BYTES: multiples of 4. */
 #include <mpi.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
@@ -22,7 +23,8 @@ int main(int argc, char **argv)
             largest = atoi(argv[i]) / 4;
     int *from = calloc((size_t)largest * size, sizeof *from);
     int *to = calloc((size_t)largest * size, sizeof *to);
-    srand(7 + rank);
+    /* Other runs have other arrivals. */
+    srand(rank + 64 * (unsigned)time(NULL));
     for (int round = 0; round < rounds; round++)
         for (int i = 3; i < argc; i++)
             for (int operation = 0; operation < 5; operation++) {
