@@ -156,6 +156,17 @@ impl<'r> Replay<'r> {
     }
 }
 
+impl Ratios {
+    /// With the error of the model, a part of the time, in both directions.
+    pub(super) fn widened(self, error: f64) -> Self {
+        Self {
+            p05: self.p05 / (1.0 + error),
+            p95: self.p95 * (1.0 + error),
+            ..self
+        }
+    }
+}
+
 /// 5th percentile, median and 95th percentile of ratios of times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratios {

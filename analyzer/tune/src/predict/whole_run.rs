@@ -53,6 +53,9 @@ impl WholeRun<'_> {
         if run.not_predicted().is_some() {
             return Some(run);
         }
+        let error = self
+            .error_of_classes(run.took_ns)
+            .max((run.identity - 1.0).abs());
         let fastest = "the fastest algorithm for each class of calls".to_owned();
         let mut changes = vec![(fastest, self.runs(|of| self.fastest(of)))];
         for file in tree_files {
@@ -69,9 +72,19 @@ impl WholeRun<'_> {
                 }
             }
             let ratios = replay.compared(&ran_ns, &changed)?;
-            run.changes.push((what, ratios));
+            run.changes.push((what, ratios.widened(error)));
         }
         Some(run)
+    }
+
+    /// The part of the time of the run by which what ran in its classes is predicted wrongly.
+    fn error_of_classes(&self, took_ns: f64) -> f64 {
+        let errors = self.predictions.iter().filter_map(|of| {
+            let identity = of.identity.as_ref().ok()?;
+            let all_ns = of.class.n_instances as f64 * of.measured.median_ns;
+            Some((identity.ratio - 1.0).abs() * all_ns)
+        });
+        errors.sum::<f64>() / took_ns
     }
 
     /// What classes run, as far as it is predicted, and `candidate` says it.
