@@ -38,10 +38,10 @@ trap '"$cluster" down > cluster.log 2>&1 || true' EXIT
 # All processes leave this barrier at the same time, and no rule but those given here decides.
 export OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_barrier_algorithm=4
 
-# run TRACE PROCESSES SPREAD_US ROUNDS [OPTIONS]
+# run TRACE PROCESSES LATENCY_US ROUNDS [OPTIONS]: processes come within a latency
 run() {
     # shellcheck disable=SC2086
-    "$record" --force "${@:5}" -o "$1" -- "$cluster" mpirun -n "$2" --map-by node ./predicted "$4" "$3" $lengths \
+    "$record" --force "${@:5}" -o "$1" -- "$cluster" mpirun -n "$2" --map-by node ./predicted "$4" "$3" $((3 * $3 + 1000)) $lengths \
         > "$1.log" 2>&1
 }
 
@@ -64,7 +64,7 @@ if found:
 END
 }
 
-# measure NAME PROCESSES SPREAD_US
+# measure NAME PROCESSES LATENCY_US
 measure() {
     local name=$1 traces=()
     echo "== $name"
@@ -152,14 +152,14 @@ moved() {
 }
 
 one_host() {
-    "$record" --force -o one-host -- mpirun --oversubscribe --allow-run-as-root -n 8 ./predicted 60 100 8 4096 \
+    "$record" --force -o one-host -- mpirun --oversubscribe --allow-run-as-root -n 8 ./predicted 60 100 1000 8 4096 \
         > one-host.log 2>&1
     echo "== one-host"
     predict one-host-predicted one-host
 }
 
 two_bound() {
-    "$record" --force -o two-bound -- mpirun --allow-run-as-root -n 2 --bind-to core ./predicted 400 20 $lengths \
+    "$record" --force -o two-bound -- mpirun --allow-run-as-root -n 2 --bind-to core ./predicted 400 20 500 $lengths \
         > two-bound.log 2>&1
     echo "== two-bound"
     predict two-bound-predicted two-bound
@@ -173,7 +173,7 @@ for topology; do
     case $topology in
     two-sites)
         "$cluster" up --replace --topology "$sites" > cluster.log
-        measure "$topology" 4 1000
+        measure "$topology" 4 5000
         ;;
     one-host) one_host ;;
     two-bound) two_bound ;;

@@ -13,6 +13,7 @@ use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::tree::Wrappers;
 use collbench_formats::{CommunicatorKind, Operation};
 use collbench_stats::random::mix;
+use collbench_trees::sites::Sites;
 
 use super::figure::Figure;
 
@@ -32,7 +33,8 @@ pub struct Sample {
     pub to: u32,
     /// Its length.
     pub bytes: u64,
-    /// Whether its sender sent, and its receiver received, no other one meanwhile, so that it waited for none.
+    /// Whether its sender sent, its receiver received, and other hosts sent between the sites of both, no other one
+    /// meanwhile, so that it waited for none.
     pub is_alone: bool,
     /// When it was sent, after the first process of the instance entered, ns.
     pub sent_ns: i64,
@@ -245,6 +247,7 @@ impl FirstCalls {
 
 #[derive(Debug, Default)]
 struct Collector {
+    sites: SiteOfHost,
     classes: BTreeMap<Key, Kept>,
     first: FirstCalls,
 }
@@ -303,7 +306,7 @@ impl Adder for Collector {
                 .last_key_value()
                 .is_some_and(|(last, _)| mix(instance.position) < last.0);
         if is_wanted {
-            kept.keep(Instance::of(&instance));
+            kept.keep(Instance::of(&instance, &self.sites));
         }
     }
 
@@ -346,13 +349,12 @@ fn bytes_of_one(instance: &CompleteInstance<'_>) -> Option<u64> {
 }
 
 impl Instance {
-    fn of(instance: &CompleteInstance<'_>) -> Self {
+    fn of(instance: &CompleteInstance<'_>, sites: &SiteOfHost) -> Self {
         let first_ns = instance.extent.first_enter;
         let after = |at: &Timestamp<Global>| (at.ns() - first_ns) as f64;
         let enters_ns: Vec<f64> = instance.enters.iter().map(after).collect();
         let leaves_ns: Vec<f64> = instance.leaves.iter().map(after).collect();
         let figure = Figure::of(instance.operation, instance.root.unwrap_or(0));
-        let messages = instance.messages.map_or(&[][..], |of| of.paired);
         let mut passes: Vec<Pass> = (instance.passes.iter())
             .map(|pass| Pass {
                 collector: pass.collector,
@@ -365,7 +367,7 @@ impl Instance {
             position: instance.position,
             took_ns: figure.takes_ns(&enters_ns, &leaves_ns),
             enters_ns,
-            messages: samples(messages, first_ns),
+            messages: samples(instance, sites),
             passes,
         }
     }
@@ -380,32 +382,57 @@ impl Instance {
     }
 }
 
+/// The site of each host; `None` if all are at one.
+type SiteOfHost = Option<Arc<[usize]>>;
+
 /// Samples of the messages of an instance.
-fn samples(messages: &[InstanceMessage], first_ns: i64) -> Vec<Sample> {
-    let samples = messages.iter().map(|of| Sample::of(of, first_ns));
-    let mut samples: Vec<Sample> = samples.collect();
-    for end in [|of: &InstanceMessage| of.from, |of: &InstanceMessage| of.to] {
-        let mut order: Vec<usize> = (0..messages.len()).collect();
-        order.sort_unstable_by_key(|&at| (end(&messages[at]), messages[at].sent.ns(), at));
-        // The one before with the latest end, of the same process.
-        let mut before: Option<usize> = None;
-        for at in order {
-            let ends_ns = |at: usize| messages[at].received.map_or(i64::MAX, |end| end.ns());
-            match before {
-                Some(other) if end(&messages[other]) == end(&messages[at]) => {
-                    if messages[at].sent.ns() < ends_ns(other) {
-                        samples[at].is_alone = false;
-                        samples[other].is_alone = false;
-                    }
-                    if ends_ns(at) > ends_ns(other) {
-                        before = Some(at);
-                    }
+fn samples(instance: &CompleteInstance<'_>, sites: &SiteOfHost) -> Vec<Sample> {
+    let messages = instance.messages.map_or(&[][..], |of| of.paired);
+    let first_ns = instance.extent.first_enter;
+    let mut samples: Vec<Sample> = (messages.iter())
+        .map(|of| Sample::of(of, first_ns))
+        .collect();
+    let site = |slot: u32| {
+        let host = instance.communicator.members[slot as usize].host;
+        sites.as_ref().map(|sites| sites[host])
+    };
+    let between_sites = |of: &InstanceMessage| {
+        let sites = site(of.from).zip(site(of.to));
+        sites.filter(|(from, to)| from != to)
+    };
+    mark_together(messages, &mut samples, |of| Some(of.from));
+    mark_together(messages, &mut samples, |of| Some(of.to));
+    mark_together(messages, &mut samples, between_sites);
+    samples
+}
+
+/// Marks messages that were not alone where each is one at a time: those with the same key that were under way at once.
+fn mark_together<K: Ord>(
+    messages: &[InstanceMessage],
+    samples: &mut [Sample],
+    key: impl Fn(&InstanceMessage) -> Option<K>,
+) {
+    let mut order: Vec<usize> = (0..messages.len())
+        .filter(|&at| key(&messages[at]).is_some())
+        .collect();
+    order.sort_unstable_by_key(|&at| (key(&messages[at]), messages[at].sent.ns(), at));
+    // The one before with the latest end, with the same key.
+    let mut before: Option<usize> = None;
+    for at in order {
+        let ends_ns = |at: usize| messages[at].received.map_or(i64::MAX, |end| end.ns());
+        match before {
+            Some(other) if key(&messages[other]) == key(&messages[at]) => {
+                if messages[at].sent.ns() < ends_ns(other) {
+                    samples[at].is_alone = false;
+                    samples[other].is_alone = false;
                 }
-                _ => before = Some(at),
+                if ends_ns(at) > ends_ns(other) {
+                    before = Some(at);
+                }
             }
+            _ => before = Some(at),
         }
     }
-    samples
 }
 
 impl Sample {
@@ -438,7 +465,12 @@ impl Recorded {
         let read = files.while_whole(&mut |files| -> Result<Self, RunError> {
             let run = Run::read(files)?;
             let (clocks, communicators) = prepare(&run, &Options::default(), progress);
-            let new = &Collector::default;
+            let sites = Sites::find(clocks.hosts.len(), &clocks.round_trips_ns);
+            let sites: SiteOfHost = sites.map(|sites| sites.of_host.into());
+            let new = &|| Collector {
+                sites: sites.clone(),
+                ..Collector::default()
+            };
             let (kept, _) = match_calls(&run, &clocks, &communicators, None, progress, new);
             let mut host_of_rank = vec![None; run.world_size as usize];
             for (process, clock) in run.processes.iter().zip(&clocks.processes) {
