@@ -69,8 +69,8 @@ measure() {
     local name=$1 traces=()
     echo "== $name"
     run "$name-base" "$2" "$3" $((2 * rounds))
-    "$cluster" mpirun -n "$2" --map-by node "$bench" logp --smallest 16 --largest 16384 --seconds 0.05 --batches 6 --links "$name-links.measured" \
-        > "$name-logp.txt" 2> "$name-logp.log"
+    "$cluster" mpirun -n "$2" --map-by node "$bench" logp --smallest 16 --largest 16384 --seconds 0.05 --batches 6 \
+        --links "$name-links.measured" > "$name-logp.txt" 2> "$name-logp.log"
     python3 - "$name" <<'END'
 import json, sys
 name = sys.argv[1]

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use crate::schedule::{Schedule, UnmatchedError, What};
 
 impl Schedule {
-    /// The schedule in GOAL. Messages between two processes are told apart by tags, in their order; combining a byte takes
-    /// `combine_ns_per_byte`. A receive ends where an action that requires it begins.
+    /// The schedule in GOAL. The messages from one process to another have ascending tags. Combining a byte takes
+    /// `combine_ns_per_byte`.
     ///
     /// # Errors
     /// [`UnmatchedError`] if not each send has a receive, and each receive a send.

@@ -50,6 +50,18 @@ pub enum Place {
     },
 }
 
+impl Place {
+    /// The join of a place in the memory of a host; `None` of another place.
+    #[must_use]
+    pub fn join(self, paths: &Paths) -> Option<usize> {
+        match self {
+            Self::Contribution(edge) => Some(paths.edges[edge].to),
+            Self::Result(join) => Some(join),
+            Self::Program | Self::Message { .. } => None,
+        }
+    }
+}
+
 /// A passing of an event collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passing {

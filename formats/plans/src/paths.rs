@@ -161,13 +161,18 @@ impl Paths {
         self.hosts.len()
     }
 
+    /// Whether all ranks are on one host.
+    #[must_use]
+    pub fn is_one_host(&self) -> bool {
+        self.hosts.iter().all(|host| *host == self.hosts[0])
+    }
+
     /// The join to which all ranks contribute, if there is one, and all are on one host.
     #[must_use]
     pub fn meeting_place(&self) -> Option<usize> {
-        let is_one_host = self.hosts.iter().all(|host| *host == self.hosts[0]);
         let mut to = self.first_edges.iter().map(|&edge| self.edges[edge].to);
         let join = to.next()?;
-        (is_one_host && to.all(|other| other == join)).then_some(join)
+        (self.is_one_host() && to.all(|other| other == join)).then_some(join)
     }
 
     /// The host where an edge begins.

@@ -31,11 +31,14 @@ impl<'p> Plans<'p> {
         let mut in_memory: HashMap<Place, Shared> = HashMap::new();
         for (me, steps) in (0..).zip(&steps) {
             for step in steps {
-                for output in step.outputs.iter().filter(|of| is_in_memory(of.to)) {
-                    in_memory.entry(output.to).or_default().writer = Some(me);
+                let is_in_memory = |place: &Place| place.join(paths).is_some();
+                let puts = step.outputs.iter().map(|of| of.to);
+                for place in puts.filter(is_in_memory) {
+                    in_memory.entry(place).or_default().writer = Some(me);
                 }
-                for input in step.inputs.iter().filter(|of| is_in_memory(of.from)) {
-                    in_memory.entry(input.from).or_default().readers.push(me);
+                let takes = step.inputs.iter().map(|of| of.from);
+                for place in takes.filter(is_in_memory) {
+                    in_memory.entry(place).or_default().readers.push(me);
                 }
             }
         }
@@ -62,37 +65,19 @@ impl<'p> Plans<'p> {
             written.combine(step.inputs.len(), bytes);
             for output in &step.outputs {
                 let bytes = bytes * blocks.of_ranks(output.ranks.len());
-                match output.to {
-                    Place::Program => {}
-                    Place::Message { other, tag } => written.send(other, tag, bytes),
-                    in_memory => {
-                        let how = self.how(in_memory, written.rank());
-                        for &reader in &self.in_memory[&in_memory].readers {
-                            written.put(reader, how, bytes);
-                        }
+                if let Place::Message { other, tag } = output.to {
+                    written.send(other, tag, bytes);
+                } else if let Some(join) = output.to.join(self.paths) {
+                    let host = self.paths.hosts[written.rank() as usize];
+                    let how = InMemory {
+                        contributors: self.paths.n_meeting(join, host),
+                        is_brought: self.flow == Flow::ToRoot,
+                    };
+                    for &reader in &self.in_memory[&output.to].readers {
+                        written.put(reader, how, bytes);
                     }
                 }
             }
         }
     }
-}
-
-impl Plans<'_> {
-    /// How a value gets to those who take it from the memory of the host of a process.
-    fn how(&self, place: Place, writer: u32) -> InMemory {
-        let join = match place {
-            Place::Contribution(edge) => self.paths.edges[edge].to,
-            Place::Result(join) => join,
-            Place::Program | Place::Message { .. } => unreachable!("in memory"),
-        };
-        let host = self.paths.hosts[writer as usize];
-        InMemory {
-            contributors: self.paths.n_meeting(join, host),
-            is_brought: self.flow == Flow::ToRoot,
-        }
-    }
-}
-
-fn is_in_memory(place: Place) -> bool {
-    matches!(place, Place::Contribution(_) | Place::Result(_))
 }

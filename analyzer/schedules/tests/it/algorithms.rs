@@ -47,7 +47,7 @@ fn is_for(name: &str, call: &Call) -> bool {
     }
 }
 
-/// The same of MPICH's algorithms.
+/// Whether an algorithm of MPICH does a call itself, rather than leave it to another one.
 fn is_for_in_mpich(name: &str, call: &Call) -> bool {
     let n = call.n_processes as u64;
     match name {

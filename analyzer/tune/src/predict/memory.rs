@@ -133,7 +133,7 @@ fn each_way(class: &Class, mut each: impl FnMut(Meeting, f64)) {
         return;
     }
     let paths = &Paths::new(&tree.wrappers);
-    let is_one_host = paths.hosts.iter().all(|host| *host == paths.hosts[0]);
+    let is_one_host = paths.is_one_host();
     let ran = Ran {
         paths,
         root: class.root as u32,
@@ -195,7 +195,7 @@ impl Ran<'_> {
                     Place::Message { .. } => (stamps.when(input.passing), None),
                     place => match put.get(&place) {
                         Some((writer, _)) if *writer == me => continue,
-                        Some((_, at_ns)) => (*at_ns, self.join_of(place)),
+                        Some((_, at_ns)) => (*at_ns, place.join(self.paths)),
                         None => (None, None),
                     },
                 };
@@ -211,22 +211,13 @@ impl Ran<'_> {
             let in_memory = step
                 .inputs
                 .iter()
-                .find(|of| self.join_of(of.from).is_some());
+                .find(|of| of.from.join(self.paths).is_some());
             let ended = in_memory.and_then(|of| stamps.when(of.passing));
             let mut outputs = step.outputs.iter();
             let ended = ended.or_else(|| outputs.find_map(|of| stamps.when(of.passing)));
             if let (Some((at_ns, Some(join))), Some(ended_ns)) = (last, ended) {
                 each((join, self.paths.hosts[me]), ended_ns - at_ns);
             }
-        }
-    }
-
-    /// The join of a place in the memory of a host.
-    fn join_of(&self, place: Place) -> Option<usize> {
-        match place {
-            Place::Contribution(edge) => Some(self.paths.edges[edge].to),
-            Place::Result(join) => Some(join),
-            Place::Program | Place::Message { .. } => None,
         }
     }
 

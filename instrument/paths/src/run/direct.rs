@@ -30,9 +30,8 @@ impl DirectExchange {
             return None;
         };
         let own = paths.first_edges[worker.me as usize];
-        let is_one_host = paths.hosts.iter().all(|host| *host == paths.hosts[0]);
         let is_direct = exchange.is_exchange
-            && is_one_host
+            && paths.is_one_host()
             && paths.edges[own].collectors == [None; 2]
             && exchange.contributors.len() == paths.n_ranks();
         if !is_direct {

@@ -63,9 +63,8 @@ impl TwoWay {
         let is_mine = |join: &Join| join.is_owned && join.owner == me;
         let owned = (0..).zip(&paths.joins).filter(|(_, join)| is_mine(join));
         let contributors = paths.joins.iter().map(|join| join.contributors.len());
-        let is_one_host = paths.hosts.iter().all(|host| *host == paths.hosts[0]);
         Self {
-            is_flat: is_one_host && paths.joins.len() == 1 && paths.joins[0].is_exchange,
+            is_flat: paths.is_one_host() && paths.joins.len() == 1 && paths.joins[0].is_exchange,
             owned: owned.map(|(idx, _)| idx).collect(),
             done: Vec::with_capacity(paths.joins.len() + paths.edges.len()),
             stamps: vec![[0; 2]; paths.edges.len()],
