@@ -44,7 +44,6 @@ pub use replay::Ratios;
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
 pub use whole_run::RunPrediction;
 
-use draws::Draws;
 use known::{Known, Measured, Modelled, Unknown};
 use library::KnownLibrary;
 use whole_run::WholeRun;
@@ -163,6 +162,13 @@ pub enum PredictError {
     /// The links file is of other hosts.
     #[error(transparent)]
     Links(#[from] OtherHosts),
+}
+
+impl Prediction<'_> {
+    /// How long its instances took together, if each took as long as the median one, ns.
+    fn all_ns(&self) -> f64 {
+        self.class.n_instances as f64 * self.measured.median_ns
+    }
 }
 
 impl Identity {
@@ -305,29 +311,25 @@ impl<'r> OfClass<'r, '_> {
         if let (true, Ok(known)) = (is_predictable, measured.between(self.recorded, self.class)) {
             let candidates = candidates::candidates(self.library, self.class);
             let n_all = candidates.len();
-            let candidates = candidates.into_iter().filter_map(|candidate| {
-                let modelled = known.modelled(self.class, &candidate).ok()?;
-                Some((candidate, modelled))
-            });
-            let mut candidates: Vec<(Candidate, Modelled<'_>)> = candidates.collect();
+            let mut candidates: Vec<Modelled<'_>> = (candidates.into_iter())
+                .filter_map(|candidate| known.modelled(self.class, candidate).ok())
+                .collect();
             prediction.n_left_out = n_all - candidates.len();
             let (trees, left_out) = self.trees(&known);
             prediction.trees_left_out = left_out;
             candidates.extend(trees);
             let error = prediction.identity.as_ref().map_or(1.0, |of| of.ratio);
-            let predicted = candidates
-                .into_par_iter()
-                .filter_map(|(candidate, modelled)| {
-                    let band = self.band(&modelled)?;
-                    let predicted = band.widened(error);
-                    Some(PredictedCandidate {
-                        messages: candidate.messages(),
-                        method: candidate.method,
-                        number: candidate.number,
-                        segment_bytes: candidate.segment_bytes,
-                        predicted,
-                    })
-                });
+            let predicted = candidates.into_par_iter().filter_map(|modelled| {
+                let predicted = self.band(&modelled)?.widened(error);
+                let candidate = modelled.candidate;
+                Some(PredictedCandidate {
+                    messages: candidate.messages(),
+                    method: candidate.method,
+                    number: candidate.number,
+                    segment_bytes: candidate.segment_bytes,
+                    predicted,
+                })
+            });
             prediction.candidates = predicted.collect();
             prediction
                 .candidates
@@ -337,19 +339,21 @@ impl<'r> OfClass<'r, '_> {
     }
 
     /// The trees that the calls would run on, and those of which too little is known.
-    fn trees<'m>(&self, known: &Known<'m>) -> (Vec<(Candidate, Modelled<'m>)>, Vec<LeftOut>) {
+    fn trees<'m>(&self, known: &Known<'m>) -> (Vec<Modelled<'m>>, Vec<LeftOut>) {
         let (mut trees, mut left_out) = (Vec::new(), Vec::new());
         let files = self.tree_files.iter();
         for found in files.filter_map(|file| file.tree_of(self.recorded, self.class)) {
-            match found.map(Candidate::over) {
-                Ok(tree) => match known.modelled(self.class, &tree) {
-                    Ok(modelled) => trees.push((tree, modelled)),
-                    Err(why) => left_out.push(LeftOut {
-                        tree: tree.method.name().to_owned(),
-                        why: why.to_string(),
-                    }),
-                },
-                Err(other) => left_out.push(other),
+            let modelled = found.and_then(|found| {
+                let tree = found.place.clone();
+                let modelled = known.modelled(self.class, Candidate::over(found));
+                modelled.map_err(|why| LeftOut {
+                    tree,
+                    why: why.to_string(),
+                })
+            });
+            match modelled {
+                Ok(modelled) => trees.push(modelled),
+                Err(why) => left_out.push(why),
             }
         }
         (trees, left_out)
@@ -375,7 +379,7 @@ impl<'r> OfClass<'r, '_> {
         };
         let known = measured.between(self.recorded, self.class);
         let known = known.map_err(|error| error.to_string())?;
-        let modelled = known.modelled(self.class, &ran).map_err(|why| match why {
+        let modelled = known.modelled(self.class, ran).map_err(|why| match why {
             Unknown::Messages => {
                 "too few messages waited for no other one: fewer than 30 between some hosts; record more calls".to_owned()
             }
@@ -387,7 +391,7 @@ impl<'r> OfClass<'r, '_> {
         let predicted_ns = even.instances.iter().map(|instance| {
             let each = (0..DRAWS_OF_INSTANCE).map(|draw| {
                 let numbers = [self.number, 0, instance.position, draw];
-                let mut draws = Draws::new(&modelled.deviations_ns, &numbers);
+                let mut draws = evaluator.draws(&numbers);
                 evaluator.takes_ns(instance, figure, &mut draws)
             });
             Band::of(each.collect()).map_or(0.0, |predicted| predicted.median_ns)
@@ -417,13 +421,13 @@ impl<'r> OfClass<'r, '_> {
     fn band(&self, modelled: &Modelled<'_>) -> Option<Band> {
         let instances = &self.class.instances;
         let figure = Figure::of(self.class.operation, self.class.root);
-        let n_messages = modelled.schedule.n_messages().max(1);
+        let n_messages = modelled.candidate.schedule.n_messages().max(1);
         let (least, most) = INSTANCES_OF_DRAW;
         let n_evaluated = (MESSAGES_OF_DRAW / n_messages).clamp(least, most);
         let step = instances.len().div_ceil(n_evaluated);
         let mut evaluator = modelled.evaluator()?;
         let medians = (0..DRAWS).map(|draw| {
-            let mut draws = Draws::new(&modelled.deviations_ns, &[self.number, 1, draw]);
+            let mut draws = evaluator.draws(&[self.number, 1, draw]);
             let first = draw as usize % step;
             let some = instances[first..].iter().step_by(step);
             let times = some.map(|of| evaluator.takes_ns(of, figure, &mut draws));

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use collbench_schedules::own_trees::InMemory;
-use collbench_schedules::{Evaluator, Network, Schedule, Way};
+use collbench_schedules::{Evaluator, Network, Way};
 
-use super::Draws;
 use super::candidates::Candidate;
+use super::draws::Draws;
 use super::figure::Figure;
 use super::memory::Memory;
 use super::parameters::{Parameters, UnknownHost};
@@ -33,14 +33,13 @@ pub(super) struct Known<'m> {
     is_one_host: bool,
 }
 
-/// A schedule, and the network for it.
+/// A candidate, and the network for it.
 #[derive(Debug, Clone)]
 pub(super) struct Modelled<'m> {
-    /// What each process does.
-    pub(super) schedule: Schedule,
+    pub(super) candidate: Candidate,
     network: Network,
     /// By class of links by how much messages deviated, ns.
-    pub(super) deviations_ns: Vec<&'m [f64]>,
+    deviations_ns: Vec<&'m [f64]>,
 }
 
 /// Why a schedule cannot be evaluated.
@@ -90,7 +89,7 @@ impl<'m> Known<'m> {
     pub(super) fn modelled(
         &self,
         class: &Class,
-        candidate: &Candidate,
+        candidate: Candidate,
     ) -> Result<Modelled<'m>, Unknown> {
         let mut network = self.network.clone();
         let mut classes = self.classes.clone();
@@ -128,7 +127,7 @@ impl<'m> Known<'m> {
             return Err(Unknown::Messages);
         }
         Ok(Modelled {
-            schedule: candidate.schedule.clone(),
+            candidate,
             network,
             deviations_ns: classes.into_iter().map(|(of, _)| of).collect(),
         })
@@ -139,7 +138,7 @@ impl Modelled<'_> {
     /// Evaluates the schedule again and again; `None` if a message has one end only.
     pub(super) fn evaluator(&self) -> Option<Evaluating<'_>> {
         Some(Evaluating {
-            evaluator: Evaluator::new(&self.schedule).ok()?,
+            evaluator: Evaluator::new(&self.candidate.schedule).ok()?,
             of: self,
         })
     }
@@ -151,10 +150,14 @@ pub(super) struct Evaluating<'e> {
     of: &'e Modelled<'e>,
 }
 
-impl Evaluating<'_> {
-    /// When each process leaves, ns, if it enters at such a time, ns, with deviations that `numbers` draw.
-    pub(super) fn leaves_ns(&mut self, enters_ns: &[f64], numbers: &[u64]) -> &[f64] {
-        let mut draws = Draws::new(&self.of.deviations_ns, numbers);
+impl<'e> Evaluating<'e> {
+    /// Deviations of messages that some numbers draw.
+    pub(super) fn draws(&self, numbers: &[u64]) -> Draws<'e> {
+        Draws::new(&self.of.deviations_ns, numbers)
+    }
+
+    /// When each process leaves, ns, if it enters at such a time, ns, with deviations that are drawn.
+    pub(super) fn leaves_ns(&mut self, enters_ns: &[f64], draws: &mut Draws<'_>) -> &[f64] {
         self.evaluator
             .leaves_ns(&self.of.network, enters_ns, |class| draws.next(class))
     }
@@ -167,10 +170,6 @@ impl Evaluating<'_> {
         draws: &mut Draws<'_>,
     ) -> f64 {
         let enters_ns = &instance.enters_ns;
-        let network = &self.of.network;
-        let leaves_ns = self
-            .evaluator
-            .leaves_ns(network, enters_ns, |class| draws.next(class));
-        figure.takes_ns(enters_ns, leaves_ns)
+        figure.takes_ns(enters_ns, self.leaves_ns(enters_ns, draws))
     }
 }

@@ -11,7 +11,6 @@ use collbench_formats::tree::{
 use collbench_schedules::own_trees::{NoSchedule, TreeCall, TreeSchedule, schedule};
 use collbench_text::inert;
 use collbench_tree_files::TreeFile;
-use collbench_trees::sites::Sites;
 use collbench_trees::wrappers::{Members, Order, group_hosts, resolve, tree_for};
 
 use super::recorded::{Class, Recorded};
@@ -107,7 +106,7 @@ pub(super) fn checksum(tree: &Wrappers) -> u32 {
 impl NamedTreeFile {
     /// Where the processes of a class are, as the file groups hosts; `None` where that is not known.
     fn places(&self, recorded: &Recorded, class: &Class) -> Option<Vec<Place>> {
-        let sites = Sites::find(recorded.hosts.len(), &recorded.round_trips_ns);
+        let sites = recorded.sites();
         let place = |rank: &u32| {
             let host = recorded.host_of_rank.get(*rank as usize).copied()??;
             Some(Place {
@@ -173,8 +172,7 @@ impl NamedTreeFile {
             Some(places) => places.iter().any(|place| place.site.is_some()),
             None => {
                 let groups = &self.file.rules.groups;
-                groups.iter().any(|group| group.level == Level::Site)
-                    || Sites::find(recorded.hosts.len(), &recorded.round_trips_ns).is_some()
+                groups.iter().any(|group| group.level == Level::Site) || recorded.sites().is_some()
             }
         };
         if is_for_sites && !has_sites {

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use collbench_schedules::{Link, Network, Shared, Way};
-use collbench_trees::sites::Sites;
 
 use super::eager::eager_bytes;
 use super::links::{MeasuredClass, MeasuredLinks};
@@ -55,6 +54,7 @@ pub struct Parameters {
     pub too_few: Vec<LinkTooFew>,
     /// By pair of hosts, the lower index first.
     of_hosts: BTreeMap<[usize; 2], usize>,
+    shared: SharedLinks,
 }
 
 /// Links on which too few short messages were alone.
@@ -67,6 +67,7 @@ pub struct LinkTooFew {
 }
 
 /// Links between sites.
+#[derive(Debug, Clone, Default)]
 struct SharedLinks {
     /// The site of each host.
     of_host: Vec<usize>,
@@ -77,7 +78,7 @@ struct SharedLinks {
 
 impl SharedLinks {
     fn between(&self, from: usize, to: usize) -> Option<usize> {
-        let way = [self.of_host[from], self.of_host[to]];
+        let way = [*self.of_host.get(from)?, *self.of_host.get(to)?];
         self.of_sites.get(&way).copied()
     }
 }
@@ -158,6 +159,7 @@ impl Parameters {
                 }),
             }
         }
+        parameters.shared = parameters.shared(recorded).unwrap_or_default();
         for class in classes {
             parameters.add_deviations(recorded, class);
         }
@@ -206,21 +208,20 @@ impl Parameters {
             .collect::<Result<_, _>>()?;
         let classes = self.classes.iter().map(|class| class.link).collect();
         let class_of = |a: usize, b: usize| self.of_hosts.get(&[a.min(b), a.max(b)]).copied();
-        let shared = self.shared(recorded);
         let mut network = Network::new(hosts.len(), classes, |from, to| {
             let (a, b) = (hosts[from], hosts[to]);
             Way {
                 class: class_of(a, b).unwrap_or(usize::MAX),
-                shared: shared.as_ref().and_then(|shared| shared.between(a, b)),
+                shared: self.shared.between(a, b),
             }
         });
-        network.shared = shared.map_or_else(Vec::new, |of| of.all);
+        network.shared.clone_from(&self.shared.all);
         Ok((network, hosts))
     }
 
     /// The links between sites, which all their hosts share, if they are slower than those of single hosts.
     fn shared(&self, recorded: &Recorded) -> Option<SharedLinks> {
-        let sites = Sites::find(recorded.hosts.len(), &recorded.round_trips_ns)?.of_host;
+        let sites = recorded.sites()?.of_host;
         let gap_ns = |class: usize| self.classes[class].link.gap_per_byte_ns;
         let pairs = self.of_hosts.iter().filter(|([a, b], _)| a != b);
         let within = pairs.clone().filter(|([a, b], _)| sites[*a] == sites[*b]);

@@ -454,6 +454,11 @@ impl Sample {
 }
 
 impl Recorded {
+    /// The sites of its hosts; `None` where round trips show no others.
+    pub(super) fn sites(&self) -> Option<Sites> {
+        Sites::find(self.hosts.len(), &self.round_trips_ns)
+    }
+
     /// Reads a trace. `progress` is called now and then.
     ///
     /// # Errors

@@ -95,7 +95,10 @@ impl<'r> Replay<'r> {
     pub(super) fn takes_ns(&self, runs: &[Option<Modelled<'_>>]) -> Vec<f64> {
         let n_messages: Vec<u64> = runs
             .iter()
-            .map(|of| of.as_ref().map_or(0, |of| of.schedule.n_messages() as u64))
+            .map(|of| {
+                of.as_ref()
+                    .map_or(0, |of| of.candidate.schedule.n_messages() as u64)
+            })
             .collect();
         let calls = self.order.iter().map(|(idx, _)| &self.recorded.calls[*idx]);
         let in_all: u64 = calls.filter_map(|call| n_messages.get(call.class?)).sum();
@@ -116,7 +119,8 @@ impl<'r> Replay<'r> {
                 if let Some(evaluator) = evaluator {
                     let first_ns = enters_ns.iter().copied().fold(f64::MAX, f64::min);
                     enters_ns.iter_mut().for_each(|ns| *ns -= first_ns);
-                    let leaves_ns = evaluator.leaves_ns(&enters_ns, &[2, draw, number as u64]);
+                    let mut draws = evaluator.draws(&[2, draw, number as u64]);
+                    let leaves_ns = evaluator.leaves_ns(&enters_ns, &mut draws);
                     ranks()
                         .zip(leaves_ns)
                         .for_each(|(rank, ns)| at_ns[rank] = first_ns + ns);
@@ -135,11 +139,13 @@ impl<'r> Replay<'r> {
         each.collect()
     }
 
-    /// How long the run takes with `changed`, compared with `ran`, for the same draws.
+    /// How long the run takes with `changed`, compared with `ran`, for the same draws; with the error of the model, a part of
+    /// the time.
     pub(super) fn compared(
         &self,
         ran_ns: &[f64],
         changed: &[Option<Modelled<'_>>],
+        error: f64,
     ) -> Option<Ratios> {
         let changed_ns = self.takes_ns(changed);
         let ratios = changed_ns.iter().zip(ran_ns.iter().cycle());
@@ -147,23 +153,13 @@ impl<'r> Replay<'r> {
             ratios
                 .map(|(changed, ran)| changed / ran.max(1.0))
                 .collect(),
-        )?;
+        )?
+        .widened(1.0 + error);
         Some(Ratios {
             p05: band.p05_ns,
             median: band.median_ns,
             p95: band.p95_ns,
         })
-    }
-}
-
-impl Ratios {
-    /// With the error of the model, a part of the time, in both directions.
-    pub(super) fn widened(self, error: f64) -> Self {
-        Self {
-            p05: self.p05 / (1.0 + error),
-            p95: self.p95 * (1.0 + error),
-            ..self
-        }
     }
 }
 

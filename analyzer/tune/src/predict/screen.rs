@@ -85,8 +85,7 @@ impl Predictions<'_> {
             .predictions
             .iter()
             .partition(|of| of.class.has_too_few());
-        let all_ns = |of: &Prediction<'_>| of.class.n_instances as f64 * of.measured.median_ns;
-        others.sort_by(|a, b| all_ns(b).total_cmp(&all_ns(a)));
+        others.sort_by(|a, b| b.all_ns().total_cmp(&a.all_ns()));
         for prediction in others {
             text.push('\n');
             prediction.write(&mut text);

@@ -71,8 +71,8 @@ impl WholeRun<'_> {
                     changed.clone_from(ran);
                 }
             }
-            let ratios = replay.compared(&ran_ns, &changed)?;
-            run.changes.push((what, ratios.widened(error)));
+            let ratios = replay.compared(&ran_ns, &changed, error)?;
+            run.changes.push((what, ratios));
         }
         Some(run)
     }
@@ -81,8 +81,7 @@ impl WholeRun<'_> {
     fn error_of_classes(&self, took_ns: f64) -> f64 {
         let errors = self.predictions.iter().filter_map(|of| {
             let identity = of.identity.as_ref().ok()?;
-            let all_ns = of.class.n_instances as f64 * of.measured.median_ns;
-            Some((identity.ratio - 1.0).abs() * all_ns)
+            Some((identity.ratio - 1.0).abs() * of.all_ns())
         });
         errors.sum::<f64>() / took_ns
     }
@@ -98,7 +97,7 @@ impl WholeRun<'_> {
             let is_predicted = !prediction.candidates.is_empty();
             let candidate = is_predicted.then(|| candidate(prediction))??;
             let known = self.measured.between(self.recorded, class).ok()?;
-            known.modelled(class, &candidate).ok()
+            known.modelled(class, candidate).ok()
         };
         let classes = self.recorded.classes.iter().enumerate();
         classes.map(of_class).collect()
