@@ -22,6 +22,10 @@ pub struct Held {
     pub(crate) left_ns: i64,
     /// Whether some waits are for processes that are not compared.
     pub(crate) has_uncompared: bool,
+    /// The slot of the process for which all others waited.
+    pub(crate) awaited: Option<u32>,
+    /// The first and the last enter and the last leave, ns, where they were noted.
+    pub(crate) extent_ns: Option<[i64; 3]>,
 }
 
 /// The time, ns, and the order at one time: communicator, position, and what is to be done.
@@ -70,6 +74,11 @@ impl From<Instance> for Held {
 }
 
 impl Held {
+    /// Notes the first and the last enter and the last leave of its calls, ns: then nobody looks for them.
+    pub fn note_extent(&mut self, extent_ns: [i64; 3]) {
+        self.extent_ns = Some(extent_ns);
+    }
+
     /// Whether all processes of a run of so many wait for all in it.
     pub(crate) fn is_whole(&self, n_processes: usize) -> bool {
         let instance = &self.instance;
@@ -92,40 +101,41 @@ impl Ahead {
             enters_ns,
             left_ns,
             has_uncompared,
+            awaited,
+            extent_ns,
         } = Arc::make_mut(&mut held);
         let calls = &instance.calls;
-        let (mut first_ns, mut last_ns, mut last) = (i64::MAX, i64::MIN, 0);
-        for (slot, &enter_ns) in (0..).zip(&calls.enters_ns) {
-            first_ns = first_ns.min(enter_ns);
-            if enter_ns >= last_ns {
-                (last_ns, last) = (enter_ns, slot);
-            }
-        }
         if calls.is_empty() {
             return;
         }
-        let waits = calls.waits_ns.iter().zip(&calls.releasers);
-        let mut previous = u64::MAX;
+        let [first_ns, last_ns, last_leave_ns] = extent_ns.unwrap_or_else(|| calls.extent_ns());
         *has_uncompared = false;
-        for (_, &on) in waits.filter(|&(&ns, _)| ns > 0) {
-            // Mostly all wait for one.
-            if previous == u64::from(on) {
-                continue;
-            }
-            previous = u64::from(on);
+        let mut wait_for = |on: u32| {
             if on == UNCOMPARED {
                 *has_uncompared = true;
-                continue;
-            }
-            if steps.iter().all(|(_, step)| step.on != Some(on)) {
+            } else if steps.iter().all(|(_, step)| step.on != Some(on)) {
                 let step = Step {
                     on: Some(on),
                     ..Step::default()
                 };
                 steps.push((calls.enters_ns[on as usize], step));
             }
+        };
+        *awaited = None;
+        if let Some((on, n_waited)) = calls.only_releaser() {
+            wait_for(on);
+            let has_not_waited =
+                |on: u32| calls.waits_ns.get(on as usize).is_some_and(|ns| *ns <= 0);
+            *awaited = Some(on).filter(|&on| n_waited + 1 == calls.len() && has_not_waited(on));
+        } else {
+            let waits = calls.waits_ns.iter().zip(&calls.releasers);
+            waits
+                .filter(|&(&ns, _)| ns > 0)
+                .for_each(|(_, &on)| wait_for(on));
         }
         if instance.dependence != Dependence::Nobody {
+            let last = calls.enters_ns.iter().rposition(|&ns| ns == last_ns);
+            let last = last.unwrap_or(0) as u32;
             let of_last = steps
                 .iter_mut()
                 .find(|(at_ns, step)| *at_ns == last_ns && step.on == Some(last));
@@ -141,7 +151,7 @@ impl Ahead {
             Dependence::Nobody => None,
         };
         *enters_ns = [first_ns, last_ns];
-        *left_ns = calls.leaves_ns.iter().copied().max().unwrap_or(last_ns);
+        *left_ns = last_leave_ns;
         // Before the last has entered where all wait for all, nobody can be anywhere else.
         let logged_ns = if held.is_whole(n_processes) {
             last_ns

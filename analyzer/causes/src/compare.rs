@@ -28,7 +28,8 @@ pub(crate) struct Comparison {
     /// Causes of its waits since then.
     pub(crate) causes: Vec<(Cause, i64)>,
     /// What those did that are compared: waits, own work, and each part of the one that was waited for, ns. One column after the
-    /// other; in numbers that are exact up to 2^53 ns, which is 104 days.
+    /// other; in numbers that are exact up to 2^53 ns, which is 104 days. Once their waits are divided, all but waits are how much
+    /// more that one did.
     pub(crate) rows: Vec<f64>,
     /// How many are compared; of the first of them the median is taken.
     pub(crate) n_compared: usize,
@@ -41,13 +42,11 @@ pub(crate) struct Comparison {
     pub(crate) values: Vec<u64>,
     /// The median of the own work of members, ns.
     pub(crate) own_median_ns: i64,
-    /// How much more the process did that was waited for than each that waited, ns: by column, and how much of its wait is for each
-    /// of all these; and that, of waits that are part of the costs.
-    pub(crate) more: Vec<f64>,
+    /// How long each waits that is compared, 0 if it does not, and how much of that is for each ns that the process did more that was
+    /// waited for; and that, of waits that are part of the costs.
+    pub(crate) waits: Vec<f64>,
     pub(crate) in_proportion: Vec<f64>,
     pub(crate) of_counted: Vec<f64>,
-    /// Where those are one after the other in a column that waited: the first of them, its place in the column, and how many.
-    pub(crate) runs: Vec<(usize, usize, usize)>,
     /// The slots of the members of which something must be known, where only some are compared, and where among them
     /// those are that waited.
     slots: Vec<usize>,
@@ -144,18 +143,17 @@ impl Comparison {
     ) {
         let sums = totals.gaps(instance);
         let members = instance.members.iter().zip(&instance.calls.enters_ns);
-        for ((&member, &enter_ns), sum) in members.zip(&mut *sums) {
-            let process = &processes.each[member as usize];
-            let left_ns = if processes.are_in_columns {
-                processes.levels.left_before(member as usize, enter_ns)
-            } else {
-                process.left_before(enter_ns)
-            };
-            let left_ns = left_ns.unwrap_or(enter_ns);
-            *sum += enter_ns - left_ns;
-            if has_partners {
-                let (with_partners_ns, _) = process.with_partners([left_ns, enter_ns]);
-                *sum -= with_partners_ns;
+        if processes.are_in_columns {
+            processes.levels.add_gaps(instance, sums);
+        } else {
+            for ((&member, &enter_ns), sum) in members.zip(&mut *sums) {
+                let process = &processes.each[member as usize];
+                let left_ns = process.left_before(enter_ns).unwrap_or(enter_ns);
+                *sum += enter_ns - left_ns;
+                if has_partners {
+                    let (with_partners_ns, _) = process.with_partners([left_ns, enter_ns]);
+                    *sum -= with_partners_ns;
+                }
             }
         }
         for (sum, of) in sums.iter_mut().zip(&instance.calls.completions) {

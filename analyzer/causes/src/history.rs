@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::ahead::Held;
 use crate::instance::{Calls, Dependence, Instance, UNCOMPARED};
 use crate::synchronizations::{Partial, Since, Synchronizations};
 
@@ -60,9 +61,15 @@ impl Sinces {
         }
     }
 
-    /// The slots whose processes waited for the one in the slot `on`, ascending.
-    fn find_waited(&mut self, calls: &Calls, on: usize) -> Vec<u32> {
+    /// The slots whose processes waited for the one in the slot `on`, ascending; those may be all others.
+    fn find_waited(&mut self, calls: &Calls, on: usize, are_all_others: bool) -> Vec<u32> {
         let mut waited = std::mem::take(&mut self.waited);
+        if are_all_others {
+            waited.clear();
+            waited.extend(0..on as u32);
+            waited.extend(on as u32 + 1..calls.len() as u32);
+            return waited;
+        }
         // Each is written behind the last one that waited, over which the next one is written if it did not.
         waited.resize(calls.len(), 0);
         let mut n = 0;
@@ -283,24 +290,24 @@ impl History {
         instants
     }
 
-    /// Finds the slots whose processes waited for the one in the slot `on`, and since when each is compared with it; the first
-    /// entered at a time, ns.
+    /// Finds the slots whose processes waited for the one in the slot `on`, and since when each is compared with it.
     #[inline(never)]
-    pub(crate) fn since_of_waits(
-        &mut self,
-        instance: &Instance,
-        (on, first_ns): (usize, i64),
-        sinces: &mut Sinces,
-    ) {
+    pub(crate) fn since_of_waits(&mut self, held: &Held, on: usize, sinces: &mut Sinces) {
+        let Held {
+            instance,
+            enters_ns: [first_ns, _],
+            awaited,
+            ..
+        } = held;
         let calls = &instance.calls;
         sinces.clear();
         let mut later = std::mem::take(&mut self.later);
         later.clear();
         let common = self.common(instance, on, &mut later);
         later.sort_unstable();
-        let waited = sinces.find_waited(calls, on);
+        let waited = sinces.find_waited(calls, on, *awaited == Some(on as u32));
         match common {
-            Common::Instant(at_ns) if calls.is_resolved.is_empty() && at_ns <= first_ns => {
+            Common::Instant(at_ns) if calls.is_resolved.is_empty() && at_ns <= *first_ns => {
                 let mut rest = &waited[..];
                 for &slot in &later {
                     let n_before = rest.partition_point(|&other| (other as usize) < slot);

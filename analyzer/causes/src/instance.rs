@@ -123,6 +123,33 @@ impl Calls {
         self.enters_ns.is_empty()
     }
 
+    /// The first and the last enter and the last leave, ns.
+    pub(crate) fn extent_ns(&self) -> [i64; 3] {
+        let enters_ns = self.enters_ns.iter().copied();
+        let first_ns = enters_ns.clone().min().unwrap_or(i64::MAX);
+        let last_ns = enters_ns.max().unwrap_or(i64::MIN);
+        [
+            first_ns,
+            last_ns,
+            self.leaves_ns.iter().copied().max().unwrap_or(last_ns),
+        ]
+    }
+
+    /// The slot of the process that all waits are for, and how many these are; `None` where they are for several, and where nobody
+    /// waited.
+    pub(crate) fn only_releaser(&self) -> Option<(u32, usize)> {
+        let first = self.waits_ns.iter().position(|&ns| ns > 0)?;
+        let on = self.releasers[first];
+        let (mut n_waited, mut differ) = (0, 0);
+        for (&ns, &other) in self.waits_ns.iter().zip(&self.releasers) {
+            // The first bit of one of these numbers is set, but where ns > 0.
+            let has_waited = ((!ns & ns.wrapping_neg()) as u64) >> 63;
+            n_waited += has_waited;
+            differ |= u64::from(on ^ other) & has_waited.wrapping_neg();
+        }
+        (differ == 0).then_some((on, n_waited as usize))
+    }
+
     /// Removes all calls; the buffers are retained.
     pub(crate) fn clear(&mut self) {
         let Self {

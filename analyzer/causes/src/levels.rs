@@ -335,14 +335,18 @@ impl Levels {
         })
     }
 
-    /// When a process left the last of its calls before a time, ns.
-    #[inline]
-    pub(crate) fn left_before(&self, process: usize, at_ns: i64) -> Option<i64> {
-        let at = relative(at_ns, self.base_ns);
-        let levels = self.levels[..self.heights[process]].iter().rev();
-        let mut leaves = levels.map(|level| level.leaves[process]);
-        let left = leaves.find(|&leave| leave <= at)?;
-        Some(self.base_ns + left as i64)
+    /// Adds to sums by slot, ns, how long ago each member of an instance left the last of its calls before that.
+    pub(crate) fn add_gaps(&self, instance: &Instance, sums: &mut [i64]) {
+        let members = instance.members.iter().zip(&instance.calls.enters_ns);
+        for ((&process, &enter_ns), sum) in members.zip(sums) {
+            let process = process as usize;
+            let enter = relative(enter_ns, self.base_ns);
+            let levels = self.levels[..self.heights[process]].iter().rev();
+            let mut leaves = levels.map(|level| level.leaves[process]);
+            if let Some(left) = leaves.find(|&leave| leave <= enter) {
+                *sum += (enter - left) as i64;
+            }
+        }
     }
 
     /// Passes all calls of all processes, in order of time for each, and forgets them.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::amounts::smallest;
 use crate::cause::Cause;
 use crate::column::Column;
 use crate::instance::Instance;
@@ -21,9 +22,9 @@ pub(crate) struct Remembered {
     comparisons: Vec<OfComparison>,
     columns: Vec<Column>,
     causes: Vec<(Cause, i64)>,
-    /// Of each comparison: by column and wait, how much more the process did that was waited for, ns.
-    more: Vec<f64>,
-    /// By wait: how much of it is for each of these ns.
+    /// Of each comparison: how long each waited that was compared, and by column how much more the process did that was waited for, ns.
+    rows: Vec<f64>,
+    /// Of each that was compared: how much of its wait is for each of these ns.
     in_proportion: Vec<f64>,
     /// When the last wait ended, ns.
     latest_ns: Option<i64>,
@@ -37,6 +38,8 @@ struct Remember {
     span: Entry<()>,
     process: u32,
     comparison: u32,
+    /// Where it is in a row of the comparison.
+    place: u32,
     /// The wait of the process before, or [`NONE`].
     previous: u32,
 }
@@ -45,9 +48,10 @@ struct Remember {
 #[derive(Debug)]
 struct OfComparison {
     communicator: u32,
-    first_wait: usize,
-    n_waits: usize,
-    first_more: usize,
+    /// How long the process waited itself that was waited for, ns.
+    waited: f64,
+    rows: Range<usize>,
+    in_proportion: Range<usize>,
     columns: Range<usize>,
     causes: Range<usize>,
 }
@@ -55,15 +59,18 @@ struct OfComparison {
 /// Waits that were divided.
 #[derive(Debug)]
 pub(crate) struct Divided<'d> {
-    /// The slots that waited.
+    /// The slots that waited, and where they are in a row.
     pub(crate) slots: &'d [u32],
+    pub(crate) places: &'d [u32],
     /// Own work, and each part.
     pub(crate) columns: &'d [Column],
     /// Why the process waited that was waited for.
     pub(crate) causes: &'d [(Cause, i64)],
-    /// By column, waits first, and slot: how much more that one did, ns.
-    pub(crate) more: &'d [f64],
-    /// By slot: how much of the wait is for each of these ns.
+    /// How long that one waited, ns.
+    pub(crate) waited: f64,
+    /// How long each waited that is compared, ns, and by column how much more the one did that was waited for than each that waited.
+    pub(crate) rows: &'d [f64],
+    /// How much of the wait of each is for each of these ns.
     pub(crate) in_proportion: &'d [f64],
 }
 
@@ -72,24 +79,26 @@ impl Remembered {
     pub(crate) fn add(&mut self, instance: &Instance, n_processes: usize, divided: &Divided<'_>) {
         let Divided {
             slots,
+            places,
             columns,
             causes,
-            more,
+            waited,
+            rows,
             in_proportion,
         } = *divided;
         let end = |range: usize, n: usize| range..range + n;
         let comparison = self.comparisons.len() as u32;
         self.comparisons.push(OfComparison {
             communicator: instance.communicator,
-            first_wait: self.waits.len(),
-            n_waits: slots.len(),
-            first_more: self.more.len(),
+            waited,
+            rows: end(self.rows.len(), rows.len()),
+            in_proportion: end(self.in_proportion.len(), in_proportion.len()),
             columns: end(self.columns.len(), columns.len()),
             causes: end(self.causes.len(), causes.len()),
         });
         self.columns.extend_from_slice(columns);
         self.causes.extend_from_slice(causes);
-        self.more.extend_from_slice(more);
+        self.rows.extend_from_slice(rows);
         self.in_proportion.extend_from_slice(in_proportion);
         self.most_spans += 3 * columns.len() + causes.len().max(1);
         self.newest.resize(n_processes, NONE);
@@ -97,7 +106,8 @@ impl Remembered {
         let mut latest_ns = i64::MIN;
         let newest = &mut self.newest;
         let ats = self.waits.len() as u32..;
-        self.waits.extend(slots.iter().zip(ats).map(|(&slot, at)| {
+        let waits = slots.iter().zip(places).zip(ats);
+        self.waits.extend(waits.map(|((&slot, &place), at)| {
             let slot = slot as usize;
             let process = instance.members[slot];
             let span = waiting_time(calls.completion(slot), calls.waits_ns[slot]);
@@ -106,6 +116,7 @@ impl Remembered {
                 span,
                 process,
                 comparison,
+                place,
                 previous: std::mem::replace(&mut newest[process as usize], at),
             }
         }));
@@ -134,7 +145,10 @@ impl Remembered {
     /// Passes about how much of a wait has which cause.
     fn spans(&self, at: usize, mut found: impl FnMut(Entry<Cause>)) {
         let Remember {
-            span, comparison, ..
+            span,
+            comparison,
+            place,
+            ..
         } = self.waits[at];
         let of = &self.comparisons[comparison as usize];
         let mut pass = |cause: Cause, ns: f64| {
@@ -146,14 +160,16 @@ impl Remembered {
                 });
             }
         };
-        let in_proportion = self.in_proportion[at];
+        let n_compared = of.in_proportion.len();
+        let in_proportion = self.in_proportion[of.in_proportion.clone()][place as usize];
         if in_proportion == 0.0 {
             pass(Cause::Unexplained, span.ns as f64);
             return;
         }
-        let more = self.more[of.first_more + at - of.first_wait..].iter();
-        let mut more = more.step_by(of.n_waits);
-        let passed_on = more.next().copied().unwrap_or(0.0) * in_proportion;
+        let rows = self.rows[of.rows.clone()][place as usize..].iter();
+        let mut more = rows.step_by(n_compared);
+        let waited = more.next().map_or(of.waited, |&ns| smallest(ns, of.waited));
+        let passed_on = (of.waited - waited) * in_proportion;
         for (column, &more) in self.columns[of.columns.clone()].iter().zip(more) {
             let [late, partner] = column.charged(more);
             pass(column.late, late * in_proportion);
@@ -212,7 +228,7 @@ impl Remembered {
         self.comparisons.clear();
         self.columns.clear();
         self.causes.clear();
-        self.more.clear();
+        self.rows.clear();
         self.in_proportion.clear();
         self.latest_ns = None;
         self.most_spans = 0;

@@ -174,8 +174,7 @@ impl Section {
             });
         if let Some(on) = step.on {
             let mut sinces = std::mem::take(&mut self.sinces);
-            self.history
-                .since_of_waits(instance, (on as usize, *first_ns), &mut sinces);
+            self.history.since_of_waits(held, on as usize, &mut sinces);
             // Of a broadcast with a late root, too, nobody goes on before.
             let is_waited_for_by_all =
                 is_new_begin || sinces.n_waited() + 1 == self.processes.each.len();

@@ -23,11 +23,12 @@ impl Spare {
 
     /// Keeps an instance, unless something is still to be done with it.
     pub(crate) fn keep(&mut self, mut held: Arc<Held>) {
-        let Some(Held { instance, .. }) = Arc::get_mut(&mut held) else {
+        let Some(of) = Arc::get_mut(&mut held) else {
             return;
         };
-        let n = instance.calls.len();
-        instance.calls.clear();
+        let n = of.instance.calls.len();
+        of.instance.calls.clear();
+        of.extent_ns = None;
         self.by_length.entry(n).or_default().push(held);
     }
 

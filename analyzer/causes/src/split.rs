@@ -61,9 +61,15 @@ impl Comparison {
         if unit.is_remembered {
             let divided = Divided {
                 slots,
+                places: if self.sampling == 1 {
+                    slots
+                } else {
+                    &self.places
+                },
                 columns: &self.columns,
                 causes: &self.causes,
-                more: &self.more,
+                waited: self.last.row[WAIT] as f64,
+                rows: &self.rows,
                 in_proportion: &self.in_proportion,
             };
             let n_processes = processes.each.len();
@@ -73,90 +79,79 @@ impl Comparison {
     }
 
     /// Charges the columns for the waits in some slots, which are compared since an instant; gives what is in none of
-    /// them.
+    /// them. Of all that are compared a wait is charged, of those that did not wait one of 0 ns.
     fn split_waits(&mut self, unit: &Unit<'_>, slots: &[u32]) -> Split {
         let calls = &unit.instance.calls;
-        self.compare_waits(slots);
-        self.shares.clear();
-        let mut split = Split::default();
-        let is_counted = |slot: u32| calls.is_counted.get(slot as usize).copied();
-        let is_counted = |slot: u32| is_counted(slot).unwrap_or(true);
-        let are_all_counted = calls.is_counted.is_empty();
-        // So far it is how much more it did of everything.
-        let mut is_any_unexplained = false;
-        for (&slot, in_proportion) in slots.iter().zip(&mut self.in_proportion) {
-            let wait_ns = calls.waits_ns[slot as usize];
-            let more = *in_proportion;
-            is_any_unexplained |= more == 0.0;
-            *in_proportion = if more > 0.0 {
-                wait_ns as f64 / more
-            } else {
-                0.0
-            };
-        }
-        let waits_ns = slots
-            .iter()
-            .map(|&slot| (slot, calls.waits_ns[slot as usize]));
-        split.waited_ns = if are_all_counted {
-            sum_ns(waits_ns.map(|(_, ns)| ns))
-        } else {
-            sum_ns(
-                waits_ns
-                    .filter(|&(slot, _)| is_counted(slot))
-                    .map(|(_, ns)| ns),
-            )
-        };
-        if is_any_unexplained {
-            let waits = slots.iter().zip(&self.in_proportion);
-            let unexplained = waits.filter(|&(&slot, &ns)| ns == 0.0 && is_counted(slot));
-            let unexplained_ns = unexplained.map(|(&slot, _)| calls.waits_ns[slot as usize]);
-            split.unexplained_ns = sum_ns(unexplained_ns);
-        }
-        let mut of_counted = &self.in_proportion;
-        if !are_all_counted {
-            let counted = slots.iter().zip(&self.in_proportion);
-            let counted = counted.map(|(&slot, &ns)| if is_counted(slot) { ns } else { 0.0 });
-            self.of_counted.clear();
-            self.of_counted.extend(counted);
-            of_counted = &self.of_counted;
-        }
-        let mut more = self.more.chunks_exact(slots.len().max(1));
-        let waited = more.next().filter(|_| self.last.row[WAIT] > 0);
-        for (&more, in_proportion) in waited.into_iter().flatten().zip(of_counted) {
-            split.most_passed_on = largest(split.most_passed_on, more);
-            split.passed_on += more * in_proportion;
-        }
-        let shares = self.columns.iter().zip(&self.last.row[OWN..]).zip(more);
-        let shares =
-            shares.map(|((column, &last_ns), more)| column.charge(last_ns, more, of_counted));
-        self.shares.extend(shares);
-        split
-    }
-
-    /// Finds out how much more the process that was waited for did than those in some slots, by column and slot, and of
-    /// everything, by slot.
-    fn compare_waits(&mut self, slots: &[u32]) {
-        let (n, width) = (slots.len(), self.last.row.len());
+        let n = self.n_compared;
+        self.waits.clear();
+        self.waits.resize(n, 0.0);
         let places = if self.sampling == 1 {
             slots
         } else {
             &self.places[..]
         };
-        // All of them are written.
-        self.more.resize(n * width, 0.0);
-        self.in_proportion.clear();
-        self.in_proportion.resize(n, 0.0);
-        find_runs(places, self.sampling == 1, &mut self.runs);
-        let rows = self.rows.chunks_exact(self.n_compared.max(1));
-        let columns = self.last.row.iter().zip(rows);
-        for ((&last_ns, row), more) in columns.zip(self.more.chunks_exact_mut(n.max(1))) {
-            let last = last_ns as f64;
-            for &(begin, place, n) in &self.runs {
-                let end = begin + n;
-                let of_all = &mut self.in_proportion[begin..end];
-                add_more(last, &row[place..place + n], &mut more[begin..end], of_all);
+        let is_counted = |slot: u32| calls.is_counted.get(slot as usize).copied();
+        let is_counted = |slot: u32| is_counted(slot).unwrap_or(true);
+        let are_all_counted = calls.is_counted.is_empty();
+        let mut waited_ns = 0_u128;
+        for (&slot, &place) in slots.iter().zip(places) {
+            let wait_ns = calls.waits_ns[slot as usize];
+            self.waits[place as usize] = wait_ns as f64;
+            if are_all_counted || is_counted(slot) {
+                waited_ns += u128::from(wait_ns.cast_unsigned());
             }
         }
+        let mut split = Split {
+            waited_ns: i64::try_from(waited_ns).unwrap_or(i64::MAX),
+            ..Split::default()
+        };
+        // So far it is how much more it did of everything.
+        self.in_proportion.clear();
+        self.in_proportion.resize(n, 0.0);
+        let (waited, others) = self.rows.split_at_mut(n);
+        let last_waited = self.last.row[WAIT] as f64;
+        if last_waited > 0.0 {
+            add_more(last_waited, waited, &mut self.in_proportion);
+        }
+        let rows = others.chunks_exact_mut(n.max(1));
+        for (&last_ns, row) in self.last.row[OWN..].iter().zip(rows) {
+            take_more(last_ns as f64, row, &self.waits, &mut self.in_proportion);
+        }
+        if !set_in_proportion(&mut self.in_proportion, &self.waits) {
+            let waits = slots.iter().zip(places);
+            let unexplained = waits.filter(|&(&slot, &place)| {
+                self.in_proportion[place as usize] == 0.0 && is_counted(slot)
+            });
+            let unexplained_ns = unexplained.map(|(&slot, _)| calls.waits_ns[slot as usize]);
+            split.unexplained_ns = sum_ns(unexplained_ns);
+        }
+        let mut of_counted = &self.in_proportion;
+        if !are_all_counted {
+            self.of_counted.clone_from(&self.in_proportion);
+            for (&slot, &place) in slots.iter().zip(places) {
+                if !is_counted(slot) {
+                    self.of_counted[place as usize] = 0.0;
+                }
+            }
+            of_counted = &self.of_counted;
+        }
+        if last_waited > 0.0 {
+            let waits = self.waits.iter().zip(of_counted);
+            for (&did, (&wait, in_proportion)) in waited.iter().zip(waits) {
+                let more = last_waited - smallest(did, last_waited);
+                split.passed_on += more * in_proportion;
+                if wait > 0.0 {
+                    split.most_passed_on = largest(split.most_passed_on, more);
+                }
+            }
+        }
+        let rows = others.chunks_exact(n.max(1));
+        let columns = self.columns.iter().zip(&self.last.row[OWN..]).zip(rows);
+        let shares =
+            columns.map(|((column, &last_ns), more)| column.charge(last_ns, more, of_counted));
+        self.shares.clear();
+        self.shares.extend(shares);
+        split
     }
 
     /// Adds to the unit what was charged for its columns, and what of its waits is in none of them: together, they are rounded.
@@ -321,46 +316,37 @@ impl Comparison {
     }
 }
 
-/// Finds out how much more the process that was waited for did of something than each of some, and adds that up.
+/// Adds how much more the process that was waited for did of something than each that is compared.
 #[inline(never)]
-fn add_more(last: f64, own: &[f64], more: &mut [f64], of_all: &mut [f64]) {
-    let n = own.len();
-    let (more, of_all) = (&mut more[..n], &mut of_all[..n]);
-    for at in 0..n {
-        more[at] = last - smallest(own[at], last);
-        of_all[at] += more[at];
+fn add_more(last: f64, row: &[f64], more: &mut [f64]) {
+    for (more, &did) in more.iter_mut().zip(row) {
+        *more += last - smallest(did, last);
     }
 }
 
-/// Finds out where places are one after the other. Mostly that is everywhere but where the one is that was waited for: where they
-/// are ascending the ends of runs are searched.
-fn find_runs(places: &[u32], are_ascending: bool, runs: &mut Vec<(usize, usize, usize)>) {
-    let n = places.len();
-    runs.clear();
-    let mut begin = 0;
-    while begin < n {
-        let first = places[begin] as usize;
-        let is_in_run = |at: usize| places[at] as usize == first + at - begin;
-        let mut end = begin + 1;
-        if are_ascending {
-            let mut after = if is_in_run(n - 1) { end } else { n };
-            end = if after == end { n } else { end };
-            while end < after {
-                let middle = end.midpoint(after);
-                if is_in_run(middle) {
-                    end = middle + 1;
-                } else {
-                    after = middle;
-                }
-            }
-        } else {
-            while end < n && is_in_run(end) {
-                end += 1;
-            }
-        }
-        runs.push((begin, first, end - begin));
-        begin = end;
+/// As [`add_more`], and puts that in place of what those did that waited, 0 in place of what others did.
+#[inline(never)]
+fn take_more(last: f64, row: &mut [f64], waits: &[f64], more: &mut [f64]) {
+    let n = row.len();
+    let (waits, more) = (&waits[..n], &mut more[..n]);
+    for at in 0..n {
+        let of_it = last - smallest(row[at], last);
+        row[at] = if waits[at] > 0.0 { of_it } else { 0.0 };
+        more[at] += row[at];
     }
+}
+
+/// Divides waits by how much more the process did that was waited for, 0 where that is nothing; gives whether it did more wherever
+/// one waited.
+#[inline(never)]
+fn set_in_proportion(more: &mut [f64], waits: &[f64]) -> bool {
+    let mut unexplained = 0;
+    for (more, &wait) in more.iter_mut().zip(waits) {
+        let in_proportion = wait / *more;
+        unexplained |= if *more > 0.0 { 0 } else { wait.to_bits() };
+        *more = if *more > 0.0 { in_proportion } else { 0.0 };
+    }
+    unexplained == 0
 }
 
 /// That the members of the communicator of an instance had more to do than others.

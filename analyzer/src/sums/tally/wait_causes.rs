@@ -52,7 +52,12 @@ impl Tally<'_> {
         is_counted: bool,
     ) {
         let mut held = self.scratch.spare.take(instance.n_calls());
-        let of = &mut Arc::make_mut(&mut held).instance;
+        let of = Arc::make_mut(&mut held);
+        if instance.overlaps.is_none() {
+            let extent = &instance.extent;
+            of.note_extent([extent.first_enter, extent.last_enter, extent.last_leave]);
+        }
+        let of = &mut of.instance;
         of.communicator = instance.communicator_index as u32;
         of.position = instance.position;
         of.operation = operation;
