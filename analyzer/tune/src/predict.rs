@@ -83,6 +83,9 @@ pub struct Identity {
     pub within: f64,
     /// Spearman's rank correlation of the predicted and the measured times of instances; `None` if all are equal.
     pub rank_correlation: Option<f64>,
+    /// The part of the measured times that are from 0.8 to 1.25 of their median: hardly more can be predicted where it does
+    /// not matter who is late.
+    pub alike: f64,
     /// How many instances were compared.
     pub n: usize,
 }
@@ -177,6 +180,15 @@ impl Identity {
     pub fn holds(&self) -> bool {
         (IDENTITY[0]..=IDENTITY[1]).contains(&self.ratio) && self.within >= MOST
     }
+}
+
+/// Which part of some ratios is from 0.8 to 1.25.
+fn part_within(ratios: &[f64]) -> f64 {
+    let [least, most] = MOST_WITHIN;
+    let within = ratios
+        .iter()
+        .filter(|ratio| (least..=most).contains(*ratio));
+    within.count() as f64 / ratios.len().max(1) as f64
 }
 
 impl Band {
@@ -402,16 +414,15 @@ impl<'r> OfClass<'r, '_> {
         let ratios: Vec<f64> = both
             .map(|(predicted, measured)| predicted / measured.max(1.0))
             .collect();
-        let within = ratios.iter().filter(|ratio| {
-            let [least, most] = MOST_WITHIN;
-            (least..=most).contains(*ratio)
-        });
-        let within = within.count() as f64 / ratios.len() as f64;
         let n = ratios.len();
+        let within = part_within(&ratios);
         let band = Band::of(ratios).ok_or("nothing was compared")?;
+        let median_ns = Band::of(measured_ns.clone()).map_or(1.0, |of| of.median_ns.max(1.0));
+        let of_median: Vec<f64> = measured_ns.iter().map(|ns| ns / median_ns).collect();
         Ok(Identity {
             ratio: band.median_ns,
             within,
+            alike: part_within(&of_median),
             rank_correlation: rank_correlation(&predicted_ns, &measured_ns),
             n,
         })

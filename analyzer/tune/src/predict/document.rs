@@ -136,6 +136,7 @@ struct IdentityOf {
     ratio: f64,
     within: f64,
     rank_correlation: Option<f64>,
+    alike: f64,
     instances: usize,
     holds: bool,
 }
@@ -311,6 +312,7 @@ impl IdentityOf {
             ratio: identity.ratio,
             within: identity.within,
             rank_correlation: identity.rank_correlation,
+            alike: identity.alike,
             instances: identity.n,
             holds: identity.holds(),
         }

@@ -7,8 +7,8 @@ use collbench_text::quantity::{counted, duration, short_bytes};
 
 use super::parameters::{LEAST, LinkTooFew};
 use super::{
-    Band, IDENTITY, Identity, LEAST_INSTANCES, LeftOut, LinkClass, Method, PredictedCandidate,
-    Prediction, Predictions, Ratios, RunPrediction,
+    Band, IDENTITY, Identity, LEAST_INSTANCES, LeftOut, LinkClass, MOST, Method,
+    PredictedCandidate, Prediction, Predictions, Ratios, RunPrediction,
 };
 
 /// Candidates that are shown of a class.
@@ -36,13 +36,21 @@ impl Prediction<'_> {
 
 impl Identity {
     fn in_words(&self) -> String {
-        format!(
+        let mut words = format!(
             "what ran is predicted at {:.2} of its time, {:.0} % of {} instances within 0.8 to 1.25; expected 0.95 to 1.05, \
              and 90 %",
             self.ratio,
             100.0 * self.within,
             self.n
-        )
+        );
+        if self.alike < MOST {
+            let _ = write!(
+                words,
+                ". The times themselves vary: {:.0} % of them are within 0.8 to 1.25 of their median",
+                100.0 * self.alike
+            );
+        }
+        words
     }
 }
 

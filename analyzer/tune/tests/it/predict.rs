@@ -299,7 +299,28 @@ fn what_takes_longer_than_its_messages_say_is_refused() {
         .not_predicted()
         .expect("a reason");
     assert!(why.contains("predicted at 0.6"), "{why}");
+    assert!(!why.contains("themselves vary"), "{why}");
     assert!(predictions.to_json(&MADE_FROM).contains("\"holds\": false"));
+}
+
+#[test]
+fn where_times_themselves_vary_too_much_for_any_model_the_reason_says_so() {
+    let random = &mut Random::of(&[17]);
+    let mut run = simulate(
+        Operation::Bcast,
+        &of("bcast_intra_pipeline", 1024),
+        100,
+        random,
+    );
+    // Every third call is disturbed.
+    run.iter_mut().step_by(3).for_each(|of| of.took_ns *= 2.0);
+    let disturbed = recorded("bcast_intra_pipeline", run);
+    let predictions = predict(&disturbed, Given::default()).expect("a prediction");
+    let prediction = &predictions.predictions[0];
+    let identity = prediction.identity.as_ref().expect("was compared");
+    assert!((0.6..0.72).contains(&identity.alike), "{identity:?}");
+    let why = prediction.not_predicted().expect("a reason");
+    assert!(why.contains("The times themselves vary: 6"), "{why}");
 }
 
 #[test]
