@@ -26,6 +26,7 @@ mod recorded;
 mod replay;
 mod score;
 mod screen;
+mod search;
 mod whole_run;
 
 use collbench_stats::rank_correlation::rank_correlation;
@@ -41,6 +42,7 @@ pub use own_trees::{LeftOut, NamedTreeFile};
 pub use parameters::{LinkClass, LinkTooFew, Parameters, UnknownHost};
 pub use recorded::{Class, CollectiveCall, Instance, OwnTree, Pass, Recorded, Sample};
 pub use replay::Ratios;
+pub use search::{Chosen, Found, FoundTree, Gain, OfCalls, Search, Tried, What, search};
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
 pub use whole_run::RunPrediction;
 
@@ -225,6 +227,68 @@ pub struct Given {
     pub over_trees: Vec<Recorded>,
 }
 
+/// What a run says of its library and its network.
+#[derive(Debug)]
+struct Model<'r> {
+    recorded: &'r Recorded,
+    library: KnownLibrary,
+    /// From every other tenth of the run.
+    of_odd: Measured,
+    /// From the whole run.
+    measured: Measured,
+}
+
+impl<'r> Model<'r> {
+    /// Of a run.
+    ///
+    /// # Errors
+    /// [`PredictError`] if nothing can be predicted from it.
+    fn of(
+        recorded: &'r Recorded,
+        links: Option<&MeasuredLinks>,
+        over_trees: &[Recorded],
+    ) -> Result<Self, PredictError> {
+        let Some(library) = KnownLibrary::find(&recorded.library) else {
+            return Err(PredictError::Library(recorded.library.clone()));
+        };
+        let mut instances = recorded.classes.iter().flat_map(|class| &class.instances);
+        if links.is_none() && instances.all(|instance| instance.messages.is_empty()) {
+            let is_over_trees = recorded.classes.iter().any(|class| class.tree.is_some());
+            return Err(if is_over_trees {
+                PredictError::OnlyTrees
+            } else {
+                PredictError::NoMessages
+            });
+        }
+        if let Some(links) = links {
+            links.check(&recorded.hosts)?;
+        }
+        let classes = recorded.classes.iter();
+        let odd: Vec<Class> = classes.map(|class| class.tenths(1)).collect();
+        let measured = |classes: &[Class]| Measured {
+            parameters: Parameters::of(recorded, classes.iter(), links),
+            memory: Memory::of(
+                (classes.iter()).chain(over_trees.iter().flat_map(|run| &run.classes)),
+            ),
+        };
+        Ok(Self {
+            recorded,
+            library,
+            of_odd: measured(&odd),
+            measured: measured(&recorded.classes),
+        })
+    }
+
+    /// A class of calls, by its index.
+    fn class(&self, number: usize) -> OfClass<'r, '_> {
+        OfClass {
+            model: self,
+            class: &self.recorded.classes[number],
+            number: number as u64,
+        }
+    }
+}
+
 /// Predicts what the algorithms of the library, and trees, would have taken for each class of calls of a run.
 ///
 /// # Errors
@@ -235,58 +299,19 @@ pub fn predict(recorded: &Recorded, given: Given) -> Result<Predictions<'_>, Pre
         tree_files,
         over_trees,
     } = given;
-    let links = links.as_ref();
-    let Some(library) = KnownLibrary::find(&recorded.library) else {
-        return Err(PredictError::Library(recorded.library.clone()));
-    };
-    let mut instances = recorded.classes.iter().flat_map(|class| &class.instances);
-    if links.is_none() && instances.all(|instance| instance.messages.is_empty()) {
-        let is_over_trees = recorded.classes.iter().any(|class| class.tree.is_some());
-        return Err(if is_over_trees {
-            PredictError::OnlyTrees
-        } else {
-            PredictError::NoMessages
-        });
-    }
-    if let Some(links) = links {
-        links.check(&recorded.hosts)?;
-    }
-    // Every other tenth of the run.
-    let odd: Vec<Class> = recorded
-        .classes
-        .iter()
-        .map(|class| class.tenths(1))
-        .collect();
-    let others = || over_trees.iter().flat_map(|run| &run.classes);
-    let of_odd = Measured {
-        parameters: Parameters::of(recorded, odd.iter(), links),
-        memory: Memory::of(odd.iter().chain(others())),
-    };
-    let measured = Measured {
-        parameters: Parameters::of(recorded, recorded.classes.iter(), links),
-        memory: Memory::of(recorded.classes.iter().chain(others())),
-    };
-    let classes = recorded.classes.par_iter().enumerate();
-    let predictions = classes.map(|(number, class)| {
-        let of_class = OfClass {
-            recorded,
-            library,
-            tree_files: &tree_files,
-            class,
-            number: number as u64,
-        };
-        of_class.predict(&of_odd, &measured)
-    });
+    let model = Model::of(recorded, links.as_ref(), &over_trees)?;
+    let numbers = (0..recorded.classes.len()).into_par_iter();
+    let predictions = numbers.map(|number| model.class(number).predict(&tree_files));
     let predictions: Vec<Prediction<'_>> = predictions.flatten().collect();
+    let run = WholeRun {
+        model: &model,
+        predictions: &predictions,
+    }
+    .predict(&tree_files);
+    let measured = model.measured;
     Ok(Predictions {
         library: recorded.library.clone(),
-        run: WholeRun {
-            recorded,
-            library,
-            predictions: &predictions,
-            measured: &measured,
-        }
-        .predict(&tree_files),
+        run,
         predictions,
         links_too_few: measured.parameters.too_few,
         links: measured.parameters.classes,
@@ -298,36 +323,39 @@ pub fn predict(recorded: &Recorded, given: Given) -> Result<Predictions<'_>, Pre
 }
 
 /// A class of calls that is predicted.
-struct OfClass<'r, 'f> {
-    recorded: &'r Recorded,
-    library: KnownLibrary,
-    tree_files: &'f [NamedTreeFile],
+struct OfClass<'r, 'm> {
+    model: &'m Model<'r>,
     class: &'r Class,
     number: u64,
 }
 
-impl<'r> OfClass<'r, '_> {
+impl<'r, 'm> OfClass<'r, 'm> {
+    /// The network between its processes.
+    fn known(&self) -> Result<Known<'m>, UnknownHost> {
+        (self.model.measured).between(self.model.recorded, self.class)
+    }
+
     /// `None` where there is nothing to predict.
-    fn predict(&self, of_odd: &Measured, measured: &Measured) -> Option<Prediction<'r>> {
+    fn predict(&self, tree_files: &[NamedTreeFile]) -> Option<Prediction<'r>> {
         let times = self.class.instances.iter().map(|instance| instance.took_ns);
         let mut prediction = Prediction {
             class: self.class,
             number: self.number as usize,
             measured: Band::of(times.collect())?,
-            identity: self.identity(of_odd),
+            identity: self.identity(),
             candidates: Vec::new(),
             n_left_out: 0,
             trees_left_out: Vec::new(),
         };
         let is_predictable = prediction.identity.as_ref().is_ok_and(Identity::holds);
-        if let (true, Ok(known)) = (is_predictable, measured.between(self.recorded, self.class)) {
-            let candidates = candidates::candidates(self.library, self.class);
+        if let (true, Ok(known)) = (is_predictable, self.known()) {
+            let candidates = candidates::candidates(self.model.library, self.class);
             let n_all = candidates.len();
             let mut candidates: Vec<Modelled<'_>> = (candidates.into_iter())
                 .filter_map(|candidate| known.modelled(self.class, candidate).ok())
                 .collect();
             prediction.n_left_out = n_all - candidates.len();
-            let (trees, left_out) = self.trees(&known);
+            let (trees, left_out) = self.trees(&known, tree_files);
             prediction.trees_left_out = left_out;
             candidates.extend(trees);
             let error = prediction.identity.as_ref().map_or(1.0, |of| of.ratio);
@@ -351,10 +379,14 @@ impl<'r> OfClass<'r, '_> {
     }
 
     /// The trees that the calls would run on, and those of which too little is known.
-    fn trees<'m>(&self, known: &Known<'m>) -> (Vec<Modelled<'m>>, Vec<LeftOut>) {
+    fn trees(
+        &self,
+        known: &Known<'m>,
+        tree_files: &[NamedTreeFile],
+    ) -> (Vec<Modelled<'m>>, Vec<LeftOut>) {
         let (mut trees, mut left_out) = (Vec::new(), Vec::new());
-        let files = self.tree_files.iter();
-        for found in files.filter_map(|file| file.tree_of(self.recorded, self.class)) {
+        let files = tree_files.iter();
+        for found in files.filter_map(|file| file.tree_of(self.model.recorded, self.class)) {
             let modelled = found.and_then(|found| {
                 let tree = found.place.clone();
                 let modelled = known.modelled(self.class, Candidate::over(found));
@@ -372,7 +404,7 @@ impl<'r> OfClass<'r, '_> {
     }
 
     /// Predicts what ran in every other tenth of the run, with the parameters of the others.
-    fn identity(&self, measured: &Measured) -> Result<Identity, String> {
+    fn identity(&self) -> Result<Identity, String> {
         let even = self.class.tenths(0);
         if self.class.has_too_few() {
             let n = even.instances.len();
@@ -380,7 +412,7 @@ impl<'r> OfClass<'r, '_> {
                 "too few instances: {n} in every other tenth of the run, expected {LEAST_INSTANCES}"
             ));
         }
-        let Some(ran) = candidates::that_ran(self.library, self.class) else {
+        let Some(ran) = candidates::that_ran(self.model.library, self.class) else {
             if let Some(tree) = &self.class.tree {
                 return Err(match own_trees::schedule_over(&tree.wrappers, self.class) {
                     Err(why) => format!("{}: {why}", tree.name),
@@ -389,7 +421,7 @@ impl<'r> OfClass<'r, '_> {
             }
             return Err("no messages of its calls were recorded".to_owned());
         };
-        let known = measured.between(self.recorded, self.class);
+        let known = (self.model.of_odd).between(self.model.recorded, self.class);
         let known = known.map_err(|error| error.to_string())?;
         let modelled = known.modelled(self.class, ran).map_err(|why| match why {
             Unknown::Messages => {

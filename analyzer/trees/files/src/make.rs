@@ -84,6 +84,13 @@ pub fn spelled_out(beginning: Beginning<'_>, tree: &Wrappers) -> String {
     );
     let has_core = tree.bottommost().kind == WrapperKind::Core;
     operations(&mut text, |operation| has_core || !operation.has_root());
+    text + &nodes(tree)
+}
+
+/// The tables `[[tree.node]]` of a tree.
+#[must_use]
+pub fn nodes(tree: &Wrappers) -> String {
+    let mut text = String::new();
     let joins = |kind: WrapperKind| matches!(kind, WrapperKind::Gred | WrapperKind::Exchange);
     // Proxies are left out: what contributes to one contributes to its parent.
     let source = |mut contributor: Contributor| {

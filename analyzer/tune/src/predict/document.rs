@@ -25,7 +25,7 @@ struct Document<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct OfRun<'a> {
+pub(super) struct OfRun<'a> {
     collectives: usize,
     is_begin_only: bool,
     took_ns: f64,
@@ -168,7 +168,7 @@ enum MethodOf<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Times {
+pub(super) struct Times {
     p05: f64,
     median: f64,
     p95: f64,
@@ -212,7 +212,7 @@ impl Predictions<'_> {
 }
 
 impl<'a> OfRun<'a> {
-    fn of(run: &'a RunPrediction) -> Self {
+    pub(super) fn of(run: &'a RunPrediction) -> Self {
         let changes = run.changes.iter().map(|(what, ratio)| Change {
             what,
             ratio: *ratio,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use collbench_schedules::own_trees::InMemory;
-use collbench_schedules::{Evaluator, Network, Way};
+use collbench_schedules::{Evaluator, Link, Network, Way};
 
 use super::candidates::Candidate;
 use super::draws::Draws;
@@ -82,6 +82,12 @@ impl Measured {
 }
 
 impl<'m> Known<'m> {
+    /// The link from one process to another; `None` if too little is known of it.
+    pub(super) fn link(&self, [from, to]: [usize; 2]) -> Option<Link> {
+        let class = self.network.way(from, to).class;
+        self.network.classes.get(class).copied()
+    }
+
     /// A candidate for a class, with the network for it.
     ///
     /// # Errors

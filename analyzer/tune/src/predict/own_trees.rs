@@ -56,7 +56,7 @@ pub(super) fn collective(class: &Class) -> Option<Collective> {
 }
 
 /// The call of a class: `None` if it never runs on a tree.
-fn call(class: &Class) -> Option<TreeCall> {
+pub(super) fn call(class: &Class) -> Option<TreeCall> {
     let collective = collective(class)?;
     let has_payload = (1..=MOST_BYTES).contains(&class.bytes);
     (has_payload || collective == Collective::Barrier).then_some(TreeCall {

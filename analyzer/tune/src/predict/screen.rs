@@ -133,7 +133,7 @@ impl RunPrediction {
         })
     }
 
-    fn write(&self, text: &mut String) {
+    pub(super) fn write(&self, text: &mut String) {
         let _ = writeln!(
             text,
             "{}, {} in {}, if processes compute as long between them as they did",

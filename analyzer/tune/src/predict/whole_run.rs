@@ -1,12 +1,11 @@
 //! How long the whole run takes with other algorithms and trees (closed loop).
 
 use super::candidates::{self, Candidate, Method};
-use super::known::{Measured, Modelled};
-use super::library::KnownLibrary;
+use super::known::Modelled;
 use super::own_trees::NamedTreeFile;
-use super::recorded::{Class, Recorded};
+use super::recorded::Class;
 use super::replay::{Ratios, Replay};
-use super::{Band, Prediction};
+use super::{Band, Model, Prediction};
 
 /// What is faster by less is not distinguished from what ran.
 const LEAST_GAIN: f64 = 0.03;
@@ -26,26 +25,42 @@ pub struct RunPrediction {
     pub changes: Vec<(String, Ratios)>,
 }
 
+/// Says what the calls of a class run; `None`: what they ran.
+pub(super) type Chooser<'c> = Box<dyn Fn(&Prediction<'_>) -> Option<Candidate> + 'c>;
+
 /// A run of which is known what runs.
 pub(super) struct WholeRun<'r> {
-    pub(super) recorded: &'r Recorded,
-    pub(super) library: KnownLibrary,
+    pub(super) model: &'r Model<'r>,
     pub(super) predictions: &'r [Prediction<'r>],
-    pub(super) measured: &'r Measured,
 }
 
 impl WholeRun<'_> {
     /// With the fastest algorithm for each class for which one is clearly faster, and with each tree file.
     pub(super) fn predict(&self, tree_files: &[NamedTreeFile]) -> Option<RunPrediction> {
-        let ran = self.runs(|of| candidates::that_ran(self.library, of.class));
+        let fastest = "the fastest algorithm for each class of calls".to_owned();
+        let fastest: (String, Chooser<'_>) = (fastest, Box::new(|of| self.fastest(of)));
+        let files = tree_files.iter().map(|file| {
+            let choose: Chooser<'_> = Box::new(move |of| self.tree(file, of));
+            (file.name.clone(), choose)
+        });
+        let changes = std::iter::once(fastest).chain(files);
+        self.with(changes)
+    }
+
+    /// With changes, each by name; classes for which one says nothing run what they ran.
+    pub(super) fn with<'c>(
+        &self,
+        changes: impl Iterator<Item = (String, Chooser<'c>)>,
+    ) -> Option<RunPrediction> {
+        let ran = self.runs(&|of| candidates::that_ran(self.model.library, of.class));
         if ran.iter().all(Option::is_none) {
             return None;
         }
-        let replay = Replay::new(self.recorded)?;
+        let replay = Replay::new(self.model.recorded)?;
         let ran_ns = replay.takes_ns(&ran);
         let mut run = RunPrediction {
             n_calls: replay.n_calls(),
-            is_begin_only: self.recorded.has_more_calls,
+            is_begin_only: self.model.recorded.has_more_calls,
             took_ns: replay.took_ns,
             identity: Band::of(ran_ns.clone())?.median_ns / replay.took_ns,
             changes: Vec::new(),
@@ -56,13 +71,8 @@ impl WholeRun<'_> {
         let error = self
             .error_of_classes(run.took_ns)
             .max((run.identity - 1.0).abs());
-        let fastest = "the fastest algorithm for each class of calls".to_owned();
-        let mut changes = vec![(fastest, self.runs(|of| self.fastest(of)))];
-        for file in tree_files {
-            let over_trees = self.runs(|of| self.tree(file, of));
-            changes.push((file.name.clone(), over_trees));
-        }
-        for (what, mut changed) in changes {
+        for (what, choose) in changes {
+            let mut changed = self.runs(&choose);
             if changed.iter().all(Option::is_none) {
                 continue;
             }
@@ -89,23 +99,23 @@ impl WholeRun<'_> {
     /// What classes run, as far as it is predicted, and `candidate` says it.
     fn runs(
         &self,
-        candidate: impl Fn(&Prediction<'_>) -> Option<Candidate>,
+        candidate: &dyn Fn(&Prediction<'_>) -> Option<Candidate>,
     ) -> Vec<Option<Modelled<'_>>> {
         let of_class = |(number, class): (usize, &Class)| {
             let mut predictions = self.predictions.iter();
             let prediction = predictions.find(|of| of.number == number)?;
-            let is_predicted = !prediction.candidates.is_empty();
+            let is_predicted = prediction.not_predicted().is_none();
             let candidate = is_predicted.then(|| candidate(prediction))??;
-            let known = self.measured.between(self.recorded, class).ok()?;
+            let known = self.model.measured.between(self.model.recorded, class).ok()?;
             known.modelled(class, candidate).ok()
         };
-        let classes = self.recorded.classes.iter().enumerate();
+        let classes = self.model.recorded.classes.iter().enumerate();
         classes.map(of_class).collect()
     }
 
     /// The tree of a file that the calls of a class would run on, if it is predicted.
     fn tree(&self, file: &NamedTreeFile, prediction: &Prediction<'_>) -> Option<Candidate> {
-        let tree = file.tree_of(self.recorded, prediction.class)?.ok()?;
+        let tree = file.tree_of(self.model.recorded, prediction.class)?.ok()?;
         let is_it = |method: &Method| match method {
             Method::Tree { crc32, .. } => *crc32 == tree.crc32,
             Method::Algorithm(_) => false,
@@ -121,7 +131,7 @@ impl WholeRun<'_> {
         if fastest.gain(prediction.measured) < LEAST_GAIN {
             return None;
         }
-        let all = candidates::candidates(self.library, prediction.class).into_iter();
+        let all = candidates::candidates(self.model.library, prediction.class).into_iter();
         let is_it = |of: &Candidate| {
             of.method == fastest.method && of.segment_bytes == fastest.segment_bytes
         };

@@ -2,6 +2,7 @@
 //! other algorithms would have taken.
 
 mod predict;
+mod search;
 mod write;
 
 use std::fs::{self, File};
@@ -27,6 +28,10 @@ const MAX_RULES_MIB: u64 = 1;
 
 const AFTER_HELP: &str = "\
 Examples:
+  collbench-tune trace
+      find faster algorithms and trees for the calls of a recorded run, without running anything
+  collbench-tune trace --write trees -o trees.toml
+      write the trees to a file for collbench-record --trees
   collbench-tune rules rules.txt trace
       say which line decides each call of a recorded run, and what is wrong with the file
   collbench-tune rules rules.txt --library \"Open MPI 5.0.11\"
@@ -50,8 +55,8 @@ Examples:
 
 Exit status: 0 nothing wrong; 1 the file has problems or cannot be read; 2 usage.";
 
-/// Says what a rule file of an MPI library does to the collectives of a program, and what other algorithms would
-/// take.
+/// Finds faster algorithms and trees for the collectives of a recorded run, and says what a rule file of an MPI library
+/// does to them.
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-tune",
@@ -68,6 +73,9 @@ struct Options {
     /// Print the man page and exit
     #[arg(long, exclusive = true)]
     man: bool,
+
+    #[command(flatten)]
+    search: search::Options,
 
     #[command(subcommand)]
     action: Option<Action>,
@@ -184,6 +192,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
         Some(Action::Rules(options)) => rules(options),
         Some(Action::Predict(options)) => predict::run(options),
         Some(Action::Score(options)) => predict::compare(options),
+        None if !options.man => search::run(&options.search),
         None => {
             print(man_pages(command.clone())?.as_bytes())?;
             Ok(ExitCode::SUCCESS)

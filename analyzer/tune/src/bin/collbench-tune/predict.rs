@@ -55,7 +55,7 @@ pub(crate) struct Predict {
 }
 
 /// Reads a tree file, or `best`.
-fn tree_file(path: &Path) -> anyhow::Result<NamedTreeFile> {
+pub(crate) fn tree_file(path: &Path) -> anyhow::Result<NamedTreeFile> {
     let file = TreeFile::read(path)?;
     let crc32 = match path.to_str() {
         Some("best") => crc32fast::hash(collbench_tree_files::BEST.as_bytes()),
@@ -77,18 +77,7 @@ pub(crate) fn run(options: &Predict) -> anyhow::Result<ExitCode> {
     let links = options.links.as_deref().map(read_links).transpose()?;
     let (links, links_crc32) = links.unzip();
     let recorded = Recorded::read(&files, &mut |_| {})?;
-    let (mut over_trees, mut memory) = (Vec::new(), Vec::new());
-    for path in &options.memory {
-        let (files, trace) = (RunFiles::open(path)?, inert::path(path));
-        let run = Recorded::read(&files, &mut |_| {}).with_context(|| trace.clone())?;
-        if run.classes.iter().all(|class| class.tree.is_none()) {
-            bail!(
-                "{trace}: none of its collectives ran over trees; expected a run of collbench-record --trees FILE"
-            );
-        }
-        over_trees.push(run);
-        memory.push((trace, files.checksum()));
-    }
+    let (over_trees, memory) = read_memory(&options.memory)?;
     let given = Given {
         links,
         tree_files: trees,
@@ -115,8 +104,27 @@ pub(crate) fn run(options: &Predict) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Runs over trees, and the directory of each with the checksum of its files.
+pub(crate) fn read_memory(
+    paths: &[PathBuf],
+) -> anyhow::Result<(Vec<Recorded>, Vec<(String, u32)>)> {
+    let (mut over_trees, mut memory) = (Vec::new(), Vec::new());
+    for path in paths {
+        let (files, trace) = (RunFiles::open(path)?, inert::path(path));
+        let run = Recorded::read(&files, &mut |_| {}).with_context(|| trace.clone())?;
+        if run.classes.iter().all(|class| class.tree.is_none()) {
+            bail!(
+                "{trace}: none of its collectives ran over trees; expected a run of collbench-record --trees FILE"
+            );
+        }
+        over_trees.push(run);
+        memory.push((trace, files.checksum()));
+    }
+    Ok((over_trees, memory))
+}
+
 /// A links file and its checksum.
-fn read_links(path: &Path) -> anyhow::Result<(MeasuredLinks, u32)> {
+pub(crate) fn read_links(path: &Path) -> anyhow::Result<(MeasuredLinks, u32)> {
     let shown = || inert::path(path);
     let text = read(path, "links file", MAX_LINKS_MIB)?;
     let links = MeasuredLinks::parse(&text).with_context(shown)?;

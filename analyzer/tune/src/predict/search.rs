@@ -1,0 +1,543 @@
+//! A better algorithm, or tree, for the calls of a run.
+//!
+//! Calls for which one rule of a file decides, those of an operation with the same number of processes and the same
+//! payload, are looked at together. What could run is compared by instances of every other tenth of the run; the best algorithm
+//! and the best tree are then tested by the instances of the others, which did not choose them. Trees are the shapes by level, those
+//! of tree files, trees that are made for the links, and what follows from the best of these step by step.
+//!
+//! # Source
+//! Simulated annealing of trees: see `docs/tune.md`.
+
+mod anneal;
+mod document;
+mod file;
+mod lateness;
+mod moves;
+mod objective;
+mod proposals;
+mod screen;
+mod starts;
+mod tree;
+mod verdict;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use collbench_formats::Operation;
+use collbench_formats::tree::{Form, HostGroup, Level, Wrappers};
+use collbench_stats::random::Random;
+use collbench_trees::wrappers::{Members, Order, resolve};
+use rayon::prelude::*;
+
+use super::own_trees::{NamedTreeFile, call, checksum};
+use super::recorded::Recorded;
+use super::whole_run::{Chooser, WholeRun};
+use super::{
+    Band, Given, Identity, Method, Model, PredictError, PredictedCandidate, Prediction,
+    RunPrediction,
+};
+use anneal::{Limits, anneal};
+use moves::Freedom;
+use objective::{FEW, Instances, MANY, Objective, OfClass, Trial, rule_of};
+use tree::HostTree;
+pub use verdict::Gain;
+
+/// Walks from tree to tree, and trees that are evaluated on each, unless it is said otherwise.
+const WALKS: u64 = 2;
+const EVALUATIONS: u32 = 2000;
+/// What is best by few instances, and compared by more: so many.
+const FINALISTS: usize = 6;
+/// A tree that was found step by step must be better than one of a shape by this part of its time.
+const LEAST_OF_STEPS: f64 = 0.01;
+
+/// How to search.
+#[derive(Debug, Clone, Copy)]
+pub struct Search {
+    /// Other numbers give other random steps.
+    pub seed: u64,
+    /// Trees that are evaluated on each walk, for each operation and payload.
+    pub evaluations: u32,
+    /// The time to search, at most.
+    pub time: Option<Duration>,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            evaluations: EVALUATIONS,
+            time: None,
+        }
+    }
+}
+
+/// Calls of an operation with the same number of processes and the same payload.
+#[derive(Debug, Clone)]
+pub struct OfCalls {
+    /// Which operation.
+    pub operation: Operation,
+    /// Processes of the communicator.
+    pub n_processes: usize,
+    /// Bytes of one process.
+    pub bytes: u64,
+    /// Indexes in [`Recorded::classes`].
+    pub classes: Vec<usize>,
+    /// How many instances ran.
+    pub n_instances: u64,
+    /// How long they took together, ns, if each took as long as the median one of its class.
+    pub took_ns: f64,
+    /// What was found; an error says why nothing is predicted.
+    pub found: Result<Tried, String>,
+}
+
+/// What was tried.
+#[derive(Debug, Clone)]
+pub struct Tried {
+    /// How many algorithms and trees.
+    pub n: u32,
+    /// Whether the time was over before all were.
+    pub is_cut_off: bool,
+    /// The part of the variation of enters that is between processes: see `docs/tune.md`.
+    pub persistence: f64,
+    /// How late each process enters on average, ns after the median one, if trees were made for it; of the first class.
+    pub late_ns: Option<Vec<f64>>,
+    /// The part of the time by which what ran is predicted wrongly.
+    pub error: f64,
+    /// The best algorithm, if it is not the one that ran.
+    pub algorithm: Option<Chosen>,
+    /// The best tree.
+    pub tree: Option<Chosen>,
+}
+
+/// The best of its kind.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// What it is.
+    pub what: What,
+    /// What it gains by instances that did not choose it.
+    pub gain: Gain,
+    /// Why it is not proposed; `None` if it is.
+    pub why_not: Option<String>,
+    /// How long the median instance takes, by class.
+    pub predicted: Vec<Band>,
+}
+
+/// What is chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// An algorithm of the library.
+    Algorithm {
+        /// Its function, such as `bcast_intra_chain`.
+        function: String,
+        /// Its number for the library.
+        number: Option<i64>,
+    },
+    /// A spanning tree.
+    Tree(FoundTree),
+}
+
+/// A spanning tree that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundTree {
+    /// By shapes, or node by node.
+    pub form: Form,
+    /// What it is for the processes of the first class.
+    pub wrappers: Wrappers,
+    /// A number for its paths there.
+    pub crc32: u32,
+}
+
+/// All that was found in a run.
+#[derive(Debug, Clone)]
+pub struct Found<'r> {
+    /// The run.
+    pub recorded: &'r Recorded,
+    /// By operation, number of processes and payload; those that took longest first.
+    pub calls: Vec<OfCalls>,
+    /// Instances of classes with too few of them.
+    pub n_rare: u64,
+    /// How long the whole run takes with the algorithms that are proposed, and with the trees; `None` if that is not predicted.
+    pub run: Option<RunPrediction>,
+    /// Sites and switches of the trees.
+    pub groups: Vec<HostGroup>,
+    /// What is known of each class that was predicted.
+    pub predictions: Vec<Prediction<'r>>,
+}
+
+/// What the whole run is predicted with.
+const WITH_ALGORITHMS: &str = "with the algorithms that are proposed";
+const WITH_TREES: &str = "with the trees that are proposed";
+
+/// Searches a better algorithm, and a better tree, for the calls of a run.
+///
+/// # Errors
+/// [`PredictError`] if nothing can be predicted at all.
+pub fn search<'r>(
+    recorded: &'r Recorded,
+    given: &Given,
+    options: Search,
+) -> Result<Found<'r>, PredictError> {
+    let begin = Instant::now();
+    let model = Model::of(recorded, given.links.as_ref(), &given.over_trees)?;
+    let groups = groups(recorded, &given.tree_files);
+    let numbers: Vec<usize> = (0..recorded.classes.len()).collect();
+    let predictions = numbers.par_iter().filter_map(|&number| {
+        let of = model.class(number);
+        let times = of.class.instances.iter().map(|instance| instance.took_ns);
+        Some(Prediction {
+            class: of.class,
+            number,
+            measured: Band::of(times.collect())?,
+            identity: of.identity(),
+            candidates: Vec::new(),
+            n_left_out: 0,
+            trees_left_out: Vec::new(),
+        })
+    });
+    let mut predictions: Vec<Prediction<'_>> = predictions.collect();
+    let mut together: BTreeMap<(&str, usize, u64), Vec<&Prediction<'_>>> = BTreeMap::new();
+    for prediction in predictions.iter().filter(|of| !of.class.has_too_few()) {
+        let class = prediction.class;
+        let key = (class.operation.name(), class.ranks.len(), class.bytes);
+        together.entry(key).or_default().push(prediction);
+    }
+    let searcher = Searcher {
+        model: &model,
+        groups: &groups,
+        tree_files: &given.tree_files,
+        options,
+        deadline: options.time.map(|time| begin + time),
+    };
+    // What took longest comes first, so that it is not what a limit of time cuts off.
+    let mut together: Vec<Vec<&Prediction<'_>>> = together.into_values().collect();
+    let took_ns = |of: &[&Prediction<'_>]| of.iter().map(|of| of.all_ns()).sum::<f64>();
+    together.sort_by(|a, b| took_ns(b).total_cmp(&took_ns(a)));
+    let calls: Vec<OfCalls> = (together.par_iter())
+        .map(|of| searcher.calls(of, took_ns(of)))
+        .collect();
+    for of in &calls {
+        let Ok(tried) = &of.found else { continue };
+        for chosen in [&tried.algorithm, &tried.tree].into_iter().flatten() {
+            for (number, band) in of.classes.iter().zip(&chosen.predicted) {
+                let mut all = predictions.iter_mut();
+                if let Some(prediction) = all.find(|of| of.number == *number) {
+                    prediction.candidates.push(chosen.what.predicted(*band));
+                }
+            }
+        }
+    }
+    let run = searcher.whole_run(&predictions, &calls);
+    let rare = recorded.classes.iter().filter(|of| of.has_too_few());
+    Ok(Found {
+        recorded,
+        n_rare: rare.map(|of| of.n_instances).sum(),
+        calls,
+        run,
+        groups,
+        predictions,
+    })
+}
+
+/// Sites and switches as a tree file names them, else sites as round trips show them.
+fn groups(recorded: &Recorded, tree_files: &[NamedTreeFile]) -> Vec<HostGroup> {
+    let mut files = tree_files.iter().map(|file| &file.file.rules.groups);
+    if let Some(groups) = files.find(|groups| !groups.is_empty()) {
+        return groups.clone();
+    }
+    let Some(sites) = recorded.sites() else {
+        return Vec::new();
+    };
+    let site = |site: usize| {
+        let hosts = recorded.hosts.iter().zip(&sites.of_host);
+        let hosts = hosts.filter(|(_, of)| **of == site);
+        HostGroup {
+            level: Level::Site,
+            name: format!("site {}", site + 1),
+            hosts: hosts.map(|(name, _)| name.clone()).collect(),
+        }
+    };
+    (0..sites.n).map(site).collect()
+}
+
+impl What {
+    fn trial(&self) -> Trial {
+        match self {
+            Self::Algorithm { function, number } => Trial::Algorithm {
+                function: function.clone(),
+                number: *number,
+            },
+            Self::Tree(tree) => Trial::Tree(tree.form.clone()),
+        }
+    }
+
+    /// As it is in rule files of others.
+    #[must_use]
+    pub fn method(&self) -> Method {
+        match self {
+            Self::Algorithm { function, .. } => Method::Algorithm(function.clone()),
+            Self::Tree(tree) => Method::Tree {
+                place: "found".to_owned(),
+                crc32: tree.crc32,
+            },
+        }
+    }
+
+    fn predicted(&self, predicted: Band) -> PredictedCandidate {
+        let number = match self {
+            Self::Algorithm { number, .. } => *number,
+            Self::Tree(_) => None,
+        };
+        PredictedCandidate {
+            method: self.method(),
+            number,
+            segment_bytes: 0,
+            messages: super::MessagesOf::none(),
+            predicted,
+        }
+    }
+}
+
+struct Searcher<'s, 'r> {
+    model: &'s Model<'r>,
+    groups: &'s [HostGroup],
+    tree_files: &'s [NamedTreeFile],
+    options: Search,
+    deadline: Option<Instant>,
+}
+
+impl<'r> Searcher<'_, 'r> {
+    fn calls(&self, of: &[&Prediction<'r>], took_ns: f64) -> OfCalls {
+        let class = of[0].class;
+        let numbers = of.iter().map(|of| of.number);
+        OfCalls {
+            operation: class.operation,
+            n_processes: class.ranks.len(),
+            bytes: class.bytes,
+            classes: numbers.collect(),
+            n_instances: of.iter().map(|of| of.class.n_instances).sum(),
+            took_ns,
+            found: self.found(of),
+        }
+    }
+
+    fn found(&self, of: &[&Prediction<'r>]) -> Result<Tried, String> {
+        if let Some(why) = of.iter().find_map(|of| of.not_predicted()) {
+            return Err(why);
+        }
+        let classes = of.iter().map(|of| {
+            OfClass::new(self.model, of.number, self.groups, self.options.seed)
+        });
+        let objective = Objective {
+            classes: classes.collect::<Result<_, _>>()?,
+            hosts: &self.model.recorded.hosts,
+        };
+        let errors = of.iter().filter_map(|of| of.identity.as_ref().ok());
+        let error = errors.map(|of: &Identity| (of.ratio - 1.0).abs()).fold(0.0, f64::max);
+        let ran = objective.times_ns(&Trial::Ran, Instances::Testing);
+        let ran = ran.ok_or("too few messages waited for no other one")?;
+        let mut tried = Tried {
+            n: 0,
+            is_cut_off: false,
+            persistence: objective.classes[0].persistence,
+            late_ns: objective.classes[0].late_ns.clone(),
+            error,
+            algorithm: None,
+            tree: None,
+        };
+        let algorithms = objective.algorithms();
+        tried.n += algorithms.len() as u32;
+        let algorithms = self.evaluated(&objective, algorithms);
+        let algorithm = finalist(&objective, algorithms);
+        tried.algorithm = algorithm.and_then(|trial| self.chosen(&objective, trial, &ran, error));
+        if call(objective.classes[0].class).is_some() {
+            let trees = self.trees(&objective, &mut tried);
+            let tree = finalist(&objective, trees);
+            tried.tree = tree.and_then(|trial| self.chosen(&objective, trial, &ran, error));
+        }
+        Ok(tried)
+    }
+
+    /// Trials with what they cost by few instances, ns; without those that are not possible.
+    fn evaluated(&self, objective: &Objective<'r, '_>, trials: Vec<Trial>) -> Vec<(Trial, f64)> {
+        let evaluated = trials.into_par_iter().filter_map(|trial| {
+            let cost_ns = objective.cost_ns(&trial, Instances::Choosing(FEW))?;
+            Some((trial, cost_ns))
+        });
+        evaluated.collect()
+    }
+
+    /// Trees: to begin with, and what follows from the best one step by step.
+    fn trees(&self, objective: &Objective<'r, '_>, tried: &mut Tried) -> Vec<(Trial, f64)> {
+        let mut forms = starts::shapes(objective);
+        forms.extend(self.of_files(objective));
+        let mut known: Vec<u32> = Vec::new();
+        let mut is_new = |form: &Form| {
+            let crc32 = objective.checksum(form);
+            let is_new = crc32.is_some_and(|crc32| !known.contains(&crc32));
+            known.extend(crc32);
+            is_new
+        };
+        forms.retain(&mut is_new);
+        let made = starts::earliest(objective).into_iter().map(|tree| tree.form());
+        forms.extend(made.filter(&mut is_new));
+        tried.n += forms.len() as u32;
+        let mut trees = self.evaluated(objective, forms.into_iter().map(Trial::Tree).collect());
+        let places = &objective.classes[0].places;
+        let is_one_root = {
+            let root = objective.classes[0].class.root;
+            objective.classes.iter().all(|of| of.class.root == root)
+        };
+        let has_root = starts::has_root(objective);
+        if tree::n_hosts(places) < 3 || (has_root && !is_one_root) {
+            return trees;
+        }
+        trees.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let begin = trees.iter().find_map(|(trial, cost_ns)| {
+            let Trial::Tree(form) = trial else { return None };
+            let wrappers = wrappers(objective, form)?;
+            Some((HostTree::of(&wrappers, places)?, *cost_ns))
+        });
+        let Some((begin, cost_ns)) = begin else {
+            return trees;
+        };
+        let limits = Limits {
+            evaluations: self.options.evaluations,
+            deadline: self.deadline,
+        };
+        let freedom = Freedom {
+            is_root_free: !has_root,
+        };
+        let walks = (0..WALKS).into_par_iter().map(|walk| {
+            let class = objective.classes[0].number as u64;
+            let random = &mut Random::of(&[self.options.seed, class, 5, walk]);
+            anneal(objective, (&begin, cost_ns), freedom, limits, random)
+        });
+        let walks: Vec<_> = walks.collect();
+        tried.n += walks.iter().map(|of| of.n_evaluated).sum::<u32>();
+        tried.is_cut_off = walks.iter().any(|of| of.is_cut_off);
+        let found = walks.iter().map(|of| of.best.form());
+        let found = found.filter(&mut is_new).map(Trial::Tree).collect();
+        trees.extend(self.evaluated(objective, found));
+        trees
+    }
+
+    /// The trees of the files that calls would run on.
+    fn of_files(&self, objective: &Objective<'r, '_>) -> Vec<Form> {
+        let of = &objective.classes[0];
+        let Some(call) = call(of.class) else {
+            return Vec::new();
+        };
+        let root = call.collective.has_root().then_some(call.root);
+        let members = Members {
+            hosts: objective.hosts,
+            places: &of.places,
+        };
+        let rules = self.tree_files.iter().flat_map(|file| &file.file.rules.rules);
+        let rules = rules.filter(|rule| {
+            rule.calls.include(call.collective, call.bytes)
+                && resolve(rule, root, Order::Any, members).is_ok()
+        });
+        rules.map(|rule| rule.form.clone()).collect()
+    }
+
+    /// What a trial gains; `None` for what ran.
+    fn chosen(
+        &self,
+        objective: &Objective<'r, '_>,
+        trial: Trial,
+        ran: &[Vec<f64>],
+        error: f64,
+    ) -> Option<Chosen> {
+        let times = objective.times_ns(&trial, Instances::Testing)?;
+        let classes = objective.classes.iter().zip(ran.iter().zip(&times));
+        let classes: Vec<(f64, &[f64], &[f64])> = classes
+            .map(|(of, (ran, times))| (of.class.n_instances as f64, &ran[..], &times[..]))
+            .collect();
+        let gain = Gain::of(&classes);
+        let predicted = objective.classes.iter().map(|of| {
+            let modelled = of.modelled(&trial, objective.hosts)?;
+            Some(self.model.class(of.number).band(&modelled)?.widened(1.0 + error))
+        });
+        let predicted = predicted.collect::<Option<_>>()?;
+        let what = match trial {
+            Trial::Ran => return None,
+            Trial::Algorithm { function, number } => What::Algorithm { function, number },
+            Trial::Tree(form) => {
+                let wrappers = wrappers(objective, &form)?;
+                What::Tree(FoundTree {
+                    crc32: checksum(&wrappers),
+                    wrappers,
+                    form,
+                })
+            }
+        };
+        Some(Chosen {
+            predicted,
+            why_not: gain.why_not(error),
+            what,
+            gain,
+        })
+    }
+
+    fn whole_run(
+        &self,
+        predictions: &[Prediction<'r>],
+        calls: &[OfCalls],
+    ) -> Option<RunPrediction> {
+        let whole = WholeRun {
+            model: self.model,
+            predictions,
+        };
+        type Pick = fn(&Tried) -> &Option<Chosen>;
+        let with = |pick: Pick| -> Chooser<'_> {
+            Box::new(move |of| {
+                let calls = calls.iter().find(|calls| calls.classes.contains(&of.number))?;
+                let chosen = pick(calls.found.as_ref().ok()?).as_ref()?;
+                if chosen.why_not.is_some() {
+                    return None;
+                }
+                let class = OfClass::new(self.model, of.number, self.groups, 0).ok()?;
+                class.candidate(&chosen.what.trial(), &self.model.recorded.hosts)
+            })
+        };
+        let changes = [
+            (WITH_ALGORITHMS.to_owned(), with(|of| &of.algorithm)),
+            (WITH_TREES.to_owned(), with(|of| &of.tree)),
+        ];
+        whole.with(changes.into_iter())
+    }
+}
+
+/// The tree of a form for the processes of the first class.
+fn wrappers(objective: &Objective<'_, '_>, form: &Form) -> Option<Wrappers> {
+    let of = &objective.classes[0];
+    let call = call(of.class)?;
+    let root = call.collective.has_root().then_some(call.root);
+    let members = Members {
+        hosts: objective.hosts,
+        places: &of.places,
+    };
+    resolve(&rule_of(form.clone()), root, Order::Any, members).ok()
+}
+
+/// The best of some trials by more instances: the cheapest one, and what is simpler where that is hardly more expensive.
+fn finalist(objective: &Objective<'_, '_>, mut trials: Vec<(Trial, f64)>) -> Option<Trial> {
+    trials.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let is_shape = |of: &Trial| !matches!(of, Trial::Tree(Form::Nodes(_)));
+    let first_shape = trials.iter().position(|(of, _)| is_shape(of));
+    let finalists = trials.into_iter().enumerate();
+    let finalists = finalists.filter(|(nth, _)| *nth < FINALISTS || first_shape == Some(*nth));
+    let finalists: Vec<(Trial, f64)> = finalists
+        .filter_map(|(_, (trial, _))| {
+            let cost_ns = objective.cost_ns(&trial, Instances::Choosing(MANY))?;
+            Some((trial, cost_ns))
+        })
+        .collect();
+    let cheapest = |is_wanted: &dyn Fn(&Trial) -> bool| {
+        let wanted = finalists.iter().filter(|(of, _)| is_wanted(of));
+        wanted.min_by(|a, b| a.1.total_cmp(&b.1))
+    };
+    let best = cheapest(&|_| true)?;
+    let simple = cheapest(&is_shape).filter(|of| of.1 <= best.1 * (1.0 + LEAST_OF_STEPS));
+    Some(simple.unwrap_or(best).0.clone())
+}

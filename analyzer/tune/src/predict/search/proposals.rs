@@ -1,0 +1,105 @@
+//! What was found, as proposals to run.
+
+use super::super::library::KnownLibrary;
+use super::super::{Method, Ratios};
+use super::{Chosen, Found, OfCalls, WITH_ALGORITHMS, WITH_TREES};
+use crate::open_mpi;
+use crate::proposal::{Change, Means, Proposal, RulesText, Value};
+
+/// The name of a rule file.
+const RULES: &str = "rules.txt";
+
+impl Found<'_> {
+    /// The algorithms that are proposed, and the trees, each if there are some.
+    #[must_use]
+    pub fn proposals(&self) -> Vec<Proposal> {
+        let mut proposals = Vec::new();
+        if let Some(means) = self.rules() {
+            proposals.push(Proposal {
+                name: "algorithms".to_owned(),
+                means,
+                changes: self.changes(OfCalls::algorithm),
+                run: self.of_run(WITH_ALGORITHMS),
+            });
+        }
+        if let Some(text) = self.to_tree_file(&[]) {
+            proposals.push(Proposal {
+                name: "trees".to_owned(),
+                means: Means::Trees(text),
+                changes: self.changes(OfCalls::tree),
+                run: self.of_run(WITH_TREES),
+            });
+        }
+        proposals
+    }
+
+    /// A rule file of Open MPI, and the variables that name it.
+    fn rules(&self) -> Option<Means> {
+        let choices = self.choices();
+        let Some(KnownLibrary::OpenMpi(library)) = KnownLibrary::find(&self.recorded.library) else {
+            return None;
+        };
+        let written = open_mpi::write(&choices, library, RULES);
+        if choices.is_empty() || written.text.is_empty() {
+            return None;
+        }
+        let text = |name: &str, value: &str| (name.to_owned(), Value::Text(value.to_owned()));
+        Some(Means::Environment {
+            file: Some(RulesText {
+                name: RULES.to_owned(),
+                text: written.text,
+            }),
+            variables: vec![
+                text("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
+                (
+                    "OMPI_MCA_coll_tuned_dynamic_rules_filename".to_owned(),
+                    Value::File,
+                ),
+            ],
+        })
+    }
+
+    fn of_run(&self, what: &str) -> Option<Ratios> {
+        let changes = &self.run.as_ref()?.changes;
+        let found = changes.iter().find(|(name, _)| name == what);
+        found.map(|(_, ratios)| *ratios)
+    }
+
+    fn changes(&self, pick: fn(&OfCalls) -> Option<&Chosen>) -> Vec<Change> {
+        let of_calls = |of: &OfCalls| -> Vec<Change> {
+            let Some(chosen) = pick(of) else {
+                return Vec::new();
+            };
+            let each = of.classes.iter().zip(&chosen.predicted);
+            let changes = each.filter_map(|(number, predicted)| {
+                let mut all = self.predictions.iter();
+                let prediction = all.find(|of| of.number == *number)?;
+                let class = prediction.class;
+                let has_root = class.operation.semantics().is_rooted();
+                Some(Change {
+                    operation: class.operation,
+                    communicator: class.communicator.clone(),
+                    n_processes: class.ranks.len(),
+                    root: has_root.then_some(class.root),
+                    bytes: class.bytes,
+                    n_instances: class.n_instances,
+                    ran: match &class.tree {
+                        Some(tree) => tree.name.clone(),
+                        None => class.reported.join(" + "),
+                    },
+                    measured: prediction.measured,
+                    method: match chosen.what.method() {
+                        Method::Tree { crc32, .. } => Method::Tree {
+                            place: "trees.toml".to_owned(),
+                            crc32,
+                        },
+                        method @ Method::Algorithm(_) => method,
+                    },
+                    predicted: *predicted,
+                })
+            });
+            changes.collect()
+        };
+        self.calls.iter().flat_map(of_calls).collect()
+    }
+}

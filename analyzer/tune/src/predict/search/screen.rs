@@ -1,0 +1,236 @@
+//! What was found, as rows of text.
+
+use std::fmt::Write as _;
+
+use collbench_formats::tree::{Form, Shaped};
+use collbench_text::inert;
+use collbench_text::quantity::{counted, duration, short_bytes};
+use collbench_tree_files::shape_name;
+
+use super::super::{Band, LEAST_INSTANCES};
+use super::{Chosen, Found, FoundTree, Gain, OfCalls, Tried, WITH_ALGORITHMS, WITH_TREES, What};
+
+fn time(ns: f64) -> String {
+    duration(ns.max(0.0) as i64)
+}
+
+impl Gain {
+    /// By how much less or more time, with its interval.
+    fn in_words(self) -> String {
+        let percent = |part: f64| format!("{:+.1}", -100.0 * part);
+        format!(
+            "{} % ({} to {} %)",
+            percent(self.mean),
+            percent(self.high),
+            percent(self.low)
+        )
+    }
+}
+
+impl What {
+    fn in_words(&self) -> String {
+        match self {
+            Self::Algorithm { function, .. } => inert::line(function, 120),
+            Self::Tree(tree) => tree.in_words(),
+        }
+    }
+}
+
+impl FoundTree {
+    /// What people read: its shapes, or its root and its nodes.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match &self.form {
+            Form::Shaped(Shaped { joins, .. }) => {
+                let joins = joins.iter();
+                let levels =
+                    joins.map(|(level, shape)| format!("{} {}", level.plural(), shape_name(*shape)));
+                format!("tree, {}", levels.collect::<Vec<_>>().join(", "))
+            }
+            Form::Nodes(_) => {
+                let bottommost = self.wrappers.bottommost();
+                let top = match bottommost.contributors.len() {
+                    1 => format!("root rank {}", bottommost.owner),
+                    n => format!("exchange of {n} partners"),
+                };
+                format!("tree node by node, {top}, height {}", self.wrappers.height())
+            }
+        }
+    }
+}
+
+impl Found<'_> {
+    fn n_calls(&self, is_wanted: impl Fn(&OfCalls) -> bool) -> usize {
+        self.calls.iter().filter(|of| is_wanted(of)).count()
+    }
+
+    /// The answer in a sentence or two.
+    fn verdict(&self) -> String {
+        let is_proposed = |of: &OfCalls| of.algorithm().is_some() || of.tree().is_some();
+        let n_proposed = self.n_calls(is_proposed);
+        let n_unknown = self.n_calls(|of| of.found.is_err());
+        let n_all = self.calls.len();
+        let took = |is_wanted: &dyn Fn(&OfCalls) -> bool| -> f64 {
+            let wanted = self.calls.iter().filter(|of| is_wanted(of));
+            wanted.map(|of| of.took_ns).sum()
+        };
+        let part = |is_wanted: &dyn Fn(&OfCalls) -> bool| {
+            100.0 * took(is_wanted) / took(&|_| true).max(1.0)
+        };
+        let mut verdict = String::new();
+        if n_all == 0 {
+            return format!(
+                "nothing to search: no operation with the same payload, root and algorithm ran at least {} times",
+                2 * LEAST_INSTANCES
+            );
+        }
+        if n_proposed == 0 && n_unknown < n_all {
+            let _ = write!(verdict, "nothing better was found");
+        } else if n_proposed > 0 {
+            let _ = write!(
+                verdict,
+                "something faster was found for {n_proposed} of {}, {:.0} % of their time",
+                counted(n_all as u64, "kind of calls"),
+                part(&is_proposed)
+            );
+        }
+        if n_unknown > 0 {
+            let begin = if verdict.is_empty() { "" } else { "; " };
+            let _ = write!(
+                verdict,
+                "{begin}{n_unknown} of {n_all}, {:.0} % of the time, cannot be predicted",
+                part(&|of: &OfCalls| of.found.is_err())
+            );
+        }
+        verdict
+    }
+
+    /// What a user reads; `trace` is the directory of the run.
+    #[must_use]
+    pub fn to_text(&self, trace: &str) -> String {
+        let mut text = format!("{}\n", self.verdict());
+        for of in &self.calls {
+            text.push('\n');
+            self.write(of, &mut text);
+        }
+        if self.n_rare > 0 {
+            let _ = writeln!(
+                text,
+                "\n{} of other operations, payloads, roots or algorithms, of each less than {}: too few to predict",
+                counted(self.n_rare, "instance"),
+                2 * LEAST_INSTANCES,
+            );
+        }
+        if let Some(run) = &self.run {
+            text.push('\n');
+            run.write(&mut text);
+        }
+        let mut commands = String::new();
+        if self.calls.iter().any(|of| of.tree().is_some()) {
+            let _ = writeln!(
+                commands,
+                "  collbench-tune {trace} --write trees -o trees.toml     {WITH_TREES}"
+            );
+        }
+        if self.calls.iter().any(|of| of.algorithm().is_some()) {
+            let _ = writeln!(
+                commands,
+                "  collbench-tune {trace} --write openmpi -o rules.txt    {WITH_ALGORITHMS}"
+            );
+        }
+        if !commands.is_empty() {
+            let _ = write!(
+                text,
+                "\nThese are predictions; \"collbench-tune run -- COMMAND\" measures them. Files:\n{commands}"
+            );
+        }
+        text
+    }
+
+    fn write(&self, of: &OfCalls, text: &mut String) {
+        let _ = writeln!(
+            text,
+            "{}, {} processes, {}, {}, {}",
+            of.operation.name(),
+            of.n_processes,
+            short_bytes(of.bytes),
+            counted(of.n_instances, "instance"),
+            time(of.took_ns),
+        );
+        for number in &of.classes {
+            let mut all = self.predictions.iter();
+            let Some(prediction) = all.find(|of| of.number == *number) else {
+                continue;
+            };
+            let class = prediction.class;
+            let ran = match &class.tree {
+                Some(tree) => inert::line(&tree.name, 120),
+                None if class.reported.is_empty() => "unknown".to_owned(),
+                None => inert::line(&class.reported.join(" + "), 120),
+            };
+            let _ = writeln!(
+                text,
+                "  on {} ran {ran}: {}",
+                inert::line(&class.communicator, 60),
+                time(prediction.measured.median_ns),
+            );
+        }
+        match &of.found {
+            Err(why) => {
+                let _ = writeln!(text, "  cannot predict here: {why}");
+            }
+            Ok(tried) => tried.write(text),
+        }
+    }
+}
+
+impl Tried {
+    fn write(&self, text: &mut String) {
+        if let Some(late_ns) = &self.late_ns {
+            let latest = (0..late_ns.len()).max_by(|&a, &b| late_ns[a].total_cmp(&late_ns[b]));
+            if let Some(latest) = latest {
+                let _ = writeln!(
+                    text,
+                    "  the same processes enter late again and again ({:.0} % of the variation), rank {latest} most, {} after \
+                     the median one: trees were made for that",
+                    100.0 * self.persistence,
+                    time(late_ns[latest]),
+                );
+            }
+        }
+        for chosen in [&self.algorithm, &self.tree].into_iter().flatten() {
+            chosen.write(text);
+        }
+        let cut_off = if self.is_cut_off {
+            ", cut off by --seconds: another run may find another tree"
+        } else {
+            ""
+        };
+        let _ = writeln!(text, "  the best of {} tried{cut_off}", self.n);
+    }
+}
+
+impl Chosen {
+    fn write(&self, text: &mut String) {
+        let bands = self.predicted.iter().map(|of| {
+            let Band {
+                p05_ns,
+                median_ns,
+                p95_ns,
+            } = *of;
+            format!("{} ({} to {})", time(median_ns), time(p05_ns), time(p95_ns))
+        });
+        let bands: Vec<String> = bands.collect();
+        let verdict = match &self.why_not {
+            None => "proposed".to_owned(),
+            Some(why) => format!("not proposed: {why}"),
+        };
+        let _ = writeln!(
+            text,
+            "  {}: {}, {}: {verdict}",
+            self.what.in_words(),
+            bands.join(" and "),
+            self.gain.in_words(),
+        );
+    }
+}
