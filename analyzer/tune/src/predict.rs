@@ -42,8 +42,8 @@ pub use own_trees::{LeftOut, NamedTreeFile};
 pub use parameters::{LinkClass, LinkTooFew, Parameters, UnknownHost};
 pub use recorded::{Class, CollectiveCall, Instance, OwnTree, Pass, Recorded, Sample};
 pub use replay::Ratios;
-pub use search::{Chosen, Found, FoundTree, Gain, OfCalls, Search, Tried, What, search};
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
+pub use search::{Chosen, Found, FoundTree, Gain, OfCalls, Search, Tried, What, search};
 pub use whole_run::RunPrediction;
 
 use known::{Known, Measured, Modelled, Unknown};

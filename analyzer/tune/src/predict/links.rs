@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_schedules::Link;
 use collbench_text::inert;
+use collbench_trees::sites::Sites;
 use serde::Deserialize;
 
 use super::eager::eager_bytes;
@@ -110,6 +111,8 @@ pub struct MeasuredLinks {
     pub classes: Vec<MeasuredClass>,
     /// By the names of two hosts in order the class of the links between them.
     of_hosts: BTreeMap<[String; 2], usize>,
+    /// The shortest round trip between two hosts, ns.
+    shortest_ns: BTreeMap<[String; 2], f64>,
 }
 
 impl MeasuredLinks {
@@ -124,6 +127,7 @@ impl MeasuredLinks {
         }
         let hosts = document.hosts;
         let mut of_hosts = BTreeMap::new();
+        let mut shortest_ns: BTreeMap<[String; 2], f64> = BTreeMap::new();
         let mut round_trips_ns: Vec<Vec<f64>> = vec![Vec::new(); document.classes.len()];
         let mut is_within = vec![false; document.classes.len()];
         for link in document.links {
@@ -137,7 +141,11 @@ impl MeasuredLinks {
             };
             round_trips_ns[number].push(link.round_trip_ns);
             is_within[number] |= from == to;
-            of_hosts.insert(in_order(from, to), number);
+            let pair = in_order(from, to);
+            let shortest = shortest_ns.entry(pair.clone());
+            let shortest_ns = shortest.or_insert(link.round_trip_ns);
+            *shortest_ns = shortest_ns.min(link.round_trip_ns);
+            of_hosts.insert(pair, number);
         }
         let numbers = round_trips_ns.into_iter().zip(is_within);
         let classes = document.classes.into_iter().zip(numbers);
@@ -149,7 +157,18 @@ impl MeasuredLinks {
             classes: classes.collect::<Result<_, LinksError>>()?,
             hosts,
             of_hosts,
+            shortest_ns,
         })
+    }
+
+    /// The sites of hosts with these names; `None` where round trips show no others.
+    pub(super) fn sites(&self, hosts: &[String]) -> Option<Sites> {
+        let pairs = (0..hosts.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+        let round_trips = pairs.filter_map(|(a, b)| {
+            let ns = self.shortest_ns.get(&in_order(&hosts[a], &hosts[b]))?;
+            Some(((a, b), *ns as i64))
+        });
+        Sites::find(hosts.len(), &round_trips.collect())
     }
 
     /// The class of the links between two hosts, by their names.

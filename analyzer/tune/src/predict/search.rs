@@ -95,6 +95,8 @@ pub struct OfCalls {
 pub struct Tried {
     /// How many algorithms and trees.
     pub n: u32,
+    /// How many of them were left out, since too little is known of their messages.
+    pub n_unknown: u32,
     /// Whether the time was over before all were.
     pub is_cut_off: bool,
     /// The part of the variation of enters that is between processes: see `docs/tune.md`.
@@ -179,7 +181,7 @@ pub fn search<'r>(
 ) -> Result<Found<'r>, PredictError> {
     let begin = Instant::now();
     let model = Model::of(recorded, given.links.as_ref(), &given.over_trees)?;
-    let groups = groups(recorded, &given.tree_files);
+    let groups = groups(recorded, given);
     let numbers: Vec<usize> = (0..recorded.classes.len()).collect();
     let predictions = numbers.par_iter().filter_map(|&number| {
         let of = model.class(number);
@@ -238,13 +240,16 @@ pub fn search<'r>(
     })
 }
 
-/// Sites and switches as a tree file names them, else sites as round trips show them.
-fn groups(recorded: &Recorded, tree_files: &[NamedTreeFile]) -> Vec<HostGroup> {
-    let mut files = tree_files.iter().map(|file| &file.file.rules.groups);
+/// Sites and switches as a tree file names them, else sites as the round trips of the links file show them, or those of the
+/// trace.
+fn groups(recorded: &Recorded, given: &Given) -> Vec<HostGroup> {
+    let mut files = given.tree_files.iter().map(|file| &file.file.rules.groups);
     if let Some(groups) = files.find(|groups| !groups.is_empty()) {
         return groups.clone();
     }
-    let Some(sites) = recorded.sites() else {
+    let links = given.links.as_ref();
+    let sites = links.and_then(|links| links.sites(&recorded.hosts));
+    let Some(sites) = sites.or_else(|| recorded.sites()) else {
         return Vec::new();
     };
     let site = |site: usize| {
@@ -297,6 +302,25 @@ impl What {
     }
 }
 
+impl Tried {
+    /// Trials with what they cost by few instances, ns; without those of which too little is known.
+    fn evaluated(
+        &mut self,
+        objective: &Objective<'_, '_>,
+        trials: Vec<Trial>,
+    ) -> Vec<(Trial, f64)> {
+        let n = trials.len();
+        let evaluated = trials.into_par_iter().filter_map(|trial| {
+            let cost_ns = objective.cost_ns(&trial, Instances::Choosing(FEW))?;
+            Some((trial, cost_ns))
+        });
+        let evaluated: Vec<_> = evaluated.collect();
+        self.n += n as u32;
+        self.n_unknown += (n - evaluated.len()) as u32;
+        evaluated
+    }
+}
+
 struct Searcher<'s, 'r> {
     model: &'s Model<'r>,
     groups: &'s [HostGroup],
@@ -324,19 +348,22 @@ impl<'r> Searcher<'_, 'r> {
         if let Some(why) = of.iter().find_map(|of| of.not_predicted()) {
             return Err(why);
         }
-        let classes = of.iter().map(|of| {
-            OfClass::new(self.model, of.number, self.groups, self.options.seed)
-        });
+        let classes = of
+            .iter()
+            .map(|of| OfClass::new(self.model, of.number, self.groups, self.options.seed));
         let objective = Objective {
             classes: classes.collect::<Result<_, _>>()?,
             hosts: &self.model.recorded.hosts,
         };
         let errors = of.iter().filter_map(|of| of.identity.as_ref().ok());
-        let error = errors.map(|of: &Identity| (of.ratio - 1.0).abs()).fold(0.0, f64::max);
+        let error = errors
+            .map(|of: &Identity| (of.ratio - 1.0).abs())
+            .fold(0.0, f64::max);
         let ran = objective.times_ns(&Trial::Ran, Instances::Testing);
         let ran = ran.ok_or("too few messages waited for no other one")?;
         let mut tried = Tried {
             n: 0,
+            n_unknown: 0,
             is_cut_off: false,
             persistence: objective.classes[0].persistence,
             late_ns: objective.classes[0].late_ns.clone(),
@@ -344,9 +371,7 @@ impl<'r> Searcher<'_, 'r> {
             algorithm: None,
             tree: None,
         };
-        let algorithms = objective.algorithms();
-        tried.n += algorithms.len() as u32;
-        let algorithms = self.evaluated(&objective, algorithms);
+        let algorithms = tried.evaluated(&objective, objective.algorithms());
         let algorithm = finalist(&objective, algorithms);
         tried.algorithm = algorithm.and_then(|trial| self.chosen(&objective, trial, &ran, error));
         if call(objective.classes[0].class).is_some() {
@@ -355,15 +380,6 @@ impl<'r> Searcher<'_, 'r> {
             tried.tree = tree.and_then(|trial| self.chosen(&objective, trial, &ran, error));
         }
         Ok(tried)
-    }
-
-    /// Trials with what they cost by few instances, ns; without those that are not possible.
-    fn evaluated(&self, objective: &Objective<'r, '_>, trials: Vec<Trial>) -> Vec<(Trial, f64)> {
-        let evaluated = trials.into_par_iter().filter_map(|trial| {
-            let cost_ns = objective.cost_ns(&trial, Instances::Choosing(FEW))?;
-            Some((trial, cost_ns))
-        });
-        evaluated.collect()
     }
 
     /// Trees: to begin with, and what follows from the best one step by step.
@@ -378,10 +394,11 @@ impl<'r> Searcher<'_, 'r> {
             is_new
         };
         forms.retain(&mut is_new);
-        let made = starts::earliest(objective).into_iter().map(|tree| tree.form());
+        let made = starts::earliest(objective)
+            .into_iter()
+            .map(|tree| tree.form());
         forms.extend(made.filter(&mut is_new));
-        tried.n += forms.len() as u32;
-        let mut trees = self.evaluated(objective, forms.into_iter().map(Trial::Tree).collect());
+        let mut trees = tried.evaluated(objective, forms.into_iter().map(Trial::Tree).collect());
         let places = &objective.classes[0].places;
         let is_one_root = {
             let root = objective.classes[0].class.root;
@@ -393,7 +410,9 @@ impl<'r> Searcher<'_, 'r> {
         }
         trees.sort_by(|a, b| a.1.total_cmp(&b.1));
         let begin = trees.iter().find_map(|(trial, cost_ns)| {
-            let Trial::Tree(form) = trial else { return None };
+            let Trial::Tree(form) = trial else {
+                return None;
+            };
             let wrappers = wrappers(objective, form)?;
             Some((HostTree::of(&wrappers, places)?, *cost_ns))
         });
@@ -413,11 +432,18 @@ impl<'r> Searcher<'_, 'r> {
             anneal(objective, (&begin, cost_ns), freedom, limits, random)
         });
         let walks: Vec<_> = walks.collect();
-        tried.n += walks.iter().map(|of| of.n_evaluated).sum::<u32>();
+        for walk in &walks {
+            tried.n += walk.n_evaluated;
+            tried.n_unknown += walk.n_unknown;
+        }
         tried.is_cut_off = walks.iter().any(|of| of.is_cut_off);
         let found = walks.iter().map(|of| of.best.form());
-        let found = found.filter(&mut is_new).map(Trial::Tree).collect();
-        trees.extend(self.evaluated(objective, found));
+        let found = found.filter(&mut is_new).map(Trial::Tree);
+        let found = found.filter_map(|trial| {
+            let cost_ns = objective.cost_ns(&trial, Instances::Choosing(FEW))?;
+            Some((trial, cost_ns))
+        });
+        trees.extend(found);
         trees
     }
 
@@ -432,7 +458,10 @@ impl<'r> Searcher<'_, 'r> {
             hosts: objective.hosts,
             places: &of.places,
         };
-        let rules = self.tree_files.iter().flat_map(|file| &file.file.rules.rules);
+        let rules = self
+            .tree_files
+            .iter()
+            .flat_map(|file| &file.file.rules.rules);
         let rules = rules.filter(|rule| {
             rule.calls.include(call.collective, call.bytes)
                 && resolve(rule, root, Order::Any, members).is_ok()
@@ -440,7 +469,7 @@ impl<'r> Searcher<'_, 'r> {
         rules.map(|rule| rule.form.clone()).collect()
     }
 
-    /// What a trial gains; `None` for what ran.
+    /// What a trial gains; `None` for what does the same as what ran.
     fn chosen(
         &self,
         objective: &Objective<'r, '_>,
@@ -454,9 +483,18 @@ impl<'r> Searcher<'_, 'r> {
             .map(|(of, (ran, times))| (of.class.n_instances as f64, &ran[..], &times[..]))
             .collect();
         let gain = Gain::of(&classes);
+        let is_what_ran = ran == times;
+        if is_what_ran {
+            return None;
+        }
         let predicted = objective.classes.iter().map(|of| {
             let modelled = of.modelled(&trial, objective.hosts)?;
-            Some(self.model.class(of.number).band(&modelled)?.widened(1.0 + error))
+            Some(
+                self.model
+                    .class(of.number)
+                    .band(&modelled)?
+                    .widened(1.0 + error),
+            )
         });
         let predicted = predicted.collect::<Option<_>>()?;
         let what = match trial {
@@ -491,7 +529,9 @@ impl<'r> Searcher<'_, 'r> {
         type Pick = fn(&Tried) -> &Option<Chosen>;
         let with = |pick: Pick| -> Chooser<'_> {
             Box::new(move |of| {
-                let calls = calls.iter().find(|calls| calls.classes.contains(&of.number))?;
+                let calls = calls
+                    .iter()
+                    .find(|calls| calls.classes.contains(&of.number))?;
                 let chosen = pick(calls.found.as_ref().ok()?).as_ref()?;
                 if chosen.why_not.is_some() {
                     return None;

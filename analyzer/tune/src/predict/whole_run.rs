@@ -106,7 +106,11 @@ impl WholeRun<'_> {
             let prediction = predictions.find(|of| of.number == number)?;
             let is_predicted = prediction.not_predicted().is_none();
             let candidate = is_predicted.then(|| candidate(prediction))??;
-            let known = self.model.measured.between(self.model.recorded, class).ok()?;
+            let known = self
+                .model
+                .measured
+                .between(self.model.recorded, class)
+                .ok()?;
             known.modelled(class, candidate).ok()
         };
         let classes = self.model.recorded.classes.iter().enumerate();

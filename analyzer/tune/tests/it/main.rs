@@ -6,3 +6,4 @@ mod built;
 mod own_trees;
 mod predict;
 mod rules;
+mod search;

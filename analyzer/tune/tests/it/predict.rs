@@ -54,21 +54,34 @@ pub(crate) fn of(name: &str, bytes: u64) -> Schedule {
     schedule(Release::V4_1, &[named], &call).expect("an algorithm without parts")
 }
 
-/// So many instances of an operation.
+/// So many instances of an operation, whose processes enter at random.
 pub(crate) fn simulate(
     operation: Operation,
     schedule: &Schedule,
     n: u64,
     random: &mut Random,
 ) -> Vec<Instance> {
+    simulate_on(&network(), operation, schedule, n, random, |_, random| {
+        (0..N).map(|_| random.uniform_real(0.0, 50_000.0)).collect()
+    })
+}
+
+/// So many instances of an operation on a network, with the times at which processes enter each, ns.
+pub(crate) fn simulate_on(
+    network: &Network,
+    operation: Operation,
+    schedule: &Schedule,
+    n: u64,
+    random: &mut Random,
+    mut enters_ns: impl FnMut(u64, &mut Random) -> Vec<f64>,
+) -> Vec<Instance> {
     let figure = Figure::of(operation, 0);
-    let network = network();
     let messages = schedule.messages().expect("messages have two ends");
     let mut evaluator = Evaluator::new(schedule).expect("messages have two ends");
     let instances = (0..n).map(|position| {
-        let enters_ns: Vec<f64> = (0..N).map(|_| random.uniform_real(0.0, 50_000.0)).collect();
+        let enters_ns = enters_ns(position, random);
         let leaves_ns =
-            evaluator.leaves_ns(&network, &enters_ns, |_| random.exponential_real(8000.0));
+            evaluator.leaves_ns(network, &enters_ns, |_| random.exponential_real(8000.0));
         let took_ns = figure.takes_ns(&enters_ns, leaves_ns);
         let sample = |of: &collbench_schedules::Message| {
             let [begins_ns, ends_ns] = evaluator.actions_ns(of.from);

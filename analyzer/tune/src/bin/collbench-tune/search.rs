@@ -96,11 +96,30 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     }
     let trace = inert::path(trace);
     let text = match options.format {
-        Format::Text => found.to_text(&trace),
+        Format::Text => found.to_text(&command(&trace, options)),
         Format::Json => found.to_json((&trace, files.checksum()), settings),
     };
     print(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The command that finds the same again.
+fn command(trace: &str, options: &Options) -> String {
+    let mut command = format!("collbench-tune {trace}");
+    let mut add = |option: &str, value: &str| command += &format!(" --{option} {value}");
+    if let Some(links) = &options.links {
+        add("links", &inert::path(links));
+    }
+    for path in &options.trees {
+        add("trees", &inert::path(path));
+    }
+    for path in &options.memory {
+        add("memory", &inert::path(path));
+    }
+    if options.seed != 1 {
+        add("seed", &options.seed.to_string());
+    }
+    command
 }
 
 fn write(options: &Options, format: Written, found: &Found<'_>) -> anyhow::Result<ExitCode> {
@@ -113,7 +132,10 @@ fn write(options: &Options, format: Written, found: &Found<'_>) -> anyhow::Resul
                 "collbench-record --trees {name} --no-trace -- mpirun -n N ./app"
             )];
             let text = found.to_tree_file(&commands);
-            (text.context("no tree is proposed for any call of the run")?, commands)
+            (
+                text.context("no tree is proposed for any call of the run")?,
+                commands,
+            )
         }
         Written::Openmpi | Written::OpenmpiHan => {
             let version = &found.recorded.library;

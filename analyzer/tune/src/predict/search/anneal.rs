@@ -14,6 +14,8 @@ use super::tree::HostTree;
 /// Kirkpatrick, Gelatt, Vecchi 1983.
 const HOT: f64 = 0.01;
 const COOLING: f64 = 0.998;
+/// Random changes of which one is possible.
+const TRIES: u32 = 100;
 
 /// How far to go.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +40,8 @@ pub(super) struct Annealed {
     pub(super) best: HostTree,
     /// How many were evaluated.
     pub(super) n_evaluated: u32,
+    /// How many of them have messages of which too little is known.
+    pub(super) n_unknown: u32,
     /// Whether the time was over before the end.
     pub(super) is_cut_off: bool,
 }
@@ -56,6 +60,7 @@ pub(super) fn anneal(
     let mut annealed = Annealed {
         best: begin.clone(),
         n_evaluated: 0,
+        n_unknown: 0,
         is_cut_off: false,
     };
     while annealed.n_evaluated < limits.evaluations {
@@ -63,14 +68,15 @@ pub(super) fn anneal(
             annealed.is_cut_off = true;
             break;
         }
+        let mut next = current.0.clone();
+        if !(0..TRIES).any(|_| change(&mut next, freedom, random)) {
+            break;
+        }
         annealed.n_evaluated += 1;
         temperature_ns *= COOLING;
-        let mut next = current.0.clone();
-        if !change(&mut next, freedom, random) {
-            continue;
-        }
         let trial = Trial::Tree(next.form());
         let Some(next_ns) = objective.cost_ns(&trial, Instances::Choosing(FEW)) else {
+            annealed.n_unknown += 1;
             continue;
         };
         let worse_ns = next_ns - current.1;

@@ -33,6 +33,7 @@ struct Calls<'a> {
     ran: Vec<Ran<'a>>,
     not_predicted: Option<&'a str>,
     tried: Option<u32>,
+    left_out: Option<u32>,
     is_cut_off: bool,
     persistence: Option<f64>,
     late_ns: Option<&'a [f64]>,
@@ -149,11 +150,14 @@ impl Found<'_> {
             ran: ran.collect(),
             not_predicted: of.found.as_ref().err().map(String::as_str),
             tried: tried.map(|of| of.n),
+            left_out: tried.map(|of| of.n_unknown),
             is_cut_off: tried.is_some_and(|of| of.is_cut_off),
             persistence: tried.map(|of| of.persistence),
             late_ns: tried.and_then(|of| of.late_ns.as_deref()),
             error: tried.map(|of| of.error),
-            algorithm: tried.and_then(|of| of.algorithm.as_ref()).map(OfChosen::from),
+            algorithm: tried
+                .and_then(|of| of.algorithm.as_ref())
+                .map(OfChosen::from),
             tree: tried.and_then(|of| of.tree.as_ref()).map(OfChosen::from),
         }
     }

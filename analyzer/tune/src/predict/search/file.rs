@@ -210,9 +210,10 @@ impl Found<'_> {
         match KnownLibrary::find(&self.recorded.library)? {
             KnownLibrary::Mpich(_) => Some(function.clone()),
             KnownLibrary::OpenMpi(library) => {
-                let operation = self.calls.iter().find(|of| {
-                    of.algorithm().is_some_and(|of| of.what == chosen.what)
-                })?;
+                let operation = self
+                    .calls
+                    .iter()
+                    .find(|of| of.algorithm().is_some_and(|of| of.what == chosen.what))?;
                 let table = library.operation(operation.operation)?;
                 let mut algorithms = table.algorithms.iter();
                 let found = algorithms.find(|of| Some(of.id) == *number)?;

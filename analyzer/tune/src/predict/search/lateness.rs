@@ -34,7 +34,9 @@ pub(super) fn of(instances: &[Instance]) -> Lateness {
     let late_ns: Vec<Vec<f64>> = after_median.collect();
     let n_processes = late_ns.first().map_or(0, Vec::len);
     let of_process = |rank: usize| -> Vec<f64> { late_ns.iter().map(|of| of[rank]).collect() };
-    let of_process_ns: Vec<f64> = (0..n_processes).map(|rank| mean(&of_process(rank))).collect();
+    let of_process_ns: Vec<f64> = (0..n_processes)
+        .map(|rank| mean(&of_process(rank)))
+        .collect();
     let all = variance(late_ns.iter().flatten().copied());
     let persistence = if all > 0.0 {
         variance(of_process_ns.iter().copied()) / all

@@ -36,7 +36,8 @@ impl Found<'_> {
     /// A rule file of Open MPI, and the variables that name it.
     fn rules(&self) -> Option<Means> {
         let choices = self.choices();
-        let Some(KnownLibrary::OpenMpi(library)) = KnownLibrary::find(&self.recorded.library) else {
+        let Some(KnownLibrary::OpenMpi(library)) = KnownLibrary::find(&self.recorded.library)
+        else {
             return None;
         };
         let written = open_mpi::write(&choices, library, RULES);

@@ -8,7 +8,7 @@ use collbench_text::quantity::{counted, duration, short_bytes};
 use collbench_tree_files::shape_name;
 
 use super::super::{Band, LEAST_INSTANCES};
-use super::{Chosen, Found, FoundTree, Gain, OfCalls, Tried, WITH_ALGORITHMS, WITH_TREES, What};
+use super::{Chosen, Found, FoundTree, Gain, OfCalls, Tried, What};
 
 fn time(ns: f64) -> String {
     duration(ns.max(0.0) as i64)
@@ -17,7 +17,8 @@ fn time(ns: f64) -> String {
 impl Gain {
     /// By how much less or more time, with its interval.
     fn in_words(self) -> String {
-        let percent = |part: f64| format!("{:+.1}", -100.0 * part);
+        // Without the sign of a zero.
+        let percent = |part: f64| format!("{:+.1}", 0.0 - 100.0 * part);
         format!(
             "{} % ({} to {} %)",
             percent(self.mean),
@@ -43,8 +44,8 @@ impl FoundTree {
         match &self.form {
             Form::Shaped(Shaped { joins, .. }) => {
                 let joins = joins.iter();
-                let levels =
-                    joins.map(|(level, shape)| format!("{} {}", level.plural(), shape_name(*shape)));
+                let levels = joins
+                    .map(|(level, shape)| format!("{} {}", level.plural(), shape_name(*shape)));
                 format!("tree, {}", levels.collect::<Vec<_>>().join(", "))
             }
             Form::Nodes(_) => {
@@ -53,7 +54,10 @@ impl FoundTree {
                     1 => format!("root rank {}", bottommost.owner),
                     n => format!("exchange of {n} partners"),
                 };
-                format!("tree node by node, {top}, height {}", self.wrappers.height())
+                format!(
+                    "tree node by node, {top}, height {}",
+                    self.wrappers.height()
+                )
             }
         }
     }
@@ -89,8 +93,7 @@ impl Found<'_> {
         } else if n_proposed > 0 {
             let _ = write!(
                 verdict,
-                "something faster was found for {n_proposed} of {}, {:.0} % of their time",
-                counted(n_all as u64, "kind of calls"),
+                "something faster was found for {n_proposed} of {n_all} kinds of calls, {:.0} % of their time",
                 part(&is_proposed)
             );
         }
@@ -98,16 +101,16 @@ impl Found<'_> {
             let begin = if verdict.is_empty() { "" } else { "; " };
             let _ = write!(
                 verdict,
-                "{begin}{n_unknown} of {n_all}, {:.0} % of the time, cannot be predicted",
+                "{begin}{n_unknown} of {n_all} kinds of calls, {:.0} % of their time, cannot be predicted",
                 part(&|of: &OfCalls| of.found.is_err())
             );
         }
         verdict
     }
 
-    /// What a user reads; `trace` is the directory of the run.
+    /// What a user reads; `command` is the one that was given, without what to write.
     #[must_use]
-    pub fn to_text(&self, trace: &str) -> String {
+    pub fn to_text(&self, command: &str) -> String {
         let mut text = format!("{}\n", self.verdict());
         for of in &self.calls {
             text.push('\n');
@@ -127,21 +130,15 @@ impl Found<'_> {
         }
         let mut commands = String::new();
         if self.calls.iter().any(|of| of.tree().is_some()) {
-            let _ = writeln!(
-                commands,
-                "  collbench-tune {trace} --write trees -o trees.toml     {WITH_TREES}"
-            );
+            let _ = writeln!(commands, "  {command} --write trees -o trees.toml");
         }
         if self.calls.iter().any(|of| of.algorithm().is_some()) {
-            let _ = writeln!(
-                commands,
-                "  collbench-tune {trace} --write openmpi -o rules.txt    {WITH_ALGORITHMS}"
-            );
+            let _ = writeln!(commands, "  {command} --write openmpi -o rules.txt");
         }
         if !commands.is_empty() {
             let _ = write!(
                 text,
-                "\nThese are predictions; \"collbench-tune run -- COMMAND\" measures them. Files:\n{commands}"
+                "\nThese are predictions; \"collbench-tune run -- COMMAND\" measures them. As files:\n{commands}"
             );
         }
         text
@@ -150,10 +147,13 @@ impl Found<'_> {
     fn write(&self, of: &OfCalls, text: &mut String) {
         let _ = writeln!(
             text,
-            "{}, {} processes, {}, {}, {}",
+            "{}, {} processes, {}{}, {}",
             of.operation.name(),
             of.n_processes,
-            short_bytes(of.bytes),
+            match of.bytes {
+                0 => String::new(),
+                bytes => format!("{} bytes, ", short_bytes(bytes)),
+            },
             counted(of.n_instances, "instance"),
             time(of.took_ns),
         );
@@ -206,7 +206,18 @@ impl Tried {
         } else {
             ""
         };
+        if self.algorithm.is_none() && self.tree.is_none() {
+            text.push_str("  nothing else is faster\n");
+        }
         let _ = writeln!(text, "  the best of {} tried{cut_off}", self.n);
+        if self.n_unknown > 0 {
+            let _ = writeln!(
+                text,
+                "  {} of them left out: of their messages, between these hosts or as long, too few were recorded; a links \
+                 file tells (--links)",
+                self.n_unknown
+            );
+        }
     }
 }
 

@@ -82,7 +82,9 @@ pub(super) fn earliest(objective: &Objective<'_, '_>) -> Vec<HostTree> {
     let late_ns = |host: usize| {
         let of_ranks = of.late_ns.as_ref().map(|late_ns| {
             let ranks = flat.ranks[host].iter();
-            ranks.map(|&rank| late_ns[rank as usize]).fold(0.0, f64::max)
+            ranks
+                .map(|&rank| late_ns[rank as usize])
+                .fold(0.0, f64::max)
         });
         of_ranks.unwrap_or(0.0)
     };
@@ -118,7 +120,10 @@ fn earliest_from(
             let Some(begin_ns) = *free else {
                 continue;
             };
-            let to = free_ns.iter().enumerate().filter(|(_, free)| free.is_none());
+            let to = free_ns
+                .iter()
+                .enumerate()
+                .filter(|(_, free)| free.is_none());
             for (to, _) in to {
                 let ends = [tree.owners[from] as usize, tree.owners[to] as usize];
                 let link = of.known().link(ends)?;

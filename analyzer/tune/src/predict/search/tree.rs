@@ -1,8 +1,6 @@
 //! A spanning tree of hosts, as it is changed step by step.
 
-use collbench_formats::tree::{
-    Contributor, Form, Level, Node, Place, WrapperKind, Wrappers,
-};
+use collbench_formats::tree::{Contributor, Form, Level, Node, Place, WrapperKind, Wrappers};
 
 /// A spanning tree of hosts: the ranks of each are joined first, and one link leads from each host to its parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +56,9 @@ impl HostTree {
             for &contributor in &wrapper.contributors {
                 let from = tree.owner_of(contributor);
                 let is_proxy = match contributor {
-                    Contributor::Wrapper(idx) => tree.all()[idx as usize].kind == WrapperKind::Proxy,
+                    Contributor::Wrapper(idx) => {
+                        tree.all()[idx as usize].kind == WrapperKind::Proxy
+                    }
                     Contributor::Rank(_) => false,
                 };
                 // The result is handed over to a root that no join has: that is no tree of this kind.

@@ -54,7 +54,10 @@ impl Gain {
 
     /// Why nothing is proposed for it, where what ran is predicted wrongly by such a part; `None` where it is.
     pub(super) fn why_not(&self, error: f64) -> Option<String> {
-        let percent = |part: f64| format!("{:+.1} %", -100.0 * part);
+        let percent = |part: f64| format!("{:+.1} %", 0.0 - 100.0 * part);
+        if self.high < 0.0 {
+            return Some("slower than what ran".to_owned());
+        }
         if self.low <= 0.0 {
             return Some("not distinguishable from what ran".to_owned());
         }
@@ -104,14 +107,22 @@ mod tests {
     #[test]
     fn a_gain_is_accepted_if_it_is_larger_than_the_error_of_the_model() {
         let random = &mut Random::of(&[5]);
-        let ran: Vec<f64> = (0..100).map(|_| random.uniform_real(900.0, 1100.0)).collect();
+        let ran: Vec<f64> = (0..100)
+            .map(|_| random.uniform_real(900.0, 1100.0))
+            .collect();
         let chosen: Vec<f64> = ran.iter().map(|ns| ns * 0.96).collect();
         let gain = Gain::of(&[(100.0, &ran, &chosen)]);
-        assert!((gain.mean - 0.04).abs() < 1e-9 && gain.low > 0.03, "{gain:?}");
+        assert!(
+            (gain.mean - 0.04).abs() < 1e-9 && gain.low > 0.03,
+            "{gain:?}"
+        );
         assert_eq!(gain.why_not(0.02), None);
         assert!(gain.why_not(0.045).is_some_and(|why| why.contains("4.5 %")));
         let chosen: Vec<f64> = ran.iter().map(|ns| ns * 0.98).collect();
         let gain = Gain::of(&[(100.0, &ran, &chosen)]);
-        assert!(gain.why_not(0.0).is_some_and(|why| why.contains("less than 3 %")));
+        assert!(
+            gain.why_not(0.0)
+                .is_some_and(|why| why.contains("less than 3 %"))
+        );
     }
 }

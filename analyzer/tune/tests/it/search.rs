@@ -1,0 +1,502 @@
+//! Searches in simulated runs, for which it is known what is best.
+
+use std::path::Path;
+
+use collbench_formats::Operation;
+use collbench_formats::tree::{
+    Collective, Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers,
+};
+use collbench_schedules::open_mpi::{Named, Release, schedule};
+use collbench_schedules::own_trees::{self, TreeCall};
+use collbench_schedules::{self as schedules, Call, Link, Network, Schedule, Way, trees};
+use collbench_stats::random::Random;
+use collbench_tree_files::TreeFile;
+use collbench_tune::predict::{
+    Chosen, Class, Found, Given, Instance, OwnTree, Recorded, Search, What, search,
+};
+
+use crate::predict::simulate_on;
+
+const BYTES: u64 = 8;
+/// By how much a message takes longer on average, ns: see `simulate_on`.
+const DEVIATION_NS: f64 = 8000.0;
+
+/// Who enters late.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Late {
+    /// Nobody by more than a little.
+    Nobody,
+    /// Always this one, by 2 ms.
+    Always(usize),
+    /// One after the other, by 2 ms.
+    InTurns,
+}
+
+/// A run with one process on each host.
+#[derive(Debug, Clone, Copy)]
+struct Planted {
+    operation: Operation,
+    n: usize,
+    /// Rank r is at site r modulo so many.
+    n_sites: usize,
+    latency_ns: f64,
+    overhead_ns: f64,
+    late: Late,
+    seed: u64,
+}
+
+impl Planted {
+    fn network(&self) -> Network {
+        let link = |latency_ns: f64| Link {
+            send_overhead_ns: self.overhead_ns,
+            receive_overhead_ns: self.overhead_ns,
+            latency_ns,
+            gap_ns: 0.0,
+            gap_per_byte_ns: 1.0,
+            receive_gap_ns: 0.0,
+            receive_gap_per_byte_ns: 1.0,
+            eager_bytes: 65_536 - 64,
+        };
+        let classes = vec![link(self.latency_ns), link(40.0 * self.latency_ns)];
+        let n_sites = self.n_sites;
+        Network::new(self.n, classes, |from, to| Way {
+            class: usize::from(from % n_sites != to % n_sites),
+            shared: None,
+        })
+    }
+
+    fn enters_ns(&self, position: u64, random: &mut Random) -> Vec<f64> {
+        let enters = (0..self.n).map(|_| random.uniform_real(0.0, 5000.0));
+        let mut enters: Vec<f64> = enters.collect();
+        let late = match self.late {
+            Late::Nobody => return enters,
+            Late::Always(rank) => rank,
+            Late::InTurns => position as usize % self.n,
+        };
+        enters[late] += 2e6;
+        enters
+    }
+
+    fn simulate(&self, schedule: &Schedule, n: u64, random: &mut Random) -> Vec<Instance> {
+        let enters_ns = |position, random: &mut Random| self.enters_ns(position, random);
+        simulate_on(
+            &self.network(),
+            self.operation,
+            schedule,
+            n,
+            random,
+            enters_ns,
+        )
+    }
+
+    fn algorithm(&self, name: &str) -> Schedule {
+        let call = Call {
+            n_processes: self.n,
+            root: 0,
+            elements: BYTES / 8,
+            element_bytes: 8,
+        };
+        let named = Named {
+            name,
+            parameters: schedules::Parameters::default(),
+        };
+        schedule(Release::V4_1, &[named], &call).expect("an algorithm without parts")
+    }
+
+    fn over(&self, tree: &Wrappers) -> Schedule {
+        let collective = match self.operation {
+            Operation::Allreduce => Collective::Allreduce,
+            Operation::Reduce => Collective::Reduce,
+            _ => Collective::Bcast,
+        };
+        let call = TreeCall {
+            collective,
+            root: 0,
+            bytes: BYTES,
+            element_bytes: 1,
+        };
+        own_trees::schedule(tree, &call)
+            .expect("a schedule")
+            .schedule
+    }
+
+    /// The run: the operation by an algorithm, and exchanges between all processes, which show what links take.
+    fn recorded(&self, ran: &str) -> Recorded {
+        let random = &mut Random::of(&[self.seed]);
+        let run = self.simulate(&self.algorithm(ran), 240, random);
+        let exchanges = self.algorithm("alltoall_intra_pairwise");
+        let exchanges = Self {
+            operation: Operation::Alltoall,
+            late: Late::Nobody,
+            ..*self
+        }
+        .simulate(&exchanges, 40, random);
+        let class = |operation, name: &str, instances: Vec<Instance>| Class {
+            operation,
+            communicator: "MPI_COMM_WORLD".to_owned(),
+            ranks: (0..self.n as u32).collect(),
+            root: 0,
+            bytes: BYTES,
+            reported: vec![name.to_owned()],
+            tree: None,
+            n_instances: instances.len() as u64,
+            instances,
+        };
+        let pairs = (0..self.n).flat_map(|a| (a + 1..self.n).map(move |b| (a, b)));
+        let near_ns = 2.0 * (self.latency_ns + 2.0 * self.overhead_ns + DEVIATION_NS);
+        Recorded {
+            library: "Open MPI v4.1.4, package: Debian".to_owned(),
+            hosts: (0..self.n).map(|host| format!("h{host}")).collect(),
+            host_of_rank: (0..self.n).map(Some).collect(),
+            round_trips_ns: pairs
+                .map(|(a, b)| {
+                    let is_near = a % self.n_sites == b % self.n_sites;
+                    let ns = if is_near { near_ns } else { 40.0 * near_ns };
+                    ((a, b), ns as i64)
+                })
+                .collect(),
+            classes: vec![
+                class(self.operation, ran, run),
+                class(Operation::Alltoall, "alltoall_intra_pairwise", exchanges),
+            ],
+            calls: Vec::new(),
+            has_more_calls: false,
+        }
+    }
+
+    /// How long the operation really takes by a schedule on average, ns.
+    fn takes_ns(&self, schedule: &Schedule) -> f64 {
+        let random = &mut Random::of(&[self.seed, 77]);
+        let run = self.simulate(schedule, 300, random);
+        run.iter().map(|of| of.took_ns).sum::<f64>() / run.len() as f64
+    }
+
+    /// The best tree for equal links: whoever is free first sends to the next one, from a root; with an order of ranks.
+    ///
+    /// # Source
+    /// Karp, Sahay, Santos, Schauser 1993: optimal for a broadcast under LogP.
+    fn greedy(&self, ranks: &[usize]) -> trees::Tree {
+        let mut children = vec![Vec::new(); self.n];
+        let arrives_ns = 2.0 * self.overhead_ns + self.latency_ns + DEVIATION_NS;
+        let mut free_ns: Vec<(f64, usize)> = vec![(0.0, ranks[0])];
+        for &to in &ranks[1..] {
+            free_ns.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let (at_ns, from) = free_ns[0];
+            free_ns[0].0 = at_ns + self.overhead_ns;
+            free_ns.push((at_ns + arrives_ns, to));
+            children[from].push(to);
+        }
+        trees::Tree {
+            root: ranks[0],
+            children,
+        }
+    }
+
+    /// The least of what is known to be good, ns: the greedy tree, with the late one at the root, or in each site and then
+    /// across sites; and of operations without a root an exchange between all.
+    fn best_ns(&self) -> f64 {
+        let root = match self.late {
+            Late::Always(rank) if self.operation == Operation::Allreduce => rank,
+            _ => 0,
+        };
+        let mut by_site: Vec<Vec<usize>> = (0..self.n_sites)
+            .map(|site| (site..self.n).step_by(self.n_sites).collect())
+            .collect();
+        by_site.sort_by_key(|ranks| !ranks.contains(&root));
+        for ranks in &mut by_site {
+            ranks.sort_by_key(|rank| *rank != root);
+        }
+        let mut whole = self.greedy(&by_site[0]);
+        for ranks in &by_site[1..] {
+            let tree = self.greedy(ranks);
+            for (all, own) in whole.children.iter_mut().zip(tree.children) {
+                all.extend(own);
+            }
+            whole.children[root].insert(0, ranks[0]);
+        }
+        let schedule = match self.operation {
+            Operation::Allreduce => whole.allreduce(BYTES + own_trees::HEADER_BYTES),
+            Operation::Reduce => whole.reduce(BYTES + own_trees::HEADER_BYTES),
+            _ => whole.bcast(BYTES + own_trees::HEADER_BYTES),
+        };
+        let tree_ns = self.takes_ns(&schedule);
+        if self.operation != Operation::Allreduce {
+            return tree_ns;
+        }
+        let exchange = Wrapper {
+            kind: WrapperKind::Exchange,
+            owner: 0,
+            contributors: (0..self.n as u32).map(Contributor::Rank).collect(),
+            parent: None,
+            level: Level::Host,
+            collectors: Collectors::NONE,
+        };
+        let hosts = (0..self.n as u32).collect();
+        let exchange = Wrappers::new(hosts, vec![exchange]).expect("a tree");
+        tree_ns.min(self.takes_ns(&self.over(&exchange)))
+    }
+
+    fn found<'r>(&self, recorded: &'r Recorded, evaluations: u32) -> Found<'r> {
+        let options = Search {
+            seed: self.seed,
+            evaluations,
+            time: None,
+        };
+        search(recorded, &Given::default(), options).expect("a search")
+    }
+}
+
+/// The tree that was found for the first calls of the operation, whether it is proposed or not.
+fn tree<'f>(found: &'f Found<'_>, planted: &Planted) -> &'f Chosen {
+    let mut calls = found.calls.iter();
+    let of = calls.find(|of| of.operation == planted.operation);
+    let tried = of.expect("the calls").found.as_ref().expect("a prediction");
+    tried.tree.as_ref().expect("a tree")
+}
+
+fn wrappers(chosen: &Chosen) -> &Wrappers {
+    match &chosen.what {
+        What::Tree(tree) => &tree.wrappers,
+        What::Algorithm { .. } => panic!("{chosen:?}"),
+    }
+}
+
+/// Links short and long, with fast and slow processors, one site and several, and late processes.
+fn planted() -> Vec<Planted> {
+    let mut all = Vec::new();
+    for (operation, n, n_sites, latency_ns, overhead_ns, late) in [
+        (Operation::Bcast, 8, 1, 100_000.0, 3000.0, Late::Nobody),
+        (Operation::Bcast, 16, 1, 20_000.0, 20_000.0, Late::Nobody),
+        (Operation::Bcast, 32, 1, 50_000.0, 5000.0, Late::Nobody),
+        (Operation::Bcast, 64, 1, 20_000.0, 20_000.0, Late::Nobody),
+        (Operation::Bcast, 12, 2, 50_000.0, 5000.0, Late::Nobody),
+        (Operation::Bcast, 24, 3, 50_000.0, 5000.0, Late::Nobody),
+        (Operation::Reduce, 8, 1, 100_000.0, 3000.0, Late::Nobody),
+        (Operation::Reduce, 16, 1, 20_000.0, 20_000.0, Late::Nobody),
+        (Operation::Reduce, 12, 2, 50_000.0, 5000.0, Late::Nobody),
+        (Operation::Allreduce, 8, 1, 100_000.0, 3000.0, Late::Nobody),
+        (
+            Operation::Allreduce,
+            16,
+            1,
+            20_000.0,
+            20_000.0,
+            Late::Nobody,
+        ),
+        (
+            Operation::Allreduce,
+            32,
+            1,
+            50_000.0,
+            10_000.0,
+            Late::Nobody,
+        ),
+        (Operation::Allreduce, 64, 1, 50_000.0, 5000.0, Late::Nobody),
+        (Operation::Allreduce, 8, 2, 50_000.0, 5000.0, Late::Nobody),
+        (Operation::Allreduce, 16, 2, 50_000.0, 5000.0, Late::Nobody),
+        (Operation::Allreduce, 24, 3, 30_000.0, 5000.0, Late::Nobody),
+        (
+            Operation::Allreduce,
+            8,
+            1,
+            100_000.0,
+            3000.0,
+            Late::Always(5),
+        ),
+        (
+            Operation::Allreduce,
+            16,
+            1,
+            50_000.0,
+            5000.0,
+            Late::Always(9),
+        ),
+        (
+            Operation::Allreduce,
+            32,
+            1,
+            50_000.0,
+            5000.0,
+            Late::Always(31),
+        ),
+        (Operation::Allreduce, 16, 1, 50_000.0, 5000.0, Late::InTurns),
+    ] {
+        all.push(Planted {
+            operation,
+            n,
+            n_sites,
+            latency_ns,
+            overhead_ns,
+            late,
+            seed: 100 + all.len() as u64,
+        });
+    }
+    all
+}
+
+/// What runs unless somebody chooses.
+fn baseline(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Allreduce => "allreduce_intra_recursivedoubling",
+        Operation::Reduce => "reduce_intra_pipeline",
+        _ => "bcast_intra_pipeline",
+    }
+}
+
+/// All cases, or some that are small, and how many trees to evaluate on a walk.
+fn cases() -> (Vec<Planted>, u32) {
+    if std::env::var_os("COLLBENCH_TESTS_LONG").is_some() {
+        return (planted(), 2000);
+    }
+    let small = planted().into_iter().filter(|of| of.n <= 8);
+    (small.collect(), 400)
+}
+
+#[test]
+fn trees_that_are_found_are_as_good_as_the_best_that_are_known() {
+    let (cases, evaluations) = cases();
+    for planted in cases {
+        let recorded = planted.recorded(baseline(planted.operation));
+        let found = planted.found(&recorded, evaluations);
+        let chosen = tree(&found, &planted);
+        let found_ns = planted.takes_ns(&planted.over(wrappers(chosen)));
+        let best_ns = planted.best_ns();
+        let regret = found_ns / best_ns - 1.0;
+        println!("{planted:?}: regret {:.1} %", 100.0 * regret);
+        assert!(
+            regret < 0.05,
+            "{planted:?}: {found_ns} ns, {best_ns} ns {chosen:?}"
+        );
+    }
+}
+
+#[test]
+fn what_already_runs_on_the_best_tree_is_left_as_it_is() {
+    let (cases, evaluations) = cases();
+    for planted in cases {
+        let before = planted.recorded(baseline(planted.operation));
+        let found = planted.found(&before, evaluations);
+        let best = wrappers(tree(&found, &planted)).clone();
+        let mut recorded = before.clone();
+        let random = &mut Random::of(&[planted.seed, 3]);
+        let mut run = planted.simulate(&planted.over(&best), 240, random);
+        run.iter_mut().for_each(|of| of.messages.clear());
+        recorded.classes[0].instances = run;
+        recorded.classes[0].reported.clear();
+        recorded.classes[0].tree = Some(OwnTree {
+            name: "the best tree".to_owned(),
+            wrappers: best.clone(),
+        });
+        let again = Planted {
+            seed: planted.seed + 1000,
+            ..planted
+        };
+        let found = again.found(&recorded, evaluations);
+        for of in found
+            .calls
+            .iter()
+            .filter(|of| of.operation == planted.operation)
+        {
+            assert!(of.found.is_ok(), "{of:?}");
+            // What is proposed all the same must be better than what was found at first.
+            for chosen in [of.algorithm(), of.tree()].into_iter().flatten() {
+                let schedule = match &chosen.what {
+                    What::Algorithm { function, .. } => planted.algorithm(function),
+                    What::Tree(tree) => planted.over(&tree.wrappers),
+                };
+                let chosen_ns = planted.takes_ns(&schedule);
+                let ran_ns = planted.takes_ns(&planted.over(&best));
+                assert!(
+                    chosen_ns < 0.98 * ran_ns,
+                    "{planted:?} {chosen_ns} {ran_ns}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_process_that_is_always_late_is_at_the_root_and_moving_lateness_changes_nothing() {
+    let planted = Planted {
+        operation: Operation::Allreduce,
+        n: 8,
+        n_sites: 1,
+        latency_ns: 100_000.0,
+        overhead_ns: 3000.0,
+        late: Late::Always(5),
+        seed: 1,
+    };
+    let recorded = planted.recorded(baseline(planted.operation));
+    let found = planted.found(&recorded, 400);
+    let chosen = tree(&found, &planted);
+    assert_eq!(chosen.why_not, None, "{chosen:?}");
+    // At the root, or a partner of the exchange there.
+    let tree = wrappers(chosen);
+    let bottommost = tree.bottommost();
+    let mut owners = bottommost.contributors.iter().map(|&of| tree.owner_of(of));
+    assert!(owners.any(|owner| owner == 5), "{chosen:?}");
+    assert!(
+        found.to_text("t").contains("rank 5 most"),
+        "{}",
+        found.to_text("t")
+    );
+    let moving = Planted {
+        late: Late::InTurns,
+        ..planted
+    };
+    let recorded = moving.recorded(baseline(planted.operation));
+    let found = moving.found(&recorded, 400);
+    assert!(!found.to_text("t").contains("late again and again"));
+}
+
+#[test]
+fn what_is_found_is_written_as_files_that_say_the_same_and_is_found_again() {
+    let planted = Planted {
+        operation: Operation::Allreduce,
+        n: 8,
+        n_sites: 2,
+        latency_ns: 50_000.0,
+        overhead_ns: 5000.0,
+        late: Late::Nobody,
+        seed: 4,
+    };
+    let recorded = planted.recorded(baseline(planted.operation));
+    let found = planted.found(&recorded, 200);
+    let text = found
+        .to_tree_file(&["use it".to_owned()])
+        .expect("a tree is proposed");
+    let file = TreeFile::parse(&text, Path::new("")).unwrap_or_else(|of| panic!("{of:?}\n{text}"));
+    let rule = &file.rules.rules[0];
+    assert_eq!(
+        (rule.calls.ranks, rule.calls.bytes),
+        ((8, 8), (8, 8)),
+        "{text}"
+    );
+    let again = planted.found(&recorded, 200);
+    assert_eq!(again.to_tree_file(&["use it".to_owned()]), Some(text));
+    let options = Search::default();
+    assert_eq!(
+        found.to_json(("t", 1), options),
+        again.to_json(("t", 1), options)
+    );
+    // The tree of the file is the one that was found.
+    let named = collbench_tune::predict::NamedTreeFile {
+        name: "found.toml".to_owned(),
+        crc32: 0,
+        file,
+    };
+    let given = Given {
+        tree_files: vec![named],
+        ..Given::default()
+    };
+    let predictions = collbench_tune::predict::predict(&recorded, given).expect("a prediction");
+    let candidates = &predictions.predictions[0].candidates;
+    let What::Tree(tree) = &tree(&found, &planted).what else {
+        panic!("no tree");
+    };
+    let is_it = |method: &collbench_tune::predict::Method| matches!(method, collbench_tune::predict::Method::Tree { crc32, .. } if *crc32 == tree.crc32);
+    assert!(
+        candidates.iter().any(|of| is_it(&of.method)),
+        "{candidates:?}"
+    );
+}
