@@ -105,6 +105,14 @@ impl Found<'_> {
                 part(&|of: &OfCalls| of.found.is_err())
             );
         }
+        let changes = self.run.iter().flat_map(|run| &run.changes);
+        if let Some((what, ratios)) = changes.min_by(|a, b| a.1.median.total_cmp(&b.1.median)) {
+            let _ = write!(
+                verdict,
+                "; the whole run {what} takes {:.3} of its time ({:.3} to {:.3})",
+                ratios.median, ratios.p05, ratios.p95
+            );
+        }
         verdict
     }
 
