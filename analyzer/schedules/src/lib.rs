@@ -3,13 +3,15 @@
 //!
 //! A [`Schedule`] has a list of [`Action`]s for each process. [`open_mpi`] and [`mpich`] make the
 //! schedules of the algorithms of these libraries, [`own_trees`] those of collectives over spanning trees of our own,
-//! [`trees`] those of any spanning tree. An [`Evaluator`] finds out how long one takes on a [`Network`]. This crate
-//! does not know traces.
+//! [`trees`] those of any spanning tree. An [`Evaluator`] finds out how long one takes on a [`Network`]. The
+//! [`Grouping`] of a reduction says what its results are to the bit, and with what else they are the same ([`Numerics`]).
+//! This crate does not know traces.
 #![forbid(unsafe_code)]
 
 mod call;
 mod evaluate;
 mod goal;
+mod grouping;
 pub mod mpich;
 mod network;
 pub mod open_mpi;
@@ -20,6 +22,7 @@ pub mod trees;
 
 pub use call::{Call, Parameters};
 pub use evaluate::Evaluator;
+pub use grouping::{Grouping, Numerics};
 pub use network::{Link, Network, Shared, Way};
 pub use program::{Program, Request};
 pub use schedule::{Action, Message, Process, Schedule, UnmatchedError, What};

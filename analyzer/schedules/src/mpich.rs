@@ -10,6 +10,7 @@
 
 mod along_trees;
 mod exchanges;
+mod groupings;
 mod reductions;
 
 use crate::call::{Call, Parameters};
@@ -18,6 +19,8 @@ use crate::open_mpi::{
 };
 use crate::program::Program;
 use crate::schedule::Schedule;
+
+pub use groupings::{grouping, numerics};
 
 /// What one process does.
 type Algorithm = fn(&Call, &Parameters, &mut Program);

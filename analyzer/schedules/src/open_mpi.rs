@@ -14,6 +14,7 @@ pub(crate) mod barrier;
 pub(crate) mod bcast;
 pub(crate) mod blocks;
 pub(crate) mod gather_scatter;
+pub(crate) mod groupings;
 pub(crate) mod reduce;
 pub(crate) mod reduce_scatter;
 pub(crate) mod scan;
@@ -22,6 +23,8 @@ pub(crate) mod trees;
 use crate::call::{Call, Parameters};
 use crate::program::Program;
 use crate::schedule::Schedule;
+
+pub use groupings::{grouping, numerics};
 
 /// A release of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,12 +6,14 @@
 //! trees does it. That the messages between hosts are those of this library is tested there.
 
 mod both_ways;
+mod groupings;
 mod one_way;
 mod written;
 
 use collbench_formats::tree::{Collective, Wrappers};
 use collbench_plans::{Flow, Paths};
 
+pub use groupings::{grouping, numerics};
 use one_way::Plans;
 use written::Written;
 pub use written::{InMemory, TreeSchedule};

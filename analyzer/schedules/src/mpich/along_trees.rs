@@ -79,7 +79,7 @@ fn allreduce(place: &Place, call: &Call, p: &mut Program) {
 }
 
 /// With so many children for each, level by level: those of a process follow each other.
-fn k_ary(call: &Call, parameters: &Parameters, rank: usize) -> Place {
+pub(super) fn k_ary(call: &Call, parameters: &Parameters, rank: usize) -> Place {
     let (n, radix) = (call.n_processes, parameters.radix);
     let at = relative(rank, call.root, n);
     let children = (at * radix + 1..=at * radix + radix).filter(|&child| child < n);
@@ -88,7 +88,7 @@ fn k_ary(call: &Call, parameters: &Parameters, rank: usize) -> Place {
 }
 
 /// A k-nomial tree in which each subtree has ranks that follow each other; the largest subtrees come first.
-fn k_nomial_1(call: &Call, parameters: &Parameters, rank: usize) -> Place {
+pub(super) fn k_nomial_1(call: &Call, parameters: &Parameters, rank: usize) -> Place {
     let (n, radix) = (call.n_processes, parameters.radix);
     let wanted = relative(rank, call.root, n);
     let mut size = 1;
@@ -119,7 +119,7 @@ fn k_nomial_1(call: &Call, parameters: &Parameters, rank: usize) -> Place {
 }
 
 /// A k-nomial tree in which a process is below the one without its lowest digit; the children with the highest ranks come first.
-fn k_nomial_2(call: &Call, parameters: &Parameters, rank: usize) -> Place {
+pub(super) fn k_nomial_2(call: &Call, parameters: &Parameters, rank: usize) -> Place {
     let (n, root) = (call.n_processes, call.root);
     let mut place = trees::k_nomial(parameters.radix, rank, root, n);
     let of = |&child: &usize| Reverse(relative(child, root, n));
