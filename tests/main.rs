@@ -9,6 +9,7 @@ mod compact;
 mod faults;
 mod follow;
 mod gaps;
+mod groupings;
 mod hang;
 mod hosts;
 mod messages;

@@ -35,4 +35,7 @@ pub use rules::{
     Agreed, Baseline, HanAgreed, Made, MpichAgreed, MpichLibrary, Reader, RuledLibrary, made_up,
 };
 pub use run::{Finished, Form, Job, mpirun, run, run_in, run_ranks, tuned};
-pub use schedules::{Forced, MpichSchedules, Schedules, compare_schedules, forced, schedules_of};
+pub use schedules::{
+    Forced, MpichSchedules, Runner, Schedules, compare_groupings, compare_groupings_of_trees,
+    compare_schedules, forced, groupings_of, schedules_of,
+};

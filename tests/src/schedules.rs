@@ -1,6 +1,7 @@
 //! Whether the messages of collectives are those of the schedules that `collbench-schedules` makes of the
 //! algorithms that the library reports, or, of MPICH, that it was told to run.
 
+mod groupings;
 mod mpich;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,7 @@ use crate::room::{Room, side_by_side};
 use crate::rules::RuledLibrary;
 use crate::run::mpirun;
 
+pub use groupings::{Runner, compare_groupings, compare_groupings_of_trees, groupings_of};
 pub use mpich::MpichSchedules;
 
 /// The operations of `programs/schedules.c` that have roots.
@@ -87,7 +89,7 @@ struct Made {
 /// What was compared.
 #[derive(Debug, Clone, Default)]
 pub struct Schedules {
-    /// Calls whose messages are those of their schedule, by algorithm.
+    /// Calls whose messages, or results, are those of their schedule, or grouping, by algorithm.
     pub equal: BTreeMap<String, u64>,
     /// Calls of which they are not.
     pub differences: Vec<String>,
@@ -117,6 +119,15 @@ impl Schedules {
             .map(|((own, _), _)| *own)
             .collect();
         assert!(missing.is_empty(), "{missing:?} of {names:?}");
+    }
+
+    /// The same, with other names of algorithms.
+    #[must_use]
+    pub fn renamed(mut self, name: impl Fn(String) -> String) -> Self {
+        let equal = std::mem::take(&mut self.equal).into_iter();
+        self.equal = equal.map(|(of, n)| (name(of), n)).collect();
+        self.differences = self.differences.into_iter().map(name).collect();
+        self
     }
 
     /// Adds what was compared elsewhere.
@@ -260,13 +271,8 @@ fn ends(process: &Process) -> Vec<End> {
     ends.collect()
 }
 
-/// Compares a call with the schedule of the algorithms that the library reported.
-fn compare(
-    release: Release,
-    made: &Made,
-    parameters: Parameters,
-    of_ranks: &[&Recorded],
-) -> Result<Option<String>, String> {
+/// The algorithms that the library reported for a call of an operation, the same on all processes.
+fn reported<'r>(operation: &str, of_ranks: &[&'r Recorded]) -> Result<Vec<&'r str>, String> {
     let names = &of_ranks[0].algorithms;
     if let Some(other) = of_ranks.iter().find(|of| of.algorithms != *names) {
         let [one, other] = [names, &other.algorithms].map(|names| names.join(" + "));
@@ -274,10 +280,22 @@ fn compare(
     }
     let mut reported: Vec<&str> = names.iter().map(String::as_str).collect();
     // This one the library does not report.
-    let own = OPERATIONS[made.operation].0;
-    if own == "reduce_scatter_block" && !reported.iter().any(|name| name.starts_with(own)) {
+    let own = "reduce_scatter_block";
+    if operation == own && !reported.iter().any(|name| name.starts_with(own)) {
         reported.insert(0, "reduce_scatter_block_basic_linear");
     }
+    Ok(reported)
+}
+
+/// Compares a call with the schedule of the algorithms that the library reported.
+fn compare(
+    release: Release,
+    made: &Made,
+    parameters: Parameters,
+    of_ranks: &[&Recorded],
+) -> Result<Option<String>, String> {
+    let own = OPERATIONS[made.operation].0;
+    let reported = reported(own, of_ranks)?;
     let together = reported.join(" + ");
     let named = ran(&reported, |_| parameters);
     let Some(schedule) = schedule(release, &named, &made.call) else {
@@ -310,7 +328,7 @@ fn compare_with(schedule: &Schedule, ran: &str, of_ranks: &[&Recorded]) -> Resul
     Ok(())
 }
 
-/// How `programs/schedules.c` is run.
+/// How `programs/schedules.c`, or `programs/grouped.c`, is run.
 #[derive(Debug)]
 struct Command {
     /// The launcher, up to the program.
@@ -321,13 +339,20 @@ struct Command {
     seconds: u32,
 }
 
+/// What a run of a [`Command`] left.
+#[derive(Debug)]
+struct Ran {
+    stdout: String,
+    /// The collectives of each process, by rank, in order.
+    of_ranks: Vec<Vec<Recorded>>,
+}
+
 impl Command {
-    /// Runs and records it, and compares each call.
-    fn compare(
-        self,
-        (processes, lengths): (&[usize], &[u64]),
-        each: impl Fn(&Made, &[&Recorded]) -> Result<Option<String>, String>,
-    ) -> Schedules {
+    /// Runs it, and records some layers.
+    ///
+    /// # Errors
+    /// What it said, if it failed.
+    fn run(&self, (processes, lengths): (&[usize], &[u64]), layers: &str) -> Result<Ran, String> {
         let workspace = Workspace::new();
         let trace = workspace.path().join("trace");
         let mut line: Vec<OsString> = vec!["--kill-after=10".into()];
@@ -338,10 +363,10 @@ impl Command {
             ]
             .map(OsString::from),
         );
-        line.extend(["--layers", "calls,algorithms,messages", "-o"].map(OsString::from));
+        line.extend(["--layers", layers, "-o"].map(OsString::from));
         line.extend([trace.clone().into(), "--".into()]);
-        line.extend(self.launcher);
-        line.push(self.executable.into());
+        line.extend(self.launcher.iter().cloned());
+        line.push(self.executable.clone().into());
         line.extend(processes.iter().map(|n| n.to_string().into()));
         line.push("--".into());
         line.extend(lengths.iter().map(|n| n.to_string().into()));
@@ -354,25 +379,37 @@ impl Command {
             .output()
             .expect("timeout can be run");
         drop(room);
-        let mut found = Schedules::default();
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
-            found
-                .differences
-                .push(format!("{:?}: {stderr}", self.environment));
-            return found;
+            return Err(format!("{:?}: {stderr}", self.environment));
         }
-        let stdout = String::from_utf8_lossy(&output.stdout);
+        let of_ranks = rank_files(&trace).into_iter().map(|path| recorded(&path));
+        Ok(Ran {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            of_ranks: of_ranks.collect(),
+        })
+    }
+
+    /// Runs and records it, and compares each call.
+    fn compare(
+        self,
+        sizes: (&[usize], &[u64]),
+        each: impl Fn(&Made, &[&Recorded]) -> Result<Option<String>, String>,
+    ) -> Schedules {
+        let mut found = Schedules::default();
+        let Ran { stdout, of_ranks } = match self.run(sizes, "calls,algorithms,messages") {
+            Ok(ran) => ran,
+            Err(error) => {
+                found.differences.push(error);
+                return found;
+            }
+        };
         let refused: Vec<usize> = stdout
             .lines()
             .filter_map(|line| line.parse().ok())
             .collect();
-        let of_ranks: Vec<Vec<Recorded>> = rank_files(&trace)
-            .iter()
-            .map(|path| recorded(path))
-            .collect();
         let mut next = vec![0; of_ranks.len()];
-        for made in made(processes, lengths) {
+        for made in made(sizes.0, sizes.1) {
             let mut calls = Vec::new();
             for rank in 0..made.call.n_processes {
                 calls.push(&of_ranks[rank][next[rank]]);
@@ -395,6 +432,23 @@ impl Command {
     }
 }
 
+/// `programs/schedules.c`, or another program that is called alike, told to run some algorithms.
+fn told(library: &RuledLibrary, forced: Forced, processes: &[usize]) -> Command {
+    let mut launcher = mpirun(processes.iter().copied().max().unwrap_or(1));
+    launcher[0].clone_from(&library.launcher[0]);
+    let mut environment = forced.variables(library.reader.has_sparbit);
+    environment.push(("OMPI_MCA_mpi_yield_when_idle".to_owned(), "1".to_owned()));
+    if !library.library.is_empty() {
+        environment.push(("LD_LIBRARY_PATH".to_owned(), library.library.clone()));
+    }
+    Command {
+        launcher,
+        executable: library.executable.clone(),
+        environment,
+        seconds: 300,
+    }
+}
+
 /// Runs all operations with an algorithm, and compares all calls with its schedules.
 ///
 /// # Panics
@@ -407,19 +461,7 @@ pub fn compare_schedules(
     (processes, lengths): (&[usize], &[u64]),
 ) -> Schedules {
     let is_five = library.reader.has_sparbit;
-    let mut launcher = mpirun(processes.iter().copied().max().unwrap_or(1));
-    launcher[0].clone_from(&library.launcher[0]);
-    let mut environment = forced.variables(is_five);
-    environment.push(("OMPI_MCA_mpi_yield_when_idle".to_owned(), "1".to_owned()));
-    if !library.library.is_empty() {
-        environment.push(("LD_LIBRARY_PATH".to_owned(), library.library.clone()));
-    }
-    let command = Command {
-        launcher,
-        executable: library.executable.clone(),
-        environment,
-        seconds: 300,
-    };
+    let command = told(library, forced, processes);
     let release = if is_five {
         Release::V5_0
     } else {

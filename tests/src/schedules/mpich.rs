@@ -24,6 +24,22 @@ const NOT_IN_4: [&str; 9] = [
 /// Algorithms that MPICH 5 does not have.
 const NOT_IN_5: [&str; 1] = ["MPIR_Barrier_intra_dissemination"];
 
+/// With which parameters algorithms are run.
+pub(super) const PARAMETERS: [Parameters; 2] = [
+    Parameters {
+        segment_bytes: 0,
+        chains: 4,
+        radix: 4,
+        requests: 0,
+    },
+    Parameters {
+        segment_bytes: 1024,
+        chains: 4,
+        radix: 3,
+        requests: 2,
+    },
+];
+
 /// An MPICH that runs `programs/schedules.c`.
 #[derive(Debug)]
 pub struct MpichSchedules {
@@ -42,13 +58,23 @@ impl MpichSchedules {
     /// If the program for it cannot be compiled.
     #[must_use]
     pub fn of_debian() -> Option<Self> {
+        Self::of_debian_with("schedules.c")
+    }
+
+    /// That library, and a program of `programs/`.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::of_debian`].
+    #[must_use]
+    pub fn of_debian_with(name: &str) -> Option<Self> {
         let usr = target_dir().join("mpis/debian-mpich/usr");
         let libraries = usr.join("lib/x86_64-linux-gnu");
         let include = usr.join("include/x86_64-linux-gnu/mpich");
         let library = libraries.join("libmpich.so.12");
         library.exists().then(|| Self {
             launcher: usr.join("bin/mpiexec.hydra"),
-            executable: compile("schedules-mpich-4", include, library),
+            executable: compile(name, "mpich-4", include, library),
             libraries,
             names: names().filter(|name| !NOT_IN_4.contains(name)).collect(),
         })
@@ -61,12 +87,22 @@ impl MpichSchedules {
     /// As [`Self::of_debian`].
     #[must_use]
     pub fn five() -> Option<Self> {
+        Self::five_with("schedules.c")
+    }
+
+    /// That library, and a program of `programs/`.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::of_debian`].
+    #[must_use]
+    pub fn five_with(name: &str) -> Option<Self> {
         let root = target_dir().join("mpis/mpich");
         let libraries = root.join("lib");
         let library = libraries.join("libmpi.so.12");
         library.exists().then(|| Self {
             launcher: root.join("bin/mpiexec"),
-            executable: compile("schedules-mpich-5", root.join("include"), library),
+            executable: compile(name, "mpich-5", root.join("include"), library),
             libraries,
             names: names().filter(|name| !NOT_IN_5.contains(name)).collect(),
         })
@@ -79,19 +115,9 @@ impl MpichSchedules {
     /// If a command cannot be run.
     #[must_use]
     pub fn compare(&self, processes: &[usize], lengths: &[u64]) -> Schedules {
-        let parameters = [
-            Parameters::default(),
-            Parameters {
-                segment_bytes: 1024,
-                radix: 3,
-                requests: 2,
-                ..Parameters::default()
-            },
-        ];
         let mut sum = Schedules::default();
-        let n_runs = (OPERATIONS.iter()).map(|(own, _)| self.of(own).len()).max();
-        for number in 0..n_runs.unwrap_or(0) {
-            for parameters in parameters {
+        for number in 0..self.most_algorithms(&OPERATIONS.map(|(own, _)| own)) {
+            for parameters in PARAMETERS {
                 sum.add(self.run(number, parameters, (processes, lengths)));
             }
         }
@@ -104,19 +130,31 @@ impl MpichSchedules {
         sum
     }
 
+    /// How many algorithms that one of some operations has that has most.
+    pub(super) fn most_algorithms(&self, operations: &[&str]) -> usize {
+        let n = operations.iter().map(|own| self.of(own).len());
+        n.max().unwrap_or(0)
+    }
+
     /// The algorithms of an operation.
-    fn of(&self, operation: &str) -> Vec<&'static str> {
+    pub(super) fn of(&self, operation: &str) -> Vec<&'static str> {
         let is_of = |name: &&&str| split(name).0 == operation;
         self.names.iter().filter(is_of).copied().collect()
     }
 
-    /// All operations with the algorithms that have a number, from 0; those that have fewer begin again.
-    fn run(&self, number: usize, parameters: Parameters, sizes: (&[usize], &[u64])) -> Schedules {
+    /// The program, told to run the algorithms that have a number, from 0, of all operations; those that have fewer begin
+    /// again.
+    pub(super) fn told(
+        &self,
+        number: usize,
+        parameters: Parameters,
+        processes: &[usize],
+    ) -> (Command, [&'static str; OPERATIONS.len()]) {
         let algorithms = OPERATIONS.map(|(own, _)| {
             let of = self.of(own);
             of[number % of.len()]
         });
-        let n_ranks = sizes.0.iter().max().unwrap_or(&1);
+        let n_ranks = processes.iter().max().unwrap_or(&1);
         let command = Command {
             launcher: vec![
                 self.launcher.clone().into(),
@@ -127,6 +165,12 @@ impl MpichSchedules {
             environment: self.environment(&algorithms, parameters),
             seconds: 600,
         };
+        (command, algorithms)
+    }
+
+    /// All operations with the algorithms that have a number.
+    fn run(&self, number: usize, parameters: Parameters, sizes: (&[usize], &[u64])) -> Schedules {
+        let (command, algorithms) = self.told(number, parameters, sizes.0);
         command.compare(sizes, |made, of_ranks| {
             let name = algorithms[made.operation];
             let has_unknown = |of: &&Recorded| of.ends.contains(&End::Receive { from: None });
@@ -200,20 +244,21 @@ fn split(name: &str) -> (String, &str) {
     (operation.to_lowercase(), algorithm)
 }
 
-fn compile(name: &str, include: PathBuf, library: PathBuf) -> PathBuf {
-    let executable = target_dir().join("tmp").join(name);
+fn compile(name: &str, of: &str, include: PathBuf, library: PathBuf) -> PathBuf {
+    let stem = name.trim_end_matches(".c");
+    let executable = target_dir().join(format!("tmp/{stem}-{of}"));
     std::fs::create_dir_all(target_dir().join("tmp")).expect("a folder for programs");
     let compiled = std::process::Command::new("gcc")
         .args(["-w", "-O1", "-I"])
         .arg(include)
-        .arg(source_dir().join("programs/schedules.c"))
+        .arg(source_dir().join("programs").join(name))
         .arg(library)
         .arg("-o")
         .arg(&executable)
         .status();
     assert!(
         compiled.is_ok_and(|status| status.success()),
-        "schedules.c compiles for {name}"
+        "{name} compiles for {of}"
     );
     executable
 }
