@@ -20,7 +20,7 @@ fn results_of_each_algorithm_have_the_bits_of_its_grouping() {
     let mut forced = forced(&algorithms);
     let is_long = long_or(true, false);
     forced.retain(|of| is_long || of.parameters.segment_bytes == 0);
-    groupings_of(&library, &forced, sizes).expect();
+    groupings_of(&library, &Runner::default(), &forced, sizes).expect();
 }
 
 #[test]

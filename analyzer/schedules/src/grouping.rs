@@ -174,28 +174,33 @@ impl Grouping {
         (0..self.n_ranks()).map(of_rank).collect()
     }
 
-    /// The expressions of the elements that a process gets, such as `(0+1)+2`, each with the number of elements.
+    /// The expressions of the elements that a process gets, such as `(0+1)+2`, each with the number of elements. Of two sides the
+    /// one with the lowest rank comes first.
     #[must_use]
     pub fn expressions(&self, rank: usize) -> Vec<(u64, String)> {
         let blocks = self.result(rank).iter();
         blocks
-            .map(|block| {
-                let mut text = String::new();
-                self.write(block.term, false, &mut text);
-                (block.elements, text)
-            })
+            .map(|block| (block.elements, self.written(block.term).1))
             .collect()
     }
 
-    fn write(&self, term: Term, is_part: bool, text: &mut String) {
+    /// An expression, with the lowest of its ranks.
+    fn written(&self, term: Term) -> (usize, String) {
+        let Node::Sum(sides) = self.nodes[term.idx()] else {
+            return self.written_side(term);
+        };
+        let mut sides = sides.map(|side| self.written_side(side));
+        sides.sort();
+        let [(lowest, one), (_, other)] = sides;
+        (lowest, format!("{one}+{other}"))
+    }
+
+    fn written_side(&self, term: Term) -> (usize, String) {
         match self.nodes[term.idx()] {
-            Node::Contribution(rank) => text.push_str(&rank.to_string()),
-            Node::Sum([one, other]) => {
-                text.push_str(if is_part { "(" } else { "" });
-                self.write(one, true, text);
-                text.push('+');
-                self.write(other, true, text);
-                text.push_str(if is_part { ")" } else { "" });
+            Node::Contribution(rank) => (rank, rank.to_string()),
+            Node::Sum(_) => {
+                let (lowest, text) = self.written(term);
+                (lowest, format!("({text})"))
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Whether what reductions give has the bits of the groupings of their algorithms: runs each algorithm of Open MPI,
-//! or of MPICH, or trees of all shapes on several hosts, and compares every call.
+//! or of MPICH, or trees of all shapes, and compares every call.
 
 use std::process::ExitCode;
 
@@ -10,10 +10,10 @@ use collbench_tests::{
 
 /// What `--help` prints.
 const HELP: &str = "\
-grouping-agreement [--library system|5|mpich4|mpich5|trees] [--processes N,N..] [--bytes N,N..] [--algorithm N] [--runs N]
+grouping-agreement [--library system|5|mpich4|mpich5|hosts|trees] [--processes N,N..] [--bytes N,N..] [--algorithm N] [--runs N]
 
-The status is 1 where something differs. 'trees': those of all shapes, on three hosts that are made on this machine, with
-ranks block by block and round robin; their segments are compared too.
+The status is 1 where something differs. 'hosts': Open MPI of the system, on three hosts that are made on this machine,
+with ranks block by block and round robin. 'trees': trees of all shapes, on such hosts.
 --processes  sizes of communicators [default: 4,5,6,7,8,9,10,11,12]
 --bytes      payloads, multiples of 8 [default: 8,264,65536]
 --algorithm  only the algorithms of Open MPI with this number
@@ -66,13 +66,18 @@ fn main() -> ExitCode {
                 .map(|library| library.compare_groupings(sizes)),
             "mpich5" => MpichSchedules::five_with("grouped.c")
                 .map(|library| library.compare_groupings(sizes)),
-            "trees" => over_trees(sizes),
+            "hosts" => with_mappings(sizes.0, |runner| {
+                let library = RuledLibrary::of_the_system_with("grouped.c");
+                groupings_of(&library, runner, &forced(&algorithms), sizes)
+            }),
+            "trees" => with_mappings(sizes.0, |runner| over_trees(runner, sizes)),
             _ => {
                 let library = match &*library {
                     "5" => RuledLibrary::five_with("grouped.c"),
                     _ => Some(RuledLibrary::of_the_system_with("grouped.c")),
                 };
-                library.map(|library| groupings_of(&library, &forced(&algorithms), sizes))
+                let here = Runner::default();
+                library.map(|library| groupings_of(&library, &here, &forced(&algorithms), sizes))
             }
         };
         let Some(found) = found else {
@@ -101,30 +106,46 @@ fn main() -> ExitCode {
     }
 }
 
-/// On three hosts, with both mappings.
-fn over_trees(sizes: (&[usize], &[u64])) -> Option<Schedules> {
+/// What is found on three hosts with both mappings.
+fn with_mappings(
+    processes: &[usize],
+    each: impl Fn(&Runner<'_>) -> Schedules,
+) -> Option<Schedules> {
     let cluster = Cluster::up("groupings", &["--hosts", "3"])?;
     let variable = cluster.variable();
+    let most = processes.iter().max().copied().unwrap_or(1);
+    let blocks = format!("ppr:{}:node", most.div_ceil(3));
     let mut sum = Schedules::default();
-    for mapping in ["slot", "node"] {
-        let most = sizes.0.iter().max().copied().unwrap_or(1);
-        let slots = format!("ppr:{}:node", most.div_ceil(3));
-        let by = if mapping == "slot" { &*slots } else { mapping };
-        for [ranks, hosts] in SHAPES {
-            let text = format!(
-                "[[tree]]\noperations = [\"allreduce\"]\nshape = {{ ranks = \"{ranks}\", hosts = \"{hosts}\" }}\n"
-            );
-            let rooted = text.replace("allreduce", "reduce");
-            let has_exchange = [ranks, hosts].contains(&"exchange");
-            let text = if has_exchange { text } else { text + &rooted };
-            let runner = Runner {
-                launcher: vec![cluster.script().into(), "mpirun".into()],
-                options: &["--map-by", by],
-                variables: &[variable],
-            };
-            let found = compare_groupings_of_trees(&runner, &text, sizes);
-            sum.add(found.renamed(|of| format!("{of}: {ranks}, {hosts} of hosts, by {mapping}")));
-        }
+    for (by, name) in [(&*blocks, "block by block"), ("node", "round robin")] {
+        let found = each(&Runner {
+            launcher: vec![cluster.script().into(), "mpirun".into()],
+            options: &["--map-by", by],
+            variables: &[variable],
+        });
+        sum.add(found.renamed(|of| format!("{of}, {name}")));
     }
     Some(sum)
+}
+
+/// Trees of all shapes.
+fn over_trees(runner: &Runner<'_>, sizes: (&[usize], &[u64])) -> Schedules {
+    let mut sum = Schedules::default();
+    for [ranks, hosts] in SHAPES {
+        let of = |operation: &str| {
+            format!(
+                "[[tree]]\noperations = [\"{operation}\"]\nshape = {{ ranks = \"{ranks}\", hosts = \"{hosts}\" }}\n"
+            )
+        };
+        // An exchange has no root.
+        let has_exchange = [ranks, hosts].contains(&"exchange");
+        let rooted = if has_exchange {
+            String::new()
+        } else {
+            of("reduce")
+        };
+        let text = of("allreduce") + &rooted;
+        let found = compare_groupings_of_trees(runner, &text, sizes);
+        sum.add(found.renamed(|of| format!("{of}: {ranks}, {hosts} of hosts")));
+    }
+    sum
 }

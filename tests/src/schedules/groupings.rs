@@ -1,6 +1,7 @@
 //! What reductions give, to the bit, compared with the groupings that `collbench-schedules` says they have.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 use collbench_formats::tree::{Collective, Place};
@@ -137,17 +138,21 @@ impl Said {
         said
     }
 
-    /// Whether what each process got is what a grouping says; `None`: the call was refused.
-    fn is(&self, made: &Made, grouping: &Grouping) -> Result<Option<()>, String> {
+    fn is_refused(&self, made: &Made) -> bool {
+        let mut ranks = 0..made.call.n_processes;
+        ranks.any(|rank| self.results.get(&(made.number, rank)) == Some(&None))
+    }
+
+    /// Whether what each process got is what a grouping says.
+    fn compare(&self, made: &Made, grouping: &Grouping) -> Result<(), String> {
         let expected = grouping.evaluate(
             |rank| made.op.contribution(rank),
             |one, other| made.op.combine(one, other),
         );
         for (rank, expected) in expected.iter().enumerate() {
             let got = match self.results.get(&(made.number, rank)) {
-                Some(None) => return Ok(None),
                 Some(Some(runs)) => &runs[..],
-                None => &[],
+                _ => &[],
             };
             let expected = runs(expected);
             if got != expected {
@@ -157,7 +162,7 @@ impl Said {
                 ));
             }
         }
-        Ok(Some(()))
+        Ok(())
     }
 }
 
@@ -182,14 +187,17 @@ fn compare<'m>(
 ) -> Schedules {
     let mut found = Schedules::default();
     for made in made {
+        if said.is_refused(made) {
+            found.refused += 1;
+            continue;
+        }
         let of = each(made).and_then(|of| match of {
-            Some((name, grouping)) => Ok(said.is(made, &grouping)?.map(|()| name)),
-            None => Ok(Some(String::new())),
+            Some((name, grouping)) => said.compare(made, &grouping).map(|()| Some(name)),
+            None => Ok(None),
         });
         match of {
-            Ok(Some(name)) if name.is_empty() => {}
             Ok(Some(name)) => *found.equal.entry(name).or_default() += 1,
-            Ok(None) => found.refused += 1,
+            Ok(None) => {}
             Err(difference) => {
                 let Made { op, call, .. } = made;
                 let of = made.operation;
@@ -216,6 +224,17 @@ fn records<'r>(made: &[Made], of_ranks: &'r [Vec<Recorded>]) -> Vec<Vec<&'r Reco
     made.iter().map(of_call).collect()
 }
 
+/// What launches a program on some hosts.
+#[derive(Debug, Clone, Default)]
+pub struct Runner<'a> {
+    /// The launcher, without the number of processes; empty for the `mpirun` of the library.
+    pub launcher: Vec<OsString>,
+    /// Words for it.
+    pub options: &'a [&'a str],
+    /// Variables for all.
+    pub variables: &'a [(&'a str, &'a str)],
+}
+
 /// Runs all reductions of Open MPI with an algorithm, and compares what each process gets.
 ///
 /// # Panics
@@ -224,19 +243,29 @@ fn records<'r>(made: &[Made], of_ranks: &'r [Vec<Recorded>]) -> Vec<Vec<&'r Reco
 #[must_use]
 pub fn compare_groupings(
     library: &RuledLibrary,
+    runner: &Runner<'_>,
     forced: Forced,
     sizes: (&[usize], &[u64]),
 ) -> Schedules {
-    let Ran { stdout, of_ranks } =
-        match told(library, forced, sizes.0).run(sizes, "calls,algorithms") {
-            Ok(ran) => ran,
-            Err(error) => {
-                return Schedules {
-                    differences: vec![error],
-                    ..Schedules::default()
-                };
-            }
-        };
+    let mut command = told(library, forced, sizes.0);
+    if !runner.launcher.is_empty() {
+        let n_ranks = sizes.0.iter().max().unwrap_or(&1).to_string();
+        command.launcher = [&runner.launcher[..], &["-n".into(), n_ranks.into()]].concat();
+    }
+    let options = runner.options.iter().map(OsString::from);
+    command.launcher.extend(options);
+    let variables = runner.variables.iter();
+    let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    command.environment.extend(variables);
+    let Ran { stdout, of_ranks } = match command.run(sizes, "calls,algorithms") {
+        Ok(ran) => ran,
+        Err(error) => {
+            return Schedules {
+                differences: vec![error],
+                ..Schedules::default()
+            };
+        }
+    };
     let made = made(sizes);
     let records = records(&made, &of_ranks);
     let found = compare(&Said::of(&stdout), &made, |made| {
@@ -269,10 +298,13 @@ pub fn compare_groupings(
 #[must_use]
 pub fn groupings_of(
     library: &RuledLibrary,
+    runner: &Runner<'_>,
     forced: &[Forced],
     sizes: (&[usize], &[u64]),
 ) -> Schedules {
-    let of_each = side_by_side(forced, |&forced| compare_groupings(library, forced, sizes));
+    let of_each = side_by_side(forced, |&forced| {
+        compare_groupings(library, runner, forced, sizes)
+    });
     let mut sum = Schedules::default();
     of_each.into_iter().for_each(|of| sum.add(of));
     sum
@@ -303,9 +335,6 @@ impl MpichSchedules {
                     let mut operations = OPERATIONS.iter();
                     let at = operations.position(|(own, _)| *own == made.operation);
                     let name = algorithms[at.expect("a reduction is an operation")];
-                    if said.results.get(&(made.number, made.call.root)) == Some(&None) {
-                        return Ok(None);
-                    }
                     let grouping = mpich::grouping(name, &made.call, &parameters);
                     let grouping = grouping.ok_or_else(|| format!("no grouping of {name}"))?;
                     Ok(Some((name.to_owned(), grouping)))
@@ -314,17 +343,6 @@ impl MpichSchedules {
         }
         sum
     }
-}
-
-/// What launches a program on some hosts.
-#[derive(Debug, Clone, Default)]
-pub struct Runner<'a> {
-    /// The launcher, without the number of processes; empty for the `mpirun` in `PATH`.
-    pub launcher: Vec<std::ffi::OsString>,
-    /// Words for it.
-    pub options: &'a [&'a str],
-    /// Variables for all.
-    pub variables: &'a [(&'a str, &'a str)],
 }
 
 /// Runs all reductions over the trees of a file, and compares the sums that each process gets. Others than allreduce and

@@ -5,10 +5,8 @@
 //! In a reduce the tree is looked at from the root of the call: joins on its path combine what comes
 //! from all other sides.
 
-use std::collections::HashMap;
-
 use collbench_formats::tree::{Collective, Wrappers};
-use collbench_plans::{Flow, Paths, Place, Station, Step, steps};
+use collbench_plans::{Paths, Station};
 
 use super::{NoSchedule, TreeCall, segments};
 use crate::grouping::{Grouping, Numerics, Term, Terms};
@@ -35,8 +33,9 @@ pub fn grouping(tree: &Wrappers, call: &TreeCall) -> Result<Option<Grouping>, No
     let mut terms = Terms::default();
     Ok(match call.collective {
         Collective::Allreduce => {
-            let term = at_the_bottom(&paths, &mut terms);
-            Some(Grouping::for_all(n, terms, [(elements, term)]))
+            let joined = joined(&paths, &mut terms);
+            let bottommost = joined.last();
+            bottommost.map(|&term| Grouping::for_all(n, terms, [(elements, term)]))
         }
         Collective::Reduce => {
             let term = at_the_root(&paths, root, &mut terms);
@@ -72,67 +71,50 @@ pub fn numerics(
     })
 }
 
-/// Values of a step or a join in the order in which they are given: the last two are combined first.
+/// Values of a join, in the order in which it has them: the last two are combined first.
 fn together(values: &[Term], terms: &mut Terms) -> Term {
     terms.one_by_one(values.iter().rev().copied())
 }
 
-/// What the bottommost join makes of all contributions.
-fn at_the_bottom(paths: &Paths, terms: &mut Terms) -> Term {
+/// What each join makes of the values of all its contributors, by join.
+fn joined(paths: &Paths, terms: &mut Terms) -> Vec<Term> {
     let mut joined: Vec<Term> = Vec::with_capacity(paths.joins.len());
     for join in &paths.joins {
-        let edges = join.contributors.iter().map(|&edge| &paths.edges[edge]);
-        let values = edges.map(|edge| match edge.from {
-            Station::Rank(rank) => terms.contribution(rank as usize),
-            Station::Join(above) => joined[above],
-        });
+        let edges = join.contributors.iter();
+        let values = edges.map(|&edge| brought(paths, edge, &joined, terms));
         let values: Vec<Term> = values.collect();
         joined.push(together(&values, terms));
     }
-    *joined.last().expect("a tree has a bottommost join")
+    joined
 }
 
-/// What the root of a reduce makes of all contributions: each process goes on with its steps as soon as what they take
-/// is there.
-fn at_the_root(paths: &Paths, root: u32, terms: &mut Terms) -> Term {
-    let ranks = 0..paths.n_ranks() as u32;
-    let todo: Vec<Vec<Step>> = ranks
-        .map(|me| steps(paths, Flow::ToRoot, root, me))
-        .collect();
-    let mut next = vec![0; todo.len()];
-    let mut values: HashMap<Place, Term> = HashMap::new();
-    let mut result = None;
-    // Of messages, which a tag tells apart, the other end is the receiver here.
-    let input = |me: u32, place: Place| match place {
-        Place::Message { tag, .. } => Place::Message { other: me, tag },
-        in_memory => in_memory,
-    };
-    loop {
-        let before: usize = next.iter().sum();
-        for (me, steps) in (0..).zip(&todo) {
-            while let Some(step) = steps.get(next[me as usize]) {
-                let taken = step.inputs.iter().map(|of| match of.from {
-                    Place::Program => Some(terms.contribution(me as usize)),
-                    place => values.get(&input(me, place)).copied(),
-                });
-                let taken: Option<Vec<Term>> = taken.collect();
-                let Some(taken) = taken else {
-                    break;
-                };
-                let value = together(&taken, terms);
-                for output in &step.outputs {
-                    if output.to == Place::Program {
-                        result = Some(value);
-                    } else {
-                        values.insert(output.to, value);
-                    }
-                }
-                next[me as usize] += 1;
-            }
-        }
-        if next.iter().sum::<usize>() == before {
-            break;
-        }
+/// What comes over an edge, toward the bottommost join.
+fn brought(paths: &Paths, edge: usize, joined: &[Term], terms: &mut Terms) -> Term {
+    match paths.edges[edge].from {
+        Station::Rank(rank) => terms.contribution(rank as usize),
+        Station::Join(above) => joined[above],
     }
-    result.expect("what the root waits for comes")
+}
+
+/// What the root of a reduce makes of all contributions. Each join on its path puts together what comes from all other sides,
+/// what comes from below last. At the first one the root does so itself, with its own contribution in its place; if that is on
+/// another host, its own contribution comes before all others.
+fn at_the_root(paths: &Paths, root: u32, terms: &mut Terms) -> Term {
+    let joined = joined(paths, terms);
+    let first = paths.first_edges[root as usize];
+    let next = |edge: &usize| paths.joins[paths.edges[*edge].to].below;
+    let path: Vec<usize> = std::iter::successors(Some(first), next).collect();
+    let is_apart = paths.edges[first].is_proxy;
+    let mut back: Option<Term> = None;
+    for &edge in path.iter().rev() {
+        let is_roots = edge == first && !is_apart;
+        let contributors = paths.joins[paths.edges[edge].to].contributors.iter();
+        let others = contributors.filter(|&&other| is_roots || other != edge);
+        let values = others.map(|&other| brought(paths, other, &joined, terms));
+        let values: Vec<Term> = values.chain(back).collect();
+        back = (!values.is_empty()).then(|| together(&values, terms));
+    }
+    let own = is_apart.then(|| terms.contribution(root as usize));
+    let values: Vec<Term> = own.into_iter().chain(back).collect();
+    together(&values, terms)
 }

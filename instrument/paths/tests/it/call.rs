@@ -37,7 +37,7 @@ impl Call {
     }
 
     /// What a rank gives.
-    fn value(&self, rank: u32) -> Vec<u8> {
+    pub(crate) fn value(&self, rank: u32) -> Vec<u8> {
         let mut random = Random::new(self.salt ^ u64::from(rank) << 32);
         let n_words = self.count * self.op.element_bytes() / 8;
         let words = (0..n_words).map(|_| match self.op {

@@ -4,6 +4,7 @@ mod call;
 mod collectors;
 mod course;
 mod divided;
+mod groupings;
 mod kernels;
 mod lengths;
 mod one_copy;
