@@ -43,7 +43,9 @@ pub use parameters::{LinkClass, LinkTooFew, Parameters, UnknownHost};
 pub use recorded::{Class, CollectiveCall, Instance, OwnTree, Pass, Recorded, Sample};
 pub use replay::Ratios;
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
-pub use search::{Chosen, Found, FoundTree, Gain, OfCalls, Search, Tried, What, search};
+pub use search::{
+    Bits, Chosen, Found, FoundTree, Gain, OfCalls, Results, Search, Tried, What, search,
+};
 pub use whole_run::RunPrediction;
 
 use known::{Known, Measured, Modelled, Unknown};

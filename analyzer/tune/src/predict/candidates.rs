@@ -63,6 +63,8 @@ pub struct Candidate {
     pub schedule: Schedule,
     /// Which processes exchange values in the memory of their host, by sender and receiver, and how: over trees only.
     pub in_memory: BTreeMap<(usize, usize), InMemory>,
+    /// The algorithm, and those of which it consists, with their parameters; none of a tree, and where it is not known.
+    pub named: Vec<(String, Parameters)>,
 }
 
 impl Candidate {
@@ -77,6 +79,7 @@ impl Candidate {
             segment_bytes: 0,
             schedule: tree.schedule.schedule,
             in_memory: tree.schedule.in_memory,
+            named: Vec::new(),
         }
     }
 
@@ -136,7 +139,7 @@ pub(super) fn release(library: Library) -> Release {
 }
 
 /// The call of a class. Elements are as long as their number allows: it is not recorded.
-fn call(class: &Class) -> Call {
+pub(super) fn call(class: &Class) -> Call {
     let element_bytes = 1 << class.bytes.trailing_zeros().min(3);
     Call {
         n_processes: class.ranks.len(),
@@ -193,6 +196,7 @@ pub(super) fn that_ran(library: KnownLibrary, class: &Class) -> Option<Candidate
                     segment_bytes,
                     schedule,
                     in_memory: BTreeMap::new(),
+                    named: owned(&named),
                 });
             }
         }
@@ -214,6 +218,7 @@ fn as_its_messages(class: &Class) -> Option<Candidate> {
         segment_bytes: 0,
         schedule: as_recorded::schedule(class)?,
         in_memory: BTreeMap::new(),
+        named: Vec::new(),
     })
 }
 
@@ -279,9 +284,15 @@ fn candidates_with(library: KnownLibrary, class: &Class, segments: &[u64]) -> Ve
                     segment_bytes,
                     schedule,
                     in_memory: BTreeMap::new(),
+                    named: owned(&named),
                 });
             }
         }
     }
     found
+}
+
+fn owned(named: &[Named<'_>]) -> Vec<(String, Parameters)> {
+    let each = named.iter();
+    each.map(|of| (of.name.to_owned(), of.parameters)).collect()
 }

@@ -9,6 +9,7 @@
 //! Simulated annealing of trees: see `docs/tune.md`.
 
 mod anneal;
+mod bits;
 mod document;
 mod file;
 mod lateness;
@@ -37,6 +38,7 @@ use super::{
     RunPrediction,
 };
 use anneal::{Limits, anneal};
+pub use bits::{Bits, Results};
 use moves::Freedom;
 use objective::{FEW, Instances, MANY, Objective, OfClass, Trial, rule_of};
 use tree::HostTree;
@@ -59,6 +61,8 @@ pub struct Search {
     pub evaluations: u32,
     /// The time to search, at most.
     pub time: Option<Duration>,
+    /// Which results of reductions may have other bits.
+    pub results: Results,
 }
 
 impl Default for Search {
@@ -67,6 +71,7 @@ impl Default for Search {
             seed: 1,
             evaluations: EVALUATIONS,
             time: None,
+            results: Results::default(),
         }
     }
 }
@@ -109,6 +114,8 @@ pub struct Tried {
     pub algorithm: Option<Chosen>,
     /// The best tree.
     pub tree: Option<Chosen>,
+    /// What would gain more, and is left out since its results have other bits than they may have.
+    pub other_bits: Vec<Chosen>,
 }
 
 /// The best of its kind.
@@ -122,6 +129,8 @@ pub struct Chosen {
     pub why_not: Option<String>,
     /// How long the median instance takes, by class.
     pub predicted: Vec<Band>,
+    /// Which bits its results have; `None` where nothing is combined.
+    pub bits: Option<Bits>,
 }
 
 /// What is chosen.
@@ -351,10 +360,7 @@ impl<'r> Searcher<'_, 'r> {
         let classes = of
             .iter()
             .map(|of| OfClass::new(self.model, of.number, self.groups, self.options.seed));
-        let objective = Objective {
-            classes: classes.collect::<Result<_, _>>()?,
-            hosts: &self.model.recorded.hosts,
-        };
+        let objective = Objective::new(classes.collect::<Result<_, _>>()?, self.model);
         let errors = of.iter().filter_map(|of| of.identity.as_ref().ok());
         let error = errors
             .map(|of: &Identity| (of.ratio - 1.0).abs())
@@ -370,14 +376,13 @@ impl<'r> Searcher<'_, 'r> {
             error,
             algorithm: None,
             tree: None,
+            other_bits: Vec::new(),
         };
         let algorithms = tried.evaluated(&objective, objective.algorithms());
-        let algorithm = finalist(&objective, algorithms);
-        tried.algorithm = algorithm.and_then(|trial| self.chosen(&objective, trial, &ran, error));
+        tried.algorithm = self.best(&objective, algorithms, (&ran, error), &mut tried.other_bits);
         if call(objective.classes[0].class).is_some() {
             let trees = self.trees(&objective, &mut tried);
-            let tree = finalist(&objective, trees);
-            tried.tree = tree.and_then(|trial| self.chosen(&objective, trial, &ran, error));
+            tried.tree = self.best(&objective, trees, (&ran, error), &mut tried.other_bits);
         }
         Ok(tried)
     }
@@ -408,8 +413,15 @@ impl<'r> Searcher<'_, 'r> {
         if tree::n_hosts(places) < 3 || (has_root && !is_one_root) {
             return trees;
         }
+        let limits = Limits {
+            evaluations: self.options.evaluations,
+            deadline: self.deadline,
+            results: self.options.results,
+        };
         trees.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let begin = trees.iter().find_map(|(trial, cost_ns)| {
+        let allowed = trees.iter();
+        let mut allowed = allowed.filter(|(of, _)| objective.is_allowed(of, limits.results));
+        let begin = allowed.find_map(|(trial, cost_ns)| {
             let Trial::Tree(form) = trial else {
                 return None;
             };
@@ -418,10 +430,6 @@ impl<'r> Searcher<'_, 'r> {
         });
         let Some((begin, cost_ns)) = begin else {
             return trees;
-        };
-        let limits = Limits {
-            evaluations: self.options.evaluations,
-            deadline: self.deadline,
         };
         let freedom = Freedom {
             is_root_free: !has_root,
@@ -469,6 +477,28 @@ impl<'r> Searcher<'_, 'r> {
         rules.map(|rule| rule.form.clone()).collect()
     }
 
+    /// The best of some trials whose results may be taken; what is better, and proposed but for that, is added to `other_bits`.
+    fn best(
+        &self,
+        objective: &Objective<'r, '_>,
+        trials: Vec<(Trial, f64)>,
+        (ran, error): (&[Vec<f64>], f64),
+        other_bits: &mut Vec<Chosen>,
+    ) -> Option<Chosen> {
+        let is_allowed = |of: &Trial| objective.is_allowed(of, self.options.results);
+        let (allowed, others): (Vec<_>, Vec<_>) =
+            (trials.into_iter()).partition(|(of, _)| is_allowed(of));
+        let chosen = |trials| {
+            let trial = finalist(objective, trials)?;
+            self.chosen(objective, trial, ran, error)
+        };
+        let best = chosen(allowed);
+        let gain = best.as_ref().map_or(0.0, |of| of.gain.mean.max(0.0));
+        let other = chosen(others).filter(|of| of.why_not.is_none() && of.gain.mean > gain);
+        other_bits.extend(other);
+        best
+    }
+
     /// What a trial gains; `None` for what does the same as what ran.
     fn chosen(
         &self,
@@ -497,6 +527,7 @@ impl<'r> Searcher<'_, 'r> {
             )
         });
         let predicted = predicted.collect::<Option<_>>()?;
+        let bits = objective.bits(&trial);
         let what = match trial {
             Trial::Ran => return None,
             Trial::Algorithm { function, number } => What::Algorithm { function, number },
@@ -512,6 +543,7 @@ impl<'r> Searcher<'_, 'r> {
         Some(Chosen {
             predicted,
             why_not: gain.why_not(error),
+            bits,
             what,
             gain,
         })

@@ -12,7 +12,7 @@ use collbench_schedules::{self as schedules, Call, Link, Network, Schedule, Way,
 use collbench_stats::random::Random;
 use collbench_tree_files::TreeFile;
 use collbench_tune::predict::{
-    Chosen, Class, Found, Given, Instance, OwnTree, Recorded, Search, What, search,
+    Chosen, Class, Found, Given, Instance, OwnTree, Recorded, Results, Search, What, search,
 };
 
 use crate::predict::simulate_on;
@@ -240,7 +240,7 @@ impl Planted {
         let options = Search {
             seed: self.seed,
             evaluations,
-            time: None,
+            ..Search::default()
         };
         search(recorded, &Given::default(), options).expect("a search")
     }
@@ -498,5 +498,50 @@ fn what_is_found_is_written_as_files_that_say_the_same_and_is_found_again() {
     assert!(
         candidates.iter().any(|of| is_it(&of.method)),
         "{candidates:?}"
+    );
+}
+
+#[test]
+fn what_gives_other_bits_is_said_and_left_out_if_the_same_are_asked_for() {
+    let planted = Planted {
+        operation: Operation::Allreduce,
+        n: 8,
+        n_sites: 2,
+        latency_ns: 50_000.0,
+        overhead_ns: 5000.0,
+        late: Late::Nobody,
+        seed: 4,
+    };
+    let recorded = planted.recorded(baseline(planted.operation));
+    let found = planted.found(&recorded, 100);
+    let bits = tree(&found, &planted).bits.expect("a reduction");
+    assert_eq!(bits.same_as_ran, Some(false));
+    assert_eq!(bits.numerics.same_on_all_ranks, Some(true));
+    assert_eq!(bits.numerics.same_from_run_to_run, Some(true));
+    let text = found.to_text("t");
+    assert!(text.contains("not the same as what ran"), "{text}");
+    let options = Search {
+        evaluations: 100,
+        results: Results::Same,
+        ..Search::default()
+    };
+    let found = search(&recorded, &Given::default(), options).expect("a search");
+    let calls = found
+        .calls
+        .iter()
+        .find(|of| of.operation == planted.operation);
+    let tried = calls
+        .and_then(|of| of.found.as_ref().ok())
+        .expect("a prediction");
+    let is_same = |of: &Chosen| of.bits.is_some_and(|of| of.same_as_ran == Some(true));
+    assert!(
+        tried.algorithm.iter().chain(&tried.tree).all(is_same),
+        "{tried:?}"
+    );
+    assert!(!tried.other_bits.is_empty() && !tried.other_bits.iter().any(is_same));
+    let text = found.to_text("t");
+    assert!(
+        text.contains("left out, since its results may have other bits: tree"),
+        "{text}"
     );
 }

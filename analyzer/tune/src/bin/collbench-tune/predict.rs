@@ -104,10 +104,11 @@ pub(crate) fn run(options: &Predict) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The directory of a run, and the checksum of its files.
+type Checksum = (String, u32);
+
 /// Runs over trees, and the directory of each with the checksum of its files.
-pub(crate) fn read_memory(
-    paths: &[PathBuf],
-) -> anyhow::Result<(Vec<Recorded>, Vec<(String, u32)>)> {
+pub(crate) fn read_memory(paths: &[PathBuf]) -> anyhow::Result<(Vec<Recorded>, Vec<Checksum>)> {
     let (mut over_trees, mut memory) = (Vec::new(), Vec::new());
     for path in paths {
         let (files, trace) = (RunFiles::open(path)?, inert::path(path));

@@ -10,7 +10,7 @@ use collbench_analyzer::RunFiles;
 use collbench_text::inert;
 use collbench_text::output::{print, write_file};
 use collbench_tune::open_mpi::{self, Library, Version};
-use collbench_tune::predict::{Found, Given, NamedTreeFile, Recorded, Search, search};
+use collbench_tune::predict::{Found, Given, NamedTreeFile, Recorded, Results, Search, search};
 
 use crate::predict::{read_links, read_memory, tree_file};
 use crate::{Format, Usage};
@@ -43,6 +43,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
+    /// Which bits sums of floating-point numbers may have
+    #[arg(long, value_enum, default_value_t = Bits::Reproducible)]
+    results: Bits,
+
     /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -58,6 +62,26 @@ pub(crate) struct Options {
     /// Replace the file if it is there
     #[arg(long, requires = "output")]
     force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Bits {
+    /// Others than in the recorded run, but the same on all ranks and in each run
+    Reproducible,
+    /// Those of the recorded run
+    Same,
+    /// Any
+    Any,
+}
+
+impl From<Bits> for Results {
+    fn from(bits: Bits) -> Self {
+        match bits {
+            Bits::Reproducible => Self::Reproducible,
+            Bits::Same => Self::Same,
+            Bits::Any => Self::Any,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -88,6 +112,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let settings = Search {
         seed: options.seed,
         time: Some(Duration::from_secs(options.seconds)),
+        results: options.results.into(),
         ..Search::default()
     };
     let found = search(&recorded, &given, settings)?;
@@ -115,6 +140,11 @@ fn command(trace: &str, options: &Options) -> String {
     }
     for path in &options.memory {
         add("memory", &inert::path(path));
+    }
+    if options.results != Bits::Reproducible
+        && let Some(results) = options.results.to_possible_value()
+    {
+        add("results", results.get_name());
     }
     if options.seed != 1 {
         add("seed", &options.seed.to_string());

@@ -34,6 +34,7 @@ pub(super) fn candidates(version: &Version, class: &Class) -> Vec<Candidate> {
             segment_bytes: 0,
             schedule: schedule(name, &call, &PARAMETERS)?,
             in_memory: BTreeMap::new(),
+            named: vec![(name.to_owned(), PARAMETERS)],
         })
     };
     names().filter(is_possible).filter_map(of_name).collect()

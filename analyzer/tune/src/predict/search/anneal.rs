@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use collbench_stats::random::Random;
 
+use super::bits::Results;
 use super::moves::{Freedom, change};
 use super::objective::{FEW, Instances, Objective, Trial};
 use super::tree::HostTree;
@@ -24,6 +25,8 @@ pub(super) struct Limits {
     pub(super) evaluations: u32,
     /// When to end, however many were.
     pub(super) deadline: Option<Instant>,
+    /// Which results trees may give.
+    pub(super) results: Results,
 }
 
 impl Limits {
@@ -75,6 +78,9 @@ pub(super) fn anneal(
         annealed.n_evaluated += 1;
         temperature_ns *= COOLING;
         let trial = Trial::Tree(next.form());
+        if !objective.is_allowed(&trial, limits.results) {
+            continue;
+        }
         let Some(next_ns) = objective.cost_ns(&trial, Instances::Choosing(FEW)) else {
             annealed.n_unknown += 1;
             continue;

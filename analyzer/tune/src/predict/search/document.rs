@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::super::document::{OfRun, Times, crc32};
 use super::file::shape;
-use super::{Chosen, Found, Gain, OfCalls, Search, What};
+use super::{Bits, Chosen, Found, Gain, OfCalls, Search, What};
 
 /// Name of the document and its version.
 const SCHEMA: &str = "collbench.search/1";
@@ -40,6 +40,7 @@ struct Calls<'a> {
     error: Option<f64>,
     algorithm: Option<OfChosen>,
     tree: Option<OfChosen>,
+    other_bits: Vec<OfChosen>,
 }
 
 #[derive(Debug, Serialize)]
@@ -68,6 +69,28 @@ struct OfChosen {
     proposed: bool,
     why_not: Option<String>,
     predicted_ns: Vec<Times>,
+    same_bits: Option<OfBits>,
+}
+
+#[derive(Debug, Serialize)]
+struct OfBits {
+    on_all_ranks: Option<bool>,
+    from_run_to_run: Option<bool>,
+    for_other_mappings: Option<bool>,
+    for_other_numbers: Option<bool>,
+    as_ran: Option<bool>,
+}
+
+impl From<Bits> for OfBits {
+    fn from(bits: Bits) -> Self {
+        Self {
+            on_all_ranks: bits.numerics.same_on_all_ranks,
+            from_run_to_run: bits.numerics.same_from_run_to_run,
+            for_other_mappings: bits.numerics.same_for_other_mappings,
+            for_other_numbers: bits.numerics.same_for_other_numbers,
+            as_ran: bits.same_as_ran,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -90,6 +113,7 @@ impl From<&Chosen> for OfChosen {
             gain: OfGain { mean, low, high },
             proposed: chosen.why_not.is_none(),
             why_not: chosen.why_not.clone(),
+            same_bits: chosen.bits.map(OfBits::from),
             predicted_ns: chosen.predicted.iter().map(|of| Times::from(*of)).collect(),
         };
         match &chosen.what {
@@ -159,6 +183,9 @@ impl Found<'_> {
                 .and_then(|of| of.algorithm.as_ref())
                 .map(OfChosen::from),
             tree: tried.and_then(|of| of.tree.as_ref()).map(OfChosen::from),
+            other_bits: tried.map_or_else(Vec::new, |of| {
+                of.other_bits.iter().map(OfChosen::from).collect()
+            }),
         }
     }
 }

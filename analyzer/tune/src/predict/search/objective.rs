@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::tree::{Collectors, CollectorsOfKinds, Form, HostGroup, Level, Place, Rule};
+use collbench_schedules::Grouping;
 use collbench_stats::random::Random;
 use collbench_trees::wrappers::{Members, Order, group_hosts, resolve};
 
 use super::super::candidates::{self, Candidate};
 use super::super::figure::Figure;
 use super::super::known::{Known, Modelled};
+use super::super::library::KnownLibrary;
 use super::super::own_trees::{TreeOfCall, call, checksum, schedule_over};
 use super::super::recorded::Class;
 use super::super::{Method, Model};
@@ -75,6 +77,9 @@ pub(super) enum Instances {
 pub(super) struct Objective<'r, 'm> {
     pub(super) classes: Vec<OfClass<'r, 'm>>,
     pub(super) hosts: &'r [String],
+    pub(super) library: KnownLibrary,
+    /// By class in which grouping what ran combines; `None` where that is not known.
+    pub(super) ran: Vec<Option<Grouping>>,
 }
 
 /// Where the processes of a class are; `None` where that is not known.
@@ -228,6 +233,21 @@ pub(super) fn rule_of(form: Form) -> Rule {
 fn shuffle(times: &mut [f64], random: &mut Random) {
     for last in (1..times.len()).rev() {
         times.swap(last, random.below(last + 1));
+    }
+}
+
+impl<'r, 'm> Objective<'r, 'm> {
+    /// Of some classes.
+    pub(super) fn new(classes: Vec<OfClass<'r, 'm>>, model: &'m Model<'r>) -> Self {
+        let hosts = &model.recorded.hosts;
+        let ran = classes.iter();
+        let ran = ran.map(|of| of.grouping(&Trial::Ran, (model.library, hosts)));
+        Self {
+            ran: ran.collect(),
+            classes,
+            hosts,
+            library: model.library,
+        }
     }
 }
 

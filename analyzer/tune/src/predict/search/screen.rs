@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use collbench_formats::tree::{Form, Shaped};
+use collbench_schedules::Numerics;
 use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, short_bytes};
 use collbench_tree_files::shape_name;
 
 use super::super::{Band, LEAST_INSTANCES};
-use super::{Chosen, Found, FoundTree, Gain, OfCalls, Tried, What};
+use super::{Bits, Chosen, Found, FoundTree, Gain, OfCalls, Tried, What};
 
 fn time(ns: f64) -> String {
     duration(ns.max(0.0) as i64)
@@ -209,6 +210,14 @@ impl Tried {
         for chosen in [&self.algorithm, &self.tree].into_iter().flatten() {
             chosen.write(text);
         }
+        for chosen in &self.other_bits {
+            let _ = writeln!(
+                text,
+                "  left out, since its results may have other bits: {}, {}",
+                chosen.what.in_words(),
+                chosen.gain.in_words()
+            );
+        }
         let cut_off = if self.is_cut_off {
             ", cut off by --seconds: another run may find another tree"
         } else {
@@ -251,5 +260,42 @@ impl Chosen {
             bands.join(" and "),
             self.gain.in_words(),
         );
+        if let (Some(bits), None) = (self.bits, &self.why_not) {
+            let _ = writeln!(text, "    sums to the bit: {}", bits.in_words());
+        }
+    }
+}
+
+impl Bits {
+    /// What is the same and what is not.
+    fn in_words(self) -> String {
+        let Numerics {
+            same_on_all_ranks,
+            same_from_run_to_run,
+            same_for_other_mappings,
+            same_for_other_numbers,
+        } = self.numerics;
+        let all = [
+            (self.same_as_ran, "as what ran"),
+            (same_on_all_ranks, "on all ranks"),
+            (same_from_run_to_run, "from run to run"),
+            (same_for_other_mappings, "for other mappings to hosts"),
+            (same_for_other_numbers, "for other numbers of ranks"),
+        ];
+        let words = |answer: Option<bool>| -> Option<String> {
+            let with_it: Vec<&str> = (all.iter())
+                .filter(|(of, _)| *of == answer)
+                .map(|(_, what)| *what)
+                .collect();
+            (!with_it.is_empty()).then(|| with_it.join(", "))
+        };
+        let of = [
+            ("the same", words(Some(true))),
+            ("not the same", words(Some(false))),
+            ("unknown", words(None)),
+        ];
+        let of = of.into_iter();
+        let of = of.filter_map(|(what, words)| Some(format!("{what} {}", words?)));
+        of.collect::<Vec<_>>().join("; ")
     }
 }
