@@ -225,8 +225,9 @@ mod tests {
             }));
             let of_hosts = HostTree::of(&shaped, &places()).expect("a tree of hosts");
             let again = resolved(of_hosts.form());
-            let checksum = super::super::super::own_trees::checksum;
-            assert_eq!(checksum(&again), checksum(&shaped), "{shape:?}");
+            // Numbers of wrappers may differ.
+            assert_eq!(again.order(), shaped.order(), "{shape:?}");
+            assert_eq!(again.all().len(), shaped.all().len(), "{shape:?}");
             let again = HostTree::of(&again, &places()).expect("a tree of hosts");
             assert_eq!(again, of_hosts);
         }
