@@ -1,11 +1,12 @@
-//! How long it takes to predict all algorithms for a thousand allreduces of 64 processes on eight hosts.
+//! How long it takes to predict all algorithms for a thousand allreduces of 64 processes on eight hosts, and to search the
+//! best tree of 64 hosts for them.
 
 use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, schedule};
 use collbench_schedules::{Call, Evaluator, Link, Network, Parameters, Way};
 use collbench_stats::random::Random;
 use collbench_tune::predict::{
-    Class, CollectiveCall, Figure, Given, Instance, Recorded, Sample, predict,
+    Class, CollectiveCall, Figure, Given, Instance, Recorded, Sample, Search, predict, search,
 };
 
 const N: usize = 64;
@@ -16,7 +17,8 @@ fn main() {
     divan::main();
 }
 
-fn recorded() -> Recorded {
+/// So many processes are on each host.
+fn recorded(of_host: usize) -> Recorded {
     let random = &mut Random::of(&[1]);
     let link = |latency_ns: f64| Link {
         send_overhead_ns: 1000.0,
@@ -29,7 +31,7 @@ fn recorded() -> Recorded {
         eager_bytes: 65_536,
     };
     let network = Network::new(N, vec![link(1000.0), link(20_000.0)], |from, to| Way {
-        class: usize::from(from / 8 != to / 8),
+        class: usize::from(from / of_host != to / of_host),
         shared: None,
     });
     let call = Call {
@@ -92,10 +94,10 @@ fn recorded() -> Recorded {
     let calls = calls.collect();
     Recorded {
         library: "Open MPI v4.1.4".to_owned(),
-        hosts: (0..N / 8).map(|host| format!("h{host}")).collect(),
-        host_of_rank: (0..N).map(|rank| Some(rank / 8)).collect(),
-        round_trips_ns: (0..N / 8)
-            .flat_map(|a| (a + 1..N / 8).map(move |b| ((a, b), 50_000)))
+        hosts: (0..N / of_host).map(|host| format!("h{host}")).collect(),
+        host_of_rank: (0..N).map(|rank| Some(rank / of_host)).collect(),
+        round_trips_ns: (0..N / of_host)
+            .flat_map(|a| (a + 1..N / of_host).map(move |b| ((a, b), 50_000)))
             .collect(),
         classes: vec![Class {
             operation: Operation::Allreduce,
@@ -115,7 +117,7 @@ fn recorded() -> Recorded {
 
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn predicts(bencher: divan::Bencher<'_, '_>) {
-    let recorded = recorded();
+    let recorded = recorded(8);
     bencher.bench_local(|| {
         let predictions = predict(&recorded, Given::default()).expect("predictions");
         let prediction = &predictions.predictions[0];
@@ -125,5 +127,16 @@ fn predicts(bencher: divan::Bencher<'_, '_>) {
             prediction.identity
         );
         prediction.candidates.len()
+    });
+}
+
+#[divan::bench(sample_count = 1, sample_size = 1)]
+fn searches(bencher: divan::Bencher<'_, '_>) {
+    let recorded = recorded(1);
+    bencher.bench_local(|| {
+        let found = search(&recorded, &Given::default(), Search::default()).expect("a search");
+        let tried = found.calls[0].found.as_ref().expect("predictions");
+        assert!(tried.tree.is_some(), "{tried:?}");
+        tried.n
     });
 }
