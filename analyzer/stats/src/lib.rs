@@ -10,6 +10,7 @@ pub mod basis;
 pub mod batch_table;
 pub mod batches;
 pub mod bins;
+pub mod blocks;
 pub mod buckets;
 pub mod chance;
 pub mod difference;
