@@ -19,6 +19,7 @@ mod problem;
 mod proposal;
 mod report;
 mod rules;
+pub mod run;
 mod screen;
 mod trace;
 pub mod trees;

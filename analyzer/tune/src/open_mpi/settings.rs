@@ -58,6 +58,13 @@ impl Parameters {
         self.by_name.get(name).map(|(_, from)| from.as_str())
     }
 
+    /// Those of the components for collectives: name, value, and where each was set.
+    pub fn of_collectives(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let all = self.by_name.iter();
+        let of_collectives = all.filter(|(name, _)| *name == "coll" || name.starts_with("coll_"));
+        of_collectives.map(|(name, (value, from))| (&**name, &**value, &**from))
+    }
+
     /// Whether rules are looked at: `coll_tuned_use_dynamic_rules`.
     #[must_use]
     pub fn uses_rules(&self) -> bool {

@@ -50,6 +50,41 @@ impl Method {
     }
 }
 
+impl Class {
+    /// Whether the library reported this algorithm, alone or as the first of several.
+    pub(super) fn reports(&self, algorithm: &str) -> bool {
+        self.reported.first().is_some_and(|name| name == algorithm)
+    }
+
+    /// A number for the paths of the tree that its calls ran on.
+    pub(super) fn tree_crc32(&self) -> Option<u32> {
+        let tree = self.tree.as_ref()?;
+        Some(checksum(&tree.wrappers))
+    }
+
+    /// Whether its calls ran over a tree, or with an algorithm; `None` where neither was recorded.
+    #[must_use]
+    pub fn ran_with(&self, method: &Method) -> Option<bool> {
+        if self.tree.is_none() && self.reported.is_empty() {
+            return None;
+        }
+        Some(match method {
+            Method::Algorithm(name) => self.tree.is_none() && self.reports(name),
+            Method::Tree { crc32, .. } => self.tree_crc32() == Some(*crc32),
+        })
+    }
+
+    /// What people call that with which its calls ran.
+    #[must_use]
+    pub fn ran_in_words(&self) -> String {
+        match &self.tree {
+            Some(tree) => tree.name.clone(),
+            None if self.reported.is_empty() => "unknown".to_owned(),
+            None => self.reported.join(" + "),
+        }
+    }
+}
+
 /// An algorithm with its parameters, or a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {

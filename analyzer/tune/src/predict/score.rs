@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use super::benchmarked::{Asked, Benchmarked};
 use super::candidates::MessagesOf;
 use super::document;
-use super::own_trees::checksum;
 use super::recorded::{Class, Recorded};
 
 /// Instances that a measurement needs, at least.
@@ -294,8 +293,7 @@ impl WrittenCandidate {
         let algorithm = match &self.method {
             WrittenMethod::Algorithm { algorithm, .. } => algorithm,
             WrittenMethod::Tree { tree_crc32, .. } => {
-                let ran = class.tree.as_ref().map(|tree| checksum(&tree.wrappers));
-                return ran.map(document::crc32).as_ref() == Some(tree_crc32);
+                return class.tree_crc32().map(document::crc32).as_ref() == Some(tree_crc32);
             }
         };
         let mut instances = class.instances.iter().filter(|of| !of.messages.is_empty());
@@ -305,7 +303,7 @@ impl WrittenCandidate {
         let messages = instance.messages.iter();
         let messages =
             MessagesOf::of(messages.map(|of| (of.from as usize, of.to as usize, of.bytes)));
-        class.reported.first() == Some(algorithm)
+        class.reports(algorithm)
             && (messages.n, messages.longest_bytes) == (self.messages, self.message_bytes_max)
             && document::crc32(messages.pairs_crc32) == self.pairs_crc32
     }

@@ -190,11 +190,7 @@ fn is_shown((nth, candidate): &(usize, &PredictedCandidate)) -> bool {
 impl Prediction<'_> {
     fn write(&self, text: &mut String) {
         let class = &self.class;
-        let ran = match &class.tree {
-            Some(tree) => inert::line(&tree.name, 120),
-            None if class.reported.is_empty() => "unknown".to_owned(),
-            None => inert::line(&class.reported.join(" + "), 120),
-        };
+        let ran = inert::line(&class.ran_in_words(), 120);
         let _ = writeln!(
             text,
             "{} on {}, {} processes, {}, {}\n  ran {ran}: {} (p5 {}, p95 {})",

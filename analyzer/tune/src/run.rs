@@ -1,0 +1,24 @@
+//! Whether a program becomes faster: it is run as it is and with each [proposal](crate::Proposal), in turns.
+//!
+//! A [`Plan`] says how many runs there will be and how long they take; [`Rounds`] has their times, and judges them;
+//! [`check`] says what a recorded run of a proposal really ran; an [`Outcome`] is all of that, as text or as JSON. Nothing here
+//! starts a process: that is the command's part.
+//!
+//! The time of a run is that of the whole command, and the run is the unit: what instances within a run have in common would
+//! make intervals over instances too narrow. Each round has the program twice and each proposal once, in an order that is drawn
+//! at random, so that whatever else changes from round to round changes nothing of the comparison.
+
+mod applied;
+mod document;
+mod folder;
+mod outcome;
+mod plan;
+mod rounds;
+mod screen;
+
+pub use applied::{Checked, check};
+pub use document::SCHEMA;
+pub use folder::{Files, Written};
+pub use outcome::{Ending, Outcome, Tried};
+pub use plan::{Plan, TooLittleTime, Turn};
+pub use rounds::{BaselinePair, Judged, Rounds, Stop, Verdict};
