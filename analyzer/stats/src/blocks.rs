@@ -94,7 +94,10 @@ mod tests {
         assert!((ratio.p_less - 1.0 / 81.0).abs() < 1e-12);
         assert!(ratio.p_more > 0.999);
         assert_eq!(ratio.interval, Some((0.8 / 1.1, 0.8)));
-        assert_eq!(BlockedRatio::of(&faster[..3], 0.025).unwrap().interval, None);
+        assert_eq!(
+            BlockedRatio::of(&faster[..3], 0.025).unwrap().interval,
+            None
+        );
         assert_eq!(BlockedRatio::of(&[], 0.025), None);
     }
 
@@ -131,7 +134,10 @@ mod tests {
                 missed_above += u32::from(low > 0.9);
             }
             // 100 expected at most, three standard deviations more.
-            assert!(missed_below.max(missed_above) <= 130, "{n}: {missed_below}, {missed_above}");
+            assert!(
+                missed_below.max(missed_above) <= 130,
+                "{n}: {missed_below}, {missed_above}"
+            );
         }
     }
 }

@@ -16,9 +16,9 @@ mod plan;
 mod rounds;
 mod screen;
 
-pub use applied::{Checked, check};
+pub use applied::{Checked, check, other_calls, ran_over_trees};
 pub use document::SCHEMA;
 pub use folder::{Files, Written};
-pub use outcome::{Ending, Outcome, Tried};
+pub use outcome::{Ending, Outcome, Tried, collectives_s, of_command};
 pub use plan::{Plan, TooLittleTime, Turn};
 pub use rounds::{BaselinePair, Judged, Rounds, Stop, Verdict};

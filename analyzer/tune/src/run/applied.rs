@@ -10,6 +10,9 @@ use crate::proposal::{Change, Proposal};
 /// A part of the calls that does not matter: of nonblocking starts, of the first calls of a communicator, and the like.
 const FEW: f64 = 0.1;
 
+/// Numbers of instances that differ by a smaller part are the same.
+const LEAST_DIFFERENCE: f64 = 0.01;
+
 /// What ran where a proposal changes something.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
@@ -28,6 +31,43 @@ pub struct Checked {
 pub fn check(proposal: &Proposal, recorded: &Recorded) -> Vec<Checked> {
     let changes = proposal.changes.iter();
     changes.map(|change| change.check(recorded)).collect()
+}
+
+/// Whether any calls ran over a tree: what is to be known of a tree file for which nothing was predicted. `None` where what ran
+/// was not recorded.
+#[must_use]
+pub fn ran_over_trees(recorded: &Recorded) -> Option<bool> {
+    let mut classes = recorded.classes.iter();
+    let ran = |class: &Class| class.tree.is_some();
+    let is_unknown = |class: &Class| class.tree.is_none() && class.reported.is_empty();
+    if classes.clone().any(ran) {
+        Some(true)
+    } else if classes.any(is_unknown) {
+        None
+    } else {
+        Some(false)
+    }
+}
+
+/// Where a later run of a program made other calls than the first one; `None` where there are as many of each operation.
+#[must_use]
+pub fn other_calls(first: &Recorded, later: &Recorded) -> Option<String> {
+    let counts = |recorded: &Recorded| {
+        let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
+        for class in &recorded.classes {
+            *counts.entry(class.operation.name()).or_default() += class.n_instances;
+        }
+        counts
+    };
+    let (first, later) = (counts(first), counts(later));
+    let operations = first.keys().chain(later.keys());
+    let differs = |operation: &&&str| {
+        let [a, b] = [&first, &later].map(|of| of.get(**operation).copied().unwrap_or(0));
+        a.abs_diff(b) as f64 > LEAST_DIFFERENCE * a.max(b) as f64
+    };
+    let operation = operations.into_iter().find(differs)?;
+    let [a, b] = [&first, &later].map(|of| of.get(operation).copied().unwrap_or(0));
+    Some(format!("{b} instances of {operation} instead of {a}"))
 }
 
 impl Change {
@@ -51,7 +91,9 @@ impl Change {
                     n_applied += class.n_instances;
                     times_ns.extend(class.instances.iter().map(|of| of.took_ns));
                 }
-                Some(false) => *instead.entry(class.ran_in_words()).or_default() += class.n_instances,
+                Some(false) => {
+                    *instead.entry(class.ran_in_words()).or_default() += class.n_instances
+                }
                 None => {
                     n_unknown += class.n_instances;
                     times_ns.extend(class.instances.iter().map(|of| of.took_ns));
@@ -181,13 +223,32 @@ mod tests {
         let found = checked(vec![class(&["allreduce_intra_ring"], 100)]);
         assert_eq!(found.why_not().unwrap(), "ran allreduce_intra_ring");
         assert_eq!(found.measured_ns, None);
-        let half = vec![class(&["allreduce_intra_ring"], 40), class(&["allreduce_intra_recursivedoubling"], 60)];
-        assert_eq!(checked(half).why_not().unwrap(), "40 of 100 ran allreduce_intra_ring");
+        let half = vec![
+            class(&["allreduce_intra_ring"], 40),
+            class(&["allreduce_intra_recursivedoubling"], 60),
+        ];
+        assert_eq!(
+            checked(half).why_not().unwrap(),
+            "40 of 100 ran allreduce_intra_ring"
+        );
         let other = Class {
             bytes: 16,
             ..class(&[], 7)
         };
-        assert_eq!(checked(vec![other]).why_not().unwrap(), "no such call was made");
+        assert_eq!(
+            checked(vec![other]).why_not().unwrap(),
+            "no such call was made"
+        );
+    }
+
+    #[test]
+    fn other_numbers_of_calls_are_told() {
+        let run = |n: u64| recorded(vec![class(&["allreduce_intra_ring"], n)]);
+        assert_eq!(other_calls(&run(1000), &run(1005)), None);
+        let other = other_calls(&run(1000), &run(800)).unwrap();
+        assert_eq!(other, "800 instances of MPI_Allreduce instead of 1000");
+        let none = other_calls(&run(10), &recorded(Vec::new())).unwrap();
+        assert_eq!(none, "0 instances of MPI_Allreduce instead of 10");
     }
 
     #[test]

@@ -21,6 +21,7 @@ struct Document<'a> {
     seed: u64,
     announced: Option<Announced>,
     recorded_s: f64,
+    first_s: Option<f64>,
     rounds: usize,
     stopped: Option<Stopped>,
     interrupted: bool,
@@ -39,6 +40,7 @@ struct Announced {
     rounds: usize,
     runs: usize,
     run_s: f64,
+    recorded_run_s: f64,
     expected_s: f64,
     limit_s: f64,
 }
@@ -157,10 +159,12 @@ impl Outcome {
                 rounds: plan.n_rounds,
                 runs: plan.n_runs(),
                 run_s: plan.run.as_secs_f64(),
+                recorded_run_s: plan.recorded.as_secs_f64(),
                 expected_s: plan.expected().as_secs_f64(),
                 limit_s: plan.limit.as_secs_f64(),
             }),
             recorded_s: self.recorded_s,
+            first_s: self.first_s,
             rounds: self.rounds.n(),
             stopped: self.stop.map(|stop| stop.into()),
             interrupted: self.is_interrupted(),
@@ -212,7 +216,9 @@ impl Outcome {
             p_faster: ratio.map(|of| of.p_less),
             p_slower: ratio.map(|of| of.p_more),
             predicted_ratio: tried.predicted,
-            measured_by_predicted: ratio.zip(tried.predicted).map(|(of, predicted)| of.value / predicted.median),
+            measured_by_predicted: ratio
+                .zip(tried.predicted)
+                .map(|(of, predicted)| of.value / predicted.median),
             runs_s: self.rounds.proposals.get(idx).map_or(&[], |of| of),
             command: &tried.command,
             file: tried.file.as_deref(),
@@ -281,7 +287,8 @@ impl<'a> OfChange<'a> {
                     launches: 1,
                 }
             }),
-            measured_by_predicted: measured.map(|of| of.value / change.predicted.median_ns.max(1.0)),
+            measured_by_predicted: measured
+                .map(|of| of.value / change.predicted.median_ns.max(1.0)),
         }
     }
 }

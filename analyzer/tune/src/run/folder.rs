@@ -47,7 +47,9 @@ impl Files {
                     Ok(metadata) if metadata.is_dir() => open.push(path),
                     Ok(metadata) if metadata.is_file() => {
                         let name = path.strip_prefix(directory).unwrap_or(&path).to_owned();
-                        files.of.insert(name, (metadata.len(), metadata.modified().ok()));
+                        files
+                            .of
+                            .insert(name, (metadata.len(), metadata.modified().ok()));
                     }
                     _ => {}
                 }
@@ -122,6 +124,9 @@ mod tests {
         let written = look().since(&before);
         assert_eq!(written.changed, [PathBuf::from("sub/log")]);
         let words = written.in_words().unwrap();
-        assert!(words.starts_with("the program changed sub/log and created b, c, d, 1 more;"), "{words}");
+        assert!(
+            words.starts_with("the program changed sub/log and created b, c, d, 1 more;"),
+            "{words}"
+        );
     }
 }

@@ -1,10 +1,13 @@
 //! All that is known after the runs.
 
-use super::applied::Checked;
+use super::applied::{Checked, check, ran_over_trees};
 use super::plan::Plan;
 use super::rounds::{Judged, Rounds, Stop, Verdict};
-use crate::predict::Ratios;
-use crate::proposal::Proposal;
+use crate::predict::{Ratios, Recorded};
+use crate::proposal::{Means, Proposal};
+
+/// Changes for which it is written out why they were not applied.
+const SHOWN: usize = 3;
 
 /// What became of the runs of a proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +52,8 @@ pub struct Outcome {
     pub plan: Option<Plan>,
     /// How long the recorded run of the program took, s.
     pub recorded_s: f64,
+    /// How long the first run took that was not recorded, s; it is in no round.
+    pub first_s: Option<f64>,
     /// Times of complete rounds.
     pub rounds: Rounds,
     /// Why there were no more rounds; `None` if all were run.
@@ -72,10 +77,25 @@ impl Tried {
         self.checked.iter().all(|of| of.is_applied != Some(false))
     }
 
-    /// Whether nothing of it was applied.
-    #[must_use]
-    pub fn is_nothing_applied(&self) -> bool {
-        self.checked.iter().all(|of| of.is_applied == Some(false))
+    /// Notes what a recorded run with it ran. If nothing of it was applied, there is nothing to measure; `parameters` are those
+    /// of the run that may be the reason.
+    pub fn check(&mut self, recorded: &Recorded, parameters: &[String]) {
+        self.checked = check(&self.proposal, recorded);
+        let is_applied = if self.checked.is_empty() {
+            matches!(self.proposal.means, Means::Environment { .. })
+                || ran_over_trees(recorded) != Some(false)
+        } else {
+            self.checked.iter().any(|of| of.is_applied != Some(false))
+        };
+        if !is_applied {
+            let mut why = self.not_applied();
+            why.truncate(SHOWN);
+            if why.is_empty() {
+                why.push("no call ran over its trees".to_owned());
+            }
+            why.extend(parameters.iter().cloned());
+            self.ending = Ending::NotApplied(why.join("; "));
+        }
     }
 
     /// What of it was not applied, and why.
@@ -90,6 +110,31 @@ impl Tried {
     #[must_use]
     pub fn largest_gain(&self) -> Option<f64> {
         self.predicted.map(|of| 1.0 - of.p05)
+    }
+}
+
+/// How long a recorded run took from the first enter to the last leave of its collectives, s; `None` if only its begin is
+/// known.
+#[must_use]
+pub fn collectives_s(recorded: &Recorded) -> Option<f64> {
+    let enters = recorded.calls.iter().flat_map(|call| &call.enters_ns);
+    let leaves = recorded.calls.iter().flat_map(|call| &call.leaves_ns);
+    let first_ns = enters.copied().fold(f64::INFINITY, f64::min);
+    let last_ns = leaves.copied().fold(0.0, f64::max);
+    (!recorded.has_more_calls && first_ns < last_ns).then(|| (last_ns - first_ns) / 1e9)
+}
+
+/// The time of a command of which collectives take a part, from the first enter to the last leave, by that without a proposal:
+/// what is outside takes as long as before.
+#[must_use]
+pub fn of_command(run: Ratios, recorded: &Recorded, command_s: f64) -> Ratios {
+    // Of a long run only the begin is known: the rest is taken to be like it.
+    let part = collectives_s(recorded).map_or(1.0, |s| (s / command_s).min(1.0));
+    let of = |ratio: f64| 1.0 - part * (1.0 - ratio);
+    Ratios {
+        p05: of(run.p05),
+        median: of(run.median),
+        p95: of(run.p95),
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Plan {
     pub n_proposals: usize,
     /// How long the program took.
     pub run: Duration,
+    /// How long it took when it was recorded.
+    pub recorded: Duration,
     /// How long all runs after the first one may take together.
     pub limit: Duration,
 }
@@ -53,14 +55,14 @@ pub struct TooLittleTime {
 }
 
 impl Plan {
-    /// A plan for a program that took so long when it was recorded. `spent` was used of the time that is given.
+    /// A plan for a program that took so long, and so long when it was recorded. `spent` was used of the time that is given.
     ///
     /// # Errors
     /// [`TooLittleTime`] if no verdict is possible in the time that is given.
     pub fn new(
         n_rounds: usize,
         n_proposals: usize,
-        run: Duration,
+        [run, recorded]: [Duration; 2],
         given: Option<Duration>,
         spent: Duration,
     ) -> Result<Self, TooLittleTime> {
@@ -69,6 +71,7 @@ impl Plan {
             n_rounds: n_rounds.max(least),
             n_proposals,
             run,
+            recorded,
             limit: Duration::ZERO,
         };
         let Some(given) = given else {
@@ -77,7 +80,8 @@ impl Plan {
         };
         plan.limit = given.saturating_sub(spent);
         let of_turn = run.as_secs_f64().max(1e-3) * RESERVE;
-        let of_rounds = plan.limit.as_secs_f64() - of_turn * n_proposals as f64;
+        let of_recorded = recorded.as_secs_f64() * RESERVE * n_proposals as f64;
+        let of_rounds = plan.limit.as_secs_f64() - of_recorded;
         let fit = (of_rounds / (of_turn * plan.n_turns() as f64)).max(0.0) as usize;
         if fit < least {
             plan.n_rounds = least;
@@ -107,13 +111,14 @@ impl Plan {
     /// How long all of them take, if each takes as long as the program did.
     #[must_use]
     pub fn expected(&self) -> Duration {
-        self.run * u32::try_from(self.n_runs()).unwrap_or(u32::MAX)
+        let of = |run: Duration, n: usize| run * u32::try_from(n).unwrap_or(u32::MAX);
+        of(self.recorded, self.n_proposals) + of(self.run, self.n_rounds * self.n_turns())
     }
 
     /// How long a run may take; one that takes longer is ended.
     #[must_use]
     pub fn limit_of_run(&self) -> Duration {
-        self.run * MOST_TIMES + MOST_MORE
+        self.run.max(self.recorded) * MOST_TIMES + MOST_MORE
     }
 
     /// The turns of a round, in an order drawn at random, without those of the proposals that `is_out` names.
@@ -145,7 +150,7 @@ mod tests {
 
     #[test]
     fn without_a_limit_all_rounds_are_run_in_twice_the_time_they_take() {
-        let plan = Plan::new(10, 2, 3 * SECOND, None, SECOND).unwrap();
+        let plan = Plan::new(10, 2, [3 * SECOND; 2], None, SECOND).unwrap();
         assert_eq!((plan.n_turns(), plan.n_runs()), (4, 42));
         assert_eq!(plan.expected(), 126 * SECOND);
         assert_eq!(plan.limit, 262 * SECOND);
@@ -153,22 +158,29 @@ mod tests {
     }
 
     #[test]
+    fn recording_may_take_longer_than_running() {
+        let plan = Plan::new(10, 2, [SECOND, 5 * SECOND], None, SECOND).unwrap();
+        assert_eq!(plan.expected(), 50 * SECOND);
+        assert_eq!(plan.limit_of_run(), 25 * SECOND);
+    }
+
+    #[test]
     fn with_a_limit_there_are_as_many_rounds_as_fit_or_none() {
         // 100 s - 4 s; a run counts as 3.3 s: 2 recorded ones, and 4 of each round.
-        let plan = Plan::new(10, 2, 3 * SECOND, Some(100 * SECOND), 4 * SECOND).unwrap();
+        let plan = Plan::new(10, 2, [3 * SECOND; 2], Some(100 * SECOND), 4 * SECOND).unwrap();
         assert_eq!((plan.n_rounds, plan.limit), (6, 96 * SECOND));
-        let why = Plan::new(10, 2, 3 * SECOND, Some(40 * SECOND), 4 * SECOND).unwrap_err();
+        let why = Plan::new(10, 2, [3 * SECOND; 2], Some(40 * SECOND), 4 * SECOND).unwrap_err();
         assert_eq!((why.n_rounds, why.least), (2, 4));
         // What it asks for is enough.
         let seconds = Duration::from_secs(why.seconds);
-        assert!(Plan::new(10, 2, 3 * SECOND, Some(seconds), 4 * SECOND).is_ok());
-        let few = Plan::new(1, 1, SECOND, None, SECOND).unwrap();
+        assert!(Plan::new(10, 2, [3 * SECOND; 2], Some(seconds), 4 * SECOND).is_ok());
+        let few = Plan::new(1, 1, [SECOND; 2], None, SECOND).unwrap();
         assert_eq!(few.n_rounds, 4, "fewer tell nothing");
     }
 
     #[test]
     fn each_turn_is_at_each_place_equally_often() {
-        let plan = Plan::new(10, 1, SECOND, None, SECOND).unwrap();
+        let plan = Plan::new(10, 1, [SECOND; 2], None, SECOND).unwrap();
         let mut first = [0; 3];
         for round in 0..3000 {
             let turns = plan.turns(7, round, |_| false);

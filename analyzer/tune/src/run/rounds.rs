@@ -165,8 +165,9 @@ impl Rounds {
         if self.n() < LEAST_BEFORE_STOP {
             return None;
         }
-        let is_open =
-            |of: Option<Judged>| of.is_none_or(|of| matches!(of.verdict, Verdict::NoGain | Verdict::TooFew));
+        let is_open = |of: Option<Judged>| {
+            of.is_none_or(|of| matches!(of.verdict, Verdict::NoGain | Verdict::TooFew))
+        };
         let largest = predicted.iter().map(|(_, gain)| *gain);
         let largest = largest.collect::<Option<Vec<f64>>>()?;
         let largest = largest.into_iter().fold(0.0, f64::max);
@@ -195,7 +196,13 @@ mod tests {
 
     /// Rounds of a program with this deviation, and proposals that take these parts of its time; outliers are twice as
     /// long, and the machine becomes slower.
-    fn rounds(random: &mut Random, n: usize, deviation: f64, outliers: f64, parts: &[f64]) -> Rounds {
+    fn rounds(
+        random: &mut Random,
+        n: usize,
+        deviation: f64,
+        outliers: f64,
+        parts: &[f64],
+    ) -> Rounds {
         let mut rounds = Rounds::new(parts.len());
         for round in 0..n {
             let mut time = |part: f64| {
@@ -233,7 +240,9 @@ mod tests {
         let mut random = Random::of(&[1]);
         let (mut found, mut contain) = (0, 0);
         for _ in 0..200 {
-            let judged = rounds(&mut random, 10, 0.02, 0.05, &[0.9]).judge(0).unwrap();
+            let judged = rounds(&mut random, 10, 0.02, 0.05, &[0.9])
+                .judge(0)
+                .unwrap();
             found += u32::from(judged.verdict == Verdict::Faster);
             let (low, high) = judged.ratio.interval.unwrap();
             contain += u32::from(low <= 0.9 && 0.9 <= high);
@@ -253,7 +262,8 @@ mod tests {
                 let all = rounds(&mut random, 12, 0.03, outliers, &vec![1.0; n_proposals]);
                 let seen = stopped(&all);
                 n_wrong += u32::from((0..n_proposals).any(|idx| {
-                    seen.judge(idx).is_some_and(|of| of.verdict == Verdict::Faster)
+                    seen.judge(idx)
+                        .is_some_and(|of| of.verdict == Verdict::Faster)
                 }));
             }
             assert!(n_wrong <= 50, "{n_proposals} proposals: {n_wrong}");
@@ -276,15 +286,27 @@ mod tests {
     fn where_equal_runs_differ_by_more_than_the_gain_it_ends_after_five_rounds() {
         let mut random = Random::of(&[8]);
         let noisy = rounds(&mut random, 5, 0.2, 0.0, &[1.0]);
-        let Some(Stop::TooNoisy { detectable, predicted, n_rounds }) = noisy.stop(10, &[(0, Some(0.02))]) else {
+        let Some(Stop::TooNoisy {
+            detectable,
+            predicted,
+            n_rounds,
+        }) = noisy.stop(10, &[(0, Some(0.02))])
+        else {
             panic!("it goes on");
         };
-        assert!(detectable > predicted && n_rounds > 10, "{detectable} {n_rounds}");
+        assert!(
+            detectable > predicted && n_rounds > 10,
+            "{detectable} {n_rounds}"
+        );
         let calm = rounds(&mut random, 5, 0.002, 0.0, &[1.0]);
         assert_eq!(calm.stop(10, &[(0, Some(0.02))]), None);
         let few = rounds(&mut random, 4, 0.2, 0.0, &[1.0]);
         assert_eq!(few.stop(10, &[(0, Some(0.02))]), None);
-        assert_eq!(noisy.stop(10, &[(0, None)]), None, "nothing is predicted to be compared with");
+        assert_eq!(
+            noisy.stop(10, &[(0, None)]),
+            None,
+            "nothing is predicted to be compared with"
+        );
     }
 
     #[test]

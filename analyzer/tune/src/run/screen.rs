@@ -99,7 +99,12 @@ impl Outcome {
         }
         let notes = self.not_proposed.iter().chain(&self.remarks);
         for (nth, note) in notes.enumerate() {
-            let _ = writeln!(text, "{}note: {}", if nth == 0 { "\n" } else { "" }, inert::line(note, 600));
+            let _ = writeln!(
+                text,
+                "{}note: {}",
+                if nth == 0 { "\n" } else { "" },
+                inert::line(note, 600)
+            );
         }
         if let Some(directory) = &self.directory {
             let _ = writeln!(text, "\ntraces, files and run.json: {directory}");
@@ -158,14 +163,23 @@ impl Outcome {
             );
             match self.judged(idx) {
                 Some(judged) => {
-                    let _ = writeln!(text, "; measured by predicted time {:.3}", judged.ratio.value / of.median);
+                    let _ = writeln!(
+                        text,
+                        "; measured by predicted time {:.3}",
+                        judged.ratio.value / of.median
+                    );
                 }
                 None => text.push('\n'),
             }
         }
         for (nth, change) in tried.proposal.changes.iter().enumerate().take(SHOWN) {
             let checked = tried.checked.get(nth);
-            let _ = writeln!(text, "  {}, {}", change.in_words(), counted(change.n_instances, "instance"));
+            let _ = writeln!(
+                text,
+                "  {}, {}",
+                change.in_words(),
+                counted(change.n_instances, "instance")
+            );
             let _ = writeln!(
                 text,
                 "    ran {}: {}",
@@ -188,15 +202,31 @@ impl Outcome {
                 if let Some((low, high)) = measured.interval {
                     let _ = write!(text, " ({} to {})", time(low), time(high));
                 }
-                let _ = write!(text, " in one run, {:.2} of that", measured.value / change.predicted.median_ns.max(1.0));
+                let _ = write!(
+                    text,
+                    " in one run, {:.2} of that",
+                    measured.value / change.predicted.median_ns.max(1.0)
+                );
                 let is_unknown = checked.is_some_and(|of| of.is_applied.is_none());
-                let _ = writeln!(text, "{}", if is_unknown { "; what ran was not recorded" } else { "" });
+                let _ = writeln!(
+                    text,
+                    "{}",
+                    if is_unknown {
+                        "; what ran was not recorded"
+                    } else {
+                        ""
+                    }
+                );
             } else {
                 text.push('\n');
             }
         }
         if tried.proposal.changes.len() > SHOWN {
-            let _ = writeln!(text, "  and {} more", counted((tried.proposal.changes.len() - SHOWN) as u64, "change"));
+            let _ = writeln!(
+                text,
+                "  and {} more",
+                counted((tried.proposal.changes.len() - SHOWN) as u64, "change")
+            );
         }
         let is_of_use = !matches!(tried.ending, Ending::NotApplied(_) | Ending::Failed(_));
         if is_of_use && self.directory.is_some() {

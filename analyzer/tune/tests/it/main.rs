@@ -6,4 +6,5 @@ mod built;
 mod own_trees;
 mod predict;
 mod rules;
+mod run;
 mod search;

@@ -1,7 +1,8 @@
-//! The command `collbench-tune`: explains, checks and writes rule files of MPI libraries, and predicts what
-//! other algorithms would have taken.
+//! The command `collbench-tune`: explains, checks and writes rule files of MPI libraries, predicts what
+//! other algorithms would have taken, and runs programs with them.
 
 mod predict;
+mod run;
 mod search;
 mod write;
 
@@ -52,6 +53,10 @@ Examples:
       say it of the spanning trees of tree files, too
   collbench-tune score predicted.json trace2 trace3
       say how right that was, from runs with other algorithms
+  collbench-tune run -- mpirun -n 64 ./app
+      measure whether the program becomes faster with what is predicted to be
+  collbench-tune run --trees trees.toml --seconds 600 -- mpirun -n 64 ./app
+      with these trees, too, in at most ten minutes
 
 Exit status: 0 nothing wrong; 1 the file has problems or cannot be read; 2 usage.";
 
@@ -89,6 +94,8 @@ enum Action {
     Predict(predict::Predict),
     /// Compare predictions with runs that were recorded afterwards
     Score(predict::Score),
+    /// Run a program with what is predicted to be faster, and without it, in turns
+    Run(run::Run),
 }
 
 #[derive(Debug, clap::Args)]
@@ -192,6 +199,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
         Some(Action::Rules(options)) => rules(options),
         Some(Action::Predict(options)) => predict::run(options),
         Some(Action::Score(options)) => predict::compare(options),
+        Some(Action::Run(options)) => run::run(options),
         None if !options.man => search::run(&options.search),
         None => {
             print(man_pages(command.clone())?.as_bytes())?;
