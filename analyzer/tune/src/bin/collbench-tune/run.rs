@@ -31,6 +31,8 @@ use results::{DOCUMENT, Results};
 const LAUNCHER_VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"];
 /// A run that takes a smaller part of the time that the collectives of the recorded one took did something else.
 const MUCH_SHORTER: f64 = 0.7;
+/// A search takes at most so long.
+const MOST_SEARCH: Duration = Duration::from_secs(60);
 /// The file to which stderr of a run goes.
 const STDERR: &str = "stderr";
 
@@ -234,7 +236,13 @@ impl Runs<'_> {
             Ok(first_s) => (Some(first_s), None),
             Err(how) => (None, Some(how)),
         };
-        let proposals = propose::propose(&recorded, given, &self.options.trees);
+        tell("searching for what is faster");
+        let proposals = propose::propose(
+            &recorded,
+            &given,
+            &self.options.trees,
+            self.time_to_search(),
+        );
         let mut outcome = Outcome {
             command: (self.options.command.iter())
                 .map(|word| word.to_string_lossy().into_owned())
@@ -283,6 +291,12 @@ impl Runs<'_> {
             outcome.directory = None;
         }
         Ok(Some(outcome))
+    }
+
+    /// A tenth of the time that is given.
+    fn time_to_search(&self) -> Duration {
+        let given = self.options.seconds.map(|s| Duration::from_secs(s) / 10);
+        given.unwrap_or(MOST_SEARCH).min(MOST_SEARCH)
     }
 
     fn announce(&self, plan: &Plan) {

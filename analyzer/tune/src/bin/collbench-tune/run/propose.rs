@@ -1,17 +1,17 @@
-//! What to try: from predictions.
+//! What to try: what was searched, and tree files that were given.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use collbench_tune::open_mpi::{self, Library, Version};
+use collbench_text::quantity::{counted, short_bytes};
 use collbench_tune::predict::{
-    Given, Method, NamedTreeFile, PredictedCandidate, Prediction, Predictions, Recorded, predict,
+    Found, Given, Method, NamedTreeFile, Prediction, Predictions, Recorded, Search, predict, search,
 };
-use collbench_tune::{Change, Choice, Means, Proposal, RulesText, Value};
+use collbench_tune::{Change, Means, Proposal};
 
-/// What is faster by less is not tried.
-const LEAST_GAIN: f64 = 0.03;
+/// Calls for which it is said why nothing is proposed.
+const SHOWN: usize = 5;
 
 /// A proposal, and the file of trees that the user has given.
 pub(super) struct Proposed {
@@ -26,26 +26,37 @@ pub(super) struct Proposals {
     pub(super) not_proposed: Vec<String>,
 }
 
-/// The fastest algorithms of the library where they are clearly faster, and each tree file that was given.
-pub(super) fn propose(recorded: &Recorded, given: Given, tree_paths: &[PathBuf]) -> Proposals {
-    let tree_files = given.tree_files.clone();
+/// What a search of so long finds, and each tree file that was given.
+pub(super) fn propose(
+    recorded: &Recorded,
+    given: &Given,
+    tree_paths: &[PathBuf],
+    time: Duration,
+) -> Proposals {
     let mut proposals = Proposals::default();
-    let predictions = predict(recorded, given);
-    match &predictions {
-        Ok(predictions) => match algorithms(predictions) {
-            Ok(proposal) => proposals.all.push(Proposed {
+    let settings = Search {
+        time: Some(time),
+        ..Search::default()
+    };
+    match search(recorded, given, settings) {
+        Ok(found) => {
+            let found_all = found.proposals().into_iter();
+            proposals.all.extend(found_all.map(|proposal| Proposed {
                 proposal,
                 own_file: None,
-            }),
-            Err(why) => proposals.not_proposed.push(why),
-        },
+            }));
+            proposals.not_proposed.extend(not_proposed(&found));
+        }
         Err(why) => proposals
             .not_proposed
             .push(format!("nothing is predicted: {why}")),
     }
-    for (file, path) in tree_files.iter().zip(tree_paths) {
-        let of_trees = trees(predictions.as_ref().ok(), file, path);
-        match of_trees {
+    if tree_paths.is_empty() {
+        return proposals;
+    }
+    let predictions = predict(recorded, given.clone()).ok();
+    for (file, path) in given.tree_files.iter().zip(tree_paths) {
+        match trees(predictions.as_ref(), file, path) {
             Ok(proposal) => proposals.all.push(Proposed {
                 proposal,
                 own_file: Some(path.clone()),
@@ -56,117 +67,37 @@ pub(super) fn propose(recorded: &Recorded, given: Given, tree_paths: &[PathBuf])
     proposals
 }
 
-/// By class what runs instead.
-fn change(prediction: &Prediction<'_>, candidate: &PredictedCandidate) -> Change {
-    let class = prediction.class;
-    Change {
-        operation: class.operation,
-        communicator: class.communicator.clone(),
-        n_processes: class.ranks.len(),
-        root: Some(class.root),
-        bytes: class.bytes,
-        n_instances: class.n_instances,
-        ran: class.ran_in_words(),
-        measured: prediction.measured,
-        method: candidate.method.clone(),
-        predicted: candidate.predicted,
-    }
-}
-
-fn algorithms(predictions: &Predictions<'_>) -> Result<Proposal, String> {
-    let library = Version::find(&predictions.library).and_then(Library::of);
-    let Some(library) = library else {
-        return Err(format!("no rules are written for {}", predictions.library));
-    };
-    let refused = predictions
-        .predictions
-        .iter()
-        .filter(|of| of.not_predicted().is_some())
-        .count();
-    let mut sorted: Vec<&Prediction<'_>> = predictions.predictions.iter().collect();
-    let all_ns = |of: &&Prediction<'_>| of.class.n_instances as f64 * of.measured.median_ns;
-    sorted.sort_by(|a, b| all_ns(b).total_cmp(&all_ns(a)));
-    let (mut changes, mut choices, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for prediction in sorted {
-        let class = prediction.class;
-        let n_processes = class.ranks.len() as u32;
-        // Rules do not know communicators: the calls that take the most time decide.
-        if !seen.insert((class.operation.name(), n_processes, class.bytes)) {
-            continue;
-        }
-        let choice = |bytes, algorithm: Option<&str>| Choice {
-            operation: class.operation,
-            n_processes,
-            bytes,
-            algorithm: algorithm.map(str::to_owned),
+/// For which calls nothing is proposed, and why; those that took longest.
+fn not_proposed(found: &Found<'_>) -> Vec<String> {
+    let calls = found.calls.iter().filter_map(|calls| {
+        let why = match &calls.found {
+            Err(why) => format!("nothing is predicted: {why}"),
+            Ok(tried) => {
+                let chosen = || [&tried.algorithm, &tried.tree].into_iter().flatten();
+                if chosen().any(|of| of.why_not.is_none()) {
+                    return None;
+                }
+                match chosen().find_map(|of| of.why_not.as_ref()) {
+                    Some(why) => format!("nothing is proposed: the best is {why}"),
+                    None => "nothing is better than what ran".to_owned(),
+                }
+            }
         };
-        let fastest = prediction.candidates.iter().find(|of| {
-            matches!(of.method, Method::Algorithm(_))
-                && of.number.is_some()
-                && of.segment_bytes == 0
-        });
-        let fastest = fastest.filter(|of| of.gain(prediction.measured) >= LEAST_GAIN);
-        let name = fastest.and_then(|of| {
-            let mut algorithms = library.operation(class.operation)?.algorithms.iter();
-            algorithms.find(|one| Some(one.id) == of.number)
-        });
-        let (Some(fastest), Some(algorithm)) = (fastest, name) else {
-            choices.push(choice(class.bytes, None));
-            continue;
-        };
-        choices.push(choice(class.bytes, Some(algorithm.name)));
-        if class.bytes > 0 {
-            choices.push(choice(class.bytes + 1, None));
-        }
-        changes.push(change(prediction, fastest));
-    }
-    if changes.is_empty() {
-        let why = if refused > 0 {
-            format!(
-                "; {refused} classes of calls cannot be predicted: collbench-tune predict says why"
-            )
-        } else {
-            String::new()
-        };
-        return Err(format!(
-            "no algorithm of the library is predicted to be faster by 3 % or more{why}"
+        Some(format!(
+            "{}, {} processes, {}: {why}",
+            calls.operation.name(),
+            calls.n_processes,
+            short_bytes(calls.bytes)
+        ))
+    });
+    let mut shown: Vec<String> = calls.take(SHOWN).collect();
+    if found.n_rare > 0 {
+        shown.push(format!(
+            "{} of other calls, too few of each to predict",
+            counted(found.n_rare, "instance")
         ));
     }
-    // A length that follows one that was chosen is the library's only where nothing was predicted for it.
-    choices.sort_by_key(|of| {
-        (
-            of.operation.name(),
-            of.n_processes,
-            of.bytes,
-            of.algorithm.is_none(),
-        )
-    });
-    choices.dedup_by_key(|of| (of.operation.name(), of.n_processes, of.bytes));
-    let name = "algorithms.rules".to_owned();
-    let written = open_mpi::write(&choices, library, &name);
-    let variable = |name: &str, value| (format!("OMPI_MCA_coll_tuned_{name}"), value);
-    Ok(Proposal {
-        name: "algorithms".to_owned(),
-        means: Means::Environment {
-            file: Some(RulesText {
-                name,
-                text: written.text,
-            }),
-            variables: vec![
-                variable("use_dynamic_rules", Value::Text("1".to_owned())),
-                variable("dynamic_rules_filename", Value::File),
-            ],
-        },
-        changes,
-        run: of_run(predictions, "the fastest algorithm for each class of calls"),
-    })
-}
-
-fn of_run(predictions: &Predictions<'_>, what: &str) -> Option<collbench_tune::predict::Ratios> {
-    let mut changes = predictions.run.as_ref()?.changes.iter();
-    changes
-        .find(|(name, _)| name == what)
-        .map(|(_, ratios)| *ratios)
+    shown
 }
 
 /// The name of a tree file without its folder.
@@ -175,29 +106,53 @@ fn short_name(file: &NamedTreeFile) -> String {
     name.unwrap_or(&file.name).to_owned()
 }
 
+/// The trees of a file that was given, which are tried whatever is predicted of them.
 fn trees(
     predictions: Option<&Predictions<'_>>,
     file: &NamedTreeFile,
-    path: &PathBuf,
+    path: &Path,
 ) -> Result<Proposal, String> {
     let text = match path.to_str() {
         Some("best") => collbench_tree_files::BEST.to_owned(),
         _ => fs::read_to_string(path).map_err(|error| format!("{}: {error}", file.name))?,
     };
     let classes = predictions.map_or(&[][..], |of| &of.predictions).iter();
-    let changes = classes.filter_map(|prediction| {
-        let candidate = prediction.candidates.iter().find(|of| match &of.method {
-            Method::Tree { place, .. } => place
-                .rsplit_once(':')
-                .is_some_and(|(name, _)| name == file.name),
-            Method::Algorithm(_) => false,
-        });
-        Some(change(prediction, candidate?))
+    let run = predictions.and_then(|of| {
+        let mut changes = of.run.as_ref()?.changes.iter();
+        let found = changes.find(|(name, _)| *name == file.name);
+        found.map(|(_, ratios)| *ratios)
     });
     Ok(Proposal {
         name: short_name(file),
         means: Means::Trees(text),
-        changes: changes.collect(),
-        run: predictions.and_then(|of| of_run(of, &file.name)),
+        changes: classes.filter_map(|of| change(of, file)).collect(),
+        run,
+    })
+}
+
+/// What runs over a tree of the file instead; `None` where that is not predicted.
+fn change(prediction: &Prediction<'_>, file: &NamedTreeFile) -> Option<Change> {
+    let class = prediction.class;
+    let candidate = prediction.candidates.iter().find(|of| match &of.method {
+        Method::Tree { place, .. } => place
+            .rsplit_once(':')
+            .is_some_and(|(name, _)| name == file.name),
+        Method::Algorithm(_) => false,
+    })?;
+    Some(Change {
+        operation: class.operation,
+        communicator: class.communicator.clone(),
+        n_processes: class.ranks.len(),
+        root: class
+            .operation
+            .semantics()
+            .is_rooted()
+            .then_some(class.root),
+        bytes: class.bytes,
+        n_instances: class.n_instances,
+        ran: class.ran_in_words(),
+        measured: prediction.measured,
+        method: candidate.method.clone(),
+        predicted: candidate.predicted,
     })
 }
