@@ -142,10 +142,10 @@ impl Outcome {
         }
         let all = (0..self.tried.len()).filter_map(|idx| self.judged(idx));
         let verdicts: Vec<Verdict> = all.map(|of| of.verdict).collect();
-        if verdicts.iter().any(|of| *of == Verdict::NoGain) {
+        if verdicts.contains(&Verdict::NoGain) {
             return format!("{begin}no gain that can be told from chance, in {rounds}");
         }
-        if verdicts.iter().any(|of| *of == Verdict::TooFew) || self.rounds.n() == 0 {
+        if verdicts.contains(&Verdict::TooFew) || self.rounds.n() == 0 {
             return format!("{begin}no answer: too few rounds");
         }
         format!("{begin}the program is fastest as it is, in {rounds}")

@@ -260,7 +260,10 @@ fn a_run_that_takes_longer_than_announced_is_ended_with_all_that_it_started() {
     let output = room.run(&["--seconds", "1"]);
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told.contains("the program did not end in 1"), "{told}");
+    assert!(
+        told.contains("the program did not end within --seconds 1;"),
+        "{told}"
+    );
     assert_eq!(processes_with(seconds), 0);
     assert_eq!(room.left(), [] as [&str; 0]);
 }

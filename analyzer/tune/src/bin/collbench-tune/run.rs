@@ -357,8 +357,8 @@ impl Runs<'_> {
         let status = match ended {
             Ended::Interrupted => return Ok(None),
             Ended::TooLong => bail!(
-                "the program did not end in {}; expected --seconds to be enough for some twenty runs of it",
-                time(took)
+                "the program did not end within --seconds {}; expected that to be enough for some twenty runs of it",
+                self.options.seconds.unwrap_or_default()
             ),
             Ended::Itself(status) => status,
         };

@@ -16,6 +16,7 @@ use crate::predict::{read_links, read_memory, tree_file};
 use crate::{Format, Usage};
 
 #[derive(Debug, clap::Args)]
+#[group(skip)]
 pub(crate) struct Options {
     /// The directory of a recorded run, with messages
     #[arg(value_name = "TRACE", required_unless_present_any = ["man", "completions"])]

@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long a command may take to end when it is asked to.
 const TO_END: Duration = Duration::from_secs(5);
 /// How long what it leaves behind may take.
-const TO_SWEEP: Duration = Duration::from_secs(2);
+const TO_SWEEP: Duration = Duration::from_secs(1);
 /// Bytes at the end of stderr that are looked at, and lines that are shown.
 const TAIL_BYTES: u64 = 16 << 10;
 const TAIL_LINES: usize = 8;
