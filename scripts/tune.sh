@@ -36,7 +36,7 @@ run() {
 
 # links NAME LAUNCHER...: what links take, in NAME.links
 links() {
-    "${@:2}" "$bench" logp --largest 16384 --seconds 0.05 --batches 6 --links "$1.links" > "$1-logp.txt" 2> "$1-logp.log"
+    "${@:2}" "$bench" logp --largest 1024 --links "$1.links" > "$1-logp.txt" 2> "$1-logp.log"
 }
 
 # sites NAME ORDER PROGRAM...: two sites of four hosts, with the ranks in an order
