@@ -42,7 +42,7 @@ pub struct Plan {
 /// Rounds that fit into a limit are too few to tell anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "in the time that is left there can be {n_rounds} rounds, and with less than {least} nothing can be told; expected --seconds {seconds} \
+    "in the time that is left there can be {n_rounds} rounds, and less than {least} show nothing; expected --seconds {seconds} \
      or more"
 )]
 pub struct TooLittleTime {

@@ -72,7 +72,7 @@ pub enum Stop {
         detectable: f64,
         /// The largest one that is predicted.
         predicted: f64,
-        /// Rounds in which that could be told.
+        /// Rounds that would show it.
         n_rounds: u64,
     },
     /// The time that was announced is over.
