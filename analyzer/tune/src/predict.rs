@@ -46,6 +46,7 @@ pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
 pub use search::{
     Bits, Chosen, Found, FoundTree, Gain, OfCalls, Results, Search, Tried, What, search,
 };
+pub(crate) use search::{WITH_ALGORITHMS, WITH_TREES};
 pub use whole_run::RunPrediction;
 
 use known::{Known, Measured, Modelled, Unknown};

@@ -1,5 +1,7 @@
 //! What could run instead of what ran, and how it reaches the library.
 
+mod found;
+
 use collbench_formats::Operation;
 
 use crate::predict::{Band, Method, Ratios};

@@ -15,7 +15,6 @@ mod file;
 mod lateness;
 mod moves;
 mod objective;
-mod proposals;
 mod screen;
 mod starts;
 mod tree;
@@ -176,8 +175,8 @@ pub struct Found<'r> {
 }
 
 /// What the whole run is predicted with.
-const WITH_ALGORITHMS: &str = "with the algorithms that are proposed";
-const WITH_TREES: &str = "with the trees that are proposed";
+pub(crate) const WITH_ALGORITHMS: &str = "with the algorithms that are proposed";
+pub(crate) const WITH_TREES: &str = "with the trees that are proposed";
 
 /// Searches a better algorithm, and a better tree, for the calls of a run.
 ///

@@ -5,8 +5,6 @@ use std::time::Duration;
 use collbench_stats::blocks::least_blocks;
 use collbench_stats::random::Random;
 
-use super::rounds::tail;
-
 /// A run may take so many times as long as the program did, and so much longer.
 const MOST_TIMES: u32 = 3;
 const MOST_MORE: Duration = Duration::from_secs(10);
@@ -134,6 +132,11 @@ impl Plan {
         }
         turns
     }
+}
+
+/// The probability for one of several proposals.
+pub(super) fn tail(n_proposals: usize) -> f64 {
+    TAIL / n_proposals.max(1) as f64
 }
 
 /// Rounds without which there is no verdict.

@@ -3,7 +3,7 @@
 use collbench_stats::blocks::BlockedRatio;
 use collbench_stats::median::Median;
 
-use super::plan::least_rounds;
+use super::plan::{least_rounds, tail};
 
 /// Probability that any verdict on any proposal is chance, on each side, at most.
 const TAIL: f64 = 0.025;
@@ -11,11 +11,6 @@ const TAIL: f64 = 0.025;
 const EARLY: f64 = 0.001;
 /// Rounds before which nothing is stopped.
 const LEAST_BEFORE_STOP: usize = 5;
-
-/// The probability for one of several proposals.
-pub(super) fn tail(n_proposals: usize) -> f64 {
-    TAIL / n_proposals.max(1) as f64
-}
 
 /// Times of runs by round, s.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -10,6 +10,7 @@ use collbench_tree_files::{make, shape_name};
 use super::super::library::KnownLibrary;
 use super::{Chosen, Found, OfCalls, Tried, What};
 use crate::choices::Choice;
+use crate::open_mpi;
 use crate::written::head;
 
 /// A string of TOML.
@@ -192,6 +193,18 @@ impl Found<'_> {
             }
         }
         choices
+    }
+
+    /// A rule file of Open MPI's `coll_tuned` with the algorithms that are proposed; `None` without any, and for another
+    /// library.
+    #[must_use]
+    pub fn to_rules(&self, file_name: &str) -> Option<String> {
+        let KnownLibrary::OpenMpi(library) = KnownLibrary::find(&self.recorded.library)? else {
+            return None;
+        };
+        let choices = self.choices();
+        let written = open_mpi::write(&choices, library, file_name);
+        (!choices.is_empty() && !written.text.is_empty()).then_some(written.text)
     }
 
     /// Whether something is proposed for a smaller payload.

@@ -1,10 +1,7 @@
 //! What was found, as proposals to run.
 
-use super::super::library::KnownLibrary;
-use super::super::{Method, Ratios};
-use super::{Chosen, Found, OfCalls, WITH_ALGORITHMS, WITH_TREES};
-use crate::open_mpi;
-use crate::proposal::{Change, Means, Proposal, RulesText, Value};
+use super::{Change, Means, Proposal, RulesText, Value};
+use crate::predict::{Chosen, Found, Method, OfCalls, Ratios, WITH_ALGORITHMS, WITH_TREES};
 
 /// The name of a rule file.
 const RULES: &str = "rules.txt";
@@ -35,20 +32,12 @@ impl Found<'_> {
 
     /// A rule file of Open MPI, and the variables that name it.
     fn rules(&self) -> Option<Means> {
-        let choices = self.choices();
-        let Some(KnownLibrary::OpenMpi(library)) = KnownLibrary::find(&self.recorded.library)
-        else {
-            return None;
-        };
-        let written = open_mpi::write(&choices, library, RULES);
-        if choices.is_empty() || written.text.is_empty() {
-            return None;
-        }
+        let rules = self.to_rules(RULES)?;
         let text = |name: &str, value: &str| (name.to_owned(), Value::Text(value.to_owned()));
         Some(Means::Environment {
             file: Some(RulesText {
                 name: RULES.to_owned(),
-                text: written.text,
+                text: rules,
             }),
             variables: vec![
                 text("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
