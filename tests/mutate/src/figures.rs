@@ -179,7 +179,12 @@ fn impossible_trees(operation: &Value) -> Option<String> {
         return None;
     }
     let outside = &operation["outside_trees"];
-    let in_graphs: u64 = graphs.iter().map(|graph| number(&graph["instances"])).sum();
+    // An instance on a spanning tree of our own is also in the graph of its messages.
+    let instances_of = |are_own: bool| -> u64 {
+        let graphs = graphs.iter().filter(|of| of["own"].is_null() != are_own);
+        graphs.map(|graph| number(&graph["instances"])).sum()
+    };
+    let (in_graphs, on_own) = (instances_of(false), instances_of(true));
     let outside = number(&outside["other_graphs"]) + number(&outside["opaque"]);
     let of_graphs = |field: &str| -> u64 {
         let edges = graphs.iter().flat_map(|graph| list(&graph["edges"]));
@@ -190,8 +195,10 @@ fn impossible_trees(operation: &Value) -> Option<String> {
         edges.map(|edge| number(&edge[field])).sum()
     };
     let name = &operation["operation"];
-    if in_graphs + outside > number(&operation["instances"]) {
-        return Some(format!("{name}: {in_graphs} and {outside} instances"));
+    if (in_graphs + outside).max(on_own) > number(&operation["instances"]) {
+        return Some(format!(
+            "{name}: {in_graphs} and {outside} instances, {on_own} on trees of our own"
+        ));
     }
     for field in ["messages", "bytes"] {
         if of_graphs(field) != of_all(field) {
@@ -273,15 +280,19 @@ mod tests {
         assert!(impossible_figures(&causes(13, -1, "waiting")).is_some());
         assert!(impossible_figures(&causes(5, 6, "waiting")).is_some());
         assert!(impossible_figures(&causes(5, 7, "operation_time")).is_some());
-        let graphs = |n: u64, messages: u64| {
+        let graphs = |n: u64, on_own: u64, messages: u64| {
             json!({ "operations": [{ "operation": "MPI_Bcast", "instances": 4,
                 "edges": [{ "messages": 8, "bytes": 0 }],
                 "outside_trees": { "other_graphs": 1, "opaque": 1 },
-                "trees": [{ "instances": n, "edges": [{ "messages": messages, "bytes": 0 }] }]
+                "trees": [
+                    { "instances": on_own, "edges": [], "own": { "name": "tree" } },
+                    { "instances": n, "edges": [{ "messages": messages, "bytes": 0 }] }
+                ]
             }] })
         };
-        assert_eq!(impossible_figures(&graphs(2, 8)), None);
-        assert!(impossible_figures(&graphs(3, 8)).is_some());
-        assert!(impossible_figures(&graphs(2, 7)).is_some());
+        assert_eq!(impossible_figures(&graphs(2, 4, 8)), None);
+        assert!(impossible_figures(&graphs(3, 0, 8)).is_some());
+        assert!(impossible_figures(&graphs(2, 5, 8)).is_some());
+        assert!(impossible_figures(&graphs(2, 4, 7)).is_some());
     }
 }
