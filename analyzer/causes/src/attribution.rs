@@ -163,7 +163,7 @@ impl Attribution {
 
     /// Adds a span in which a process polled, before it entered its next instance.
     pub fn add_polled(&mut self, polled: &Polled) {
-        self.section.processes.add_polled(polled);
+        self.section.processes.add_polled(*polled);
     }
 
     /// Adds what a process did besides its own work, before it entered its next instance.

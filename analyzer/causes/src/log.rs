@@ -192,12 +192,6 @@ impl<W: Copy + Ord> Log<W> {
         self.n_forgotten = 0;
     }
 
-    /// The spans that end after a time, ns.
-    pub(crate) fn after(&self, at_ns: i64) -> impl Iterator<Item = &Entry<W>> {
-        let entries = self.entries[self.n_forgotten..].iter();
-        entries.filter(move |entry| entry.end_ns > at_ns)
-    }
-
     /// Whether a span ends after a time, ns.
     #[inline]
     pub(crate) fn has_after(&self, at_ns: i64) -> bool {

@@ -17,6 +17,8 @@ pub(crate) struct Process {
     parts: Log<Option<Part>>,
     /// What it did besides, before calls that are not logged yet.
     pub(crate) besides: VecDeque<PartOfProcess>,
+    /// Spans that are full of unsuccessful polls, before calls that are not logged yet.
+    pub(crate) polls: VecDeque<Polled>,
     /// Its waits, by cause.
     pub(crate) waits: Log<Cause>,
     /// Its own work in spans that are full of unsuccessful polls, by the process of which it expected a message.
@@ -45,27 +47,28 @@ impl Process {
             self.besides.pop_front();
             self.did(&of);
         }
-    }
-
-    /// Moves what it did besides after it entered an instance, ns, in which all processes were together at a time, to what
-    /// is retained of it from then on. What begins before that time and ends after it belongs to both.
-    pub(crate) fn pass_on_to(&mut self, next: &mut Self, enter_ns: i64, at_ns: i64) {
-        let is_before = |of: &PartOfProcess| of.span_ns[1] <= enter_ns;
-        let n_before = self.besides.iter().take_while(|of| is_before(of)).count();
-        next.besides.extend(self.besides.drain(n_before..));
-        for entry in self.polled.after(at_ns) {
-            next.polled.push(*entry);
+        while let Some(of) = self.polls.front()
+            && let [from_ns, to_ns] = of.span_ns
+            && to_ns <= enter_ns
+        {
+            self.polled.push(Entry {
+                end_ns: to_ns,
+                span_ns: to_ns.saturating_sub(from_ns),
+                ns: of.ns,
+                what: of.partner,
+            });
+            self.polls.pop_front();
         }
     }
 
-    /// Logs a span that is full of unsuccessful polls.
-    pub(crate) fn polled(&mut self, of: &Polled) {
-        let [from_ns, to_ns] = of.span_ns;
-        self.polled.push(Entry {
-            end_ns: to_ns,
-            span_ns: to_ns.saturating_sub(from_ns),
-            ns: of.ns,
-            what: of.partner,
+    /// Moves what it did besides after it entered an instance, ns, in which all processes were together, to what is retained of
+    /// it from then on.
+    pub(crate) fn pass_on_to(&mut self, next: &mut Self, enter_ns: i64) {
+        pass_on(&mut self.besides, &mut next.besides, |of| {
+            of.span_ns[1] <= enter_ns
+        });
+        pass_on(&mut self.polls, &mut next.polls, |of| {
+            of.span_ns[1] <= enter_ns
         });
     }
 
@@ -156,7 +159,10 @@ impl Process {
 
     /// Whether anything else is known of it than blocking calls and waits.
     pub(crate) fn has_others(&self) -> bool {
-        self.has_parts() || !self.besides.is_empty() || !self.polled.is_empty()
+        self.has_parts()
+            || !self.besides.is_empty()
+            || !self.polls.is_empty()
+            || !self.polled.is_empty()
     }
 
     /// Passes of what it did between two times that which is not in its blocking calls.
@@ -239,6 +245,12 @@ impl Process {
         self.waits.fold(boundaries);
         self.polled.fold(boundaries);
     }
+}
+
+/// Moves what is behind the last of those at the begin that are before an instance.
+fn pass_on<T>(own: &mut VecDeque<T>, next: &mut VecDeque<T>, is_before: impl Fn(&T) -> bool) {
+    let n_before = own.iter().take_while(|of| is_before(of)).count();
+    next.extend(own.drain(n_before..));
 }
 
 /// The blocking call of an operation in a slot of an instance.

@@ -77,10 +77,10 @@ impl Processes {
         process.besides.push_back(part);
     }
 
-    /// Adds a span in which a process polled.
-    pub(crate) fn add_polled(&mut self, polled: &Polled) {
+    /// Adds a span in which a process polled, before it entered its next instance.
+    pub(crate) fn add_polled(&mut self, polled: Polled) {
         self.take_apart();
-        self.each[polled.process as usize].polled(polled);
+        self.each[polled.process as usize].polls.push_back(polled);
     }
 
     /// Logs what a process did besides.
@@ -105,7 +105,7 @@ impl Processes {
         for (&member, &enter_ns) in members.iter().zip(&calls.enters_ns) {
             let [own, next] =
                 [&mut self.each, &mut next.each].map(|each| &mut each[member as usize]);
-            own.pass_on_to(next, enter_ns, held.enters_ns[1]);
+            own.pass_on_to(next, enter_ns);
         }
         if next.each.iter().any(Process::has_others) {
             next.take_apart();
