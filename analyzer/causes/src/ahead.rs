@@ -26,6 +26,8 @@ pub struct Held {
     pub(crate) awaited: Option<u32>,
     /// The first and the last enter and the last leave, ns, where they were noted.
     pub(crate) extent_ns: Option<[i64; 3]>,
+    /// When it is looked at at the earliest, ns, whatever its stamps say.
+    pub(crate) not_before_ns: Option<i64>,
 }
 
 /// The time, ns, and the order at one time: communicator, position, and what is to be done.
@@ -79,12 +81,25 @@ impl Held {
         self.extent_ns = Some(extent_ns);
     }
 
+    /// Notes that a process had begun other calls at a time, ns, before it made one of these that says it is older: only in a damaged
+    /// trace. What was attributed until then was attributed without it.
+    pub fn note_not_before(&mut self, not_before_ns: Option<i64>) {
+        self.not_before_ns = not_before_ns;
+    }
+
+    /// When it began, ns, or is looked at at the earliest.
+    pub(crate) fn begin_ns(&self) -> i64 {
+        let [first_ns, _] = self.enters_ns;
+        self.not_before_ns.map_or(first_ns, |ns| ns.max(first_ns))
+    }
+
     /// Whether all processes of a run of so many wait for all in it.
     pub(crate) fn is_whole(&self, n_processes: usize) -> bool {
         let instance = &self.instance;
         instance.dependence == Dependence::All
             && instance.members.len() == n_processes
             && instance.calls.are_blocking()
+            && self.not_before_ns.is_none()
     }
 }
 
@@ -103,6 +118,7 @@ impl Ahead {
             has_uncompared,
             awaited,
             extent_ns,
+            ..
         } = Arc::make_mut(&mut held);
         let calls = &instance.calls;
         if calls.is_empty() {
@@ -163,7 +179,11 @@ impl Ahead {
             at(steps, noted_ns).is_noted = true;
         }
         let instance = &held.instance;
-        let key = |(at_ns, step)| (at_ns, instance.communicator, instance.position, step);
+        let not_before_ns = held.not_before_ns.unwrap_or(i64::MIN);
+        let key = |(at_ns, step): (i64, Step)| {
+            let at_ns = at_ns.max(not_before_ns);
+            (at_ns, instance.communicator, instance.position, step)
+        };
         let last = steps.pop().map(key);
         for step in steps.drain(..) {
             found.push(Self {

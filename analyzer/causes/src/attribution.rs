@@ -46,6 +46,8 @@ pub struct Attribution {
     totals: Totals,
     n_ends: u64,
     spare: Spare,
+    /// Up to when waits were attributed, ns, unless what was still to be added was not waited for.
+    until_ns: i64,
 }
 
 /// Finds where sections end.
@@ -67,7 +69,7 @@ impl Divider {
         // When the first instance began of which something is to be done after each step.
         let mut pending_ns = vec![least_pending_ns; due.len()];
         for at in (1..due.len()).rev() {
-            pending_ns[at - 1] = pending_ns[at].min(due[at].held.enters_ns[0]);
+            pending_ns[at - 1] = pending_ns[at].min(due[at].held.begin_ns());
         }
         let mut ends = Vec::new();
         for (at, (next, pending_ns)) in due.iter().zip(pending_ns).enumerate() {
@@ -134,6 +136,7 @@ impl Attribution {
             totals: Totals::default(),
             n_ends: 0,
             spare: Spare::default(),
+            until_ns: i64::MIN,
         }
     }
 
@@ -195,10 +198,8 @@ impl Attribution {
     /// Attributes the waits that ended before a time: everything that began before it was added.
     pub fn advance(&mut self, until_ns: i64) {
         let due = self.due(until_ns);
-        let pending_ns = self
-            .ahead
-            .iter()
-            .map(|Reverse(next)| next.held.enters_ns[0]);
+        let ahead = self.ahead.iter();
+        let pending_ns = ahead.map(|Reverse(next)| next.held.begin_ns());
         // What several threads of a process do at once counts once, over the whole run.
         let ends = if self.of_run.have_threads.is_empty() {
             let pending_ns = pending_ns.min().unwrap_or(i64::MAX);
@@ -225,6 +226,11 @@ impl Attribution {
 
     /// What is to be done before a time, in order.
     fn due(&mut self, until_ns: i64) -> Vec<Ahead> {
+        let is_late = |next: &Ahead| next.key.0 < self.until_ns;
+        debug_assert!(!self.new.iter().any(is_late), "what began before was added");
+        if until_ns < i64::MAX {
+            self.until_ns = self.until_ns.max(until_ns);
+        }
         let mut due = Vec::with_capacity(self.new.len());
         while let Some(Reverse(next)) = self.ahead.peek()
             && next.key.0 < until_ns

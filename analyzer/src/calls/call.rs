@@ -101,6 +101,9 @@ pub struct Candidate<'m> {
     /// For creations: index in [`Communicators::list`](crate::communicators::Communicators::list) of the one
     /// called on, by any member.
     pub called_on: Option<usize>,
+    /// When processes had begun other calls before they made some of these, ns, if these say that they are older: only in a
+    /// damaged trace.
+    pub not_before_ns: Option<i64>,
 }
 
 impl Candidate<'_> {

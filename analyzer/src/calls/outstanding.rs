@@ -28,6 +28,8 @@ pub(crate) struct Initiated {
     pub(crate) phase: Option<i32>,
     /// Number of the place from which it was called.
     pub(crate) site: Option<u32>,
+    /// When its process had begun a call before it, ticks, if it says that it is older.
+    pub(crate) late: Option<u64>,
     /// The names of algorithms reported in the initiating call.
     names_in_call: NamesInCall,
     /// The call that completed it.
@@ -69,6 +71,7 @@ impl Initiated {
             is_possible,
             phase,
             site,
+            late: None,
             names_in_call: NamesInCall::default(),
             end: None,
             tests: None,
@@ -220,6 +223,13 @@ impl Outstanding {
         self.initiated.insert(position, initiated);
     }
 
+    /// Notes that the process had begun a call at some tick before what was begun at a position, which says it is older.
+    pub(crate) fn note_late(&mut self, position: u64, reached: u64) {
+        if let Some(initiated) = self.initiated.get_mut(&position) {
+            initiated.late = Some(reached);
+        }
+    }
+
     /// Keeps one end of a message of what was begun at a position.
     pub(crate) fn keep_message(&mut self, position: u64, record: &Record) {
         if self.initiated.contains_key(&position) {
@@ -291,6 +301,12 @@ impl Outstanding {
             initiated.is_complete().then_some(position)
         };
         self.initiated.iter().find_map(complete)
+    }
+
+    /// The first whose stamps can be true.
+    pub(crate) fn first_possible(&self) -> Option<&Initiated> {
+        let mut initiated = self.initiated.values();
+        initiated.find(|initiated| initiated.is_possible)
     }
 
     /// The first position.

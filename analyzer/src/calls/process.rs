@@ -116,7 +116,7 @@ pub(crate) struct Process<'a> {
     threads: BTreeMap<u32, [u64; 2]>,
     /// When the latest of the records so far began, ticks, if several threads make calls.
     reached: u64,
-    /// Enter of the last call that was read, ticks.
+    /// When the latest of the calls of the application that were read began, ticks; 0 before the first.
     read_to: u64,
     /// Findings in its records.
     pub(crate) found: RecordFindings,
@@ -355,7 +355,8 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// When the first of its calls began that were not passed on yet, or not read, at the earliest, ns.
+    /// When the first of its calls began that were not passed on yet, or not read, at the earliest, ns: one that says it is
+    /// older than a call before it counts as begun when that did.
     pub(crate) fn pending_from_ns(&self) -> i64 {
         let in_use = self.queues.iter().filter_map(|queues| match queues {
             Queues::InUse(queues) => Some(queues),
@@ -363,15 +364,13 @@ impl<'a> Process<'a> {
         });
         let queues = in_use.flat_map(|queues| queues.iter()).chain(&self.starts);
         let pending = queues.filter_map(|queue| {
-            let first = queue.front().filter(|run| run.is_possible);
-            let first = first.map(|run| self.reader.record(run.location).enter.get());
-            let initiated = queue.outstanding.first();
-            let initiated = initiated.and_then(|position| queue.outstanding.get(position));
-            let initiated = initiated.filter(|initiated| initiated.is_possible);
-            first
-                .into_iter()
-                .chain(initiated.map(|initiated| initiated.record.enter.get()))
-                .min()
+            let first = queue.first_possible().map(|run| {
+                let enter = self.reader.record(run.location).enter.get();
+                queue.late(run.position).unwrap_or(enter)
+            });
+            let initiated = queue.outstanding.first_possible();
+            let initiated = initiated.map(|of| of.late.unwrap_or(of.record.enter.get()));
+            first.into_iter().chain(initiated).min()
         });
         let unread = (!self.has_ended).then_some(self.read_to);
         match pending.chain(unread).min() {
@@ -538,8 +537,7 @@ impl<'a> Process<'a> {
             let Some(batch) = self.stream.next(&self.reader, limit) else {
                 self.end_completed(u64::MAX);
                 while let Some(gap) = self.gaps.end_last(&self.clock) {
-                    let process = self.index;
-                    unqueued(Unqueued::Gap { process, gap });
+                    unqueued(self.ended_gap(gap));
                 }
                 self.has_ended = true;
                 self.end_all_calls();
@@ -556,11 +554,6 @@ impl<'a> Process<'a> {
                 self.call_sites.take(thread, batch.location, records);
             }
             self.route(&batch, unqueued);
-            if batch.is_possible
-                && let Some(last) = batch.records.iter().rfind(|record| class::is_call(record))
-            {
-                self.read_to = last.enter.get();
-            }
             n_done += batch.records.len() as u64;
         }
         n_done
@@ -608,7 +601,7 @@ impl<'a> Process<'a> {
     }
 
     /// The instant of a tick on the time of the analysis.
-    fn at(&self, ticks: u64) -> Timestamp<Global> {
+    pub(crate) fn at(&self, ticks: u64) -> Timestamp<Global> {
         self.clock.global(Timestamp::from_ticks(ticks))
     }
 

@@ -48,6 +48,9 @@ pub(crate) struct Queue {
     /// By position of a blocking call: its messages that do not follow it in the file, with their
     /// locations.
     elsewhere: BTreeMap<u64, Vec<(RecordAt, Record)>>,
+    /// By position of a call that says it is older than one that its process made before: when that began, ticks. Only in
+    /// damaged traces there are any.
+    late: BTreeMap<u64, u64>,
 }
 
 impl Queue {
@@ -120,6 +123,31 @@ impl Queue {
         }
     }
 
+    /// Notes that the process had begun a call at some tick before that at a position, which says it is older.
+    #[cold]
+    pub(crate) fn note_late(&mut self, position: u64, reached: u64) {
+        self.late.insert(position, reached);
+        self.outstanding.note_late(position, reached);
+    }
+
+    /// When a call of the process had begun before that at a position, ticks, if that says it is older.
+    pub(crate) fn late(&self, position: u64) -> Option<u64> {
+        self.late.get(&position).copied()
+    }
+
+    /// Whether any call that waits says that it is older than one before.
+    pub(crate) fn has_late(&self) -> bool {
+        !self.late.is_empty()
+    }
+
+    /// The first call that waits whose stamps can be true.
+    pub(crate) fn first_possible(&self) -> Option<&RecordRun> {
+        match self.runs.front() {
+            Some(run) if !run.is_possible => self.runs.iter().find(|run| run.is_possible),
+            first => first,
+        }
+    }
+
     /// The first call that waits.
     pub(crate) fn front(&self) -> Option<&RecordRun> {
         self.runs.front()
@@ -152,6 +180,11 @@ impl Queue {
             self.foreign.pop_first();
         }
         while let Some(first) = self.elsewhere.first_entry()
+            && *first.key() < position
+        {
+            first.remove();
+        }
+        while let Some(first) = self.late.first_entry()
             && *first.key() < position
         {
             first.remove();

@@ -24,6 +24,8 @@ pub(crate) enum Unqueued {
         process: usize,
         /// The call.
         call: Call,
+        /// Whether the process made no call of the application before.
+        is_first: bool,
     },
     /// The gap in a thread before a call of the application, or before a completion, which comes next.
     Gap {

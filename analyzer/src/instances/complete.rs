@@ -54,6 +54,9 @@ pub struct CompleteInstance<'m> {
     pub is_open_fence: bool,
     /// First and last of `enters` and `leaves`.
     pub extent: Extent,
+    /// When processes had begun other calls before they made some of these, ns, if these say that they are older: only in a
+    /// damaged trace.
+    pub not_before_ns: Option<i64>,
     /// Names of the algorithms that the library reported for its calls.
     pub reported: Option<AlgorithmNames>,
     /// The messages that the library sent for it; `None` where messages were not recorded.

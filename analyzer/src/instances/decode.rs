@@ -15,13 +15,14 @@ use collbench_trees::shape::ShapeKey;
 use crate::calls::call::{Call, Candidate};
 use crate::calls::outstanding::OverlapTimes;
 use crate::calls::process::Process;
+use crate::calls::queue::Queue;
 use crate::calls::time_in_mpi::TimeInMpi;
 use crate::communicators::Communicator;
 use crate::instances::complete::{
     CompleteInstance, Disagreement, Extent, Payloads, agree, is_open_fence,
 };
 use crate::instances::member_calls::{
-    MemberCalls, MessageSource, Positions, gather, is_mixed, lost_slots,
+    MemberCalls, MessageSource, Positions, gather, is_mixed, lost_slots, not_before_ns,
 };
 use crate::instances::outcome::Outcome;
 use crate::messages::gather::Gatherer;
@@ -164,6 +165,8 @@ struct BlockContext<'b, 'p, 'a> {
     recorded: RecordedLayers,
     /// Whether messages of others may stand among those behind calls.
     may_be_mixed: bool,
+    /// Whether any call says that it is older than one before it.
+    has_late: bool,
 }
 
 /// A row that is a complete instance.
@@ -206,6 +209,7 @@ impl Decoder {
             communicator,
             recorded: note_locations(&mut self.locations, block, sources),
             may_be_mixed: sources.iter().flatten().any(|s| s.process.may_be_mixed()),
+            has_late: (sources.iter().flatten()).any(|s| s.queue.is_some_and(Queue::has_late)),
         };
         let part = |from: u64, to: u64| Block { from, to, ..*block };
         let mut gathered = 0..0;
@@ -280,6 +284,7 @@ impl Decoder {
             sources,
             recorded,
             may_be_mixed,
+            has_late,
         } = *of;
         let RegularRow {
             at,
@@ -333,6 +338,11 @@ impl Decoder {
             enters,
             leaves,
             extent: Extent::of_all(enters, leaves),
+            not_before_ns: if has_late {
+                not_before_ns(sources, position)
+            } else {
+                None
+            },
             payloads,
             overlaps: None,
             time_in_mpi: None,
@@ -550,6 +560,7 @@ impl Decoder {
                     lost: &lost,
                     n_begun: &n_begun,
                     called_on: called_on[at],
+                    not_before_ns: not_before_ns(sources, position),
                 };
                 let recorded = RecordedOfInstance {
                     message_source: recorded
@@ -615,6 +626,7 @@ impl Decoder {
                 lost: &lost,
                 n_begun: &n_begun,
                 called_on: None,
+                not_before_ns: not_before_ns(sources, position),
             };
             let recorded = RecordedOfInstance {
                 message_source: (has_messages || has_algorithms).then_some(MessageSource::Retained),
@@ -700,6 +712,7 @@ impl Decoder {
             enters: &enters,
             leaves: &leaves,
             extent: Extent::of_all(&enters, &leaves),
+            not_before_ns: instance.not_before_ns,
             payloads: Payloads::Each(&payloads),
             overlaps: is_nonblocking.then_some(&self.overlaps[..]),
             time_in_mpi: (is_nonblocking && has_time_in_mpi).then_some(&self.time_in_mpi),

@@ -22,6 +22,22 @@ impl MemberCalls<'_, '_> {
     pub(super) fn has_lost(&self, at: CallPosition) -> bool {
         self.process.has_lost(self.local_comm, at)
     }
+
+    /// When its process had begun another call before that at a position, ns, if that says it is older.
+    fn not_before_ns(&self, position: u64) -> Option<i64> {
+        let queue = self.queue?;
+        let begun = queue.outstanding.get(position);
+        let late = queue.late(position).or_else(|| begun?.late);
+        late.map(|ticks| self.process.at(ticks).ns())
+    }
+}
+
+/// When processes had begun other calls before they made some of those at a position, ns, if these say that they are older.
+pub(super) fn not_before_ns(sources: &[Option<MemberCalls<'_, '_>>], position: u64) -> Option<i64> {
+    let sources = sources.iter().flatten();
+    sources
+        .filter_map(|source| source.not_before_ns(position))
+        .max()
 }
 
 /// The slots without a call whose calls were overwritten by newer ones.

@@ -38,6 +38,8 @@ pub enum Outcome<'m> {
         process: usize,
         /// The call.
         call: Call,
+        /// Whether the process made no call of the application before.
+        is_first: bool,
     },
     /// `MPI_Finalize` of all processes of the run, after everything else.
     Finalize {
@@ -90,7 +92,15 @@ impl From<Unqueued> for Outcome<'_> {
                 call,
                 is_internal,
             },
-            Unqueued::Process { process, call } => Self::Process { process, call },
+            Unqueued::Process {
+                process,
+                call,
+                is_first,
+            } => Self::Process {
+                process,
+                call,
+                is_first,
+            },
             Unqueued::Gap { process, gap } => Self::Gap { process, gap },
         }
     }

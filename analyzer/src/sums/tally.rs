@@ -335,9 +335,15 @@ impl Adder for Tally<'_> {
                 call,
                 is_internal,
             } => self.take_unmatched(process, called_on, &call, is_internal),
-            Outcome::Process { process, call } => {
+            Outcome::Process {
+                process,
+                call,
+                is_first,
+            } => {
                 self.see(&call);
-                self.hand_over_begin(process, &call);
+                if is_first {
+                    self.hand_over_begin(process, &call);
+                }
             }
             Outcome::Finalize { spans } => self.take_finalize(spans),
             // Their sums are among the findings.

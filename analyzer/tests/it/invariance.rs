@@ -3,10 +3,12 @@
 use std::fs;
 
 use collbench_analyzer::Selection;
-use collbench_formats::Operation;
+use collbench_formats::{Activity, GapTime, Operation, Record};
 use proptest::prelude::*;
 
-use crate::built::{TestTrace, analyze, analyze_in_windows, analyze_part, shown, split};
+use crate::built::{
+    TestProcess, TestTrace, analyze, analyze_in_windows, analyze_part, shown, split,
+};
 
 /// Ranks that call by lot, on the world and on two halves.
 fn lottery(seed: u64, shift: u64) -> TestTrace {
@@ -50,6 +52,26 @@ fn lottery(seed: u64, shift: u64) -> TestTrace {
     trace
 }
 
+/// When `MPI_Init` returned to a process, and that it polled before some of its calls.
+fn poll_before_calls(process: &mut TestProcess, rank: u32) {
+    let calls = std::mem::take(&mut process.chunks[0].records);
+    process.with_point_to_point();
+    let records = &mut process.chunks[0].records;
+    for (n, call) in (0..).zip(calls) {
+        if n % 3 == rank % 3 && n > 0 {
+            let polls = GapTime {
+                activity: [Activity::Polling, Activity::PointToPoint][n as usize % 2],
+                ticks: 40,
+                n_calls: 5,
+                longest_ticks: 40,
+                partner: (rank + 1) % 4,
+            };
+            records.push(Record::of_words(polls.words(), call.enter.get(), 0));
+        }
+        records.push(call);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -76,15 +98,22 @@ proptest! {
     }
 
     #[test]
-    fn how_many_records_are_looked_at_together_does_not_show(seed: u64, damage in 0usize..4) {
+    fn how_many_records_are_looked_at_together_does_not_show(seed: u64, damage in 0usize..8) {
         let mut trace = lottery(seed, 0);
-        // A process that misses calls in the middle, with and without others' word for it, and
-        // one that ends early.
-        let records = &mut trace.processes[damage].chunks[0].records;
+        for (rank, process) in (0..).zip(&mut trace.processes) {
+            poll_before_calls(process, rank);
+        }
+        // A process that misses calls in the middle, with and without others' word for it; one that
+        // ends early; one with a call that cannot be true; and some that say they were made in another order.
+        let records = &mut trace.processes[damage % 4].chunks[0].records;
         match damage {
             1 => drop(records.remove(20)),
             2 => records.truncate(33),
             3 => records[40].leave = 0.into(),
+            4 => records[7].leave = 1.into(),
+            5 => records.copy_within(0..20, 40),
+            6 => records.copy_within(30..50, 0),
+            7 => records[10..60].rotate_left(30),
             _ => {}
         }
         let directory = trace.in_directory();

@@ -46,7 +46,7 @@ impl AllCompleting {
 }
 
 impl Process<'_> {
-    /// A nonblocking call.
+    /// A nonblocking call, or the start of a persistent collective.
     pub(super) fn initiated(&self, record: &Record, location: RecordAt, alike: Alike) -> Initiated {
         let phase = self.phases.level(alike.phase);
         Initiated::new(
@@ -77,13 +77,7 @@ impl Process<'_> {
         }
         let call_order = CallOrder::Persistent(self.persistents[local].persistent);
         let alike = self.alike(location, is_possible);
-        let initiated = Initiated::new(
-            record,
-            location,
-            is_possible,
-            self.phases.level(alike.phase),
-            alike.known_site(),
-        );
+        let initiated = self.initiated(record, location, alike);
         let queue = self.touch(local, call_order);
         let number = queue.next;
         queue.push(location, 1, alike);

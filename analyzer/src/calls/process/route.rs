@@ -4,6 +4,7 @@ use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::{Operation, Record, UNKNOWN_COMMUNICATOR};
 
 use crate::calls::call::Call;
+use crate::calls::gap::Gap;
 use crate::calls::last_seen::{has_returned, is_own};
 use crate::calls::message_owner::{CallOf, OwnCollective};
 use crate::calls::process::Process;
@@ -60,6 +61,12 @@ impl Process<'_> {
             }
             let position = self.route_part(class, part, before, unqueued);
             let is_call = class.is_call();
+            if is_call && part.is_possible && !first.is_internal() {
+                if first.enter.get() < self.read_to {
+                    self.note_late(part, position);
+                }
+                self.read_to = self.read_to.max(part.records[n - 1].enter.get());
+            }
             if self.found.of_process.finalize.is_some() && class != RecordClass::Process {
                 self.call_in_finalize(part);
             }
@@ -103,15 +110,52 @@ impl Process<'_> {
         while let Some(first) = records.get(at)
             && class_of(first) == RecordClass::Ordered
             && first.leave.get() != 0
+            && first.enter.get() >= self.read_to
             && let Some(local_comm) = self.local_comm_of(first)
         {
             let n = n_alike(&records[at..]);
             let queue = self.touch(local_comm, call_order_of(first));
             queue.push(location.plus(at), n as u32, alike);
             at += n;
+            if !first.is_internal() {
+                self.read_to = records[at - 1].enter.get();
+            }
         }
         self.n_queued += at as u64;
         at
+    }
+
+    /// Notes which calls of a part say that they are older than one that was read before, and when that began. The first is at a
+    /// position, unless it is to make a communicator.
+    #[cold]
+    fn note_late(&mut self, part: BatchPart<'_>, position: Option<CallPosition>) {
+        let first = &part.records[0];
+        let at = position.unwrap_or(CallPosition {
+            call_order: CallOrder::Creation,
+            position: 0,
+        });
+        let local = match (at.call_order, first.persistent_start()) {
+            (CallOrder::Creation, _) => {
+                let made = u32::try_from(first.root.get()).ok();
+                made.and_then(|index| self.context.communicators.local_comm(self.index, index))
+            }
+            (_, Some(start)) => local_of(self.persistents, start.definition),
+            (_, None) => self.local_comm_of(first),
+        };
+        let read_to = self.read_to;
+        let Some(queue) = local.and_then(|local| self.queue_mut(local, at.call_order)) else {
+            return;
+        };
+        // A second one that is to make it does not wait.
+        let is_there = queue.front().map(|run| run.location) == Some(part.location);
+        if at.call_order == CallOrder::Creation && !is_there {
+            return;
+        }
+        let late = part.records.iter();
+        let late = late.take_while(|call| call.enter.get() < read_to);
+        for (position, _) in (at.position..).zip(late) {
+            queue.note_late(position, read_to);
+        }
     }
 
     /// Notes when one of several threads was in collectives.
@@ -134,8 +178,20 @@ impl Process<'_> {
         let thread = self.thread_of(part.location);
         let enter = part.is_possible.then(|| first.enter.get());
         if let Some(gap) = self.gaps.end(thread, first, enter, &self.clock) {
-            let process = self.index;
-            unqueued(Unqueued::Gap { process, gap });
+            unqueued(self.ended_gap(gap));
+        }
+    }
+
+    /// A gap that has ended. It ends after all calls that were read before began, whatever a damaged trace says, and where another
+    /// thread began one at the same time.
+    pub(super) fn ended_gap(&self, gap: Gap) -> Unqueued {
+        let after = Timestamp::from_ns(self.at(self.read_to).ns().saturating_add(1));
+        Unqueued::Gap {
+            process: self.index,
+            gap: Gap {
+                to: gap.to.max(after),
+                ..gap
+            },
         }
     }
 
@@ -230,7 +286,11 @@ impl Process<'_> {
                         let left = call.leave;
                         self.found.of_process.finalize = left.map(|leave| [call.enter, leave]);
                     }
-                    unqueued(Unqueued::Process { process, call });
+                    unqueued(Unqueued::Process {
+                        process,
+                        call,
+                        is_first: self.read_to == 0,
+                    });
                 }
             }
         }
@@ -378,14 +438,18 @@ impl Process<'_> {
     }
 }
 
-/// How many records, of which the first is of an ordered call, are of calls that go to one queue, and have returned.
+/// How many records, of which the first is of an ordered call, are of calls that go to one queue, and have returned; each says
+/// that it began no earlier than that before it.
 #[inline]
 fn n_alike(records: &[Record]) -> usize {
     let (communicator, word) = (records[0].communicator, records[0].word());
+    let mut reached = records[0].enter.get();
     let is_alike = |record: &&Record| {
+        let before = std::mem::replace(&mut reached, record.enter.get());
         record.communicator == communicator
             && is_alike(record.word(), word)
             && record.leave.get() != 0
+            && before <= reached
     };
     records[1..].iter().take_while(is_alike).count() + 1
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use collbench_causes::{Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled};
+use collbench_causes::{
+    Calls, Completion, Dependence, Held, Instance, Part, PartOfProcess, Polled,
+};
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, Semantics};
 
@@ -34,7 +36,7 @@ impl Tally<'_> {
         }
     }
 
-    /// Hands over when MPI began in a process.
+    /// Hands over when MPI began in a process, which made no call before.
     pub(super) fn hand_over_begin(&mut self, process: usize, call: &Call) {
         if let Some(leave) = call.leave.filter(|_| call.begins_mpi()) {
             let begin = (process as u32, leave.ns());
@@ -57,6 +59,7 @@ impl Tally<'_> {
             let extent = &instance.extent;
             of.note_extent([extent.first_enter, extent.last_enter, extent.last_leave]);
         }
+        of.note_not_before(instance.not_before_ns);
         let of = &mut of.instance;
         of.communicator = instance.communicator_index as u32;
         of.position = instance.position;
@@ -89,7 +92,8 @@ impl Tally<'_> {
         });
         let handed_over = &mut self.scratch.handed_over.instances;
         handed_over.push(held);
-        handed_over.extend(completion.map(|completion| Arc::new(completion.into())));
+        handed_over
+            .extend(completion.map(|completion| held_until(completion, instance.not_before_ns)));
     }
 
     /// Finds out of the waits of an instance, or of its completion, which are resolved, compared and counted.
@@ -156,8 +160,15 @@ impl Tally<'_> {
             parts: Vec::new(),
         };
         let handed_over = &mut self.scratch.handed_over.instances;
-        handed_over.push(Arc::new(call.into()));
+        handed_over.push(held_until(call, instance.not_before_ns));
     }
+}
+
+/// An instance as it is handed over, which is not looked at before a time, ns.
+fn held_until(instance: Instance, not_before_ns: Option<i64>) -> Arc<Held> {
+    let mut held = Held::from(instance);
+    held.note_not_before(not_before_ns);
+    Arc::new(held)
 }
 
 /// What a process did besides its own work in a gap; `process_of` gives the process of a world rank.
