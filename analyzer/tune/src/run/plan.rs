@@ -5,6 +5,8 @@ use std::time::Duration;
 use collbench_stats::blocks::least_blocks;
 use collbench_stats::random::Random;
 
+/// Probability that any verdict on any proposal is chance, on each side, at most.
+const TAIL: f64 = 0.025;
 /// A run may take so many times as long as the program did, and so much longer.
 const MOST_TIMES: u32 = 3;
 const MOST_MORE: Duration = Duration::from_secs(10);

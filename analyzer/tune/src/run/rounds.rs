@@ -5,8 +5,6 @@ use collbench_stats::median::Median;
 
 use super::plan::{least_rounds, tail};
 
-/// Probability that any verdict on any proposal is chance, on each side, at most.
-const TAIL: f64 = 0.025;
 /// With a smaller one a proposal is decided before all rounds were run.
 const EARLY: f64 = 0.001;
 /// Rounds before which nothing is stopped.
