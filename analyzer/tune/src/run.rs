@@ -15,6 +15,8 @@ mod outcome;
 mod plan;
 mod rounds;
 mod screen;
+#[cfg(test)]
+mod tests;
 
 pub use applied::{Checked, check, other_calls, ran_over_trees};
 pub use document::SCHEMA;

@@ -140,12 +140,20 @@ impl Outcome {
         if self.tried.iter().all(not_applied) {
             return format!("{begin}not applied: what was proposed did not run");
         }
-        let all = (0..self.tried.len()).filter_map(|idx| self.judged(idx));
-        let verdicts: Vec<Verdict> = all.map(|of| of.verdict).collect();
-        if verdicts.contains(&Verdict::NoGain) {
+        let all = (0..self.tried.len()).filter_map(|idx| Some((idx, self.judged(idx)?.verdict)));
+        let verdicts: Vec<(usize, Verdict)> = all.collect();
+        let has = |verdict, is_applied| {
+            let mut all = verdicts.iter();
+            all.any(|&(idx, of)| of == verdict && self.tried[idx].is_applied() == is_applied)
+        };
+        if has(Verdict::NoGain, true) {
             return format!("{begin}no gain that can be told from chance, in {rounds}");
         }
-        if verdicts.contains(&Verdict::TooFew) || self.rounds.n() == 0 {
+        if has(Verdict::NoGain, false) {
+            return format!("{begin}no answer: what was proposed was applied in part only");
+        }
+        let are_few = verdicts.iter().any(|(_, of)| *of == Verdict::TooFew);
+        if are_few || self.rounds.n() == 0 {
             return format!("{begin}no answer: too few rounds");
         }
         format!("{begin}the program is fastest as it is, in {rounds}")
@@ -228,9 +236,16 @@ impl Outcome {
                 counted((tried.proposal.changes.len() - SHOWN) as u64, "change")
             );
         }
-        let is_of_use = !matches!(tried.ending, Ending::NotApplied(_) | Ending::Failed(_));
+        let is_of_use = !matches!(
+            tried.ending,
+            Ending::NotApplied(_) | Ending::Failed(_) | Ending::TooSlow(_)
+        );
         if is_of_use && self.directory.is_some() {
-            let _ = writeln!(text, "  use it: {}", inert::line(&tried.command, 2000));
+            let is_faster = self
+                .judged(idx)
+                .is_some_and(|of| of.verdict == Verdict::Faster);
+            let what = if is_faster { "use it" } else { "run as" };
+            let _ = writeln!(text, "  {what}: {}", inert::line(&tried.command, 2000));
         }
     }
 

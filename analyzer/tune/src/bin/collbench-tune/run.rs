@@ -1,6 +1,7 @@
 //! `collbench-tune run`: whether a program becomes faster.
 
 mod launch;
+mod prepare;
 mod propose;
 mod results;
 mod signals;
@@ -21,10 +22,10 @@ use collbench_tune::predict::{Given, NamedTreeFile, Recorded};
 use collbench_tune::run::{
     Ending, Files, Outcome, Plan, Rounds, Stop, Tried, Turn, collectives_s, of_command, other_calls,
 };
-use collbench_tune::{Means, Value};
 
 use crate::{Format, Usage, predict};
 use launch::{Ended, Input, Launch, last_lines, status_in_words};
+use prepare::{Reaching, file_name, prepare};
 use results::{DOCUMENT, Results};
 
 /// Variables by which a launcher tells a process that it is a rank.
@@ -187,12 +188,6 @@ struct Runs<'o> {
     limit_of_run: Option<Duration>,
 }
 
-/// How a run with a proposal reaches the library.
-struct Reaching {
-    variables: Vec<(String, OsString)>,
-    trees: Option<PathBuf>,
-}
-
 /// A run of a turn.
 enum Timed {
     /// It ended as the program does, after s.
@@ -265,7 +260,10 @@ impl Runs<'_> {
             return Ok(Some(outcome));
         };
         for (idx, proposed) in proposals.all.into_iter().enumerate() {
-            let (reach, tried) = self.prepare(idx, proposed, &recorded, first_s)?;
+            let (reach, tried) = prepare(&self.options.command, self.results, idx, proposed)?;
+            let run = tried.proposal.run;
+            let predicted = run.map(|run| of_command(run, &recorded, first_s));
+            let tried = Tried { predicted, ..tried };
             reaching.push(reach);
             outcome.tried.push(tried);
         }
@@ -412,65 +410,6 @@ impl Runs<'_> {
             remarks.push(remark);
         }
         Ok(Some(Ok(s)))
-    }
-
-    /// Writes the file of a proposal, and says how it is used.
-    fn prepare(
-        &self,
-        idx: usize,
-        proposed: propose::Proposed,
-        recorded: &Recorded,
-        first_s: f64,
-    ) -> anyhow::Result<(Reaching, Tried)> {
-        let proposal = proposed.proposal;
-        let command = words(self.options.command.iter().map(OsString::as_os_str));
-        let mut reach = Reaching {
-            variables: Vec::new(),
-            trees: None,
-        };
-        let (shown, file) = match &proposal.means {
-            Means::Environment { file, variables } => {
-                let name = file.as_ref().map(|file| &*file.name);
-                if let Some(file) = file {
-                    write_file(&self.results.path(&file.name), &file.text, false)?;
-                }
-                let mut shown = Vec::new();
-                for (variable, value) in variables {
-                    let of = |path: fn(&Results, &str) -> PathBuf| match value {
-                        Value::Text(text) => OsString::from(text),
-                        Value::File => path(self.results, name.unwrap_or_default()).into(),
-                    };
-                    reach.variables.push((variable.clone(), of(Results::path)));
-                    shown.push(format!("{variable}={}", words([&*of(Results::final_path)])));
-                }
-                let file = name.map(|name| inert::path(&self.results.final_path(name)));
-                (format!("{} {command}", shown.join(" ")), file)
-            }
-            Means::Trees(text) => {
-                let path = match proposed.own_file {
-                    Some(path) => path,
-                    None => {
-                        let name = format!("{}-{}.toml", file_name(&proposal.name), idx + 1);
-                        write_file(&self.results.path(&name), text, false)?;
-                        reach.trees = Some(self.results.path(&name));
-                        self.results.final_path(&name)
-                    }
-                };
-                reach.trees.get_or_insert_with(|| path.clone());
-                let trees = words([path.as_os_str()]);
-                let shown = format!("collbench-record --trees {trees} --no-trace -- {command}");
-                (shown, Some(inert::path(&path)))
-            }
-        };
-        let tried = Tried {
-            predicted: proposal.run.map(|run| of_command(run, recorded, first_s)),
-            proposal,
-            checked: Vec::new(),
-            ending: Ending::AsTheProgram,
-            command: shown,
-            file,
-        };
-        Ok((reach, tried))
     }
 
     /// Records a run of each proposal, and looks at what ran.
@@ -715,27 +654,4 @@ fn seed_of_time() -> u64 {
         .unwrap_or_default();
     // Few enough digits to be typed again.
     u64::from(since.subsec_nanos()) ^ (since.as_secs() & 0xff_ffff)
-}
-
-/// What a file for a proposal is called.
-fn file_name(name: &str) -> String {
-    let base = name.rsplit('/').next().unwrap_or(name);
-    let base = base.strip_suffix(".toml").unwrap_or(base);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let plain = base.chars().map(|c| if is_plain(c) { c } else { '-' });
-    plain.collect::<String>().trim_start_matches('.').to_owned()
-}
-
-/// Words as a shell reads them.
-fn words<'w>(words: impl IntoIterator<Item = &'w OsStr>) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
-    let quoted = words.into_iter().map(|word| {
-        let word = word.to_string_lossy();
-        if !word.is_empty() && word.chars().all(is_plain) {
-            word.into_owned()
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    });
-    quoted.collect::<Vec<_>>().join(" ")
 }
