@@ -298,7 +298,7 @@ fn interrupted_it_tells_what_was_measured_and_leaves_nothing() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let killed = Command::new("kill")
-        .arg("-INT")
+        .arg("-TERM")
         .arg(child.id().to_string())
         .status()
         .unwrap();
@@ -310,7 +310,7 @@ fn interrupted_it_tells_what_was_measured_and_leaves_nothing() {
         .unwrap()
         .read_to_string(&mut said)
         .unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some(2));
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
     assert!(said.starts_with("interrupted after 2 rounds: "), "{said}");
     assert!(
         said.contains("trees.toml: too few rounds to tell"),
