@@ -7,7 +7,7 @@
 #
 # CASE: mixed (allreduces of 4 bytes on 8 hosts at two sites, ranks in the order a b b a b a a b), sorted (a a a a b b b b), lammps
 # (a minimization by LAMMPS, mixed), late (4 hosts; rank 1 is always late), one-host (LAMMPS with 4 processes on this host, where
-# hardly anything can be predicted if it has fewer cores), overridden (the command line chooses an algorithm itself). Without one: all.
+# hardly anything can be predicted if it has fewer cores), overridden (the command line forbids rule files). Without one: all.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/mpi.sh
@@ -59,8 +59,10 @@ for case; do
         ;;
     one-host) run one-host -- $mpirun -n 4 lmp -in "$experiments/in.minimize" -log none ;;
     overridden)
-        sites overridden mixed env OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_allreduce_algorithm=3 \
-            ./allreduces nobody 500
+        "$cluster" up --replace --topology "$experiments/two-sites-of-4.topology" > cluster.log
+        launch=("$cluster" mpirun --mca coll_tuned_use_dynamic_rules 0 --mca rmaps seq --hostfile mixed.hosts -n 8)
+        links overridden "${launch[@]}"
+        run overridden --links overridden.links -- "${launch[@]}" ./allreduces nobody 500
         ;;
     *)
         echo "no case \"$case\"; expected some of: mixed sorted lammps late one-host overridden" >&2
