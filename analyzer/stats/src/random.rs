@@ -55,6 +55,16 @@ impl Random {
         mix(self.state)
     }
 
+    /// Puts values into an arbitrary order.
+    ///
+    /// # Source
+    /// Fisher and Yates 1938; Durstenfeld 1964.
+    pub fn shuffle<T>(&mut self, values: &mut [T]) {
+        for last in (1..values.len()).rev() {
+            values.swap(last, self.below(last + 1));
+        }
+    }
+
     /// Uniform in (0, 1), both ends excluded.
     pub fn unit(&mut self) -> f64 {
         ((self.bits() >> 12) as f64 + 0.5) / (1u64 << 52) as f64

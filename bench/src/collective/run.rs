@@ -410,7 +410,7 @@ fn measure_plan(
     let mut progress = Progress::of(plan.first_points());
     let mut random = Random::of(&[seed]);
     let mut groups = plan.groups();
-    shuffle(&mut groups, &mut random);
+    random.shuffle(&mut groups);
     groups.sort_by_key(|group| {
         let mut series = group.iter().map(|&i| &plan.series[i]);
         series.any(|series| !journal.crashing(series).is_empty())
@@ -559,7 +559,7 @@ impl GroupCourse<'_, '_> {
         let mut last = Vec::new();
         match self.series[0].lengths.clone() {
             Lengths::List(mut list) => {
-                shuffle(&mut list, random);
+                random.shuffle(&mut list);
                 let (crashing, others): (Vec<u64>, Vec<u64>) =
                     list.iter().partition(|&&bytes| is_crashing(bytes));
                 for bytes in others {
@@ -654,13 +654,6 @@ impl GroupCourse<'_, '_> {
     }
 }
 
-/// Puts values into an arbitrary order (Fisher and Yates).
-fn shuffle<T>(values: &mut [T], random: &mut Random) {
-    for i in (1..values.len()).rev() {
-        values.swap(i, random.below(i + 1));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -700,7 +693,7 @@ mod tests {
         let mut counts = std::collections::BTreeMap::new();
         for seed in 0..6_000 {
             let mut values = [1, 2, 3];
-            shuffle(&mut values, &mut Random::of(&[seed]));
+            Random::of(&[seed]).shuffle(&mut values);
             *counts.entry(values).or_insert(0) += 1;
         }
         assert_eq!(counts.len(), 6);

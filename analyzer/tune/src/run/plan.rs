@@ -128,10 +128,7 @@ impl Plan {
         let mut turns = vec![Turn::Baseline(0), Turn::Baseline(1)];
         turns.extend(proposals.map(Turn::Proposal));
         let mut random = Random::of(&[seed, round as u64]);
-        // Fisher and Yates.
-        for last in (1..turns.len()).rev() {
-            turns.swap(last, random.below(last + 1));
-        }
+        random.shuffle(&mut turns);
         turns
     }
 }
