@@ -5,12 +5,9 @@
 
 use std::mem::zeroed;
 use std::process::ExitCode;
-use std::ptr::null;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The signals by which users, shells and batch systems end a command.
-const TERMINATION_SIGNALS: [libc::c_int; 4] =
-    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+use collbench_files::{TERMINATION_SIGNALS, end_by, handle_termination};
 
 /// How long a process may take to clean up.
 const TIMEOUT_SECONDS: libc::c_uint = 5;
@@ -41,22 +38,10 @@ pub(crate) fn check() -> Result<(), Interrupted> {
 /// From now on these signals are noted instead of ending the process, except those that it was
 /// started with as ignored.
 pub(crate) fn watch() {
-    for signal in TERMINATION_SIGNALS {
-        // SAFETY: the handler only makes system calls that are allowed in handlers.
-        unsafe {
-            let mut before: libc::sigaction = zeroed();
-            libc::sigaction(signal, null(), &mut before);
-            if before.sa_sigaction != libc::SIG_IGN {
-                let mut action: libc::sigaction = zeroed();
-                action.sa_sigaction = on_signal as *const () as usize;
-                action.sa_flags = libc::SA_RESTART;
-                libc::sigaction(signal, &action, std::ptr::null_mut());
-            }
-        }
-    }
+    handle_termination(on_signal);
 }
 
-unsafe extern "C" fn on_signal(signal: libc::c_int) {
+extern "C" fn on_signal(signal: libc::c_int) {
     note(signal);
 }
 
@@ -84,21 +69,4 @@ unsafe extern "C" fn on_timeout(_: libc::c_int) {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
     }
-}
-
-/// Ends this process by a signal, without a core file; if the signal does not end it, returns the
-/// status that a shell would give.
-pub(crate) fn end_by(signal: libc::c_int) -> ExitCode {
-    // SAFETY: the calls take valid arguments; the handler is reset to the default, so that the
-    // signal ends this process.
-    unsafe {
-        let none = libc::rlimit {
-            rlim_cur: 0,
-            rlim_max: 0,
-        };
-        libc::setrlimit(libc::RLIMIT_CORE, &none);
-        libc::signal(signal, libc::SIG_DFL);
-        libc::raise(signal);
-    }
-    ExitCode::from((128 + signal) as u8)
 }

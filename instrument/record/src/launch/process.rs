@@ -43,7 +43,7 @@ impl Ended {
     /// The child's exit status; if a signal ended the child, it ends this process too.
     pub(super) fn pass_on(self) -> ExitCode {
         if let Some(signal) = self.0.signal() {
-            return interrupt::end_by(signal);
+            return collbench_files::end_by(signal);
         }
         ExitCode::from(self.0.code().unwrap_or(i32::from(super::FAILED)) as u8)
     }

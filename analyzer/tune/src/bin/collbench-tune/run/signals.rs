@@ -7,9 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
-/// The signals by which users, shells and batch systems end a command.
-const TERMINATION_SIGNALS: [libc::c_int; 4] =
-    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+use collbench_files::{end_by, handle_termination};
 
 /// The first one received; 0 if there was none.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
@@ -19,19 +17,7 @@ static N_RECEIVED: AtomicUsize = AtomicUsize::new(0);
 /// From now on these signals are noted instead of ending this process, except those that it was started with as ignored; and what
 /// its children leave behind becomes its own child, so that it can be found.
 pub(super) fn watch() {
-    for signal in TERMINATION_SIGNALS {
-        // SAFETY: the handler only stores to atomics.
-        unsafe {
-            let mut before: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut before);
-            if before.sa_sigaction != libc::SIG_IGN {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = note as *const () as usize;
-                action.sa_flags = libc::SA_RESTART;
-                libc::sigaction(signal, &action, std::ptr::null_mut());
-            }
-        }
-    }
+    handle_termination(note);
     // SAFETY: this system call takes no pointers.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
 }
@@ -53,21 +39,10 @@ pub(super) fn is_impatient() -> bool {
 
 /// Ends this process by the signal that it received, if there was one; if that fails, with the status that a shell gives it.
 pub(super) fn end_by_received(otherwise: ExitCode) -> ExitCode {
-    let signal = RECEIVED.load(Ordering::SeqCst);
-    if signal == 0 {
-        return otherwise;
+    match RECEIVED.load(Ordering::SeqCst) {
+        0 => otherwise,
+        signal => end_by(signal),
     }
-    // SAFETY: the calls take valid arguments; the handler is reset to the default, so that the signal ends this process.
-    unsafe {
-        let none = libc::rlimit {
-            rlim_cur: 0,
-            rlim_max: 0,
-        };
-        libc::setrlimit(libc::RLIMIT_CORE, &none);
-        libc::signal(signal, libc::SIG_DFL);
-        libc::raise(signal);
-    }
-    ExitCode::from((128 + signal) as u8)
 }
 
 /// A command in a process group of its own, so that signals of the terminal reach this process alone, which ends it; it gets a
