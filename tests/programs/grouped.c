@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "first.inc"
+
 static uint64_t *from, *to;
 static int *counts;
 static MPI_Op hash;
@@ -112,29 +114,15 @@ int main(int argc, char **argv)
     write_word("host ");
     write_word(host);
     write_word("\n");
-    int separator = 1;
-    while (separator < argc && strcmp(argv[separator], "--"))
-        separator++;
-    int largest = 1;
-    for (int i = separator + 1; i < argc; i++)
-        if (atoi(argv[i]) / 8 > largest)
-            largest = atoi(argv[i]) / 8;
+    int separator = position_of_separator(argc, argv);
+    int largest = most_elements(argc, argv, separator, 8);
     from = malloc(sizeof *from * largest * size);
     to = malloc(sizeof *to * largest * size);
     counts = malloc(sizeof *counts * size);
     int number = 0;
     for (int i = 1; i < separator; i++) {
         int n = atoi(argv[i]);
-        MPI_Comm on = MPI_COMM_NULL;
-        if (rank < n) {
-            MPI_Group world, first;
-            MPI_Comm_group(MPI_COMM_WORLD, &world);
-            MPI_Group_range_incl(world, 1, (int[][3]){{0, n - 1, 1}}, &first);
-            MPI_Comm_create_group(MPI_COMM_WORLD, first, i, &on);
-            MPI_Comm_set_errhandler(on, MPI_ERRORS_RETURN);
-            MPI_Group_free(&first);
-            MPI_Group_free(&world);
-        }
+        MPI_Comm on = rank < n ? first_processes(n, i) : MPI_COMM_NULL;
         for (int operation = 0; operation < N_OPERATIONS; operation++)
             for (int j = separator + 1; j < argc; j++)
                 for (int last = 0; last <= (operation == REDUCE); last++)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "first.inc"
+
 static int *from, *to, *counts, *places;
 
 enum { N_OPERATIONS = 14 };
@@ -47,13 +49,8 @@ int main(int argc, char **argv)
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int separator = 1;
-    while (separator < argc && strcmp(argv[separator], "--"))
-        separator++;
-    int largest = 1;
-    for (int i = separator + 1; i < argc; i++)
-        if (atoi(argv[i]) / 4 > largest)
-            largest = atoi(argv[i]) / 4;
+    int separator = position_of_separator(argc, argv);
+    int largest = most_elements(argc, argv, separator, 4);
     from = calloc((size_t)largest * size, sizeof *from);
     to = calloc((size_t)largest * size, sizeof *to);
     counts = malloc(sizeof(int) * size);
@@ -61,16 +58,7 @@ int main(int argc, char **argv)
     int number = 0;
     for (int i = 1; i < separator; i++) {
         int n = atoi(argv[i]);
-        MPI_Comm on = MPI_COMM_NULL;
-        if (rank < n) {
-            MPI_Group world, first;
-            MPI_Comm_group(MPI_COMM_WORLD, &world);
-            MPI_Group_range_incl(world, 1, (int[][3]){{0, n - 1, 1}}, &first);
-            MPI_Comm_create_group(MPI_COMM_WORLD, first, i, &on);
-            MPI_Comm_set_errhandler(on, MPI_ERRORS_RETURN);
-            MPI_Group_free(&first);
-            MPI_Group_free(&world);
-        }
+        MPI_Comm on = rank < n ? first_processes(n, i) : MPI_COMM_NULL;
         for (int operation = 0; operation < N_OPERATIONS; operation++)
             for (int j = separator + 1; j < argc; j++)
                 for (int last = 0; last <= is_rooted(operation); last++) {

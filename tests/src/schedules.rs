@@ -1,6 +1,7 @@
 //! Whether the messages of collectives are those of the schedules that `collbench-schedules` makes of the
 //! algorithms that the library reports, or, of MPICH, that it was told to run.
 
+mod asked;
 mod groupings;
 mod mpich;
 
@@ -21,6 +22,7 @@ use crate::room::{Room, side_by_side};
 use crate::rules::RuledLibrary;
 use crate::run::mpirun;
 
+pub use asked::Asked;
 pub use groupings::{Runner, compare_groupings, compare_groupings_of_trees, groupings_of};
 pub use mpich::MpichSchedules;
 
@@ -121,7 +123,7 @@ impl Schedules {
         assert!(missing.is_empty(), "{missing:?} of {names:?}");
     }
 
-    /// The same, with other names of algorithms.
+    /// What was compared, with each algorithm, and each difference, called as `name` says.
     #[must_use]
     pub fn renamed(mut self, name: impl Fn(String) -> String) -> Self {
         let equal = std::mem::take(&mut self.equal).into_iter();

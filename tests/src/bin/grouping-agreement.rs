@@ -4,8 +4,8 @@
 use std::process::ExitCode;
 
 use collbench_tests::{
-    Cluster, MpichSchedules, RuledLibrary, Runner, Schedules, compare_groupings_of_trees, forced,
-    groupings_of,
+    Asked, Cluster, MpichSchedules, RuledLibrary, Runner, Schedules, compare_groupings_of_trees,
+    forced, groupings_of,
 };
 
 /// What `--help` prints.
@@ -33,31 +33,23 @@ const SHAPES: [[&str; 2]; 8] = [
 ];
 
 fn main() -> ExitCode {
-    let mut library = "system".to_owned();
-    let mut processes: Vec<usize> = (4..=12).collect();
-    let mut lengths = vec![8, 264, 65_536];
-    let mut algorithms: Vec<u32> = (1..=7).collect();
-    let mut n_runs = 1;
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        if word == "--help" {
-            print!("{HELP}");
-            return ExitCode::SUCCESS;
-        }
-        let value = words.next().unwrap_or_default();
-        let numbers = value.split(',').map(str::parse);
-        match (&*word, numbers.collect::<Result<Vec<u64>, _>>()) {
-            ("--library", _) => library.clone_from(&value),
-            ("--processes", Ok(of)) => processes = of.into_iter().map(|n| n as usize).collect(),
-            ("--bytes", Ok(of)) => lengths = of,
-            ("--algorithm", Ok(of)) => algorithms = of.into_iter().map(|n| n as u32).collect(),
-            ("--runs", Ok(of)) => n_runs = of[0],
-            _ => {
-                eprintln!("grouping-agreement: {word} {value}");
-                return ExitCode::from(2);
-            }
-        }
-    }
+    let asked = Asked {
+        library: "system".to_owned(),
+        processes: (4..=12).collect(),
+        lengths: vec![8, 264, 65_536],
+        algorithms: (1..=7).collect(),
+        n_runs: 1,
+    };
+    let Asked {
+        library,
+        processes,
+        lengths,
+        algorithms,
+        n_runs,
+    } = match asked.or_by_words("grouping-agreement", HELP) {
+        Ok(asked) => asked,
+        Err(status) => return status,
+    };
     let sizes = (&processes[..], &lengths[..]);
     let mut sum = Schedules::default();
     for _ in 0..n_runs {
@@ -86,24 +78,7 @@ fn main() -> ExitCode {
         };
         sum.add(found);
     }
-    for difference in &sum.differences {
-        let short: String = difference.chars().take(600).collect();
-        println!("{short}");
-    }
-    for (algorithm, n) in &sum.equal {
-        println!("{n:6} {algorithm}");
-    }
-    println!(
-        "{} calls, {} refused by the library, {} differences",
-        sum.equal.values().sum::<u64>(),
-        sum.refused,
-        sum.differences.len()
-    );
-    if sum.differences.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    sum.report()
 }
 
 /// What is found on three hosts with both mappings.

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use collbench_tests::{MpichSchedules, RuledLibrary, Schedules, compare_schedules, forced};
+use collbench_tests::{Asked, MpichSchedules, RuledLibrary, Schedules, compare_schedules, forced};
 
 /// What `--help` prints.
 const HELP: &str = "\
@@ -16,34 +16,23 @@ The status is 1 where something differs.
 ";
 
 fn main() -> ExitCode {
-    let mut library = "system".to_owned();
-    let mut processes = vec![2, 3, 5, 8, 12];
-    let mut lengths = vec![8, 4096, 262_144];
-    let mut algorithms: Vec<u32> = (1..=9).collect();
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        if word == "--help" {
-            print!("{HELP}");
-            return ExitCode::SUCCESS;
-        }
-        let value = words.next().unwrap_or_default();
-        let numbers = || {
-            value
-                .split(',')
-                .map(str::parse)
-                .collect::<Result<Vec<u64>, _>>()
-        };
-        match (&*word, numbers()) {
-            ("--library", _) => library.clone_from(&value),
-            ("--processes", Ok(of)) => processes = of.into_iter().map(|n| n as usize).collect(),
-            ("--bytes", Ok(of)) => lengths = of,
-            ("--algorithm", Ok(of)) => algorithms = of.into_iter().map(|n| n as u32).collect(),
-            _ => {
-                eprintln!("schedule-agreement: {word} {value}");
-                return ExitCode::from(2);
-            }
-        }
-    }
+    let asked = Asked {
+        library: "system".to_owned(),
+        processes: vec![2, 3, 5, 8, 12],
+        lengths: vec![8, 4096, 262_144],
+        algorithms: (1..=9).collect(),
+        n_runs: 1,
+    };
+    let Asked {
+        library,
+        processes,
+        lengths,
+        algorithms,
+        ..
+    } = match asked.or_by_words("schedule-agreement", HELP) {
+        Ok(asked) => asked,
+        Err(status) => return status,
+    };
     let sum = match &*library {
         "mpich4" => MpichSchedules::of_debian().map(|of| of.compare(&processes, &lengths)),
         "mpich5" => MpichSchedules::five().map(|of| of.compare(&processes, &lengths)),
@@ -65,23 +54,5 @@ fn main() -> ExitCode {
         eprintln!("schedule-agreement: the library is missing: run scripts/mpis.sh first");
         return ExitCode::from(2);
     };
-    for difference in sum.differences.iter() {
-        let short: String = difference.chars().take(600).collect();
-        println!("{short}");
-    }
-    for (algorithm, n) in &sum.equal {
-        println!("{n:6} {algorithm}");
-    }
-    println!(
-        "{} calls, {} refused by the library, {} that cannot be compared, {} differences",
-        sum.equal.values().sum::<u64>(),
-        sum.refused,
-        sum.not_comparable,
-        sum.differences.len()
-    );
-    if sum.differences.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    sum.report()
 }
