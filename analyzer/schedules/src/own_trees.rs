@@ -38,6 +38,14 @@ pub struct TreeCall {
     pub element_bytes: u64,
 }
 
+impl TreeCall {
+    /// The rank that the call names as its root; `None` of operations without one.
+    #[must_use]
+    pub fn named_root(&self) -> Option<u32> {
+        self.collective.has_root().then_some(self.root)
+    }
+}
+
 /// Why a call has no schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoSchedule {

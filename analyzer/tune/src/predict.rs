@@ -35,6 +35,7 @@ use rayon::prelude::*;
 pub use benchmarked::{Benchmarked, BenchmarkedError};
 pub use candidates::{Candidate, MessagesOf, Method};
 pub use document::MadeFrom;
+pub(crate) use document::Times;
 pub use figure::Figure;
 pub use links::{LinksError, MeasuredClass, MeasuredLinks, OtherHosts};
 pub use memory::Memory;

@@ -4,7 +4,7 @@ mod found;
 
 use collbench_formats::Operation;
 
-use crate::predict::{Band, Method, Ratios};
+use crate::predict::{Band, Method, Prediction, Ratios};
 
 /// What is proposed to run: a program is never changed for it.
 #[derive(Debug, Clone)]
@@ -74,4 +74,25 @@ pub struct Change {
     pub method: Method,
     /// How long the median instance takes with it.
     pub predicted: Band,
+}
+
+impl Change {
+    /// From what is predicted of a class to what is proposed for it.
+    #[must_use]
+    pub fn of(prediction: &Prediction<'_>, method: Method, predicted: Band) -> Self {
+        let class = prediction.class;
+        let has_root = class.operation.semantics().is_rooted();
+        Self {
+            operation: class.operation,
+            communicator: class.communicator.clone(),
+            n_processes: class.ranks.len(),
+            root: has_root.then_some(class.root),
+            bytes: class.bytes,
+            n_instances: class.n_instances,
+            ran: class.ran_in_words(),
+            measured: prediction.measured,
+            method,
+            predicted,
+        }
+    }
 }

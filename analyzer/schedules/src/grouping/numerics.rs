@@ -14,8 +14,7 @@ pub struct Numerics {
     pub same_from_run_to_run: Option<bool>,
     /// So it is if the ranks are on other hosts.
     pub same_for_other_mappings: Option<bool>,
-    /// The same contributions, and neutral ones of further processes, give the same bits: more processes among which
-    /// fewer have something, and the other way round.
+    /// Another number of processes gives the same bits, if those that are more contribute nothing, such as zeros to a sum.
     pub same_for_other_numbers: Option<bool>,
 }
 
@@ -23,9 +22,8 @@ impl Numerics {
     /// Those of a grouping. `others` are the groupings with other mappings of ranks to hosts: none, if the
     /// mapping plays no role. `among` gives the grouping among another number of processes; `None`: it is not known.
     ///
-    /// Other numbers are looked at from 2 to twice as many, and from those on among which there is the root. The answer is "no" if one of them differs, else
-    /// unknown if one of them is unknown. A number up to 16 is compared with all others, a greater one with
-    /// a few.
+    /// Numbers from 2 to twice as many are compared, without those too small to have the root: all of them if there are up to 16
+    /// processes, else a few. The answer is "no" if one of them differs, else unknown if one of them is unknown.
     #[must_use]
     pub fn of(
         grouping: &Grouping,

@@ -137,11 +137,6 @@ pub struct MessagesOf {
 }
 
 impl MessagesOf {
-    /// Of nothing.
-    pub(super) fn none() -> Self {
-        Self::of(std::iter::empty())
-    }
-
     /// Of messages as (sender, receiver, bytes), in any order.
     pub(super) fn of(messages: impl Iterator<Item = (usize, usize, u64)>) -> Self {
         let mut longest_bytes = 0;

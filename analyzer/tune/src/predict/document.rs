@@ -167,8 +167,9 @@ enum MethodOf<'a> {
     },
 }
 
+/// A band, as it is written.
 #[derive(Debug, Serialize)]
-pub(super) struct Times {
+pub(crate) struct Times {
     p05: f64,
     median: f64,
     p95: f64,

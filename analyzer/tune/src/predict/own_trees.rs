@@ -6,7 +6,7 @@
 
 use collbench_formats::encode_meta;
 use collbench_formats::tree::{
-    Collective, Collectors, Form, Level, Place, Rule, Waiting, Wrapper, Wrappers,
+    Collective, Collectors, Form, Level, Place, Rule, TreeRules, Waiting, Wrapper, Wrappers,
 };
 use collbench_schedules::own_trees::{NoSchedule, TreeCall, TreeSchedule, schedule};
 use collbench_text::inert;
@@ -103,23 +103,23 @@ pub(super) fn checksum(tree: &Wrappers) -> u32 {
     encode_meta(&(hosts, wrappers)).map_or(0, |(_, crc32)| crc32)
 }
 
-impl NamedTreeFile {
-    /// Where the processes of a class are, as the file groups hosts; `None` where that is not known.
-    fn places(&self, recorded: &Recorded, class: &Class) -> Option<Vec<Place>> {
-        let sites = recorded.sites();
-        let place = |rank: &u32| {
-            let host = recorded.host_of_rank.get(*rank as usize).copied()??;
-            Some(Place {
-                host: host as u32,
-                site: sites.as_ref().map(|sites| sites.of_host[host] as u32),
-                ..Place::default()
-            })
-        };
-        let mut places: Vec<Place> = class.ranks.iter().map(place).collect::<Option<_>>()?;
-        group_hosts(&self.file.rules, &recorded.hosts, &mut places);
-        Some(places)
-    }
+/// Where the processes of a class are, as a tree file groups hosts; `None` where that is not known.
+pub(super) fn places(recorded: &Recorded, class: &Class, rules: &TreeRules) -> Option<Vec<Place>> {
+    let sites = recorded.sites();
+    let place = |rank: &u32| {
+        let host = recorded.host_of_rank.get(*rank as usize).copied()??;
+        Some(Place {
+            host: host as u32,
+            site: sites.as_ref().map(|sites| sites.of_host[host] as u32),
+            ..Place::default()
+        })
+    };
+    let mut places: Vec<Place> = class.ranks.iter().map(place).collect::<Option<_>>()?;
+    group_hosts(rules, &recorded.hosts, &mut places);
+    Some(places)
+}
 
+impl NamedTreeFile {
     fn place_of(&self, rule: &Rule) -> String {
         format!("{}:{}", self.name, rule.line)
     }
@@ -130,17 +130,15 @@ impl NamedTreeFile {
         recorded: &Recorded,
         class: &Class,
     ) -> Option<Result<TreeOfCall, LeftOut>> {
-        let TreeCall {
-            collective, bytes, ..
-        } = call(class)?;
-        let places = self.places(recorded, class)?;
+        let call = call(class)?;
+        let places = places(recorded, class, &self.file.rules)?;
         let members = Members {
             hosts: &recorded.hosts,
             places: &places,
         };
-        let root = collective.has_root().then_some(class.root as u32);
         let rules = &self.file.rules;
-        let (at, tree) = tree_for(rules, (collective, root), bytes, Order::Any, members)?;
+        let operation = (call.collective, call.named_root());
+        let (at, tree) = tree_for(rules, operation, call.bytes, Order::Any, members)?;
         let rule = &rules.rules[at];
         if self.why_not(rule, recorded, Some(&places)).is_some() {
             return None;
@@ -216,15 +214,14 @@ impl NamedTreeFile {
             else {
                 continue;
             };
-            let Some(places) = self.places(recorded, class) else {
+            let Some(places) = places(recorded, class, &self.file.rules) else {
                 continue;
             };
             let members = Members {
                 hosts: &recorded.hosts,
                 places: &places,
             };
-            let root = call.collective.has_root().then_some(call.root);
-            match resolve(rule, root, Order::Any, members) {
+            match resolve(rule, call.named_root(), Order::Any, members) {
                 Ok(_) => return None,
                 Err(why) => unfit = Some((why, class)),
             }

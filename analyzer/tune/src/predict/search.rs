@@ -24,22 +24,20 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use collbench_formats::Operation;
-use collbench_formats::tree::{Form, HostGroup, Level, Wrappers};
+use collbench_formats::tree::{Form, HostGroup, Level, TreeRules, Wrappers};
 use collbench_stats::random::Random;
-use collbench_trees::wrappers::{Members, Order, resolve};
 use rayon::prelude::*;
 
+use super::candidates::Candidate;
+use super::known::Modelled;
 use super::own_trees::{NamedTreeFile, call, checksum};
 use super::recorded::Recorded;
 use super::whole_run::{Chooser, WholeRun};
-use super::{
-    Band, Given, Identity, Method, Model, PredictError, PredictedCandidate, Prediction,
-    RunPrediction,
-};
+use super::{Band, Given, Identity, Model, PredictError, Prediction, RunPrediction};
 use anneal::{Limits, anneal};
 pub use bits::{Bits, Results};
 use moves::Freedom;
-use objective::{FEW, Instances, MANY, Objective, OfClass, Trial, rule_of};
+use objective::{FEW, Instances, MANY, Objective, OfClass, Trial};
 use tree::HostTree;
 pub use verdict::Gain;
 
@@ -130,6 +128,8 @@ pub struct Chosen {
     pub predicted: Vec<Band>,
     /// Which bits its results have; `None` where nothing is combined.
     pub bits: Option<Bits>,
+    /// What each process does, by class.
+    pub candidates: Vec<Candidate>,
 }
 
 /// What is chosen.
@@ -189,7 +189,10 @@ pub fn search<'r>(
 ) -> Result<Found<'r>, PredictError> {
     let begin = Instant::now();
     let model = Model::of(recorded, given.links.as_ref(), &given.over_trees)?;
-    let groups = groups(recorded, given);
+    let groups = TreeRules {
+        groups: groups(recorded, given),
+        ..TreeRules::default()
+    };
     let numbers: Vec<usize> = (0..recorded.classes.len()).collect();
     let predictions = numbers.par_iter().filter_map(|&number| {
         let of = model.class(number);
@@ -204,7 +207,7 @@ pub fn search<'r>(
             trees_left_out: Vec::new(),
         })
     });
-    let mut predictions: Vec<Prediction<'_>> = predictions.collect();
+    let predictions: Vec<Prediction<'_>> = predictions.collect();
     let mut together: BTreeMap<(&str, usize, u64), Vec<&Prediction<'_>>> = BTreeMap::new();
     for prediction in predictions.iter().filter(|of| !of.class.has_too_few()) {
         let class = prediction.class;
@@ -225,17 +228,6 @@ pub fn search<'r>(
     let calls: Vec<OfCalls> = (together.par_iter())
         .map(|of| searcher.calls(of, took_ns(of)))
         .collect();
-    for of in &calls {
-        let Ok(tried) = &of.found else { continue };
-        for chosen in [&tried.algorithm, &tried.tree].into_iter().flatten() {
-            for (number, band) in of.classes.iter().zip(&chosen.predicted) {
-                let mut all = predictions.iter_mut();
-                if let Some(prediction) = all.find(|of| of.number == *number) {
-                    prediction.candidates.push(chosen.what.predicted(*band));
-                }
-            }
-        }
-    }
     let run = searcher.whole_run(&predictions, &calls);
     let rare = recorded.classes.iter().filter(|of| of.has_too_few());
     Ok(Found {
@@ -243,7 +235,7 @@ pub fn search<'r>(
         n_rare: rare.map(|of| of.n_instances).sum(),
         calls,
         run,
-        groups,
+        groups: groups.groups,
         predictions,
     })
 }
@@ -272,44 +264,6 @@ fn groups(recorded: &Recorded, given: &Given) -> Vec<HostGroup> {
     (0..sites.n).map(site).collect()
 }
 
-impl What {
-    fn trial(&self) -> Trial {
-        match self {
-            Self::Algorithm { function, number } => Trial::Algorithm {
-                function: function.clone(),
-                number: *number,
-            },
-            Self::Tree(tree) => Trial::Tree(tree.form.clone()),
-        }
-    }
-
-    /// As it is in rule files of others.
-    #[must_use]
-    pub fn method(&self) -> Method {
-        match self {
-            Self::Algorithm { function, .. } => Method::Algorithm(function.clone()),
-            Self::Tree(tree) => Method::Tree {
-                place: "found".to_owned(),
-                crc32: tree.crc32,
-            },
-        }
-    }
-
-    fn predicted(&self, predicted: Band) -> PredictedCandidate {
-        let number = match self {
-            Self::Algorithm { number, .. } => *number,
-            Self::Tree(_) => None,
-        };
-        PredictedCandidate {
-            method: self.method(),
-            number,
-            segment_bytes: 0,
-            messages: super::MessagesOf::none(),
-            predicted,
-        }
-    }
-}
-
 impl Tried {
     /// Trials with what they cost by few instances, ns; without those of which too little is known.
     fn evaluated(
@@ -331,7 +285,7 @@ impl Tried {
 
 struct Searcher<'s, 'r> {
     model: &'s Model<'r>,
-    groups: &'s [HostGroup],
+    groups: &'s TreeRules,
     tree_files: &'s [NamedTreeFile],
     options: Search,
     deadline: Option<Instant>,
@@ -359,7 +313,7 @@ impl<'r> Searcher<'_, 'r> {
         let classes = of
             .iter()
             .map(|of| OfClass::new(self.model, of.number, self.groups, self.options.seed));
-        let objective = Objective::new(classes.collect::<Result<_, _>>()?, self.model);
+        let objective = Objective::new(classes.collect::<Result<_, _>>()?);
         let errors = of.iter().filter_map(|of| of.identity.as_ref().ok());
         let error = errors
             .map(|of: &Identity| (of.ratio - 1.0).abs())
@@ -392,7 +346,8 @@ impl<'r> Searcher<'_, 'r> {
         forms.extend(self.of_files(objective));
         let mut known: Vec<u32> = Vec::new();
         let mut is_new = |form: &Form| {
-            let crc32 = objective.checksum(form);
+            let tree = objective.classes[0].tree(form);
+            let crc32 = tree.map(|tree| checksum(&tree));
             let is_new = crc32.is_some_and(|crc32| !known.contains(&crc32));
             known.extend(crc32);
             is_new
@@ -424,8 +379,8 @@ impl<'r> Searcher<'_, 'r> {
             let Trial::Tree(form) = trial else {
                 return None;
             };
-            let wrappers = wrappers(objective, form)?;
-            Some((HostTree::of(&wrappers, places)?, *cost_ns))
+            let tree = objective.classes[0].tree(form)?;
+            Some((HostTree::of(&tree, places)?, *cost_ns))
         });
         let Some((begin, cost_ns)) = begin else {
             return trees;
@@ -460,18 +415,11 @@ impl<'r> Searcher<'_, 'r> {
         let Some(call) = call(of.class) else {
             return Vec::new();
         };
-        let root = call.collective.has_root().then_some(call.root);
-        let members = Members {
-            hosts: objective.hosts,
-            places: &of.places,
-        };
-        let rules = self
-            .tree_files
-            .iter()
-            .flat_map(|file| &file.file.rules.rules);
+        let files = self.tree_files.iter();
+        let rules = files.flat_map(|file| &file.file.rules.rules);
         let rules = rules.filter(|rule| {
-            rule.calls.include(call.collective, call.bytes)
-                && resolve(rule, root, Order::Any, members).is_ok()
+            let is_for = rule.calls.include(call.collective, call.bytes);
+            is_for && rule.calls.are_on(&of.places) && of.tree(&rule.form).is_some()
         });
         rules.map(|rule| rule.form.clone()).collect()
     }
@@ -516,22 +464,23 @@ impl<'r> Searcher<'_, 'r> {
         if is_what_ran {
             return None;
         }
-        let predicted = objective.classes.iter().map(|of| {
-            let modelled = of.modelled(&trial, objective.hosts)?;
-            Some(
-                self.model
-                    .class(of.number)
-                    .band(&modelled)?
-                    .widened(1.0 + error),
-            )
-        });
+        let modelled = objective.classes.iter().map(|of| of.modelled(&trial));
+        let modelled: Vec<Modelled<'_>> = modelled.collect::<Option<_>>()?;
+        let predicted = objective
+            .classes
+            .iter()
+            .zip(&modelled)
+            .map(|(of, modelled)| {
+                let band = self.model.class(of.number).band(modelled)?;
+                Some(band.widened(1.0 + error))
+            });
         let predicted = predicted.collect::<Option<_>>()?;
         let bits = objective.bits(&trial);
         let what = match trial {
             Trial::Ran => return None,
             Trial::Algorithm { function, number } => What::Algorithm { function, number },
             Trial::Tree(form) => {
-                let wrappers = wrappers(objective, &form)?;
+                let wrappers = objective.classes[0].tree(&form)?;
                 What::Tree(FoundTree {
                     crc32: checksum(&wrappers),
                     wrappers,
@@ -545,6 +494,7 @@ impl<'r> Searcher<'_, 'r> {
             bits,
             what,
             gain,
+            candidates: modelled.into_iter().map(|of| of.candidate).collect(),
         })
     }
 
@@ -557,38 +507,23 @@ impl<'r> Searcher<'_, 'r> {
             model: self.model,
             predictions,
         };
-        type Pick = fn(&Tried) -> &Option<Chosen>;
+        type Pick = fn(&OfCalls) -> Option<&Chosen>;
         let with = |pick: Pick| -> Chooser<'_> {
             Box::new(move |of| {
-                let calls = calls
-                    .iter()
-                    .find(|calls| calls.classes.contains(&of.number))?;
-                let chosen = pick(calls.found.as_ref().ok()?).as_ref()?;
-                if chosen.why_not.is_some() {
-                    return None;
-                }
-                let class = OfClass::new(self.model, of.number, self.groups, 0).ok()?;
-                class.candidate(&chosen.what.trial(), &self.model.recorded.hosts)
+                let (calls, at) = calls.iter().find_map(|calls| {
+                    let mut classes = calls.classes.iter();
+                    Some((calls, classes.position(|number| *number == of.number)?))
+                })?;
+                let chosen = pick(calls)?;
+                chosen.candidates.get(at).cloned()
             })
         };
         let changes = [
-            (WITH_ALGORITHMS.to_owned(), with(|of| &of.algorithm)),
-            (WITH_TREES.to_owned(), with(|of| &of.tree)),
+            (WITH_ALGORITHMS.to_owned(), with(OfCalls::algorithm)),
+            (WITH_TREES.to_owned(), with(OfCalls::tree)),
         ];
         whole.with(changes.into_iter())
     }
-}
-
-/// The tree of a form for the processes of the first class.
-fn wrappers(objective: &Objective<'_, '_>, form: &Form) -> Option<Wrappers> {
-    let of = &objective.classes[0];
-    let call = call(of.class)?;
-    let root = call.collective.has_root().then_some(call.root);
-    let members = Members {
-        hosts: objective.hosts,
-        places: &of.places,
-    };
-    resolve(&rule_of(form.clone()), root, Order::Any, members).ok()
 }
 
 /// The best of some trials by more instances: the cheapest one, and what is simpler where that is hardly more expensive.

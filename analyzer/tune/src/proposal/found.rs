@@ -1,7 +1,7 @@
 //! What was found, as proposals to run.
 
 use super::{Change, Means, Proposal, RulesText, Value};
-use crate::predict::{Chosen, Found, Method, OfCalls, Ratios, WITH_ALGORITHMS, WITH_TREES};
+use crate::predict::{Chosen, Found, OfCalls, Ratios, WITH_ALGORITHMS, WITH_TREES};
 
 /// The name of a rule file.
 const RULES: &str = "rules.txt";
@@ -61,32 +61,11 @@ impl Found<'_> {
                 return Vec::new();
             };
             let each = of.classes.iter().zip(&chosen.predicted);
-            let changes = each.filter_map(|(number, predicted)| {
+            let each = each.zip(&chosen.candidates);
+            let changes = each.filter_map(|((number, predicted), candidate)| {
                 let mut all = self.predictions.iter();
                 let prediction = all.find(|of| of.number == *number)?;
-                let class = prediction.class;
-                let has_root = class.operation.semantics().is_rooted();
-                Some(Change {
-                    operation: class.operation,
-                    communicator: class.communicator.clone(),
-                    n_processes: class.ranks.len(),
-                    root: has_root.then_some(class.root),
-                    bytes: class.bytes,
-                    n_instances: class.n_instances,
-                    ran: match &class.tree {
-                        Some(tree) => tree.name.clone(),
-                        None => class.reported.join(" + "),
-                    },
-                    measured: prediction.measured,
-                    method: match chosen.what.method() {
-                        Method::Tree { crc32, .. } => Method::Tree {
-                            place: "trees.toml".to_owned(),
-                            crc32,
-                        },
-                        method @ Method::Algorithm(_) => method,
-                    },
-                    predicted: *predicted,
-                })
+                Some(Change::of(prediction, candidate.method.clone(), *predicted))
             });
             changes.collect()
         };

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::applied::Checked;
 use super::outcome::{Ending, Outcome, Tried};
 use super::rounds::{Stop, Verdict};
-use crate::predict::{Band, Ratios};
+use crate::predict::{Ratios, Times};
 use crate::proposal::{Change, Means};
 
 /// Name of the document and its version.
@@ -111,29 +111,12 @@ struct Instead<'a> {
 }
 
 #[derive(Serialize)]
-struct Times {
-    p05: f64,
-    median: f64,
-    p95: f64,
-}
-
-#[derive(Serialize)]
 struct Measured {
     median: f64,
     low: Option<f64>,
     high: Option<f64>,
     instances: usize,
     launches: usize,
-}
-
-impl From<Band> for Times {
-    fn from(band: Band) -> Self {
-        Self {
-            p05: band.p05_ns,
-            median: band.median_ns,
-            p95: band.p95_ns,
-        }
-    }
 }
 
 impl WithInterval {

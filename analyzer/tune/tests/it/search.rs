@@ -12,7 +12,8 @@ use collbench_schedules::{self as schedules, Call, Link, Network, Schedule, Way,
 use collbench_stats::random::Random;
 use collbench_tree_files::TreeFile;
 use collbench_tune::predict::{
-    Chosen, Class, Found, Given, Instance, OwnTree, Recorded, Results, Search, What, search,
+    Chosen, Class, Found, Given, Instance, Method, NamedTreeFile, OwnTree, Recorded, Results,
+    Search, What, predict, search,
 };
 
 use crate::predict::simulate_on;
@@ -45,8 +46,24 @@ struct Planted {
     seed: u64,
 }
 
+/// Allreduces of eight processes at two sites.
+const TWO_SITES: Planted = Planted {
+    operation: Operation::Allreduce,
+    n: 8,
+    n_sites: 2,
+    latency_ns: 50_000.0,
+    overhead_ns: 5000.0,
+    late: Late::Nobody,
+    seed: 4,
+};
+
 impl Planted {
     fn network(&self) -> Network {
+        self.network_in(&(0..self.n).collect::<Vec<usize>>())
+    }
+
+    /// The network of a communicator whose ranks are these processes.
+    fn network_in(&self, order: &[usize]) -> Network {
         let link = |latency_ns: f64| Link {
             send_overhead_ns: self.overhead_ns,
             receive_overhead_ns: self.overhead_ns,
@@ -60,7 +77,7 @@ impl Planted {
         let classes = vec![link(self.latency_ns), link(40.0 * self.latency_ns)];
         let n_sites = self.n_sites;
         Network::new(self.n, classes, |from, to| Way {
-            class: usize::from(from % n_sites != to % n_sites),
+            class: usize::from(order[from] % n_sites != order[to] % n_sites),
             shared: None,
         })
     }
@@ -418,13 +435,12 @@ fn what_already_runs_on_the_best_tree_is_left_as_it_is() {
 #[test]
 fn a_process_that_is_always_late_is_at_the_root_and_moving_lateness_changes_nothing() {
     let planted = Planted {
-        operation: Operation::Allreduce,
-        n: 8,
         n_sites: 1,
         latency_ns: 100_000.0,
         overhead_ns: 3000.0,
         late: Late::Always(5),
         seed: 1,
+        ..TWO_SITES
     };
     let recorded = planted.recorded(baseline(planted.operation));
     let found = planted.found(&recorded, 400);
@@ -451,15 +467,7 @@ fn a_process_that_is_always_late_is_at_the_root_and_moving_lateness_changes_noth
 
 #[test]
 fn what_is_found_is_written_as_files_that_say_the_same_and_is_found_again() {
-    let planted = Planted {
-        operation: Operation::Allreduce,
-        n: 8,
-        n_sites: 2,
-        latency_ns: 50_000.0,
-        overhead_ns: 5000.0,
-        late: Late::Nobody,
-        seed: 4,
-    };
+    let planted = TWO_SITES;
     let recorded = planted.recorded(baseline(planted.operation));
     let found = planted.found(&recorded, 200);
     let text = found
@@ -480,7 +488,7 @@ fn what_is_found_is_written_as_files_that_say_the_same_and_is_found_again() {
         again.to_json(("t", 1), options)
     );
     // The tree of the file is the one that was found.
-    let named = collbench_tune::predict::NamedTreeFile {
+    let named = NamedTreeFile {
         name: "found.toml".to_owned(),
         crc32: 0,
         file,
@@ -489,12 +497,13 @@ fn what_is_found_is_written_as_files_that_say_the_same_and_is_found_again() {
         tree_files: vec![named],
         ..Given::default()
     };
-    let predictions = collbench_tune::predict::predict(&recorded, given).expect("a prediction");
+    let predictions = predict(&recorded, given).expect("a prediction");
     let candidates = &predictions.predictions[0].candidates;
     let What::Tree(tree) = &tree(&found, &planted).what else {
         panic!("no tree");
     };
-    let is_it = |method: &collbench_tune::predict::Method| matches!(method, collbench_tune::predict::Method::Tree { crc32, .. } if *crc32 == tree.crc32);
+    let is_it =
+        |method: &Method| matches!(method, Method::Tree { crc32, .. } if *crc32 == tree.crc32);
     assert!(
         candidates.iter().any(|of| is_it(&of.method)),
         "{candidates:?}"
@@ -503,15 +512,7 @@ fn what_is_found_is_written_as_files_that_say_the_same_and_is_found_again() {
 
 #[test]
 fn what_gives_other_bits_is_said_and_left_out_if_the_same_are_asked_for() {
-    let planted = Planted {
-        operation: Operation::Allreduce,
-        n: 8,
-        n_sites: 2,
-        latency_ns: 50_000.0,
-        overhead_ns: 5000.0,
-        late: Late::Nobody,
-        seed: 4,
-    };
+    let planted = TWO_SITES;
     let recorded = planted.recorded(baseline(planted.operation));
     let found = planted.found(&recorded, 100);
     let bits = tree(&found, &planted).bits.expect("a reduction");
@@ -544,4 +545,63 @@ fn what_gives_other_bits_is_said_and_left_out_if_the_same_are_asked_for() {
         text.contains("left out, since its results may have other bits: tree"),
         "{text}"
     );
+}
+
+#[test]
+fn a_tree_for_several_communicators_is_known_again_on_each_of_them() {
+    let planted = TWO_SITES;
+    let mut recorded = planted.recorded(baseline(planted.operation));
+    let order = [0, 2, 1, 4, 6, 3, 5, 7];
+    let random = &mut Random::of(&[planted.seed]);
+    let instances = simulate_on(
+        &planted.network_in(&order),
+        planted.operation,
+        &planted.algorithm(baseline(planted.operation)),
+        240,
+        random,
+        |position, random| planted.enters_ns(position, random),
+    );
+    recorded.classes.push(Class {
+        communicator: "the same in another order".to_owned(),
+        ranks: order.map(|of| of as u32).to_vec(),
+        instances,
+        ..recorded.classes[0].clone()
+    });
+    let found = planted.found(&recorded, 50);
+    let text = found.to_tree_file(&[]).expect("a tree is proposed");
+    let given = Given {
+        tree_files: vec![NamedTreeFile {
+            name: "found.toml".to_owned(),
+            crc32: 0,
+            file: TreeFile::parse(&text, Path::new("")).expect("a tree file"),
+        }],
+        ..Given::default()
+    };
+    let predictions = predict(&recorded, given).expect("a prediction");
+    let proposals = found.proposals();
+    let trees = proposals.iter().find(|of| of.name == "trees");
+    let changes = &trees.expect("trees are proposed").changes;
+    let crc32 = |of: &Method| match of {
+        Method::Tree { crc32, .. } => Some(*crc32),
+        Method::Algorithm(_) => None,
+    };
+    let mut numbers = Vec::new();
+    for communicator in ["MPI_COMM_WORLD", "the same in another order"] {
+        let change = changes.iter().find(|of| of.communicator == communicator);
+        let method = &change.expect("a change of each").method;
+        let mut all = predictions.predictions.iter();
+        let is_it = |class: &Class| {
+            class.communicator == communicator && class.operation == planted.operation
+        };
+        let prediction = all
+            .find(|of| is_it(of.class))
+            .expect("a prediction of each");
+        let mut candidates = prediction.candidates.iter();
+        assert!(
+            candidates.any(|of| crc32(&of.method) == crc32(method)),
+            "{communicator}: {method:?} {text}"
+        );
+        numbers.push(crc32(method));
+    }
+    assert_ne!(numbers[0], numbers[1], "{text}");
 }

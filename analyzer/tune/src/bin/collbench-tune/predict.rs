@@ -22,24 +22,32 @@ const MAX_LINKS_MIB: u64 = 256;
 /// A measurement with samples is not larger than that, MiB.
 const MAX_MEASUREMENT_MIB: u64 = 1024;
 
+/// What was measured besides the trace.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Measured {
+    /// Take the parameters of links from this file of collbench-bench logp --links, and from the trace those of links that
+    /// it does not have
+    #[arg(long, value_name = "FILE")]
+    pub(crate) links: Option<PathBuf>,
+
+    /// Take what it costs that ranks of a host meet in its memory from this run over trees, too; may be given several
+    /// times
+    #[arg(long, value_name = "TRACE")]
+    pub(crate) memory: Vec<PathBuf>,
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Predict {
     /// The directory of a recorded run, with messages
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// Take the parameters of links from this file of collbench-bench logp --links, and from the trace those of links that
-    /// it does not have
-    #[arg(long, value_name = "FILE")]
-    links: Option<PathBuf>,
+    #[command(flatten)]
+    measured: Measured,
+
     /// Predict the trees of this tree file, too; may be given several times
     #[arg(long, value_name = "FILE")]
     trees: Vec<PathBuf>,
-
-    /// Take what it costs that ranks of a host meet in its memory from this run over trees, too; may be given several
-    /// times
-    #[arg(long, value_name = "TRACE")]
-    memory: Vec<PathBuf>,
 
     /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -54,8 +62,13 @@ pub(crate) struct Predict {
     force: bool,
 }
 
+/// Reads tree files.
+pub(crate) fn tree_files(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedTreeFile>> {
+    paths.iter().map(|path| tree_file(path)).collect()
+}
+
 /// Reads a tree file, or `best`.
-pub(crate) fn tree_file(path: &Path) -> anyhow::Result<NamedTreeFile> {
+fn tree_file(path: &Path) -> anyhow::Result<NamedTreeFile> {
     let file = TreeFile::read(path)?;
     let crc32 = match path.to_str() {
         Some("best") => crc32fast::hash(collbench_tree_files::BEST.as_bytes()),
@@ -70,17 +83,20 @@ pub(crate) fn tree_file(path: &Path) -> anyhow::Result<NamedTreeFile> {
 
 /// Predicts what other algorithms, and trees, would have taken.
 pub(crate) fn run(options: &Predict) -> anyhow::Result<ExitCode> {
-    let trees: Vec<NamedTreeFile> = (options.trees.iter())
-        .map(|path| tree_file(path))
-        .collect::<anyhow::Result<_>>()?;
+    let tree_files = tree_files(&options.trees)?;
     let files = RunFiles::open(&options.trace)?;
-    let links = options.links.as_deref().map(read_links).transpose()?;
+    let links = options
+        .measured
+        .links
+        .as_deref()
+        .map(read_links)
+        .transpose()?;
     let (links, links_crc32) = links.unzip();
     let recorded = Recorded::read(&files, &mut |_| {})?;
-    let (over_trees, memory) = read_memory(&options.memory)?;
+    let (over_trees, memory) = read_memory(&options.measured.memory)?;
     let given = Given {
         links,
-        tree_files: trees,
+        tree_files,
         over_trees,
     };
     let predictions = predict(&recorded, given)?;

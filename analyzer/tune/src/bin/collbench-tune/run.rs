@@ -18,7 +18,7 @@ use collbench_text::inert;
 use collbench_text::output::{print, write_file};
 use collbench_text::quantity::{counted, duration};
 use collbench_tune::open_mpi::Parameters;
-use collbench_tune::predict::{Given, NamedTreeFile, Recorded};
+use collbench_tune::predict::{Given, Recorded};
 use collbench_tune::run::{
     Ending, Files, Outcome, Plan, Rounds, Stop, Tried, Turn, collectives_s, of_command, other_calls,
 };
@@ -101,9 +101,7 @@ pub(crate) fn run(options: &Run) -> anyhow::Result<ExitCode> {
         );
         return Err(Usage(what).into());
     }
-    let tree_files: Vec<NamedTreeFile> = (options.trees.iter())
-        .map(|path| predict::tree_file(path))
-        .collect::<anyhow::Result<_>>()?;
+    let tree_files = predict::tree_files(&options.trees)?;
     let links = options
         .links
         .as_deref()

@@ -10,9 +10,9 @@ use collbench_analyzer::RunFiles;
 use collbench_text::inert;
 use collbench_text::output::{print, write_file};
 use collbench_tune::open_mpi::{self, Library, Version};
-use collbench_tune::predict::{Found, Given, NamedTreeFile, Recorded, Results, Search, search};
+use collbench_tune::predict::{Found, Given, Recorded, Results, Search, search};
 
-use crate::predict::{read_links, read_memory, tree_file};
+use crate::predict::{Measured, read_links, read_memory, tree_files};
 use crate::{Format, Usage};
 
 #[derive(Debug, clap::Args)]
@@ -22,19 +22,12 @@ pub(crate) struct Options {
     #[arg(value_name = "TRACE", required_unless_present_any = ["man", "completions"])]
     trace: Option<PathBuf>,
 
-    /// Take the parameters of links from this file of collbench-bench logp --links, and from the trace those of links that
-    /// it does not have
-    #[arg(long, value_name = "FILE")]
-    links: Option<PathBuf>,
+    #[command(flatten)]
+    measured: Measured,
 
     /// Begin with the trees of this tree file, too; may be given several times
     #[arg(long, value_name = "FILE")]
     trees: Vec<PathBuf>,
-
-    /// Take what it costs that ranks of a host meet in its memory from this run over trees, too; may be given several
-    /// times
-    #[arg(long, value_name = "TRACE")]
-    memory: Vec<PathBuf>,
 
     /// The time to search, at most
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
@@ -99,11 +92,15 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let Some(trace) = &options.trace else {
         return Err(Usage("a trace is missing".to_owned()).into());
     };
-    let tree_files = options.trees.iter().map(|path| tree_file(path));
-    let tree_files: Vec<NamedTreeFile> = tree_files.collect::<anyhow::Result<_>>()?;
+    let tree_files = tree_files(&options.trees)?;
     let files = RunFiles::open(trace)?;
-    let links = options.links.as_deref().map(read_links).transpose()?;
-    let (over_trees, _) = read_memory(&options.memory)?;
+    let links = options
+        .measured
+        .links
+        .as_deref()
+        .map(read_links)
+        .transpose()?;
+    let (over_trees, _) = read_memory(&options.measured.memory)?;
     let recorded = Recorded::read(&files, &mut |_| {})?;
     let given = Given {
         links: links.map(|(links, _)| links),
@@ -133,13 +130,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
 fn command(trace: &str, options: &Options) -> String {
     let mut command = format!("collbench-tune {trace}");
     let mut add = |option: &str, value: &str| command += &format!(" --{option} {value}");
-    if let Some(links) = &options.links {
+    if let Some(links) = &options.measured.links {
         add("links", &inert::path(links));
     }
     for path in &options.trees {
         add("trees", &inert::path(path));
     }
-    for path in &options.memory {
+    for path in &options.measured.memory {
         add("memory", &inert::path(path));
     }
     if options.results != Bits::Reproducible

@@ -3,16 +3,15 @@
 //! Which operator and type a reduction had is not recorded: each counts as one that rounds.
 
 use collbench_formats::Operation;
-use collbench_formats::tree::{Form, Level, Place, Wrappers};
+use collbench_formats::tree::{Level, Place, Wrappers};
 use collbench_schedules::open_mpi::Named;
 use collbench_schedules::{Grouping, Numerics, mpich, open_mpi, own_trees};
-use collbench_trees::wrappers::{Members, Order, resolve};
 
 use super::super::candidates::{self, Candidate};
 use super::super::library::KnownLibrary;
 use super::super::own_trees as trees;
 use super::super::recorded::Class;
-use super::objective::{Objective, OfClass, Trial, rule_of};
+use super::objective::{Objective, OfClass, Trial};
 
 /// Which results may have other bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,33 +48,30 @@ pub(super) fn is_reduction(operation: Operation) -> bool {
     )
 }
 
-/// The grouping of an algorithm.
-fn of_algorithm(library: KnownLibrary, class: &Class, candidate: &Candidate) -> Option<Grouping> {
-    let call = candidates::call(class);
-    match library {
-        KnownLibrary::OpenMpi(_) => {
-            let named = candidate.named.iter();
-            let named = named.map(|(name, parameters)| Named {
-                name,
-                parameters: *parameters,
-            });
-            open_mpi::grouping(&named.collect::<Vec<_>>(), &call)
-        }
-        KnownLibrary::Mpich(_) => {
-            let (name, parameters) = candidate.named.first()?;
-            mpich::grouping(name, &call, parameters)
-        }
-    }
-}
-
-fn numerics_of_algorithm(library: KnownLibrary, class: &Class, candidate: &Candidate) -> Numerics {
-    let call = candidates::call(class);
+/// An algorithm, and those of which it consists.
+fn named(candidate: &Candidate) -> Vec<Named<'_>> {
     let named = candidate.named.iter();
     let named = named.map(|(name, parameters)| Named {
         name,
         parameters: *parameters,
     });
-    let named: Vec<Named<'_>> = named.collect();
+    named.collect()
+}
+
+/// The grouping of an algorithm.
+fn of_algorithm(library: KnownLibrary, class: &Class, candidate: &Candidate) -> Option<Grouping> {
+    let (named, call) = (named(candidate), candidates::call(class));
+    match library {
+        KnownLibrary::OpenMpi(_) => open_mpi::grouping(&named, &call),
+        KnownLibrary::Mpich(_) => {
+            let first = named.first()?;
+            mpich::grouping(first.name, &call, &first.parameters)
+        }
+    }
+}
+
+fn numerics_of_algorithm(library: KnownLibrary, class: &Class, candidate: &Candidate) -> Numerics {
+    let (named, call) = (named(candidate), candidates::call(class));
     match (library, &named[..]) {
         (_, []) => Numerics::default(),
         (KnownLibrary::OpenMpi(_), named) => open_mpi::numerics(named, &call),
@@ -85,21 +81,8 @@ fn numerics_of_algorithm(library: KnownLibrary, class: &Class, candidate: &Candi
     }
 }
 
-/// The tree of a form among processes at some places.
-fn tree_at(
-    form: &Form,
-    of: &OfClass<'_, '_>,
-    hosts: &[String],
-    places: &[Place],
-) -> Option<Wrappers> {
-    let call = trees::call(of.class)?;
-    let root = call.collective.has_root().then_some(call.root);
-    let members = Members { hosts, places };
-    resolve(&rule_of(form.clone()), root, Order::Any, members).ok()
-}
-
-/// The same places with the ranks in other orders: site by site and host by host, and on another site each time, or on
-/// another host where there is one site.
+/// Other mappings of the ranks to the same hosts: host by host and site by site; and so that each rank is at another site than
+/// the one before, or on another host if there is only one site.
 fn mapped(places: &[Place]) -> [Vec<Place>; 2] {
     let mut blocks = places.to_vec();
     blocks.sort_by_key(|place| (place.site, place.switch, place.host));
@@ -128,41 +111,33 @@ fn extended(places: &[Place], n: usize) -> Vec<Place> {
 
 impl OfClass<'_, '_> {
     /// In which grouping a trial combines; `None` where that is not known.
-    pub(super) fn grouping(
-        &self,
-        trial: &Trial,
-        (library, hosts): (KnownLibrary, &[String]),
-    ) -> Option<Grouping> {
+    pub(super) fn grouping(&self, trial: &Trial) -> Option<Grouping> {
         let over = |tree: &Wrappers| {
             let call = trees::call(self.class)?;
             own_trees::grouping(tree, &call).ok().flatten()
         };
-        match trial {
-            Trial::Tree(form) => over(&tree_at(form, self, hosts, &self.places)?),
-            Trial::Ran if self.class.tree.is_some() => over(&self.class.tree.as_ref()?.wrappers),
-            Trial::Ran | Trial::Algorithm { .. } => {
-                of_algorithm(library, self.class, &self.candidate(trial, hosts)?)
-            }
+        match (trial, &self.class.tree) {
+            (Trial::Tree(form), _) => over(&self.tree(form)?),
+            (Trial::Ran, Some(tree)) => over(&tree.wrappers),
+            _ => of_algorithm(self.model.library, self.class, &self.candidate(trial)?),
         }
     }
 
-    fn numerics(
-        &self,
-        trial: &Trial,
-        (library, hosts): (KnownLibrary, &[String]),
-    ) -> Option<Numerics> {
+    fn numerics(&self, trial: &Trial) -> Option<Numerics> {
         let Trial::Tree(form) = trial else {
-            let candidate = self.candidate(trial, hosts)?;
-            return Some(numerics_of_algorithm(library, self.class, &candidate));
+            let candidate = self.candidate(trial)?;
+            return Some(numerics_of_algorithm(
+                self.model.library,
+                self.class,
+                &candidate,
+            ));
         };
-        let tree = tree_at(form, self, hosts, &self.places)?;
+        let tree = self.tree(form)?;
         let call = trees::call(self.class)?;
         let others = mapped(&self.places);
-        let others = others
-            .iter()
-            .map(|places| tree_at(form, self, hosts, places));
+        let others = others.iter().map(|places| self.tree_at(form, places));
         let others: Option<Vec<Wrappers>> = others.collect();
-        let among = |n: usize| tree_at(form, self, hosts, &extended(&self.places, n));
+        let among = |n: usize| self.tree_at(form, &extended(&self.places, n));
         own_trees::numerics(&tree, &call, &others.unwrap_or_default(), among).ok()
     }
 }
@@ -173,9 +148,8 @@ impl Objective<'_, '_> {
         if !is_reduction(self.classes[0].class.operation) || results == Results::Any {
             return true;
         }
-        let with = (self.library, self.hosts);
         self.classes.iter().zip(&self.ran).all(|(of, ran)| {
-            let grouping = of.grouping(trial, with);
+            let grouping = of.grouping(trial);
             match results {
                 Results::Same => ran
                     .as_ref()
@@ -193,11 +167,9 @@ impl Objective<'_, '_> {
         if !is_reduction(of.class.operation) {
             return None;
         }
-        let with = (self.library, self.hosts);
-        let grouping = of.grouping(trial, with);
-        let both = grouping.zip(self.ran[0].as_ref());
+        let both = of.grouping(trial).zip(self.ran[0].as_ref());
         Some(Bits {
-            numerics: of.numerics(trial, with).unwrap_or_default(),
+            numerics: of.numerics(trial).unwrap_or_default(),
             same_as_ran: both.map(|(grouping, ran)| grouping.has_same_bits_as(ran)),
         })
     }

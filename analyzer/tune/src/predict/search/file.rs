@@ -145,9 +145,13 @@ impl Found<'_> {
         for (number, band) in of.classes.iter().zip(&chosen.predicted) {
             let mut all = self.predictions.iter();
             if let Some(prediction) = all.find(|of| of.number == *number) {
+                let on = match of.classes.len() {
+                    1 => String::new(),
+                    _ => format!(" on {}", quoted(&prediction.class.communicator)),
+                };
                 let _ = writeln!(
                     text,
-                    "# {} of {} bytes: {} instead of {} predicted",
+                    "# {} of {} bytes{on}: {} instead of {} predicted",
                     of.operation.name(),
                     of.bytes,
                     duration(band.median_ns as i64),
@@ -164,7 +168,7 @@ impl Found<'_> {
         let mut choices: Vec<Choice> = Vec::new();
         let calls = self.in_order();
         for (nth, of) in calls.iter().enumerate() {
-            let Some(name) = of.algorithm().and_then(|of| self.name(of)) else {
+            let Some(name) = self.name(of) else {
                 continue;
             };
             let choice = |bytes: u64, algorithm: Option<String>| Choice {
@@ -173,10 +177,8 @@ impl Found<'_> {
                 bytes,
                 algorithm,
             };
-            let with_same_name = |other: &&OfCalls| {
-                of.is_alike(other)
-                    && other.algorithm().and_then(|of| self.name(of)).as_ref() == Some(&name)
-            };
+            let with_same_name =
+                |other: &&OfCalls| of.is_alike(other) && self.name(other).as_ref() == Some(&name);
             let is_first = !nth
                 .checked_sub(1)
                 .is_some_and(|before| with_same_name(&calls[before]));
@@ -215,20 +217,15 @@ impl Found<'_> {
         })
     }
 
-    /// The name of an algorithm in rule files.
-    fn name(&self, chosen: &Chosen) -> Option<String> {
-        let What::Algorithm { function, number } = &chosen.what else {
+    /// The name of the algorithm that is proposed for calls, in rule files.
+    fn name(&self, of: &OfCalls) -> Option<String> {
+        let What::Algorithm { function, number } = &of.algorithm()?.what else {
             return None;
         };
         match KnownLibrary::find(&self.recorded.library)? {
             KnownLibrary::Mpich(_) => Some(function.clone()),
             KnownLibrary::OpenMpi(library) => {
-                let operation = self
-                    .calls
-                    .iter()
-                    .find(|of| of.algorithm().is_some_and(|of| of.what == chosen.what))?;
-                let table = library.operation(operation.operation)?;
-                let mut algorithms = table.algorithms.iter();
+                let mut algorithms = library.operation(of.operation)?.algorithms.iter();
                 let found = algorithms.find(|of| Some(of.id) == *number)?;
                 Some(found.name.to_owned())
             }

@@ -3,16 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::tree::{Collectors, CollectorsOfKinds, Form, HostGroup, Level, Place, Rule};
+use collbench_formats::tree::{
+    Calls, Collectors, CollectorsOfKinds, Form, Level, Place, Rule, TreeRules, Wrappers,
+};
 use collbench_schedules::Grouping;
 use collbench_stats::random::Random;
-use collbench_trees::wrappers::{Members, Order, group_hosts, resolve};
+use collbench_trees::wrappers::{Members, Order, resolve};
 
 use super::super::candidates::{self, Candidate};
 use super::super::figure::Figure;
 use super::super::known::{Known, Modelled};
-use super::super::library::KnownLibrary;
-use super::super::own_trees::{TreeOfCall, call, checksum, schedule_over};
+use super::super::own_trees::{TreeOfCall, call, checksum, places, schedule_over};
 use super::super::recorded::Class;
 use super::super::{Method, Model};
 use super::lateness;
@@ -20,8 +21,8 @@ use super::lateness;
 /// Instances of each class by which trials are compared while there are many of them, and at the end.
 pub(super) const FEW: usize = 24;
 pub(super) const MANY: usize = 200;
-/// What a tree is called that was found.
-const FOUND: &str = "found";
+/// The file of the trees that are found.
+const FOUND: &str = "trees.toml";
 
 /// What could run.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +50,7 @@ struct Sampled {
 /// A class of the calls.
 #[derive(Debug)]
 pub(super) struct OfClass<'r, 'm> {
+    pub(super) model: &'m Model<'r>,
     pub(super) class: &'r Class,
     pub(super) number: usize,
     pub(super) places: Vec<Place>,
@@ -76,29 +78,8 @@ pub(super) enum Instances {
 #[derive(Debug)]
 pub(super) struct Objective<'r, 'm> {
     pub(super) classes: Vec<OfClass<'r, 'm>>,
-    pub(super) hosts: &'r [String],
-    pub(super) library: KnownLibrary,
     /// By class in which grouping what ran combines; `None` where that is not known.
     pub(super) ran: Vec<Option<Grouping>>,
-}
-
-/// Where the processes of a class are; `None` where that is not known.
-pub(super) fn places(model: &Model<'_>, class: &Class, groups: &[HostGroup]) -> Option<Vec<Place>> {
-    let rules = collbench_formats::tree::TreeRules {
-        groups: groups.to_vec(),
-        ..Default::default()
-    };
-    let host_of_rank = &model.recorded.host_of_rank;
-    let place = |rank: &u32| {
-        let host = host_of_rank.get(*rank as usize).copied()??;
-        Some(Place {
-            host: host as u32,
-            ..Place::default()
-        })
-    };
-    let mut places: Vec<Place> = class.ranks.iter().map(place).collect::<Option<_>>()?;
-    group_hosts(&rules, &model.recorded.hosts, &mut places);
-    Some(places)
 }
 
 impl<'r, 'm> OfClass<'r, 'm> {
@@ -109,7 +90,7 @@ impl<'r, 'm> OfClass<'r, 'm> {
     pub(super) fn new(
         model: &'m Model<'r>,
         number: usize,
-        groups: &[HostGroup],
+        groups: &TreeRules,
         seed: u64,
     ) -> Result<Self, String> {
         let of = model.class(number);
@@ -117,7 +98,8 @@ impl<'r, 'm> OfClass<'r, 'm> {
         let known = of.known().map_err(|error| error.to_string())?;
         let ran = candidates::that_ran(model.library, class);
         let ran = ran.ok_or("no messages of its calls were recorded")?;
-        let places = places(model, class, groups).ok_or("there are ranks without a file")?;
+        let places = places(model.recorded, class, groups);
+        let places = places.ok_or("there are ranks without a file")?;
         let choosing = class.tenths(0).instances;
         let lateness = lateness::of(&choosing);
         let random = &mut Random::of(&[seed, number as u64, 3]);
@@ -130,11 +112,12 @@ impl<'r, 'm> OfClass<'r, 'm> {
         if lateness.of_process_ns.is_none() {
             // Who happened to be late must not decide.
             for of in &mut sampled {
-                shuffle(&mut of.enters_ns, random);
+                random.shuffle(&mut of.enters_ns);
             }
         }
         let testing = class.tenths(1).instances.into_iter();
         Ok(Self {
+            model,
             class,
             number,
             places,
@@ -153,24 +136,23 @@ impl<'r, 'm> OfClass<'r, 'm> {
         })
     }
 
-    /// The tree of a form for its processes, with what each of them does.
-    fn tree(&self, form: &Form, hosts: &[String]) -> Option<TreeOfCall> {
-        let root = call(self.class)?;
-        let root = root.collective.has_root().then_some(root.root);
+    /// The tree of a form for its processes at some places, in the order of ranks.
+    pub(super) fn tree_at(&self, form: &Form, places: &[Place]) -> Option<Wrappers> {
+        let root = call(self.class)?.named_root();
         let members = Members {
-            hosts,
-            places: &self.places,
+            hosts: &self.model.recorded.hosts,
+            places,
         };
-        let tree = resolve(&rule_of(form.clone()), root, Order::Any, members).ok()?;
-        Some(TreeOfCall {
-            place: FOUND.to_owned(),
-            crc32: checksum(&tree),
-            schedule: schedule_over(&tree, self.class).ok()?,
-        })
+        resolve(&rule_of(form.clone()), root, Order::Any, members).ok()
+    }
+
+    /// The tree of a form for its processes.
+    pub(super) fn tree(&self, form: &Form) -> Option<Wrappers> {
+        self.tree_at(form, &self.places)
     }
 
     /// What the processes do in a trial; `None` if that is not possible.
-    pub(super) fn candidate(&self, trial: &Trial, hosts: &[String]) -> Option<Candidate> {
+    pub(super) fn candidate(&self, trial: &Trial) -> Option<Candidate> {
         match trial {
             Trial::Ran => Some(self.ran.clone()),
             Trial::Algorithm { function, .. } => {
@@ -178,13 +160,19 @@ impl<'r, 'm> OfClass<'r, 'm> {
                 let is_it = |of: &&Candidate| of.segment_bytes == 0 && of.method.name() == function;
                 algorithms.find(is_it).cloned()
             }
-            Trial::Tree(form) => self.tree(form, hosts).map(Candidate::over),
+            Trial::Tree(form) => {
+                let tree = self.tree(form)?;
+                Some(Candidate::over(TreeOfCall {
+                    place: FOUND.to_owned(),
+                    crc32: checksum(&tree),
+                    schedule: schedule_over(&tree, self.class).ok()?,
+                }))
+            }
         }
     }
 
-    pub(super) fn modelled(&self, trial: &Trial, hosts: &[String]) -> Option<Modelled<'m>> {
-        let candidate = self.candidate(trial, hosts)?;
-        self.known.modelled(self.class, candidate).ok()
+    pub(super) fn modelled(&self, trial: &Trial) -> Option<Modelled<'m>> {
+        self.known.modelled(self.class, self.candidate(trial)?).ok()
     }
 
     fn sampled(&self, which: Instances) -> impl Iterator<Item = &Sampled> {
@@ -196,8 +184,8 @@ impl<'r, 'm> OfClass<'r, 'm> {
     }
 
     /// How long instances take, ns, in the order of time.
-    fn times_ns(&self, trial: &Trial, which: Instances, hosts: &[String]) -> Option<Vec<f64>> {
-        let modelled = self.modelled(trial, hosts)?;
+    fn times_ns(&self, trial: &Trial, which: Instances) -> Option<Vec<f64>> {
+        let modelled = self.modelled(trial)?;
         let mut evaluator = modelled.evaluator()?;
         let figure = Figure::of(self.class.operation, self.class.root);
         let times = self.sampled(which).map(|of| {
@@ -218,7 +206,7 @@ impl<'r, 'm> OfClass<'r, 'm> {
 pub(super) fn rule_of(form: Form) -> Rule {
     Rule {
         line: 0,
-        calls: collbench_formats::tree::Calls {
+        calls: Calls {
             operations: Vec::new(),
             ranks: (1, u32::MAX),
             bytes: (0, u64::MAX),
@@ -229,24 +217,13 @@ pub(super) fn rule_of(form: Form) -> Rule {
     }
 }
 
-/// Fisher and Yates.
-fn shuffle(times: &mut [f64], random: &mut Random) {
-    for last in (1..times.len()).rev() {
-        times.swap(last, random.below(last + 1));
-    }
-}
-
 impl<'r, 'm> Objective<'r, 'm> {
     /// Of some classes.
-    pub(super) fn new(classes: Vec<OfClass<'r, 'm>>, model: &'m Model<'r>) -> Self {
-        let hosts = &model.recorded.hosts;
-        let ran = classes.iter();
-        let ran = ran.map(|of| of.grouping(&Trial::Ran, (model.library, hosts)));
+    pub(super) fn new(classes: Vec<OfClass<'r, 'm>>) -> Self {
+        let ran = classes.iter().map(|of| of.grouping(&Trial::Ran));
         Self {
             ran: ran.collect(),
             classes,
-            hosts,
-            library: model.library,
         }
     }
 }
@@ -256,7 +233,7 @@ impl Objective<'_, '_> {
     /// is known of its messages.
     pub(super) fn times_ns(&self, trial: &Trial, which: Instances) -> Option<Vec<Vec<f64>>> {
         let times = self.classes.iter();
-        let times = times.map(|of| of.times_ns(trial, which, self.hosts));
+        let times = times.map(|of| of.times_ns(trial, which));
         times.collect()
     }
 
@@ -295,11 +272,6 @@ impl Objective<'_, '_> {
         of_all
             .map(|((function, number), _)| Trial::Algorithm { function, number })
             .collect()
-    }
-
-    /// A number for the paths of a tree in the first class; `None` where it is not possible.
-    pub(super) fn checksum(&self, form: &Form) -> Option<u32> {
-        Some(self.classes[0].tree(form, self.hosts)?.crc32)
     }
 
     /// Whether processes of some class are at several sites.

@@ -172,11 +172,7 @@ impl Found<'_> {
                 continue;
             };
             let class = prediction.class;
-            let ran = match &class.tree {
-                Some(tree) => inert::line(&tree.name, 120),
-                None if class.reported.is_empty() => "unknown".to_owned(),
-                None => inert::line(&class.reported.join(" + "), 120),
-            };
+            let ran = inert::line(&class.ran_in_words(), 120);
             let _ = writeln!(
                 text,
                 "  on {} ran {ran}: {}",

@@ -132,27 +132,12 @@ fn trees(
 
 /// What runs over a tree of the file instead; `None` where that is not predicted.
 fn change(prediction: &Prediction<'_>, file: &NamedTreeFile) -> Option<Change> {
-    let class = prediction.class;
     let candidate = prediction.candidates.iter().find(|of| match &of.method {
         Method::Tree { place, .. } => place
             .rsplit_once(':')
             .is_some_and(|(name, _)| name == file.name),
         Method::Algorithm(_) => false,
     })?;
-    Some(Change {
-        operation: class.operation,
-        communicator: class.communicator.clone(),
-        n_processes: class.ranks.len(),
-        root: class
-            .operation
-            .semantics()
-            .is_rooted()
-            .then_some(class.root),
-        bytes: class.bytes,
-        n_instances: class.n_instances,
-        ran: class.ran_in_words(),
-        measured: prediction.measured,
-        method: candidate.method.clone(),
-        predicted: candidate.predicted,
-    })
+    let method = candidate.method.clone();
+    Some(Change::of(prediction, method, candidate.predicted))
 }
