@@ -333,6 +333,7 @@ impl Options {
                     delay_ns: (self.delay * 1e3).round() as i64,
                 })
             }),
+            algorithms: None,
         }]
     }
 }

@@ -98,7 +98,9 @@ impl Pattern {
                 let document: Value = serde_json::from_str(&text)
                     .with_context(|| format!("{} is not JSON", file.display()))?;
                 let delays = match document["schema"].as_str() {
-                    Some("collbench.tune/1") => in_turn(&document, processes, call),
+                    Some("collbench.tune/1" | "collbench.arrivals/1") => {
+                        in_turn(&document, processes, call)
+                    }
                     _ => means(&document, processes).map(|delays| vec![delays]),
                 };
                 delays.with_context(|| file.display().to_string())?

@@ -146,6 +146,7 @@ impl Options {
             pieces: Vec::new(),
             starts: vec![self.start],
             arrivals: None,
+            algorithms: None,
         };
         checked(Plan::of(method, &[part], limits), "")
     }

@@ -164,6 +164,8 @@ pub(super) struct Part {
     /// Empty: windows.
     pub(super) starts: Vec<StartScheme>,
     pub(super) arrivals: Option<Given<Arrivals>>,
+    /// Numbers of the algorithms that are measured beside the library's own choice; `None`: all.
+    pub(super) algorithms: Option<Vec<Given<i32>>>,
 }
 
 /// A value, and the line of the plan in which it is given; `None` on the command line.
@@ -321,6 +323,7 @@ impl Part {
             if let Operation::MasterWorker(kind) = operation {
                 self.check_pieces(kind, greatest, largest, problems);
             }
+            self.check_algorithms(operation, limits, problems);
             if operation.has_length() {
                 let pieces = self.pieces().iter().map(|given| given.value).max();
                 let text = too_long(operation, greatest, largest, pieces.unwrap_or(0), limits);
@@ -386,6 +389,36 @@ impl Part {
         }
     }
 
+    fn check_algorithms(
+        &self,
+        operation: Operation,
+        limits: Limits<'_>,
+        problems: &mut Vec<Problem>,
+    ) {
+        let known = (limits.algorithms)(operation);
+        for given in self.algorithms.iter().flatten() {
+            if known.iter().any(|of| of.by.number() == Some(given.value)) {
+                continue;
+            }
+            let words = known.iter().filter_map(|of| {
+                let number = of.by.number()?;
+                Some(format!("{number} {}", of.name))
+            });
+            let expected = match words.collect::<Vec<_>>() {
+                none if none.is_empty() => {
+                    "without --algorithms, and for operations that have none, none can be chosen"
+                        .to_owned()
+                }
+                words => format!("expected some of: {}", words.join(", ")),
+            };
+            problems.push(given.problem(format!(
+                "algorithm {} of {}: {expected}",
+                given.value,
+                operation.name()
+            )));
+        }
+    }
+
     fn check_elements(&self, method: &Method, problems: &mut Vec<Problem>) {
         let size = method.element.size();
         let ends = match &self.lengths.value {
@@ -431,7 +464,14 @@ impl Part {
                 _ => vec![None],
             };
             let mut algorithms = vec![None];
-            algorithms.extend((limits.algorithms)(operation).into_iter().map(Some));
+            let is_asked = |of: &Algorithm| match &self.algorithms {
+                Some(asked) => asked
+                    .iter()
+                    .any(|given| of.by.number() == Some(given.value)),
+                None => true,
+            };
+            let known = (limits.algorithms)(operation).into_iter();
+            algorithms.extend(known.filter(is_asked).map(Some));
             let has_root = operation.collective().is_some_and(|own| own.has_root());
             for (hosts, processes) in self.counts(method, limits) {
                 let roots = if has_root {
@@ -629,6 +669,24 @@ pub(super) mod tests {
         let sizes: Vec<usize> = plan.groups().iter().map(Vec::len).collect();
         // 2 starts of the library's choice and of 2 algorithms; of MPI_Scan only the starts.
         assert_eq!(sizes, [6, 6, 2, 2]);
+        let of = |asked: &str| {
+            let text = format!("[[measure]]\noperations = [\"MPI_Bcast\"]\nalgorithms = {asked}\n");
+            let (method, parts) = parse(&text).unwrap();
+            Plan::of(method, &parts, limits)
+        };
+        let numbers = |plan: Plan| -> Vec<Option<i32>> {
+            let series = plan.series.into_iter();
+            series
+                .map(|one| one.algorithm.and_then(|of| of.by.number()))
+                .collect()
+        };
+        assert_eq!(numbers(of("[6]").unwrap()), [None, Some(6)]);
+        assert_eq!(numbers(of("[]").unwrap()), [None]);
+        let said = of("[6, 2]").unwrap_err()[0].words("plan.toml");
+        assert_eq!(
+            said,
+            "plan.toml:3: algorithm 2 of MPI_Bcast: expected some of: 1 linear, 6 binomial"
+        );
         for group in plan.groups() {
             let processes = plan.series[group[0]].processes;
             assert!(group.iter().all(|&i| plan.series[i].processes == processes));

@@ -45,6 +45,7 @@ pub(in crate::collective) fn default_parts(
         pieces: Vec::new(),
         starts: starts.clone(),
         arrivals: None,
+        algorithms: None,
     };
     let mut parts = vec![part(
         &["empty", "MPI_Wtime", "MPI_Comm_rank", "MPI_Iprobe"],

@@ -65,6 +65,7 @@ struct Measure {
     starts: Vec<StartScheme>,
     arrivals: Option<Spanned<String>>,
     delay_us: Option<f64>,
+    algorithms: Option<Vec<Spanned<i32>>>,
 }
 
 /// Lines of a text, from 1, by position.
@@ -289,5 +290,6 @@ fn part(
         pieces: lines.all(measure.pieces),
         starts,
         arrivals,
+        algorithms: measure.algorithms.map(|numbers| lines.all(numbers)),
     })
 }
