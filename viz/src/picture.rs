@@ -1,9 +1,9 @@
 //! Any picture, for a file of its own or for the report.
 
 use crate::{
-    ClockOffsets, Comparison, Curves, Durations, Imbalance, InstanceTimeline, MessageMatrix,
-    OrderMap, RatioBars, RatioMap, Serialization, SideBySide, StackedBars, Timemap, Tree,
-    WaitsOverTime,
+    ClockOffsets, Comparison, Curves, Durations, Imbalance, InstanceTimeline, Intervals,
+    MessageMatrix, OrderMap, RatioBars, RatioMap, Serialization, SideBySide, StackedBars, Timemap,
+    Tree, WaitsOverTime,
 };
 
 /// A picture as data, before it is drawn.
@@ -42,6 +42,8 @@ pub enum Picture {
     RatioMap(RatioMap),
     /// Ratios as bars.
     RatioBars(RatioBars),
+    /// Values with their intervals.
+    Intervals(Intervals),
 }
 
 impl Picture {
@@ -71,6 +73,7 @@ impl Picture {
             Picture::MessageMatrix(matrix) => matrix.draw(id),
             Picture::RatioMap(map) => map.draw(id),
             Picture::RatioBars(bars) => bars.draw(id),
+            Picture::Intervals(intervals) => intervals.draw(id),
         }
     }
 }
@@ -168,5 +171,11 @@ impl From<RatioMap> for Picture {
 impl From<RatioBars> for Picture {
     fn from(bars: RatioBars) -> Self {
         Picture::RatioBars(bars)
+    }
+}
+
+impl From<Intervals> for Picture {
+    fn from(intervals: Intervals) -> Self {
+        Picture::Intervals(intervals)
     }
 }

@@ -8,6 +8,7 @@ mod examples;
 mod heat_maps;
 mod imbalance;
 mod instance_timeline;
+mod intervals;
 mod ratios;
 mod report;
 mod serialization;
