@@ -1,7 +1,7 @@
 //! Whether a program becomes faster: it is run as it is and with each [proposal](crate::Proposal), in turns.
 //!
 //! A [`Plan`] says how many runs there will be and how long they take; [`Rounds`] has their times, and judges them;
-//! [`check`] says what a recorded run of a proposal really ran; an [`Outcome`] is all of that, as text or as JSON. Nothing here
+//! [`check`] says what a recorded run of a proposal really ran; an [`Outcome`] is all of that, as text, as a page, or as JSON. Nothing here
 //! starts a process: that is the command's part.
 //!
 //! The time of a run is that of the whole command, and the run is the unit: what instances within a run have in common would
@@ -9,9 +9,11 @@
 //! at random, so that whatever else changes from round to round changes nothing of the comparison.
 
 mod applied;
+mod considered;
 mod document;
 mod folder;
 mod outcome;
+mod page;
 mod plan;
 mod rounds;
 mod screen;
@@ -19,6 +21,7 @@ mod screen;
 mod tests;
 
 pub use applied::{Checked, check, other_calls, ran_over_trees};
+pub use considered::{Alternative, Considered, KindOfCalls, Ran, WhyNot};
 pub use document::SCHEMA;
 pub use folder::{Files, Written};
 pub use outcome::{Ending, Outcome, Tried, collectives_s, of_command};

@@ -1,5 +1,7 @@
 //! The document `collbench.tune-run/1`.
 
+mod considered;
+
 use collbench_stats::median::Median;
 use collbench_text::json;
 use serde::Serialize;
@@ -9,6 +11,7 @@ use super::outcome::{Ending, Outcome, Tried};
 use super::rounds::{Stop, Verdict};
 use crate::predict::{Ratios, Times};
 use crate::proposal::{Change, Means};
+use considered::OfKind;
 
 /// Name of the document and its version.
 pub const SCHEMA: &str = "collbench.tune-run/1";
@@ -30,6 +33,7 @@ struct Document<'a> {
     best: Option<&'a str>,
     proposals: Vec<OfProposal<'a>>,
     not_proposed: &'a [String],
+    considered: Vec<OfKind<'a>>,
     remarks: &'a [String],
     directory: Option<&'a str>,
     files: &'a [String],
@@ -163,6 +167,7 @@ impl Outcome {
                 .map(|(idx, tried)| self.of_proposal(idx, tried))
                 .collect(),
             not_proposed: &self.not_proposed,
+            considered: self.considered.kinds.iter().map(OfKind::from).collect(),
             remarks: &self.remarks,
             directory: self.directory.as_deref(),
             files,

@@ -1,6 +1,7 @@
 //! All that is known after the runs.
 
 use super::applied::{Checked, check, ran_over_trees};
+use super::considered::Considered;
 use super::plan::Plan;
 use super::rounds::{Judged, Rounds, Stop, Verdict};
 use crate::predict::{Ratios, Recorded};
@@ -64,6 +65,8 @@ pub struct Outcome {
     pub tried: Vec<Tried>,
     /// Why there is nothing to try, or what was left out.
     pub not_proposed: Vec<String>,
+    /// What the search looked at.
+    pub considered: Considered,
     /// What else a user must know.
     pub remarks: Vec<String>,
     /// Where traces and files are; `None` if they were removed.

@@ -12,11 +12,11 @@ use crate::proposal::Change;
 /// Changes of a proposal that are written out.
 const SHOWN: usize = 12;
 
-fn seconds(time: f64) -> String {
+pub(super) fn seconds(time: f64) -> String {
     duration((time * 1e9) as i64)
 }
 
-fn time(ns: f64) -> String {
+pub(super) fn time(ns: f64) -> String {
     duration(ns.max(0.0) as i64)
 }
 
@@ -53,7 +53,7 @@ impl Change {
 }
 
 impl Stop {
-    fn in_words(&self) -> Option<String> {
+    pub(super) fn in_words(&self) -> Option<String> {
         Some(match self {
             Self::Decided => "no more rounds: all is decided".to_owned(),
             Self::TooNoisy {
@@ -107,13 +107,16 @@ impl Outcome {
             );
         }
         if let Some(directory) = &self.directory {
-            let _ = writeln!(text, "\ntraces, files and run.json: {directory}");
+            let _ = writeln!(
+                text,
+                "\ntraces, files, run.json and the page index.html: {directory}"
+            );
         }
         text
     }
 
     /// The first line.
-    fn answer(&self) -> String {
+    pub(super) fn answer(&self) -> String {
         let rounds = counted(self.rounds.n() as u64, "round");
         let begin = if self.is_interrupted() {
             format!("interrupted after {rounds}: ")
@@ -250,7 +253,7 @@ impl Outcome {
     }
 
     /// What came out for a proposal.
-    fn verdict_in_words(&self, idx: usize, tried: &Tried) -> String {
+    pub(super) fn verdict_in_words(&self, idx: usize, tried: &Tried) -> String {
         match &tried.ending {
             Ending::NotApplied(why) => return format!("not applied: {why}"),
             Ending::Failed(how) => return format!("failed: {how}"),

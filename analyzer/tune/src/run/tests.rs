@@ -1,5 +1,7 @@
 //! What is said of planted times.
 
+mod page;
+
 use std::time::Duration;
 
 use collbench_formats::Operation;
@@ -84,6 +86,7 @@ fn outcome(tried: Vec<Tried>, n_rounds: usize, parts: &[f64]) -> Outcome {
         differs: None,
         tried,
         not_proposed: Vec::new(),
+        considered: Considered::default(),
         remarks: Vec::new(),
         directory: Some("tuned".to_owned()),
     }

@@ -143,7 +143,11 @@ fn a_program_that_is_faster_over_trees_is_said_to_be() {
     assert_eq!(proposal["verdict"], "faster");
     assert!(proposal["ratio"]["high"].as_f64().unwrap() < 1.0);
     let files = document["files"].as_array().unwrap();
-    assert_eq!(files.len(), 3, "{files:?}");
+    assert_eq!(files.len(), 4, "{files:?}");
+    let page = text(&fs::read(room.path("work/tuned/index.html")).unwrap());
+    let answer = said.lines().next().unwrap();
+    assert!(page.contains(&format!("<li>{answer}</li>")), "{page}");
+    assert!(page.contains("<li>nothing is predicted: "), "{page}");
     // Once more: not over the first result, but with --force.
     let again = room.run(&["--rounds", "4"]);
     assert_eq!(again.status.code(), Some(1));

@@ -26,7 +26,7 @@ use collbench_tune::run::{
 use crate::{Format, Usage, predict};
 use launch::{Ended, Input, Launch, last_lines, status_in_words};
 use prepare::{Reaching, file_name, prepare};
-use results::{DOCUMENT, Results};
+use results::{DOCUMENT, PAGE, Results};
 
 /// Variables by which a launcher tells a process that it is a rank.
 const LAUNCHER_VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"];
@@ -56,7 +56,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     links: Option<PathBuf>,
 
-    /// Directory for traces, for the files that the program is to be used with, and for run.json
+    /// Directory for traces, for the files that the program is to be used with, for run.json and for the page index.html
     #[arg(short, long, value_name = "DIR", default_value = "tuned")]
     output: PathBuf,
 
@@ -140,6 +140,9 @@ pub(crate) fn run(options: &Run) -> anyhow::Result<ExitCode> {
         Err(error) => return Err(error),
     };
     let _ = fs::remove_file(stderr);
+    if !outcome.is_interrupted() {
+        write_file(&results.path(PAGE), &outcome.to_html(), false)?;
+    }
     let json = outcome.to_json(&results.names());
     if outcome.is_interrupted() {
         drop(results);
@@ -250,6 +253,7 @@ impl Runs<'_> {
             differs,
             tried: Vec::new(),
             not_proposed: proposals.not_proposed,
+            considered: proposals.considered,
             remarks,
             directory: Some(inert::path(&self.results.directory)),
         };

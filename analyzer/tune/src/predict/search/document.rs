@@ -65,7 +65,7 @@ struct OfChosen {
     height: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     crc32: Option<String>,
-    gain: OfGain,
+    gain: Gain,
     proposed: bool,
     why_not: Option<String>,
     predicted_ns: Vec<Times>,
@@ -93,16 +93,8 @@ impl From<Bits> for OfBits {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct OfGain {
-    mean: f64,
-    low: f64,
-    high: f64,
-}
-
 impl From<&Chosen> for OfChosen {
     fn from(chosen: &Chosen) -> Self {
-        let Gain { mean, low, high } = chosen.gain;
         let mut of = Self {
             name: None,
             shape: None,
@@ -110,7 +102,7 @@ impl From<&Chosen> for OfChosen {
             partners: None,
             height: None,
             crc32: None,
-            gain: OfGain { mean, low, high },
+            gain: chosen.gain,
             proposed: chosen.why_not.is_none(),
             why_not: chosen.why_not.clone(),
             same_bits: chosen.bits.map(OfBits::from),

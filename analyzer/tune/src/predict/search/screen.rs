@@ -17,7 +17,8 @@ fn time(ns: f64) -> String {
 
 impl Gain {
     /// By how much less or more time, with its interval.
-    fn in_words(self) -> String {
+    #[must_use]
+    pub fn in_words(self) -> String {
         // Without the sign of a zero.
         let percent = |part: f64| format!("{:+.1}", 0.0 - 100.0 * part);
         format!(
@@ -30,7 +31,9 @@ impl Gain {
 }
 
 impl What {
-    fn in_words(&self) -> String {
+    /// What people read.
+    #[must_use]
+    pub fn in_words(&self) -> String {
         match self {
             Self::Algorithm { function, .. } => inert::line(function, 120),
             Self::Tree(tree) => tree.in_words(),

@@ -2,6 +2,7 @@
 
 use collbench_stats::estimate::ALPHA;
 use collbench_stats::student::two_sided_quantile;
+use serde::Serialize;
 
 use super::objective::mean;
 
@@ -13,7 +14,7 @@ const BLOCKS: usize = 20;
 const LEAST_OF_BLOCK: usize = 4;
 
 /// The part of the time that a choice saves, with its 95 % interval; below 0 where it takes longer.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gain {
     /// The mean.
     pub mean: f64,

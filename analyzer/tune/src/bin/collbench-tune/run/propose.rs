@@ -4,14 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use collbench_text::quantity::{counted, short_bytes};
 use collbench_tune::predict::{
-    Found, Given, Method, NamedTreeFile, Prediction, Predictions, Recorded, Search, predict, search,
+    Given, Method, NamedTreeFile, Prediction, Predictions, Recorded, Search, predict, search,
 };
+use collbench_tune::run::Considered;
 use collbench_tune::{Change, Means, Proposal};
-
-/// Calls for which it is said why nothing is proposed.
-const SHOWN: usize = 5;
 
 /// A proposal, and the file of trees that the user has given.
 pub(super) struct Proposed {
@@ -24,6 +21,7 @@ pub(super) struct Proposed {
 pub(super) struct Proposals {
     pub(super) all: Vec<Proposed>,
     pub(super) not_proposed: Vec<String>,
+    pub(super) considered: Considered,
 }
 
 /// What a search of so long finds, and each tree file that was given.
@@ -45,7 +43,8 @@ pub(super) fn propose(
                 proposal,
                 own_file: None,
             }));
-            proposals.not_proposed.extend(not_proposed(&found));
+            proposals.considered = found.considered();
+            proposals.not_proposed = proposals.considered.not_proposed();
         }
         Err(why) => proposals
             .not_proposed
@@ -65,39 +64,6 @@ pub(super) fn propose(
         }
     }
     proposals
-}
-
-/// For which calls nothing is proposed, and why; those that took longest.
-fn not_proposed(found: &Found<'_>) -> Vec<String> {
-    let calls = found.calls.iter().filter_map(|calls| {
-        let why = match &calls.found {
-            Err(why) => format!("nothing is predicted: {why}"),
-            Ok(tried) => {
-                let chosen = || [&tried.algorithm, &tried.tree].into_iter().flatten();
-                if chosen().any(|of| of.why_not.is_none()) {
-                    return None;
-                }
-                match chosen().find_map(|of| of.why_not.as_ref()) {
-                    Some(why) => format!("nothing is proposed: the best is {why}"),
-                    None => "nothing is better than what ran".to_owned(),
-                }
-            }
-        };
-        Some(format!(
-            "{}, {} processes, {}: {why}",
-            calls.operation.name(),
-            calls.n_processes,
-            short_bytes(calls.bytes)
-        ))
-    });
-    let mut shown: Vec<String> = calls.take(SHOWN).collect();
-    if found.n_rare > 0 {
-        shown.push(format!(
-            "{} of other calls, too few of each to predict",
-            counted(found.n_rare, "instance")
-        ));
-    }
-    shown
 }
 
 /// The name of a tree file without its folder.

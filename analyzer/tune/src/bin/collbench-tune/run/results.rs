@@ -12,8 +12,9 @@ use serde::Deserialize;
 
 use super::launch::remove;
 
-/// The document in the directory.
+/// The document in the directory, and the page.
 pub(super) const DOCUMENT: &str = "run.json";
+pub(super) const PAGE: &str = "index.html";
 
 /// A folder beside the directory that it will be; removed if it does not become that.
 #[derive(Debug)]
