@@ -11,10 +11,12 @@ use collbench_schedules::own_trees::{self, TreeCall};
 use collbench_schedules::{self as schedules, Call, Link, Network, Schedule, Way, trees};
 use collbench_stats::random::Random;
 use collbench_tree_files::TreeFile;
+use collbench_tune::Change;
 use collbench_tune::predict::{
     Chosen, Class, Found, Given, Instance, Method, NamedTreeFile, OwnTree, Recorded, Results,
     Search, What, predict, search,
 };
+use collbench_tune::run::{Alternative, KindOfCalls, WhyNot};
 
 use crate::predict::simulate_on;
 
@@ -278,6 +280,39 @@ fn wrappers(chosen: &Chosen) -> &Wrappers {
     }
 }
 
+/// Asserts that each change that is proposed is found again in what was considered, as one that is proposed.
+fn assert_all_changes_were_considered(found: &Found<'_>) {
+    let considered = found.considered();
+    let proposals = found.proposals();
+    let changes: Vec<&Change> = proposals.iter().flat_map(|of| &of.changes).collect();
+    assert!(!changes.is_empty());
+    for change in changes {
+        let mut kinds = considered.kinds.iter();
+        let is_kind = |of: &&KindOfCalls| {
+            of.operation == change.operation
+                && of.n_processes == change.n_processes
+                && of.bytes == change.bytes
+        };
+        let kind = kinds.find(is_kind).expect("its calls");
+        assert_eq!(kind.why_nothing(), None);
+        let mut ran = kind.ran.iter();
+        let class = ran.position(|ran| {
+            ran.communicator == change.communicator
+                && ran.root == change.root
+                && ran.what == change.ran
+                && ran.measured == change.measured
+        });
+        let class = class.expect("what ran");
+        let alternatives = kind.alternatives.as_ref().expect("a prediction");
+        let is_it = |of: &Alternative| {
+            of.methods[class] == change.method
+                && of.predicted[class] == change.predicted
+                && of.why_not.is_none()
+        };
+        assert!(alternatives.iter().any(is_it), "{change:?}");
+    }
+}
+
 /// Links short and long, with fast and slow processors, one site and several, and late processes.
 fn planted() -> Vec<Planted> {
     let mut all = Vec::new();
@@ -527,6 +562,11 @@ fn what_gives_other_bits_is_said_and_left_out_if_the_same_are_asked_for() {
         ..Search::default()
     };
     let found = search(&recorded, &Given::default(), options).expect("a search");
+    let mut kinds = found.considered().kinds.into_iter();
+    let kind = kinds.find(|of| of.operation == planted.operation);
+    let alternatives = kind.and_then(|of| of.alternatives.ok());
+    let mut alternatives = alternatives.expect("a prediction").into_iter();
+    assert!(alternatives.any(|of| of.is_tree && of.why_not == Some(WhyNot::OtherBits)));
     let calls = found
         .calls
         .iter()
@@ -568,6 +608,7 @@ fn a_tree_for_several_communicators_is_known_again_on_each_of_them() {
         ..recorded.classes[0].clone()
     });
     let found = planted.found(&recorded, 50);
+    assert_all_changes_were_considered(&found);
     let text = found.to_tree_file(&[]).expect("a tree is proposed");
     let given = Given {
         tree_files: vec![NamedTreeFile {
