@@ -93,6 +93,7 @@ fn recorded(of_host: usize) -> Recorded {
     });
     let calls = calls.collect();
     Recorded {
+        command: Vec::new(),
         library: "Open MPI v4.1.4".to_owned(),
         hosts: (0..N / of_host).map(|host| format!("h{host}")).collect(),
         host_of_rank: (0..N).map(|rank| Some(rank / of_host)).collect(),

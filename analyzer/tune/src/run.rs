@@ -1,5 +1,6 @@
 //! Whether a program becomes faster: it is run as it is and with each [proposal](crate::Proposal), in turns.
 //!
+//! [`Asked`] says what a benchmark has to measure before the program runs, and a [`Proof`] what came out.
 //! A [`Plan`] says how many runs there will be and how long they take; [`Rounds`] has their times, and judges them;
 //! [`check`] says what a recorded run of a proposal really ran; an [`Outcome`] is all of that, as text, as a page, or as JSON. Nothing here
 //! starts a process: that is the command's part.
@@ -15,6 +16,7 @@ mod folder;
 mod outcome;
 mod page;
 mod plan;
+mod proof;
 mod rounds;
 mod screen;
 #[cfg(test)]
@@ -26,4 +28,5 @@ pub use document::SCHEMA;
 pub use folder::{Files, Written};
 pub use outcome::{Ending, Outcome, Tried, collectives_s, of_command};
 pub use plan::{Plan, TooLittleTime, Turn};
+pub use proof::{Asked, Proof, Proven, launcher};
 pub use rounds::{BaselinePair, Judged, Rounds, Stop, Verdict};

@@ -61,25 +61,16 @@ struct Point {
     bytes: u64,
     processes: usize,
     root: usize,
-    /// As in predictions; of a tree its file.
-    algorithm: String,
+    /// As in predictions; of a tree its file; `None` for the library's own choice.
+    algorithm: Option<String>,
     took_ns: Vec<f64>,
 }
 
 /// A measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Benchmarked {
+    library: String,
     points: Vec<Point>,
-}
-
-/// What is asked of a measurement.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
-    pub(super) operation: &'a str,
-    pub(super) bytes: u64,
-    pub(super) processes: usize,
-    pub(super) root: usize,
-    pub(super) algorithm: &'a str,
 }
 
 impl Benchmarked {
@@ -92,21 +83,34 @@ impl Benchmarked {
         if document.schema != SCHEMA {
             return Err(BenchmarkedError::Schema(document.schema));
         }
-        let library = Version::find(&document.run.mpi_library).and_then(Library::of);
+        let version = document.run.mpi_library;
+        let library = Version::find(&version).and_then(Library::of);
         let points = document.points.into_iter();
         let points: Vec<Point> = points.filter_map(|point| point.read(library)).collect();
         if points.is_empty() {
             return Err(BenchmarkedError::NoSamples);
         }
-        Ok(Self { points })
+        let library = version.lines().next().unwrap_or_default().trim().to_owned();
+        Ok(Self { library, points })
     }
 
-    /// Times of what is asked, ns: see [`Figure`].
-    pub(super) fn took_ns<'m>(&'m self, asked: Asked<'m>) -> impl Iterator<Item = f64> + 'm {
+    /// The first line of the version of the MPI library.
+    #[must_use]
+    pub fn library(&self) -> &str {
+        &self.library
+    }
+
+    /// Times of an operation with so many bytes among so many processes, with this root, ns: see [`Figure`]. By an algorithm as in
+    /// predictions, over the trees of a file, or for `None` by the library's own choice.
+    pub fn times_ns<'m>(
+        &'m self,
+        (operation, bytes, processes, root): (Operation, u64, usize, usize),
+        algorithm: Option<&'m str>,
+    ) -> impl Iterator<Item = f64> + 'm {
         let is_it = move |point: &&Point| {
-            point.operation.name() == asked.operation
-                && (point.bytes, point.processes) == (asked.bytes, asked.processes)
-                && (point.root, &*point.algorithm) == (asked.root, asked.algorithm)
+            point.operation == operation
+                && (point.bytes, point.processes) == (bytes, processes)
+                && (point.root, point.algorithm.as_deref()) == (root, algorithm)
         };
         let points = self.points.iter().filter(is_it);
         points.flat_map(|point| point.took_ns.iter().copied())
@@ -118,13 +122,17 @@ impl OfPoint {
     fn read(self, library: Option<Library>) -> Option<Point> {
         let operation = Operation::from_name(&self.operation)?;
         let root = self.root.unwrap_or(0);
-        let named = self.algorithm.filter(|_| self.loop_length.is_none())?;
+        if self.loop_length.is_some() {
+            return None;
+        }
         let table = library.and_then(|library| library.operation(operation));
-        let known = table.into_iter().flat_map(|table| table.algorithms);
-        let function = known
-            .into_iter()
-            .find(|of| of.name == named)
-            .map(|of| of.function);
+        let algorithm = self.algorithm.map(|named| {
+            let mut known = table.into_iter().flat_map(|table| table.algorithms);
+            let known = known.find(|of| of.name == named);
+            known
+                .map_or_else(|| of_trees(&named), |of| of.function)
+                .to_owned()
+        });
         let figure = Figure::of(operation, root);
         let n = self.processes;
         let is_whole = |of: &Sample| {
@@ -137,7 +145,7 @@ impl OfPoint {
             bytes: self.bytes.unwrap_or(0),
             processes: n,
             root,
-            algorithm: function.unwrap_or_else(|| of_trees(&named)).to_owned(),
+            algorithm,
             took_ns: took_ns.collect(),
         })
     }

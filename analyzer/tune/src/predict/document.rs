@@ -290,7 +290,7 @@ impl<'a> OfClass<'a> {
                 .map(|candidate| CandidateOf::of(candidate, prediction.measured))
                 .collect(),
             left_out: prediction.n_left_out,
-            arrivals_ns: arrivals_ns(class),
+            arrivals_ns: class.arrivals_ns(),
             trees_left_out: (prediction.trees_left_out.iter())
                 .map(TreeLeftOut::of)
                 .collect(),
@@ -298,13 +298,16 @@ impl<'a> OfClass<'a> {
     }
 }
 
-/// Of some instances, evenly over the run, when each process entered after the first one, ns.
-fn arrivals_ns(class: &Class) -> Vec<Vec<i64>> {
-    let most = (MOST_ARRIVALS / class.ranks.len().max(1)).clamp(10, 100);
-    let step = class.instances.len().div_ceil(most).max(1);
-    let some = class.instances.iter().step_by(step);
-    let of_one = |instance: &Instance| instance.enters_ns.iter().map(|ns| *ns as i64).collect();
-    some.map(of_one).collect()
+impl Class {
+    /// Of some instances, evenly over the run, when each process entered after the first one, ns.
+    #[must_use]
+    pub fn arrivals_ns(&self) -> Vec<Vec<i64>> {
+        let most = (MOST_ARRIVALS / self.ranks.len().max(1)).clamp(10, 100);
+        let step = self.instances.len().div_ceil(most).max(1);
+        let some = self.instances.iter().step_by(step);
+        let of_one = |instance: &Instance| instance.enters_ns.iter().map(|ns| *ns as i64).collect();
+        some.map(of_one).collect()
+    }
 }
 
 impl IdentityOf {

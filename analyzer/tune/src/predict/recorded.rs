@@ -161,6 +161,8 @@ pub struct CollectiveCall {
 /// A recorded run.
 #[derive(Debug, Clone)]
 pub struct Recorded {
+    /// The command line of its first process.
+    pub command: Vec<String>,
     /// The first line of the library's version.
     pub library: String,
     /// Names of hosts.
@@ -483,9 +485,11 @@ impl Recorded {
                     *host = Some(clock.host);
                 }
             }
-            let version = &run.processes[0].trace.identity.mpi.library_version;
+            let identity = &run.processes[0].trace.identity;
+            let version = &identity.mpi.library_version;
             let (classes, numbers) = classes(kept.classes, &run, &communicators);
             Ok(Self {
+                command: identity.command.clone(),
                 library: version.lines().next().unwrap_or_default().trim().to_owned(),
                 hosts: clocks.hosts.iter().map(|host| host.name.clone()).collect(),
                 host_of_rank,

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use collbench_formats::Operation;
 use collbench_stats::median::Median;
 use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, short_bytes};
 use serde::{Deserialize, Serialize};
 
-use super::benchmarked::{Asked, Benchmarked};
+use super::benchmarked::Benchmarked;
 use super::candidates::MessagesOf;
 use super::document;
 use super::recorded::{Class, Recorded};
@@ -308,23 +309,16 @@ impl WrittenCandidate {
             && document::crc32(messages.pairs_crc32) == self.pairs_crc32
     }
 
-    /// What measurements are asked for; `None` for segments, whose lengths they do not say.
-    fn asked<'a>(&'a self, of: &'a WrittenClass) -> Option<Asked<'a>> {
-        let algorithm = match &self.method {
+    /// The name by which it is benchmarked; `None` for segments, whose lengths a benchmark does not say.
+    fn benchmarked(&self) -> Option<&str> {
+        match &self.method {
             WrittenMethod::Algorithm {
                 algorithm,
                 segment_bytes: 0,
-            } => algorithm,
-            WrittenMethod::Algorithm { .. } => return None,
-            WrittenMethod::Tree { tree, .. } => tree.rsplit_once(':')?.0,
-        };
-        Some(Asked {
-            operation: &of.operation,
-            bytes: of.bytes,
-            processes: of.processes,
-            root: of.root,
-            algorithm,
-        })
+            } => Some(algorithm),
+            WrittenMethod::Algorithm { .. } => None,
+            WrittenMethod::Tree { tree, .. } => Some(tree.rsplit_once(':')?.0),
+        }
     }
 
     fn compare(&self, of: &WrittenClass, measured: &Measured<'_>) -> Option<Compared> {
@@ -333,9 +327,12 @@ impl WrittenCandidate {
         let recorded_ns = classes
             .flat_map(|class| &class.instances)
             .map(|of| of.took_ns);
-        let asked = self.asked(of).into_iter();
-        let asked = asked.flat_map(|asked| measured.benchmarked.iter().map(move |of| (of, asked)));
-        let benchmarked_ns = asked.flat_map(|(of, asked)| of.took_ns(asked));
+        let asked = Operation::from_name(&of.operation).zip(self.benchmarked());
+        let benchmarked_ns = asked.into_iter().flat_map(|(operation, name)| {
+            let call = (operation, of.bytes, of.processes, of.root);
+            let all = measured.benchmarked.iter();
+            all.flat_map(move |of| of.times_ns(call, Some(name)))
+        });
         let median = Median::of(recorded_ns.chain(benchmarked_ns).map(|ns| ns.max(1.0)))?;
         let interval_ns = median.interval.filter(|_| median.n >= LEAST)?;
         Some(Compared {

@@ -228,7 +228,7 @@ pub fn search<'r>(
     let calls: Vec<OfCalls> = (together.par_iter())
         .map(|of| searcher.calls(of, took_ns(of)))
         .collect();
-    let run = searcher.whole_run(&predictions, &calls);
+    let run = whole_run(&model, &predictions, &calls);
     let rare = recorded.classes.iter().filter(|of| of.has_too_few());
     Ok(Found {
         recorded,
@@ -497,32 +497,59 @@ impl<'r> Searcher<'_, 'r> {
             candidates: modelled.into_iter().map(|of| of.candidate).collect(),
         })
     }
+}
 
-    fn whole_run(
-        &self,
-        predictions: &[Prediction<'r>],
-        calls: &[OfCalls],
-    ) -> Option<RunPrediction> {
-        let whole = WholeRun {
-            model: self.model,
-            predictions,
-        };
-        type Pick = fn(&OfCalls) -> Option<&Chosen>;
-        let with = |pick: Pick| -> Chooser<'_> {
-            Box::new(move |of| {
-                let (calls, at) = calls.iter().find_map(|calls| {
-                    let mut classes = calls.classes.iter();
-                    Some((calls, classes.position(|number| *number == of.number)?))
-                })?;
-                let chosen = pick(calls)?;
-                chosen.candidates.get(at).cloned()
-            })
-        };
-        let changes = [
-            (WITH_ALGORITHMS.to_owned(), with(OfCalls::algorithm)),
-            (WITH_TREES.to_owned(), with(OfCalls::tree)),
-        ];
-        whole.with(changes.into_iter())
+/// How long the whole run takes with what is proposed.
+fn whole_run(
+    model: &Model<'_>,
+    predictions: &[Prediction<'_>],
+    calls: &[OfCalls],
+) -> Option<RunPrediction> {
+    let whole = WholeRun { model, predictions };
+    type Pick = fn(&OfCalls) -> Option<&Chosen>;
+    let with = |pick: Pick| -> Chooser<'_> {
+        Box::new(move |of| {
+            let (calls, at) = calls.iter().find_map(|calls| {
+                let mut classes = calls.classes.iter();
+                Some((calls, classes.position(|number| *number == of.number)?))
+            })?;
+            let chosen = pick(calls)?;
+            chosen.candidates.get(at).cloned()
+        })
+    };
+    let changes = [
+        (WITH_ALGORITHMS.to_owned(), with(OfCalls::algorithm)),
+        (WITH_TREES.to_owned(), with(OfCalls::tree)),
+    ];
+    whole.with(changes.into_iter())
+}
+
+impl Found<'_> {
+    /// Proposes less: what is refused for calls of an operation with so many processes and bytes, with the reason, is left out,
+    /// and the whole run is predicted anew.
+    ///
+    /// # Errors
+    /// [`PredictError`] as for the search with the same `given`.
+    pub fn refuse(
+        &mut self,
+        given: &Given,
+        refused: impl Fn((Operation, usize, u64), &What) -> Option<String>,
+    ) -> Result<(), PredictError> {
+        let mut has_refused = false;
+        for of in &mut self.calls {
+            let calls = (of.operation, of.n_processes, of.bytes);
+            let chosen = of.found.iter_mut();
+            let chosen = chosen.flat_map(|tried| [&mut tried.algorithm, &mut tried.tree]);
+            for chosen in chosen.flatten().filter(|of| of.why_not.is_none()) {
+                chosen.why_not = refused(calls, &chosen.what);
+                has_refused |= chosen.why_not.is_some();
+            }
+        }
+        if has_refused {
+            let model = Model::of(self.recorded, given.links.as_ref(), &given.over_trees)?;
+            self.run = whole_run(&model, &self.predictions, &self.calls);
+        }
+        Ok(())
     }
 }
 

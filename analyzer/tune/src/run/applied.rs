@@ -173,6 +173,7 @@ mod tests {
 
     fn recorded(classes: Vec<Class>) -> Recorded {
         Recorded {
+            command: Vec::new(),
             library: "Open MPI v4.1.4".to_owned(),
             hosts: vec!["a".to_owned()],
             host_of_rank: vec![Some(0); 4],

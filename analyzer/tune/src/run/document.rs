@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::applied::Checked;
 use super::outcome::{Ending, Outcome, Tried};
+use super::proof::Proven;
 use super::rounds::{Stop, Verdict};
 use crate::predict::{Ratios, Times};
 use crate::proposal::{Change, Means};
@@ -31,6 +32,7 @@ struct Document<'a> {
     differs: Option<&'a str>,
     baseline: Baseline,
     best: Option<&'a str>,
+    alone: Option<Alone<'a>>,
     proposals: Vec<OfProposal<'a>>,
     not_proposed: &'a [String],
     considered: Vec<OfKind<'a>>,
@@ -109,6 +111,27 @@ struct OfChange<'a> {
 }
 
 #[derive(Serialize)]
+struct Alone<'a> {
+    why_not: Option<&'a str>,
+    measured: Vec<OfProven<'a>>,
+}
+
+#[derive(Serialize)]
+struct OfProven<'a> {
+    operation: &'a str,
+    processes: usize,
+    bytes: u64,
+    method: &'a str,
+    tree: bool,
+    predicted_ns: Times,
+    own_choice_ns: Measured,
+    measured_ns: Measured,
+    own_choice_by_recorded: f64,
+    conclusive: bool,
+    slower: bool,
+}
+
+#[derive(Serialize)]
 struct Instead<'a> {
     ran: &'a str,
     instances: u64,
@@ -163,6 +186,10 @@ impl Outcome {
                 deviation: pair.map(|of| of.deviation),
             },
             best: best.map(|(idx, _)| &*self.tried[idx].proposal.name),
+            alone: self.proof.as_ref().map(|proof| Alone {
+                why_not: proof.why_not.as_deref(),
+                measured: proof.proven.iter().map(OfProven::from).collect(),
+            }),
             proposals: (self.tried.iter().enumerate())
                 .map(|(idx, tried)| self.of_proposal(idx, tried))
                 .collect(),
@@ -243,6 +270,37 @@ impl From<Stop> for Stopped {
     }
 }
 
+impl From<Median> for Measured {
+    fn from(of: Median) -> Self {
+        let (low, high) = of.interval.unzip();
+        Self {
+            median: of.value,
+            low,
+            high,
+            instances: of.n,
+            launches: 1,
+        }
+    }
+}
+
+impl<'a> From<&'a Proven> for OfProven<'a> {
+    fn from(of: &'a Proven) -> Self {
+        Self {
+            operation: of.operation.name(),
+            processes: of.n_processes,
+            bytes: of.bytes,
+            method: &of.method,
+            tree: of.is_tree,
+            predicted_ns: of.predicted.into(),
+            own_choice_ns: of.own_ns.into(),
+            measured_ns: of.measured_ns.into(),
+            own_choice_by_recorded: of.own_ns.value / of.recorded_ns.max(1.0),
+            conclusive: of.says_nothing().is_none(),
+            slower: of.is_slower(),
+        }
+    }
+}
+
 impl<'a> OfChange<'a> {
     fn of(change: &'a Change, checked: Option<&'a Checked>) -> Self {
         let measured = checked.and_then(|of| of.measured_ns);
@@ -265,16 +323,7 @@ impl<'a> OfChange<'a> {
                     instances: *instances,
                 })
                 .collect(),
-            measured_ns: measured.map(|of| {
-                let (low, high) = of.interval.unzip();
-                Measured {
-                    median: of.value,
-                    low,
-                    high,
-                    instances: of.n,
-                    launches: 1,
-                }
-            }),
+            measured_ns: measured.map(Measured::from),
             measured_by_predicted: measured
                 .map(|of| of.value / change.predicted.median_ns.max(1.0)),
         }

@@ -3,6 +3,7 @@
 use super::applied::{Checked, check, ran_over_trees};
 use super::considered::Considered;
 use super::plan::Plan;
+use super::proof::Proof;
 use super::rounds::{Judged, Rounds, Stop, Verdict};
 use crate::predict::{Ratios, Recorded};
 use crate::proposal::{Means, Proposal};
@@ -61,6 +62,8 @@ pub struct Outcome {
     pub stop: Option<Stop>,
     /// Why the program cannot be compared with itself any more.
     pub differs: Option<String>,
+    /// What a benchmark said of what was found; `None` if nothing was.
+    pub proof: Option<Proof>,
     /// The proposals.
     pub tried: Vec<Tried>,
     /// Why there is nothing to try, or what was left out.

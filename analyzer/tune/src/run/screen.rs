@@ -6,6 +6,7 @@ use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, short_bytes};
 
 use super::outcome::{Ending, Outcome, Tried};
+use super::proof::Proof;
 use super::rounds::{Judged, Stop, Verdict};
 use crate::proposal::Change;
 
@@ -52,6 +53,20 @@ impl Change {
     }
 }
 
+impl Proof {
+    fn write(&self, text: &mut String) {
+        if !self.proven.is_empty() {
+            text.push_str("\nmeasured alone, with the recorded arrivals:\n");
+        }
+        for proven in &self.proven {
+            let _ = writeln!(text, "  {}", proven.in_words());
+        }
+        if let Some(why) = &self.why_not {
+            let _ = writeln!(text, "\nnot measured alone: {why}");
+        }
+    }
+}
+
 impl Stop {
     pub(super) fn in_words(&self) -> Option<String> {
         Some(match self {
@@ -93,6 +108,9 @@ impl Outcome {
         }
         if let Some(why) = self.stop.and_then(|stop| stop.in_words()) {
             let _ = writeln!(text, "{why}");
+        }
+        if let Some(proof) = &self.proof {
+            proof.write(&mut text);
         }
         for (idx, tried) in self.tried.iter().enumerate() {
             self.write_tried(&mut text, idx, tried);

@@ -84,6 +84,7 @@ fn outcome(tried: Vec<Tried>, n_rounds: usize, parts: &[f64]) -> Outcome {
         rounds,
         stop: None,
         differs: None,
+        proof: None,
         tried,
         not_proposed: Vec::new(),
         considered: Considered::default(),
@@ -227,6 +228,7 @@ fn what_is_outside_of_collectives_takes_as_long_as_before() {
         leaves_ns: vec![4e9, 5e9],
     };
     let mut recorded = crate::predict::Recorded {
+        command: Vec::new(),
         library: String::new(),
         hosts: Vec::new(),
         host_of_rank: Vec::new(),

@@ -132,6 +132,7 @@ pub(crate) fn recorded(name: &str, instances: Vec<Instance>) -> Recorded {
         instances,
     };
     Recorded {
+        command: Vec::new(),
         library: "Open MPI v4.1.4, package: Debian".to_owned(),
         hosts: (0..N).map(|host| format!("h{host}")).collect(),
         host_of_rank: (0..N).map(Some).collect(),

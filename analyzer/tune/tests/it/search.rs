@@ -16,7 +16,8 @@ use collbench_tune::predict::{
     Chosen, Class, Found, Given, Instance, Method, NamedTreeFile, OwnTree, Recorded, Results,
     Search, What, predict, search,
 };
-use collbench_tune::run::{Alternative, KindOfCalls, WhyNot};
+use collbench_tune::run::{Alternative, Asked, KindOfCalls, Proof, Proven, WhyNot};
+use serde_json::{Value, json};
 
 use crate::predict::simulate_on;
 
@@ -164,6 +165,7 @@ impl Planted {
         let pairs = (0..self.n).flat_map(|a| (a + 1..self.n).map(move |b| (a, b)));
         let near_ns = 2.0 * (self.latency_ns + 2.0 * self.overhead_ns + DEVIATION_NS);
         Recorded {
+            command: vec!["./app".to_owned()],
             library: "Open MPI v4.1.4, package: Debian".to_owned(),
             hosts: (0..self.n).map(|host| format!("h{host}")).collect(),
             host_of_rank: (0..self.n).map(Some).collect(),
@@ -645,4 +647,98 @@ fn a_tree_for_several_communicators_is_known_again_on_each_of_them() {
         numbers.push(crc32(method));
     }
     assert_ne!(numbers[0], numbers[1], "{text}");
+}
+
+/// Results of the benchmark: the library's own choice takes as long as in the run, and trees such a part of that.
+fn benchmarked(recorded: &Recorded, trees: &str, part: f64) -> String {
+    let class = &recorded.classes[0];
+    let n = class.ranks.len();
+    let point = |algorithm: Option<String>, part: f64| {
+        let samples = class.instances.iter().map(|of| {
+            let last_ns = of.enters_ns.iter().copied().fold(0.0, f64::max);
+            json!({
+                "enter_ns": of.enters_ns,
+                "leave_ns": vec![last_ns + part * of.took_ns; n],
+                "is_valid": true,
+            })
+        });
+        json!({
+            "operation": class.operation.name(),
+            "bytes": class.bytes,
+            "processes": n,
+            "root": null,
+            "algorithm": algorithm,
+            "loop_length": null,
+            "samples": samples.collect::<Vec<_>>(),
+        })
+    };
+    let points = [(None, 1.0), (Some(format!("trees of {trees}")), part)];
+    json!({
+        "schema": "collbench.bench.collective/1",
+        "run": { "mpi_library": format!("{}\nand more", recorded.library) },
+        "points": points.map(|(algorithm, part)| point(algorithm, part)),
+    })
+    .to_string()
+}
+
+#[test]
+fn what_is_slower_when_it_is_measured_alone_is_not_proposed() {
+    let planted = TWO_SITES;
+    let recorded = planted.recorded(baseline(planted.operation));
+    let mut found = planted.found(&recorded, 50);
+    let asked = Asked::of(&found).expect("a tree is found");
+    assert!(asked.has_trees());
+    let plan: toml::Table = asked.plan(Path::new("a.json")).parse().expect("a plan");
+    let part = &plan["measure"][0];
+    assert_eq!(part["operations"][0].as_str(), Some("MPI_Allreduce"));
+    assert_eq!(part["lengths"][0].as_integer(), Some(BYTES as i64));
+    assert_eq!(part["arrivals"].as_str(), Some("a.json"));
+    let arrivals: Value = asked.arrivals().parse().expect("JSON");
+    let of_ranks = &arrivals["operations"][0]["arrivals_ns"][0];
+    assert_eq!(of_ranks.as_array().map(Vec::len), Some(8));
+    let trees = Path::new("/tmp/trees.toml");
+    let proven = |part: f64, recorded: &Recorded| {
+        let results = benchmarked(recorded, "/tmp/trees.toml", part);
+        asked.read(
+            results.as_bytes(),
+            trees,
+            &planted.recorded(baseline(planted.operation)),
+        )
+    };
+    let proof = |proven: Vec<Proven>| Proof {
+        proven,
+        why_not: None,
+    };
+    let given = Given::default();
+    let faster = proof(proven(0.5, &recorded).expect("results"));
+    assert!((faster.proven[0].ratio() - 0.5).abs() < 0.01, "{faster:?}");
+    found
+        .refuse(&given, |call, what| faster.why_not(call, what))
+        .expect("a model");
+    assert!(found.to_tree_file(&[]).is_some());
+    // Slower, but where the library's own choice takes twice as long as in the program: this says nothing.
+    let mut other = recorded.clone();
+    other.classes[0]
+        .instances
+        .iter_mut()
+        .for_each(|of| of.took_ns *= 2.0);
+    let other = proof(proven(1.5, &other).expect("results"));
+    assert!(other.proven[0].says_nothing().is_some() && !other.proven[0].is_slower());
+    let slower = proof(proven(1.5, &recorded).expect("results"));
+    assert!(slower.proven[0].is_slower());
+    found
+        .refuse(&given, |call, what| slower.why_not(call, what))
+        .expect("a model");
+    assert!(found.to_tree_file(&[]).is_none());
+    let of_trees = found.proposals().into_iter().find(|of| of.name == "trees");
+    assert!(of_trees.is_none(), "{of_trees:?}");
+    let why = tree(&found, &planted).why_not.clone().unwrap_or_default();
+    assert!(why.starts_with("slower when measured alone, "), "{why}");
+    let mut library = recorded.clone();
+    library.library = "MPICH Version: 4.0".to_owned();
+    let said = proven(0.5, &library).unwrap_err();
+    assert!(
+        said.contains("another MPI library (MPICH Version: 4.0)"),
+        "{said}"
+    );
 }

@@ -3,6 +3,7 @@
 mod launch;
 mod prepare;
 mod propose;
+mod prove;
 mod results;
 mod signals;
 
@@ -26,6 +27,7 @@ use collbench_tune::run::{
 use crate::{Format, Usage, predict};
 use launch::{Ended, Input, Launch, last_lines, status_in_words};
 use prepare::{Reaching, file_name, prepare};
+use prove::Proved;
 use results::{DOCUMENT, PAGE, Results};
 
 /// Variables by which a launcher tells a process that it is a rank.
@@ -233,12 +235,19 @@ impl Runs<'_> {
             Err(how) => (None, Some(how)),
         };
         tell("searching for what is faster");
-        let proposals = propose::propose(
-            &recorded,
-            &given,
-            &self.options.trees,
-            self.time_to_search(),
-        );
+        let mut found = propose::find(&recorded, &given, self.time_to_search());
+        let mut proof = None;
+        if let (Ok(found), true) = (&mut found, first_s.is_some()) {
+            match self.prove(found)? {
+                Proved::Interrupted => return Ok(None),
+                Proved::Nothing => {}
+                Proved::Made(made) => {
+                    found.refuse(&given, |call, what| made.why_not(call, what))?;
+                    proof = Some(made);
+                }
+            }
+        }
+        let proposals = propose::propose(&recorded, found.as_ref(), &given, &self.options.trees);
         let mut outcome = Outcome {
             command: (self.options.command.iter())
                 .map(|word| word.to_string_lossy().into_owned())
@@ -251,6 +260,7 @@ impl Runs<'_> {
             rounds: Rounds::new(proposals.all.len()),
             stop: None,
             differs,
+            proof,
             tried: Vec::new(),
             not_proposed: proposals.not_proposed,
             considered: proposals.considered,
@@ -323,10 +333,20 @@ impl Runs<'_> {
         command: Vec<OsString>,
         variables: &[(String, OsString)],
     ) -> anyhow::Result<(Ended, Duration)> {
+        self.launch_for(command, variables, self.limit_of_run)
+    }
+
+    /// Runs a command for so long, and not beyond the deadline.
+    fn launch_for(
+        &self,
+        command: Vec<OsString>,
+        variables: &[(String, OsString)],
+        limit: Option<Duration>,
+    ) -> anyhow::Result<(Ended, Duration)> {
         let left = self
             .deadline
             .map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let limit = match (left, self.limit_of_run) {
+        let limit = match (left, limit) {
             (Some(left), Some(limit)) => Some(left.min(limit)),
             (left, limit) => left.or(limit),
         };

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use collbench_tune::predict::{
-    Given, Method, NamedTreeFile, Prediction, Predictions, Recorded, Search, predict, search,
+    Found, Given, Method, NamedTreeFile, PredictError, Prediction, Predictions, Recorded, Search,
+    predict, search,
 };
 use collbench_tune::run::Considered;
 use collbench_tune::{Change, Means, Proposal};
@@ -24,19 +25,28 @@ pub(super) struct Proposals {
     pub(super) considered: Considered,
 }
 
-/// What a search of so long finds, and each tree file that was given.
-pub(super) fn propose(
-    recorded: &Recorded,
+/// What is faster by a search of so long.
+pub(super) fn find<'r>(
+    recorded: &'r Recorded,
     given: &Given,
-    tree_paths: &[PathBuf],
     time: Duration,
-) -> Proposals {
-    let mut proposals = Proposals::default();
+) -> Result<Found<'r>, PredictError> {
     let settings = Search {
         time: Some(time),
         ..Search::default()
     };
-    match search(recorded, given, settings) {
+    search(recorded, given, settings)
+}
+
+/// What was found, and each tree file that was given.
+pub(super) fn propose(
+    recorded: &Recorded,
+    found: Result<&Found<'_>, &PredictError>,
+    given: &Given,
+    tree_paths: &[PathBuf],
+) -> Proposals {
+    let mut proposals = Proposals::default();
+    match found {
         Ok(found) => {
             let found_all = found.proposals().into_iter();
             proposals.all.extend(found_all.map(|proposal| Proposed {
