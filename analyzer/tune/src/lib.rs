@@ -24,6 +24,7 @@ mod screen;
 mod trace;
 pub mod trees;
 mod variables;
+mod words;
 mod written;
 
 pub use call::CallClass;

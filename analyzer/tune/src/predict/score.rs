@@ -12,6 +12,7 @@ use super::benchmarked::Benchmarked;
 use super::candidates::MessagesOf;
 use super::document;
 use super::recorded::{Class, Recorded};
+use crate::words::sized;
 
 /// Instances that a measurement needs, at least.
 const LEAST: usize = 20;
@@ -367,10 +368,9 @@ impl Score {
         for class in &self.classes {
             let _ = writeln!(
                 text,
-                "{}, {} processes, {}",
+                "{}, {}",
                 class.operation,
-                class.processes,
-                short_bytes(class.bytes)
+                sized(class.processes, class.bytes)
             );
             for of in &class.compared {
                 let _ = writeln!(

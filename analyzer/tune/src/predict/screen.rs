@@ -10,6 +10,7 @@ use super::{
     Band, IDENTITY, Identity, LEAST_INSTANCES, LeftOut, LinkClass, MOST, Method,
     PredictedCandidate, Prediction, Predictions, Ratios, RunPrediction,
 };
+use crate::words::sized;
 
 /// Candidates that are shown of a class.
 const SHOWN: usize = 5;
@@ -193,11 +194,10 @@ impl Prediction<'_> {
         let ran = inert::line(&class.ran_in_words(), 120);
         let _ = writeln!(
             text,
-            "{} on {}, {} processes, {}, {}\n  ran {ran}: {} (p5 {}, p95 {})",
+            "{} on {}, {}, {}\n  ran {ran}: {} (p5 {}, p95 {})",
             class.operation.name(),
             inert::line(&class.communicator, 60),
-            class.ranks.len(),
-            short_bytes(class.bytes),
+            sized(class.ranks.len(), class.bytes),
             counted(class.n_instances, "instance"),
             time(self.measured.median_ns),
             time(self.measured.p05_ns),

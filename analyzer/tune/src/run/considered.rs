@@ -3,9 +3,10 @@
 use std::fmt;
 
 use collbench_formats::Operation;
-use collbench_text::quantity::{counted, short_bytes};
+use collbench_text::quantity::counted;
 
 use crate::predict::{Band, Chosen, Found, Gain, Method, OfCalls, What};
+use crate::words::sized;
 
 /// Kinds of calls for which the text says why nothing is proposed.
 const SHOWN: usize = 5;
@@ -174,10 +175,9 @@ impl KindOfCalls {
             }
         };
         Some(format!(
-            "{}, {} processes, {}: {why}",
+            "{}, {}: {why}",
             self.operation.name(),
-            self.n_processes,
-            short_bytes(self.bytes)
+            sized(self.n_processes, self.bytes)
         ))
     }
 }

@@ -8,10 +8,11 @@ use std::path::Path;
 use collbench_formats::Operation;
 use collbench_stats::median::Median;
 use collbench_text::inert;
-use collbench_text::quantity::{duration, short_bytes};
+use collbench_text::quantity::duration;
 use serde_json::json;
 
 use crate::predict::{Band, Benchmarked, Class, Found, OfCalls, Recorded, What};
+use crate::words::sized;
 
 /// Kinds of calls that are measured, at most: those that took longest.
 const MOST_CALLS: usize = 8;
@@ -226,12 +227,12 @@ fn asked<'r>(of: &OfCalls, recorded: &'r Recorded) -> Option<(AskedCalls, &'r Cl
         .find(|(_, class)| class.ranks.iter().copied().eq(0..n_processes as u32))?;
     let methods = [of.algorithm(), of.tree()].into_iter().flatten();
     let methods = methods.filter_map(|chosen| {
-        let (name, number) = match &chosen.what {
-            What::Algorithm { function, number } => (function.clone(), Some((*number)?)),
-            What::Tree(_) => (chosen.what.in_words(), None),
+        let number = match &chosen.what {
+            What::Algorithm { number, .. } => Some((*number)?),
+            What::Tree(_) => None,
         };
         Some(AskedMethod {
-            name,
+            name: chosen.what.in_words(),
             number,
             predicted: chosen.predicted[at],
         })
@@ -253,11 +254,13 @@ impl Proof {
     /// Why this is not run below the program for calls of an operation with so many processes and bytes; `None` if it is.
     #[must_use]
     pub fn why_not(&self, call: (Operation, usize, u64), what: &What) -> Option<String> {
-        let is_tree = matches!(what, What::Tree(_));
-        let mut proven = self.proven.iter();
-        let proven = proven
-            .find(|of| (of.operation, of.n_processes, of.bytes) == call && of.is_tree == is_tree)?;
-        proven.why_not()
+        self.find(call, &what.in_words())?.why_not()
+    }
+
+    /// What was measured of a proposal with this name.
+    pub(super) fn find(&self, call: (Operation, usize, u64), method: &str) -> Option<&Proven> {
+        let mut all = self.proven.iter();
+        all.find(|of| (of.operation, of.n_processes, of.bytes) == call && of.method == method)
     }
 }
 
@@ -309,10 +312,9 @@ impl Proven {
             (None, false) => String::new(),
         };
         format!(
-            "{}, {} processes, {}: {} instead of {} with {}{verdict}",
+            "{}, {}: {} instead of {} with {}{verdict}",
             self.operation.name(),
-            self.n_processes,
-            short_bytes(self.bytes),
+            sized(self.n_processes, self.bytes),
             time(&self.measured_ns),
             time(&self.own_ns),
             inert::line(&self.method, 120),

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use collbench_text::inert;
-use collbench_text::quantity::{counted, duration, short_bytes};
+use collbench_text::quantity::{counted, duration};
 
 use super::outcome::{Ending, Outcome, Tried};
 use super::proof::Proof;
 use super::rounds::{Judged, Stop, Verdict};
 use crate::proposal::Change;
+use crate::words::sized;
 
 /// Changes of a proposal that are written out.
 const SHOWN: usize = 12;
@@ -44,11 +45,10 @@ impl Change {
     #[must_use]
     pub fn in_words(&self) -> String {
         format!(
-            "{} on {}, {} processes, {}",
+            "{} on {}, {}",
             self.operation.name(),
             inert::line(&self.communicator, 60),
-            self.n_processes,
-            short_bytes(self.bytes)
+            sized(self.n_processes, self.bytes)
         )
     }
 }

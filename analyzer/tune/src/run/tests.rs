@@ -174,7 +174,7 @@ fn what_was_not_applied_is_never_no_gain() {
     let expected = "trees: applied in part only, with no gain that can be told from chance: ";
     assert!(text.contains(expected), "{text}");
     assert!(
-        text.contains("4 processes, 16: ran allreduce_intra_ring"),
+        text.contains("4 processes, 16 bytes: ran allreduce_intra_ring"),
         "{text}"
     );
     assert_eq!(verdict_in_json(&in_part), "applied_in_part");

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use collbench_formats::tree::{Form, Shaped};
 use collbench_schedules::Numerics;
 use collbench_text::inert;
-use collbench_text::quantity::{counted, duration, short_bytes};
+use collbench_text::quantity::{counted, duration};
 use collbench_tree_files::shape_name;
 
 use super::super::{Band, LEAST_INSTANCES};
 use super::{Bits, Chosen, Found, FoundTree, Gain, OfCalls, Tried, What};
+use crate::words::sized;
 
 fn time(ns: f64) -> String {
     duration(ns.max(0.0) as i64)
@@ -159,13 +160,9 @@ impl Found<'_> {
     fn write(&self, of: &OfCalls, text: &mut String) {
         let _ = writeln!(
             text,
-            "{}, {} processes, {}{}, {}",
+            "{}, {}, {}, {}",
             of.operation.name(),
-            of.n_processes,
-            match of.bytes {
-                0 => String::new(),
-                bytes => format!("{} bytes, ", short_bytes(bytes)),
-            },
+            sized(of.n_processes, of.bytes),
             counted(of.n_instances, "instance"),
             time(of.took_ns),
         );

@@ -1,5 +1,6 @@
 //! The pictures: what was predicted beside what was measured.
 
+use collbench_stats::median::Median;
 use collbench_text::inert;
 use collbench_viz::{Figure, Interval, Intervals, Quantity};
 
@@ -10,6 +11,7 @@ use crate::run::screen::time;
 /// Names of marks.
 const PREDICTED: &str = "predicted";
 const MEASURED: &str = "measured";
+const ALONE: &str = "measured alone";
 const AS_IT_RAN: &str = "as it ran";
 const AS_IT_IS: &str = "as it is";
 
@@ -77,8 +79,14 @@ pub(super) fn kind(kind: &Kind<'_>, outcome: &Outcome) -> Option<Figure> {
     for rival in &kind.rivals {
         let band = rival.predicted;
         let predicted = Interval::new(PREDICTED, band.median_ns, Some((band.p05_ns, band.p95_ns)));
-        let measured = rival.measured(outcome);
-        let measured = measured.and_then(|of| Interval::new(MEASURED, of.value, of.interval));
+        let mark = |name: &str, of: Option<Median>| {
+            of.and_then(|of| Interval::new(name, of.value, of.interval))
+        };
+        let proof = outcome.proof.as_ref();
+        let alone = proof
+            .and_then(|of| of.find((kind.operation, kind.n_processes, kind.bytes), rival.what));
+        let alone = mark(ALONE, alone.map(|of| of.measured_ns));
+        let measured = mark(MEASURED, rival.measured(outcome));
         picture.push(
             format!(
                 "{}{}: {}",
@@ -86,14 +94,14 @@ pub(super) fn kind(kind: &Kind<'_>, outcome: &Outcome) -> Option<Figure> {
                 kind.place(rival.class),
                 rival.proposed_in_words()
             ),
-            [predicted, measured].into_iter().flatten(),
+            [predicted, alone, measured].into_iter().flatten(),
         );
     }
     Some(Figure {
         heading: "What could run instead".into(),
         caption: "As it ran: the median instance of the recorded run, with the 5th and the 95th percentile of its instances. \
-                  Predicted: the median instance, with the 5th and the 95th percentile of what deviations make of it. Measured: \
-                  the median instance of one recorded run with the proposal, with its 95 % interval. An interval without a right \
+                  Predicted: the median instance, with the 5th and the 95th percentile of what deviations make of it. Measured \
+                  alone: the median call in a benchmark with the recorded arrivals, with its 95 % interval. Measured: the median instance of one recorded run with the proposal, with its 95 % interval. An interval without a right \
                   end goes on beyond the axis."
             .into(),
         on_demand: false,

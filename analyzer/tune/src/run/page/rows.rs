@@ -2,12 +2,12 @@
 
 use collbench_formats::Operation;
 use collbench_stats::median::Median;
-use collbench_text::quantity::short_bytes;
 
 use crate::predict::{Band, Gain, Method};
 use crate::proposal::Change;
 use crate::run::considered::{KindOfCalls, Ran, WhyNot};
 use crate::run::outcome::Outcome;
+use crate::words::sized;
 
 /// Calls of one kind.
 pub(super) struct Kind<'a> {
@@ -87,15 +87,8 @@ impl<'a> Kind<'a> {
 
     /// What people call it.
     pub(super) fn in_words(&self) -> String {
-        let bytes = match self.bytes {
-            0 => String::new(),
-            bytes => format!(", {} bytes", short_bytes(bytes)),
-        };
-        format!(
-            "{}, {} processes{bytes}",
-            self.operation.name(),
-            self.n_processes
-        )
+        let sized = sized(self.n_processes, self.bytes);
+        format!("{}, {sized}", self.operation.name())
     }
 
     /// Where a class is, if there are several.

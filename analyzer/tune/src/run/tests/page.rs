@@ -129,7 +129,7 @@ fn the_page_has_the_answer_and_all_that_could_run_with_its_reason() {
     let unknown = "nothing is predicted: what ran is predicted wrongly by 40 %";
     assert_eq!(rows[3][5], unknown);
     assert!(page.contains(&format!(
-        "<li>MPI_Allreduce, 4 processes, 4096: {unknown}</li>"
+        "<li>MPI_Allreduce, 4 processes, 4096 bytes: {unknown}</li>"
     )));
     assert!(page.contains("mpirun ./app, 4 processes on 2 hosts, Open MPI v4.1.4."));
 }
@@ -178,7 +178,7 @@ fn what_was_not_applied_has_no_measured_time() {
     assert_eq!(first[6..], ["-", "not applied: ran allreduce_intra_ring"]);
     assert!(page.contains(">measured 0.800"), "of the whole program");
     assert!(!page.contains(">measured 1.25 ms"));
-    let why = "<li>algorithms: MPI_Allreduce on MPI_COMM_WORLD, 4 processes, 8: ran allreduce_intra_ring</li>";
+    let why = "<li>algorithms: MPI_Allreduce on MPI_COMM_WORLD, 4 processes, 8 bytes: ran allreduce_intra_ring</li>";
     assert!(page.contains(why), "{page}");
 }
 
@@ -220,8 +220,8 @@ fn without_a_proposal_the_page_says_why_for_each_kind_of_calls() {
     let page = outcome.to_html();
     assert!(page.contains("<li>nothing to try: no proposal is predicted to be faster</li>"));
     for why in [
-        "MPI_Allreduce, 4 processes, 8: nothing is better than what ran",
-        "MPI_Allreduce, 4 processes, 64: nothing is proposed: the best is slower than what ran",
+        "MPI_Allreduce, 4 processes, 8 bytes: nothing is better than what ran",
+        "MPI_Allreduce, 4 processes, 64 bytes: nothing is proposed: the best is slower than what ran",
         "3 instances of other calls, too few of each to predict",
     ] {
         assert_eq!(page.matches(&format!("<li>{why}</li>")).count(), 1, "{why}");
