@@ -1,7 +1,9 @@
 //! The processes of an MPI job.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use mpi::Rank;
+use mpi::request::{Request, Scope, scope};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 
@@ -10,6 +12,12 @@ use super::job::Job;
 use super::network::Network;
 use super::program::{Program, Progress};
 use super::work::{ENCODED, Work};
+
+/// How long a process that has nothing to do looks for work all the time, and how long it then sleeps between two looks, at
+/// first and at most.
+const LOOKS: Duration = Duration::from_micros(50);
+const FIRST_PAUSE: Duration = Duration::from_micros(100);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// Messages over operations of MPI.
 pub(in crate::logp) trait MpiNetwork: Network {
@@ -48,9 +56,7 @@ impl<N: MpiNetwork> MpiJob<N> {
     pub(in crate::logp) fn follow(mut self) {
         loop {
             let mut numbers = [0u64; ENCODED];
-            self.world
-                .process_at_rank(0)
-                .broadcast_into(&mut numbers[..]);
+            self.tell_all(&mut numbers);
             let Some(work) = Work::decode(&numbers) else {
                 self.count_damaged();
                 return;
@@ -65,11 +71,14 @@ impl<N: MpiNetwork> MpiJob<N> {
     /// Ends the other processes; returns how many bulk messages arrived with other data than were
     /// sent. In process 0 only.
     pub(in crate::logp) fn finish(self) -> u64 {
-        let mut numbers = [0u64; ENCODED];
-        self.world
-            .process_at_rank(0)
-            .broadcast_into(&mut numbers[..]);
+        self.tell_all(&mut [0u64; ENCODED]);
         self.count_damaged()
+    }
+
+    /// Passes numbers from process 0 to all.
+    fn tell_all(&self, numbers: &mut [u64; ENCODED]) {
+        let first = self.world.process_at_rank(0);
+        scope(|scope| wait(first.immediate_broadcast_into(scope, &mut numbers[..])));
     }
 
     fn count_damaged(&self) -> u64 {
@@ -91,6 +100,23 @@ impl<N: MpiNetwork> MpiJob<N> {
     }
 }
 
+/// Waits for an operation without taking a core from the processes that measure meanwhile: those that wait in MPI look for
+/// messages all the time, and where there are more processes than cores the others then wait for a time slice.
+fn wait<'a, D: ?Sized, S: Scope<'a>>(mut request: Request<'a, D, S>) {
+    let begin = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        request = match request.test() {
+            Ok(_) => return,
+            Err(request) => request,
+        };
+        if begin.elapsed() > LOOKS {
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    }
+}
+
 impl<N: MpiNetwork> Job for MpiJob<N> {
     fn n_processes(&self) -> usize {
         self.world.size() as usize
@@ -101,18 +127,15 @@ impl<N: MpiNetwork> Job for MpiJob<N> {
     }
 
     fn execute(&mut self, work: &Work) -> Vec<Vec<f64>> {
-        let mut numbers = work.encode();
-        self.world
-            .process_at_rank(0)
-            .broadcast_into(&mut numbers[..]);
+        self.tell_all(&mut work.encode());
         let program = self.run(work);
         let times = |requester: usize| {
             if requester == 0 {
                 return program.times_ns.clone();
             }
             let mut times = vec![0.0; work.repetitions];
-            let requester = self.world.process_at_rank(requester as i32);
-            requester.receive_into(&mut times[..]);
+            let requester = self.world.process_at_rank(requester as Rank);
+            scope(|scope| wait(requester.immediate_receive_into(scope, &mut times[..])));
             times
         };
         work.pattern.requesters().into_iter().map(times).collect()
