@@ -1,13 +1,14 @@
 #!/bin/bash
 # Whether what collbench-tune proposes is faster: scripts/tune.sh DIR [CASE...]
 #
-# In each case links are measured, and collbench-tune run records a program, searches, and runs the program with what it
-# proposes and without it, in turns. Texts, files and traces go to DIR. Hosts are simulated by tests/cluster, which
-# needs root. Nothing else should run meanwhile.
+# Links between the hosts are measured once. In each case collbench-tune run then records a program, searches, and runs the
+# program with what it proposes and without it, in turns. Texts, pages, files and traces go to DIR, from which links that were
+# measured before are taken. Hosts are simulated by tests/cluster, which needs root. Nothing else should run meanwhile.
 #
 # CASE: mixed (allreduces of 4 bytes on 8 hosts at two sites, ranks in the order a b b a b a a b), sorted (a a a a b b b b), lammps
-# (a minimization by LAMMPS, mixed), late (4 hosts; rank 1 is always late), one-host (LAMMPS with 4 processes on this host, where
-# hardly anything can be predicted if it has fewer cores), overridden (the command line forbids rule files). Without one: all.
+# (a minimization by LAMMPS, mixed), overridden (mixed; the command line forbids rule files), late (4 hosts; rank 1 is always late),
+# turns (4 hosts; each rank is late in turn), and on this host alone, where hardly anything can be predicted if it has fewer cores
+# than processes: one-host (LAMMPS), hpcc, mpi4py (its osu_allgather.py). Without one: all.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/mpi.sh
@@ -16,6 +17,8 @@ programs=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)
 tune=$programs/collbench-tune
 bench=$programs/collbench-bench
 experiments=$PWD/docs/experiments
+inputs=$PWD/tests/inputs
+scripts=$PWD/scripts
 rounds=${ROUNDS:-10}
 mkdir -p "${1:?a directory for what is measured}"
 mpicc -O1 -o "$1/allreduces" tests/programs/late.c
@@ -34,38 +37,47 @@ run() {
     cat "$1.txt"
 }
 
-# links NAME LAUNCHER...: what links take, in NAME.links
+# links NAME LAUNCHER...: what links take, in NAME.links, unless that is known
 links() {
-    "${@:2}" "$bench" logp --largest 1024 --links "$1.links" > "$1-logp.txt" 2> "$1-logp.log"
+    [ -e "$1.links" ] || "${@:2}" "$bench" logp --largest 1024 --links "$1.links" > "$1-logp.txt" 2> "$1-logp.log"
 }
 
-# sites NAME ORDER PROGRAM...: two sites of four hosts, with the ranks in an order
-sites() {
+# two_sites NAME ORDER OPTIONS... -- PROGRAM...: two sites of four hosts, with the ranks in an order
+two_sites() {
+    local name=$1 order=$2 options=()
+    shift 2
+    while [ "$1" != -- ]; do options+=("$1"); shift; done
+    shift
     "$cluster" up --replace --topology "$experiments/two-sites-of-4.topology" > cluster.log
-    local launch=("$cluster" mpirun --mca rmaps seq --hostfile "$2.hosts" -n 8)
-    links "$1" "${launch[@]}"
-    run "$1" --links "$1.links" -- "${launch[@]}" "${@:3}"
+    links two-sites "$cluster" mpirun --mca rmaps seq --hostfile mixed.hosts -n 8
+    run "$name" --links two-sites.links -- \
+        "$cluster" mpirun "${options[@]}" --mca rmaps seq --hostfile "$order.hosts" -n 8 "$@"
 }
 
-[ $# -gt 0 ] || set -- mixed sorted lammps late one-host overridden
+[ $# -gt 0 ] || set -- mixed sorted lammps overridden late turns one-host hpcc mpi4py
 for case; do
     case $case in
-    mixed | sorted) sites "$case" "$case" ./allreduces nobody 500 ;;
-    lammps) sites lammps mixed lmp -in "$experiments/in.minimize" -log none ;;
-    late)
+    mixed | sorted) two_sites "$case" "$case" -- ./allreduces nobody 500 ;;
+    lammps) two_sites lammps mixed -- lmp -in "$experiments/in.minimize" -log none ;;
+    overridden) two_sites overridden mixed --mca coll_tuned_use_dynamic_rules 0 -- ./allreduces nobody 500 ;;
+    late | turns)
         "$cluster" up --replace --hosts 4 --latency-us 100 > cluster.log
-        links late "$cluster" mpirun -n 4 --map-by node
-        run late --links late.links -- "$cluster" mpirun -n 4 --map-by node ./allreduces sleeps 500
+        links four-hosts "$cluster" mpirun -n 4 --map-by node
+        [ "$case" = late ] && why=sleeps || why=turns
+        run "$case" --links four-hosts.links -- "$cluster" mpirun -n 4 --map-by node ./allreduces "$why" 500
         ;;
     one-host) run one-host -- $mpirun -n 4 lmp -in "$experiments/in.minimize" -log none ;;
-    overridden)
-        "$cluster" up --replace --topology "$experiments/two-sites-of-4.topology" > cluster.log
-        launch=("$cluster" mpirun --mca coll_tuned_use_dynamic_rules 0 --mca rmaps seq --hostfile mixed.hosts -n 8)
-        links overridden "${launch[@]}"
-        run overridden --links overridden.links -- "${launch[@]}" ./allreduces nobody 500
+    hpcc)
+        cp "$inputs/hpccinf.txt" .
+        run hpcc -- $mpirun -n 4 hpcc
+        ;;
+    mpi4py)
+        "$scripts/mpi4py.sh"
+        mpi4py=$(cd "$programs/../mpi4py" && pwd)
+        run mpi4py -- $mpirun -n 2 "$mpi4py/environment/bin/python" "$mpi4py/source/demo/osu_allgather.py"
         ;;
     *)
-        echo "no case \"$case\"; expected some of: mixed sorted lammps late one-host overridden" >&2
+        echo "no case \"$case\"; expected some of: mixed sorted lammps overridden late turns one-host hpcc mpi4py" >&2
         exit 2
         ;;
     esac

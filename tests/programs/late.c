@@ -1,9 +1,10 @@
-/* Rank 1 is late, for one of several reasons.
+/* Rank 1 is late, for one of several reasons, or one rank after the other.
  *
  *     late WHY TIMES
  *
  * TIMES times an allreduce; in front of each, rank 1 spends 3 ms: it "sleeps", "computes", is
- * "stopped" by a signal, or "shares" its core with a process that never rests and computes. */
+ * "stopped" by a signal, or "shares" its core with a process that never rests and computes. In
+ * "turns" another rank sleeps each time; with any other word nobody is late. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <sched.h>
@@ -66,7 +67,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int sum = 0;
     for (int i = 0; i < times; i++) {
-        if (is_late && !strcmp(why, "sleeps"))
+        if (strcmp(why, "turns") ? is_late && !strcmp(why, "sleeps") : i % size == rank)
             usleep(3000);
         if (is_late && (!strcmp(why, "computes") || !strcmp(why, "shares")))
             compute(3000000);
