@@ -6,6 +6,7 @@ use collbench_text::quantity::short_bytes;
 pub(crate) fn sized(n_processes: usize, bytes: u64) -> String {
     match bytes {
         0 => format!("{n_processes} processes"),
+        1 => format!("{n_processes} processes, 1 byte"),
         bytes => format!("{n_processes} processes, {} bytes", short_bytes(bytes)),
     }
 }

@@ -183,6 +183,12 @@ impl KindOfCalls {
 }
 
 impl Considered {
+    /// Whether there are calls, and of none of them it is predicted what else would take.
+    #[must_use]
+    pub fn is_nothing_predicted(&self) -> bool {
+        !self.kinds.is_empty() && self.kinds.iter().all(|of| of.alternatives.is_err())
+    }
+
     /// For which calls nothing is proposed, and why; those that took longest.
     #[must_use]
     pub fn not_proposed(&self) -> Vec<String> {

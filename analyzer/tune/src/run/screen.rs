@@ -155,7 +155,11 @@ impl Outcome {
             );
         }
         if self.tried.is_empty() {
-            return format!("{begin}nothing to try: no proposal is predicted to be faster");
+            let why = match self.considered.is_nothing_predicted() {
+                true => "cannot predict here",
+                false => "no proposal is predicted to be faster",
+            };
+            return format!("{begin}nothing to try: {why}");
         }
         let not_applied = |tried: &Tried| matches!(tried.ending, Ending::NotApplied(_));
         if self.tried.iter().all(not_applied) {
