@@ -287,6 +287,7 @@ steps = [
             operation_costs: _,
             sites: _,
             causes: _,
+            faster: _,
             // All of them, or those that are chosen among all.
             instances: _,
             communicators,

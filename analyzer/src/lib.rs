@@ -95,6 +95,30 @@ pub fn analyze(
     options: &Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
+    analyze_then(files, options, progress, &mut |_, _| ())
+}
+
+/// What an analysis has read and brought to one time.
+#[derive(Debug, Clone, Copy)]
+pub struct Prepared<'p, 'r> {
+    /// The files.
+    pub run: &'p Run<'r>,
+    /// Their clocks.
+    pub clocks: &'p steps::Clocks,
+    /// Their communicators.
+    pub communicators: &'p steps::Communicators,
+}
+
+/// As [`analyze`], and then looks into the run again, for what is added to the analysis.
+///
+/// # Errors
+/// As of [`analyze`].
+pub fn analyze_then(
+    files: &RunFiles,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+    then: &mut dyn FnMut(Prepared<'_, '_>, &mut Analysis),
+) -> Result<Analysis, AnalyzeError> {
     files.while_whole(&mut |files| {
         let run = Run::read(files)?;
         let (clocks, communicators) = steps::prepare(&run, options, progress);
@@ -111,7 +135,7 @@ pub fn analyze(
         );
         sums.settle();
         selection.check_phase(&findings)?;
-        let analysis = judge::summarize::summarize(&judge::inputs::Inputs {
+        let mut analysis = judge::summarize::summarize(&judge::inputs::Inputs {
             run: &run,
             clocks: &clocks,
             communicators: &communicators,
@@ -122,6 +146,12 @@ pub fn analyze(
         });
         // Nobody has to wait until all of its memory is freed.
         rayon::spawn(move || drop(sums));
+        let prepared = Prepared {
+            run: &run,
+            clocks: &clocks,
+            communicators: &communicators,
+        };
+        then(prepared, &mut analysis);
         Ok(analysis)
     })
 }

@@ -13,6 +13,7 @@ pub(crate) mod code;
 pub(crate) mod course;
 pub(crate) mod detail;
 pub(crate) mod efficiencies;
+pub(crate) mod faster;
 pub(crate) mod hang;
 pub(crate) mod imbalance;
 pub(crate) mod inside;
@@ -43,6 +44,7 @@ pub use code::Code;
 pub use course::{Course, CourseKind};
 pub use detail::Detail;
 pub use efficiencies::{Efficiencies, UsefulTime};
+pub use faster::FasterSummary;
 pub use hang::{
     CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
     NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,

@@ -10,7 +10,7 @@ pub use crate::calls::findings::MatchFindings;
 pub use crate::calls::gap::{Gap, LongestCall, TimeBesides};
 pub use crate::communicators::{Communicator, CommunicatorEntry, Communicators, Scope};
 pub use crate::instances::complete::{CompleteInstance, Disagreement, Payloads};
-pub use crate::instances::matching::match_calls;
+pub use crate::instances::matching::{match_calls, match_until};
 pub use crate::instances::outcome::{Adder, Merge, Outcome};
 pub use crate::measure::outside::Figures;
 pub use crate::messages::instance_messages::Messages;

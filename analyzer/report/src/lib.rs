@@ -8,6 +8,7 @@
 
 mod call_sites;
 mod document;
+mod faster;
 mod page;
 mod pictures;
 mod screen;
@@ -21,6 +22,7 @@ pub use document::{
     CauseDocument, ComparedTraceDocument, ComparisonDocument, Document, EndDocument, HangDocument,
     PlaceDocument, RemarkDocument, to_json,
 };
+pub use faster::add_faster;
 pub use page::comparison::write_comparison;
 pub use page::{ReportError, report_name, write_report, write_report_of_trace};
 pub use screen::analysis::{to_text, to_text_within};

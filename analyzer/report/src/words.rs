@@ -11,6 +11,7 @@ pub(crate) mod comparison;
 pub(crate) mod difference;
 pub(crate) mod efficiencies;
 mod facts;
+pub(crate) mod faster;
 pub(crate) mod findings;
 pub(crate) mod hang;
 mod host_links;

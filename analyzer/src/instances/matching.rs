@@ -61,6 +61,20 @@ pub fn match_calls<A: Adder>(
     report: &mut dyn FnMut(Progress),
     new: &(dyn Fn() -> A + Sync),
 ) -> (A::Sums, MatchFindings) {
+    match_until(run, clocks, communicators, window, report, new, &|| false)
+}
+
+/// As [`match_calls`], from the begin of the run until it is enough, as is asked after each `window`. What is matched until
+/// then depends on a `window` that is given, and not on the number of workers.
+pub fn match_until<A: Adder>(
+    run: &Run<'_>,
+    clocks: &Clocks,
+    communicators: &Communicators,
+    window: Option<u64>,
+    report: &mut dyn FnMut(Progress),
+    new: &(dyn Fn() -> A + Sync),
+    is_enough: &dyn Fn() -> bool,
+) -> (A::Sums, MatchFindings) {
     let limits = StampLimits::of_run(run, clocks);
     // What was read until now was read here and there.
     let files = run.processes.par_iter();
@@ -99,7 +113,7 @@ pub fn match_calls<A: Adder>(
     let n_total = run.n_records();
     let (mut n_done, mut n_merged) = (0, 0);
     let mut handed_over = HandedOver::default();
-    while matcher.processes.iter().any(|process| !process.has_ended) {
+    while !is_enough() && matcher.processes.iter().any(|process| !process.has_ended) {
         // While calls are matched, the causes of what was matched before are found.
         let attribute = || wait_causes.attribute(std::mem::take(&mut handed_over));
         let (n_scanned, ()) = rayon::join(|| matcher.go_on(&workers), attribute);

@@ -108,6 +108,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
     Analysis {
         operation_costs,
         causes,
+        faster: None,
         clock: clock_summary(inputs, sites.as_ref()),
         restriction: inputs.selection.restriction(),
         looked_at,

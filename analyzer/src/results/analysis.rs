@@ -16,6 +16,7 @@ use crate::results::causes::FoundCause;
 use crate::results::clock::ClockSummary;
 use crate::results::code::Code;
 use crate::results::efficiencies::Efficiencies;
+use crate::results::faster::FasterSummary;
 use crate::results::hang::{
     HangSummary, MismatchSummary, NeverCompletedSummary, UnfinishedSummary,
 };
@@ -59,6 +60,8 @@ pub struct Analysis {
     pub operation_costs: OperationCosts,
     /// Why ranks wait, and why collectives take long, by cost, the largest first.
     pub causes: Vec<FoundCause>,
+    /// What is predicted to make the run faster; `None` where nothing is known that does.
+    pub faster: Option<FasterSummary>,
     /// The places in the program from which collectives were called; `id` is the index. Empty where
     /// they were not recorded.
     pub sites: Vec<CallSiteSummary>,

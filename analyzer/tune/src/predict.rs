@@ -14,6 +14,7 @@ mod candidates;
 mod document;
 mod draws;
 mod eager;
+mod faster;
 mod figure;
 mod known;
 mod library;
@@ -36,6 +37,7 @@ pub use benchmarked::{Benchmarked, BenchmarkedError};
 pub use candidates::{Candidate, MessagesOf, Method};
 pub use document::MadeFrom;
 pub(crate) use document::Times;
+pub use faster::faster;
 pub use figure::Figure;
 pub use links::{LinksError, MeasuredClass, MeasuredLinks, OtherHosts};
 pub use memory::Memory;
@@ -310,6 +312,7 @@ pub fn predict(recorded: &Recorded, given: Given) -> Result<Predictions<'_>, Pre
     let run = WholeRun {
         model: &model,
         predictions: &predictions,
+        draws: replay::DRAWS,
     }
     .predict(&tree_files);
     let measured = model.measured;
@@ -364,7 +367,7 @@ impl<'r, 'm> OfClass<'r, 'm> {
             candidates.extend(trees);
             let error = prediction.identity.as_ref().map_or(1.0, |of| of.ratio);
             let predicted = candidates.into_par_iter().filter_map(|modelled| {
-                let predicted = self.band(&modelled)?.widened(error);
+                let predicted = self.band(&modelled, DRAWS)?.widened(error);
                 let candidate = modelled.candidate;
                 Some(PredictedCandidate {
                     messages: candidate.messages(),
@@ -465,7 +468,7 @@ impl<'r, 'm> OfClass<'r, 'm> {
     }
 
     /// How long the median instance takes, for each draw of deviations.
-    fn band(&self, modelled: &Modelled<'_>) -> Option<Band> {
+    fn band(&self, modelled: &Modelled<'_>, draws: u64) -> Option<Band> {
         let instances = &self.class.instances;
         let figure = Figure::of(self.class.operation, self.class.root);
         let n_messages = modelled.candidate.schedule.n_messages().max(1);
@@ -473,7 +476,7 @@ impl<'r, 'm> OfClass<'r, 'm> {
         let n_evaluated = (MESSAGES_OF_DRAW / n_messages).clamp(least, most);
         let step = instances.len().div_ceil(n_evaluated);
         let mut evaluator = modelled.evaluator()?;
-        let medians = (0..DRAWS).map(|draw| {
+        let medians = (0..draws).map(|draw| {
             let mut draws = evaluator.draws(&[self.number, 1, draw]);
             let first = draw as usize % step;
             let some = instances[first..].iter().step_by(step);

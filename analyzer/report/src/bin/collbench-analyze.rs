@@ -14,7 +14,7 @@ use collbench_analyzer::{
 };
 use collbench_files::guard_mappings;
 use collbench_report::{
-    ComparisonDocument, DEFAULT_COLUMNS, Document, LineFinder, by_site_to_text_within,
+    ComparisonDocument, DEFAULT_COLUMNS, Document, LineFinder, add_faster, by_site_to_text_within,
     comparison_to_text_within, find_lines, find_texts, keep_symbols, report_name,
     running_to_text_within, to_json, to_text_within, write_comparison, write_report,
     write_report_of_trace,
@@ -399,7 +399,8 @@ fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
     let analysis = RunFiles::open(trace)
         .map_err(AnalyzeError::from)
         .and_then(|files| {
-            collbench_analyzer::analyze(&files, &how, &mut |progress| show(&bar, progress))
+            let mut progress = |progress| show(&bar, progress);
+            collbench_analyzer::analyze_then(&files, &how, &mut progress, &mut add_faster)
         });
     bar.finish_and_clear();
     let mut analysis = analysis?;

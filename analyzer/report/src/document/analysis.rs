@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use collbench_analyzer::results::{
     AlgorithmSummary, CallSiteSummary, ClockSummary, Code, CommunicatorSummary, CycleSummary,
-    DetailsSummary, DisturbanceSummary, Efficiencies, HangSummary, ImbalanceSummary, LookedAt,
-    MarkedPhase, MismatchSummary, NeverCompletedSummary, OperationSummary, OtherCalls, RankClass,
-    RankEndSummary, RankSummary, RunningSummary, Timeline, Total, TraceSummary, UnfinishedSummary,
+    DetailsSummary, DisturbanceSummary, Efficiencies, FasterSummary, HangSummary, ImbalanceSummary,
+    LookedAt, MarkedPhase, MismatchSummary, NeverCompletedSummary, OperationSummary, OtherCalls,
+    RankClass, RankEndSummary, RankSummary, RunningSummary, Timeline, Total, TraceSummary,
+    UnfinishedSummary,
 };
 use collbench_analyzer::{Analysis, Selection};
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,9 @@ pub struct Document<'a> {
     /// up to all waits.
     #[serde(default)]
     pub causes: Vec<CauseDocument>,
+    /// What is predicted to make the run faster; left out where nothing is known that does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faster: Option<Cow<'a, FasterSummary>>,
     /// Who is late, for each operation on each communicator, the most costly first; of thousands only
     /// the first ones.
     pub imbalance: Cow<'a, [ImbalanceSummary]>,
@@ -127,6 +131,7 @@ impl<'a> Document<'a> {
             operations: first(&analysis.operations, analysis.details.operations_listed),
             sites: (&analysis.sites[..]).into(),
             causes: CauseDocument::all(analysis),
+            faster: analysis.faster.as_ref().map(Cow::Borrowed),
             imbalance: first(&analysis.imbalance, analysis.details.imbalance_listed),
             disturbances: (&analysis.disturbances[..]).into(),
             timeline: Cow::Borrowed(&analysis.timeline),

@@ -122,6 +122,7 @@ fn verdict(analysis: &Analysis) -> Vec<String> {
     }
     verdict.extend(findings::errors_of_the_program(analysis));
     verdict.extend(words::verdict(analysis));
+    verdict.extend(words::faster::sentence(analysis));
     verdict
 }
 

@@ -57,6 +57,8 @@ pub fn to_text_within(analysis: &Analysis, report: Option<&Path>, columns: usize
         n_always: CAUSES,
     };
     before.items("Verdict", &verdict, room);
+    let faster: Vec<String> = words::faster::sentence(analysis).into_iter().collect();
+    before.items("Faster", &faster, Room::of(1));
     let algorithms = words::algorithms::sentences(analysis);
     before.items("Algorithms", &algorithms, Room::of(MAX_ALGORITHMS));
     let inside = words::inside::paragraphs(analysis).into_iter();

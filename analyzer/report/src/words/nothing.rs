@@ -12,6 +12,7 @@ pub(crate) fn nothing() -> Analysis {
     Analysis {
         algorithms: None,
         running: None,
+        faster: None,
         trace: TraceSummary {
             directory: String::new(),
             command: Vec::new(),

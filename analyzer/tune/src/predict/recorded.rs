@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use collbench_analyzer::steps::{
     Adder, AlgorithmNames, Communicators, CompleteInstance, InstanceMessage, Merge, Outcome, Run,
-    match_calls, prepare,
+    match_until, prepare,
 };
-use collbench_analyzer::{AnalyzeError, Options, Progress, RunError, RunFiles};
+use collbench_analyzer::{AnalyzeError, Options, Prepared, Progress, RunError, RunFiles};
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::tree::Wrappers;
 use collbench_formats::{CommunicatorKind, Operation};
@@ -21,6 +22,8 @@ use super::figure::Figure;
 const MOST_INSTANCES: usize = 1000;
 /// Messages of a class that are kept, at most, unless one instance has more.
 const MOST_MESSAGES: usize = 200_000;
+/// Records of each process that are looked at together where the first instances are enough.
+const RECORDS: u64 = 512;
 /// Enters of processes that are kept for the replay of the run, at most.
 const MOST_TIMES: usize = 1_000_000;
 
@@ -248,13 +251,15 @@ impl FirstCalls {
 }
 
 #[derive(Debug, Default)]
-struct Collector {
+struct Collector<'n> {
     sites: SiteOfHost,
+    /// Counts complete instances.
+    n_taken: Option<&'n AtomicU64>,
     classes: BTreeMap<Key, Kept>,
     first: FirstCalls,
 }
 
-impl Merge for Collector {
+impl Merge for Collector<'_> {
     fn merge(&mut self, other: Self) {
         for (key, kept) in other.classes {
             let own = self.classes.entry(key).or_default();
@@ -270,13 +275,16 @@ impl Merge for Collector {
     }
 }
 
-impl Adder for Collector {
+impl Adder for Collector<'_> {
     type Sums = Self;
 
     fn take(&mut self, matched: Outcome<'_>) {
         let Outcome::Complete(instance) = matched else {
             return;
         };
+        if let Some(n_taken) = self.n_taken {
+            n_taken.fetch_add(1, Ordering::Relaxed);
+        }
         let root = instance.root.unwrap_or(0);
         let key = bytes_of_one(&instance).map(|bytes| Key {
             communicator: instance.communicator_index,
@@ -472,34 +480,67 @@ impl Recorded {
         let read = files.while_whole(&mut |files| -> Result<Self, RunError> {
             let run = Run::read(files)?;
             let (clocks, communicators) = prepare(&run, &Options::default(), progress);
-            let sites = Sites::find(clocks.hosts.len(), &clocks.round_trips_ns);
-            let sites: SiteOfHost = sites.map(|sites| sites.of_host.into());
-            let new = &|| Collector {
-                sites: sites.clone(),
-                ..Collector::default()
+            let prepared = Prepared {
+                run: &run,
+                clocks: &clocks,
+                communicators: &communicators,
             };
-            let (kept, _) = match_calls(&run, &clocks, &communicators, None, progress, new);
-            let mut host_of_rank = vec![None; run.world_size as usize];
-            for (process, clock) in run.processes.iter().zip(&clocks.processes) {
-                if let Some(host) = host_of_rank.get_mut(process.rank() as usize) {
-                    *host = Some(clock.host);
-                }
-            }
-            let identity = &run.processes[0].trace.identity;
-            let version = &identity.mpi.library_version;
-            let (classes, numbers) = classes(kept.classes, &run, &communicators);
-            Ok(Self {
-                command: identity.command.clone(),
-                library: version.lines().next().unwrap_or_default().trim().to_owned(),
-                hosts: clocks.hosts.iter().map(|host| host.name.clone()).collect(),
-                host_of_rank,
-                round_trips_ns: clocks.round_trips_ns.clone(),
-                classes,
-                has_more_calls: kept.first.has_more,
-                calls: calls(kept.first, &numbers, &communicators),
-            })
+            Ok(Self::of(prepared, None, progress))
         });
         Ok(read?)
+    }
+
+    /// From what was read before: all instances, or about as many of the first ones. `progress` is called now and then.
+    #[must_use]
+    pub fn of(
+        prepared: Prepared<'_, '_>,
+        first: Option<u64>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Self {
+        let Prepared {
+            run,
+            clocks,
+            communicators,
+        } = prepared;
+        let sites = Sites::find(clocks.hosts.len(), &clocks.round_trips_ns);
+        let sites: SiteOfHost = sites.map(|sites| sites.of_host.into());
+        let n_taken = AtomicU64::new(0);
+        let new = &|| Collector {
+            sites: sites.clone(),
+            n_taken: first.map(|_| &n_taken),
+            ..Collector::default()
+        };
+        let is_enough = || first.is_some_and(|first| n_taken.load(Ordering::Relaxed) >= first);
+        // So that where it ends does not depend on the number of workers.
+        let window = first.map(|_| RECORDS * run.processes.len() as u64);
+        let (kept, _) = match_until(
+            run,
+            clocks,
+            communicators,
+            window,
+            progress,
+            new,
+            &is_enough,
+        );
+        let mut host_of_rank = vec![None; run.world_size as usize];
+        for (process, clock) in run.processes.iter().zip(&clocks.processes) {
+            if let Some(host) = host_of_rank.get_mut(process.rank() as usize) {
+                *host = Some(clock.host);
+            }
+        }
+        let identity = &run.processes[0].trace.identity;
+        let version = &identity.mpi.library_version;
+        let (classes, numbers) = classes(kept.classes, run, communicators);
+        Self {
+            command: identity.command.clone(),
+            library: version.lines().next().unwrap_or_default().trim().to_owned(),
+            hosts: clocks.hosts.iter().map(|host| host.name.clone()).collect(),
+            host_of_rank,
+            round_trips_ns: clocks.round_trips_ns.clone(),
+            classes,
+            has_more_calls: kept.first.has_more,
+            calls: calls(kept.first, &numbers, communicators),
+        }
     }
 }
 

@@ -9,14 +9,17 @@ use super::figure::Figure;
 use super::known::{Evaluating, Modelled};
 use super::recorded::Recorded;
 
-/// How often deviations are drawn, at least and at most: as often as so many messages are evaluated.
-const DRAWS: (u64, u64) = (5, 40);
+/// How often deviations are drawn, at least, and at most unless it is said otherwise: as often as so many messages are
+/// evaluated.
+const LEAST_DRAWS: u64 = 5;
+pub(super) const DRAWS: u64 = 40;
 const MESSAGES: u64 = 8_000_000;
 
 /// The collectives of a run in an order in which they can be carried out.
 #[derive(Debug)]
 pub(super) struct Replay<'r> {
     recorded: &'r Recorded,
+    most_draws: u64,
     /// Indexes of calls, with the time for which each process had computed before, ns.
     order: Vec<(usize, Vec<f64>)>,
     /// From the first enter to the last leave, ns.
@@ -24,8 +27,8 @@ pub(super) struct Replay<'r> {
 }
 
 impl<'r> Replay<'r> {
-    /// Of a run; `None` if it has no collectives.
-    pub(super) fn new(recorded: &'r Recorded) -> Option<Self> {
+    /// Of a run, with at most so many draws; `None` if it has no collectives.
+    pub(super) fn new(recorded: &'r Recorded, most_draws: u64) -> Option<Self> {
         let calls = &recorded.calls;
         let enters = calls.iter().flat_map(|call| &call.enters_ns);
         let first_ns = enters.copied().min_by(f64::total_cmp)?;
@@ -80,6 +83,7 @@ impl<'r> Replay<'r> {
         let took_ns = last_ns - first_ns;
         (took_ns > 0.0).then_some(Self {
             recorded,
+            most_draws,
             order,
             took_ns,
         })
@@ -102,7 +106,7 @@ impl<'r> Replay<'r> {
             .collect();
         let calls = self.order.iter().map(|(idx, _)| &self.recorded.calls[*idx]);
         let in_all: u64 = calls.filter_map(|call| n_messages.get(call.class?)).sum();
-        let draws = (MESSAGES / in_all.max(1)).clamp(DRAWS.0, DRAWS.1);
+        let draws = (MESSAGES / in_all.max(1)).clamp(LEAST_DRAWS, self.most_draws.max(LEAST_DRAWS));
         let each = (0..draws).into_par_iter().map(|draw| {
             let mut evaluators: Vec<Option<Evaluating<'_>>> =
                 runs.iter().map(|of| of.as_ref()?.evaluator()).collect();

@@ -32,6 +32,7 @@ use super::candidates::Candidate;
 use super::known::Modelled;
 use super::own_trees::{NamedTreeFile, call, checksum};
 use super::recorded::Recorded;
+use super::replay;
 use super::whole_run::{Chooser, WholeRun};
 use super::{Band, Given, Identity, Model, PredictError, Prediction, RunPrediction};
 use anneal::{Limits, anneal};
@@ -40,6 +41,7 @@ use moves::Freedom;
 use objective::{FEW, Instances, MANY, Objective, OfClass, Trial};
 use tree::HostTree;
 pub use verdict::Gain;
+pub(super) use verdict::LEAST_GAIN;
 
 /// Walks from tree to tree, and trees that are evaluated on each, unless it is said otherwise.
 const WALKS: u64 = 2;
@@ -58,6 +60,10 @@ pub struct Search {
     pub evaluations: u32,
     /// The time to search, at most.
     pub time: Option<Duration>,
+    /// How often deviations are drawn for the calls of a class.
+    pub draws_of_class: u64,
+    /// How often they are drawn for the whole run, at most.
+    pub draws_of_run: u64,
     /// Which results of reductions may have other bits.
     pub results: Results,
 }
@@ -68,6 +74,8 @@ impl Default for Search {
             seed: 1,
             evaluations: EVALUATIONS,
             time: None,
+            draws_of_class: super::DRAWS,
+            draws_of_run: replay::DRAWS,
             results: Results::default(),
         }
     }
@@ -166,7 +174,8 @@ pub struct Found<'r> {
     pub calls: Vec<OfCalls>,
     /// Instances of classes with too few of them.
     pub n_rare: u64,
-    /// How long the whole run takes with the algorithms that are proposed, and with the trees; `None` if that is not predicted.
+    /// How long the whole run takes with the algorithms that are proposed, and with the trees; `None` if nothing is proposed, or
+    /// that is not predicted.
     pub run: Option<RunPrediction>,
     /// Sites and switches of the trees.
     pub groups: Vec<HostGroup>,
@@ -228,13 +237,15 @@ pub fn search<'r>(
     let calls: Vec<OfCalls> = (together.par_iter())
         .map(|of| searcher.calls(of, took_ns(of)))
         .collect();
-    let run = whole_run(&model, &predictions, &calls);
+    let is_proposed = |of: &OfCalls| of.algorithm().is_some() || of.tree().is_some();
+    let has_proposals = calls.iter().any(is_proposed);
+    let run = has_proposals.then(|| whole_run(&model, &predictions, &calls, options.draws_of_run));
     let rare = recorded.classes.iter().filter(|of| of.has_too_few());
     Ok(Found {
         recorded,
         n_rare: rare.map(|of| of.n_instances).sum(),
         calls,
-        run,
+        run: run.flatten(),
         groups: groups.groups,
         predictions,
     })
@@ -471,7 +482,10 @@ impl<'r> Searcher<'_, 'r> {
             .iter()
             .zip(&modelled)
             .map(|(of, modelled)| {
-                let band = self.model.class(of.number).band(modelled)?;
+                let band = self
+                    .model
+                    .class(of.number)
+                    .band(modelled, self.options.draws_of_class)?;
                 Some(band.widened(1.0 + error))
             });
         let predicted = predicted.collect::<Option<_>>()?;
@@ -504,8 +518,13 @@ fn whole_run(
     model: &Model<'_>,
     predictions: &[Prediction<'_>],
     calls: &[OfCalls],
+    draws: u64,
 ) -> Option<RunPrediction> {
-    let whole = WholeRun { model, predictions };
+    let whole = WholeRun {
+        model,
+        predictions,
+        draws,
+    };
     type Pick = fn(&OfCalls) -> Option<&Chosen>;
     let with = |pick: Pick| -> Chooser<'_> {
         Box::new(move |of| {
@@ -547,7 +566,7 @@ impl Found<'_> {
         }
         if has_refused {
             let model = Model::of(self.recorded, given.links.as_ref(), &given.over_trees)?;
-            self.run = whole_run(&model, &self.predictions, &self.calls);
+            self.run = whole_run(&model, &self.predictions, &self.calls, replay::DRAWS);
         }
         Ok(())
     }

@@ -32,6 +32,8 @@ pub(super) type Chooser<'c> = Box<dyn Fn(&Prediction<'_>) -> Option<Candidate> +
 pub(super) struct WholeRun<'r> {
     pub(super) model: &'r Model<'r>,
     pub(super) predictions: &'r [Prediction<'r>],
+    /// How often deviations are drawn, at most.
+    pub(super) draws: u64,
 }
 
 impl WholeRun<'_> {
@@ -56,7 +58,7 @@ impl WholeRun<'_> {
         if ran.iter().all(Option::is_none) {
             return None;
         }
-        let replay = Replay::new(self.model.recorded)?;
+        let replay = Replay::new(self.model.recorded, self.draws)?;
         let ran_ns = replay.takes_ns(&ran);
         let mut run = RunPrediction {
             n_calls: replay.n_calls(),

@@ -10,7 +10,7 @@ use collbench_schedules::{
 use collbench_stats::random::Random;
 use collbench_tune::predict::{
     Benchmarked, Class, CollectiveCall, Figure, Given, Identity, Instance, MadeFrom, MeasuredLinks,
-    Parameters, PredictError, Recorded, Sample, ScoreError, Written, predict, score,
+    Parameters, PredictError, Recorded, Sample, ScoreError, Written, faster, predict, score,
 };
 
 pub(crate) const N: usize = 8;
@@ -736,4 +736,26 @@ fn predictions_are_compared_with_measured_collectives() {
         error(&document(&points).replace("collective/1", "overlap/1")).contains("bench.overlap/1")
     );
     assert!(error(&document(&serde_json::json!([]))).contains("--samples"));
+}
+
+#[test]
+fn what_makes_a_run_faster_is_found_by_little_work() {
+    let random = &mut Random::of(&[14]);
+    let schedule = of("bcast_intra_pipeline", 1024);
+    let run = simulate(Operation::Bcast, &schedule, 400, random);
+    let mut slow = recorded("bcast_intra_pipeline", run);
+    slow.calls = program(&schedule, random).0;
+    // The others only show what links take.
+    slow.classes[1].n_instances = 1;
+    let found = faster(&slow).expect("something faster");
+    assert_eq!((&*found.operation, found.bytes), ("MPI_Bcast", 1024));
+    assert!(found.predicted_ns < found.ran_ns, "{found:?}");
+    assert!(found.run_median < 0.97 && found.run_p95 < 1.0, "{found:?}");
+    assert!(found.run_p05 <= found.run_median && found.run_median <= found.run_p95);
+    // Where the calls take a small part of the run, it is not worth a word.
+    for (nth, call) in slow.calls.iter_mut().enumerate() {
+        let times = call.enters_ns.iter_mut().chain(&mut call.leaves_ns);
+        times.for_each(|ns| *ns += 1e8 * nth as f64);
+    }
+    assert_eq!(faster(&slow), None);
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use collbench_analyzer::{Options, Prepared, RunFiles, analyze_then};
 use collbench_formats::Operation;
 use collbench_formats::tree::{
     Collective, Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers,
@@ -19,6 +20,7 @@ use collbench_tune::predict::{
 use collbench_tune::run::{Alternative, Asked, KindOfCalls, Proof, Proven, WhyNot};
 use serde_json::{Value, json};
 
+use crate::built::TestTrace;
 use crate::predict::simulate_on;
 
 const BYTES: u64 = 8;
@@ -741,4 +743,34 @@ fn what_is_slower_when_it_is_measured_alone_is_not_proposed() {
         said.contains("another MPI library (MPICH Version: 4.0)"),
         "{said}"
     );
+}
+
+#[test]
+fn the_first_instances_are_the_same_with_any_number_of_threads() {
+    let mut trace = TestTrace::new(2);
+    for call in 0..5000 {
+        let enter = 1_000_000 + 100_000 * call;
+        let stamps = [(enter, enter + 50_000), (enter + 100, enter + 50_000)];
+        trace.world(Operation::Allreduce, -1, 8, &stamps);
+    }
+    let directory = trace.in_directory();
+    let files = RunFiles::open(directory.path()).expect("a trace");
+    let first = |n_threads| {
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads);
+        let read = || {
+            let mut first = None;
+            let mut then = |prepared: Prepared<'_, '_>, _: &mut _| {
+                first = Some(Recorded::of(prepared, Some(100), &mut |_| {}));
+            };
+            analyze_then(&files, &Options::default(), &mut |_| {}, &mut then).expect("an analysis");
+            first.expect("a look")
+        };
+        threads.build().expect("threads").install(read)
+    };
+    let (one, three) = (first(1), first(3));
+    let n = one.classes[0].n_instances;
+    assert!((100..2000).contains(&n), "{n}");
+    assert_eq!(one.classes[0].instances, three.classes[0].instances);
+    assert_eq!(n, three.classes[0].n_instances);
+    assert_eq!(one.calls, three.calls);
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::objective::mean;
 
 /// What is faster by less is not proposed.
-pub(super) const LEAST_GAIN: f64 = 0.03;
+pub(in crate::predict) const LEAST_GAIN: f64 = 0.03;
 /// Blocks of instances that follow one another, at most: what disturbs one instance disturbs the next one.
 const BLOCKS: usize = 20;
 /// Instances of a block, at least.
