@@ -245,4 +245,19 @@ impl Job<'_> {
             folder.join("trace"),
         )
     }
+
+    /// Runs it in `folder` without and with recording, which must say the same, and returns the path of the trace.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::record`], and if one fails, or says something else.
+    #[track_caller]
+    #[must_use]
+    pub fn record_as_plain(&self, folder: &Path) -> PathBuf {
+        let plain = self.plain(folder).expect(0);
+        let (finished, trace) = self.record(folder);
+        let said = finished.expect(0).stdout;
+        assert_eq!(said, plain.stdout, "recording changed the results");
+        trace
+    }
 }
