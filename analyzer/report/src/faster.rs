@@ -15,7 +15,8 @@ pub fn add_faster(prepared: Prepared<'_, '_>, analysis: &mut Analysis) {
     let trace = &analysis.trace;
     let looked_at = FIRST * u64::from(trace.ranks);
     let has_messages = trace.messages.is_some_and(|n| n > 0);
-    if analysis.restriction.is_none() && has_messages && trace.calls >= TIMES * looked_at {
+    let is_whole = trace.complete && analysis.restriction.is_none();
+    if is_whole && has_messages && trace.calls >= TIMES * looked_at {
         let recorded = Recorded::of(prepared, Some(FIRST), &mut |_| {});
         analysis.faster = faster(&recorded);
     }

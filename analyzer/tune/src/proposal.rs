@@ -70,7 +70,9 @@ pub struct Change {
     pub ran: String,
     /// How long the median instance took.
     pub measured: Band,
-    /// What is proposed.
+    /// What is proposed, as people call it: an algorithm, or a tree by its shapes or its form.
+    pub what: String,
+    /// What is proposed, as a trace with it names it.
     pub method: Method,
     /// How long the median instance takes with it.
     pub predicted: Band,
@@ -79,7 +81,11 @@ pub struct Change {
 impl Change {
     /// From what is predicted of a class to what is proposed for it.
     #[must_use]
-    pub fn of(prediction: &Prediction<'_>, method: Method, predicted: Band) -> Self {
+    pub fn of(
+        prediction: &Prediction<'_>,
+        (what, method): (String, Method),
+        predicted: Band,
+    ) -> Self {
         let class = prediction.class;
         let has_root = class.operation.semantics().is_rooted();
         Self {
@@ -91,6 +97,7 @@ impl Change {
             n_instances: class.n_instances,
             ran: class.ran_in_words(),
             measured: prediction.measured,
+            what,
             method,
             predicted,
         }

@@ -3,6 +3,7 @@
 use collbench_formats::Operation;
 use collbench_text::inert;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::figure::Figure;
 use crate::open_mpi::{Library, Version};
@@ -19,8 +20,11 @@ pub enum BenchmarkedError {
     /// It has another schema.
     #[error("schema \"{}\"; expected \"{SCHEMA}\"", inert::line(.0, 60))]
     Schema(String),
-    /// Repetitions were not kept.
-    #[error("it has no samples: measure with collbench-bench collective --algorithms --samples")]
+    /// Repetitions were not kept, or processes did not start as was asked for.
+    #[error(
+        "it has no samples, or processes could not start as was asked for: measure with collbench-bench collective --algorithms \
+         --samples"
+    )]
     NoSamples,
 }
 
@@ -44,6 +48,8 @@ struct OfPoint {
     root: Option<usize>,
     algorithm: Option<String>,
     loop_length: Option<usize>,
+    #[serde(default)]
+    start_asked: Option<IgnoredAny>,
     samples: Option<Vec<Sample>>,
 }
 
@@ -74,7 +80,8 @@ pub struct Benchmarked {
 }
 
 impl Benchmarked {
-    /// That of a document. Loops are left out: they have no times of single calls.
+    /// That of a document. Left out are loops, which have no times of single calls, and what processes did not start as was asked
+    /// for, and so without the arrivals.
     ///
     /// # Errors
     /// [`BenchmarkedError`] if it is none, or has no samples.
@@ -122,7 +129,7 @@ impl OfPoint {
     fn read(self, library: Option<Library>) -> Option<Point> {
         let operation = Operation::from_name(&self.operation)?;
         let root = self.root.unwrap_or(0);
-        if self.loop_length.is_some() {
+        if self.loop_length.is_some() || self.start_asked.is_some() {
             return None;
         }
         let table = library.and_then(|library| library.operation(operation));

@@ -65,7 +65,8 @@ impl Found<'_> {
             let changes = each.filter_map(|((number, predicted), candidate)| {
                 let mut all = self.predictions.iter();
                 let prediction = all.find(|of| of.number == *number)?;
-                Some(Change::of(prediction, candidate.method.clone(), *predicted))
+                let what = (chosen.what.in_words(), candidate.method.clone());
+                Some(Change::of(prediction, what, *predicted))
             });
             changes.collect()
         };

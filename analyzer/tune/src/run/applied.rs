@@ -202,6 +202,7 @@ mod tests {
                 n_instances: 100,
                 ran: "allreduce_intra_ring".to_owned(),
                 measured: band,
+                what: "allreduce_intra_recursivedoubling".to_owned(),
                 method: Method::Algorithm("allreduce_intra_recursivedoubling".to_owned()),
                 predicted: band,
             }],

@@ -276,9 +276,7 @@ impl Proven {
     pub fn says_nothing(&self) -> Option<String> {
         let ratio = self.own_ns.value / self.recorded_ns.max(1.0);
         (!(1.0 / OTHER_CASE..=OTHER_CASE).contains(&ratio)).then(|| {
-            format!(
-                "as it is takes {ratio:.2} of what it took in the program, so this is another case"
-            )
+            format!("the library's own choice takes {ratio:.2} of its time in the program")
         })
     }
 
@@ -307,17 +305,17 @@ impl Proven {
     pub fn in_words(&self) -> String {
         let time = |of: &Median| duration(of.value as i64);
         let verdict = match (self.says_nothing(), self.is_slower()) {
-            (Some(why), _) => format!("; {why}"),
+            (Some(why), _) => format!("; nothing follows from that: {why}"),
             (None, true) => "; not run below the program".to_owned(),
             (None, false) => String::new(),
         };
         format!(
-            "{}, {}: {} instead of {} with {}{verdict}",
+            "{}, {}: {} {}, the library's own choice {}{verdict}",
             self.operation.name(),
             sized(self.n_processes, self.bytes),
+            inert::line(&self.method, 120),
             time(&self.measured_ns),
             time(&self.own_ns),
-            inert::line(&self.method, 120),
         )
     }
 }

@@ -222,7 +222,7 @@ impl Outcome {
             let _ = write!(
                 text,
                 "    {}: predicted {} ({} to {})",
-                inert::line(change.method.name(), 120),
+                inert::line(&change.what, 120),
                 time(change.predicted.median_ns),
                 time(change.predicted.p05_ns),
                 time(change.predicted.p95_ns),

@@ -28,6 +28,7 @@ fn tried(name: &str, bytes: &[u64]) -> Tried {
         n_instances: 100,
         ran: "allreduce_intra_ring".to_owned(),
         measured: band(2e6),
+        what: "allreduce_intra_recursivedoubling".to_owned(),
         method: Method::Algorithm("allreduce_intra_recursivedoubling".to_owned()),
         predicted: band(1e6),
     };

@@ -736,6 +736,14 @@ fn what_is_slower_when_it_is_measured_alone_is_not_proposed() {
     assert!(of_trees.is_none(), "{of_trees:?}");
     let why = tree(&found, &planted).why_not.clone().unwrap_or_default();
     assert!(why.starts_with("slower when measured alone, "), "{why}");
+    let replaced = benchmarked(&recorded, "/tmp/trees.toml", 0.5).replace(
+        "\"loop_length\":null",
+        "\"loop_length\":null,\"start_asked\":\"window\"",
+    );
+    let said = asked
+        .read(replaced.as_bytes(), trees, &recorded)
+        .unwrap_err();
+    assert!(said.contains("could not start as was asked for"), "{said}");
     let mut library = recorded.clone();
     library.library = "MPICH Version: 4.0".to_owned();
     let said = proven(0.5, &library).unwrap_err();

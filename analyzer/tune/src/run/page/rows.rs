@@ -149,7 +149,7 @@ impl<'a> Kind<'a> {
             self.ran.len() - 1
         });
         self.rivals.push(Rival {
-            what: change.method.name(),
+            what: &change.what,
             class,
             method: Some(&change.method),
             predicted: change.predicted,

@@ -185,6 +185,7 @@ fn what_was_not_applied_has_no_measured_time() {
 #[test]
 fn what_was_given_is_shown_beside_what_was_found() {
     let mut given = tried("mine.toml", &[8, 64]);
+    given.proposal.changes[0].what = "mine.toml:3".to_owned();
     given.proposal.changes[0].method = Method::Tree {
         place: "mine.toml:3".to_owned(),
         crc32: 7,

@@ -115,5 +115,6 @@ fn change(prediction: &Prediction<'_>, file: &NamedTreeFile) -> Option<Change> {
         Method::Algorithm(_) => false,
     })?;
     let method = candidate.method.clone();
-    Some(Change::of(prediction, method, candidate.predicted))
+    let what = (method.name().to_owned(), method);
+    Some(Change::of(prediction, what, candidate.predicted))
 }
