@@ -310,7 +310,7 @@ impl Proven {
             (None, false) => String::new(),
         };
         format!(
-            "{}, {}: {} {}, the library's own choice {}{verdict}",
+            "{}, {}: {} takes {}, the library's own choice {}{verdict}",
             self.operation.name(),
             sized(self.n_processes, self.bytes),
             inert::line(&self.method, 120),

@@ -69,8 +69,8 @@ impl Runs<'_> {
         let folder = self.results.path(FOLDER);
         let arguments = write(&asked, found, &folder)?;
         tell(&format!(
-            "measuring {} alone, with the recorded arrivals: {} at most",
-            counted(asked.n_points() as u64, "time"),
+            "measuring what was found alone, with the recorded arrivals: {}, {} at most",
+            counted(asked.n_points() as u64, "point"),
             time(limit)
         ));
         let mut command = before.to_vec();
