@@ -2,8 +2,8 @@
 //!
 //! [`Asked`] says what a benchmark has to measure before the program runs, and a [`Proof`] what came out.
 //! A [`Plan`] says how many runs there will be and how long they take; [`Rounds`] has their times, and judges them;
-//! [`check`] says what a recorded run of a proposal really ran; an [`Outcome`] is all of that, as text, as a page, or as JSON. Nothing here
-//! starts a process: that is the command's part.
+//! [`check`] says what a recorded run of a proposal really ran; an [`Outcome`] is all of that, as text, as a page, or as
+//! JSON. Nothing here starts a process: that is the command's part.
 //!
 //! The time of a run is that of the whole command, and the run is the unit: what instances within a run have in common would
 //! make intervals over instances too narrow. Each round has the program twice and each proposal once, in an order that is drawn

@@ -33,10 +33,7 @@ pub fn faster(recorded: &Recorded) -> Option<FasterSummary> {
         _ => return None,
     };
     let (calls, chosen) = most_saved(&found, pick)?;
-    let prediction = found
-        .predictions
-        .iter()
-        .find(|of| of.number == calls.classes[0])?;
+    let prediction = found.of_classes(calls).next()?;
     Some(FasterSummary {
         operation: calls.operation.name().to_owned(),
         processes: calls.n_processes as u64,

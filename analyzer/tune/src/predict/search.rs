@@ -543,7 +543,16 @@ fn whole_run(
     whole.with(changes.into_iter())
 }
 
-impl Found<'_> {
+impl<'r> Found<'r> {
+    /// What is known of each class of some calls.
+    pub fn of_classes<'f>(
+        &'f self,
+        calls: &'f OfCalls,
+    ) -> impl Iterator<Item = &'f Prediction<'r>> {
+        let find = |number: &usize| self.predictions.iter().find(|of| of.number == *number);
+        calls.classes.iter().filter_map(find)
+    }
+
     /// Proposes less: what is refused for calls of an operation with so many processes and bytes, with the reason, is left out,
     /// and the whole run is predicted anew.
     ///

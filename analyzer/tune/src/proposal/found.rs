@@ -60,13 +60,11 @@ impl Found<'_> {
             let Some(chosen) = pick(of) else {
                 return Vec::new();
             };
-            let each = of.classes.iter().zip(&chosen.predicted);
+            let each = self.of_classes(of).zip(&chosen.predicted);
             let each = each.zip(&chosen.candidates);
-            let changes = each.filter_map(|((number, predicted), candidate)| {
-                let mut all = self.predictions.iter();
-                let prediction = all.find(|of| of.number == *number)?;
+            let changes = each.map(|((prediction, predicted), candidate)| {
                 let what = (chosen.what.in_words(), candidate.method.clone());
-                Some(Change::of(prediction, what, *predicted))
+                Change::of(prediction, what, *predicted)
             });
             changes.collect()
         };

@@ -105,16 +105,14 @@ impl Found<'_> {
 
     fn kind(&self, of: &OfCalls) -> KindOfCalls {
         let has_root = of.operation.semantics().is_rooted();
-        let ran = of.classes.iter().filter_map(|number| {
-            let mut all = self.predictions.iter();
-            let prediction = all.find(|of| of.number == *number)?;
+        let ran = self.of_classes(of).map(|prediction| {
             let class = prediction.class;
-            Some(Ran {
+            Ran {
                 communicator: class.communicator.clone(),
                 root: has_root.then_some(class.root),
                 what: class.ran_in_words(),
                 measured: prediction.measured,
-            })
+            }
         });
         let alternatives = of.found.as_ref().map_err(String::clone).map(|tried| {
             let best = [&tried.algorithm, &tried.tree].into_iter().flatten();
@@ -193,12 +191,17 @@ impl Considered {
     #[must_use]
     pub fn not_proposed(&self) -> Vec<String> {
         let kinds = self.kinds.iter().filter_map(KindOfCalls::why_nothing);
-        let rare = (self.n_rare > 0).then(|| {
+        kinds.take(SHOWN).chain(self.rare_in_words()).collect()
+    }
+
+    /// Of how many calls there are too few; `None` if of none.
+    #[must_use]
+    pub fn rare_in_words(&self) -> Option<String> {
+        (self.n_rare > 0).then(|| {
             format!(
                 "{} of other calls, too few of each to predict",
                 counted(self.n_rare, "instance")
             )
-        });
-        kinds.take(SHOWN).chain(rare).collect()
+        })
     }
 }

@@ -34,7 +34,7 @@ struct Document<'a> {
     best: Option<&'a str>,
     alone: Option<Alone<'a>>,
     proposals: Vec<OfProposal<'a>>,
-    not_proposed: &'a [String],
+    not_proposed: Vec<String>,
     considered: Vec<OfKind<'a>>,
     remarks: &'a [String],
     directory: Option<&'a str>,
@@ -194,7 +194,7 @@ impl Outcome {
             proposals: (self.tried.iter().enumerate())
                 .map(|(idx, tried)| self.of_proposal(idx, tried))
                 .collect(),
-            not_proposed: &self.not_proposed,
+            not_proposed: self.not_proposed(),
             considered: self.considered.kinds.iter().map(OfKind::from).collect(),
             remarks: &self.remarks,
             directory: self.directory.as_deref(),

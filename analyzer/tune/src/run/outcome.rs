@@ -66,10 +66,10 @@ pub struct Outcome {
     pub proof: Option<Proof>,
     /// The proposals.
     pub tried: Vec<Tried>,
-    /// Why there is nothing to try, or what was left out.
-    pub not_proposed: Vec<String>,
     /// What the search looked at.
     pub considered: Considered,
+    /// Why there was no search, or a file that was given is not tried.
+    pub not_tried: Vec<String>,
     /// What else a user must know.
     pub remarks: Vec<String>,
     /// Where traces and files are; `None` if they were removed.
@@ -162,6 +162,14 @@ impl Outcome {
         let all = (0..self.tried.len()).filter_map(|idx| Some((idx, self.judged(idx)?)));
         let faster = all.filter(|(_, of)| of.verdict == Verdict::Faster);
         faster.min_by(|a, b| a.1.ratio.value.total_cmp(&b.1.ratio.value))
+    }
+
+    /// Why there is nothing to try, or what was left out.
+    #[must_use]
+    pub fn not_proposed(&self) -> Vec<String> {
+        let mut all = self.considered.not_proposed();
+        all.extend(self.not_tried.iter().cloned());
+        all
     }
 
     /// Whether a signal ended it.

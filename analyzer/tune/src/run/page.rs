@@ -155,8 +155,8 @@ impl Outcome {
         let of_kinds: Vec<String> = (self.considered.kinds.iter())
             .filter_map(|kind| kind.why_nothing())
             .collect();
-        let others = self.not_proposed.iter();
-        let others = others.filter(|why| !of_kinds.contains(why)).cloned();
+        let rare = self.considered.rare_in_words();
+        let others = rare.into_iter().chain(self.not_tried.iter().cloned());
         let n_more = of_kinds.len().saturating_sub(NAMED);
         let more =
             (n_more > 0).then(|| format!("{} more kinds of calls, which the table has", n_more));

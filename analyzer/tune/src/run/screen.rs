@@ -115,7 +115,8 @@ impl Outcome {
         for (idx, tried) in self.tried.iter().enumerate() {
             self.write_tried(&mut text, idx, tried);
         }
-        let notes = self.not_proposed.iter().chain(&self.remarks);
+        let not_proposed = self.not_proposed();
+        let notes = not_proposed.iter().chain(&self.remarks);
         for (nth, note) in notes.enumerate() {
             let _ = writeln!(
                 text,

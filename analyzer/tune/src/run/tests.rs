@@ -87,7 +87,7 @@ fn outcome(tried: Vec<Tried>, n_rounds: usize, parts: &[f64]) -> Outcome {
         differs: None,
         proof: None,
         tried,
-        not_proposed: Vec::new(),
+        not_tried: Vec::new(),
         considered: Considered::default(),
         remarks: Vec::new(),
         directory: Some("tuned".to_owned()),

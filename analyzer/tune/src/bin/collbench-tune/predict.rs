@@ -85,13 +85,7 @@ fn tree_file(path: &Path) -> anyhow::Result<NamedTreeFile> {
 pub(crate) fn run(options: &Predict) -> anyhow::Result<ExitCode> {
     let tree_files = tree_files(&options.trees)?;
     let files = RunFiles::open(&options.trace)?;
-    let links = options
-        .measured
-        .links
-        .as_deref()
-        .map(read_links)
-        .transpose()?;
-    let (links, links_crc32) = links.unzip();
+    let (links, links_crc32) = links(options.measured.links.as_deref())?;
     let recorded = Recorded::read(&files, &mut |_| {})?;
     let (over_trees, memory) = read_memory(&options.measured.memory)?;
     let given = Given {
@@ -140,12 +134,14 @@ pub(crate) fn read_memory(paths: &[PathBuf]) -> anyhow::Result<(Vec<Recorded>, V
     Ok((over_trees, memory))
 }
 
-/// A links file and its checksum.
-pub(crate) fn read_links(path: &Path) -> anyhow::Result<(MeasuredLinks, u32)> {
-    let shown = || inert::path(path);
+/// A links file and its checksum, if one is given.
+pub(crate) fn links(path: Option<&Path>) -> anyhow::Result<(Option<MeasuredLinks>, Option<u32>)> {
+    let Some(path) = path else {
+        return Ok((None, None));
+    };
     let text = read(path, "links file", MAX_LINKS_MIB)?;
-    let links = MeasuredLinks::parse(&text).with_context(shown)?;
-    Ok((links, crc32fast::hash(&text)))
+    let links = MeasuredLinks::parse(&text).with_context(|| inert::path(path))?;
+    Ok((Some(links), Some(crc32fast::hash(&text))))
 }
 
 #[derive(Debug, clap::Args)]

@@ -104,13 +104,9 @@ pub(crate) fn run(options: &Run) -> anyhow::Result<ExitCode> {
         return Err(Usage(what).into());
     }
     let tree_files = predict::tree_files(&options.trees)?;
-    let links = options
-        .links
-        .as_deref()
-        .map(predict::read_links)
-        .transpose()?;
+    let (links, _) = predict::links(options.links.as_deref())?;
     let given = Given {
-        links: links.map(|(links, _)| links),
+        links,
         tree_files,
         over_trees: Vec::new(),
     };
@@ -262,8 +258,8 @@ impl Runs<'_> {
             differs,
             proof,
             tried: Vec::new(),
-            not_proposed: proposals.not_proposed,
             considered: proposals.considered,
+            not_tried: proposals.not_tried,
             remarks,
             directory: Some(inert::path(&self.results.directory)),
         };

@@ -12,7 +12,7 @@ use collbench_text::output::{print, write_file};
 use collbench_tune::open_mpi::{self, Library, Version};
 use collbench_tune::predict::{Found, Given, Recorded, Results, Search, search};
 
-use crate::predict::{Measured, read_links, read_memory, tree_files};
+use crate::predict::{Measured, links, read_memory, tree_files};
 use crate::{Format, Usage};
 
 #[derive(Debug, clap::Args)]
@@ -94,16 +94,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     };
     let tree_files = tree_files(&options.trees)?;
     let files = RunFiles::open(trace)?;
-    let links = options
-        .measured
-        .links
-        .as_deref()
-        .map(read_links)
-        .transpose()?;
+    let (links, _) = links(options.measured.links.as_deref())?;
     let (over_trees, _) = read_memory(&options.measured.memory)?;
     let recorded = Recorded::read(&files, &mut |_| {})?;
     let given = Given {
-        links: links.map(|(links, _)| links),
+        links,
         tree_files,
         over_trees,
     };

@@ -145,16 +145,14 @@ impl Found<'_> {
     }
 
     fn calls_of<'a>(&'a self, of: &'a OfCalls) -> Calls<'a> {
-        let ran = of.classes.iter().filter_map(|number| {
-            let mut all = self.predictions.iter();
-            let prediction = all.find(|of| of.number == *number)?;
+        let ran = self.of_classes(of).map(|prediction| {
             let class = prediction.class;
-            Some(Ran {
+            Ran {
                 communicator: &class.communicator,
                 root: class.root,
                 algorithm: (!class.reported.is_empty()).then(|| class.reported.join(" + ")),
                 measured_ns: prediction.measured.into(),
-            })
+            }
         });
         let tried = of.found.as_ref().ok();
         Calls {

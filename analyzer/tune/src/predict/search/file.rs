@@ -142,22 +142,19 @@ impl Found<'_> {
 
     fn remark(&self, of: &OfCalls, text: &mut String) {
         let Some(chosen) = of.tree() else { return };
-        for (number, band) in of.classes.iter().zip(&chosen.predicted) {
-            let mut all = self.predictions.iter();
-            if let Some(prediction) = all.find(|of| of.number == *number) {
-                let on = match of.classes.len() {
-                    1 => String::new(),
-                    _ => format!(" on {}", quoted(&prediction.class.communicator)),
-                };
-                let _ = writeln!(
-                    text,
-                    "# {} of {} bytes{on}: {} instead of {} predicted",
-                    of.operation.name(),
-                    of.bytes,
-                    duration(band.median_ns as i64),
-                    duration(prediction.measured.median_ns as i64),
-                );
-            }
+        for (prediction, band) in self.of_classes(of).zip(&chosen.predicted) {
+            let on = match of.classes.len() {
+                1 => String::new(),
+                _ => format!(" on {}", quoted(&prediction.class.communicator)),
+            };
+            let _ = writeln!(
+                text,
+                "# {} of {} bytes{on}: {} instead of {} predicted",
+                of.operation.name(),
+                of.bytes,
+                duration(band.median_ns as i64),
+                duration(prediction.measured.median_ns as i64),
+            );
         }
     }
 

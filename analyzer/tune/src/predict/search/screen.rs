@@ -166,11 +166,7 @@ impl Found<'_> {
             counted(of.n_instances, "instance"),
             time(of.took_ns),
         );
-        for number in &of.classes {
-            let mut all = self.predictions.iter();
-            let Some(prediction) = all.find(|of| of.number == *number) else {
-                continue;
-            };
+        for prediction in self.of_classes(of) {
             let class = prediction.class;
             let ran = inert::line(&class.ran_in_words(), 120);
             let _ = writeln!(

@@ -214,7 +214,6 @@ fn without_a_proposal_the_page_says_why_for_each_kind_of_calls() {
         ..considered()
     };
     let outcome = Outcome {
-        not_proposed: considered.not_proposed(),
         considered,
         ..outcome(Vec::new(), 0, &[])
     };

@@ -21,8 +21,9 @@ pub(super) struct Proposed {
 #[derive(Default)]
 pub(super) struct Proposals {
     pub(super) all: Vec<Proposed>,
-    pub(super) not_proposed: Vec<String>,
     pub(super) considered: Considered,
+    /// Why there was no search, or a file that was given is not tried.
+    pub(super) not_tried: Vec<String>,
 }
 
 /// What is faster by a search of so long.
@@ -54,10 +55,9 @@ pub(super) fn propose(
                 own_file: None,
             }));
             proposals.considered = found.considered();
-            proposals.not_proposed = proposals.considered.not_proposed();
         }
         Err(why) => proposals
-            .not_proposed
+            .not_tried
             .push(format!("nothing is predicted: {why}")),
     }
     if tree_paths.is_empty() {
@@ -70,7 +70,7 @@ pub(super) fn propose(
                 proposal,
                 own_file: Some(path.clone()),
             }),
-            Err(why) => proposals.not_proposed.push(why),
+            Err(why) => proposals.not_tried.push(why),
         }
     }
     proposals
