@@ -42,7 +42,7 @@ pub use figure::Figure;
 pub use links::{LinksError, MeasuredClass, MeasuredLinks, OtherHosts};
 pub use memory::Memory;
 pub use own_trees::{LeftOut, NamedTreeFile};
-pub use parameters::{LinkClass, LinkTooFew, Parameters, UnknownHost};
+pub use parameters::{Deviations, LinkClass, LinkTooFew, Parameters, UnknownHost};
 pub use recorded::{Class, CollectiveCall, Instance, OwnTree, Pass, Recorded, Sample};
 pub use replay::Ratios;
 pub use score::{ClassScore, Compared, Score, ScoreError, Written, score};
@@ -66,6 +66,11 @@ const DRAWS_OF_INSTANCE: u64 = 15;
 /// Instances that identity needs, at least.
 const LEAST_INSTANCES: usize = 20;
 
+/// What did not run is not predicted more exactly than that, however well what ran is.
+const MOST_EXACT: f64 = 0.03;
+/// Tenths of the run in which what ran is compared.
+const TENTHS_COMPARED: usize = 5;
+
 /// Where the median of predicted by measured times must be for what ran, and where most of them must be.
 const IDENTITY: [f64; 2] = [0.95, 1.05];
 const MOST_WITHIN: [f64; 2] = [0.8, 1.25];
@@ -87,6 +92,8 @@ pub struct Band {
 pub struct Identity {
     /// The median of predicted by measured times.
     pub ratio: f64,
+    /// By which part of their time others may be predicted wrongly: what ran is in the tenth of the run in which that is worst.
+    pub error: f64,
     /// The part of the instances for which that is from 0.8 to 1.25.
     pub within: f64,
     /// Spearman's rank correlation of the predicted and the measured times of instances; `None` if all are equal.
@@ -211,9 +218,9 @@ impl Band {
         })
     }
 
-    /// The band with the error of the model, which is predicted by measured time of what ran, in both directions.
+    /// The band with the error of the model, a part of the time, in both directions.
     fn widened(self, error: f64) -> Self {
-        let factor = error.max(1.0 / error);
+        let factor = 1.0 + error;
         Self {
             p05_ns: self.p05_ns / factor,
             p95_ns: self.p95_ns * factor,
@@ -365,7 +372,7 @@ impl<'r, 'm> OfClass<'r, 'm> {
             let (trees, left_out) = self.trees(&known, tree_files);
             prediction.trees_left_out = left_out;
             candidates.extend(trees);
-            let error = prediction.identity.as_ref().map_or(1.0, |of| of.ratio);
+            let error = prediction.identity.as_ref().map_or(0.0, |of| of.error);
             let predicted = candidates.into_par_iter().filter_map(|modelled| {
                 let predicted = self.band(&modelled, DRAWS)?.widened(error);
                 let candidate = modelled.candidate;
@@ -442,7 +449,7 @@ impl<'r, 'm> OfClass<'r, 'm> {
         let predicted_ns = even.instances.iter().map(|instance| {
             let each = (0..DRAWS_OF_INSTANCE).map(|draw| {
                 let numbers = [self.number, 0, instance.position, draw];
-                let mut draws = evaluator.draws(&numbers);
+                let mut draws = evaluator.draws(&numbers, None);
                 evaluator.takes_ns(instance, figure, &mut draws)
             });
             Band::of(each.collect()).map_or(0.0, |predicted| predicted.median_ns)
@@ -454,12 +461,18 @@ impl<'r, 'm> OfClass<'r, 'm> {
             .map(|(predicted, measured)| predicted / measured.max(1.0))
             .collect();
         let n = ratios.len();
+        let tenths = ratios.chunks(n.div_ceil(TENTHS_COMPARED).max(1));
+        let error = tenths
+            .filter_map(|of| Band::of(of.to_vec()))
+            .map(|of| of.median_ns.max(1.0 / of.median_ns) - 1.0)
+            .fold(MOST_EXACT, f64::max);
         let within = part_within(&ratios);
         let band = Band::of(ratios).ok_or("nothing was compared")?;
         let median_ns = Band::of(measured_ns.clone()).map_or(1.0, |of| of.median_ns.max(1.0));
         let of_median: Vec<f64> = measured_ns.iter().map(|ns| ns / median_ns).collect();
         Ok(Identity {
             ratio: band.median_ns,
+            error,
             within,
             alike: part_within(&of_median),
             rank_correlation: rank_correlation(&predicted_ns, &measured_ns),
@@ -477,7 +490,7 @@ impl<'r, 'm> OfClass<'r, 'm> {
         let step = instances.len().div_ceil(n_evaluated);
         let mut evaluator = modelled.evaluator()?;
         let medians = (0..draws).map(|draw| {
-            let mut draws = evaluator.draws(&[self.number, 1, draw]);
+            let mut draws = evaluator.draws(&[self.number, 1, draw], Some(draw));
             let first = draw as usize % step;
             let some = instances[first..].iter().step_by(step);
             let times = some.map(|of| evaluator.takes_ns(of, figure, &mut draws));

@@ -9,7 +9,7 @@ use super::candidates::Candidate;
 use super::draws::Draws;
 use super::figure::Figure;
 use super::memory::Memory;
-use super::parameters::{Parameters, UnknownHost};
+use super::parameters::{Deviations, Parameters, UnknownHost};
 use super::recorded::{Class, Instance, Recorded};
 
 /// A schedule may have messages so many times as long as those that were recorded, and in any case such short ones, bytes.
@@ -28,8 +28,8 @@ pub(super) struct Measured {
 pub(super) struct Known<'m> {
     memory: &'m Memory,
     network: Network,
-    /// By class of links by how much messages deviated, ns, and how long the longest one was, bytes.
-    classes: Vec<(&'m [f64], u64)>,
+    /// By class of links by how much messages deviate, and how long the longest one was, bytes.
+    classes: Vec<(&'m Deviations, u64)>,
     is_one_host: bool,
 }
 
@@ -38,8 +38,8 @@ pub(super) struct Known<'m> {
 pub(super) struct Modelled<'m> {
     pub(super) candidate: Candidate,
     network: Network,
-    /// By class of links by how much messages deviated, ns.
-    deviations_ns: Vec<&'m [f64]>,
+    /// By class of links by how much messages deviate.
+    deviations: Vec<&'m Deviations>,
 }
 
 /// Why a schedule cannot be evaluated.
@@ -74,7 +74,7 @@ impl Measured {
             memory: &self.memory,
             network,
             classes: classes
-                .map(|class| (&class.deviations_ns[..], class.longest_bytes))
+                .map(|class| (&class.deviations, class.longest_bytes))
                 .collect(),
             is_one_host: hosts.iter().all(|host| *host == hosts[0]),
         })
@@ -103,10 +103,10 @@ impl<'m> Known<'m> {
             let mut numbers: BTreeMap<InMemory, usize> = BTreeMap::new();
             for &how in candidate.in_memory.values() {
                 let link = self.memory.link(class, self.is_one_host, how);
-                let (link, deviations_ns) = link.ok_or(Unknown::Memory(how.contributors))?;
+                let (link, deviations) = link.ok_or(Unknown::Memory(how.contributors))?;
                 numbers.entry(how).or_insert_with(|| {
                     network.classes.push(link);
-                    classes.push((deviations_ns, u64::MAX));
+                    classes.push((deviations, u64::MAX));
                     network.classes.len() - 1
                 });
             }
@@ -135,7 +135,7 @@ impl<'m> Known<'m> {
         Ok(Modelled {
             candidate,
             network,
-            deviations_ns: classes.into_iter().map(|(of, _)| of).collect(),
+            deviations: classes.into_iter().map(|(of, _)| of).collect(),
         })
     }
 }
@@ -157,9 +157,9 @@ pub(super) struct Evaluating<'e> {
 }
 
 impl<'e> Evaluating<'e> {
-    /// Deviations of messages that some numbers draw.
-    pub(super) fn draws(&self, numbers: &[u64]) -> Draws<'e> {
-        Draws::new(&self.of.deviations_ns, numbers)
+    /// Deviations of messages that some numbers draw, on links that `link` draws; without it, on those as their parameters are.
+    pub(super) fn draws(&self, numbers: &[u64], link: Option<u64>) -> Draws<'e> {
+        Draws::new(&self.of.deviations, numbers, link)
     }
 
     /// When each process leaves, ns, if it enters at such a time, ns, with deviations that are drawn.

@@ -101,6 +101,9 @@ pub struct MeasuredClass {
     pub link: Option<Link>,
     /// The longest messages that were measured, bytes; 0 where it does not know the gap per byte.
     pub longest_bytes: u64,
+    /// By how much a message takes longer on each of its links than on the median one, ns, by their round trips: how far they
+    /// differ, and how exactly they were measured.
+    pub offsets_ns: Vec<f64>,
 }
 
 /// The links of a links file.
@@ -278,9 +281,14 @@ impl MeasuredClass {
             }
             _ => None,
         };
+        let offsets_ns = one_way_ns.into_iter().flat_map(|one_way_ns| {
+            let each = round_trips_ns.iter();
+            each.map(move |ns| ns / 2.0 - one_way_ns)
+        });
         Self {
             name: class.name,
             link,
+            offsets_ns: offsets_ns.collect(),
             longest_bytes: per_byte_ns.and(longest_bytes).unwrap_or(0),
         }
     }

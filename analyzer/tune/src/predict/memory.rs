@@ -7,7 +7,7 @@ use collbench_schedules::Link;
 use collbench_schedules::own_trees::InMemory;
 
 use super::own_trees::collective;
-use super::parameters::{LEAST, quantile};
+use super::parameters::{Deviations, LEAST, quantile};
 use super::recorded::{Class, Instance, Pass};
 
 /// What is measured together: the same operation and payload, as many values that meet.
@@ -25,8 +25,8 @@ struct Meeting {
 #[derive(Debug, Clone)]
 struct Cost {
     median_ns: f64,
-    /// By how much they took longer, ns, in the order of time.
-    deviations_ns: Vec<f64>,
+    /// By how much they took longer, in the order of time.
+    deviations: Deviations,
 }
 
 /// What it costs that ranks of a host meet in its memory, as far as it was measured.
@@ -61,7 +61,10 @@ impl Memory {
             let deviations = times.iter().map(|ns| ns - median_ns);
             let cost = Cost {
                 median_ns,
-                deviations_ns: deviations.collect(),
+                deviations: Deviations {
+                    of_messages_ns: deviations.collect(),
+                    of_links_ns: Vec::new(),
+                },
             };
             (times.len() >= LEAST).then_some((meeting, cost))
         });
@@ -70,14 +73,14 @@ impl Memory {
         }
     }
 
-    /// How values of a class of calls get from one process of a host to another, with deviations, ns; `None` if it was
+    /// How values of a class of calls get from one process of a host to another, with deviations; `None` if it was
     /// not measured.
     pub(super) fn link(
         &self,
         class: &Class,
         is_one_host: bool,
         how: InMemory,
-    ) -> Option<(Link, &[f64])> {
+    ) -> Option<(Link, &Deviations)> {
         let cost = self.costs.get(&Meeting::of(class, is_one_host, how))?;
         let link = Link {
             send_overhead_ns: 0.0,
@@ -89,7 +92,7 @@ impl Memory {
             receive_gap_per_byte_ns: 0.0,
             eager_bytes: u64::MAX,
         };
-        Some((link, &cost.deviations_ns))
+        Some((link, &cost.deviations))
     }
 }
 

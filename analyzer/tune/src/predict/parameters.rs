@@ -40,9 +40,18 @@ pub struct LinkClass {
     pub longest_bytes: u64,
     /// The median of messages of each length, ns.
     usual_ns: BTreeMap<u64, f64>,
-    /// By how much messages took longer than that, ns: instance by instance in the order of time, since what delays one
-    /// message of an instance delays others.
-    pub deviations_ns: Vec<f64>,
+    /// How exactly its parameters are known.
+    pub deviations: Deviations,
+}
+
+/// By how much messages take longer than the parameters of their class say.
+#[derive(Debug, Clone, Default)]
+pub struct Deviations {
+    /// Of those that were recorded, ns: instance by instance in the order of time, since what delays one message of an instance
+    /// delays others.
+    pub of_messages_ns: Vec<f64>,
+    /// Of all messages on one link of the class, ns; empty where that is not known.
+    pub of_links_ns: Vec<f64>,
 }
 
 /// Classes of links, and which class the links between hosts are of.
@@ -181,7 +190,7 @@ impl Parameters {
             if let (Some(&number), Some(ns)) = (number, ns) {
                 let class = &mut self.classes[number];
                 if let Some(usual_ns) = class.usual_ns.get(&sample.bytes) {
-                    class.deviations_ns.push(ns as f64 - usual_ns);
+                    class.deviations.of_messages_ns.push(ns as f64 - usual_ns);
                 }
             }
         });
@@ -395,7 +404,10 @@ impl LinkClass {
             n_messages,
             longest_bytes: class.longest_bytes,
             usual_ns: messages.usual_ns(),
-            deviations_ns: Vec::new(),
+            deviations: Deviations {
+                of_messages_ns: Vec::new(),
+                of_links_ns: class.offsets_ns.clone(),
+            },
         }
     }
 
@@ -445,7 +457,7 @@ impl LinkClass {
             n_messages,
             longest_bytes,
             usual_ns,
-            deviations_ns: Vec::new(),
+            deviations: Deviations::default(),
         })
     }
 }

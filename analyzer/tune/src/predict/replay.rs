@@ -123,7 +123,7 @@ impl<'r> Replay<'r> {
                 if let Some(evaluator) = evaluator {
                     let first_ns = enters_ns.iter().copied().fold(f64::MAX, f64::min);
                     enters_ns.iter_mut().for_each(|ns| *ns -= first_ns);
-                    let mut draws = evaluator.draws(&[2, draw, number as u64]);
+                    let mut draws = evaluator.draws(&[2, draw, number as u64], Some(draw));
                     let leaves_ns = evaluator.leaves_ns(&enters_ns, &mut draws);
                     ranks()
                         .zip(leaves_ns)
@@ -144,7 +144,7 @@ impl<'r> Replay<'r> {
     }
 
     /// How long the run takes with `changed`, compared with `ran`, for the same draws; with the error of the model, a part of
-    /// the time.
+    /// the time as it ran.
     pub(super) fn compared(
         &self,
         ran_ns: &[f64],
@@ -153,16 +153,12 @@ impl<'r> Replay<'r> {
     ) -> Option<Ratios> {
         let changed_ns = self.takes_ns(changed);
         let ratios = changed_ns.iter().zip(ran_ns.iter().cycle());
-        let band = Band::of(
-            ratios
-                .map(|(changed, ran)| changed / ran.max(1.0))
-                .collect(),
-        )?
-        .widened(1.0 + error);
+        let ratios = ratios.map(|(changed, ran)| changed / ran.max(1.0));
+        let band = Band::of(ratios.collect())?;
         Some(Ratios {
-            p05: band.p05_ns,
+            p05: band.p05_ns - error,
             median: band.median_ns,
-            p95: band.p95_ns,
+            p95: band.p95_ns + error,
         })
     }
 }

@@ -323,7 +323,7 @@ impl<'r> Searcher<'_, 'r> {
         }
         let classes = of
             .iter()
-            .map(|of| OfClass::new(self.model, of.number, self.groups, self.options.seed));
+            .map(|of| OfClass::new(self.model, of, self.groups, self.options.seed));
         let objective = Objective::new(classes.collect::<Result<_, _>>()?);
         let errors = of.iter().filter_map(|of| of.identity.as_ref().ok());
         let error = errors
@@ -482,11 +482,9 @@ impl<'r> Searcher<'_, 'r> {
             .iter()
             .zip(&modelled)
             .map(|(of, modelled)| {
-                let band = self
-                    .model
-                    .class(of.number)
-                    .band(modelled, self.options.draws_of_class)?;
-                Some(band.widened(1.0 + error))
+                let class = self.model.class(of.number);
+                let band = class.band(modelled, self.options.draws_of_class)?;
+                Some(band.widened(of.error))
             });
         let predicted = predicted.collect::<Option<_>>()?;
         let bits = objective.bits(&trial);

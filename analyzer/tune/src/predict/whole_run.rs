@@ -78,6 +78,7 @@ impl WholeRun<'_> {
             if changed.iter().all(Option::is_none) {
                 continue;
             }
+            let error = error + self.width_of_classes(&changed)? / run.took_ns;
             for (changed, ran) in changed.iter_mut().zip(&ran) {
                 if changed.is_none() {
                     changed.clone_from(ran);
@@ -93,9 +94,21 @@ impl WholeRun<'_> {
     fn error_of_classes(&self, took_ns: f64) -> f64 {
         let errors = self.predictions.iter().filter_map(|of| {
             let identity = of.identity.as_ref().ok()?;
-            Some((identity.ratio - 1.0).abs() * of.all_ns())
+            Some(identity.error * of.all_ns())
         });
         errors.sum::<f64>() / took_ns
+    }
+
+    /// How far the times of all instances of what is changed are from the middle of their bands, ns, if it is the same end of the
+    /// band for all of them.
+    fn width_of_classes(&self, changed: &[Option<Modelled<'_>>]) -> Option<f64> {
+        let widths = self.predictions.iter().filter_map(|of| {
+            let modelled = changed[of.number].as_ref()?;
+            let band = self.model.class(of.number).band(modelled, self.draws);
+            let n = of.class.n_instances as f64;
+            Some(band.map(|band| n * (band.p95_ns - band.p05_ns) / 2.0))
+        });
+        widths.sum()
     }
 
     /// What classes run, as far as it is predicted, and `candidate` says it.

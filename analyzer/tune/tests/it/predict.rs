@@ -540,7 +540,7 @@ fn links_that_were_measured_count_more_than_those_of_the_run() {
         predictions
             .links
             .iter()
-            .all(|link| link.is_measured && !link.deviations_ns.is_empty())
+            .all(|link| link.is_measured && !link.deviations.of_messages_ns.is_empty())
     );
     let text = predictions.to_text();
     assert!(

@@ -15,7 +15,7 @@ use super::super::figure::Figure;
 use super::super::known::{Known, Modelled};
 use super::super::own_trees::{TreeOfCall, call, checksum, places, schedule_over};
 use super::super::recorded::Class;
-use super::super::{Method, Model};
+use super::super::{Method, Model, Prediction};
 use super::lateness;
 
 /// Instances of each class by which trials are compared while there are many of them, and at the end.
@@ -54,6 +54,8 @@ pub(super) struct OfClass<'r, 'm> {
     pub(super) class: &'r Class,
     pub(super) number: usize,
     pub(super) places: Vec<Place>,
+    /// By which part of its time what ran is predicted wrongly, in one tenth of the run.
+    pub(super) error: f64,
     known: Known<'m>,
     ran: Candidate,
     algorithms: Vec<Candidate>,
@@ -83,18 +85,20 @@ pub(super) struct Objective<'r, 'm> {
 }
 
 impl<'r, 'm> OfClass<'r, 'm> {
-    /// A class by its index.
+    /// A class of which what ran is predicted.
     ///
     /// # Errors
-    /// Says why nothing can be predicted of it.
+    /// Says why nothing else can be predicted of it.
     pub(super) fn new(
         model: &'m Model<'r>,
-        number: usize,
+        prediction: &Prediction<'r>,
         groups: &TreeRules,
         seed: u64,
     ) -> Result<Self, String> {
+        let number = prediction.number;
         let of = model.class(number);
         let class = of.class;
+        let identity = prediction.identity.as_ref().map_err(String::clone)?;
         let known = of.known().map_err(|error| error.to_string())?;
         let ran = candidates::that_ran(model.library, class);
         let ran = ran.ok_or("no messages of its calls were recorded")?;
@@ -121,6 +125,7 @@ impl<'r, 'm> OfClass<'r, 'm> {
             class,
             number,
             places,
+            error: identity.error,
             known,
             ran,
             algorithms: candidates::candidates(model.library, class),
@@ -189,7 +194,7 @@ impl<'r, 'm> OfClass<'r, 'm> {
         let mut evaluator = modelled.evaluator()?;
         let figure = Figure::of(self.class.operation, self.class.root);
         let times = self.sampled(which).map(|of| {
-            let mut draws = evaluator.draws(&[self.number as u64, 4, of.position]);
+            let mut draws = evaluator.draws(&[self.number as u64, 4, of.position], None);
             let leaves_ns = evaluator.leaves_ns(&of.enters_ns, &mut draws);
             figure.takes_ns(&of.enters_ns, leaves_ns)
         });
