@@ -1,8 +1,8 @@
 //! The agreement inside `MPI_Init`: whether trees are used at all.
 //!
 //! As with the exchange of stamps, no message is sent to a process that does not expect it: the
-//! processes first find in a file that all of them have this library. Then the first one sends out
-//! what the tree file says, each says where it runs, and all make a communicator of ours.
+//! processes first find in a file that all of them have this library. Then each says where it runs,
+//! and which tree file it has read, and all make a communicator of ours.
 
 use std::fs;
 use std::io;
@@ -27,6 +27,9 @@ use crate::exchange::{CommunicatorTransport, Decision, Registry, TIMEOUT, Transp
 use crate::host::Clock;
 use crate::mpi::{Handle, MpiLibrary, address_of, call_mpi, find_function, replace_functions};
 use crate::process::say;
+
+/// The file begins with its checksum.
+const CRC32_BYTES: usize = size_of::<u32>();
 
 /// The world of this process, when `MPI_Init` has just made it.
 #[derive(Debug, Clone, Copy)]
@@ -59,8 +62,8 @@ enum NoTrees {
          and no statically linked program"
     )]
     NotAll { recorded: u32, world_size: u32 },
-    #[error("{path}: {error}")]
-    File { path: PathBuf, error: String },
+    #[error("{0}: it is not the same file on all hosts, or not what collbench-record has written")]
+    File(PathBuf),
     #[error("another process could not use them")]
     Another,
     #[error(
@@ -81,9 +84,10 @@ pub(crate) fn begin_trees(library: MpiLibrary, world: NewWorld, path: &Path) {
         Ok(()) => {}
         // It happens to all.
         Err(NoTrees::Another) => {}
-        Err(NoTrees::File { .. } | NoTrees::Registry { .. }) if world.rank > 0 => {}
         Err(
-            NoTrees::Sessions
+            NoTrees::File(_)
+            | NoTrees::Registry { .. }
+            | NoTrees::Sessions
             | NoTrees::UnknownAbi
             | NoTrees::NotAll { .. }
             | NoTrees::Devices
@@ -105,31 +109,28 @@ fn try_begin(library: MpiLibrary, world: NewWorld, path: &Path) -> Result<(), No
     let constants = TreeConstants::of(library.abi).ok_or(NoTrees::UnknownAbi)?;
     let location = Location::of_this_process();
     let registry = agree_on_presence(world, path, &location)?;
-    // From here on all processes are here, and make the same calls of the library.
-    let content = send_out(&library, world.rank, path)?;
+    // From here on all processes are here, and make the same calls of the library. The file was
+    // complete before they were started.
+    let content = fs::read(path).unwrap_or_default();
     let mut rules = decoded(&content);
     if !world.is_recorded {
         rules.iter_mut().for_each(without_collectors);
     }
     let functions = functions();
-    let own = match (&rules, &functions) {
-        (Some(_), Ok(_)) if may_have_devices() => Readiness::Devices,
-        (Some(_), Ok(_)) => Readiness::Ready,
-        _ => Readiness::NotReady,
+    let readiness = match (&rules, &functions) {
+        (None, _) => Readiness::NoFile,
+        (_, Err(_)) => Readiness::NotReady,
+        _ if may_have_devices() => Readiness::Devices,
+        _ => Readiness::Ready,
     };
-    let (locations, all) = exchange(&library, world.size, &location, own)?;
+    let (locations, all) = exchange(&library, world.size, &location, readiness, &content)?;
     if world.rank == 0 {
         registry.remove();
     }
-    if all == Readiness::Devices {
-        return Err(NoTrees::Devices);
-    }
     let (Some(rules), Ok(functions), Readiness::Ready) = (rules, functions, all) else {
-        return Err(match world.rank {
-            0 if content.is_empty() => NoTrees::File {
-                path: path.to_owned(),
-                error: "it is not there, or not what collbench-record has written".to_owned(),
-            },
+        return Err(match all {
+            Readiness::Devices => NoTrees::Devices,
+            Readiness::NoFile => NoTrees::File(path.to_owned()),
             _ => NoTrees::Another,
         });
     };
@@ -206,32 +207,6 @@ fn agree_on_presence(
     }
 }
 
-/// The content of the file, which the first process reads; nothing if it cannot.
-fn send_out(library: &MpiLibrary, rank: u32, path: &Path) -> Result<Vec<u8>, NoTrees> {
-    let mut content = match rank {
-        0 => fs::read(path).unwrap_or_default(),
-        _ => Vec::new(),
-    };
-    let mut n_bytes = (content.len() as u64).to_le_bytes();
-    broadcast(library, &mut n_bytes)?;
-    content.resize(u64::from_le_bytes(n_bytes) as usize, 0);
-    // The address of nothing may be one that means something to the library: 1 is MPI_IN_PLACE.
-    if !content.is_empty() {
-        broadcast(library, &mut content)?;
-    }
-    Ok(content)
-}
-
-fn broadcast(library: &MpiLibrary, bytes: &mut [u8]) -> Result<(), NoTrees> {
-    let address = bytes.as_mut_ptr() as usize;
-    let code = call_mpi!(c"PMPI_Bcast";
-        address, bytes.len(), library.byte, 0, library.comm_world);
-    match code {
-        0 => Ok(()),
-        _ => Err(NoTrees::Failed("MPI_Bcast")),
-    }
-}
-
 /// Gives each host the site that the first process finds by round trips between the hosts.
 fn find_sites(library: &MpiLibrary, rank: u32, hosts: &mut Hosts) -> Result<(), NoTrees> {
     let leaders = hosts.first_ranks();
@@ -269,7 +244,7 @@ fn find_sites(library: &MpiLibrary, rank: u32, hosts: &mut Hosts) -> Result<(), 
 
 /// What the file says; `None` if it is not what collbench-record has written.
 fn decoded(content: &[u8]) -> Option<TreeRules> {
-    let (crc32, encoded) = content.split_first_chunk()?;
+    let (crc32, encoded) = content.split_first_chunk::<CRC32_BYTES>()?;
     decode_meta(encoded, u32::from_le_bytes(*crc32)).ok()
 }
 
@@ -291,7 +266,20 @@ enum Readiness {
     Ready,
     /// Buffers may be in memory that it cannot read.
     Devices,
+    /// It has not the file that the others have.
+    NoFile,
     NotReady,
+}
+
+impl Readiness {
+    fn decoded(byte: u8) -> Self {
+        match byte {
+            0 => Self::Ready,
+            1 => Self::Devices,
+            2 => Self::NoFile,
+            _ => Self::NotReady,
+        }
+    }
 }
 
 /// Where all processes run, by world rank, and whether all can use trees.
@@ -300,10 +288,14 @@ fn exchange(
     n_processes: u32,
     own: &Location,
     readiness: Readiness,
+    content: &[u8],
 ) -> Result<(Vec<Location>, Readiness), NoTrees> {
-    const BYTES: usize = ENTRY_BYTES + 1;
+    /// The location, readiness, and the checksum at the begin of the file.
+    const BYTES: usize = ENTRY_BYTES + 1 + CRC32_BYTES;
     let mut given = [readiness as u8; BYTES];
     given[..ENTRY_BYTES].copy_from_slice(&own.encoded());
+    let crc32 = content.first_chunk::<CRC32_BYTES>().copied();
+    given[ENTRY_BYTES + 1..].copy_from_slice(&crc32.unwrap_or_default());
     let mut all = vec![[0u8; BYTES]; n_processes as usize];
     let (from, to) = (address_of(&mut given), all.as_mut_ptr() as usize);
     let (byte, comm) = (library.byte, library.comm_world);
@@ -316,11 +308,14 @@ fn exchange(
         Some(Location::decoded(location))
     };
     let locations = all.iter().filter_map(location).collect();
-    let greatest = all.iter().map(|entry| entry[ENTRY_BYTES]).max();
-    let of_all = match greatest {
-        Some(0) => Readiness::Ready,
-        Some(1) => Readiness::Devices,
-        _ => Readiness::NotReady,
+    let each = all
+        .iter()
+        .map(|entry| Readiness::decoded(entry[ENTRY_BYTES]));
+    let of_all = each.max().unwrap_or(Readiness::NotReady);
+    let is_other = |entry: &[u8; BYTES]| entry[ENTRY_BYTES + 1..] != all[0][ENTRY_BYTES + 1..];
+    let of_all = match all.iter().any(is_other) {
+        true => of_all.max(Readiness::NoFile),
+        false => of_all,
     };
     Ok((locations, of_all))
 }
