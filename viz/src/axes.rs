@@ -2,6 +2,7 @@
 //! plotters provides the scales; its own ticks are missing on a logarithmic axis of less than a
 //! decade, so the ticks are chosen here.
 
+use collbench_text::quantity::tick;
 use plotters::chart::ChartContext;
 use plotters::coord::ranged1d::AsRangedCoord;
 use plotters::prelude::{Cartesian2d, ChartBuilder, IntoDrawingArea};
@@ -38,6 +39,15 @@ pub(crate) struct Axis<'a> {
     pub(crate) words: &'a str,
     pub(crate) ticks: &'a [f64],
     pub(crate) tick: &'a dyn Fn(f64) -> String,
+}
+
+impl Axis<'_> {
+    /// An axis without ticks and title.
+    pub(crate) const NONE: Self = Axis {
+        words: "",
+        ticks: &[],
+        tick: &tick,
+    };
 }
 
 /// Opens a chart at `place` with grid and axes.

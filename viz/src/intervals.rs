@@ -7,7 +7,7 @@ use collbench_text::quantity::{TimeUnit, fine_duration, tick};
 
 use crate::axes::{self, Axis, BELOW, PLOT_WIDTH, Place, RIGHT, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
-use crate::style;
+use crate::style::{self, CHART, Style};
 use crate::svg::{Anchor, Sheet, UNIT, text_width};
 use crate::text::cut;
 use crate::{CurveAxis, Quantity, Text};
@@ -29,13 +29,14 @@ const TICKS: usize = 9;
 /// The axis ends at so many times the largest value, if intervals are longer.
 const MOST_TIMES: f64 = 1.6;
 
-/// Rules that the picture adds on light paper.
-const LIGHT: &str = "\
+/// Rules that the picture adds.
+const INTERVALS: Style<'static> = Style {
+    light: "\
 .cap{stroke-width:1.6px;fill:none}
 .reference{stroke:#c81414;stroke-width:1.6px;fill:none}
-";
-/// Differences on a dark screen.
-const DARK: &str = ".reference{stroke:#ff6b6b}\n";
+",
+    dark: ".reference{stroke:#ff6b6b}\n",
+};
 
 /// A value with its interval.
 #[derive(Debug, Clone)]
@@ -184,13 +185,8 @@ impl Intervals {
                 format!("{}: {}", row.name.as_str(), marks.join(", "))
             })
             .collect();
-        sheet.finish(
-            id,
-            self.finding.as_str(),
-            &format!("{}: {}.", self.axis.words.as_str(), words.join("; ")),
-            &[style::LIGHT, style::CHART_LIGHT, LIGHT].concat(),
-            &[style::DARK, style::CHART_DARK, DARK].concat(),
-        )
+        let description = format!("{}: {}.", self.axis.words, words.join("; "));
+        sheet.finish(id, &self.finding, &description, &[CHART, INTERVALS])
     }
 
     fn draw_rows(&self, sheet: &Sheet, place: Place) -> Drawn {
@@ -211,12 +207,7 @@ impl Intervals {
             ticks: &ticks,
             tick: &|value| tick(value / of_unit),
         };
-        let y_axis = Axis {
-            words: "",
-            ticks: &[],
-            tick: &tick,
-        };
-        let chart = axes::open(sheet, place, (0.0..end, 0.0..1.0), (&x_axis, &y_axis))?;
+        let chart = axes::open(sheet, place, (0.0..end, 0.0..1.0), (&x_axis, &Axis::NONE))?;
         let x = |value: f64| {
             let area = chart.plotting_area();
             area.map_coordinate(&(value.min(end), 0.0)).0

@@ -1,13 +1,13 @@
 //! The message matrix: who sends to whom, and how long it takes.
 
 use collbench_text::quantity::counted_grouped;
-use plotters_backend::BackendCoord;
 
+use crate::Text;
 use crate::frame::{Head, MARGIN, WIDTH};
 use crate::hops::{Grade, Kind, Medians};
-use crate::svg::{Anchor, Sheet, UNIT, text_width};
+use crate::style::{HEAT, TREE};
+use crate::svg::{Anchor, Sheet, at, text_width};
 use crate::timemap::{Heading, StageTime};
-use crate::{Text, style};
 
 /// The messages from one process to another.
 #[derive(Debug, Clone, Copy)]
@@ -124,13 +124,8 @@ impl MessageMatrix {
         sheet.rectangle("frame", from, to);
         self.draw_names(&sheet, top, cell);
         draw_legend(&sheet, top + side + 24.0, &legend);
-        sheet.finish(
-            id,
-            self.heading.finding.as_str(),
-            &format!("Message matrix of {subtitle}."),
-            &[style::LIGHT, style::HEAT_LIGHT, style::TREE_LIGHT].concat(),
-            &[style::DARK, style::HEAT_DARK, style::TREE_DARK].concat(),
-        )
+        let description = format!("Message matrix of {subtitle}.");
+        sheet.finish(id, &self.heading.finding, &description, &[HEAT, TREE])
     }
 
     fn words(&self, traffic: &Traffic) -> String {
@@ -275,11 +270,6 @@ fn draw_legend(sheet: &Sheet, top: f64, legend: &[(Grade, String)]) {
         let text = at(left + 32.0, y + 4.0);
         sheet.text(text, Anchor::Start, "minor", &format!("transfer: {words}"));
     }
-}
-
-fn at(x: f64, y: f64) -> BackendCoord {
-    let tenths = |px: f64| (px * f64::from(UNIT)).round() as i32;
-    (tenths(x), tenths(y))
 }
 
 #[cfg(test)]

@@ -11,11 +11,9 @@ mod bars;
 mod color;
 mod map;
 
-use plotters_backend::BackendCoord;
-
 use crate::Text;
 use crate::frame::Head;
-use crate::svg::UNIT;
+use crate::svg::at;
 
 /// Which ratio a grid shows: which values are good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,10 +167,4 @@ impl RatioBars {
             values: values.map(|value| value.filter(is_drawn)).collect(),
         });
     }
-}
-
-/// px in logical units.
-fn at(x: f64, y: f64) -> BackendCoord {
-    let unit = f64::from(UNIT);
-    ((x * unit).round() as i32, (y * unit).round() as i32)
 }

@@ -7,7 +7,7 @@ use collbench_text::quantity::{TimeUnit, fine_duration, tick};
 use crate::Text;
 use crate::axes::{self, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
-use crate::style;
+use crate::style::{self, CHART};
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::cut;
 
@@ -115,13 +115,8 @@ impl StackedBars {
         let drawn = self.draw_bars(&sheet, place);
         report_refusal(drawn, &sheet, (LEFT, top + 20));
         let words: Vec<String> = self.rows.iter().map(Row::words).collect();
-        sheet.finish(
-            id,
-            self.finding.as_str(),
-            &format!("Times and their parts: {}.", words.join("; ")),
-            &[style::LIGHT, style::CHART_LIGHT].concat(),
-            &[style::DARK, style::CHART_DARK].concat(),
-        )
+        let description = format!("Times and their parts: {}.", words.join("; "));
+        sheet.finish(id, &self.finding, &description, &[CHART])
     }
 
     fn draw_bars(&self, sheet: &Sheet, place: Place) -> Drawn {
@@ -135,12 +130,7 @@ impl StackedBars {
             ticks: &ticks,
             tick: &|ns| tick(ns / unit.ns),
         };
-        let y_axis = Axis {
-            words: "",
-            ticks: &[],
-            tick: &tick,
-        };
-        let chart = axes::open(sheet, place, (0.0..end, 0.0..1.0), (&x_axis, &y_axis))?;
+        let chart = axes::open(sheet, place, (0.0..end, 0.0..1.0), (&x_axis, &Axis::NONE))?;
         let x = |ns: f64| chart.plotting_area().map_coordinate(&(ns, 0.0)).0;
         if self.rows.is_empty() {
             let middle = (LEFT + PLOT_WIDTH / 2) as i32 * UNIT;

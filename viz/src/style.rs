@@ -25,8 +25,18 @@ pub(crate) fn dash(idx: usize) -> String {
     format!("d{}", idx % N_DASHES)
 }
 
-/// Rules for light paper, and for print.
-pub(crate) const LIGHT: &str = "\
+/// Rules of a style sheet, one a line.
+#[derive(Clone, Copy)]
+pub(crate) struct Style<'a> {
+    /// For light paper, and for print.
+    pub(crate) light: &'a str,
+    /// Differences on a dark screen.
+    pub(crate) dark: &'a str,
+}
+
+/// Those of all pictures.
+pub(crate) const ALL: Style<'static> = Style {
+    light: "\
 text{font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif;font-size:12px;fill:#1a1a1a}
 .paper{fill:#fff}
 .heading{font-size:18px;font-weight:600}
@@ -63,10 +73,8 @@ polyline.line,.line polyline{stroke-width:1.8px;stroke-linejoin:round;fill:none}
 circle{stroke-dasharray:none}
 .outer{fill-opacity:.16;stroke:none}
 .inner{fill-opacity:.32;stroke:none}
-";
-
-/// Differences on a dark screen.
-pub(crate) const DARK: &str = "\
+",
+    dark: "\
 text{fill:#e6e6e6}
 .paper{fill:#161616}
 .minor,.tick{fill:#b8b8b8}
@@ -83,27 +91,29 @@ text{fill:#e6e6e6}
 .k1{stroke:#f07d22;fill:#f07d22}
 .k2{stroke:#1fbf92;fill:#1fbf92}
 .k4,.extreme{stroke:#fff;fill:#fff}
-";
+",
+};
 
-/// Rules that charts of one quantity over another add to [`LIGHT`].
-pub(crate) const CHART_LIGHT: &str = "\
+/// Rules that charts of one quantity over another add to [`ALL`].
+pub(crate) const CHART: Style<'static> = Style {
+    light: "\
 .point{stroke:none}
 .fit polyline,polyline.fit-line{stroke:#4d4d4d;stroke-width:1px;stroke-dasharray:5 4;fill:none}
 .slow{fill:#d55e00;stroke:#d55e00;stroke-width:1px}
 .ring{fill:none;stroke:#1a1a1a;stroke-width:1.2px}
 .mark{fill:none;stroke:#1a1a1a;stroke-width:1.4px;pointer-events:none}
 .bar:hover rect{fill-opacity:.6}
-";
-
-/// Differences of [`CHART_LIGHT`] on a dark screen.
-pub(crate) const CHART_DARK: &str = "\
+",
+    dark: "\
 .fit polyline,polyline.fit-line{stroke:#b8b8b8}
 .slow{fill:#f07d22;stroke:#f07d22}
 .ring,.mark{stroke:#e6e6e6}
-";
+",
+};
 
-/// Rules of heat maps, on light paper. The shades differ in lightness.
-pub(crate) const HEAT_LIGHT: &str = "\
+/// Rules of heat maps. The shades differ in lightness.
+pub(crate) const HEAT: Style<'static> = Style {
+    light: "\
 .blank{fill:none;pointer-events:all}
 .step0{fill:#deebf7}
 .step1{fill:#c6dbef}
@@ -120,10 +130,8 @@ pub(crate) const HEAT_LIGHT: &str = "\
 .cell:hover rect,.ranks:hover path{stroke:#1a1a1a;stroke-width:1px}
 .bar-room{fill:#f4f4f4}
 .bar{fill:#767676}
-";
-
-/// Rules of heat maps, on a dark screen.
-pub(crate) const HEAT_DARK: &str = "\
+",
+    dark: "\
 .step0{fill:#1d2b3a}
 .step1{fill:#1e3c58}
 .step2{fill:#205078}
@@ -136,11 +144,13 @@ pub(crate) const HEAT_DARK: &str = "\
 .frame{stroke:#666}
 .bar-room{fill:#212121}
 .bar{fill:#8c8c8c}
-";
+",
+};
 
-/// Rules that trees and message matrices add to [`HEAT_LIGHT`], on light paper: usual hops are pale,
-/// and those that take far longer than the median of their kind differ from all others in hue.
-pub(crate) const TREE_LIGHT: &str = "\
+/// Rules that trees and message matrices add to [`HEAT`]: usual hops are pale, and those that take far longer than
+/// the median of their kind differ from all others in hue.
+pub(crate) const TREE: Style<'static> = Style {
+    light: "\
 .way{fill:none;stroke-linejoin:round}
 .hop0 polyline{stroke:#9ecae1;stroke-width:1.4px}
 .hop1 polyline{stroke:#4292c6;stroke-width:2.4px}
@@ -154,10 +164,8 @@ pub(crate) const TREE_LIGHT: &str = "\
 .node{stroke:#4d4d4d;stroke-width:1px}
 .unknown{fill:#fff;stroke:#8c8c8c;stroke-width:1px}
 .border{stroke:#8c8c8c;stroke-width:1px;fill:none}
-";
-
-/// Differences of [`TREE_LIGHT`] on a dark screen.
-pub(crate) const TREE_DARK: &str = "\
+",
+    dark: "\
 .hop0 polyline{stroke:#205078}
 .hop1 polyline{stroke:#4a8fcb}
 .hop2 polyline{stroke:#d4e8fb}
@@ -168,10 +176,12 @@ pub(crate) const TREE_DARK: &str = "\
 .field3{fill:#f07d22}
 .node{stroke:#b8b8b8}
 .unknown{fill:#161616}
-";
+",
+};
 
-/// Rules that timelines of instances add to [`LIGHT`]: what is waiting is pale.
-pub(crate) const TIMELINE_LIGHT: &str = "\
+/// Rules that timelines of instances add to [`ALL`]: what is waiting is pale.
+pub(crate) const TIMELINE: Style<'static> = Style {
+    light: "\
 .wait{fill:#f2b880}
 .work{fill:#0072b2}
 .pending{fill:#8c8c8c}
@@ -187,10 +197,8 @@ pub(crate) const TIMELINE_LIGHT: &str = "\
 .slow polyline{stroke:#d55e00;stroke-width:2px;stroke-opacity:1}
 .slow .head{fill:#d55e00}
 .label{font-weight:600}
-";
-
-/// Differences of [`TIMELINE_LIGHT`] on a dark screen.
-pub(crate) const TIMELINE_DARK: &str = "\
+",
+    dark: "\
 .wait{fill:#8a5a24}
 .work{fill:#56b4e9}
 .call:hover .work{fill:#a8dcff}
@@ -203,10 +211,12 @@ pub(crate) const TIMELINE_DARK: &str = "\
 .head{fill:#e6e6e6}
 .slow polyline{stroke:#f07d22}
 .slow .head{fill:#f07d22}
-";
+",
+};
 
-/// Rules that graphs add to [`LIGHT`].
-pub(crate) const GRAPH_LIGHT: &str = "\
+/// Rules that graphs add to [`ALL`].
+pub(crate) const GRAPH: Style<'static> = Style {
+    light: "\
 .node{fill:#f4f4f4;stroke:#767676;stroke-width:1px}
 .culprit{stroke:#1a1a1a;stroke-width:3px}
 .edge{fill:#8fb8d8;stroke:none}
@@ -214,17 +224,16 @@ pub(crate) const GRAPH_LIGHT: &str = "\
 .heavy{fill:#d55e00;stroke:#1a1a1a;stroke-width:1.2px}
 .heavy-middle{fill:none;stroke:#1a1a1a;stroke-width:1.4px;stroke-dasharray:7 4}
 .never{fill:none;stroke:#a6a6a6;stroke-width:1px;stroke-dasharray:1.5 4}
-";
-
-/// Differences of [`GRAPH_LIGHT`] on a dark screen.
-pub(crate) const GRAPH_DARK: &str = "\
+",
+    dark: "\
 .node{fill:#212121;stroke:#8c8c8c}
 .culprit{stroke:#e6e6e6}
 .edge{fill:#3b6a8f}
 .heavy{fill:#c25a10;stroke:#e6e6e6}
 .heavy-middle{stroke:#fff}
 .never{fill:none;stroke:#666}
-";
+",
+};
 
 #[cfg(test)]
 mod tests {
@@ -234,7 +243,8 @@ mod tests {
     #[test]
     fn no_two_dashes_are_the_same() {
         let dash_of = |idx: usize| {
-            let rule = LIGHT
+            let rule = ALL
+                .light
                 .lines()
                 .find_map(|line| line.strip_prefix(&format!(".{}{{", dash(idx))));
             rule.unwrap_or("solid")
@@ -265,7 +275,7 @@ mod tests {
 
     #[test]
     fn steps_differ_in_lightness_alone() {
-        for (rules, is_dark) in [(HEAT_LIGHT, false), (HEAT_DARK, true)] {
+        for (rules, is_dark) in [(HEAT.light, false), (HEAT.dark, true)] {
             let luminances = step_luminances(rules);
             for pair in luminances.windows(2) {
                 let (low, high) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
@@ -282,7 +292,7 @@ mod tests {
         looks.dedup();
         assert_eq!(looks.len(), 56);
         for idx in 0..N_COLORS {
-            assert!(LIGHT.contains(&format!("\n.k{idx}{{")), "colour {idx}");
+            assert!(ALL.light.contains(&format!("\n.k{idx}{{")), "colour {idx}");
         }
     }
 }

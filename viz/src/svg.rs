@@ -17,6 +17,8 @@ use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
 };
 
+use crate::Text;
+use crate::style::{self, Style};
 use crate::text::{cut, escape};
 
 /// Logical units per px.
@@ -169,20 +171,11 @@ impl Sheet {
 
     /// The whole document, an `svg` element whose ids and style rules are all below `id`.
     ///
-    /// `style` has lines `selector{..}`; `dark` has those of the dark scheme.
-    pub(crate) fn finish(
-        &self,
-        id: &str,
-        title: &str,
-        desc: &str,
-        style: &str,
-        dark: &str,
-    ) -> String {
-        let style = format!(
-            "<style>\n{}</style>\n",
-            rules_below(&format!("#{id}"), style, dark)
-        );
-        self.document((id, "picture"), title, desc, &style)
+    /// Its rules are those of all pictures, and those that it adds.
+    pub(crate) fn finish(&self, id: &str, title: &Text, desc: &str, adds: &[Style<'_>]) -> String {
+        let rules = rules_below(&format!("#{id}"), adds);
+        let style = format!("<style>\n{rules}</style>\n");
+        self.document((id, "picture"), title.as_str(), desc, &style)
     }
 
     /// The whole document, an `svg` element of some classes without style rules: the page has those of all of
@@ -222,19 +215,23 @@ impl Sheet {
     }
 }
 
-/// The rules of a style sheet and its dark scheme, with every selector below another.
-pub(crate) fn rules_below(selector: &str, style: &str, dark: &str) -> String {
+/// The rules of all pictures and those that are added, with every selector below another.
+pub(crate) fn rules_below(selector: &str, adds: &[Style<'_>]) -> String {
+    let rules = |of: for<'s> fn(&'s Style<'_>) -> &'s str| {
+        let styles = [&style::ALL].into_iter().chain(adds);
+        scoped(selector, styles.flat_map(|style| of(style).lines()))
+    };
     format!(
         "{}@media screen and (prefers-color-scheme:dark){{\n{}}}\n",
-        scoped(selector, style),
-        scoped(selector, dark)
+        rules(|style| style.light),
+        rules(|style| style.dark)
     )
 }
 
-/// The rules, one per line, with every selector below another.
-fn scoped(below: &str, rules: &str) -> String {
+/// The rules with every selector below another.
+fn scoped<'r>(below: &str, rules: impl Iterator<Item = &'r str>) -> String {
     let mut all_below = String::new();
-    for (selectors, body) in rules.lines().filter_map(|rule| rule.split_once('{')) {
+    for (selectors, body) in rules.filter_map(|rule| rule.split_once('{')) {
         let selectors: Vec<String> = selectors
             .split(',')
             .map(|s| format!("{below} {s}"))
@@ -242,6 +239,12 @@ fn scoped(below: &str, rules: &str) -> String {
         let _ = writeln!(all_below, "{}{{{body}", selectors.join(","));
     }
     all_below
+}
+
+/// px in logical units.
+pub(crate) fn at(x: f64, y: f64) -> BackendCoord {
+    let unit = f64::from(UNIT);
+    ((x * unit).round() as i32, (y * unit).round() as i32)
 }
 
 /// Logical units in px with at most one decimal.

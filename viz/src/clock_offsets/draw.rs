@@ -7,7 +7,7 @@ use plotters::style::Color;
 use super::{ClockOffsets, HostClock, OffsetPoint};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, Place, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
-use crate::style;
+use crate::style::{self, CHART};
 use crate::svg::{Anchor, Sheet, UNIT};
 
 const CURVES_HEIGHT: u32 = 280;
@@ -85,13 +85,7 @@ impl ClockOffsets {
             sheet.text(at, Anchor::Start, "minor", &self.residual_words());
         }
         self.draw_legend(&sheet, legend);
-        sheet.finish(
-            id,
-            self.finding.as_str(),
-            &self.description(),
-            &[style::LIGHT, style::CHART_LIGHT].concat(),
-            &[style::DARK, style::CHART_DARK].concat(),
-        )
+        sheet.finish(id, &self.finding, &self.description(), &[CHART])
     }
 
     /// The largest distance of a measured offset from its curve, ns.

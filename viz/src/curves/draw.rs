@@ -7,7 +7,7 @@ use plotters::style::Color;
 use super::{Curve, CurveAxis, Curves, Quantity, Stroke};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_ratios, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
-use crate::style;
+use crate::style::{self, CHART};
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::cut;
 
@@ -104,18 +104,9 @@ impl Curves {
         report_refusal(drawn, &sheet, (LEFT, top + 20));
         self.draw_legend(&sheet, bottom + BELOW + 12);
         let names: Vec<String> = self.curves.iter().map(Curve::words).collect();
-        sheet.finish(
-            id,
-            self.finding.as_str(),
-            &format!(
-                "{} against {}: {}.",
-                self.y.words.as_str(),
-                self.x.words.as_str(),
-                names.join("; ")
-            ),
-            &[style::LIGHT, style::CHART_LIGHT].concat(),
-            &[style::DARK, style::CHART_DARK].concat(),
-        )
+        let (y, x, names) = (&self.y.words, &self.x.words, names.join("; "));
+        let description = format!("{y} against {x}: {names}.");
+        sheet.finish(id, &self.finding, &description, &[CHART])
     }
 
     fn draw_plot(&self, sheet: &Sheet, place: Place) -> Drawn {

@@ -6,7 +6,7 @@ use super::{Bar, Durations, ns_at, step};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_ratios, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
 use crate::labels::{LabelRequest, LabelStrip, spread};
-use crate::style;
+use crate::style::CHART;
 use crate::svg::{Anchor, Sheet, UNIT, text_width};
 
 // In px.
@@ -50,10 +50,9 @@ impl Durations {
         self.draw_legend(&sheet, &layout, id);
         sheet.finish(
             id,
-            self.heading.finding.as_str(),
+            &self.heading.finding,
             &self.description(&marks),
-            &[style::LIGHT, style::CHART_LIGHT].concat(),
-            &[style::DARK, style::CHART_DARK].concat(),
+            &[CHART],
         )
     }
 

@@ -4,8 +4,8 @@ use plotters_backend::BackendCoord;
 
 use super::{Bar, Finer, HeatMap, Row, Shade};
 use crate::frame::{MARGIN, WIDTH};
-use crate::style;
-use crate::svg::{Anchor, Sheet, UNIT, fit, text_width};
+use crate::style::HEAT;
+use crate::svg::{Anchor, Sheet, UNIT, at, fit, text_width};
 
 // All in px.
 const LEFT: f64 = 196.0;
@@ -108,13 +108,7 @@ impl HeatMap {
         self.draw_names(&sheet, &layout);
         self.draw_axis(&sheet, &layout);
         draw_legend(&sheet, &layout, id);
-        sheet.finish(
-            id,
-            self.finding.as_str(),
-            &self.description,
-            &[style::LIGHT, style::HEAT_LIGHT].concat(),
-            &[style::DARK, style::HEAT_DARK].concat(),
-        )
+        sheet.finish(id, &self.finding, &self.description, &[HEAT])
     }
 
     fn layout(&self) -> Layout {
@@ -387,10 +381,4 @@ fn class(shade: Shade) -> String {
         Shade::Step(step) | Shade::Least(step) => format!("step{step}"),
         Shade::Unknown => String::new(),
     }
-}
-
-/// px in logical units.
-fn at(x: f64, y: f64) -> BackendCoord {
-    let unit = f64::from(UNIT);
-    ((x * unit).round() as i32, (y * unit).round() as i32)
 }

@@ -5,7 +5,7 @@ use collbench_text::quantity::{counted_grouped, duration, fine_percent, grouped}
 use super::plan::{HostNode, Leaf};
 use super::{Blame, Imbalance};
 use crate::frame::{Head, MARGIN, WIDTH};
-use crate::style;
+use crate::style::GRAPH;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::{cut, wrap};
 
@@ -70,13 +70,7 @@ impl Imbalance {
             self.draw_host(&sheet, row, id);
         }
         draw_legend(&sheet, &legend, legend_top, id);
-        sheet.finish(
-            id,
-            self.heading.finding.as_str(),
-            &self.description(),
-            &[style::LIGHT, style::GRAPH_LIGHT].concat(),
-            &[style::DARK, style::GRAPH_DARK].concat(),
-        )
+        sheet.finish(id, &self.heading.finding, &self.description(), &[GRAPH])
     }
 
     fn rows(&self, top: i32) -> Vec<Row<'_>> {

@@ -11,8 +11,8 @@ use super::rows::RowGroup;
 use super::{InstanceTimeline, TimelineCall, TimelineInstance, TimelineMessage};
 use crate::frame::{Head, MARGIN, WIDTH};
 use crate::hops::{Grade, Kind, Medians};
-use crate::style;
-use crate::svg::{Anchor, Sheet, UNIT, fit, rules_below, text_width};
+use crate::style::TIMELINE;
+use crate::svg::{Anchor, Sheet, at, fit, rules_below, text_width};
 use crate::timemap::StageTime;
 
 // All in px.
@@ -61,10 +61,8 @@ struct Part {
 impl InstanceTimeline {
     /// The picture; see [`Picture::draw`](crate::Picture::draw).
     pub(crate) fn draw(&self, id: &str) -> String {
-        let (style, dark) = styles();
-        let (finding, description) = (self.finding.as_str(), self.description());
         self.sheet(id)
-            .finish(id, finding, &description, &style, &dark)
+            .finish(id, &self.finding, &self.description(), &[TIMELINE])
     }
 
     /// The picture without its style, for a page with many of them.
@@ -616,18 +614,9 @@ impl InstanceTimeline {
 /// The class of timelines in a page.
 const CLASS: &str = "instances";
 
-/// The rules of timelines, on light paper and on a dark screen.
-fn styles() -> (String, String) {
-    (
-        [style::LIGHT, style::TIMELINE_LIGHT].concat(),
-        [style::DARK, style::TIMELINE_DARK].concat(),
-    )
-}
-
 /// The rules of all timelines of a page.
 pub(crate) fn page_style() -> String {
-    let (style, dark) = styles();
-    rules_below(&format!(".{CLASS}"), &style, &dark)
+    rules_below(&format!(".{CLASS}"), &[TIMELINE])
 }
 
 /// How far the page zooms in.
@@ -666,10 +655,4 @@ fn parts(call: &TimelineCall) -> Vec<Part> {
         }
     }
     parts
-}
-
-/// px in logical units.
-fn at(x: f64, y: f64) -> BackendCoord {
-    let unit = f64::from(UNIT);
-    ((x * unit).round() as i32, (y * unit).round() as i32)
 }

@@ -2,7 +2,7 @@
 
 use super::{RatioBars, at};
 use crate::frame::{Head, MARGIN, WIDTH};
-use crate::style;
+use crate::style::{self, Style};
 use crate::svg::{Anchor, Sheet, fit, text_width};
 
 // All in px.
@@ -15,13 +15,14 @@ const SMALL: f64 = 11.0;
 /// From a bar to the upper edge of its number.
 const NUMBER_HEIGHT: f64 = 16.0;
 
-/// Rules that bars of ratios add on light paper.
-const LIGHT: &str = "\
+/// Rules that bars of ratios add.
+const BARS: Style<'static> = Style {
+    light: "\
 .bar{stroke-width:0}
 .one{stroke:#c81414;stroke-width:1.6px;fill:none}
-";
-/// Differences on a dark screen.
-const DARK: &str = ".one{stroke:#ff6b6b}\n";
+",
+    dark: ".one{stroke:#ff6b6b}\n",
+};
 
 impl RatioBars {
     /// The picture; see [`Picture::draw`](crate::Picture::draw).
@@ -72,13 +73,8 @@ impl RatioBars {
                 name.as_str(),
             );
         }
-        sheet.finish(
-            id,
-            self.finding.as_str(),
-            &format!("{}. {} by {}.", self.subtitle, self.ratio, self.axis),
-            &[style::LIGHT, LIGHT].concat(),
-            &[style::DARK, DARK].concat(),
-        )
+        let description = format!("{}. {} by {}.", self.subtitle, self.ratio, self.axis);
+        sheet.finish(id, &self.finding, &description, &[BARS])
     }
 
     fn draw_bar(

@@ -7,7 +7,7 @@ use plotters_backend::BackendCoord;
 use super::color::{class, number_class, rules, step, words};
 use super::{Panel, RatioCell, RatioMap, at};
 use crate::frame::{MARGIN, WIDTH};
-use crate::style;
+use crate::style::Style;
 use crate::svg::{Anchor, Sheet, UNIT, fit, text_width};
 
 // All in px.
@@ -84,25 +84,19 @@ impl RatioMap {
             let place = at(f64::from(MARGIN), top);
             sheet.text(place, Anchor::Start, "name", "nothing was measured");
         }
-        let rules = rules(self.palette);
+        let rules = [RULES, &rules(self.palette)].concat();
         let titles: Vec<&str> = self
             .panels
             .iter()
             .map(|panel| panel.title.as_str())
             .collect();
-        sheet.finish(
-            id,
-            self.finding.as_str(),
-            &format!(
-                "{}. {} over {}: {}.",
-                self.subtitle,
-                self.y.title,
-                self.x.title,
-                titles.join("; ")
-            ),
-            &[style::LIGHT, RULES, &rules].concat(),
-            style::DARK,
-        )
+        let added = Style {
+            light: &rules,
+            dark: "",
+        };
+        let (y, x, titles) = (&self.y.title, &self.x.title, titles.join("; "));
+        let description = format!("{}. {y} over {x}: {titles}.", self.subtitle);
+        sheet.finish(id, &self.finding, &description, &[added])
     }
 
     fn draw_panel(&self, sheet: &Sheet, panel: &Panel, grid: &Grid) {

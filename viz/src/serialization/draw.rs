@@ -7,7 +7,7 @@ use plotters::style::Color;
 use super::{Curve, Departure, Positions, Serialization};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, report_refusal};
-use crate::style;
+use crate::style::{self, CHART};
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::cut;
 use crate::timemap::duration_of;
@@ -44,13 +44,7 @@ impl Serialization {
         let drawn = self.draw_plot(&sheet, place, &scale);
         report_refusal(drawn, &sheet, (LEFT, top + 20));
         self.draw_legend(&sheet, bottom + BELOW + 12);
-        sheet.finish(
-            id,
-            self.heading.finding.as_str(),
-            &self.description(),
-            &[style::LIGHT, style::CHART_LIGHT].concat(),
-            &[style::DARK, style::CHART_DARK].concat(),
-        )
+        sheet.finish(id, &self.heading.finding, &self.description(), &[CHART])
     }
 
     fn subtitle(&self) -> String {

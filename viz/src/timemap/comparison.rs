@@ -103,13 +103,7 @@ impl Comparison {
                 &words,
             );
         }
-        sheet.finish(
-            id,
-            self.heading.finding.as_str(),
-            &self.description(),
-            style::LIGHT,
-            style::DARK,
-        )
+        sheet.finish(id, &self.heading.finding, &self.description(), &[])
     }
 
     fn subtitle(&self) -> String {
@@ -200,13 +194,8 @@ impl Comparison {
             ticks: &xs,
             tick: &tick,
         };
-        let y_axis = Axis {
-            words: "",
-            ticks: &[],
-            tick: &tick,
-        };
         // Levels are counted downwards, from 0 to 1; plotters counts upwards.
-        let axes = (&x_axis, &y_axis);
+        let axes = (&x_axis, &Axis::NONE);
         let mut chart = axes::open(sheet, place, (x.0..x.1, -1.0..0.0), axes)?;
         let at = |x: f64, y: f64| chart.plotting_area().map_coordinate(&(x, y));
         sheet.polyline("zero", &[at(0.0, 0.0), at(0.0, -1.0)]);

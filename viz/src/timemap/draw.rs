@@ -16,7 +16,6 @@ use super::plan::{Group, Plan, Sample, Single};
 use super::{Thread, Timemap, duration_of};
 use crate::frame::{Drawn, Head, WIDTH, report_refusal};
 use crate::labels::{LabelRequest, LabelStrip, spread};
-use crate::style;
 use crate::svg::{Anchor, Backend, Sheet, UNIT, text_width};
 use crate::text::{cut, wrap};
 
@@ -58,13 +57,7 @@ impl Timemap {
         let drawn = self.draw_plot(&sheet, &plan, &layout, id);
         report_refusal(drawn, &sheet, (LEFT, layout.plot_top + 20));
         draw_legend(&sheet, &plan, &layout);
-        sheet.finish(
-            id,
-            self.heading.finding.as_str(),
-            &self.description(),
-            style::LIGHT,
-            style::DARK,
-        )
+        sheet.finish(id, &self.heading.finding, &self.description(), &[])
     }
 
     fn layout(&self, plan: &Plan<'_>) -> Layout {

@@ -9,7 +9,7 @@ use super::band::{band, quantile, stretches};
 use super::{Heading, Thread, Timemap};
 use crate::axes::round_steps;
 use crate::frame::{Head, MARGIN, WIDTH};
-use crate::svg::{Anchor, Sheet, UNIT};
+use crate::svg::{Anchor, Sheet, UNIT, at};
 use crate::text::{cut, wrap};
 use crate::{Text, style};
 
@@ -79,11 +79,11 @@ impl SideBySide {
             }
             let left = LEFT + (scale.width + BETWEEN) * (idx % MAX_COLUMNS) as f64;
             let name = cut(name.as_str(), (scale.width * CHARS_PER_PX) as usize);
-            sheet.text(px(left, top + 18.0), Anchor::Start, "name", &name);
+            sheet.text(at(left, top + 18.0), Anchor::Start, "name", &name);
             let ranks = counted_grouped(timemap.threads.len() as u64, "rank");
-            sheet.text(px(left, top + 32.0), Anchor::Start, "minor", &ranks);
+            sheet.text(at(left, top + 32.0), Anchor::Start, "minor", &ranks);
             let instances = counted_grouped(timemap.heading.n_instances, "instance");
-            sheet.text(px(left, top + 46.0), Anchor::Start, "minor", &instances);
+            sheet.text(at(left, top + 46.0), Anchor::Start, "minor", &instances);
             let class = style::series(idx);
             let column = Column {
                 timemap,
@@ -94,13 +94,7 @@ impl SideBySide {
             column.draw(&sheet, &class, id);
         }
         draw_legend(&sheet, bottom + 8.0);
-        sheet.finish(
-            id,
-            self.heading.finding.as_str(),
-            &self.description(),
-            style::LIGHT,
-            style::DARK,
-        )
+        sheet.finish(id, &self.heading.finding, &self.description(), &[])
     }
 
     fn subtitle(&self) -> String {
@@ -154,7 +148,7 @@ impl Column<'_> {
     fn at(&self, ns: f64, border: usize) -> (i32, i32) {
         let part = (ns - self.scale.x.0) / (self.scale.x.1 - self.scale.x.0);
         let y = self.top + border as f64 * self.scale.row_height;
-        px(self.left + part * self.scale.width, y)
+        at(self.left + part * self.scale.width, y)
     }
 
     fn draw(&self, sheet: &Sheet, class: &str, id: &str) {
@@ -238,7 +232,7 @@ impl Column<'_> {
         let middle = self.left + self.scale.width / 2.0;
         let y = self.top + rows as f64 * self.scale.row_height + 30.0;
         let words = format!("mean time, in {}", unit.name);
-        sheet.text(px(middle, y), Anchor::Middle, "minor", &words);
+        sheet.text(at(middle, y), Anchor::Middle, "minor", &words);
     }
 
     /// The median of each stage in its row, on the side away from the line.
@@ -262,9 +256,9 @@ impl Column<'_> {
             let is_left = f64::from(line) < (left + right) / 2.0 * f64::from(UNIT);
             let y = self.top + (stage as f64 + 0.5) * self.scale.row_height + 4.0;
             if is_left {
-                sheet.text(px(right, y), Anchor::End, "length", &words)
+                sheet.text(at(right, y), Anchor::End, "length", &words)
             } else {
-                sheet.text(px(left, y), Anchor::Start, "length", &words)
+                sheet.text(at(left, y), Anchor::Start, "length", &words)
             }
         }
     }
@@ -276,7 +270,7 @@ fn draw_row_names(sheet: &Sheet, timemap: &Timemap, scale: &Scale, top: f64) {
         let middle = top + (stage as f64 + 0.5) * scale.row_height;
         let mut y = middle - lines.len() as f64 * 7.0 + 11.0;
         for line in &lines {
-            sheet.text(px(LEFT - 8.0, y), Anchor::End, "name", line);
+            sheet.text(at(LEFT - 8.0, y), Anchor::End, "name", line);
             y += 14.0;
         }
     }
@@ -284,13 +278,8 @@ fn draw_row_names(sheet: &Sheet, timemap: &Timemap, scale: &Scale, top: f64) {
 
 fn draw_legend(sheet: &Sheet, y: f64) {
     let x = f64::from(MARGIN);
-    sheet.polyline("line k0", &[px(x, y), px(x + 30.0, y)]);
+    sheet.polyline("line k0", &[at(x, y), at(x + 30.0, y)]);
     let words = "median of all ranks; thin lines: one rank each; bands: middle 50 % and 90 % of \
                  ranks; numbers: median time in the stage";
-    sheet.text(px(x + 38.0, y + 4.0), Anchor::Start, "minor", words);
-}
-
-fn px(x: f64, y: f64) -> (i32, i32) {
-    let unit = f64::from(UNIT);
-    ((x * unit).round() as i32, (y * unit).round() as i32)
+    sheet.text(at(x + 38.0, y + 4.0), Anchor::Start, "minor", words);
 }

@@ -1,13 +1,12 @@
 //! Drawing of a tree.
 
 use collbench_text::quantity::{counted_grouped, duration, short_count, tick};
-use plotters_backend::BackendCoord;
 
 use super::{Messages, Row, Tree, TreeNode};
 use crate::frame::{Head, MARGIN, WIDTH};
 use crate::hops::{Grade, Kind, Medians};
 use crate::style;
-use crate::svg::{Anchor, Sheet, UNIT, fit, text_width};
+use crate::svg::{Anchor, Sheet, at, fit, text_width};
 use crate::timemap::{StageTime, duration_of};
 
 // All in px.
@@ -118,10 +117,9 @@ impl Tree {
         }
         sheet.finish(
             id,
-            self.heading.finding.as_str(),
+            &self.heading.finding,
             &self.description(),
-            &[style::LIGHT, style::HEAT_LIGHT, style::TREE_LIGHT].concat(),
-            &[style::DARK, style::HEAT_DARK, style::TREE_DARK].concat(),
+            &[style::HEAT, style::TREE],
         )
     }
 
@@ -537,9 +535,4 @@ impl Flow {
     fn end_row(&mut self) {
         (self.x, self.y) = (f64::from(MARGIN), self.y + LEGEND_ROW);
     }
-}
-
-fn at(x: f64, y: f64) -> BackendCoord {
-    let tenths = |px: f64| (px * f64::from(UNIT)).round() as i32;
-    (tenths(x), tenths(y))
 }
