@@ -1,13 +1,9 @@
 //! Examples of clock offsets, and properties of all.
 
-use crate::examples::{HOSTILE, assert_inert, assert_well_formed};
-use collbench_viz::{ClockOffsets, OffsetPoint, Picture};
+use crate::examples::{HOSTILE, assert_inert, assert_well_formed, classed, svg};
+use collbench_viz::{ClockOffsets, OffsetPoint};
 use proptest::prelude::*;
 use roxmltree::Document;
-
-fn svg(clocks: ClockOffsets) -> String {
-    Picture::from(clocks).to_svg()
-}
 
 fn point(at_ns: i64, offset_ns: i64, error_ns: i64) -> OffsetPoint {
     OffsetPoint {
@@ -38,14 +34,7 @@ fn each_clock_has_a_curve_a_band_and_its_bursts_twice() {
     let svg = svg(two());
     assert_well_formed(&svg);
     let document = Document::parse(&svg).unwrap();
-    let of_class = |class: &str| {
-        let nodes = document.descendants();
-        let with = nodes.filter(|node| {
-            let own = node.attribute("class").unwrap_or_default();
-            own.split(' ').any(|own| own == class)
-        });
-        with.count()
-    };
+    let of_class = |class| classed(&document, class).len();
     assert_eq!(of_class("outer"), 2);
     // An offset curve, and a line in the legend.
     assert_eq!(of_class("line"), 4);

@@ -1,9 +1,10 @@
 //! Examples of comparisons of traces and configurations, and properties of all.
 
 use crate::examples::{
-    HOSTILE, allreduce, assert_inert, assert_well_formed, heading, rank, times_ns,
+    HOSTILE, allreduce, assert_inert, assert_well_formed, heading, hostile_heading, rank, svg,
+    times_ns,
 };
-use collbench_viz::{Comparison, Heading, Picture, SideBySide, StageTime, Stages, Timemap};
+use collbench_viz::{Comparison, SideBySide, StageTime, Stages, Timemap};
 use proptest::prelude::*;
 use roxmltree::Document;
 
@@ -33,14 +34,14 @@ fn stages(n_down: usize, n_up: usize) -> Stages {
 #[test]
 fn two_traces_side_by_side() {
     let timemaps = vec![allreduce(16, 4), allreduce(64, 16)];
-    let picture = Picture::from(side_by_side(timemaps).unwrap());
-    insta::assert_binary_snapshot!("beside-two.svg", picture.to_svg().into());
+    let svg = svg(side_by_side(timemaps).unwrap());
+    insta::assert_binary_snapshot!("beside-two.svg", svg.into());
 }
 
 #[test]
 fn five_traces_take_two_rows_of_columns() {
     let timemaps = [4, 16, 64, 256, 1_024].map(|n| allreduce(n, 4)).into();
-    let svg = Picture::from(side_by_side(timemaps).unwrap()).to_svg();
+    let svg = svg(side_by_side(timemaps).unwrap());
     assert!(svg.len() < 100_000, "{} bytes", svg.len());
     insta::assert_binary_snapshot!("beside-five.svg", svg.into());
 }
@@ -61,7 +62,7 @@ fn one_thread_under_three_configurations_of_the_same_stages() {
             StageTime::new(times_ns[stage], 2_500)
         });
     }
-    let svg = Picture::from(comparison).to_svg();
+    let svg = svg(comparison);
     insta::assert_binary_snapshot!("configurations.svg", svg.into());
 }
 
@@ -73,7 +74,7 @@ fn ways_of_different_length_begin_and_end_at_the_same_levels() {
             StageTime::new(1_000 + 500 * stage as i64, 100)
         });
     }
-    let svg = Picture::from(comparison).to_svg();
+    let svg = svg(comparison);
     let document = Document::parse(&svg).unwrap();
     let lines = document
         .descendants()
@@ -107,11 +108,7 @@ fn ways_of_different_length_begin_and_end_at_the_same_levels() {
 
 #[test]
 fn hostile_names_are_text_and_nothing_else() {
-    let heading = Heading {
-        finding: HOSTILE.into(),
-        operation: HOSTILE.into(),
-        n_instances: 1,
-    };
+    let heading = hostile_heading();
     let stages = Stages {
         down: vec![HOSTILE.into()],
         core: None,
@@ -119,10 +116,10 @@ fn hostile_names_are_text_and_nothing_else() {
     };
     let mut comparison = Comparison::new(heading.clone());
     comparison.push(HOSTILE.into(), stages.clone(), |_| StageTime::new(5, 5));
-    assert_inert(&Picture::from(comparison).to_svg());
+    assert_inert(&svg(comparison));
     let timemap = Timemap::new(heading.clone(), stages);
     let columns = vec![(HOSTILE.into(), timemap)];
-    assert_inert(&Picture::from(SideBySide::new(heading, columns).unwrap()).to_svg());
+    assert_inert(&svg(SideBySide::new(heading, columns).unwrap()));
 }
 
 proptest! {
@@ -148,9 +145,9 @@ proptest! {
             }
             columns.push((name.as_str().into(), timemap));
         }
-        assert_well_formed(&Picture::from(comparison).to_svg());
+        assert_well_formed(&svg(comparison));
         if let Some(beside) = SideBySide::new(heading("Anything"), columns) {
-            assert_well_formed(&Picture::from(beside).to_svg());
+            assert_well_formed(&svg(beside));
         }
     }
 }

@@ -1,12 +1,8 @@
 //! Examples of curves of measurements, and properties of all.
 
-use crate::examples::{HOSTILE, assert_inert, assert_well_formed};
-use collbench_viz::{CurveAxis, Curves, Picture, Quantity, Stroke};
+use crate::examples::{HOSTILE, assert_inert, assert_well_formed, svg};
+use collbench_viz::{CurveAxis, Curves, Quantity, Stroke};
 use proptest::prelude::*;
-
-fn svg(curves: Curves) -> String {
-    Picture::from(curves).to_svg()
-}
 
 #[test]
 fn a_line_and_points_on_logarithmic_and_linear_axes() {

@@ -2,14 +2,12 @@
 
 use std::num::NonZeroU64;
 
-use crate::examples::{HOSTILE, assert_inert, assert_well_formed, heading, scattered};
-use collbench_viz::{Heading, Order, OrderMap, Picture, Positions, TimeBin, WaitsOverTime};
+use crate::examples::{
+    HOSTILE, assert_inert, assert_well_formed, classed, heading, hostile_heading, scattered, svg,
+};
+use collbench_viz::{Heading, Order, OrderMap, Positions, TimeBin, WaitsOverTime};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
-
-fn svg(picture: impl Into<Picture>) -> String {
-    picture.into().to_svg()
-}
 
 const N_INSTANCES: u64 = 2_500;
 
@@ -153,10 +151,8 @@ fn the_shorter_intervals_of_a_part_of_the_run() {
     // The longest is 70 us of 2.5 ms, the number 2,000.
     assert_eq!((&finer[62..], &finer[54..56]), ("fQ", "ay"));
     assert_eq!((&finer[16..18], &finer[18..20]), ("__", "_-"));
-    let plot = document
-        .descendants()
-        .find(|node| node.attribute("class") == Some("plot"));
-    let data = |name| plot.unwrap().attribute(name).unwrap().to_owned();
+    let plot = classed(&document, "plot")[0];
+    let data = |name| plot.attribute(name).unwrap().to_owned();
     assert_eq!(
         (data("data-parts"), data("data-before")),
         ("4".into(), "100".into())
@@ -174,10 +170,7 @@ fn the_shorter_intervals_of_a_part_of_the_run() {
 // Content of the pictures.
 
 fn rows<'a>(document: &'a Document<'a>) -> Vec<Node<'a, 'a>> {
-    let nodes = document.descendants();
-    nodes
-        .filter(|node| node.attribute("class") == Some("ranks"))
-        .collect()
+    classed(document, "ranks")
 }
 
 fn titles(node: Node<'_, '_>) -> Vec<String> {
@@ -347,12 +340,7 @@ fn without_ranks_a_heat_map_says_so() {
 
 #[test]
 fn hostile_names_in_a_heat_map_are_text_and_nothing_else() {
-    let heading = Heading {
-        finding: HOSTILE.into(),
-        operation: HOSTILE.into(),
-        n_instances: 1,
-    };
-    let mut order = OrderMap::new(heading, Order::Arrival, Positions::Each(1));
+    let mut order = OrderMap::new(hostile_heading(), Order::Arrival, Positions::Each(1));
     let mut waits = WaitsOverTime::new(HOSTILE.into(), NonZeroU64::MIN, 1);
     for rank in 0..3 {
         order.push(rank, HOSTILE.into(), |_| 1);

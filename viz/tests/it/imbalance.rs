@@ -1,13 +1,11 @@
 //! Examples of load-imbalance graphs, and properties of all.
 
-use crate::examples::{HOSTILE, assert_inert, assert_well_formed, heading, scattered};
-use collbench_viz::{Blame, Heading, Imbalance, LateRank, Picture};
+use crate::examples::{
+    HOSTILE, assert_inert, assert_well_formed, heading, hostile_heading, scattered, svg,
+};
+use collbench_viz::{Blame, Imbalance, LateRank};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
-
-fn svg(imbalance: Imbalance) -> String {
-    Picture::from(imbalance).to_svg()
-}
 
 /// Ranks that arrive last at random, except for one of them or one host of them.
 fn graph(n_ranks: u32, per_host: u32, blame: Blame, finding: &str) -> Imbalance {
@@ -159,12 +157,7 @@ fn if_nothing_is_resolved_no_rank_is_marked() {
 
 #[test]
 fn hostile_names_are_text_and_nothing_else() {
-    let heading = Heading {
-        finding: HOSTILE.into(),
-        operation: HOSTILE.into(),
-        n_instances: 1,
-    };
-    let mut imbalance = Imbalance::new(heading, HOSTILE.into(), Blame::Host);
+    let mut imbalance = Imbalance::new(hostile_heading(), HOSTILE.into(), Blame::Host);
     for n in 0..30 {
         let rank = LateRank {
             rank: n,
@@ -196,8 +189,8 @@ proptest! {
             });
             imbalance.push(name.into(), ranks);
         }
-        let svg = svg(imbalance.clone());
-        assert_well_formed(&svg);
-        prop_assert_eq!(svg, Picture::from(imbalance).to_svg());
+        let drawn = svg(imbalance.clone());
+        assert_well_formed(&drawn);
+        prop_assert_eq!(drawn, svg(imbalance));
     }
 }

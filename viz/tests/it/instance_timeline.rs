@@ -1,13 +1,9 @@
 //! Timelines of instances: examples, and properties of all.
 
-use crate::examples::{HOSTILE, assert_inert, assert_well_formed, scattered};
-use collbench_viz::{InstanceTimeline, Picture, TimelineCall, TimelineInstance, TimelineMessage};
+use crate::examples::{HOSTILE, assert_inert, assert_well_formed, classed, number, scattered, svg};
+use collbench_viz::{InstanceTimeline, TimelineCall, TimelineInstance, TimelineMessage};
 use proptest::prelude::*;
-use roxmltree::{Document, Node};
-
-fn svg(timeline: InstanceTimeline) -> String {
-    Picture::from(timeline).to_svg()
-}
+use roxmltree::Document;
 
 /// An allreduce of so many ranks, of which one comes late, in two rounds of messages.
 fn allreduce(n_ranks: u32, late: u32, begin_ns: i64) -> TimelineInstance {
@@ -98,15 +94,6 @@ fn nonblocking() -> InstanceTimeline {
     timeline
 }
 
-fn classed<'a>(document: &'a Document<'a>, class: &'a str) -> Vec<Node<'a, 'a>> {
-    let nodes = document.descendants();
-    let has_class = |node: &Node<'_, '_>| {
-        let classes = node.attribute("class").unwrap_or_default();
-        classes.split(' ').any(|of| of == class)
-    };
-    nodes.filter(has_class).collect()
-}
-
 /// Corners of the rectangles of a path.
 fn rectangles(path: &str) -> Vec<[f64; 4]> {
     let shapes = path.split('M').filter(|shape| !shape.is_empty());
@@ -189,7 +176,7 @@ fn every_part_of_a_call_is_where_the_axis_says_and_no_time_is_lost() {
     let svg = svg(late_among(4, 2));
     let document = Document::parse(&svg).unwrap();
     let ticks = classed(&document, "ticks")[0];
-    let number = |name: &str| ticks.attribute(name).unwrap().parse::<f64>().unwrap();
+    let number = |name: &str| number(ticks, name);
     let (left, right) = (number("data-left"), number("data-right"));
     let us = |x: f64| {
         let (start, end) = (number("data-start"), number("data-end"));
@@ -244,7 +231,7 @@ fn by_how_much_one_is_late_is_a_bar_up_to_its_arrival() {
         // In the plot, and in the legend.
         let bars = classed(&document, "late");
         assert_eq!(bars.len(), 2, "{n_ranks}");
-        let number = |name| bars[0].attribute(name).unwrap().parse::<f64>().unwrap();
+        let number = |name| number(bars[0], name);
         let arrival = classed(&document, "arrival")[0]
             .attribute("points")
             .unwrap();

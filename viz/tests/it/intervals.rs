@@ -1,12 +1,8 @@
 //! Examples of values with their intervals, and properties of all.
 
-use crate::examples::{HOSTILE, assert_inert, assert_well_formed};
-use collbench_viz::{Interval, Intervals, Picture, Quantity};
+use crate::examples::{HOSTILE, assert_inert, assert_well_formed, svg};
+use collbench_viz::{Interval, Intervals, Quantity};
 use proptest::prelude::*;
-
-fn svg(intervals: Intervals) -> String {
-    Picture::from(intervals).to_svg()
-}
 
 fn mark(what: &str, value: f64, ends: (f64, f64)) -> Interval {
     Interval::new(what, value, Some(ends)).unwrap()

@@ -1,14 +1,8 @@
 //! Examples of grids of ratios and of bars, as snapshots, and properties of all.
 
-use crate::examples::{HOSTILE, assert_inert, assert_well_formed};
-use collbench_viz::{
-    Palette, Picture, RatioAxis, RatioBars, RatioCell, RatioMap, RatioScale, Text,
-};
+use crate::examples::{HOSTILE, assert_inert, assert_well_formed, svg};
+use collbench_viz::{Palette, RatioAxis, RatioBars, RatioCell, RatioMap, RatioScale, Text};
 use proptest::prelude::*;
-
-fn svg(picture: impl Into<Picture>) -> String {
-    picture.into().to_svg()
-}
 
 fn axis(title: &str, n: usize) -> RatioAxis {
     let names = (0..n).map(|idx| format!("{} ms", 1 << idx).into());

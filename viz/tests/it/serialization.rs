@@ -1,13 +1,11 @@
 //! Examples of serialization curves, and properties of all.
 
-use crate::examples::{HOSTILE, assert_inert, assert_well_formed, heading};
-use collbench_viz::{Departure, Heading, Picture, Serialization, StageTime, StraightLine};
+use crate::examples::{
+    HOSTILE, assert_inert, assert_well_formed, heading, hostile_heading, number, svg,
+};
+use collbench_viz::{Departure, Serialization, StageTime, StraightLine};
 use proptest::prelude::*;
 use roxmltree::Document;
-
-fn svg(serialization: Serialization) -> String {
-    Picture::from(serialization).to_svg()
-}
 
 fn departure(position: u32, mean_ns: i64) -> Departure {
     Departure {
@@ -99,10 +97,7 @@ fn points_are_at_their_times() {
     let circles: Vec<(f64, f64)> = document
         .descendants()
         .filter(|node| node.tag_name().name() == "circle")
-        .map(|circle| {
-            let number = |name| circle.attribute(name).unwrap().parse().unwrap();
-            (number("cx"), number("cy"))
-        })
+        .map(|circle| (number(circle, "cx"), number(circle, "cy")))
         .collect();
     assert_eq!(circles.len(), 16);
     let ns = |p: usize| 6_300.0 + 1_200.0 * p as f64 + (p * 37 % 5) as f64 * 90.0;
@@ -138,12 +133,7 @@ fn a_line_that_is_no_number_is_none() {
 
 #[test]
 fn hostile_names_are_text_and_nothing_else() {
-    let heading = Heading {
-        finding: HOSTILE.into(),
-        operation: HOSTILE.into(),
-        n_instances: 1,
-    };
-    let mut serialization = Serialization::new(heading, 2);
+    let mut serialization = Serialization::new(hostile_heading(), 2);
     serialization.push(HOSTILE.into(), [departure(0, 5), departure(1, 7)], None);
     assert_inert(&svg(serialization));
 }
@@ -167,8 +157,8 @@ proptest! {
             let line = StraightLine::new(at_first_ns, per_rank_ns);
             serialization.push(name.into(), departures, line);
         }
-        let svg = svg(serialization.clone());
-        assert_well_formed(&svg);
-        prop_assert_eq!(svg, Picture::from(serialization).to_svg());
+        let drawn = svg(serialization.clone());
+        assert_well_formed(&drawn);
+        prop_assert_eq!(drawn, svg(serialization));
     }
 }

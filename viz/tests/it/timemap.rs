@@ -1,13 +1,12 @@
 //! Examples of timemaps, as snapshots that open in a browser, and properties of all.
 
-use crate::examples::{HOSTILE, allreduce, assert_inert, heading, rank, times_ns};
-use collbench_viz::{Heading, Line, Picture, StageTime, Stages, Timemap};
+use crate::examples::{
+    HOSTILE, allreduce, assert_inert, classed, heading, hostile_heading, number, rank, svg,
+    times_ns,
+};
+use collbench_viz::{Line, StageTime, Stages, Timemap};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
-
-fn svg(timemap: Timemap) -> String {
-    Picture::from(timemap).to_svg()
-}
 
 // Snapshots.
 
@@ -185,11 +184,8 @@ fn every_rank_is_drawn_where_its_times_add_up_to() {
 fn the_core_bar_is_as_long_as_the_core() {
     let svg = svg(allreduce(4, 2));
     let document = Document::parse(&svg).unwrap();
-    let bar = document
-        .descendants()
-        .find(|n| n.attribute("class") == Some("core-bar"))
-        .unwrap();
-    let number = |name: &str| bar.attribute(name).unwrap().parse::<f64>().unwrap();
+    let bar = classed(&document, "core-bar")[0];
+    let number = |name: &str| number(bar, name);
     let line = points(lines(&document)[0]);
     assert!((number("x") - line[2].0).abs() < 0.15);
     assert!((number("x") + number("width") - line[3].0).abs() < 0.15);
@@ -208,14 +204,7 @@ fn the_length_of_a_core_that_fills_the_plot_is_in_its_bar_not_on_its_name() {
     }
     let svg = svg(timemap);
     let document = Document::parse(&svg).unwrap();
-    let found = |what: &str| {
-        let mut nodes = document.descendants();
-        nodes
-            .find(|node| node.attribute("class") == Some(what))
-            .unwrap()
-    };
-    let number =
-        |node: Node<'_, '_>, name: &str| -> f64 { node.attribute(name).unwrap().parse().unwrap() };
+    let found = |what| classed(&document, what)[0];
     let (bar, length) = (found("core-bar"), found("length"));
     assert_eq!(length.text(), Some("core 2.00 us"));
     assert_eq!(length.attribute("text-anchor"), Some("end"));
@@ -303,14 +292,9 @@ fn bands_name_the_ranks_with_the_longest_and_the_shortest_paths() {
     for (n_ranks, n_bands, n_thin) in [(64, 4, 0), (1_024, 1, 64)] {
         let svg = svg(allreduce(n_ranks, 16));
         let document = Document::parse(&svg).unwrap();
-        let of_class = |class: &str| {
-            let groups = document
-                .descendants()
-                .filter(|node| node.tag_name().name() == "g");
-            let classes = groups.filter_map(|group| group.attribute("class"));
-            classes
-                .filter(|list| list.split(' ').any(|c| c == class))
-                .count()
+        let of_class = |class| {
+            let nodes = classed(&document, class).into_iter();
+            nodes.filter(|node| node.has_tag_name("g")).count()
         };
         assert_eq!((of_class("band"), of_class("thin")), (n_bands, n_thin));
         let way = |rank: u64| {
@@ -344,18 +328,13 @@ fn a_rank_with_a_gap_of_its_own_is_never_called_the_shortest() {
 
 #[test]
 fn hostile_names_are_text_and_nothing_else() {
-    let heading = Heading {
-        finding: HOSTILE.into(),
-        operation: HOSTILE.into(),
-        n_instances: 1,
-    };
     for n_ranks in [2, 200] {
         let stages = Stages {
             down: vec![HOSTILE.into()],
             core: Some(HOSTILE.into()),
             up: vec![HOSTILE.into()],
         };
-        let mut timemap = Timemap::new(heading.clone(), stages);
+        let mut timemap = Timemap::new(hostile_heading(), stages);
         for _ in 0..n_ranks {
             let name = HOSTILE.into();
             let line = Line {
@@ -403,7 +382,7 @@ proptest! {
         let svg = svg(timemap);
         let document = Document::parse(&svg).unwrap();
         prop_assert!(!svg.contains("could not be drawn"));
-        let size = |name| document.root_element().attribute(name).unwrap().parse::<f64>().unwrap();
+        let size = |name| number(document.root_element(), name);
         let (width, height) = (size("width"), size("height"));
         for polyline in document.descendants().filter(|n| n.tag_name().name() == "polyline") {
             for (x, y) in points(polyline.parent().unwrap()) {

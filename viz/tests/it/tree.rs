@@ -1,8 +1,7 @@
 //! Content of pictures of trees and message matrices.
 
-use collbench_viz::{
-    Heading, MessageMatrix, Messages, Picture, StageTime, Traffic, Tree, TreeNode, Waits,
-};
+use crate::examples::svg;
+use collbench_viz::{Heading, MessageMatrix, Messages, StageTime, Traffic, Tree, TreeNode, Waits};
 
 fn heading() -> Heading {
     Heading {
@@ -33,13 +32,13 @@ fn tree(n: u32) -> Tree {
 
 #[test]
 fn a_tree_of_eight_is_as_it_was() {
-    insta::assert_binary_snapshot!("eight.svg", Picture::from(tree(8)).to_svg().into());
+    insta::assert_binary_snapshot!("eight.svg", svg(tree(8)).into());
 }
 
 #[test]
 fn the_slowest_edge_is_highlighted_and_the_others_are_not() {
     for n in [8, 128] {
-        let svg = Picture::from(tree(n)).to_svg();
+        let svg = svg(tree(n));
         // One for the edge, one for the legend.
         assert_eq!(svg.matches("class=\"hop3\"").count(), 2, "{n}");
         // And the legend's.
@@ -62,7 +61,7 @@ fn the_slowest_edge_is_highlighted_and_the_others_are_not() {
 
 #[test]
 fn every_row_of_a_large_tree_has_room_for_its_text() {
-    let svg = Picture::from(tree(128)).to_svg();
+    let svg = svg(tree(128));
     let ys = svg.split("data-node=").skip(1).map(|process| {
         let (_, y) = process.split_once(" y=\"").unwrap();
         y.split_once('"').unwrap().0.parse::<f64>().unwrap()
@@ -77,12 +76,12 @@ fn what_is_not_known_is_no_length() {
     let mut node = TreeNode::unmeasured("rank 0", "<b>", None);
     let root = node.clone();
     node.parent = Some(0);
-    let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, vec![root, node])).to_svg();
+    let empty = svg(Tree::new(heading(), Waits::ForSiblings, Vec::new()));
+    assert!(empty.contains("no tree"));
+    let svg = svg(Tree::new(heading(), Waits::ForSiblings, vec![root, node]));
     assert!(svg.contains("hop-unknown") && svg.contains("node unknown"));
     assert!(!svg.contains("0 ns</text>\n<rect class=\"bar\""), "{svg}");
     assert!(svg.contains("&lt;b&gt;") && !svg.contains("<b>"));
-    let empty = Picture::from(Tree::new(heading(), Waits::ForSiblings, Vec::new())).to_svg();
-    assert!(empty.contains("no tree"));
 }
 
 #[test]
@@ -97,7 +96,7 @@ fn a_planned_tree_has_no_times_and_says_of_none_that_it_is_not_known() {
         });
         let nodes = nodes.map(|node| (node, "joins two".into()));
         let (finding, operation) = ("A binary tree".into(), "line 5: bcast".into());
-        Picture::from(Tree::planned(finding, operation, nodes.collect())).to_svg()
+        svg(Tree::planned(finding, operation, nodes.collect()))
     };
     let svg = planned(8);
     assert_eq!(svg.matches("class=\"hop0\"").count(), 7);
@@ -127,7 +126,7 @@ fn another_parent_to_the_root_is_named_and_has_no_edge() {
         node.up = StageTime::new(1_000, 3);
     }
     nodes[2].other_parent = Some("rank 1".into());
-    let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes)).to_svg();
+    let svg = svg(Tree::new(heading(), Waits::ForSiblings, nodes));
     assert!(svg.contains(">9.00 us to rank 1</text>"), "{svg}");
     assert!(svg.contains("transfer to rank 1: 9.00 us"));
     assert_eq!(svg.matches("9.00 us to rank").count(), 1);
@@ -164,13 +163,13 @@ fn a_matrix_has_a_field_for_each_pair_and_lines_between_hosts() {
         traffic(0, 6, 5),
     ];
     let matrix = MessageMatrix::new(heading(), processes.collect(), all);
-    let svg = Picture::from(matrix).to_svg();
+    let nobody = MessageMatrix::new(heading(), Vec::new(), []);
+    assert!(svg(nobody).contains("</svg>"));
+    let svg = svg(matrix);
     assert_eq!(svg.matches("class=\"cell\"").count(), 3);
     assert_eq!(svg.matches("class=\"border\"").count(), 2);
     assert!(svg.contains("rank 0 (n0) to rank 3 (n1): 10 messages, 80 bytes"));
     assert!(svg.contains("transfer not resolvable"));
-    let nobody = MessageMatrix::new(heading(), Vec::new(), []);
-    assert!(Picture::from(nobody).to_svg().contains("</svg>"));
 }
 
 #[test]
@@ -188,12 +187,11 @@ fn a_matrix_has_the_processes_of_a_host_together_wherever_their_ranks_are() {
         bytes: 80,
         transfer: StageTime::new(ns, 10),
     };
-    let svg = Picture::from(MessageMatrix::new(
+    let svg = svg(MessageMatrix::new(
         heading(),
         processes.collect(),
         [traffic(0, 10), traffic(2, 12), traffic(4, 900)],
-    ))
-    .to_svg();
+    ));
     assert_eq!(svg.matches("class=\"border\"").count(), 2);
     let texts = svg
         .split(">rank ")
@@ -219,7 +217,7 @@ fn of_equal_hops_none_stands_out() {
         up: StageTime::new(6_400 + 50 * rank, 256).filter(|_| rank > 0),
         ..TreeNode::unmeasured(format!("rank {rank}"), "a", (rank > 0).then_some(0))
     });
-    let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes.collect())).to_svg();
+    let svg = svg(Tree::new(heading(), Waits::ForSiblings, nodes.collect()));
     assert_eq!(svg.matches("class=\"hop0\"").count(), 8 + 1);
     assert!(!svg.contains("class=\"hop3\"") && !svg.contains("class=\"field"));
     assert!(svg.contains("median within a host 6.60 us"), "{svg}");
@@ -234,7 +232,7 @@ fn a_hop_within_the_clock_error_is_no_number() {
         ..TreeNode::unmeasured("rank", host, parent)
     };
     let nodes = vec![node("a", None), node("b", Some(0))];
-    let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes)).to_svg();
+    let svg = svg(Tree::new(heading(), Waits::ForSiblings, nodes));
     assert!(
         svg.contains(">±5.13 ms</text>") && !svg.contains(">4.00 us<"),
         "{svg}"
@@ -246,7 +244,7 @@ fn a_hop_within_the_clock_error_is_no_number() {
 
 #[test]
 fn a_tree_of_a_thousand_shows_what_stands_out_and_counts_the_rest() {
-    let svg = Picture::from(tree(1_024)).to_svg();
+    let svg = svg(tree(1_024));
     let names = || {
         let processes = svg.split("data-node=\"").skip(1);
         processes.map(|rest| rest.split('"').next().unwrap())
@@ -273,7 +271,7 @@ fn a_long_chain_is_shown_from_its_root_on() {
         up: StageTime::new(if rank == 990 { 90_000 } else { 5_000 }, 5),
         ..TreeNode::unmeasured(format!("rank {rank}"), "a", rank.checked_sub(1))
     });
-    let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes.collect())).to_svg();
+    let svg = svg(Tree::new(heading(), Waits::ForSiblings, nodes.collect()));
     assert_eq!(svg.matches("data-node=").count(), 65);
     assert!(svg.contains("data-node=\"936 more\""), "{svg}");
     // A slow hop among those that are not shown is not hidden.

@@ -2,8 +2,8 @@
 // Not every test uses everything here.
 #![allow(dead_code)]
 
-use collbench_viz::{Heading, Line, StageTime, Stages, Timemap};
-use roxmltree::Document;
+use collbench_viz::{Heading, Line, Picture, StageTime, Stages, Timemap};
+use roxmltree::{Document, Node};
 
 /// A name with everything that a hostile trace could contain.
 pub(crate) const HOSTILE: &str =
@@ -15,6 +15,32 @@ pub(crate) fn scattered(seed: u64, n: u64) -> u64 {
     x ^= x >> 31;
     x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (x ^ (x >> 29)) % n
+}
+
+pub(crate) fn svg(picture: impl Into<Picture>) -> String {
+    picture.into().to_svg()
+}
+
+/// The nodes with a class, in the order of the document.
+pub(crate) fn classed<'a>(document: &'a Document<'a>, class: &'a str) -> Vec<Node<'a, 'a>> {
+    let nodes = document.descendants();
+    let has_class = |node: &Node<'_, '_>| {
+        let classes = node.attribute("class").unwrap_or_default();
+        classes.split(' ').any(|of| of == class)
+    };
+    nodes.filter(has_class).collect()
+}
+
+pub(crate) fn number(node: Node<'_, '_>, name: &str) -> f64 {
+    node.attribute(name).unwrap().parse().unwrap()
+}
+
+pub(crate) fn hostile_heading() -> Heading {
+    Heading {
+        finding: HOSTILE.into(),
+        operation: HOSTILE.into(),
+        n_instances: 1,
+    }
 }
 
 pub(crate) fn heading(finding: &str) -> Heading {
@@ -73,8 +99,7 @@ pub(crate) fn assert_well_formed(svg: &str) {
     let document = Document::parse(svg).unwrap();
     assert!(!svg.contains("could not be drawn"), "{svg}");
     let root = document.root_element();
-    let size = |name| root.attribute(name).unwrap().parse::<f64>().unwrap();
-    let (width, height) = (size("width"), size("height"));
+    let (width, height) = (number(root, "width"), number(root, "height"));
     let assert_inside = |x: f64, y: f64| {
         assert!(
             (0.0..=width).contains(&x) && (0.0..=height).contains(&y),
@@ -82,21 +107,19 @@ pub(crate) fn assert_well_formed(svg: &str) {
         );
     };
     for node in document.descendants() {
-        let number = |name| {
-            node.attribute(name)
-                .map(|v: &str| v.parse::<f64>().unwrap())
-        };
+        let number = |name| number(node, name);
+        let or_0 = |name| node.attribute(name).map_or(0.0, |_| number(name));
         for point in node.attribute("points").unwrap_or("").split_whitespace() {
             let (x, y) = point.split_once(',').unwrap();
             assert_inside(x.parse().unwrap(), y.parse().unwrap());
         }
         match node.tag_name().name() {
-            "text" => assert_inside(number("x").unwrap(), number("y").unwrap()),
-            "circle" => assert_inside(number("cx").unwrap(), number("cy").unwrap()),
+            "text" => assert_inside(number("x"), number("y")),
+            "circle" => assert_inside(number("cx"), number("cy")),
             "rect" => {
-                let (x, y) = (number("x").unwrap_or(0.0), number("y").unwrap_or(0.0));
+                let (x, y) = (or_0("x"), or_0("y"));
                 assert_inside(x, y);
-                let far = (x + number("width").unwrap(), y + number("height").unwrap());
+                let far = (x + number("width"), y + number("height"));
                 assert_inside(far.0 - 1e-6, far.1 - 1e-6);
             }
             _ => {}
