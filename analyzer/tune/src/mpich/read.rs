@@ -363,8 +363,8 @@ impl Reader {
         match self.kind {
             Kind::Mpir => self.algorithm(entry),
             Kind::Ch4 => {
-                let known = self.version.compositions;
-                self.named(entry, "composition=", known)
+                let known = self.version.compositions.concat();
+                self.named(entry, "composition=", &known)
                     .map_or(What::Unknown, What::Composition)
             }
             Kind::Posix => {
@@ -635,22 +635,8 @@ fn nearest(key: &str, known: Vec<String>) -> Option<String> {
     let few = 1 + key.len() / 6;
     let near_in_length = |name: &String| name.len().abs_diff(key.len()) <= few;
     let names = known.into_iter().filter(near_in_length);
-    let (distance, name) = names.map(|name| (distance(key, &name), name)).min()?;
+    let (distance, name) = names
+        .map(|name| (strsim::levenshtein(key, &name), name))
+        .min()?;
     (distance <= few).then_some(name)
-}
-
-/// Letters to insert, delete or replace to make `b` of `a`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replace = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replace.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -8,19 +8,26 @@ use super::version::Restriction::{
     BuiltIn, Commutative, CountAtLeastPowerOfTwo, InPlace, NotInPlace, ParentComm, PowerOfTwo,
     SeveralProcesses,
 };
-use super::version::{Algorithms, Version, only, plain};
+use super::version::{Algorithms, Version, intra, only, plain};
 
 pub(super) const VERSION: Version = Version {
     number: "5.0",
     tested: None,
-    algorithms: [ALGORITHMS, table_both::ALGORITHMS],
+    algorithms: [table_both::ALGORITHMS, ALGORITHMS],
     other_spellings: &[(
         "MPIR_Ibarrier_intra_tsp_k_dissem",
         "MPIR_Ibarrier_intra_tsp_k_dissemination",
     )],
     without_key: &["MPIR_Ibcast_intra_tsp_scatterv_ring_allgatherv"],
     unknown_when_run: &[],
-    compositions: COMPOSITIONS,
+    compositions: [
+        table_both::COMPOSITIONS,
+        &[
+            "MPIDI_Bcast_intra_composition_delta",
+            "MPIDI_Alltoall_intra_composition_beta",
+            "MPIDI_Allgather_intra_composition_beta",
+        ],
+    ],
     in_shared_memory: &[
         "MPIDI_POSIX_mpi_bcast_release_gather",
         "MPIDI_POSIX_mpi_barrier_release_gather",
@@ -34,65 +41,27 @@ pub(super) const VERSION: Version = Version {
     names_of_trees: true,
 };
 
-static COMPOSITIONS: &[&str] = &[
-    "MPIDI_Barrier_intra_composition_alpha",
-    "MPIDI_Barrier_intra_composition_beta",
-    "MPIDI_Bcast_intra_composition_alpha",
-    "MPIDI_Bcast_intra_composition_beta",
-    "MPIDI_Bcast_intra_composition_gamma",
-    "MPIDI_Bcast_intra_composition_delta",
-    "MPIDI_Allreduce_intra_composition_alpha",
-    "MPIDI_Allreduce_intra_composition_beta",
-    "MPIDI_Allreduce_intra_composition_gamma",
-    "MPIDI_Reduce_intra_composition_alpha",
-    "MPIDI_Reduce_intra_composition_beta",
-    "MPIDI_Reduce_intra_composition_gamma",
-    "MPIDI_Alltoall_intra_composition_alpha",
-    "MPIDI_Alltoall_intra_composition_beta",
-    "MPIDI_Alltoallv_intra_composition_alpha",
-    "MPIDI_Alltoallw_intra_composition_alpha",
-    "MPIDI_Allgather_intra_composition_alpha",
-    "MPIDI_Allgather_intra_composition_beta",
-    "MPIDI_Allgatherv_intra_composition_alpha",
-    "MPIDI_Gather_intra_composition_alpha",
-    "MPIDI_Gatherv_intra_composition_alpha",
-    "MPIDI_Scatter_intra_composition_alpha",
-    "MPIDI_Scatterv_intra_composition_alpha",
-    "MPIDI_Reduce_scatter_intra_composition_alpha",
-    "MPIDI_Reduce_scatter_block_intra_composition_alpha",
-    "MPIDI_Scan_intra_composition_alpha",
-    "MPIDI_Scan_intra_composition_beta",
-    "MPIDI_Exscan_intra_composition_alpha",
-];
-
 /// Those that the other version does not have like this.
 static ALGORITHMS: &[Algorithms] = &[
-    Algorithms {
-        collective: "barrier",
-        on: "intra",
-        list: &[
+    intra(
+        "barrier",
+        &[
             plain("k_dissemination").reads(&["k"]),
             plain("recexch").reads(&["k"]).lacks(&["single_phase_recv"]),
             only("smp", &[ParentComm]),
         ],
-    },
-    Algorithms {
-        collective: "ibarrier",
-        on: "intra",
-        list: &[
+    ),
+    intra(
+        "ibarrier",
+        &[
             plain("sched_recursive_doubling"),
             plain("tsp_recexch").lacks(&["k"]),
             plain("tsp_k_dissemination").lacks(&["k"]),
         ],
-    },
-    Algorithms {
-        collective: "bcast",
-        on: "intra",
-        list: &[
-            plain("binomial"),
-            plain("scatter_recursive_doubling_allgather"),
-            plain("scatter_ring_allgather"),
-            only("smp", &[ParentComm]),
+    ),
+    intra(
+        "bcast",
+        &[
             plain("tree").reads(&[
                 "tree_type",
                 "k",
@@ -110,25 +79,17 @@ static ALGORITHMS: &[Algorithms] = &[
                 "recv_pre_posted",
             ]),
         ],
-    },
-    Algorithms {
-        collective: "ibcast",
-        on: "intra",
-        list: &[
-            plain("sched_binomial"),
-            only("sched_smp", &[ParentComm]),
-            only("sched_scatter_recursive_doubling_allgather", &[PowerOfTwo]),
-            plain("sched_scatter_ring_allgather"),
-            plain("tsp_tree").reads(&["chunk_size", "tree_type", "k"]),
-            plain("tsp_scatterv_recexch_allgatherv").reads(&["scatterv_k", "allgatherv_k"]),
+    ),
+    intra(
+        "ibcast",
+        &[
             plain("tsp_scatterv_ring_allgatherv").lacks(&["scatterv_k"]),
             plain("tsp_ring").reads(&["chunk_size"]),
         ],
-    },
-    Algorithms {
-        collective: "allgather",
-        on: "intra",
-        list: &[
+    ),
+    intra(
+        "allgather",
+        &[
             plain("brucks"),
             plain("k_brucks").reads(&["k"]),
             only("recursive_doubling", &[PowerOfTwo]),
@@ -136,28 +97,20 @@ static ALGORITHMS: &[Algorithms] = &[
             plain("recexch_doubling").reads(&["k", "single_phase_recv"]),
             plain("recexch_halving").reads(&["k", "single_phase_recv"]),
         ],
-    },
-    Algorithms {
-        collective: "alltoall",
-        on: "intra",
-        list: &[
+    ),
+    intra(
+        "alltoall",
+        &[
             only("brucks", &[NotInPlace]),
             only("k_brucks", &[NotInPlace]).reads(&["k"]),
             only("pairwise", &[NotInPlace]),
             only("pairwise_sendrecv_replace", &[InPlace]),
             only("scattered", &[NotInPlace]),
         ],
-    },
-    Algorithms {
-        collective: "ireduce",
-        on: "intra",
-        list: &[
-            only("sched_smp", &[Commutative, ParentComm]),
-            plain("sched_binomial"),
-            only(
-                "sched_reduce_scatter_gather",
-                &[CountAtLeastPowerOfTwo, BuiltIn],
-            ),
+    ),
+    intra(
+        "ireduce",
+        &[
             only("tsp_tree", &[Commutative])
                 .needs(&[SeveralProcesses])
                 .reads(&[
@@ -175,13 +128,10 @@ static ALGORITHMS: &[Algorithms] = &[
                 .reads(&["buffer_per_child"])
                 .lacks(&["chunk_size"]),
         ],
-    },
-    Algorithms {
-        collective: "allreduce",
-        on: "intra",
-        list: &[
-            only("smp", &[Commutative, ParentComm]),
-            plain("recursive_doubling"),
+    ),
+    intra(
+        "allreduce",
+        &[
             only("recursive_multiplying", &[Commutative]).reads(&["k"]),
             only(
                 "reduce_scatter_allgather",
@@ -202,5 +152,5 @@ static ALGORITHMS: &[Algorithms] = &[
             only("k_reduce_scatter_allgather", &[Commutative]).reads(&["k", "single_phase_recv"]),
             plain("ccl").reads(&["ccl"]),
         ],
-    },
+    ),
 ];

@@ -7,7 +7,7 @@ pub struct Version {
     pub(super) number: &'static str,
     /// The first version that reads like this, and the last one that it was tested with.
     pub(super) tested: Option<&'static str>,
-    /// Algorithms of this version, and those that others have, too.
+    /// Algorithms that other versions have, too, and those of this one.
     pub(super) algorithms: [&'static [Algorithms]; 2],
     /// Keys of algorithms that are spelled otherwise than the algorithm.
     pub(super) other_spellings: &'static [(&'static str, &'static str)],
@@ -15,7 +15,8 @@ pub struct Version {
     pub(super) without_key: &'static [&'static str],
     /// Algorithms with a key that the collective does not know when it is to run them.
     pub(super) unknown_when_run: &'static [&'static str],
-    pub(super) compositions: &'static [&'static str],
+    /// Those that other versions have, too, and those of this one.
+    pub(super) compositions: [&'static [&'static str]; 2],
     /// Algorithms of files for shared memory.
     pub(super) in_shared_memory: &'static [&'static str],
     /// `any`, and whatever ends in `=any`, matches all; otherwise only with some names before it.
@@ -135,6 +136,31 @@ pub(super) struct Algorithms {
     /// `intra`, `inter`, or `allcomm` for both.
     pub(super) on: &'static str,
     pub(super) list: &'static [Entry],
+}
+
+/// On intracommunicators.
+pub(super) const fn intra(collective: &'static str, list: &'static [Entry]) -> Algorithms {
+    Algorithms {
+        collective,
+        on: "intra",
+        list,
+    }
+}
+
+/// On intercommunicators.
+pub(super) const fn inter(collective: &'static str, list: &'static [Entry]) -> Algorithms {
+    Algorithms {
+        on: "inter",
+        ..intra(collective, list)
+    }
+}
+
+/// On both.
+pub(super) const fn allcomm(collective: &'static str, list: &'static [Entry]) -> Algorithms {
+    Algorithms {
+        on: "allcomm",
+        ..intra(collective, list)
+    }
 }
 
 /// What the table says of an algorithm.
