@@ -27,12 +27,7 @@ pub(super) const fn plain(id: i64, name: &'static str, function: &'static str) -
 }
 
 /// One that has a limit.
-pub(super) const fn limited(
-    id: i64,
-    name: &'static str,
-    function: &'static str,
-    limit: Limit,
-) -> Algorithm {
+const fn limited(id: i64, name: &'static str, function: &'static str, limit: Limit) -> Algorithm {
     Algorithm {
         limit,
         ..plain(id, name, function)
@@ -84,74 +79,68 @@ pub(super) const TABLE: VersionTable = VersionTable {
     ],
 };
 
-/// The first six of `allgather`, which 5.0 has too.
-pub(super) const ALLGATHER_ALGORITHMS: [Algorithm; 6] = [
-    composed(
-        1,
-        "linear",
-        "allgather_intra_basic_linear",
-        &[Part::Same(Operation::Gather), Part::All(Operation::Bcast)],
-    ),
-    plain(2, "bruck", "allgather_intra_bruck"),
-    limited(
-        3,
-        "recursive_doubling",
-        "allgather_intra_recursivedoubling",
-        Limit::PowerOfTwo("allgather_intra_bruck"),
-    ),
-    plain(4, "ring", "allgather_intra_ring"),
-    limited(
-        5,
-        "neighbor",
-        "allgather_intra_neighborexchange",
-        Limit::Even("allgather_intra_ring"),
-    ),
-    limited(
-        6,
-        "two_proc",
-        "allgather_intra_two_procs",
-        Limit::TwoProcesses,
-    ),
-];
-
-const ALLGATHER: OperationTable = OperationTable {
+pub(super) const ALLGATHER: OperationTable = OperationTable {
     id: 0,
     name: "allgather",
     operation: Operation::Allgather,
     size: CountedSize::AllProcesses,
     returns_without_data: true,
-    algorithms: &ALLGATHER_ALGORITHMS,
+    algorithms: &[
+        composed(
+            1,
+            "linear",
+            "allgather_intra_basic_linear",
+            &[Part::Same(Operation::Gather), Part::All(Operation::Bcast)],
+        ),
+        plain(2, "bruck", "allgather_intra_bruck"),
+        limited(
+            3,
+            "recursive_doubling",
+            "allgather_intra_recursivedoubling",
+            Limit::PowerOfTwo("allgather_intra_bruck"),
+        ),
+        plain(4, "ring", "allgather_intra_ring"),
+        limited(
+            5,
+            "neighbor",
+            "allgather_intra_neighborexchange",
+            Limit::Even("allgather_intra_ring"),
+        ),
+        limited(
+            6,
+            "two_proc",
+            "allgather_intra_two_procs",
+            Limit::TwoProcesses,
+        ),
+    ],
     otherwise: None,
 };
 
-/// The first five of `allgatherv`, which 5.0 has too.
-pub(super) const ALLGATHERV_ALGORITHMS: [Algorithm; 5] = [
-    // A gatherv, which has no rules, and a bcast, whose error is not looked at.
-    plain(1, "default", "allgatherv_intra_basic_default"),
-    plain(2, "bruck", "allgatherv_intra_bruck"),
-    plain(3, "ring", "allgatherv_intra_ring"),
-    limited(
-        4,
-        "neighbor",
-        "allgatherv_intra_neighborexchange",
-        Limit::Even("allgatherv_intra_ring"),
-    ),
-    limited(
-        5,
-        "two_proc",
-        "allgatherv_intra_two_procs",
-        Limit::TwoProcesses,
-    ),
-];
-
-const ALLGATHERV: OperationTable = OperationTable {
+pub(super) const ALLGATHERV: OperationTable = OperationTable {
     id: 1,
     name: "allgatherv",
     operation: Operation::Allgatherv,
     // The mean over all processes.
     size: CountedSize::OneProcess,
     returns_without_data: true,
-    algorithms: &ALLGATHERV_ALGORITHMS,
+    algorithms: &[
+        // A gatherv, which has no rules, and a bcast, whose error is not looked at.
+        plain(1, "default", "allgatherv_intra_basic_default"),
+        plain(2, "bruck", "allgatherv_intra_bruck"),
+        plain(3, "ring", "allgatherv_intra_ring"),
+        limited(
+            4,
+            "neighbor",
+            "allgatherv_intra_neighborexchange",
+            Limit::Even("allgatherv_intra_ring"),
+        ),
+        limited(
+            5,
+            "two_proc",
+            "allgatherv_intra_two_procs",
+            Limit::TwoProcesses,
+        ),
+    ],
     otherwise: None,
 };
 

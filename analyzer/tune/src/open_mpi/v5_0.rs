@@ -4,10 +4,8 @@
 //! (`coll_tuned_decision_dynamic.c`); `ompi_coll_tuned_read_rules_config_file` reads a version line and
 //! a fifth number from 5.0.7 on; `coll_han_component.c` has a priority of 35.
 
-use collbench_formats::Operation;
-
-use super::v4_1::{self, ALLGATHER_ALGORITHMS, ALLGATHERV_ALGORITHMS, plain};
-use super::version::{CountedSize, OperationTable, VersionTable};
+use super::v4_1::{self, plain};
+use super::version::{Algorithm, OperationTable, VersionTable};
 
 pub(super) const TABLE: VersionTable = VersionTable {
     n_collectives: 22,
@@ -33,37 +31,33 @@ pub(super) const TABLE: VersionTable = VersionTable {
     ],
 };
 
-const ALLGATHER: OperationTable = OperationTable {
-    id: 0,
-    name: "allgather",
-    operation: Operation::Allgather,
-    size: CountedSize::AllProcesses,
-    returns_without_data: true,
-    algorithms: &[
-        ALLGATHER_ALGORITHMS[0],
-        ALLGATHER_ALGORITHMS[1],
-        ALLGATHER_ALGORITHMS[2],
-        ALLGATHER_ALGORITHMS[3],
-        ALLGATHER_ALGORITHMS[4],
-        ALLGATHER_ALGORITHMS[5],
-        plain(7, "sparbit", "allgather_intra_sparbit"),
-    ],
-    otherwise: None,
+pub(super) const ALLGATHER: OperationTable = {
+    const BEFORE: &[Algorithm] = v4_1::ALLGATHER.algorithms;
+    OperationTable {
+        algorithms: &[
+            BEFORE[0],
+            BEFORE[1],
+            BEFORE[2],
+            BEFORE[3],
+            BEFORE[4],
+            BEFORE[5],
+            plain(7, "sparbit", "allgather_intra_sparbit"),
+        ],
+        ..v4_1::ALLGATHER
+    }
 };
 
-pub(super) const ALLGATHERV: OperationTable = OperationTable {
-    id: 1,
-    name: "allgatherv",
-    operation: Operation::Allgatherv,
-    size: CountedSize::OneProcess,
-    returns_without_data: true,
-    algorithms: &[
-        ALLGATHERV_ALGORITHMS[0],
-        ALLGATHERV_ALGORITHMS[1],
-        ALLGATHERV_ALGORITHMS[2],
-        ALLGATHERV_ALGORITHMS[3],
-        ALLGATHERV_ALGORITHMS[4],
-        plain(6, "sparbit", "allgatherv_intra_sparbit"),
-    ],
-    otherwise: None,
+pub(super) const ALLGATHERV: OperationTable = {
+    const BEFORE: &[Algorithm] = v4_1::ALLGATHERV.algorithms;
+    OperationTable {
+        algorithms: &[
+            BEFORE[0],
+            BEFORE[1],
+            BEFORE[2],
+            BEFORE[3],
+            BEFORE[4],
+            plain(6, "sparbit", "allgatherv_intra_sparbit"),
+        ],
+        ..v4_1::ALLGATHERV
+    }
 };

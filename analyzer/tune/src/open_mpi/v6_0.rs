@@ -4,11 +4,9 @@
 //! Follows each `coll_tuned_OPERATION_decision.c` (names and numbers), `coll_tuned_decision_dynamic.c`, and
 //! `coll_base_allgather.c`, `coll_base_allreduce.c` and `coll_base_reduce.c` (what differs from 5.0).
 
-use collbench_formats::Operation;
-
-use super::version::{Algorithm, CountedSize, Limit, OperationTable, VersionTable};
+use super::version::{Algorithm, Limit, OperationTable, VersionTable};
 use super::{v4_1, v5_0};
-use v4_1::{ALLGATHER_ALGORITHMS, limited, plain};
+use v4_1::plain;
 
 pub(super) const TABLE: VersionTable = VersionTable {
     n_collectives: 22,
@@ -45,28 +43,24 @@ const fn of_radix(id: i64, name: &'static str, function: &'static str) -> Algori
 
 const K_BRUCK: &str = "allgather_intra_k_bruck";
 
-const ALLGATHER: OperationTable = OperationTable {
-    id: 0,
-    name: "allgather",
-    operation: Operation::Allgather,
-    size: CountedSize::AllProcesses,
-    returns_without_data: true,
-    algorithms: &[
-        ALLGATHER_ALGORITHMS[0],
-        of_radix(2, "bruck-k-fanout", K_BRUCK),
-        limited(
-            3,
-            "recursive_doubling",
-            "allgather_intra_recursivedoubling",
-            Limit::PowerOfTwo(K_BRUCK),
-        ),
-        ALLGATHER_ALGORITHMS[3],
-        ALLGATHER_ALGORITHMS[4],
-        ALLGATHER_ALGORITHMS[5],
-        plain(7, "sparbit", "allgather_intra_sparbit"),
-        plain(8, "direct-messaging", "allgather_direct_messaging"),
-    ],
-    otherwise: None,
+const ALLGATHER: OperationTable = {
+    const BEFORE: &[Algorithm] = v5_0::ALLGATHER.algorithms;
+    OperationTable {
+        algorithms: &[
+            BEFORE[0],
+            of_radix(2, "bruck-k-fanout", K_BRUCK),
+            Algorithm {
+                limit: Limit::PowerOfTwo(K_BRUCK),
+                ..BEFORE[2]
+            },
+            BEFORE[3],
+            BEFORE[4],
+            BEFORE[5],
+            BEFORE[6],
+            plain(8, "direct-messaging", "allgather_direct_messaging"),
+        ],
+        ..v5_0::ALLGATHER
+    }
 };
 
 const ALLREDUCE: OperationTable = {
