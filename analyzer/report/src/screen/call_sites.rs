@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use collbench_analyzer::Analysis;
 use collbench_text::{inert, quantity};
-use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::screen::lines::{Screen, lines_of};
+use crate::screen::lines::{Screen, table_lines};
 use crate::words;
 
 /// Rows shown; the JSON has all.
@@ -32,9 +31,6 @@ fn call_sites(screen: &mut Screen, analysis: &Analysis) {
         return;
     }
     let rows = words::call_sites::rows(analysis);
-    let mut table = Table::new();
-    table.load_style(TableStyle::new());
-    table.set_header(std::iter::once("called at").chain(HEADS));
     let shown = &rows[..rows.len().min(MAX_ROWS)];
     let cells = shown.iter().map(|((_, operation), row)| {
         [
@@ -55,18 +51,12 @@ fn call_sites(screen: &mut Screen, analysis: &Analysis) {
         1 + widest.unwrap_or(0).max(head.len())
     });
     let room = screen.columns().saturating_sub(2 + widths.sum::<usize>());
-    for (((place, _), _), cells) in shown.iter().zip(cells) {
+    let lines = shown.iter().zip(cells).map(|(((place, _), _), cells)| {
         let place = inert::line(place, room.max(MIN_PLACE));
-        table.add_row(std::iter::once(place).chain(cells));
-    }
-    // As in the table of operations.
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((if index == 0 { 2 } else { 0 }, 1));
-        if index >= 2 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    for line in lines_of(&table) {
+        std::iter::once(place).chain(cells)
+    });
+    let heads = std::iter::once("called at").chain(HEADS);
+    for line in table_lines(heads, lines, |column| column >= 2, None) {
         screen.row(&line);
     }
     let texts = shown.iter().filter_map(|((place, _), row)| {

@@ -11,9 +11,8 @@ use collbench_analyzer::compare::{
     RunDifferences,
 };
 use collbench_text::{inert, quantity};
-use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, fitting_lines, in_two_lines, lines_of};
+use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, cell, fitting_lines, table_lines};
 use crate::words::changes::{Row, advice, bytes, communicator, is_named};
 use crate::words::comparison::{self as words, letter, setting_in_words};
 use crate::words::difference::{is_only_alone, signed, signed_percent, verdict_on};
@@ -334,12 +333,8 @@ fn table(
     [operation_width, communicator_width]: [usize; 2],
     is_narrow: bool,
 ) -> Vec<String> {
-    let mut table = Table::new();
-    table.load_style(TableStyle::new());
-    let cell = |text: String| {
-        if is_narrow { in_two_lines(&text) } else { text }
-    };
-    table.set_header([
+    let cell = |text| cell(text, is_narrow);
+    let heads = [
         "operation".to_owned(),
         "communicator".to_owned(),
         "root".to_owned(),
@@ -348,16 +343,13 @@ fn table(
         "A's mean".to_owned(),
         cell(format!("{} vs A (95 % interval)", letter(trace))),
         "total".to_owned(),
-    ]);
-    for (operation, differences) in rows {
-        let (Some(Some(from)), Some(Some(to))) =
-            (operation.traces.first(), operation.traces.get(trace))
-        else {
-            continue;
-        };
+    ];
+    let rows = rows.iter().filter_map(|(operation, differences)| {
+        let from = operation.traces.first()?.as_ref()?;
+        let to = operation.traces.get(trace)?.as_ref()?;
         let mean = from.call_time_ns.as_ref().map(|s| s.mean);
         let total = differences.total_ns.difference;
-        table.add_row([
+        Some([
             inert::line(&operation.operation, operation_width),
             communicator(operation, communicator_width),
             from.root.map_or_else(|| "-".to_owned(), |r| r.to_string()),
@@ -366,17 +358,11 @@ fn table(
             mean.map_or_else(|| "-".to_owned(), quantity::duration),
             cell(verdict(differences)),
             signed(total),
-        ]);
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        // Two blanks keep a mean apart from the difference to it.
-        let after = if index == 5 { 2 } else { 1 };
-        column.set_padding((if index == 0 { 2 } else { 0 }, after));
-        if [2, 3, 4, 5, 7].contains(&index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    lines_of(&table)
+        ])
+    });
+    let has_numbers = |column| [2, 3, 4, 5, 7].contains(&column);
+    // A mean, apart from the difference to it.
+    table_lines(heads, rows, has_numbers, Some(5))
 }
 
 pub(crate) fn instances(from: u64, to: u64) -> String {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use collbench_text::inert;
-use comfy_table::Table;
+use comfy_table::{CellAlignment, Row, Table, TableStyle};
 
 /// Columns of a screen whose terminal is not known, such as a file.
 pub const DEFAULT_COLUMNS: usize = 100;
@@ -196,8 +196,29 @@ pub(crate) fn in_two_lines(cell: &str) -> String {
     cell.replacen(" (", "\n(", 1)
 }
 
-/// The lines of a table.
-pub(crate) fn lines_of(table: &Table) -> Vec<String> {
+/// A cell as it is, or in two lines where there is little room.
+pub(crate) fn cell(text: String, is_narrow: bool) -> String {
+    if is_narrow { in_two_lines(&text) } else { text }
+}
+
+/// The lines of a table, some of whose columns hold numbers. A wider gap keeps the column `apart` from the next one.
+pub(crate) fn table_lines(
+    heads: impl Into<Row>,
+    rows: impl IntoIterator<Item: Into<Row>>,
+    has_numbers: impl Fn(usize) -> bool,
+    apart: Option<usize>,
+) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    table.set_header(heads);
+    table.add_rows(rows);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        let after = if apart == Some(index) { 2 } else { 1 };
+        column.set_padding((if index == 0 { 2 } else { 0 }, after));
+        if has_numbers(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
     let lines = table.lines();
     lines.map(|line| line.trim_end().to_owned()).collect()
 }

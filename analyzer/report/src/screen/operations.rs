@@ -7,9 +7,8 @@ use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
-use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::screen::lines::{BOLD, Screen, in_two_lines, lines_of};
+use crate::screen::lines::{BOLD, Screen, in_two_lines, table_lines};
 use crate::words;
 use crate::words::arrivals::{self, LastToArrive};
 
@@ -323,9 +322,7 @@ impl Layout {
 }
 
 fn table(analysis: &Analysis, rows: &[Row<'_>], layout: Layout) -> Vec<String> {
-    let mut table = Table::new();
-    table.load_style(TableStyle::new());
-    table.set_header([
+    let heads = [
         "operation",
         if layout.has_short_names {
             "comm."
@@ -344,9 +341,9 @@ fn table(analysis: &Analysis, rows: &[Row<'_>], layout: Layout) -> Vec<String> {
         } else {
             "arrives last"
         },
-    ]);
-    for row in rows {
-        table.add_row([
+    ];
+    let cells = rows.iter().map(|row| {
+        [
             layout.operation(&row.first().operation),
             row.communicator(analysis, layout.communicator),
             row.root(),
@@ -358,15 +355,9 @@ fn table(analysis: &Analysis, rows: &[Row<'_>], layout: Layout) -> Vec<String> {
             row.median(),
             row.waiting(),
             layout.arrives_last(row.arrives_last(analysis)),
-        ]);
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((if index == 0 { 2 } else { 0 }, 1));
-        if (2..9).contains(&index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    lines_of(&table)
+        ]
+    });
+    table_lines(heads, cells, |column| (2..9).contains(&column), None)
 }
 
 /// A name that fits: the whole, or without what all such names begin with; with the id where another

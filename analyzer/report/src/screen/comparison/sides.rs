@@ -4,10 +4,9 @@ use collbench_analyzer::compare::{
     ComparedOperation, Comparison, ComparisonVerdict, Sides, SidesOperation,
 };
 use collbench_text::inert;
-use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::screen::comparison::{MAX_SITES, only_there, trees};
-use crate::screen::lines::{Screen, fitting_lines, in_two_lines, lines_of};
+use crate::screen::lines::{Screen, cell, fitting_lines, table_lines};
 use crate::words::changes::{Row, bytes, communicator, figures};
 use crate::words::sides as words;
 
@@ -95,12 +94,8 @@ fn table(
     [operation_width, communicator_width]: [usize; 2],
     is_narrow: bool,
 ) -> Vec<String> {
-    let mut table = Table::new();
-    table.load_style(TableStyle::new());
-    let cell = |text: String| {
-        if is_narrow { in_two_lines(&text) } else { text }
-    };
-    table.set_header([
+    let cell = |text| cell(text, is_narrow);
+    let heads = [
         "operation".to_owned(),
         "communicator".to_owned(),
         "root".to_owned(),
@@ -108,14 +103,12 @@ fn table(
         cell("means in A".to_owned()),
         cell("means in B".to_owned()),
         cell("B vs A (95 % interval)".to_owned()),
-    ]);
-    for of in operations {
+    ];
+    let rows = operations.iter().filter_map(|of| {
         let (operation, differences) = words::row(comparison, of);
-        let Some(figures) = figures(operation) else {
-            continue;
-        };
+        let figures = figures(operation)?;
         let mean = differences.call_time_ns.mean.as_ref();
-        table.add_row([
+        Some([
             inert::line(&operation.operation, operation_width),
             communicator(operation, communicator_width),
             (figures.root).map_or_else(|| "-".to_owned(), |root| root.to_string()),
@@ -123,16 +116,7 @@ fn table(
             cell(words::range(&of.baseline_ns)),
             cell(words::range(&of.other_ns)),
             cell(mean.map_or_else(|| "not known".to_owned(), words::verdict)),
-        ]);
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((
-            if index == 0 { 2 } else { 0 },
-            if index == 5 { 2 } else { 1 },
-        ));
-        if (2..6).contains(&index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    lines_of(&table)
+        ])
+    });
+    table_lines(heads, rows, |column| (2..6).contains(&column), Some(5))
 }

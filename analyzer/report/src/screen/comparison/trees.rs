@@ -2,9 +2,8 @@
 
 use collbench_analyzer::compare::{ComparisonVerdict, StageDifferences, TreeDifferences};
 use collbench_text::{inert, quantity};
-use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::screen::lines::{Screen, fitting_lines, in_two_lines, lines_of};
+use crate::screen::lines::{Screen, cell, fitting_lines, table_lines};
 use crate::words::changes::{Row, is_named};
 use crate::words::difference::verdict_on;
 use crate::words::tree_differences as words;
@@ -101,35 +100,24 @@ fn table(
     if rows.is_empty() {
         return Vec::new();
     }
-    let mut table = Table::new();
-    table.load_style(TableStyle::new());
-    let cell = |text: String| {
-        if is_narrow { in_two_lines(&text) } else { text }
-    };
-    table.set_header([
+    let cell = |text| cell(text, is_narrow);
+    let heads = [
         "stage".to_owned(),
         "at".to_owned(),
         "configuration".to_owned(),
         "A's mean".to_owned(),
         cell(format!("{other} vs A (95 % interval)")),
-    ]);
-    for stage in rows {
+    ];
+    let rows = rows.iter().map(|stage| {
         let mean = stage.baseline.as_ref().map(|time| time.mean_ns);
         let difference = stage.difference.as_ref();
-        table.add_row([
+        [
             words::kind(stage).to_owned(),
             inert::line(&words::place(trees, stage), place_width),
             words::configuration(stage.configuration).to_owned(),
             mean.map_or_else(|| "-".to_owned(), quantity::duration),
             cell(difference.map_or_else(|| "-".to_owned(), verdict_on)),
-        ]);
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        let after = if index == 3 { 2 } else { 1 };
-        column.set_padding((if index == 0 { 2 } else { 0 }, after));
-        if index == 3 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    lines_of(&table)
+        ]
+    });
+    table_lines(heads, rows, |column| column == 3, Some(3))
 }
