@@ -12,6 +12,7 @@ use crate::pictures::{self, PictureFile};
 use crate::words;
 
 mod analysis;
+mod cells;
 pub(crate) mod comparison;
 mod own_trees;
 

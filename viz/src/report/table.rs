@@ -20,6 +20,15 @@ pub struct Column {
     pub align: Align,
 }
 
+impl From<(&str, Align)> for Column {
+    fn from((name, align): (&str, Align)) -> Self {
+        Column {
+            name: name.into(),
+            align,
+        }
+    }
+}
+
 /// A cell with its sort key.
 #[derive(Debug, Clone)]
 pub struct Cell {
@@ -60,11 +69,11 @@ pub struct Table {
 impl Table {
     /// A table of `N` columns; the type ensures that every row has as many cells.
     pub fn new<const N: usize>(
-        columns: [Column; N],
+        columns: [impl Into<Column>; N],
         rows: impl IntoIterator<Item = [Cell; N]>,
     ) -> Table {
         Table {
-            columns: columns.into(),
+            columns: columns.map(Into::into).into(),
             rows: rows.into_iter().map(Vec::from).collect(),
             caption: None,
             sites: Vec::new(),
@@ -82,8 +91,12 @@ impl Table {
 
     /// This table with another column at its right end, with a cell for each row.
     #[must_use]
-    pub fn with_column(mut self, column: Column, cells: impl IntoIterator<Item = Cell>) -> Table {
-        self.columns.push(column);
+    pub fn with_column(
+        mut self,
+        column: impl Into<Column>,
+        cells: impl IntoIterator<Item = Cell>,
+    ) -> Table {
+        self.columns.push(column.into());
         let mut cells = cells.into_iter();
         for row in &mut self.rows {
             row.push(cells.next().unwrap_or_else(|| Cell::words("")));

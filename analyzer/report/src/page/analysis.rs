@@ -4,8 +4,9 @@ use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
 use collbench_text::quantity;
 use collbench_viz as viz;
-use collbench_viz::{Align, Cell, Column, Fact, FigureGroup, Findings, InstanceLink};
+use collbench_viz::{Align, Cell, Fact, FigureGroup, Findings, InstanceLink};
 
+use crate::page::cells::{count, duration, key, known};
 use crate::page::own_trees;
 use crate::pictures::instances::Instances;
 use crate::pictures::{self, PictureFile};
@@ -327,13 +328,6 @@ fn facts(analysis: &Analysis, operation: &OperationSummary, seen: Option<String>
     rows.map(fact).collect()
 }
 
-fn column(name: &str, align: Align) -> Column {
-    Column {
-        name: name.into(),
-        align,
-    }
-}
-
 /// The operations that the table has: of thousands the ones with the most time.
 fn shown_operations(analysis: &Analysis) -> &[OperationSummary] {
     &analysis.operations[..analysis.operations.len().min(MAX_OPERATIONS)]
@@ -353,17 +347,17 @@ fn not_shown(analysis: &Analysis) -> Option<String> {
 fn operations(analysis: &Analysis) -> viz::Table {
     let columns = [
         // First what narrow screens should show.
-        column("operation", Align::Left),
-        column("total time", Align::Right),
-        column("waiting", Align::Right),
-        column("arrives last", Align::Left),
-        column("communicator", Align::Left),
-        column("root", Align::Right),
-        column("bytes", Align::Right),
-        column("calls", Align::Right),
-        column("instances", Align::Right),
-        column("median call", Align::Right),
-        column("algorithm", Align::Left),
+        ("operation", Align::Left),
+        ("total time", Align::Right),
+        ("waiting", Align::Right),
+        ("arrives last", Align::Left),
+        ("communicator", Align::Left),
+        ("root", Align::Right),
+        ("bytes", Align::Right),
+        ("calls", Align::Right),
+        ("instances", Align::Right),
+        ("median call", Align::Right),
+        ("algorithm", Align::Left),
     ];
     let table = viz::Table::new(
         columns,
@@ -406,7 +400,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
         [place] => Cell::words(&**place),
         [place, others @ ..] => Cell::words(format!("{place} and {} more", others.len())),
     });
-    let table = table.with_column(column("called at", Align::Left), cells);
+    let table = table.with_column(("called at", Align::Left), cells);
     let texts = |places: &Vec<String>| places.iter().map(|place| place.as_str().into()).collect();
     table.with_sites(of_rows.iter().map(texts).collect())
 }
@@ -417,12 +411,12 @@ fn sites(analysis: &Analysis) -> viz::Table {
         return viz::Table::default();
     }
     let columns = [
-        column("called at", Align::Left),
-        column("operation", Align::Left),
-        column("ranks", Align::Right),
-        column("calls", Align::Right),
-        column("total time", Align::Right),
-        column("wait", Align::Right),
+        ("called at", Align::Left),
+        ("operation", Align::Left),
+        ("ranks", Align::Right),
+        ("calls", Align::Right),
+        ("total time", Align::Right),
+        ("wait", Align::Right),
     ];
     let rows = words::call_sites::rows(analysis);
     let places = rows
@@ -449,7 +443,7 @@ fn sites(analysis: &Analysis) -> viz::Table {
     let table = if texts.iter().any(Option::is_some) {
         let cells = texts.into_iter();
         let cells = cells.map(|text| Cell::words(text.unwrap_or_else(|| "-".to_owned())));
-        table.with_column(column("source line", Align::Left), cells)
+        table.with_column(("source line", Align::Left), cells)
     } else {
         table
     };
@@ -458,13 +452,13 @@ fn sites(analysis: &Analysis) -> viz::Table {
 
 fn ranks(analysis: &Analysis) -> viz::Table {
     let columns = [
-        column("rank", Align::Right),
-        column("host", Align::Left),
-        column("calls", Align::Right),
-        column("time in calls", Align::Right),
-        column("waiting", Align::Right),
-        column("arrived last", Align::Right),
-        column("arrived first", Align::Right),
+        ("rank", Align::Right),
+        ("host", Align::Left),
+        ("calls", Align::Right),
+        ("time in calls", Align::Right),
+        ("waiting", Align::Right),
+        ("arrived last", Align::Right),
+        ("arrived first", Align::Right),
     ];
     viz::Table::new(
         columns,
@@ -482,19 +476,6 @@ fn ranks(analysis: &Analysis) -> viz::Table {
     )
 }
 
-/// The cell of a known value, else a dash.
-fn known<T>(value: Option<T>, cell: impl FnOnce(T) -> Cell) -> Cell {
-    value.map_or_else(|| Cell::words("-"), cell)
-}
-
-fn key(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
-}
-
-fn count(n: u64) -> Cell {
-    Cell::number(n.to_string(), key(n))
-}
-
 /// `79`, or `79 (+3 incomplete)`.
 fn instances(operation: &OperationSummary) -> Cell {
     let text = match operation.incomplete {
@@ -502,10 +483,6 @@ fn instances(operation: &OperationSummary) -> Cell {
         n => format!("{} (+{n} incomplete)", operation.instances),
     };
     Cell::number(text, key(operation.instances))
-}
-
-fn duration(ns: i64) -> Cell {
-    Cell::number(quantity::duration(ns), ns)
 }
 
 /// Sorted by the time waited: of two equal shares, that of the longer time is more interesting.

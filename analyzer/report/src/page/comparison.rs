@@ -6,9 +6,10 @@ use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::{Comparison, Sides};
 use collbench_text::{inert, quantity};
 use collbench_viz as viz;
-use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
+use collbench_viz::{Align, Cell, Fact, FigureGroup};
 
 use crate::document::{COMPARISON_SCHEMA, ComparisonDocument, to_json};
+use crate::page::cells::{duration, known};
 use crate::page::{ReportDirectory, ReportError, own_trees, remove_pictures};
 use crate::pictures::comparison::{self as pictures, Shown};
 use crate::screen::comparison::{about_not_significant, instances, total_change_ns, verdict};
@@ -236,22 +237,15 @@ fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
     }
 }
 
-fn column(name: &str, align: Align) -> Column {
-    Column {
-        name: name.into(),
-        align,
-    }
-}
-
 fn table_of_sides(comparison: &Comparison, sides: &Sides) -> viz::Table {
     let columns = [
-        column("operation", Align::Left),
-        column("communicator", Align::Left),
-        column("bytes", Align::Right),
-        column("means of runs of A", Align::Right),
-        column("means of runs of B", Align::Right),
-        column("change from A (?: not distinguishable)", Align::Left),
-        column("total change of a run", Align::Right),
+        ("operation", Align::Left),
+        ("communicator", Align::Left),
+        ("bytes", Align::Right),
+        ("means of runs of A", Align::Right),
+        ("means of runs of B", Align::Right),
+        ("change from A (?: not distinguishable)", Align::Left),
+        ("total change of a run", Align::Right),
     ];
     let rows = sides.operations.iter().filter_map(|of| {
         let (operation, differences) = sides_words::row(comparison, of);
@@ -274,14 +268,14 @@ fn table_of_sides(comparison: &Comparison, sides: &Sides) -> viz::Table {
 
 fn table(comparison: &Comparison) -> viz::Table {
     let columns = [
-        column("operation", Align::Left),
-        column("communicator", Align::Left),
-        column("bytes", Align::Right),
-        column("instances", Align::Right),
-        column("mean in A", Align::Right),
-        column("trace", Align::Left),
-        column("change from A (?: not distinguishable)", Align::Left),
-        column("total change", Align::Right),
+        ("operation", Align::Left),
+        ("communicator", Align::Left),
+        ("bytes", Align::Right),
+        ("instances", Align::Right),
+        ("mean in A", Align::Right),
+        ("trace", Align::Left),
+        ("change from A (?: not distinguishable)", Align::Left),
+        ("total change", Align::Right),
     ];
     let rows = rows(comparison)
         .into_iter()
@@ -296,10 +290,7 @@ fn table(comparison: &Comparison) -> viz::Table {
                 Cell::words(inert::line(name, 60)),
                 Cell::words(bytes(from)),
                 Cell::words(instances(from.instances, to.instances)),
-                mean.map_or_else(
-                    || Cell::words("-"),
-                    |mean| Cell::number(quantity::duration(mean), mean),
-                ),
+                known(mean, duration),
                 Cell::words(letter(differences.trace)),
                 Cell::words(verdict(differences)),
                 Cell::number(signed(total), total),

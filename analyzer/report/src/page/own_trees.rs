@@ -5,8 +5,9 @@ use collbench_analyzer::compare::{Comparison, StageDifferences, TreeDifferences}
 use collbench_analyzer::results::{MeanTime, OwnTreeSummary, RankPath, StageKind};
 use collbench_text::{inert, quantity};
 use collbench_viz as viz;
-use collbench_viz::{Align, Cell, Column};
+use collbench_viz::{Align, Cell};
 
+use crate::page::cells::{count, duration, known};
 use crate::words::changes::Row;
 use crate::words::comparison::letter;
 use crate::words::difference::verdict_on;
@@ -42,8 +43,8 @@ pub(super) fn stages(analysis: &Analysis) -> viz::Table {
                 Cell::words(kind),
                 Cell::words(at.unwrap_or_else(|| "the root".to_owned())),
                 count(stage.time.n),
-                duration(Some(stage.time.mean_ns)),
-                duration(stage.time.sd_ns),
+                duration(stage.time.mean_ns),
+                known(stage.time.sd_ns, duration),
                 Cell::words(interval(&stage.time)),
             ]
         })
@@ -76,13 +77,13 @@ pub(super) fn paths(analysis: &Analysis) -> viz::Table {
                 Cell::words(inert::line(&own.name, MAX_NAME)),
                 count(path.rank.into()),
                 count(path.thread.into()),
-                duration(whole.map(|whole| whole.mean)),
-                duration(own_time.map(|time| time.mean_ns)),
-                duration(own_time.and_then(|time| time.sd_ns)),
-                duration(Some(waits)),
-                duration(Some(to_root)),
-                duration(Some(core)),
-                duration(Some(from_root)),
+                known(whole.map(|whole| whole.mean), duration),
+                known(own_time.map(|time| time.mean_ns), duration),
+                known(own_time.and_then(|time| time.sd_ns), duration),
+                duration(waits),
+                duration(to_root),
+                duration(core),
+                duration(from_root),
                 count(slowest.map(|it| it.instances).sum()),
             ]
         })
@@ -162,8 +163,9 @@ fn compared(
     trees: &TreeDifferences,
     stage: &StageDifferences,
 ) -> [Cell; 10] {
-    let mean = |time: &Option<MeanTime>| duration(time.as_ref().map(|time| time.mean_ns));
-    let deviation = |time: &Option<MeanTime>| duration(time.as_ref().and_then(|time| time.sd_ns));
+    let mean = |time: &Option<MeanTime>| known(time.as_ref().map(|time| time.mean_ns), duration);
+    let deviation =
+        |time: &Option<MeanTime>| known(time.as_ref().and_then(|time| time.sd_ns), duration);
     let difference = stage.difference.as_ref();
     [
         Cell::words(operation),
@@ -184,22 +186,7 @@ fn table<const N: usize>(columns: [(&str, Align); N], rows: Vec<[Cell; N]>) -> v
     if rows.is_empty() {
         return viz::Table::default();
     }
-    let columns = columns.map(|(name, align)| Column {
-        name: name.into(),
-        align,
-    });
     viz::Table::new(columns, rows)
-}
-
-fn count(n: u64) -> Cell {
-    Cell::number(n.to_string(), i64::try_from(n).unwrap_or(i64::MAX))
-}
-
-fn duration(ns: Option<i64>) -> Cell {
-    ns.map_or_else(
-        || Cell::words("-"),
-        |ns| Cell::number(quantity::duration(ns), ns),
-    )
 }
 
 fn interval(time: &MeanTime) -> String {

@@ -5,7 +5,7 @@ mod rows;
 
 use collbench_text::inert;
 use collbench_text::quantity::{counted, duration};
-use collbench_viz::{Align, Cell, Column, Fact, FigureGroup, Findings, Report, Table};
+use collbench_viz::{Align, Cell, Fact, FigureGroup, Findings, Report, Table};
 
 use super::outcome::{Outcome, Tried};
 use super::screen::{seconds, time};
@@ -177,19 +177,15 @@ impl Outcome {
 
     /// A row for all that could run instead, and for each kind of calls for which nothing could.
     fn table(&self, kinds: &[Kind<'_>]) -> Table {
-        let column = |name: &str, align| Column {
-            name: name.into(),
-            align,
-        };
         let columns = [
-            column("Calls", Align::Left),
-            column("What could run", Align::Left),
-            column("As it ran", Align::Right),
-            column("Predicted", Align::Right),
-            column("Predicted change", Align::Right),
-            column("Proposal", Align::Left),
-            column("Measured", Align::Right),
-            column("Verdict", Align::Left),
+            ("Calls", Align::Left),
+            ("What could run", Align::Left),
+            ("As it ran", Align::Right),
+            ("Predicted", Align::Right),
+            ("Predicted change", Align::Right),
+            ("Proposal", Align::Left),
+            ("Measured", Align::Right),
+            ("Verdict", Align::Left),
         ];
         let rows = kinds.iter().flat_map(|kind| {
             let none = kind.rivals.is_empty().then(|| self.row_of_none(kind));
