@@ -69,52 +69,34 @@ impl Simulation<'_> {
                 self.is_over |= *leave >= END_OF_TIME_NS;
                 seen.leave = Some(*leave);
             }
-            self.scratch = Scratch {
-                seen,
-                heard,
-                releases: released,
-                payloads,
-                simulated,
-                on_tree,
-            };
-            return;
-        }
-        // A nonblocking operation progresses in later calls too.
-        if let (Some(model), StepKind::Call) = (&call.model, &call.kind) {
+        } else if let (Some(model), StepKind::Call) = (&call.model, &call.kind) {
+            // A nonblocking operation progresses in later calls too.
             simulated = self.simulate_messages(execution, members, model, &heard, None);
             for (seen, leave) in seen.iter_mut().zip(&simulated.leaves) {
                 self.is_over |= leave.is_some_and(|leave| leave >= END_OF_TIME_NS);
                 seen.leave = *leave;
             }
-            self.scratch = Scratch {
-                seen,
-                heard,
-                releases: released,
-                payloads,
-                simulated,
-                on_tree,
-            };
-            return;
-        }
-        releases(operation.semantics(), members, root, &heard, &mut released);
-        if operation.semantics() == Semantics::Neighborhood {
-            neighbours_release(members, &heard, &mut released);
-        }
-        let host = |i: usize| self.scenario.host_of[members.ranks[i] as usize];
-        let mut n_before = 0;
-        for i in 0..seen.len() {
-            let Some(release) = released[i] else { continue };
-            let mut leave = release.at + call.latency.base_ns;
-            leave = leave.saturating_add(call.latency.departure_ns.saturating_mul(n_before));
-            n_before += 1;
-            if host(release.by) != host(i) {
-                leave = leave.saturating_add(call.latency.across_hosts_ns);
+        } else {
+            releases(operation.semantics(), members, root, &heard, &mut released);
+            if operation.semantics() == Semantics::Neighborhood {
+                neighbours_release(members, &heard, &mut released);
             }
-            if let Some(jitter) = &call.latency.jitter {
-                leave = leave.saturating_add(self.delay_ns(jitter, instance, members.ranks[i]));
+            let host = |i: usize| self.scenario.host_of[members.ranks[i] as usize];
+            let mut n_before = 0;
+            for i in 0..seen.len() {
+                let Some(release) = released[i] else { continue };
+                let mut leave = release.at + call.latency.base_ns;
+                leave = leave.saturating_add(call.latency.departure_ns.saturating_mul(n_before));
+                n_before += 1;
+                if host(release.by) != host(i) {
+                    leave = leave.saturating_add(call.latency.across_hosts_ns);
+                }
+                if let Some(jitter) = &call.latency.jitter {
+                    leave = leave.saturating_add(self.delay_ns(jitter, instance, members.ranks[i]));
+                }
+                self.is_over |= leave > END_OF_TIME_NS;
+                seen[i].leave = Some(self.snap(leave));
             }
-            self.is_over |= leave > END_OF_TIME_NS;
-            seen[i].leave = Some(self.snap(leave));
         }
         self.scratch = Scratch {
             seen,

@@ -1,6 +1,6 @@
 //! Summary figures of integers in the truth.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Level of detail of `truth.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -23,10 +23,21 @@ pub struct Summary {
     pub min: i64,
     /// Maximum.
     pub max: i64,
-    /// The middle value, or the two middle values; `None` in a scenario with counts only.
-    pub median: Option<[i64; 2]>,
-    #[serde(skip)]
+    /// Written as the middle value, or the two middle values; none in a scenario with counts only.
+    #[serde(rename = "median", serialize_with = "median")]
     values: Vec<i64>,
+}
+
+/// The middle value twice, or the two middle values; `None` without values.
+fn median_of(values: &[i64]) -> Option<[i64; 2]> {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    let last = values.len().checked_sub(1)?;
+    Some([values[last / 2], values[last.div_ceil(2)]])
+}
+
+fn median<S: Serializer>(values: &[i64], serializer: S) -> Result<S::Ok, S::Error> {
+    median_of(values).serialize(serializer)
 }
 
 impl Summary {
@@ -41,14 +52,6 @@ impl Summary {
             self.values.push(value);
         }
     }
-
-    pub(crate) fn finish(&mut self) {
-        self.values.sort_unstable();
-        if let Some(last) = self.values.len().checked_sub(1) {
-            self.median = Some([self.values[last / 2], self.values[last.div_ceil(2)]]);
-        }
-        self.values = Vec::new();
-    }
 }
 
 #[cfg(test)]
@@ -61,8 +64,7 @@ mod tests {
         for value in [5, -1, 9] {
             summary.add(value, TruthDetail::Full);
         }
-        summary.finish();
-        assert_eq!(summary.median, Some([5, 5]));
+        assert_eq!(median_of(&summary.values), Some([5, 5]));
         assert_eq!(
             (summary.n, summary.total, summary.min, summary.max),
             (3, 13, -1, 9)
@@ -71,7 +73,6 @@ mod tests {
         for value in [4, 1, 2, 8] {
             summary.add(value, TruthDetail::Full);
         }
-        summary.finish();
-        assert_eq!(summary.median, Some([2, 4]));
+        assert_eq!(median_of(&summary.values), Some([2, 4]));
     }
 }

@@ -60,6 +60,24 @@ pub(crate) enum Action {
     },
 }
 
+impl Action {
+    fn post(from: u32, bytes: u64, direction: Direction) -> Self {
+        Self::Post {
+            from,
+            bytes,
+            direction,
+        }
+    }
+
+    fn send(to: u32, bytes: u64, direction: Direction) -> Self {
+        Self::Send {
+            to,
+            bytes,
+            direction,
+        }
+    }
+}
+
 /// In which directions the data of an operation flow through a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Directions {
@@ -223,11 +241,7 @@ fn path_to_root(
     }
     let direction = Direction::Down;
     for &bytes in parts {
-        let post = |&from: &u32| Action::Post {
-            from,
-            bytes,
-            direction,
-        };
+        let post = |&from: &u32| Action::post(from, bytes, direction);
         if posts_all && !children.is_empty() {
             actions.extend(children.iter().map(post));
             let times = children.len() as u32;
@@ -237,11 +251,7 @@ fn path_to_root(
                 actions.extend([post(child), Action::Wait, Action::Compute { times: 1 }]);
             }
         }
-        actions.extend(parent.map(|to| Action::Send {
-            to,
-            bytes,
-            direction,
-        }));
+        actions.extend(parent.map(|to| Action::send(to, bytes, direction)));
     }
 }
 
@@ -250,21 +260,10 @@ fn path_from_root(parent: Option<u32>, children: &[u32], parts: &[u64], actions:
     actions.extend(parent.map(|_| Action::Busy));
     for &bytes in parts {
         if let Some(from) = parent {
-            actions.extend([
-                Action::Post {
-                    from,
-                    bytes,
-                    direction,
-                },
-                Action::Wait,
-            ]);
+            actions.extend([Action::post(from, bytes, direction), Action::Wait]);
         }
         // The child with the largest subtree first.
-        let send = |&to: &u32| Action::Send {
-            to,
-            bytes,
-            direction,
-        };
+        let send = |&to: &u32| Action::send(to, bytes, direction);
         actions.extend(children.iter().rev().map(send));
     }
 }
@@ -275,16 +274,8 @@ fn rounds(steps: impl Iterator<Item = (u32, u32)>, bytes: u64) -> Vec<Action> {
     for (round, (to, from)) in (0..).zip(steps) {
         let direction = Direction::Round(round);
         actions.extend([
-            Action::Post {
-                from,
-                bytes,
-                direction,
-            },
-            Action::Send {
-                to,
-                bytes,
-                direction,
-            },
+            Action::post(from, bytes, direction),
+            Action::send(to, bytes, direction),
             Action::Wait,
             Action::Compute { times: 1 },
         ]);
@@ -301,30 +292,15 @@ fn recursive_doubling(rank: u32, n: u32, bytes: u64) -> Vec<Action> {
     let n_rounds = power.ilog2();
     let (before, after) = (Direction::Round(0), Direction::Round(n_rounds + 1));
     if rank < 2 * extra && rank.is_multiple_of(2) {
-        let (to, direction) = (rank + 1, before);
-        actions.push(Action::Send {
-            to,
-            bytes,
-            direction,
-        });
-        let (from, direction) = (rank + 1, after);
         actions.extend([
-            Action::Post {
-                from,
-                bytes,
-                direction,
-            },
+            Action::send(rank + 1, bytes, before),
+            Action::post(rank + 1, bytes, after),
             Action::Wait,
         ]);
         return actions;
     }
     if rank < 2 * extra {
-        let (from, direction) = (rank - 1, before);
-        let post = Action::Post {
-            from,
-            bytes,
-            direction,
-        };
+        let post = Action::post(rank - 1, bytes, before);
         actions.extend([post, Action::Wait, Action::Compute { times: 1 }]);
     }
     let own = if rank < 2 * extra {
@@ -342,29 +318,15 @@ fn recursive_doubling(rank: u32, n: u32, bytes: u64) -> Vec<Action> {
     for round in 0..n_rounds {
         let partner = real(own ^ 1 << round);
         let direction = Direction::Round(round + 1);
-        let from = partner;
         actions.extend([
-            Action::Post {
-                from,
-                bytes,
-                direction,
-            },
-            Action::Send {
-                to: partner,
-                bytes,
-                direction,
-            },
+            Action::post(partner, bytes, direction),
+            Action::send(partner, bytes, direction),
             Action::Wait,
             Action::Compute { times: 1 },
         ]);
     }
     if rank < 2 * extra {
-        let (to, direction) = (rank - 1, after);
-        actions.push(Action::Send {
-            to,
-            bytes,
-            direction,
-        });
+        actions.push(Action::send(rank - 1, bytes, after));
     }
     actions
 }

@@ -266,21 +266,8 @@ impl TreeBuilder {
     pub(crate) fn finish(self) -> Vec<TrueTree> {
         let mut trees: Vec<_> = self.trees.into_iter().collect();
         trees.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let finished = trees.into_iter().map(|(key, mut sums)| {
+        let finished = trees.into_iter().map(|(key, sums)| {
             let (operation, communicator, root, bytes_class, shape) = key;
-            for edge in sums.edges.values_mut() {
-                edge.transfer_ns.finish();
-                edge.late_receiver_ns.finish();
-                edge.late_progress_ns.finish();
-                edge.one_way_ns.finish();
-                edge.two_way_ns.finish();
-            }
-            for round in sums.rounds.values_mut() {
-                round.local_ns.finish();
-                round.late_sender_ns.finish();
-                round.transfer_ns.finish();
-            }
-            sums.nobody_in_mpi_ns.finish();
             TrueTree {
                 operation: operation.name(),
                 communicator,
@@ -413,16 +400,9 @@ impl Point {
         child
     }
 
-    fn finish((rank, mut point): (u32, Self)) -> TrueJoin {
+    fn finish((rank, point): (u32, Self)) -> TrueJoin {
         let mut contributors = vec![point.own];
         contributors.extend(point.children.into_values());
-        for contributor in &mut contributors {
-            contributor.arrival_wait_ns.finish();
-            contributor.departure_wait_ns.finish();
-        }
-        point.down_ns.finish();
-        point.up_ns.finish();
-        point.core_ns.finish();
         TrueJoin {
             rank,
             contributors,

@@ -323,25 +323,6 @@ impl TruthBuilder {
         }
         let mut operations: Vec<TrueOperation> = self.operations.into_values().collect();
         operations.sort_by_key(|op| (op.operation, op.communicator, op.root, op.bytes_class));
-        for op in &mut operations {
-            for times in [
-                &mut op.call_time_ns,
-                &mut op.initiation_ns,
-                &mut op.between_ns,
-                &mut op.completion_ns,
-                &mut op.exposed_ns,
-                &mut op.overlap_bound_ns,
-            ] {
-                times.finish();
-            }
-            for times in [&mut op.global, &mut op.within_hosts] {
-                times.duration_ns.finish();
-                times.wait_ns.finish();
-                times.arrival_lag_ns.finish();
-                times.core_ns.finish();
-                times.departure_wait_ns.finish();
-            }
-        }
         Truth {
             schema: "collbench.truth/1",
             scenario,

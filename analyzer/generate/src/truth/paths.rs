@@ -63,16 +63,13 @@ impl PathBuilder {
 
     pub(super) fn finish(self) -> Vec<TruePath> {
         let paths = self.paths.into_iter();
-        let one = |((tree, operation, root, (rank, thread)), mut stages): (Key, Vec<TrueStage>)| {
-            stages.iter_mut().for_each(|stage| stage.time_ns.finish());
-            TruePath {
-                tree,
-                operation,
-                root,
-                rank,
-                thread,
-                stages,
-            }
+        let one = |((tree, operation, root, (rank, thread)), stages): (Key, _)| TruePath {
+            tree,
+            operation,
+            root,
+            rank,
+            thread,
+            stages,
         };
         paths.map(one).collect()
     }
