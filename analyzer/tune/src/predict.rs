@@ -32,11 +32,11 @@ mod whole_run;
 
 use collbench_stats::rank_correlation::rank_correlation;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 pub use benchmarked::{Benchmarked, BenchmarkedError};
 pub use candidates::{Candidate, MessagesOf, Method};
 pub use document::MadeFrom;
-pub(crate) use document::Times;
 pub use faster::faster;
 pub use figure::Figure;
 pub use links::{LinksError, MeasuredClass, MeasuredLinks, OtherHosts};
@@ -77,13 +77,16 @@ const MOST_WITHIN: [f64; 2] = [0.8, 1.25];
 const MOST: f64 = 0.9;
 
 /// 5th percentile, median and 95th percentile, ns.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Band {
     /// The 5th percentile.
+    #[serde(rename = "p05")]
     pub p05_ns: f64,
     /// The median.
+    #[serde(rename = "median")]
     pub median_ns: f64,
     /// The 95th percentile.
+    #[serde(rename = "p95")]
     pub p95_ns: f64,
 }
 

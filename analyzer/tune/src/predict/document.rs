@@ -21,7 +21,7 @@ struct Document<'a> {
     links: Vec<Link<'a>>,
     operations: Vec<OfClass<'a>>,
     run: Option<OfRun<'a>>,
-    trees_left_out: Vec<TreeLeftOut<'a>>,
+    trees_left_out: &'a [LeftOut],
 }
 
 #[derive(Debug, Serialize)]
@@ -88,12 +88,6 @@ struct TreeFile<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct TreeLeftOut<'a> {
-    tree: &'a str,
-    why: &'a str,
-}
-
-#[derive(Debug, Serialize)]
 #[expect(non_snake_case, reason = "the names of LogP")]
 struct Link<'a> {
     name: &'a str,
@@ -120,7 +114,7 @@ struct OfClass<'a> {
     candidates: Vec<CandidateOf<'a>>,
     left_out: usize,
     arrivals_ns: Vec<Vec<i64>>,
-    trees_left_out: Vec<TreeLeftOut<'a>>,
+    trees_left_out: &'a [LeftOut],
 }
 
 #[derive(Debug, Serialize)]
@@ -128,7 +122,7 @@ struct Ran<'a> {
     algorithm: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<&'a str>,
-    measured_ns: Times,
+    measured_ns: Band,
 }
 
 #[derive(Debug, Serialize)]
@@ -148,8 +142,8 @@ struct CandidateOf<'a> {
     messages: usize,
     message_bytes_max: u64,
     pairs_crc32: String,
-    predicted_ns: Times,
-    measured_ns: Option<Times>,
+    predicted_ns: Band,
+    measured_ns: Option<Band>,
     gain: f64,
 }
 
@@ -165,24 +159,6 @@ enum MethodOf<'a> {
         tree: &'a str,
         tree_crc32: String,
     },
-}
-
-/// A band, as it is written.
-#[derive(Debug, Serialize)]
-pub(crate) struct Times {
-    p05: f64,
-    median: f64,
-    p95: f64,
-}
-
-impl From<Band> for Times {
-    fn from(band: Band) -> Self {
-        Self {
-            p05: band.p05_ns,
-            median: band.median_ns,
-            p95: band.p95_ns,
-        }
-    }
 }
 
 impl Predictions<'_> {
@@ -206,7 +182,7 @@ impl Predictions<'_> {
             links: self.links.iter().map(Link::of).collect(),
             operations: self.predictions.iter().map(OfClass::of).collect(),
             run: self.run.as_ref().map(OfRun::of),
-            trees_left_out: self.trees_left_out.iter().map(TreeLeftOut::of).collect(),
+            trees_left_out: &self.trees_left_out,
         };
         json::document(&document)
     }
@@ -243,15 +219,6 @@ impl<'a> TreeFile<'a> {
     }
 }
 
-impl<'a> TreeLeftOut<'a> {
-    fn of(left_out: &'a LeftOut) -> Self {
-        Self {
-            tree: &left_out.tree,
-            why: &left_out.why,
-        }
-    }
-}
-
 impl<'a> Link<'a> {
     fn of(class: &'a LinkClass) -> Self {
         Self {
@@ -280,7 +247,7 @@ impl<'a> OfClass<'a> {
             ran: Ran {
                 algorithm: (!class.reported.is_empty()).then(|| class.reported.join(" + ")),
                 tree: class.tree.as_ref().map(|tree| tree.name.as_str()),
-                measured_ns: prediction.measured.into(),
+                measured_ns: prediction.measured,
             },
             identity: prediction.identity.as_ref().ok().map(IdentityOf::of),
             not_predicted: prediction.not_predicted(),
@@ -291,9 +258,7 @@ impl<'a> OfClass<'a> {
                 .collect(),
             left_out: prediction.n_left_out,
             arrivals_ns: class.arrivals_ns(),
-            trees_left_out: (prediction.trees_left_out.iter())
-                .map(TreeLeftOut::of)
-                .collect(),
+            trees_left_out: &prediction.trees_left_out,
         }
     }
 }
@@ -340,7 +305,7 @@ impl<'a> CandidateOf<'a> {
             messages: candidate.messages.n,
             message_bytes_max: candidate.messages.longest_bytes,
             pairs_crc32: crc32(candidate.messages.pairs_crc32),
-            predicted_ns: candidate.predicted.into(),
+            predicted_ns: candidate.predicted,
             measured_ns: None,
             gain: candidate.gain(measured),
         }

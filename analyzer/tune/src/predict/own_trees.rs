@@ -12,6 +12,7 @@ use collbench_schedules::own_trees::{NoSchedule, TreeCall, TreeSchedule, schedul
 use collbench_text::inert;
 use collbench_tree_files::TreeFile;
 use collbench_trees::wrappers::{Members, Order, group_hosts, resolve, tree_for};
+use serde::Serialize;
 
 use super::recorded::{Class, Recorded};
 
@@ -41,7 +42,7 @@ pub(super) struct TreeOfCall {
 }
 
 /// A tree for which nothing is predicted, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// Where it is: file and line, or the file alone.
     pub tree: String,

@@ -8,6 +8,7 @@ use collbench_text::inert;
 use collbench_text::quantity::{counted, duration, short_bytes};
 use serde::{Deserialize, Serialize};
 
+use super::Band;
 use super::benchmarked::Benchmarked;
 use super::candidates::MessagesOf;
 use super::document;
@@ -40,7 +41,7 @@ struct WrittenCandidate {
     messages: usize,
     message_bytes_max: u64,
     pairs_crc32: String,
-    predicted_ns: WrittenBand,
+    predicted_ns: Band,
 }
 
 /// An algorithm, or a tree.
@@ -61,13 +62,6 @@ pub enum WrittenMethod {
         /// A number for its paths.
         tree_crc32: String,
     },
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-struct WrittenBand {
-    p05: f64,
-    median: f64,
-    p95: f64,
 }
 
 /// What predictions are compared with.
@@ -338,9 +332,9 @@ impl WrittenCandidate {
         let interval_ns = median.interval.filter(|_| median.n >= LEAST)?;
         Some(Compared {
             method: self.method.clone(),
-            predicted_ns: self.predicted_ns.median,
-            p05_ns: self.predicted_ns.p05,
-            p95_ns: self.predicted_ns.p95,
+            predicted_ns: self.predicted_ns.median_ns,
+            p05_ns: self.predicted_ns.p05_ns,
+            p95_ns: self.predicted_ns.p95_ns,
             measured_ns: median.value,
             interval_ns,
             instances: median.n,

@@ -10,7 +10,7 @@ use super::applied::Checked;
 use super::outcome::{Ending, Outcome, Tried};
 use super::proof::Proven;
 use super::rounds::{Stop, Verdict};
-use crate::predict::{Ratios, Times};
+use crate::predict::{Band, Ratios};
 use crate::proposal::{Change, Means};
 use considered::OfKind;
 
@@ -101,10 +101,10 @@ struct OfChange<'a> {
     bytes: u64,
     instances: u64,
     ran: &'a str,
-    ran_ns: Times,
+    ran_ns: Band,
     what: &'a str,
     method: &'a str,
-    predicted_ns: Times,
+    predicted_ns: Band,
     applied: Option<bool>,
     instead: Vec<Instead<'a>>,
     measured_ns: Option<Measured>,
@@ -124,7 +124,7 @@ struct OfProven<'a> {
     bytes: u64,
     method: &'a str,
     tree: bool,
-    predicted_ns: Times,
+    predicted_ns: Band,
     own_choice_ns: Measured,
     measured_ns: Measured,
     own_choice_by_recorded: f64,
@@ -292,7 +292,7 @@ impl<'a> From<&'a Proven> for OfProven<'a> {
             bytes: of.bytes,
             method: &of.method,
             tree: of.is_tree,
-            predicted_ns: of.predicted.into(),
+            predicted_ns: of.predicted,
             own_choice_ns: of.own_ns.into(),
             measured_ns: of.measured_ns.into(),
             own_choice_by_recorded: of.own_ns.value / of.recorded_ns.max(1.0),
@@ -314,10 +314,10 @@ impl<'a> OfChange<'a> {
             bytes: change.bytes,
             instances: change.n_instances,
             ran: &change.ran,
-            ran_ns: change.measured.into(),
+            ran_ns: change.measured,
             what: &change.what,
             method: change.method.name(),
-            predicted_ns: change.predicted.into(),
+            predicted_ns: change.predicted,
             applied: checked.and_then(|of| of.is_applied),
             instead: instead
                 .map(|(ran, instances)| Instead {

@@ -4,7 +4,8 @@ use collbench_formats::tree::Form;
 use collbench_text::json;
 use serde::Serialize;
 
-use super::super::document::{OfRun, Times, crc32};
+use super::super::Band;
+use super::super::document::{OfRun, crc32};
 use super::file::shape;
 use super::{Bits, Chosen, Found, Gain, OfCalls, Search, What};
 
@@ -48,7 +49,7 @@ struct Ran<'a> {
     communicator: &'a str,
     root: usize,
     algorithm: Option<String>,
-    measured_ns: Times,
+    measured_ns: Band,
 }
 
 #[derive(Debug, Serialize)]
@@ -68,7 +69,7 @@ struct OfChosen {
     gain: Gain,
     proposed: bool,
     why_not: Option<String>,
-    predicted_ns: Vec<Times>,
+    predicted_ns: Vec<Band>,
     same_bits: Option<OfBits>,
 }
 
@@ -106,7 +107,7 @@ impl From<&Chosen> for OfChosen {
             proposed: chosen.why_not.is_none(),
             why_not: chosen.why_not.clone(),
             same_bits: chosen.bits.map(OfBits::from),
-            predicted_ns: chosen.predicted.iter().map(|of| Times::from(*of)).collect(),
+            predicted_ns: chosen.predicted.clone(),
         };
         match &chosen.what {
             What::Algorithm { function, .. } => of.name = Some(function.clone()),
@@ -151,7 +152,7 @@ impl Found<'_> {
                 communicator: &class.communicator,
                 root: class.root,
                 algorithm: (!class.reported.is_empty()).then(|| class.reported.join(" + ")),
-                measured_ns: prediction.measured.into(),
+                measured_ns: prediction.measured,
             }
         });
         let tried = of.found.as_ref().ok();

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::predict::{Gain, Times};
+use crate::predict::{Band, Gain};
 use crate::run::considered::{Alternative, KindOfCalls};
 
 #[derive(Serialize)]
@@ -22,14 +22,14 @@ struct OfRan<'a> {
     communicator: &'a str,
     root: Option<usize>,
     ran: &'a str,
-    measured_ns: Times,
+    measured_ns: Band,
 }
 
 #[derive(Serialize)]
 struct OfAlternative<'a> {
     what: &'a str,
     means: &'static str,
-    predicted_ns: Vec<Times>,
+    predicted_ns: &'a [Band],
     gain: Gain,
     proposed: bool,
     why_not: Option<String>,
@@ -41,7 +41,7 @@ impl<'a> From<&'a KindOfCalls> for OfKind<'a> {
             communicator: &ran.communicator,
             root: ran.root,
             ran: &ran.what,
-            measured_ns: ran.measured.into(),
+            measured_ns: ran.measured,
         });
         let alternatives = of.alternatives.as_deref().unwrap_or(&[]);
         Self {
@@ -62,7 +62,7 @@ impl<'a> From<&'a Alternative> for OfAlternative<'a> {
         Self {
             what: &of.what,
             means: if of.is_tree { "trees" } else { "environment" },
-            predicted_ns: of.predicted.iter().map(|band| (*band).into()).collect(),
+            predicted_ns: &of.predicted,
             gain: of.gain,
             proposed: of.why_not.is_none(),
             why_not: of.why_not.as_ref().map(ToString::to_string),
